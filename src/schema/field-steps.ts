@@ -1,6 +1,6 @@
 import type { Resource } from '../collection/resource.js';
 import type { Declaration } from '../declarations/declaration.js';
-import type { Json } from '../json.js';
+import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
 import type { PendingWork } from './catalog.js';
 import { type DocumentWork, lockBatch, NO_LOCK, quoted, type SchemaStep } from './step.js';
 import type { Table } from './table.js';
@@ -39,24 +39,57 @@ export function renameFields({ name, schema }: Declaration, former: Schema | und
   );
 }
 
-/** Fields that become required and have a default. */
-export function defaultFields({ name, schema }: Declaration, former: Schema | undefined): SchemaStep[] {
+/** Fields, and members of objects, that become required and have a default. */
+export function defaultFields(declaration: Declaration, former: Schema | undefined): SchemaStep[] {
   if (former === undefined) return [];
+  const { name, schema } = declaration;
   const values = Object.fromEntries(
     (schema.required ?? [])
       .filter((field) => !former.required?.includes(field))
       .map((field): [string, Json | undefined] => [field, defaultOf(schema, field)])
       .filter((entry): entry is [string, Json] => entry[1] !== undefined && entry[1] !== null),
   );
-  const names = Object.keys(values).map((field) => `${name}.${field}`);
-  if (names.length === 0) return [];
-  return [
-    documentStep(
-      `Give ${names.join(', ')} ${names.length === 1 ? 'its default' : 'their defaults'} in the documents without a value, 1,000 at a time`,
-      { kind: 'default', collection: name, values },
-    ),
-  ];
+  const within = Object.fromEntries(
+    defaultsWithin(schema as unknown as JsonObject, former as unknown as JsonObject),
+  );
+  const step = (kind: 'default' | 'default-within', values: JsonObject, separator: string) => {
+    const names = Object.keys(values).map((field) => `${name}${separator}${field}`);
+    return names.length === 0
+      ? []
+      : [
+          documentStep(
+            `Give ${names.join(', ')} ${names.length === 1 ? 'its default' : 'their defaults'} in the documents without a value, 1,000 at a time`,
+            { kind, collection: name, values },
+          ),
+        ];
+  };
+  return [...step('default', values, '.'), ...step('default-within', within, '')];
 }
+
+/** The defaults of members that become required in objects within a record, by JSON Pointers; a record has `former` rules. */
+function defaultsWithin(schema: JsonObject, former: JsonObject, at = ''): [pointer: string, value: Json][] {
+  return membersOf(schema).flatMap(([name, own]): [string, Json][] => {
+    const before = Object.fromEntries(membersOf(former))[name] ?? {};
+    const pointer = `${at}/${escapeToken(name)}`;
+    const wasRequired = requiredIn(before);
+    const added = requiredIn(own)
+      .filter((each) => !wasRequired.includes(each))
+      .flatMap((each): [string, Json][] => {
+        const value = Object.fromEntries(membersOf(own))[each]?.default;
+        return value === undefined || value === null ? [] : [[`${pointer}/${escapeToken(each)}`, value]];
+      });
+    return [...added, ...defaultsWithin(own, before, pointer)];
+  });
+}
+
+/** The schemas of the members of an object. */
+const membersOf = ({ properties }: JsonObject): [string, JsonObject][] =>
+  Object.entries(isObject(properties) ? properties : {}).filter((each): each is [string, JsonObject] =>
+    isObject(each[1]),
+  );
+
+const requiredIn = ({ required }: JsonObject): string[] =>
+  Array.isArray(required) ? required.filter((each) => typeof each === 'string') : [];
 
 const defaultOf = ({ properties }: Schema, field: string): Json | undefined =>
   Object.hasOwn(properties, field) ? (properties[field] as { default?: Json }).default : undefined;
@@ -159,6 +192,10 @@ export function repeatWork(
         return work.fields.every((field) => writeOnly.includes(field));
       case 'default':
         return Object.keys(work.values).every((field) => schema.required?.includes(field));
+      case 'default-within': {
+        const present = defaultsWithin(schema as unknown as JsonObject, {}).map(([pointer]) => pointer);
+        return Object.keys(work.values).every((pointer) => present.includes(pointer));
+      }
       case 'prune':
         return work.fields.every((field) => !isDeclared(schema, field));
     }
@@ -183,7 +220,15 @@ export function repeatWork(
 }
 
 /** The order in which a plan does work on documents. */
-const ORDER: readonly DocumentWork['kind'][] = ['rename', 'default', 'normalize', 'fill', 'hide', 'prune'];
+const ORDER: readonly DocumentWork['kind'][] = [
+  'rename',
+  'default',
+  'default-within',
+  'normalize',
+  'fill',
+  'hide',
+  'prune',
+];
 
 function summaryOf(work: DocumentWork): string {
   switch (work.kind) {
@@ -192,6 +237,7 @@ function summaryOf(work: DocumentWork): string {
     case 'rename':
       return `rename ${work.from} to ${work.to}`;
     case 'default':
+    case 'default-within':
       return `defaults of ${Object.keys(work.values).join(', ')}`;
     case 'normalize':
       return `normalize ${Object.keys(work.rules).join(', ')}`;

@@ -1,4 +1,4 @@
-import type { Json } from '../json.js';
+import { isObject, type Json, type JsonObject, member, setMember } from '../json.js';
 import { normalized } from '../validation/normalization.js';
 import type { FieldWork, SchemaStep } from './step.js';
 
@@ -27,6 +27,8 @@ export function fieldsOf(work: FieldWork): readonly string[] {
       return [work.to];
     case 'default':
       return Object.keys(work.values);
+    case 'default-within':
+      return [...new Set(Object.keys(work.values).map((pointer) => namesOf(pointer)[0]!))];
     case 'normalize':
       return Object.keys(work.rules);
     default:
@@ -54,6 +56,13 @@ export function fieldsAfter(
       const names = missing.map(([field]) => field);
       return [...entries.filter(([field]) => !names.includes(field)), ...missing];
     }
+    case 'default-within': {
+      const values = Object.entries(work.values).map(
+        ([pointer, value]) => [namesOf(pointer), value] as const,
+      );
+      const after = values.reduce<Json>((whole, [names, value]) => withMember(whole, names, value), record);
+      return after === record ? undefined : Object.entries(after as JsonObject);
+    }
     case 'normalize': {
       const after = entries.map(([field, value]): [string, Json] => {
         const rule = Object.hasOwn(work.rules, field) ? work.rules[field] : undefined;
@@ -66,4 +75,23 @@ export function fieldsAfter(
       return rest.length === entries.length ? undefined : rest;
     }
   }
+}
+
+/** The names in a JSON Pointer. */
+const namesOf = (pointer: string): string[] =>
+  pointer
+    .split('/')
+    .slice(1)
+    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
+
+/** A value with a member within objects that it has, which gets a value if it has none; otherwise the value itself. */
+function withMember(whole: Json, [name = '', ...rest]: readonly string[], value: Json): Json {
+  if (!isObject(whole)) return whole;
+  const present = member(whole, name);
+  if (rest.length === 0 ? present !== undefined : !isObject(present)) return whole;
+  const after = rest.length === 0 ? value : withMember(present!, rest, value);
+  if (after === present) return whole;
+  const result = { ...whole };
+  setMember(result, name, after);
+  return result;
 }

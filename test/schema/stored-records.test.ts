@@ -238,6 +238,61 @@ t.test(
   },
 );
 
+t.test('a member of an object that becomes required gets its default in stored records', async (t) => {
+  const address = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more });
+  const text = { type: 'string' };
+  const after = book({
+    address: address(
+      {
+        city: text,
+        country: { ...text, default: 'DE' },
+        'a/b~': { type: 'integer', default: 0 },
+        geo: address({ unit: { ...text, default: 'm' } }, { required: ['unit'] }),
+      },
+      { required: ['country', 'a/b~'] },
+    ),
+    added: address({ n: { type: 'number', default: 1 } }, { required: ['n'] }),
+    lines: { type: 'array', items: address({ n: { ...text, default: 'x' } }) },
+  });
+  const { url, collections, declarations } = await stored(
+    t,
+    book({ address: address({ city: text, geo: { type: 'object' } }) }),
+    [
+      { address: { city: 'Bonn' } },
+      { address: { city: 'Ulm', country: 'AT', geo: {} }, added: {}, lines: [{}] },
+      { name: 'none' },
+    ],
+    after,
+  );
+  const { steps, violations } = await planCollections(url, declarations);
+  t.match(violations, [{ violating: 0 }]);
+  t.match(
+    steps[0]!.title,
+    'Give books/address/country, books/address/a~1b~0, books/address/geo/unit, books/added/n',
+  );
+  await migrateCollections(url, declarations);
+  t.strictSame((await planCollections(url, declarations)).steps, []);
+  t.match(await plinth(t, ['migrate', '--allow-drop'], { DATABASE_URL: url, COLLECTIONS: collections }), {
+    code: 0,
+  });
+  const { send } = await testService(t, { DATABASE_URL: url, COLLECTIONS: collections });
+  const records = (await send('GET', '/books')).json;
+  const shown = records.map(({ address, added, lines }: Record<string, unknown>) => ({
+    address,
+    added,
+    lines,
+  }));
+  t.strictSame(shown, [
+    { address: { city: 'Bonn', country: 'DE', 'a/b~': 0 }, added: undefined, lines: undefined },
+    {
+      address: { city: 'Ulm', country: 'AT', geo: { unit: 'm' }, 'a/b~': 0 },
+      added: { n: 1 },
+      lines: [{}],
+    },
+    { address: undefined, added: undefined, lines: undefined },
+  ]);
+});
+
 t.test('a text that becomes a reference is checked like any other rule', async (t) => {
   const before = book({ name: { type: 'string' }, sequelId: { type: 'string', 'x-index': true } });
   const after = book({ name: { type: 'string' }, sequelId: { type: 'string', 'x-references': 'books' } });
