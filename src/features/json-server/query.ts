@@ -7,6 +7,8 @@ const MAX_CONDITIONS = 20;
 const MAX_VALUES = 100;
 const MAX_SORTS = 5;
 const MAX_PATTERN = 200;
+/** How often a part of a pattern may be repeated by counted repetitions, nested ones multiplied. */
+const MAX_REPETITIONS = 255;
 
 /** Names with an underscore that are no filters. */
 const OPTIONS = [
@@ -61,12 +63,45 @@ function conditionOf(name: string, values: readonly string[]): LooseCondition {
   if ([name, ...values].some((each) => each.includes('\0')))
     throw invalidQuery(name, 'must not contain U+0000');
   const operator = (SUFFIX.exec(name)?.[1] ?? 'eq') as LooseCondition['operator'];
-  if (operator === 'like') for (const value of values) requireShort(name, value);
+  if (operator === 'like') for (const value of values) requireBounded(name, value);
   return { path: pathOf(name.replace(SUFFIX, '')), operator, values };
 }
 
-function requireShort(name: string, pattern: string): void {
+/** Throws 400 for a pattern that takes PostgreSQL long to compile, or to compare. */
+function requireBounded(name: string, pattern: string): void {
   if (pattern.length > MAX_PATTERN) throw invalidQuery(name, `has more than ${MAX_PATTERN} characters`);
+  if (repetitionsOf(pattern) > MAX_REPETITIONS)
+    throw invalidQuery(name, `repeats a part more than ${MAX_REPETITIONS} times`);
+}
+
+const TOKEN = /\\[\s\S]|\((?:\?<?[:=!])?|\{(\d*)(?:,(\d*))?\}|[\s\S]/g;
+
+/**
+ * How often the most repeated part of a pattern occurs when its counted repetitions are written out, as PostgreSQL does. A
+ * reference to a group counts as more than the maximum, since its comparison takes exponential time.
+ */
+function repetitionsOf(pattern: string): number {
+  /** The most repeated part of each group that is open, and of the whole pattern. */
+  const open = [1];
+  let last = 1;
+  /** Where a class of characters begins that is open. */
+  let start: number | undefined;
+  for (const { 0: token, 1: from, 2: to, index } of pattern.matchAll(TOKEN)) {
+    if (start !== undefined) {
+      // The first character of a class may be a bracket.
+      const isFirst = index === start + 1 || (index === start + 2 && pattern[start + 1] === '^');
+      if (token === ']' && !isFirst) start = undefined;
+      continue;
+    }
+    if (/^\\[1-9]/.test(token)) return Number.POSITIVE_INFINITY;
+    if (token.startsWith('(')) open.push(1);
+    else if (token === ')') last = open.length > 1 ? open.pop()! : 1;
+    else if (from !== undefined) last *= Math.max(1, Number(from), Number(to ?? 0));
+    else if (!'*+?'.includes(token)) last = 1;
+    if (token === '[') start = index;
+    open.push(Math.max(open.pop()!, last));
+  }
+  return Math.max(...open);
 }
 
 /** `author.names[0]` is three names. */

@@ -237,6 +237,26 @@ t.test('the parameters of this service, other representations and limits stay', 
       status: 400,
       json: { error: { code: 'INVALID_QUERY', message: /_like` must be a regular expression/ } },
     });
+  const patterns: [pattern: string, status: number][] = [
+    ['(a{1,50}){50}', 400],
+    ['((a{20}){20}){20}', 400],
+    ['(?:a{16}b){16,}', 400],
+    ['(a|b{9}c{20}){0,20}', 400],
+    ['a{200}{2}', 400],
+    ['(a*)*\\1', 400],
+    ['(a)[(]{9}(x{30}){9}', 400],
+    ['[a-c', 400],
+    ['a{256}', 400],
+    ['a{255}', 200],
+    ['a{200}b{200}', 200],
+    ['(a+)+(b*)?', 200],
+    ['(a{2}b){3}', 200],
+    ['(a{30}|b)(c{30}|d){5}', 200],
+    ['[{}(]{5}\\{9}\\(', 200],
+    ['(?=a)(?!b{9})', 200],
+  ];
+  for (const [pattern, status] of patterns)
+    t.equal((await get('GET', `/books?title_like=${encodeURIComponent(pattern)}`)).status, status, pattern);
   t.equal(
     (
       await get(
