@@ -32,7 +32,10 @@ export function notUtf8(bytes: Buffer, offset: number): string {
   return `is not UTF-8: the bytes ${wrong} at offset ${offset + at}`;
 }
 
-/** The encoding that a byte order mark names, and the bytes of the mark. */
+/**
+ * The encoding that a byte order mark names, and the bytes of the mark. Without a mark, a first character of ASCII and a byte of
+ * zero beside it are UTF-16, in which some programs of Windows write: no JSON, CSV or settings begin so in UTF-8.
+ */
 export function markOf(head: Buffer): {
   readonly encoding: 'utf-8' | 'utf-16le' | 'utf-16be';
   readonly bytes: number;
@@ -40,7 +43,11 @@ export function markOf(head: Buffer): {
   if (head[0] === 0xff && head[1] === 0xfe) return { encoding: 'utf-16le', bytes: 2 };
   if (head[0] === 0xfe && head[1] === 0xff) return { encoding: 'utf-16be', bytes: 2 };
   const isMarked = head[0] === 0xef && head[1] === 0xbb && head[2] === 0xbf;
-  return { encoding: 'utf-8', bytes: isMarked ? 3 : 0 };
+  if (isMarked) return { encoding: 'utf-8', bytes: 3 };
+  const [first = 0, second, third, fourth] = head;
+  if (first !== 0 && second === 0 && third !== 0) return { encoding: 'utf-16le', bytes: 0 };
+  if (first === 0 && second !== 0 && third === 0 && fourth !== 0) return { encoding: 'utf-16be', bytes: 0 };
+  return { encoding: 'utf-8', bytes: 0 };
 }
 
 /** The bytes of a text in UTF-16 as UTF-8, without the mark. Throws TypeError for bytes that are not UTF-16. */

@@ -54,6 +54,10 @@ t.test('encodings, delimiters and line breaks', async (t) => {
     ['UTF-16, big-endian', utf16(csv, true), 'a.csv'],
     ['JSON in UTF-16', utf16('[{"name":"Lämp","price":5}]'), 'a.json'],
     ['NDJSON in UTF-16', utf16('{"name":"Lämp","price":5}\r\n'), 'a.ndjson'],
+    ['UTF-16 without a mark', utf16(csv).subarray(2), 'a.csv'],
+    ['UTF-16, big-endian, without a mark', utf16(csv, true).subarray(2), 'a.csv'],
+    ['JSON in UTF-16 without a mark', utf16('[{"name":"Lämp","price":5}]').subarray(2), 'a.json'],
+    ['NDJSON in UTF-16 without a mark', utf16('{"name":"Lämp","price":5}\n').subarray(2), 'a.ndjson'],
     ['JSON with a byte order mark', '\uFEFF[{"name":"Lämp","price":5}]', 'a.json'],
     ['NDJSON with a byte order mark', '\uFEFF{"name":"Lämp","price":5}\n', 'a.ndjson'],
     ['CR', csv.replaceAll('\n', '\r'), 'a.csv'],
@@ -169,7 +173,8 @@ t.test('a byte order mark in a declaration and in .env is ignored', async (t) =>
   const folder = mkdtempSync(join(tmpdir(), 'plinth-marks-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   const check = () => plinth(t, ['collections', 'check'], { COLLECTIONS: folder });
-  for (const encode of [(text: string) => Buffer.from(`\uFEFF${text}`), utf16]) {
+  const unmarked = (text: string) => utf16(text).subarray(2);
+  for (const encode of [(text: string) => Buffer.from(`\uFEFF${text}`), utf16, unmarked]) {
     writeFileSync(join(folder, 'things.json'), encode('{"type":"object","properties":{}}'));
     writeFileSync(join(folder, '_shared.json'), encode('{"$defs":{"a":{"type":"string"}}}'));
     t.match(await check(), { code: 0, err: '' });
