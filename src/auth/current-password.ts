@@ -63,15 +63,15 @@ export interface SignInChange {
 /** Protects accounts from callers that may write user records. */
 export interface AccountProtection {
   /**
-   * Requires that a caller has each scope that was granted to a user whose email or password it changes: whoever sets a
-   * password can sign in with it. Requires that users who change their own email or password know the current password, or are
-   * present themselves: with Basic, or with a session in a browser that began within five minutes. Tokens and keys, which
-   * applications hold, never replace the current password. Returns the password that confirms the change, which must still be the
-   * current one when the change commits; undefined: nothing needs a confirmation. Throws 403, 429 while the account must wait after
-   * too many failures, and 503 when too many passwords are being checked.
+   * Requires that a caller has each scope that was granted to a user before it changes the email or the password of the user: with
+   * a new password it could sign in as that user. Requires that users who change their own email or password know the current
+   * password, or are present themselves: with Basic, or with a session in a browser that began within five minutes. Tokens and
+   * keys, which applications hold, never replace the current password. Returns the password that confirms the change, which must
+   * still be the current one when the change commits; undefined: nothing needs a confirmation. Throws 403, 429 while the account
+   * must wait after too many failures, and 503 when too many passwords are being checked.
    */
   confirm(caller: AccountCaller, userId: string, change: SignInChange): Promise<VerifiedPassword | undefined>;
-  /** Requires that a caller that may write all users has each scope that was granted to the user whom it deletes. Throws 403. */
+  /** Requires that a caller that may write all users has each scope that was granted to a user before it deletes the user. Throws 403. */
   requireDeletable(principal: Principal, userId: string): Promise<void>;
 }
 

@@ -1,7 +1,8 @@
 import type { Resource } from '../collection/resource.js';
 import type { Declaration } from '../declarations/declaration.js';
-import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
+import type { Json, JsonObject } from '../json.js';
 import type { PendingWork } from './catalog.js';
+import { defaultsWithin } from './nested-defaults.js';
 import { type DocumentWork, lockBatch, NO_LOCK, quoted, type SchemaStep } from './step.js';
 import type { Table } from './table.js';
 
@@ -65,31 +66,6 @@ export function defaultFields(declaration: Declaration, former: Schema | undefin
   };
   return [...step('default', values, '.'), ...step('default-within', within, '')];
 }
-
-/** The defaults of members that become required in objects within a record, by JSON Pointers; a record has `former` rules. */
-function defaultsWithin(schema: JsonObject, former: JsonObject, at = ''): [pointer: string, value: Json][] {
-  return membersOf(schema).flatMap(([name, own]): [string, Json][] => {
-    const before = Object.fromEntries(membersOf(former))[name] ?? {};
-    const pointer = `${at}/${escapeToken(name)}`;
-    const wasRequired = requiredIn(before);
-    const added = requiredIn(own)
-      .filter((each) => !wasRequired.includes(each))
-      .flatMap((each): [string, Json][] => {
-        const value = Object.fromEntries(membersOf(own))[each]?.default;
-        return value === undefined || value === null ? [] : [[`${pointer}/${escapeToken(each)}`, value]];
-      });
-    return [...added, ...defaultsWithin(own, before, pointer)];
-  });
-}
-
-/** The schemas of the members of an object. */
-const membersOf = ({ properties }: JsonObject): [string, JsonObject][] =>
-  Object.entries(isObject(properties) ? properties : {}).filter((each): each is [string, JsonObject] =>
-    isObject(each[1]),
-  );
-
-const requiredIn = ({ required }: JsonObject): string[] =>
-  Array.isArray(required) ? required.filter((each) => typeof each === 'string') : [];
 
 const defaultOf = ({ properties }: Schema, field: string): Json | undefined =>
   Object.hasOwn(properties, field) ? (properties[field] as { default?: Json }).default : undefined;
