@@ -35,6 +35,8 @@ export type Requirement = 'nothing' | 'optional' | 'credential' | ScopeRequireme
 export interface ScopeRequirement {
   /** The scopes, all of which are required. */
   readonly scopes: readonly string[];
+  /** Scopes that suffice in place of those at the same positions of `scopes`. */
+  readonly sufficient?: readonly (string | undefined)[] | undefined;
   /**
    * The ownership that is sufficient with the scope `self`: a path whose `:id` is the caller's own, or a record whose parent
    * is the caller, which the action itself checks, or with `rules` each record that access rules permit.
@@ -43,6 +45,30 @@ export interface ScopeRequirement {
   /** The action deletes the caller's own account, which `self` permits to the user in person alone. */
   readonly deletesAccount?: boolean | undefined;
 }
+
+/** The scopes of a collection; without `read`, everybody may read. */
+export interface CollectionScopes {
+  readonly read?: string | undefined;
+  readonly write: string;
+}
+
+/** The requirement of reading all records of collections. The scope that permits writing one permits reading it. */
+export function readingOf(
+  collections: readonly CollectionScopes[],
+  ownership?: ScopeRequirement['ownership'],
+): Requirement {
+  const limited = collections.filter(({ read }) => read !== undefined);
+  if (limited.length === 0) return 'nothing';
+  return {
+    scopes: limited.map(({ read }) => read!),
+    sufficient: limited.map(({ write }) => write),
+    ownership,
+  };
+}
+
+/** Whether a caller may read all records of a collection. */
+export const mayReadAll = (caller: Principal, scopes: CollectionScopes): boolean =>
+  permissionOf(caller, readingOf([scopes]), {}) === 'all';
 
 /** The scope with which an application may delete the account of its user. */
 export const ACCOUNT_DELETION = 'self:delete';
@@ -81,7 +107,9 @@ export function permissionOf(
 ): Permission | undefined {
   const { scopes } = principal;
   if (typeof need === 'string' || scopes.has('admin')) return 'all';
-  if (need.scopes.every((scope) => includes(scopes, scope))) return 'all';
+  const isHeld = (scope: string, at: number) =>
+    includes(scopes, scope) || scopes.has(need.sufficient?.[at] ?? scope);
+  if (need.scopes.every(isHeld)) return 'all';
   const isPermitted = need.deletesAccount ? mayDeleteAccount(principal) : scopes.has('self');
   if (isPermitted && need.ownership === 'rules') return 'ruled';
   return isPermitted && isOwn(principal, need, params) ? 'own' : undefined;

@@ -110,7 +110,7 @@ export function appliesTo(
   if (scope !== undefined && !holds(scope)) return false;
   if (isForAnyone) return true;
   const needed = verb === 'read' ? scopes.read : scopes.write;
-  return needed === undefined || holds(needed) || principal.scopes.has('self');
+  return needed === undefined || holds(needed) || holds(scopes.write) || principal.scopes.has('self');
 }
 
 /** The grants that a caller may use. */

@@ -4,7 +4,7 @@ import type { ValidatedInput } from '../collection/validated-input.js';
 import { forbidden } from '../errors/caller-errors.js';
 import type { Request } from '../http/request.js';
 import { type JsonObject, member } from '../json.js';
-import { includes } from '../principal.js';
+import { mayReadAll } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 
 /**
@@ -58,10 +58,8 @@ function reachOf(request: Request, reference: Reference, target: Guarded): Reach
 }
 
 /** Whether the caller may read all records of a collection. */
-function mayRead({ principal }: Request, { resource }: Guarded): boolean {
-  const { read } = resource.scopes;
-  return read === undefined || includes(principal.scopes, read);
-}
+const mayRead = ({ principal }: Request, { resource }: Guarded): boolean =>
+  mayReadAll(principal, resource.scopes);
 
 /** Whether a record is the caller, or belongs to it. */
 async function isOwn(target: Guarded, id: string, { principal, run }: Request): Promise<boolean> {

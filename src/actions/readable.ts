@@ -1,7 +1,7 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import type { Request } from '../http/request.js';
 import type { Others } from '../list/relations.js';
-import { permit } from '../principal.js';
+import { permit, readingOf } from '../principal.js';
 
 /** The collections to which relations lead. Its function throws 403 unless the caller may read all records of one. */
 export const readable =
@@ -10,8 +10,7 @@ export const readable =
     const guarded = named(related, name);
     const { resource } = guarded;
     if (guarded.ruled) return { resource, access: guarded.as({ principal }).access };
-    const { read } = resource.scopes;
-    if (read !== undefined) permit(principal, { scopes: [read] }, {});
+    permit(principal, readingOf([resource.scopes]), {});
     return { resource, access: undefined };
   };
 

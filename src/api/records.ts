@@ -6,7 +6,7 @@ import type { Resource } from '../collection/resource.js';
 import type { Offer } from '../http/router.js';
 import { keysetParameters, listParameters } from '../list/read-list.js';
 import { RECORD_PARAMETERS } from '../list/view.js';
-import type { Requirement, ScopeRequirement } from '../principal.js';
+import { type Requirement, readingOf, type ScopeRequirement } from '../principal.js';
 import type { Description, Endpoint, RecordMethod } from './endpoint.js';
 import type { RecordActions } from './record-actions.js';
 
@@ -85,7 +85,7 @@ function endpointsOf(resource: Resource, offers: ReturnType<typeof offersOf>): E
   const ownership = isRuled ? 'rules' : owner ? 'path' : isOwned ? 'record' : undefined;
   const ofList = isRuled || isOwned ? ownership : undefined;
   const reading = (given: ScopeRequirement['ownership']) =>
-    isForAnyone(resource, 'read') ? 'optional' : requirementOf(scopes.read, given);
+    isForAnyone(resource, 'read') ? 'optional' : readingOf([scopes], given);
   const [read, readAll] = [reading(ownership), reading(ofList)];
   const writing = (verb: Verb, given: ScopeRequirement['ownership'], more = {}): Requirement =>
     isForAnyone(resource, verb) ? 'optional' : { scopes: [scopes.write], ownership: given, ...more };
@@ -120,10 +120,6 @@ const isForAnyone = ({ access = [] }: Resource, verb: Verb): boolean =>
     ({ to, can }) => to === 'anyone' && [can].flat().some((each) => each === 'all' || each === verb),
   );
 
-/** The requirement of a read; without a scope, nothing. */
-const requirementOf = (scope: string | undefined, ownership: ScopeRequirement['ownership']): Requirement =>
-  scope === undefined ? 'nothing' : { scopes: [scope], ownership };
-
 /** The endpoints of the list below a record of the parent. */
 function nestedEndpoints(
   resource: Resource,
@@ -136,14 +132,11 @@ function nestedEndpoints(
   const isReadable = parent.access !== undefined || parent.scopes.read === undefined;
   const ownership =
     resource.access && isReadable ? 'rules' : parent.owner && !resource.access ? 'path' : undefined;
-  const requirement = (...named: (string | undefined)[]): Requirement => {
-    const required = named.filter((scope) => scope !== undefined);
-    return required.length === 0 ? 'nothing' : { scopes: required, ownership };
-  };
+  const writing = { read: scopes.write, write: scopes.write };
   const isOpen = (verb: Verb) =>
     isForAnyone(resource, verb) && (isForAnyone(parent, 'read') || parent.scopes.read === undefined);
-  const read = isOpen('read') ? 'optional' : requirement(scopes.read, parent.scopes.read);
-  const write = isOpen('create') ? 'optional' : requirement(scopes.write, parent.scopes.read);
+  const read = isOpen('read') ? 'optional' : readingOf([scopes, parent.scopes], ownership);
+  const write = isOpen('create') ? 'optional' : readingOf([writing, parent.scopes], ownership);
   const path = `/${parent.name}/:id/${name}`;
   return [
     of(resource, path, 'GET', 'listNested', read, offers.list),

@@ -4,7 +4,7 @@ import type { Resource } from '../collection/resource.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { badRequest } from '../errors/request-errors.js';
 import type { Access, Condition } from '../list/condition.js';
-import { includes, type Principal } from '../principal.js';
+import { mayReadAll, type Principal } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import type { Event } from './event.js';
 
@@ -63,9 +63,8 @@ export function filterOf(
   const ruled = new Map<string, Ruled>();
   for (const [type, resource] of requested === null ? allTypes(resources) : typesOf(requested, resources)) {
     const scope = resource.scopes.read;
-    const may = (name: string | undefined) =>
-      name === undefined || scopes.has('admin') || includes(scopes, name);
-    const isAdmitted = may('events:read') || scopes.has('self');
+    const mayFollow = scopes.has('admin') || scopes.has('events:read');
+    const isAdmitted = mayFollow || scopes.has('self');
     if (
       resource.access &&
       isAdmitted &&
@@ -77,7 +76,8 @@ export function filterOf(
         resource,
         access: () => readAccess(rulesOf(resource, resources), resource, principal)!,
       });
-    } else if (may('events:read') && (resource.access ? isWhole(resource) : may(scope))) types.push(type);
+    } else if (mayFollow && (resource.access ? isWhole(resource) : mayReadAll(principal, resource.scopes)))
+      types.push(type);
     else if (owner !== null && !resource.access && (resource.owner || resource.isOwned)) ownTypes.push(type);
     else if (requested !== null) throw forbidden(['events:read', ...(scope === undefined ? [] : [scope])]);
   }

@@ -4,7 +4,7 @@ import { visible } from '../../api/visible.js';
 import type { Resource } from '../../collection/resource.js';
 import { typeOf } from '../../errors/catalogue.js';
 import type { ProblemType, Shape } from '../../errors/problem.js';
-import type { Principal } from '../../principal.js';
+import { type Principal, readingOf } from '../../principal.js';
 
 /** One error that an operation responds with. */
 export interface ErrorRef {
@@ -32,7 +32,7 @@ export const typeName = (words: string): string =>
     .join('');
 
 /** Whether a caller may read records of a collection, with `self` its own if they can belong to callers. */
-export function mayRead(caller: Principal, { scopes: { read }, owner, isOwned }: Resource): boolean {
+export function mayRead(caller: Principal, { scopes, owner, isOwned }: Resource): boolean {
   const ownership = owner || isOwned ? 'record' : undefined;
-  return visible(caller, { requires: read === undefined ? 'nothing' : { scopes: [read], ownership } });
+  return visible(caller, { requires: readingOf([scopes], ownership) });
 }

@@ -6,7 +6,7 @@ import type { Request } from '../../http/request.js';
 import { type Json, type JsonObject, member, setMember } from '../../json.js';
 import type { Collection } from '../../list/collection.js';
 import { relationName } from '../../list/relations.js';
-import { permit } from '../../principal.js';
+import { permit, readingOf } from '../../principal.js';
 import { largeChildrenStatement, largeReferredStatement, looseChildrenStatement } from './loose-relations.js';
 import type { JsonServerQuery } from './query.js';
 
@@ -137,5 +137,5 @@ async function expandRecords(
 
 /** Throws 403 unless the caller may read all records of a collection. */
 function requireReadable({ scopes }: Resource, { principal }: Request): void {
-  if (scopes.read !== undefined) permit(principal, { scopes: [scopes.read] }, {});
+  permit(principal, readingOf([scopes]), {});
 }

@@ -1,7 +1,7 @@
 import type { Guarded } from '../../access/guarded-collection.js';
-import { visible } from '../../api/visible.js';
 import { html, type Part } from '../../formats/html.js';
 import { firstPage } from '../../list/list-request.js';
+import { mayReadAll } from '../../principal.js';
 import type { Page, PageOptions } from './pages.js';
 import type { Site } from './site.js';
 
@@ -41,9 +41,7 @@ async function countOf(
   { principal, run }: PageOptions['request'],
 ): Promise<string | undefined> {
   const { resource } = collection;
-  const { read } = resource.scopes;
-  const requires = collection.ruled || read === undefined ? 'nothing' : { scopes: [read] };
-  if (!visible(principal, { requires })) return undefined;
+  if (!collection.ruled && !mayReadAll(principal, resource.scopes)) return undefined;
   const { total } = await collection.as({ principal }).page(firstPage(resource, 1), run);
   return total!.toLocaleString('en');
 }

@@ -1,0 +1,93 @@
+import { declare } from '../support/collections.js';
+import { makeKey } from '../support/credentials.js';
+import { testService } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+
+const text = { type: 'string' };
+const DECLARATIONS = {
+  'works.json': {
+    type: 'object',
+    properties: { title: { ...text, 'x-index': true } },
+    'x-collection': { scopes: { read: 'catalogue.view', write: 'catalogue.manage' } },
+  },
+  'copies.json': {
+    type: 'object',
+    properties: { workId: { ...text, 'x-references': 'works', 'x-on-delete': 'cascade' } },
+    'x-collection': { nested: true, scopes: { read: 'catalogue.view', write: 'desk' } },
+  },
+  'notes.json': {
+    type: 'object',
+    properties: {},
+    'x-collection': { public: 'read', scopes: { write: 'pen' } },
+  },
+};
+
+async function library(t: Test) {
+  const service = await testService(t, {
+    COLLECTIONS: declare(t, DECLARATIONS),
+    MIGRATE: 'auto',
+    AUTH: 'api-key',
+    MCP: 'on',
+  });
+  const as = async (...scopes: string[]) => {
+    const { key } = await makeKey(service.db, { scopes, subject: 'a program' });
+    return (method: string, path: string, body?: object, headers: object = {}) =>
+      service.send(method, path, { headers: { 'x-api-key': key, ...headers }, ...(body && { body }) });
+  };
+  const admin = await as('admin');
+  const work = (await admin('POST', '/works', { title: 'Dune' })).json.id as string;
+  const copy = (await admin('POST', '/copies', { workId: work })).json.id as string;
+  return { as, work, copy };
+}
+
+t.test('a renamed scope that permits writing permits reading, of its own collection alone', async (t) => {
+  const { as, work, copy } = await library(t);
+  const callers = {
+    manager: await as('catalogue.manage', 'events:read'),
+    desk: await as('desk', 'events:read'),
+    both: await as('desk', 'catalogue.manage', 'events:read'),
+    viewer: await as('catalogue.view', 'events:read'),
+    pen: await as('pen', 'events:read'),
+  };
+  type Caller = keyof typeof callers;
+  const rows: [method: string, path: string, permitted: readonly Caller[], body?: object][] = [
+    ['GET', '/works', ['manager', 'both', 'viewer']],
+    ['GET', `/works/${work}`, ['manager', 'both', 'viewer']],
+    ['QUERY', '/works', ['manager', 'both', 'viewer'], {}],
+    ['GET', '/works?group=title', ['manager', 'both', 'viewer']],
+    ['GET', '/copies', ['desk', 'both', 'viewer']],
+    ['GET', `/copies/${copy}`, ['desk', 'both', 'viewer']],
+    ['GET', '/copies?include=work', ['both', 'viewer']],
+    ['GET', '/copies?filter[work][title]=Dune', ['both', 'viewer']],
+    ['GET', '/works?include=copies', ['both', 'viewer']],
+    ['GET', `/works/${work}/copies`, ['both', 'viewer']],
+    ['POST', `/works/${work}/copies`, ['both'], {}],
+    ['POST', '/copies', ['both'], { workId: work }],
+    ['GET', '/events?types=works.*', ['manager', 'both', 'viewer']],
+    ['GET', '/events?types=copies.*', ['desk', 'both', 'viewer']],
+    ['GET', '/notes', ['manager', 'desk', 'both', 'viewer', 'pen']],
+    ['POST', '/works', ['manager', 'both'], { title: 'Emma' }],
+    ['POST', '/batch', ['manager', 'both', 'viewer'], [{ method: 'GET', path: `/works/${work}` }]],
+  ];
+  for (const [method, path, permitted, body] of rows)
+    for (const [name, send] of Object.entries(callers)) {
+      const { status, text } = await send(method, path, body);
+      const says = `${method} ${path} by ${name}: ${status} ${text.slice(0, 100)}`;
+      t.equal(permitted.includes(name as Caller) ? status < 300 : status === 403, true, says);
+    }
+});
+
+t.test('documents and tools show what such a caller may read', async (t) => {
+  const { as } = await library(t);
+  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
+  for (const [scope, shown] of [
+    ['catalogue.manage', true],
+    ['desk', false],
+  ] as const) {
+    const send = await as(scope);
+    const { paths } = (await send('GET', '/openapi.json')).json;
+    t.equal(paths['/works']?.get !== undefined, shown, scope);
+    const tools = await send('POST', '/mcp', list, { accept: 'application/json, text/event-stream' });
+    t.equal(tools.text.includes('"name":"works_list"'), shown, scope);
+  }
+});
