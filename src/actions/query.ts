@@ -5,7 +5,7 @@ import type { Action } from '../http/router.js';
 import { MAX_TARGET, requireParameters } from '../http/router.js';
 import { escapeToken, isObject, type Json } from '../json.js';
 import { addFilter, MAX_QUERY, textOf } from '../list/json-filter.js';
-import { isSingleSort } from '../list/order.js';
+import { isSingleSort, sortNames } from '../list/order.js';
 import { escapeName, splitNames } from '../list/query-names.js';
 import { keysetParameters, listParameters } from '../list/read-list.js';
 
@@ -70,7 +70,8 @@ export function addFields(parameters: URLSearchParams, given: readonly Json[]): 
 }
 
 /** A field, or with a minus its descending order. A field whose own name begins with a minus is found if there is none without it. */
-function escapeKey(key: string, { sortable }: Resource): string {
+function escapeKey(key: string, resource: Resource): string {
+  const sortable = sortNames(resource);
   const field = key.replace(/^-/, '');
   const isDescending = key !== field && (!sortable.includes(key) || sortable.includes(field));
   return isDescending ? `-${escapeName(field)}` : escapeName(key);

@@ -1,6 +1,6 @@
 import type { Json } from '../json.js';
 import type { FieldRules } from '../validation/field-rules.js';
-import type { Column } from './column.js';
+import type { Column, ColumnType } from './column.js';
 
 /** A field that refers to a record by its id. */
 export interface Reference {
@@ -10,6 +10,8 @@ export interface Reference {
   readonly singular: string;
   /** The table of the other collection in statements. */
   readonly table: string;
+  /** The members of a record of the other collection by which lists of this one can be sorted. */
+  readonly sorts: readonly string[];
   /** The effect on this record when the other record is deleted: `null` removes the field. */
   readonly onDelete: 'cascade' | 'restrict' | 'null';
 }
@@ -31,6 +33,16 @@ export interface DeclaredGrant {
 }
 
 type Action = 'read' | 'create' | 'update' | 'delete';
+
+/** A column by which lists can be sorted. */
+export interface SortColumn {
+  readonly name: string;
+  readonly type: ColumnType | 'timestamptz';
+  /** Whether records may have no value. These are last in both directions. */
+  readonly isNullable: boolean;
+  /** Whether an index has the order in both directions. Otherwise it lacks records without a value, or has them first. */
+  readonly hasWholeOrder: boolean;
+}
 
 /** A collection as data. All names in it are safe in SQL. */
 export interface Resource extends FieldRules {
@@ -70,8 +82,10 @@ export interface Resource extends FieldRules {
   readonly hasOneSort: boolean;
   /** Fields that lists can be filtered by. */
   readonly filterable: readonly string[];
-  /** Fields that lists can be sorted by, besides created_at. */
+  /** Fields that have indexes of their own for the order of lists. */
   readonly sortable: readonly string[];
+  /** The columns that lists can be sorted by, by the names of the members. */
+  readonly sorts: ReadonlyMap<string, SortColumn>;
   /** Fields that `search` searches. */
   readonly searchable: readonly string[];
   /** Scopes to read and to write; undefined: everyone may read. */

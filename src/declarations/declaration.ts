@@ -36,6 +36,7 @@ export interface CollectionOptions {
     | readonly string[]
     | { readonly fields: readonly string[]; readonly code: string }
   )[];
+  readonly index?: readonly 'updated_at'[];
   readonly was?: string;
 }
 

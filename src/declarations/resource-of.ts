@@ -1,5 +1,5 @@
 import { type Column, WRITE_ONLY } from '../collection/column.js';
-import type { Reference, Resource } from '../collection/resource.js';
+import type { Reference, Resource, SortColumn } from '../collection/resource.js';
 import { qualified } from '../db/object-names.js';
 import { columnOf, hasColumn, placedColumn, type StoredType } from './column-of.js';
 import { CREDENTIALS } from './credential-faults.js';
@@ -26,9 +26,11 @@ export function resourcesWithoutRefs(
     ...resourceOf(declaration, byName, schema, typeOf),
     prefix,
   }));
+  const sortsOf = new Map(resources.map(({ name, sorts }) => [name, [...sorts.keys()]]));
   const owners = new Set(resources.filter(({ owner }) => owner).map(({ name }) => name));
   return resources.map((resource) => ({
     ...resource,
+    references: resource.references.map((each) => ({ ...each, sorts: sortsOf.get(each.to) ?? [] })),
     isOwned: resource.parent !== undefined && owners.has(resource.parent.to),
     referredBy: resources.flatMap(({ name, references }) =>
       references.filter(({ to }) => to === resource.name).map(({ field }) => ({ collection: name, field })),
@@ -53,25 +55,13 @@ function resourceOf(
   const fields = Object.entries(properties);
   const named = (test: (field: DeclaredField) => unknown) =>
     fields.filter(([, field]) => test(field)).map(([field]) => field);
-  const references = fields.flatMap(
-    ([field, { 'x-references': to, 'x-on-delete': onDelete = 'restrict' }]) =>
-      to === undefined
-        ? []
-        : [
-            {
-              field,
-              to,
-              onDelete,
-              singular: singularOf(byName.get(to)!),
-              table: qualified(tables, to),
-            } as Reference,
-          ],
-  );
+  const references = referencesOf(declaration, byName, tables);
   const hasPasswords = `${name}.json` === SIGN_IN_FILE;
   const writeOnly = named((field) => field.writeOnly).filter(
     (field) => !(hasPasswords && CREDENTIALS.includes(field)),
   );
   const { nested = false } = options;
+  const columns = columnsOf(declaration, writeOnly, typeOf);
   const parent = references.find(({ field }) => nested === true || nested === field);
   return {
     name,
@@ -84,7 +74,7 @@ function resourceOf(
     writeOnly,
     hasPasswords,
     importOnly: named((field) => field['x-import-only']),
-    columns: columnsOf(declaration, writeOnly, typeOf),
+    columns,
     unique: [
       ...fields.flatMap(([field, { 'x-unique': unique }]) =>
         unique ? [{ fields: [field], code: unique === true ? 'DUPLICATE' : unique.code }] : [],
@@ -101,6 +91,7 @@ function resourceOf(
     hasOneSort: options.sortKeys === 'one',
     filterable: named((field) => field['x-index'] || field['x-references'] || field['x-unique']),
     sortable: named((field) => field['x-index'] && field.type !== 'array' && !field['x-references']),
+    sorts: sortsOf(declaration, columns),
     searchable: named((field) => field['x-search']),
     scopes: {
       read: options.public === 'read' ? undefined : (options.scopes?.read ?? `${name}:read`),
@@ -112,6 +103,45 @@ function resourceOf(
     referredBy: [],
     children: [],
   };
+}
+
+/** The references of a declaration. `sorts` has the names once all collections are known. */
+function referencesOf(
+  { schema }: Declaration,
+  byName: ReadonlyMap<string, Declaration>,
+  tables: string,
+): Reference[] {
+  return Object.entries(schema.properties).flatMap(
+    ([field, { 'x-references': to, 'x-on-delete': onDelete = 'restrict' }]) => {
+      if (to === undefined) return [];
+      const singular = singularOf(byName.get(to)!);
+      return [{ field, to, onDelete, sorts: [], singular, table: qualified(tables, to) }];
+    },
+  );
+}
+
+/** Each record has a time of creation, which is the beginning of its id. */
+const CREATED: SortColumn = { name: 'id', type: 'uuid', isNullable: false, hasWholeOrder: true };
+const UPDATED: SortColumn = { ...CREATED, name: 'updated_at', type: 'timestamptz' };
+
+function sortsOf({ schema }: Declaration, columns: Resource['columns']): ReadonlyMap<string, SortColumn> {
+  const { properties, required = [], 'x-collection': { index = [] } = {} } = schema;
+  const declared = Object.entries(properties).flatMap(([field, rules]): [string, SortColumn][] => {
+    const isIndexed = rules['x-index'] || rules['x-references'] || rules['x-unique'];
+    const column = columns.get(field);
+    if (!isIndexed || !column || column.type.endsWith('[]')) return [];
+    const { name, type } = column;
+    const isRequired = required.includes(field);
+    const isNullable = !isRequired || (Array.isArray(rules.type) && rules.type.includes('null'));
+    const hasOwnIndexes = rules['x-index'] && !rules['x-references'] && type !== 'boolean';
+    const hasWholeOrder = !isNullable || (hasOwnIndexes && !(type === 'text' && isRequired)) === true;
+    return [[field, { name, type, isNullable, hasWholeOrder }]];
+  });
+  return new Map([
+    ['created_at', CREATED],
+    ...(index.includes('updated_at') ? [['updated_at', UPDATED] as const] : []),
+    ...declared,
+  ]);
 }
 
 function columnsOf({ name, schema }: Declaration, writeOnly: readonly string[], typeOf: StoredType) {

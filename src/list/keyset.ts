@@ -1,15 +1,17 @@
 import { hash } from 'node:crypto';
-import type { Column } from '../collection/column.js';
-import type { Resource } from '../collection/resource.js';
+import type { Resource, SortColumn } from '../collection/resource.js';
 import { foreignCursor } from '../errors/input-errors.js';
 import { parseUuid } from '../uuid.js';
+import { TIME_FORMATS } from '../validation/times.js';
 import { identityOf, type Selection } from './condition.js';
-import type { Direction, SortKey } from './order.js';
+import type { Direction, RelatedRecord, SortKey } from './order.js';
 
 /** A column by which a list is ordered. */
 export interface KeyColumn {
-  readonly column: Column;
+  readonly column: SortColumn;
   readonly direction: Direction;
+  /** The related record that has the column; undefined: a record of the list has it. */
+  readonly related: RelatedRecord | undefined;
   /** Records without the field are last in both directions. */
   readonly isNullable: boolean;
 }
@@ -21,14 +23,13 @@ export interface Keyset {
 }
 
 /** The order of some keys. Keys after `created_at` change nothing, nor does a field that comes again. */
-export function keysetOf({ columns, schema }: Resource, sorts: readonly SortKey[]): Keyset {
+export function keysetOf({ sorts: columns }: Resource, sorts: readonly SortKey[]): Keyset {
   const keys = new Map<string, KeyColumn>();
-  for (const { field, direction } of sorts) {
-    const column = columns.get(field);
-    if (field === 'created_at' || !column) return { keys: [...keys.values()], direction };
-    const { type } = schema.properties[field] as { type?: unknown };
-    const isNullable = !schema.required.includes(field) || (Array.isArray(type) && type.includes('null'));
-    if (!keys.has(field)) keys.set(field, { column, direction, isNullable });
+  for (const { field, direction, related } of sorts) {
+    if (field === 'created_at') return { keys: [...keys.values()], direction };
+    const column = related?.column ?? columns.get(field)!;
+    const isNullable = column.isNullable || related?.own.isNullable === true;
+    if (!keys.has(field)) keys.set(field, { column, direction, related, isNullable });
   }
   return { keys: [...keys.values()], direction: sorts.at(-1)!.direction };
 }
@@ -50,7 +51,8 @@ export function listIdentity(
   sorts: readonly SortKey[],
 ): string {
   const compared = conditions.map(identityOf);
-  const parts = [name, parent ?? null, search.join('\n'), sorts, compared];
+  const order = sorts.map(({ field, direction }) => ({ field, direction }));
+  const parts = [name, parent ?? null, search.join('\n'), order, compared];
   return hash('sha256', JSON.stringify(parts), 'base64url').slice(0, 12);
 }
 
@@ -101,6 +103,8 @@ function isValueOf({ column, isNullable }: KeyColumn, value: unknown): boolean {
       return value === 'true' || value === 'false';
     case 'uuid':
       return parseUuid(value) === value;
+    case 'timestamptz':
+      return TIME_FORMATS['date-time']!(value) && !value.startsWith('0000');
     default:
       return true;
   }

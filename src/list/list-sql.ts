@@ -3,14 +3,17 @@ import { type Resource, searchSql } from '../collection/resource.js';
 import type { Value } from '../db/db.js';
 import { type Engine, statementsOn } from '../db/engine.js';
 import { fill } from '../db/statements.js';
+import { invalidQuery } from '../errors/input-errors.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { type Parameter, parametersIn } from './comparison-sql.js';
 import { type Access, EVERYTHING, type Selection } from './condition.js';
-import { accessibleSql, parentColumn, recordsSql, totalSql } from './condition-sql.js';
+import { accessibleSql, isRestricted, parentColumn, recordsSql, totalSql } from './condition-sql.js';
+import { type Keyset, keysetOf } from './keyset.js';
 import { keysetSql } from './keyset-sql.js';
 import type { ListRequest, NumberedPart, PageRequest } from './list-request.js';
 import type { SortKey } from './order.js';
-import { Orders, TOO_LARGE } from './order-parts.js';
+import { documentsOf, Orders, TOO_LARGE } from './order-parts.js';
+import { isInParts, joinedSql, outerOrder, rowsSql, wholeOrder } from './ordered-rows.js';
 import { hasTrigram, searchValue } from './search-sql.js';
 
 /** A page that ends before this row is read from the beginning: what precedes it is cheaper to skip than to look up. */
@@ -55,6 +58,7 @@ export class ListStatements {
   /** Reads a page: for a numbered one its `total` and `docs`, for one between cursors the columns that keysetSql names. */
   page(list: PageRequest): ListStatement {
     const { part } = list;
+    this.#requireOwnOrder(list);
     if (part.kind === 'numbered') return this.#numbered(list, part);
     const { text, args } = keysetSql(this.resource, list, part, this.engine);
     const isPlain =
@@ -65,14 +69,48 @@ export class ListStatements {
     return { text, args, cost: isPlain ? 'short' : 'query' };
   }
 
+  /** Citus joins no tables by other columns than those that distribute them. Throws 400. */
+  #requireOwnOrder({ sorts }: ListRequest): void {
+    if (this.engine === 'citus' && sorts.some(({ related }) => related))
+      throw invalidQuery('sort', 'names a member of a related record, which is not possible on Citus');
+  }
+
   #numbered(list: ListRequest, { page, limit }: NumberedPart): ListStatement {
     const offset = Math.min((page - 1) * limit, Number.MAX_SAFE_INTEGER);
+    const keyset = this.#isPlain(list) ? undefined : keysetOf(this.resource, list.sorts);
+    if (keyset && isInParts(keyset)) return this.#inParts(list, keyset, offset, limit);
     const { kind, values, cost } = kindOf(list, offset + limit);
     if (cost !== 'query') return { text: this.#known(kind, list), args: [limit, offset, ...values], cost };
     const args: Value[] = [limit, offset];
     const shape =
       list.selection.search.length > 0 && this.engine === 'postgresql' ? 'page_matching' : 'page_queried';
     return { text: this.#fillPage(shape, list, parametersIn(args)), args, cost };
+  }
+
+  /** Whether an index has the order, which most lists ask for. */
+  #isPlain({ sorts }: ListRequest): boolean {
+    const [{ field }] = sorts as [SortKey];
+    return sorts.length === 1 && this.resource.sorts.get(field)?.hasWholeOrder === true;
+  }
+
+  /** Reads a page of a list that no index has in its order. */
+  #inParts(list: ListRequest, keyset: Keyset, offset: number, limit: number): ListStatement {
+    const { selection, counts } = list;
+    const args: Value[] = [limit, offset];
+    const parameter = parametersIn(args);
+    const records = recordsSql(this.resource, selection, parameter, this.engine);
+    const end = parameter(String(offset + limit), 'bigint');
+    const scan = {
+      records,
+      isRestricted: isRestricted({ ...selection, access: undefined }),
+      position: undefined,
+      isBackward: false,
+    };
+    const rows = rowsSql({ keyset, ...scan, limit: end }, this.engine, parameter);
+    const total = counts ? `(${totalSql(this.resource, selection, records)})` : 'null::bigint';
+    const text = `select ${total} as total${counts ? '' : ', count(*) as rows'}, ${documentsOf(outerOrder(keyset, 'record.'))} as docs
+from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1::bigint offset $2::bigint) as record`;
+    return { text, args, cost: 'query' };
   }
 
   #known(kind: Kind, list: ListRequest): string {
@@ -126,6 +164,7 @@ export class ListStatements {
     readonly settings: Readonly<Record<string, string>>;
   } {
     const { selection, sorts } = list;
+    this.#requireOwnOrder(list);
     const settings: Record<string, string> = {};
     const parameter: Parameter = (value, type = 'text') => {
       const place = Object.keys(settings).length + 1;
@@ -135,14 +174,16 @@ export class ListStatements {
         : `current_setting('plinth.value_${place}')::${type}`;
     };
     const records = recordsSql(this.resource, selection, parameter, this.engine);
-    const name = selection.search.length > 0 && this.engine === 'postgresql' ? 'stream_matching' : 'stream';
+    const keyset = sorts.some(({ related }) => related) ? keysetOf(this.resource, sorts) : undefined;
+    const isMatching = !keyset && selection.search.length > 0 && this.engine === 'postgresql';
+    const name = isMatching ? 'stream_matching' : 'stream';
     const source = this.#source(name, selection.access, parameter);
     const values = Object.keys(settings).map((each) => `current_setting('${each}')`);
     const text = this.#fill(name, {
-      records,
       source,
+      records: keyset ? joinedSql(records, keyset, this.engine) : records,
       settings: values.length === 0 ? 'null' : `array[${values.join(', ')}]::text[]`,
-      ...this.#orders.of(sorts),
+      ...(keyset ? { order: wholeOrder(keyset) } : this.#orders.of(sorts)),
     });
     const { kind, cost } = kindOf({ ...list, counts: true }, 0);
     if (cost !== 'query') nameStatement(text, `${nameOf('stream', kind)} ${this.resource.name}`);

@@ -1,13 +1,13 @@
 import { LARGE_DOCUMENT_BYTES, MAX_PAGE_BYTES } from '../collection/document.js';
-import type { Resource } from '../collection/resource.js';
-import { type Direction, orderSql, type SortKey } from './order.js';
+import { comparable, type Resource } from '../collection/resource.js';
+import type { Direction, SortKey } from './order.js';
 
 /** The text in place of documents that are too large. In a page, the ids of its records follow. */
 export const TOO_LARGE = '!';
 
 type Parts = Readonly<Record<string, string>>;
 
-/** The parts of statements that depend on the order, of one collection. */
+/** The parts of statements that depend on the order, of one collection, if its own members have it. */
 export class Orders {
   /** Orders by one key, which are few, by the direction and the field. */
   readonly #known = new Map<string, Parts>();
@@ -37,11 +37,12 @@ function partsOf(resource: Resource, sorts: readonly SortKey[]): Readonly<Record
   const keys: string[] = [];
   const columns: string[] = [];
   for (const { field, direction } of sorts) {
-    const expression = orderSql(resource, field, direction);
     // The time of creation is in the id, which is unique.
-    if (expression === undefined) break;
-    keys.push(expression);
-    columns.push(`, record.${resource.columns.get(field)!.name}`);
+    if (field === 'created_at') break;
+    const column = resource.sorts.get(field)!;
+    // Records without the field are last in both directions.
+    keys.push(`${comparable(column, '$.')} ${direction}${column.isNullable ? ' nulls last' : ''}`);
+    columns.push(`, record.${column.name}`);
   }
   const last = (sorts[keys.length] ?? sorts.at(-1)!).direction;
   const order = [...keys, `$.id ${last}`].join(', ');
@@ -56,7 +57,7 @@ function partsOf(resource: Resource, sorts: readonly SortKey[]): Readonly<Record
 }
 
 /** The documents of a page, or TOO_LARGE and the ids of its records. A large document never becomes part of the text. */
-const documentsOf = (order: string) => `case
+export const documentsOf = (order: string) => `case
     when max(octet_length(record.doc)) > ${LARGE_DOCUMENT_BYTES} or sum(octet_length(record.doc)) > ${MAX_PAGE_BYTES}
     then '${TOO_LARGE}' || string_agg(record.id::text, ',' order by ${order})
     else string_agg(record.doc, ',' order by ${order}) filter (where octet_length(record.doc) <= ${LARGE_DOCUMENT_BYTES})

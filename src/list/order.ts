@@ -1,12 +1,25 @@
-import { comparable, type Resource } from '../collection/resource.js';
+import type { Resource, SortColumn } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { unescapeName } from './query-names.js';
+import { type Others, type Related, relatedOf } from './relations.js';
 
 export type Direction = 'asc' | 'desc';
 
 export interface SortKey {
+  /** The name of a member, after that of a relation and a dot if it is one of the related record: `project.name`. */
   readonly field: string;
   readonly direction: Direction;
+  /** The related record whose member it is. */
+  readonly related?: RelatedRecord;
+}
+
+/** The record to which a field refers. */
+export interface RelatedRecord {
+  readonly other: Resource;
+  /** The column that refers to it, and whether records may have none. */
+  readonly own: SortColumn;
+  /** The column of the other record. */
+  readonly column: SortColumn;
 }
 
 const MAX_SORTS = 5;
@@ -15,35 +28,70 @@ const MAX_SORTS = 5;
 export const isSingleSort = (names: readonly string[]): boolean =>
   names.length === 1 && !names[0]!.startsWith('-');
 
-/** `-price` and `title`: descending prices, and for equal prices ascending titles. Throws 400. */
-export function readSorts(names: readonly string[], resource: Resource): SortKey[] {
-  const valid = sortableNames(resource);
-  const keys = sortKeysIn(names);
-  if (keys.length > MAX_SORTS) throw invalidQuery('sort', `has more than ${MAX_SORTS} fields`);
-  if (!keys.every(({ field }) => valid.includes(field)))
-    throw invalidQuery('sort', `names no field that can be sorted by: there are ${valid.join(', ')}`);
-  return keys;
+/** A member by which a list can be sorted: its own name, and the relation if it is one of a related record. */
+interface Sortable {
+  readonly name: string;
+  readonly relation?: Related;
 }
 
-/** As readSorts; undefined: the names as a whole are not valid. */
-export function findSorts(names: readonly string[], resource: Resource): SortKey[] | undefined {
-  const valid = sortableNames(resource);
-  const keys = sortKeysIn(names);
-  return keys.length <= MAX_SORTS && keys.every(({ field }) => valid.includes(field)) ? keys : undefined;
+const sortables = new WeakMap<Resource, ReadonlyMap<string, Sortable>>();
+
+/** The members by which a list can be sorted: those of its records, and those of the records to which these refer. */
+function sortablesOf(resource: Resource): ReadonlyMap<string, Sortable> {
+  const known = sortables.get(resource) ?? findSortables(resource);
+  sortables.set(resource, known);
+  return known;
 }
 
-const sortableNames = ({ sortable }: Resource): string[] => ['created_at', ...sortable];
+function findSortables(resource: Resource): ReadonlyMap<string, Sortable> {
+  const related = relatedOf(resource).flatMap((relation): [string, Sortable][] => {
+    const reference = resource.references.find(({ field }) => field === relation.field);
+    return (reference?.sorts ?? []).map((name) => [`${relation.name}.${name}`, { name, relation }]);
+  });
+  const own = [...resource.sorts.keys()].map((name): [string, Sortable] => [name, { name }]);
+  return new Map([...related, ...own]);
+}
 
-const sortKeysIn = (names: readonly string[]): SortKey[] =>
-  names.map((key) => ({
-    field: unescapeName(key.replace(/^-/, '')),
-    direction: key.startsWith('-') ? 'desc' : 'asc',
-  }));
+/** The names by which a list can be sorted, its own members first. */
+export const sortNames = (resource: Resource): readonly string[] => [
+  ...resource.sorts.keys(),
+  ...[...sortablesOf(resource).keys()].filter((name) => !resource.sorts.has(name)),
+];
 
-/** The SQL of an order by one field; `$.` stands for the relation. Records without the field are last in both directions. */
-export function orderSql(resource: Resource, sort: string, direction: Direction): string | undefined {
-  const column = resource.columns.get(sort);
-  if (column === undefined) return undefined;
-  const nulls = resource.schema.required.includes(sort) ? '' : ' nulls last';
-  return `${comparable(column, '$.')} ${direction}${nulls}`;
+/** `-price` and `project.name`: descending prices, and for equal prices ascending names. Throws 400, 403. */
+export function readSorts(names: readonly string[], resource: Resource, others?: Others): SortKey[] {
+  if (names.length > MAX_SORTS) throw invalidQuery('sort', `has more than ${MAX_SORTS} fields`);
+  return names.map((name) => {
+    const key = sortKeyOf(name, resource, others);
+    if (key) return key;
+    const needed = /^-?updated_at$/.test(name)
+      ? 'needs an index: "index": ["updated_at"] in x-collection of the declaration'
+      : 'names no field that can be sorted by';
+    throw invalidQuery('sort', `${needed}: there are ${sortNames(resource).join(', ')}`);
+  });
+}
+
+/** As readSorts; undefined: the names as a whole are not valid. Throws 403. */
+export function findSorts(
+  names: readonly string[],
+  resource: Resource,
+  others?: Others,
+): SortKey[] | undefined {
+  if (names.length > MAX_SORTS) return undefined;
+  const keys = names.map((name) => sortKeyOf(name, resource, others));
+  return keys.every((key) => key !== undefined) ? keys : undefined;
+}
+
+function sortKeyOf(text: string, resource: Resource, others: Others | undefined): SortKey | undefined {
+  const field = unescapeName(text.replace(/^-/, ''));
+  const sortable = sortablesOf(resource).get(field);
+  const key = { field, direction: text.startsWith('-') ? 'desc' : 'asc' } as const;
+  if (!sortable?.relation) return sortable && key;
+  if (!others) return undefined;
+  const { resource: other, access } = others(sortable.relation.collection);
+  // The order would say something of records and fields that the caller may not read.
+  if (access)
+    throw invalidQuery('sort', `names ${field}, of records whose access rules restrict what you may read`);
+  const own = resource.sorts.get(sortable.relation.field!)!;
+  return { ...key, related: { other, own, column: other.sorts.get(sortable.name)! } };
 }

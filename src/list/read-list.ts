@@ -70,7 +70,7 @@ function readNumberedList(
   const search = resource.searchable.length === 0 ? '' : cut(given.get('search') ?? '');
   const direction =
     isSortable(resource) && (order === 'asc' || order === 'desc') ? order : resource.direction;
-  const { sorts, isExtended } = readOrder(given.get('sort'), resource, direction, isBody);
+  const { sorts, isExtended } = readOrder(given.get('sort'), resource, direction, isBody, others);
   const conditions = readFilter(given, resource, others);
   const view = readView(given, resource, others);
   const repeated = (['sort', 'order', 'search'] as const).filter(
@@ -102,11 +102,13 @@ function readOrder(
   resource: Resource,
   direction: SortKey['direction'],
   isBody: boolean,
+  others: Others | undefined,
 ): { readonly sorts: readonly SortKey[]; readonly isExtended: boolean } {
   const names = splitNames(text ?? '');
-  const keys = text === null ? undefined : isBody ? readSorts(names, resource) : findSorts(names, resource);
+  const read = isBody ? readSorts : findSorts;
+  const keys = text === null ? undefined : read(names, resource, others);
   if (keys === undefined) return { sorts: [{ field: 'created_at', direction }], isExtended: false };
-  if (isSingleSort(names)) return { sorts: [{ field: keys[0]!.field, direction }], isExtended: false };
+  if (isSingleSort(names)) return { sorts: [{ ...keys[0]!, direction }], isExtended: false };
   return resource.hasOneSort && !isBody
     ? { sorts: [{ field: 'created_at', direction }], isExtended: false }
     : { sorts: keys, isExtended: true };
@@ -148,7 +150,9 @@ function readKeysetList(
   if (repeated !== undefined) throw invalidQuery(repeated, 'must be given once');
   const sort = listIn(given, 'sort');
   const sorts =
-    sort === undefined ? [{ field: 'created_at', direction: resource.direction }] : readSorts(sort, resource);
+    sort === undefined
+      ? [{ field: 'created_at', direction: resource.direction }]
+      : readSorts(sort, resource, others);
   const conditions = readFilter(given, resource, others);
   const view = readView(given, resource, others);
   const count = given.get('count');

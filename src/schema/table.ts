@@ -70,6 +70,7 @@ export function tableOf(resource: Resource, { engine, schema }: Layout): Table {
     indexes: [
       ...resource.unique.map(({ fields }) => uniqueIndex(resource, fields, distribution)),
       ...resource.filterable.flatMap((field) => indexesOf(resource, field, columns.get(field)!)),
+      ...(resource.sorts.has('updated_at') ? [updatedIndex(resource)] : []),
       ...searchIndexes(resource),
     ],
     foreignKeys: references.map(({ field, to, onDelete }) => ({
@@ -132,6 +133,13 @@ function indexesOf({ name: table, schema, sortable }: Resource, field: string, c
     index(direction, `(${expression} ${direction} nulls last, id ${direction})`),
   );
 }
+
+const updatedIndex = ({ name }: Resource): Index => ({
+  name: objectName(name, 'updated_at', ''),
+  definition: '(updated_at, id)',
+  isUnique: false,
+  columns: ['updated_at', 'id'],
+});
 
 /** Trigrams, and for terms of less than three characters their beginnings. */
 function searchIndexes(resource: Resource): Index[] {

@@ -5,12 +5,12 @@ import { parametersIn } from '../../src/list/comparison-sql.js';
 import { recordsSql } from '../../src/list/condition-sql.js';
 import { readList } from '../../src/list/read-list.js';
 import { declare } from '../support/collections.js';
-import { testService } from '../support/service.js';
+import { type TestService, testService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
-import { fulfils } from './evaluator.js';
-import { filters } from './filters.js';
+import { fulfils, orderOf } from './evaluator.js';
+import { drawSort, filters } from './filters.js';
 import { DECLARATIONS, drawing, fill, RELATIONS } from './tracker.js';
 
 /** The ids that the source of Citus has for a query, read from PostgreSQL, which has its syntax as well. */
@@ -29,7 +29,26 @@ async function onCitus(
   return rows.map(({ id }) => String(id)).sort();
 }
 
-t.test('drawn filters select what the language says, in every form of a list', async (t) => {
+/** The ids of all pages that follow one another, from the first one on or back from a page to the first. */
+async function idsOfPages(
+  service: TestService,
+  first: string,
+  rel: 'next' | 'prev',
+): Promise<[string[], string]> {
+  let address: string | null = first;
+  let [found, last]: [string[], string] = [[], first];
+  while (address !== null) {
+    const { json }: { json: JsonObject } = await service.send('GET', address);
+    const ids = (json.data as JsonObject[]).map(({ id }) => String(id));
+    found = rel === 'next' ? [...found, ...ids] : [...ids, ...found];
+    last = address;
+    const link = (json.links as JsonObject)[rel];
+    address = link === null ? null : String(link);
+  }
+  return [found, last];
+}
+
+t.test('drawn filters select what the language says, in every form and order of a list', async (t) => {
   const service = await testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto' });
   const seed = Math.floor(Math.random() * 2 ** 31);
   t.comment(`seed ${seed}`);
@@ -39,15 +58,20 @@ t.test('drawn filters select what the language says, in every form of a list', a
   const sql = openSql(service.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   const drawFilter = filters(data, draw);
-  const ids = (records: readonly JsonObject[]) => records.map(({ id }) => String(id)).sort();
+  const idsOf = (records: readonly JsonObject[]) => records.map(({ id }) => String(id));
   let selecting = 0;
   for (let n = times(200, 500, 5000); n > 0; n--) {
     const name = draw.pick(Object.keys(RELATIONS));
-    const filter = drawFilter(name, 3, 3);
-    const expected = ids(data[name]!.filter((record) => fulfils(data, RELATIONS, name, record, filter)));
+    const filter = draw.maybe(0.1) ? {} : drawFilter(name, 3, 3);
+    const sort = drawSort(draw, name);
+    const expected = idsOf(
+      data[name]!.filter((record) => fulfils(data, RELATIONS, name, record, filter)).sort(
+        orderOf(data, RELATIONS, name, sort),
+      ),
+    );
     if (expected.length > 0 && expected.length < data[name]!.length) selecting++;
-    const body = { filter, fields: ['id'], limit: 100 };
-    const shown = JSON.stringify(body.filter);
+    const body = { filter, sort, fields: ['id'], limit: 100 };
+    const shown = JSON.stringify({ filter, sort });
     const found = await service.send('QUERY', `/${name}`, { body });
     if (found.status !== 200) {
       t.match(
@@ -57,20 +81,42 @@ t.test('drawn filters select what the language says, in every form of a list', a
       );
       continue;
     }
-    t.same(ids(found.json.data), expected, shown);
+    t.same(idsOf(found.json.data), expected, shown);
     t.equal(found.json.meta.total, expected.length, `the total of ${shown}`);
     const address = found.headers.location;
     if (address !== undefined && draw.maybe(0.3))
       t.same(
         await onCitus(resources, sql, name, address),
-        expected,
+        expected.toSorted(),
         `with the statements of Citus: ${shown}`,
       );
     if (address === undefined || !draw.maybe(0.3)) continue;
     const query = address.slice(address.indexOf('?') + 1);
-    t.same(ids((await service.send('GET', address)).json.data), expected, address);
+    t.same(idsOf((await service.send('GET', address)).json.data), expected, address);
+    const limit = 1 + draw.next(9);
+    const page = 1 + draw.next(4);
+    const numbered = await service.send(
+      'GET',
+      `/${name}?${query.replace('limit=100', `page=${page}&limit=${limit}`)}&count=none`,
+    );
+    t.same(
+      idsOf(numbered.json.data),
+      expected.slice((page - 1) * limit, page * limit),
+      `page ${page} of ${limit}: ${address}`,
+    );
     const next = await service.send('GET', `/api/v2/${name}?${query}&count=exact`);
-    t.same([ids(next.json.data), next.json.meta.total], [expected, expected.length], `version 2: ${address}`);
+    t.same(
+      [idsOf(next.json.data), next.json.meta.total],
+      [expected, expected.length],
+      `version 2: ${address}`,
+    );
+    if (draw.maybe(0.2)) {
+      const first = `/api/v2/${name}?${query.replace('limit=100', `limit=${limit + 3}`)}`;
+      const [forwards, last] = await idsOfPages(service, first, 'next');
+      t.same(forwards, expected, `between cursors: ${first}`);
+      const [backwards] = await idsOfPages(service, last, 'prev');
+      t.same(backwards, expected, `backwards: ${first}`);
+    }
     const lines = await service.send('GET', `/${name}?${query.replace(/&?limit=100/, '')}`, {
       headers: { accept: 'application/x-ndjson' },
     });
@@ -78,7 +124,7 @@ t.test('drawn filters select what the language says, in every form of a list', a
       .split('\n')
       .filter((line) => line !== '')
       .map((line) => JSON.parse(line) as JsonObject);
-    t.same(ids(records), expected, `as lines: ${address}`);
+    t.same(idsOf(records), expected, `as lines: ${address}`);
   }
   t.ok(selecting > 50, `${selecting} filters select a part of the records`);
 });

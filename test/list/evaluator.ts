@@ -44,6 +44,34 @@ export function fulfils(
   });
 }
 
+/** Compares the records of a collection by keys of `sort`: one without a value is last in both directions, and ties are broken by id. */
+export function orderOf(
+  data: Data,
+  relations: Relations,
+  collection: string,
+  sort: readonly string[],
+): (a: JsonObject, b: JsonObject) => number {
+  const sortValue = (record: JsonObject, name: string): Json | undefined => {
+    if (Object.hasOwn(record, name) || !name.includes('.')) return record[name];
+    const [relation, member] = name.split('.') as [string, string];
+    const { to, field } = relations[collection]![relation]!;
+    return data[to]!.find(({ id }) => id === record[field!])?.[member];
+  };
+  const signs = sort.map((key) => (key.startsWith('-') ? -1 : 1));
+  return (a, b) => {
+    for (const [at, key] of sort.entries()) {
+      const name = key.replace(/^-/, '');
+      // The time of creation is in the id, which is unique.
+      if (name === 'created_at') return (a.id! < b.id! ? -1 : 1) * signs[at]!;
+      const [left, right] = [sortValue(a, name), sortValue(b, name)];
+      if (left === right) continue;
+      if (left === undefined || right === undefined) return left === undefined ? 1 : -1;
+      return (left! < right! ? -1 : 1) * signs[at]!;
+    }
+    return (a.id! < b.id! ? -1 : 1) * (signs.at(-1) ?? 1);
+  };
+}
+
 const OPERATORS = /^(eq|ne|lte?|gte?|between|n?in|has|any|prefix|contains|null)$/;
 
 const isComparison = (given: Json): boolean =>

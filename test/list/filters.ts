@@ -86,3 +86,21 @@ export function filters(data: Data, { next, pick, maybe }: Draw) {
   };
   return filter;
 }
+
+/** Draws the keys of an order of a collection: by its own members, and by those of records that it refers to. */
+export function drawSort({ next, pick, maybe }: Draw, collection: string): string[] {
+  const members = (name: string) => [
+    'created_at',
+    'updated_at',
+    ...Object.entries(properties(name)).flatMap(([field, rules]) =>
+      (rules['x-index'] || rules['x-references']) && rules.type !== 'array' ? [field] : [],
+    ),
+  ];
+  const related = Object.entries(RELATIONS[collection]!).flatMap(([relation, { to, field }]) =>
+    field === undefined ? [] : members(to).map((member) => `${relation}.${member}`),
+  );
+  return Array.from({ length: next(4) }, () => {
+    const name = pick(maybe(0.5) && related.length > 0 ? related : members(collection));
+    return maybe(0.5) ? `-${name}` : name;
+  });
+}

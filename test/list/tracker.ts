@@ -14,7 +14,7 @@ const number = { type: 'number', 'x-index': true };
 const collection = (properties: JsonObject, options: JsonObject = {}) => ({
   type: 'object',
   properties,
-  'x-collection': { list: 'page', ...options },
+  'x-collection': { list: 'page', index: ['updated_at'], ...options },
 });
 
 /** An issue tracker: collections with references of all kinds. */

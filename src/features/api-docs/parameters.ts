@@ -13,6 +13,7 @@ import {
 import { MAX_VALUES } from '../../list/filter-values.js';
 import { aggregatesOf, groupKeys } from '../../list/groups.js';
 import { MAX_LIMIT } from '../../list/list-request.js';
+import { sortNames } from '../../list/order.js';
 import { conditionName, escapeName } from '../../list/query-names.js';
 import { MAX_SEARCH } from '../../list/read-list.js';
 import { relationsOf } from '../../list/relations.js';
@@ -92,8 +93,8 @@ const KEYSET_PARAMETERS: Readonly<Record<string, JsonObject>> = {
 
 /** The parameters of a collection's list. */
 function listParameters(resource: Resource, { lists }: Version): Readonly<Record<string, JsonObject>> {
-  const { sortable, schema, writeOnly } = resource;
-  const fields = ['created_at', ...sortable].map(escapeName);
+  const { schema, writeOnly } = resource;
+  const fields = sortNames(resource).map(escapeName);
   const hasOneSort = resource.hasOneSort && lists !== 'keyset';
   const shown = Object.keys(schema.properties).filter((name) => !writeOnly.includes(name));
   return {

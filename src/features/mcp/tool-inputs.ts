@@ -3,6 +3,7 @@ import type { JsonObject } from '../../json.js';
 import { aggregatesOf, groupKeys, MAX_AGGREGATES, MAX_GROUPS, MAX_KEYS } from '../../list/groups.js';
 import { MAX_LIMIT } from '../../list/list-request.js';
 import { listParameters } from '../../list/read-list.js';
+import { sortNames } from '../../list/order.js';
 import { relationsOf } from '../../list/relations.js';
 import { MAX_INCLUDES } from '../../list/view.js';
 import { type SchemaFiles, SchemaWriter } from './record-schema.js';
@@ -89,7 +90,7 @@ function viewOf(resource: Resource): JsonObject {
 /** The parameters of the list that the collection has. */
 export function listInput(resource: Resource): ToolInput {
   const parameters = listParameters(resource);
-  const keys = ['created_at', ...resource.sortable].flatMap((field) => [field, `-${field}`]);
+  const keys = sortNames(resource).flatMap((field) => [field, `-${field}`]);
   return inputOf({
     page: { type: 'integer', minimum: 1, default: 1 },
     limit: {

@@ -1,6 +1,7 @@
 import type { Resource } from '../../collection/resource.js';
 import { hasGroups } from '../../list/groups.js';
 import type { ListRequest } from '../../list/list-request.js';
+import { sortNames } from '../../list/order.js';
 import { escapeName } from '../../list/query-names.js';
 import { listParameters, readList } from '../../list/read-list.js';
 import type { Others } from '../../list/relations.js';
@@ -48,7 +49,7 @@ export class ListView {
   sorts(): Sort[] {
     if (!listParameters(this.resource).includes('sort')) return [];
     const { field, direction } = this.list.sorts[0]!;
-    return ['created_at', ...this.resource.sortable].map((each) => {
+    return sortNames(this.resource).map((each) => {
       const order = each === field ? direction : undefined;
       const next = order === 'asc' ? 'desc' : 'asc';
       return { field: each, href: this.hrefWith({ sort: escapeName(each), order: next }), order };

@@ -1,0 +1,179 @@
+import { comparable } from '../collection/resource.js';
+import type { Engine } from '../db/engine.js';
+import type { Parameter } from './comparison-sql.js';
+import { sourceSql } from './condition-sql.js';
+import type { KeyColumn, Keyset, Position } from './keyset.js';
+import type { Direction } from './order.js';
+
+/** The records of a list on one side of a position. */
+export interface Scan {
+  readonly keyset: Keyset;
+  /** The source of the records, and whether it has conditions. */
+  readonly records: string;
+  readonly isRestricted: boolean;
+  /** Whether the records precede the position, the nearest first. */
+  readonly isBackward: boolean;
+  readonly position: Position | undefined;
+  /** SQL of the most records that each alternative reads. */
+  readonly limit: string;
+}
+
+/** Whether no index of a list has its order: one has records without a value at the wrong end, or another collection has it. */
+export const isInParts = ({ keys }: Keyset): boolean =>
+  keys.some((key, at) => key.related !== undefined || (at === 0 && isApart(key)));
+
+/** Whether records without a value of the first key are looked up apart. */
+const isApart = ({ column, related }: KeyColumn): boolean => related !== undefined || !column.hasWholeOrder;
+
+/** The records of a list as `record`, with the related records by which it is ordered as `sort_0` and so on. */
+export function joinedSql(records: string, { keys }: Keyset, engine: Engine): string {
+  const joins = keys.map(
+    ({ related }, at) =>
+      related &&
+      ` left join ${sourceSql(related.other, `sort_${at}`, undefined, undefined, engine)} on sort_${at}.id = record.${related.own.name}`,
+  );
+  return joins.some((join) => join !== undefined)
+    ? `(select record.* from ${records}) as record${joins.join('')}`
+    : records;
+}
+
+/** A column of the order within `joinedSql`. */
+const keySql = ({ column, related }: KeyColumn, at: number): string =>
+  comparable(column, related ? `sort_${at}.` : 'record.');
+
+/**
+ * The first records on one side of a position, with `id`, `doc` and the columns of the order, `key_0` and so on; those of each
+ * alternative are sorted, and all of them by `outerOrder`. An index serves a comparison of one column, or of the last one with the
+ * id, but no alternatives. So each alternative is a query of its own.
+ */
+export function rowsSql(scan: Scan, engine: Engine, parameter: Parameter): string {
+  const { keyset, records, isRestricted, position, limit } = scan;
+  const joined = joinedSql(records, keyset, engine);
+  const word = joined === records && isRestricted ? 'and' : 'where';
+  const columns = keyset.keys.map((key, at) => `, ${keySql(key, at)} as key_${at}`).join('');
+  const queries = alternatives(keyset, position, parameter).map((each) => {
+    const walk = isRestricted ? undefined : walkSql(each, scan, engine);
+    const terms = walk === undefined ? [...each.terms, ...each.id] : each.terms;
+    const where = terms.length === 0 ? '' : ` ${walk === undefined ? word : 'where'} ${terms.join(' and ')}`;
+    return `(select record.id, record.doc${columns} from ${walk ?? joined}${where} order by ${innerOrder(scan, each)} limit ${limit})`;
+  });
+  return queries.join('\nunion all ');
+}
+
+/**
+ * Related records, and of those that refer to each of them only as many as can be among the first. With conditions, the planner
+ * decides whether to read the related records first, or the records for which the conditions hold.
+ */
+function walkSql(
+  { part, id }: Alternative,
+  { keyset: { keys, direction }, records, isBackward, limit }: Scan,
+  engine: Engine,
+): string | undefined {
+  const [first, second] = keys;
+  if (!first?.related || second || part === 'unrelated') return undefined;
+  const { other, own } = first.related;
+  const terms = [`record.${own.name} = sort_0.id`, ...id].join(' and ');
+  const nearest = `select record.* from ${records} where ${terms} order by record.id ${turned(direction, isBackward)} limit ${limit}`;
+  return `${sourceSql(other, 'sort_0', undefined, undefined, engine)}, lateral (${nearest}) as record`;
+}
+
+/** Records on one side of a position, which conditions find that are combined by "and". */
+interface Alternative {
+  readonly terms: readonly string[];
+  /** A comparison of the id, or none. */
+  readonly id: readonly string[];
+  /** Which records it has, if the first key is apart: those with a value, without one, or without a related record. */
+  readonly part: 'whole' | 'valued' | 'unvalued' | 'unrelated';
+}
+
+function alternatives(
+  { keys, direction }: Keyset,
+  position: Position | undefined,
+  parameter: Parameter,
+): Alternative[] {
+  const [first] = keys;
+  const isSplit = first !== undefined && isApart(first);
+  let same: Alternative[] = [{ terms: [], id: [], part: isSplit ? 'valued' : 'whole' }];
+  const narrowed = (term: string) => same.map((each) => ({ ...each, terms: [...each.terms, term] }));
+  if (!position)
+    return isSplit ? [...narrowed(`${keySql(first, 0)} is not null`), ...withoutValue(first)] : same;
+  const isBackward = position.side === 'before';
+  const equal = position.isInclusive ? '=' : '';
+  const id = parameter(position.id, 'uuid');
+  const found: Alternative[] = [];
+  for (const [at, key] of keys.entries()) {
+    const { column, direction: order, isNullable, related } = key;
+    const name = keySql(key, at);
+    const value = position.values[at] ?? null;
+    const absent = isSplit && at === 0 ? withoutValue(key) : narrowed(`${name} is null`);
+    if (value === null) {
+      if (isBackward) found.push(...narrowed(`${name} is not null`));
+      same = absent;
+      continue;
+    }
+    const given = parameter(value, column.type === 'boolean' ? 'text::boolean' : column.type);
+    if (isNullable && !isBackward) found.push(...absent);
+    if (at === keys.length - 1 && order === direction && !related)
+      return [
+        ...found,
+        ...narrowed(`(${name}, record.id) ${signOf(order, isBackward)}${equal} (${given}, ${id})`),
+      ];
+    found.push(...narrowed(`${name} ${signOf(order, isBackward)} ${given}`));
+    same = narrowed(`${name} = ${given}`);
+  }
+  const ofId = `record.id ${signOf(direction, isBackward)}${equal} ${id}`;
+  return [...found, ...same.map((each) => ({ ...each, id: [ofId] }))];
+}
+
+/** The records without a value of the first key. References are enforced: one leads to a record. */
+function withoutValue(key: KeyColumn): Alternative[] {
+  const { column, related } = key;
+  const isMissing = `${keySql(key, 0)} is null`;
+  if (!related) return column.isNullable ? [{ terms: [isMissing], id: [], part: 'unvalued' }] : [];
+  const unrelated: Alternative = { terms: [`record.${related.own.name} is null`], id: [], part: 'unrelated' };
+  const unvalued: Alternative = { terms: ['sort_0.id is not null', isMissing], id: [], part: 'unvalued' };
+  return [...(related.own.isNullable ? [unrelated] : []), ...(column.isNullable ? [unvalued] : [])];
+}
+
+const signOf = (direction: Direction, isBackward: boolean) =>
+  (direction === 'asc') === isBackward ? '<' : '>';
+
+const turned = (direction: Direction, isBackward: boolean): Direction =>
+  (direction === 'asc') === isBackward ? 'desc' : 'asc';
+
+const nullsOf = (isBackward: boolean) => (isBackward ? ' nulls first' : ' nulls last');
+
+/** The order of an alternative. If the first key is apart, it is that of an index, which the planner would not find otherwise. */
+function innerOrder(
+  { keyset, isBackward }: Pick<Scan, 'keyset' | 'isBackward'>,
+  { part }: Pick<Alternative, 'part'>,
+): string {
+  const { keys, direction } = keyset;
+  const next = turned(keys[1]?.direction ?? direction, isBackward);
+  const terms = keys.flatMap((key, at): string[] => {
+    const { column, related, isNullable } = key;
+    const isFirst = at === 0 && part !== 'whole';
+    if (isFirst && (part === 'unrelated' || (part === 'unvalued' && !related))) {
+      const own = related?.own ?? column;
+      // The index of unique values does not have the id.
+      return own.type === 'uuid' || own.type === 'boolean' ? [`record.${own.name} ${next}`] : [];
+    }
+    const hasNulls = isFirst ? column.isNullable && column.hasWholeOrder : isNullable;
+    const nulls = hasNulls ? nullsOf(isBackward) : '';
+    return [`${keySql(key, at)} ${turned(key.direction, isBackward)}${nulls}`];
+  });
+  return [...terms, `record.id ${turned(direction, isBackward)}`].join(', ');
+}
+
+/** The order of all records of a list within `joinedSql`. */
+export const wholeOrder = (keyset: Keyset): string =>
+  innerOrder({ keyset, isBackward: false }, { part: 'whole' });
+
+/** The order of records with the columns `key_0` and so on. `source` ends with a dot. */
+export function outerOrder({ keys, direction }: Keyset, source = '', isBackward = false): string {
+  const terms = keys.map(
+    (key, at) =>
+      `${source}key_${at} ${turned(key.direction, isBackward)}${key.isNullable ? nullsOf(isBackward) : ''}`,
+  );
+  return [...terms, `${source}id ${turned(direction, isBackward)}`].join(', ');
+}
