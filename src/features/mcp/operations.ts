@@ -3,7 +3,7 @@ import type { Operation } from '../../actions/batch-operations.js';
 import { addFields } from '../../actions/query.js';
 import { JSON_TYPE } from '../../collection/representation.js';
 import type { Json, JsonObject } from '../../json.js';
-import { escapeName } from '../../list/query-names.js';
+import { conditionName, escapeName } from '../../list/query-names.js';
 
 /** Makes the request of a tool from its arguments, which have been checked. `path` is that of the collection. */
 type OperationOf = (args: JsonObject) => Operation;
@@ -35,6 +35,18 @@ export const createOf =
     headers: headersOf(args, JSON_TYPE),
     body: record,
   });
+
+/** The values of the key are the filter. */
+export const upsertOf =
+  (path: string): OperationOf =>
+  ({ key, record, ...args }) => {
+    const filter = Object.entries(key as JsonObject).map(([field, value]): [string, string] => [
+      conditionName(field),
+      String(value),
+    ]);
+    const query = new URLSearchParams(filter);
+    return { method: 'PUT', path: `${path}?${query}`, headers: headersOf(args, JSON_TYPE), body: record };
+  };
 
 export const updateOf =
   (path: string): OperationOf =>

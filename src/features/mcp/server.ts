@@ -35,7 +35,7 @@ export interface ToolDefinition {
 
 const INFO = { name: 'plinth', title: 'Plinth', version: '1' };
 
-const INSTRUCTIONS = `Each collection has tools: list, get, create, update, delete, as far as you may use them.
+const INSTRUCTIONS = `Each collection has tools: list, get, create, update, upsert, delete, as far as you may use them.
 Get a record before you change it, and send its etag as ifMatch: a conflict then writes nothing and returns the current record.
 An error result has a code, a message and details; correct the call as they say.`;
 

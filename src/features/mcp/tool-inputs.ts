@@ -1,9 +1,10 @@
+import { writableKeys } from '../../actions/upsert.js';
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
 import { aggregatesOf, groupKeys, MAX_AGGREGATES, MAX_GROUPS, MAX_KEYS } from '../../list/groups.js';
 import { MAX_LIMIT } from '../../list/list-request.js';
-import { listParameters } from '../../list/read-list.js';
 import { sortNames } from '../../list/order.js';
+import { listParameters } from '../../list/read-list.js';
 import { relationsOf } from '../../list/relations.js';
 import { MAX_INCLUDES } from '../../list/view.js';
 import { type SchemaFiles, SchemaWriter } from './record-schema.js';
@@ -43,6 +44,28 @@ export function createInput(resource: Resource, files: SchemaFiles): ToolInput {
   const writer = new SchemaWriter(files);
   const record = writer.record(resource, '#/properties/record');
   return inputOf({ record, idempotencyKey: IDEMPOTENCY_KEY }, ['record'], writer.defs);
+}
+
+/** The record with the values of one of the unique keys. */
+export function upsertInput(resource: Resource, files: SchemaFiles): ToolInput {
+  const writer = new SchemaWriter(files);
+  const keys = writableKeys(resource).map((fields) => fields.join(' and '));
+  const key: JsonObject = {
+    type: 'object',
+    minProperties: 1,
+    maxProperties: 5,
+    additionalProperties: { type: ['string', 'number', 'boolean'] },
+    description: `One value of each field of a unique key: ${keys.join(', or ')}.`,
+  };
+  const record: JsonObject = {
+    ...writer.record(resource, '#/properties/record'),
+    description: 'The whole record. Fields of the key that it lacks have the values of the key.',
+  };
+  return inputOf(
+    { key, record, ifMatch: IF_MATCH, idempotencyKey: IDEMPOTENCY_KEY },
+    ['key', 'record'],
+    writer.defs,
+  );
 }
 
 export function updateInput(resource: Resource, files: SchemaFiles, requiresMatch: boolean): ToolInput {

@@ -1,7 +1,8 @@
 import type { Operation } from '../../actions/batch-operations.js';
+import { writableKeys } from '../../actions/upsert.js';
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
-import { createOf, deletionOf, getOf, groupOf, listOf, updateOf } from './operations.js';
+import { createOf, deletionOf, getOf, groupOf, listOf, updateOf, upsertOf } from './operations.js';
 import type { SchemaFiles } from './record-schema.js';
 import {
   createInput,
@@ -11,6 +12,7 @@ import {
   listInput,
   type ToolInput,
   updateInput,
+  upsertInput,
 } from './tool-inputs.js';
 
 /** A tool: one method of a collection. */
@@ -46,9 +48,13 @@ function hints(differing: Partial<Annotations>): Annotations {
   return { ...none, openWorldHint: false, ...differing };
 }
 
-/** The six tools of a collection. `requiresMatch`: writes need the ETag of the record. */
+/** The tools of a collection. `requiresMatch`: writes need the ETag of the record. */
 export function toolsOf(resource: Resource, files: SchemaFiles, requiresMatch: boolean): Tool[] {
-  return [...readingTools(resource), ...writingTools(resource, files, requiresMatch)];
+  return [
+    ...readingTools(resource),
+    ...writingTools(resource, files, requiresMatch),
+    ...(writableKeys(resource).length > 0 ? [upsertTool(resource, files)] : []),
+  ];
 }
 
 function readingTools(resource: Resource): Tool[] {
@@ -137,6 +143,24 @@ function writingTools(resource: Resource, files: SchemaFiles, requiresMatch: boo
       operationOf: deletionOf(list),
     },
   ];
+}
+
+/** For collections with a unique key. */
+function upsertTool(resource: Resource, files: SchemaFiles): Tool {
+  const { name, singular } = resource;
+  const { list } = pathsOf(resource);
+  return {
+    name: `${name}_upsert`,
+    title: `Create or replace a record of ${name}`,
+    description: `Replaces the ${singular} with the values of a unique key, or creates it. Returns {etag, record}.${aboutOf(resource)}`,
+    inputSchema: upsertInput(resource, files),
+    annotations: hints({ destructiveHint: true, idempotentHint: true }),
+    method: 'PUT',
+    samplePath: list,
+    returns: 'record',
+    body: 'record',
+    operationOf: upsertOf(list),
+  };
 }
 
 function pathsOf({ name }: Resource): { list: string; one: string } {

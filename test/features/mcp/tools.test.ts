@@ -48,7 +48,10 @@ t.test('a client initializes and lists the tools of every collection', async (t)
   const verbs = ['list', 'group', 'get', 'create', 'update', 'delete'];
   t.same(
     tools.map(({ name }) => name).sort(),
-    ['users', 'items', 'notes'].flatMap((name) => verbs.map((verb) => `${name}_${verb}`)).sort(),
+    [
+      'users_upsert',
+      ...['users', 'items', 'notes'].flatMap((name) => verbs.map((verb) => `${name}_${verb}`)),
+    ].sort(),
   );
   const hints = new Map(tools.map(({ name, annotations }) => [name, annotations]));
   t.match(hints.get('notes_list'), { readOnlyHint: true, destructiveHint: false, openWorldHint: false });
@@ -186,6 +189,25 @@ t.test('a conflict writes nothing and reports the current version', async (t) =>
     value: { error: { status: 409, code: 'VERSION_CONFLICT', etag: '"2"' } },
   });
   t.equal((await call('items_get', { id })).value.record.price, 1);
+});
+
+t.test('an upsert creates and replaces the record with a unique value', async (t) => {
+  const { url } = await testService(t, declared(t));
+  const { call } = await connect(t, url);
+  const key = { email: 'ann@example.org' };
+  const created = await call('users_upsert', { key, record: { name: 'Ann' } });
+  t.match(created.value, { etag: '"1"', record: { ...key, name: 'Ann' } });
+  const replaced = await call('users_upsert', { key, record: { name: 'Anna' }, ifMatch: created.value.etag });
+  t.match(replaced.value, { etag: '"2"', record: { id: created.value.record.id, ...key, name: 'Anna' } });
+  t.equal((await call('users_list')).value.meta.total, 1);
+  const outdated = await call('users_upsert', { key, record: { name: 'A' }, ifMatch: created.value.etag });
+  t.match(outdated, { isError: true, value: { error: { code: 'PRECONDITION_FAILED' } } });
+  for (const [args, code] of [
+    [{ key: { name: 'Ann' }, record: { name: 'Ann' } }, 'INVALID_QUERY'],
+    [{ key: {}, record: { name: 'Ann' } }, 'VALIDATION_ERROR'],
+    [{ key, record: { name: 'Ann', email: 'bob@example.org' } }, 'VALIDATION_ERROR'],
+  ] as const)
+    t.match(await call('users_upsert', args), { isError: true, value: { error: { code } } });
 });
 
 t.test('with REQUIRE_IF_MATCH, a write needs ifMatch', async (t) => {
