@@ -6,7 +6,8 @@ t.test('every command of the README works as printed, in order, and prints what 
   t.equal((await fetch(`${url}/notes`)).status, 401);
 });
 
-t.test('and every command of the tutorial, from an empty folder', async (t) => {
+t.test('and every command of the tutorials, each from an empty folder', async (t) => {
+  await runPage(t, 'docs/many-to-many.md');
   const url = await runPage(t, 'docs/tutorial.md');
   t.equal((await fetch(`${url}/authors`)).status, 200);
 });
