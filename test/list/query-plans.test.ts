@@ -51,7 +51,7 @@ const rowsRead = (nodes: readonly Plan[]): number =>
     .reduce((sum, rows) => sum + rows, 0);
 
 /** The most rows that a page may read: each of its parts has up to 101, with the related records. */
-const MOST_ROWS = 1500;
+const MAX_ROWS = 1500;
 
 const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nodesOf)];
 
@@ -193,7 +193,7 @@ t.test('every operator is served by an index, over many records', async (t) => {
         const { text, args } = pageStatement(resource, query, { lists, others });
         const [row] = await sql.unsafe(`explain (analyze, format json) ${text}`, [...args]);
         const rows = rowsRead(nodesOf((row!['QUERY PLAN'] as { Plan: Plan }[])[0]!.Plan));
-        t.ok(rows <= MOST_ROWS, `${lists} ${query}: reads ${rows} rows`);
+        t.ok(rows <= MAX_ROWS, `${lists} ${query}: reads ${rows} rows`);
       };
       await read(`sort=${sort}&page=3&count=none`, 'numbered');
       const { part } = readList(new URLSearchParams({ sort }), resource, { lists: 'keyset', others });
