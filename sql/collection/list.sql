@@ -29,12 +29,12 @@ from total;
 with total as (:total), page as materialized (
   select record.id from :records order by :order limit $1::bigint offset $2::bigint
 )
-select total.total, (
+select total.total:number_in_page, (
   select :documents from page, lateral :record as record
 ) as docs
 from total;
 
--- A page of a selection with conditions, whose statement is planned for each request: a longer one would take longer to plan.
+-- A page of a selection with conditions, on Citus.
 -- name: page_queried
 select (:total) as total:number_of_rows, :documents as docs
 from (select record.* from :records order by :order limit $1::bigint offset $2::bigint) as record;
@@ -75,7 +75,7 @@ select _start.total, (
 from _start;
 
 -- A search finds its matches first, then orders them: otherwise the planner walks the index of the order for a term whose
--- matches are all at its far end.
+-- matches are all at its far end. With a total, so does a list with conditions on related records, or with alternatives.
 -- name: page_matching
 with match as materialized (
   select record.id:keys from :records

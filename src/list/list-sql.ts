@@ -82,9 +82,14 @@ export class ListStatements {
     const { kind, values, cost } = kindOf(list, offset + limit);
     if (cost !== 'query') return { text: this.#known(kind, list), args: [limit, offset, ...values], cost };
     const args: Value[] = [limit, offset];
-    const shape =
-      list.selection.search.length > 0 && this.engine === 'postgresql' ? 'page_matching' : 'page_queried';
-    return { text: this.#fillPage(shape, list, parametersIn(args)), args, cost };
+    return { text: this.#fillPage(this.#shapeOf(list), list, parametersIn(args)), args, cost };
+  }
+
+  /** The statement of a page with conditions. If a total has to find all matches, those of costly conditions are found once. */
+  #shapeOf({ selection: { conditions, search }, counts }: ListRequest): string {
+    if (this.engine === 'citus') return 'page_queried';
+    const isCostly = conditions.some(({ kind }) => kind !== 'comparison');
+    return search.length > 0 || (counts && isCostly) ? 'page_matching' : 'page_found';
   }
 
   /** Whether an index has the order, which most lists ask for. */
