@@ -10,11 +10,12 @@ const OPERATORS: Readonly<Record<string, readonly string[]>> = {
   array: ['has', 'any'],
 };
 
+const properties = (name: string) =>
+  (DECLARATIONS as unknown as Record<string, { properties: Record<string, JsonObject> }>)[`${name}.json`]!
+    .properties;
+
 /** Draws filters of a collection, with the values of its records. */
 export function filters(data: Data, { next, pick, maybe }: Draw) {
-  const properties = (name: string) =>
-    (DECLARATIONS as unknown as Record<string, { properties: Record<string, JsonObject> }>)[`${name}.json`]!
-      .properties;
   const condition = (name: string): [string, Json] => {
     const declared = Object.entries(properties(name)).filter(
       ([, rules]) => rules['x-index'] || rules['x-references'],
