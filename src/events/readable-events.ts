@@ -88,7 +88,7 @@ function shownEvent(event: Event, after: State | undefined): Event {
   return { ...event, data: after ? partOf(event.data, new Set(after.fields)) : null };
 }
 
-/** What changes mean for conditions, about the fields alone that the reader may read in each state. */
+/** The meaning of changes for conditions, which see the fields alone that the reader may read in each state. */
 async function maskedMatches(
   db: Db,
   { resource, conditions }: Live,

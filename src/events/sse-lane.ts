@@ -17,7 +17,7 @@ export interface Delivery {
   readonly events: readonly Event[];
 }
 
-/** What lanes have in common. */
+/** The services that all lanes share. */
 export interface LaneServices {
   readonly db: Db;
   readonly follower: FeedFollower;
