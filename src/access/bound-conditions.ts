@@ -33,6 +33,8 @@ export function valueFor({ kind, name, isList, read }: Symbolic, principal: Prin
   const value =
     kind === 'now' ? new Date().toISOString() : isKnown ? valueOfCaller(kind, name, principal) : undefined;
   if (value === undefined || value === null) return undefined;
+  // A date has no time.
+  if (kind === 'now') return read(String(value)) ?? read(String(value).slice(0, 10));
   if (!isList) return typeof value === 'object' ? undefined : read(String(value));
   const given: readonly Json[] = Array.isArray(value) ? value : [value];
   if (given.length > MAX_CLAIM_VALUES) return undefined;

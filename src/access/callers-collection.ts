@@ -1,21 +1,20 @@
 import { modifiedAt } from '../collection/document.js';
 import { isStored, type StoredRecord } from '../collection/record.js';
-import type { BeforeWrite, ValidatedInput } from '../collection/validated-input.js';
+import type { ValidatedInput } from '../collection/validated-input.js';
 import { admits, NO_PRECONDITIONS, type WritePreconditions } from '../collection/write-preconditions.js';
 import type { Replaced } from '../collection/writes.js';
 import type { Run } from '../db/db.js';
 import { accessDenied } from '../errors/caller-errors.js';
 import { unknownReference } from '../errors/record-errors.js';
 import { beyond } from '../errors/service-errors.js';
-import type { Json, JsonObject } from '../json.js';
-import { isObject, member } from '../json.js';
+import { type JsonObject, member } from '../json.js';
 import type { Collection } from '../list/collection.js';
-import type { Access } from '../list/condition.js';
+import { type Access, OWN_COLUMNS } from '../list/condition.js';
 import type { Principal } from '../principal.js';
 import { readAccess } from './bound-conditions.js';
-import { type Fields, fieldsOf, requireNoneOf, requireSettable, shownPart } from './fields.js';
+import { checkPart, type Fields, fieldsOf, requireSettable, shownPart } from './fields.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
-import type { Masks, RuledReads } from './ruled-reads.js';
+import { ALL, type Masks, NONE, type RuledReads } from './ruled-reads.js';
 import type { Grant } from './rules.js';
 
 /** Attempts of a write while others change the record. */
@@ -41,7 +40,9 @@ export class CallersCollection {
       create: (input: ValidatedInput, run?: Run) =>
         this.#creation(input, run).then(() => this.#written(whole.create(input, run), run)),
       createAs: (id: string, input: ValidatedInput, run?: Run) =>
-        this.#creation(input, run).then(() => this.#written(whole.createAs(id, input, run), run)),
+        this.#creation(input, run, { id, version: 0 }).then(() =>
+          this.#written(whole.createAs(id, input, run), run),
+        ),
       replace: (id: string, input: ValidatedInput, preconditions: WritePreconditions, run?: Run) =>
         this.#replace(id, input, preconditions, run),
       remove: (id: string, preconditions: WritePreconditions, run?: Run) =>
@@ -52,7 +53,7 @@ export class CallersCollection {
       ...whole,
       ...writes,
       access,
-      check: (input, origin, present) => whole.check(withHidden(input, present), origin, present),
+      check: (input, origin, present) => checkPart(whole, input, origin, present),
       get: (id, run) => this.#get(id, run),
       exists: async (id, run) => ((await this.#masks(id, run))?.read ?? 0) !== 0,
       belongs: async (id, parent, run) =>
@@ -62,6 +63,7 @@ export class CallersCollection {
         whole.groups({ ...request, selection: { ...request.selection, access } }, run),
       stream: (list, consume) => whole.stream({ ...list, selection: { ...list.selection, access } }, consume),
       ids: (selection, limit, run) => whole.ids({ ...selection, access }, limit, run),
+      lock: async (ids, parent, run) => whole.lock(await this.#readableOf(ids, run), parent, run),
       referring: (column, ids, limit, run) => whole.referring(column, ids, limit, run, access),
       referringCounts: (columns, ids, run) => whole.referringCounts(columns, ids, run, access),
     };
@@ -69,6 +71,18 @@ export class CallersCollection {
 
   get #reads(): RuledReads {
     return this.ruled!.reads;
+  }
+
+  /** The ids of the records that the caller may read. */
+  #readableOf(values: readonly string[], run: Run): Promise<string[]> {
+    const among = {
+      kind: 'comparison',
+      field: 'id',
+      column: OWN_COLUMNS.get('id')!,
+      operator: 'in',
+      values,
+    } as const;
+    return this.whole.ids({ conditions: [among], search: [], access: this.#access }, values.length, run);
   }
 
   #masks(id: string, run: Run | undefined): Promise<Masks | undefined> {
@@ -118,10 +132,14 @@ export class CallersCollection {
   }
 
   /** Throws 403 unless the caller may create the record, 422 for a reference to a record that it may not read. */
-  async #creation(input: ValidatedInput, run: Run | undefined): Promise<void> {
+  async #creation(
+    input: ValidatedInput,
+    run: Run | undefined,
+    as?: Pick<StoredRecord, 'id' | 'version'>,
+  ): Promise<void> {
     await this.#checkReferences(input, {}, run);
     if (!this.ruled) return;
-    const held = await this.#reads.candidate('create', undefined, input, this.principal, run);
+    const held = await this.#reads.candidate('create', as, input, this.principal, run);
     if (held === 0) throw accessDenied('No access rule permits you to create this record.');
     requireSettable(this.whole.resource, fieldsOf(this.#held(held)), input, undefined);
   }
@@ -191,17 +209,4 @@ export class CallersCollection {
   }
 }
 
-const bits = 2 ** 31 - 1;
-/** The grants for a collection without rules. */
-const ALL: Masks = { version: 0, read: bits, update: bits, remove: bits };
-const NONE: Masks = { version: 0, read: 0, update: 0, remove: 0 };
-
 const only = (version: number): WritePreconditions => ({ ...NO_PRECONDITIONS, versions: [version] });
-
-/** A body with the present values of fields that the caller may not read. Throws 403 for a body that has one. */
-function withHidden(input: Json | undefined, present: BeforeWrite | undefined): Json | undefined {
-  const hidden = present?.hidden;
-  if (!hidden || !isObject(input)) return input;
-  requireNoneOf(input, hidden);
-  return { ...input, ...hidden };
-}

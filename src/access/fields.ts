@@ -1,9 +1,11 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { StoredRecord } from '../collection/record.js';
 import type { Resource } from '../collection/resource.js';
-import type { ValidatedInput } from '../collection/validated-input.js';
+import type { BeforeWrite, Origin, ValidatedInput } from '../collection/validated-input.js';
 import { fieldsDenied } from '../errors/caller-errors.js';
 import { isObject, type Json, type JsonObject, member, setMember } from '../json.js';
+import type { Collection } from '../list/collection.js';
+import { writeOnlyNames } from '../validation/validation.js';
 import type { Grant } from './rules.js';
 
 /** Some fields of a record; undefined: all. */
@@ -22,7 +24,7 @@ export function fieldsOf(grants: readonly Grant[]): Fields {
 export function shownPart(record: StoredRecord, fields: Fields): StoredRecord {
   if (!fields) return record;
   const [shown, hidden] = divided(record.doc, fields);
-  return { ...record, doc: JSON.stringify(shown), hidden };
+  return { ...record, doc: JSON.stringify(shown), hidden: { values: hidden, readable: fields } };
 }
 
 /** The text of a document with some of its fields. */
@@ -36,10 +38,26 @@ function divided(doc: string, fields: ReadonlySet<string>): [shown: JsonObject, 
   return [shown, hidden];
 }
 
-/** Throws 403 for a body with a field that the caller may not read. */
-export function requireNoneOf(input: JsonObject, hidden: JsonObject): void {
-  const named = Object.keys(hidden).filter((name) => Object.hasOwn(input, name));
-  if (named.length > 0) throw fieldsDenied(named);
+/**
+ * Validates the body of a write of a record of which the caller reads a part. The other values remain, unless the body sets them.
+ * Throws as `check`, and 403 for a patch with a read-only field that the caller may not read: whether it is unchanged would
+ * reveal its value.
+ */
+export function checkPart(
+  { resource, check }: Pick<Collection, 'resource' | 'check'>,
+  input: Json | undefined,
+  origin?: Origin,
+  present?: BeforeWrite,
+): ValidatedInput {
+  const hidden = present?.hidden;
+  if (!hidden || !isObject(input)) return check(input, origin, present);
+  const known = new Set([...OWN_MEMBERS, '_links', ...writeOnlyNames(resource.schema), ...hidden.readable]);
+  const named = Object.keys(input).filter((name) => !known.has(name));
+  const readOnly = named.filter((name) => resource.readOnly.includes(name));
+  if (present.isPatch && readOnly.length > 0) throw fieldsDenied(readOnly);
+  const record = { ...present.record, ...hidden.values };
+  const checked = check({ ...hidden.values, ...input }, origin, { ...present, record });
+  return { ...checked, unseen: named.filter((name) => !readOnly.includes(name)) };
 }
 
 /** Throws 403 for fields that a write changes beyond those that the caller may set. `before`: the record; undefined: there is none. */
@@ -60,6 +78,8 @@ export function requireSettable(
       !readOnly.includes(name) &&
       !isDeepStrictEqual(member(input.fields, name) ?? null, present(name)),
   );
+  // Whether a field that the caller may not read has changed would reveal its value.
+  changed.push(...(input.unseen ?? []));
   if (input.password !== undefined || input.passwordHash !== undefined) changed.push('password');
   const secret = writeOnly.length > 0 ? input.columns.at(-1) : undefined;
   if (isObject(secret as Json))
@@ -68,6 +88,6 @@ export function requireSettable(
         (name) => before || member(secret as JsonObject, name) !== null,
       ),
     );
-  const denied = changed.filter((name) => !fields.has(name));
+  const denied = [...new Set(changed)].filter((name) => !fields.has(name));
   if (denied.length > 0) throw fieldsDenied(denied);
 }

@@ -21,16 +21,21 @@ export interface Masks {
   readonly remove: number;
 }
 
+const bits = 2 ** 31 - 1;
+/** The grants for a collection without rules. */
+export const ALL: Masks = { version: 0, read: bits, update: bits, remove: bits };
+export const NONE: Masks = { version: 0, read: 0, update: 0, remove: 0 };
+
 /** Finds out which grants hold for records. Without a `run`, requests of several callers share a statement. */
 export interface RuledReads {
   /** A record, if the caller may read it; `large`: it may, and the record is too large to be read together with others. */
   read(id: string, principal: Principal, run: Run | undefined): Promise<StoredRecord | 'absent' | 'large'>;
   /** Undefined: there is no record. */
   masks(id: string, principal: Principal, run: Run | undefined): Promise<Masks | undefined>;
-  /** The bits of the grants that hold for a record as it is to be written; `before`: it replaces a record. */
+  /** The bits of the grants that hold for a record as it is to be written; `before`: its id, and the version that it replaces. */
   candidate(
     verb: 'create' | 'update',
-    before: StoredRecord | undefined,
+    before: Pick<StoredRecord, 'id' | 'version'> | undefined,
     input: ValidatedInput,
     principal: Principal,
     run: Run | undefined,
@@ -128,7 +133,7 @@ class RuledStatements {
   }
 
   candidateOf(
-    before: StoredRecord | undefined,
+    before: Pick<StoredRecord, 'id' | 'version'> | undefined,
     { columns }: ValidatedInput,
     principal: Principal,
   ): Candidate {

@@ -105,14 +105,15 @@ async function runAll(
 async function runOne({ action, request, allow }: OperationStep, run: Run): Promise<Reply> {
   if (!action) return { status: 204, headers: ['Allow', allow] };
   const reply = await action.run({ ...request, run });
-  if (reply.documents) return gathered(reply, MAX_PAGE_BYTES, pageTooLarge);
   if (reply.stream) throw badRequest('A whole list cannot be part of a batch: send page or limit.');
-  return reply;
+  const whole = reply.documents ? await gathered(reply, MAX_PAGE_BYTES, pageTooLarge) : reply;
+  return { ...whole, isRead: request.method === 'GET' || request.method === 'QUERY' };
 }
 
 /**
  * Locks every record that is to be written, collection by collection and in the order of the ids, so that batches with
- * the same records cannot deadlock. A caller that may write only its own records locks no others.
+ * the same records cannot deadlock. A caller locks no records that it may not read, or if it may
+ * write only its own records, no others.
  */
 async function lockAll(
   steps: readonly OperationStep[],
@@ -132,7 +133,7 @@ async function lockAll(
     const { permission, principal } = requests[0]!;
     const isOwn = permission === 'own' && collection.resource.isOwned;
     const owner = isOwn ? parseUuid(principal.subject) : undefined;
-    await collection.whole.lock(ids, owner, run);
+    await collection.as({ principal }).lock(ids, owner, run);
   }
 }
 

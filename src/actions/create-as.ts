@@ -60,6 +60,8 @@ export function createAs(guarded: Guarded, checkReferences: CheckReferences): Ac
         if (found !== 'absent') throw await existing(collection, found, request);
         const stored = await collection.createAs(newId(id), input, request.run);
         if (stored) return createdReply(resource, stored, request);
+        // The record with the id is not there for the caller.
+        if (collection.access && attempt > 0) throw preconditionFailed();
       }
       throw unavailable('Too many clients are changing the record at once.');
     },

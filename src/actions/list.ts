@@ -76,6 +76,7 @@ function listing(
       parent,
       isLines: isLines(type),
       isBody: parameters !== undefined,
+      access: collection.access,
       others: readable(related, request),
     };
     if (hasGroups(given))

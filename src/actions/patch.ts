@@ -1,7 +1,7 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Guarded } from '../access/guarded-collection.js';
 import { createKeyedMutex } from '../collection/keyed-mutex.js';
-import { isStored, type StoredRecord } from '../collection/record.js';
+import { type HiddenPart, isStored, type StoredRecord } from '../collection/record.js';
 import { JSON_TYPE, withLinks } from '../collection/representation.js';
 import type { WritePreconditions } from '../collection/write-preconditions.js';
 import { invalid, payloadTooLarge } from '../errors/input-errors.js';
@@ -13,7 +13,7 @@ import type { Reply } from '../http/reply.js';
 import type { Body, Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { requireStorable } from '../http/strict-json.js';
-import { isObject, type Json, type JsonObject } from '../json.js';
+import { isObject, type Json, type JsonObject, setMember } from '../json.js';
 import { LONG_TASK_BYTES, nextLongTask, ofDocument } from '../limits/long-task.js';
 import { ParseLimit } from '../limits/parse-limit.js';
 import type { Collection } from '../list/collection.js';
@@ -127,6 +127,7 @@ class Patching {
     const present = { record: before, isPatch: true, hidden: current.hidden };
     if (isLong) await nextLongTask();
     const next = patched(record, body);
+    if (current.hidden && body.type === MERGE_PATCH) nameRemoved(next, body.value, current.hidden);
     if (isLong) await nextLongTask();
     await requirePreconditions(resource, { current }, preconditions, expectedVersion(next), request);
     await requireRecordBounds(next, body, this.settings.bodyLimit);
@@ -134,7 +135,9 @@ class Patching {
     const input = withPasswordHash(validatePermitted(collection, next, request, present), request);
     const confirmed = confirmSignInChange(collection, request, signInChangeOf(input), this.settings);
     const confirmedBy = confirmed && (await confirmed);
-    const checked = this.checkReferences(input, request, () => ofDocument(current.doc, (each) => each));
+    const checked = this.checkReferences(input, request, () =>
+      ofDocument(current.doc, (each) => ({ ...each, ...current.hidden?.values })),
+    );
     if (checked) await checked;
     if (isLong) await nextLongTask();
     const outcome = await collection.replace(
@@ -170,6 +173,13 @@ function requireObjectOrArray(body: Body | undefined): Body {
 function patched(record: JsonObject, { type, value }: Body): Json {
   if (type === JSON_PATCH) return jsonPatch(record, value);
   return type === MERGE_PATCH ? mergePatch(record, value) : assign(record, value as JsonObject);
+}
+
+/** Adds null for the fields that a merge patch removes although the caller may not read them: they are not in the record. */
+function nameRemoved(next: Json, patch: Json | undefined, { readable }: HiddenPart): void {
+  if (!isObject(next) || !isObject(patch)) return;
+  for (const [name, value] of Object.entries(patch))
+    if (value === null && !readable.has(name)) setMember(next, name, null);
 }
 
 /** Rejects with 413 or 400 a record that a body could not contain. */

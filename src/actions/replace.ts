@@ -4,6 +4,7 @@ import type { BeforeWrite } from '../collection/validated-input.js';
 import { beyond } from '../errors/service-errors.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import type { JsonObject } from '../json.js';
 import { ofDocument } from '../limits/long-task.js';
 import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
@@ -54,7 +55,7 @@ export function replace(guarded: Guarded, settings: WriteSettings, checkReferenc
       if (id === undefined) throw missingForWrite(resource, 'absent');
       const confirmed = confirmSignInChange(collection, request, signInChangeOf(draft), settings);
       const confirmedBy = confirmed && (await confirmed);
-      const before = async () => (current ?? (await currentOf(collection, id, request)))?.present.record;
+      const before = async () => wholeOf((current ?? (await currentOf(collection, id, request)))?.present);
       const checked = checkReferences(draft, request, before);
       if (checked) await checked;
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -75,6 +76,10 @@ export function replace(guarded: Guarded, settings: WriteSettings, checkReferenc
     },
   };
 }
+
+/** A record with the fields that the caller may not read. */
+const wholeOf = (present: BeforeWrite | undefined): JsonObject | undefined =>
+  present && { ...present.record, ...present.hidden?.values };
 
 /** The present record, whose read-only fields remain. The write then applies to this version alone. */
 async function currentOf(

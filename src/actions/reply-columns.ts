@@ -29,8 +29,8 @@ type Parts = { readonly record: RecordVersion } | { readonly results: readonly S
  * stored: pages, HTML or CSV that cannot be stored as references.
  */
 export function columnsOf(reply: Reply, collections: readonly Guarded[]): Value[] {
-  const isRuled = (name: string) =>
-    collections.some(({ resource, ruled }) => ruled && resource.name === name);
+  const isRuled: IsRuled = (name) =>
+    collections.some(({ resource, ruled }) => ruled && (name === undefined || resource.name === name));
   const { status, headers, body, record } = reply.results
     ? { ...reply, body: undefined, record: undefined }
     : compact(reply, MAX_BATCH_BYTES, isRuled);
@@ -40,7 +40,8 @@ export function columnsOf(reply: Reply, collections: readonly Guarded[]): Value[
   return [status, JSON.stringify(headers), body ?? null, parts ? JSON.stringify(parts) : null];
 }
 
-type IsRuled = (collection: string) => boolean;
+/** Whether a collection has access rules; without a name, whether any has. */
+type IsRuled = (collection?: string) => boolean;
 
 function compactAll(results: readonly Reply[], isRuled: IsRuled): StoredReply[] {
   let left = MAX_BATCH_BYTES;
@@ -51,12 +52,16 @@ function compactAll(results: readonly Reply[], isRuled: IsRuled): StoredReply[] 
   });
 }
 
-/** Of a record with access rules, a reference is stored: who may read it can change. */
+/**
+ * Of a record with access rules, a reference is stored: who may read it can change. Of lists and views, which may show such records,
+ * nothing is stored.
+ */
 function compact(
-  { status, headers, body, record, collection }: Reply,
+  { status, headers, body, record, collection, isRead }: Reply,
   maxBytes: number,
   isRuled: IsRuled,
 ): StoredReply {
+  if (isRead && !record && isRuled()) return minimal(status, headers);
   const bytes = body === undefined ? 0 : Buffer.byteLength(body);
   const isReference = record && collection !== undefined && isRuled(collection);
   if (!isReference && bytes <= (record ? Math.min(MAX_RECORD_BYTES, maxBytes) : maxBytes))
@@ -97,11 +102,13 @@ async function restored(
   const current = await collection?.get(id, run);
   if (collection && typeof current === 'object' && current.version === version)
     return { status, headers, body: withLinks(collection.resource, current, prefix) };
-  return {
-    status: status === 200 ? 204 : status,
-    headers: ['Preference-Applied', 'return=minimal', ...withoutType(headers)],
-  };
+  return minimal(status, headers);
 }
+
+const minimal = (status: number, headers: readonly string[]): Pick<StoredReply, 'status' | 'headers'> => ({
+  status: status === 200 ? 204 : status,
+  headers: ['Preference-Applied', 'return=minimal', ...withoutType(headers)],
+});
 
 function withoutType(headers: readonly string[]): string[] {
   return headers.filter((_, at) => headers[at - (at % 2)] !== 'Content-Type');

@@ -46,7 +46,8 @@ export function upsert(db: Db, guarded: Guarded, replacement: Action, creation: 
         try {
           return await db.transaction((run) => write(prepared, key, run));
         } catch (error) {
-          if (!isOvertaken(error, key)) throw error;
+          // The record with the value may be one that the caller may not read.
+          if (!isOvertaken(error, key) || (guarded.as(request).access && attempt > 0)) throw error;
         }
       }
       throw unavailable('Too many clients are changing the record at once.');

@@ -6,8 +6,15 @@ export interface StoredRecord {
   readonly id: string;
   readonly version: number;
   readonly doc: string;
-  /** The fields that a caller may not read, which `doc` does not have; absent: there are none. */
-  readonly hidden?: JsonObject | undefined;
+  /** The part that a caller may not read, which `doc` does not have; absent: the caller may read all fields. */
+  readonly hidden?: HiddenPart | undefined;
+}
+
+/** The part of a record that a caller may not read. */
+export interface HiddenPart {
+  readonly values: JsonObject;
+  /** The names of the fields that the caller may read, whether the record has them or not. */
+  readonly readable: ReadonlySet<string>;
 }
 
 /** Why there is no record: there never was one, or it was deleted and the service stores tombstones. */

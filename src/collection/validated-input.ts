@@ -6,6 +6,7 @@ import { escapeToken, isObject, type Json, type JsonObject, member, setMember } 
 import { parseUuid } from '../uuid.js';
 import { compileOnFirstUse } from '../validation/validation.js';
 import { type ColumnValue, columnValue, MAX_INDEXED_BYTES } from './column.js';
+import type { HiddenPart } from './record.js';
 import type { Reference, Resource, UniqueKey } from './resource.js';
 
 /** A validated body: the record's fields, its columns, and separately a password. */
@@ -17,6 +18,8 @@ export interface ValidatedInput {
   readonly currentPassword: string | undefined;
   /** The hash of the password: made beforehand, or imported. */
   readonly passwordHash: string | undefined;
+  /** The fields that the request sets although the caller may not read them; absent: none. */
+  readonly unseen?: readonly string[];
   /** The password that has confirmed the change, if one had to: the change commits only while that one is current. */
   readonly confirmedBy?: VerifiedPassword | undefined;
 }
@@ -28,8 +31,8 @@ export type Origin = 'request' | 'import';
 export interface BeforeWrite {
   readonly record: JsonObject;
   readonly isPatch: boolean;
-  /** The fields of the record that the caller may not read, and that remain. */
-  readonly hidden?: JsonObject | undefined;
+  /** The part of the record that the caller may not read, and that remains. */
+  readonly hidden?: HiddenPart | undefined;
 }
 
 /** Compiles the validation of bodies. It throws 400 with every failure, or 422 for a reference to a missing record. */

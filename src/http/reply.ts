@@ -18,6 +18,8 @@ export interface Reply {
   /** The record that the JSON body shows, and its collection. A stored response refers to them. */
   readonly record?: { readonly id: string; readonly version: number; readonly doc: string };
   readonly collection?: string;
+  /** Whether the request only reads: its response depends on what the caller may read at that time. */
+  readonly isRead?: boolean;
   /** The replies of a batch's operations, of which its body consists. */
   readonly results?: readonly Reply[];
   /** Instead of a body: opens the rows of a list that is streamed, as an array or as `lines`. */

@@ -55,7 +55,8 @@ export function comparisonSql(
     case 'in':
       return `${own} = any (${list()})`;
     case 'nin':
-      return `${own} <> all (${list()})`;
+      // No value at all differs from a value of an empty array, and from none.
+      return `${isArray ? `${own} is not null and ` : ''}${own} <> all (${list()})`;
     case 'between':
       return `${own} between ${one(value)} and ${one(greatest)}`;
     case 'has':

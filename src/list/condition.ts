@@ -105,6 +105,10 @@ export interface Access {
   readonly isSelective: boolean;
 }
 
+/** Whether the caller may read records without a field that they have. */
+export const hides = (access: Access | undefined, field: string): boolean =>
+  access?.grants.some(({ fields }) => fields && !fields.includes(field)) ?? false;
+
 /** Which records a list contains. */
 export interface Selection {
   /** The conditions that all hold for a record. */

@@ -3,7 +3,7 @@ import type { Resource, SortColumn } from '../collection/resource.js';
 import { foreignCursor } from '../errors/input-errors.js';
 import { parseUuid } from '../uuid.js';
 import { TIME_FORMATS } from '../validation/times.js';
-import { identityOf, type Selection } from './condition.js';
+import { type Access, hides, identityOf, type Selection } from './condition.js';
 import type { Direction, RelatedRecord, SortKey } from './order.js';
 
 /** A column by which a list is ordered. */
@@ -23,12 +23,16 @@ export interface Keyset {
 }
 
 /** The order of some keys. Keys after `created_at` change nothing, nor does a field that comes again. */
-export function keysetOf({ sorts: columns }: Resource, sorts: readonly SortKey[]): Keyset {
+export function keysetOf(
+  { sorts: columns }: Resource,
+  sorts: readonly SortKey[],
+  access: Access | undefined,
+): Keyset {
   const keys = new Map<string, KeyColumn>();
   for (const { field, direction, related } of sorts) {
     if (field === 'created_at') return { keys: [...keys.values()], direction };
     const column = related?.column ?? columns.get(field)!;
-    const isNullable = column.isNullable || related?.own.isNullable === true;
+    const isNullable = column.isNullable || related?.own.isNullable === true || hides(access, field);
     if (!keys.has(field)) keys.set(field, { column, direction, related, isNullable });
   }
   return { keys: [...keys.values()], direction: sorts.at(-1)!.direction };

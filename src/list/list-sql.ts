@@ -77,7 +77,9 @@ export class ListStatements {
 
   #numbered(list: ListRequest, { page, limit }: NumberedPart): ListStatement {
     const offset = Math.min((page - 1) * limit, Number.MAX_SAFE_INTEGER);
-    const keyset = this.#isPlain(list) ? undefined : keysetOf(this.resource, list.sorts);
+    const keyset = this.#isPlain(list)
+      ? undefined
+      : keysetOf(this.resource, list.sorts, list.selection.access);
     if (keyset && isInParts(keyset)) return this.#inParts(list, keyset, offset, limit);
     const { kind, values, cost } = kindOf(list, offset + limit);
     if (cost !== 'query') return { text: this.#known(kind, list), args: [limit, offset, ...values], cost };
@@ -137,7 +139,13 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
     const rows = (number: string) => (counts ? '' : `, ${number} as rows`);
     const parts = { number_of_rows: rows('count(*)'), number_in_page: rows('(select count(*) from page)') };
     const source = this.#source(name, selection.access, parameter);
-    return this.#fill(name, { records, total, source, ...parts, ...this.#orders.of(sorts) });
+    return this.#fill(name, {
+      records,
+      total,
+      source,
+      ...parts,
+      ...this.#orders.of(sorts, selection.access),
+    });
   }
 
   /** The records of which a statement reads some by their ids. `parameter` adds the values of `access` to the statement. */
@@ -179,7 +187,9 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
         : `current_setting('plinth.value_${place}')::${type}`;
     };
     const records = recordsSql(this.resource, selection, parameter, this.engine);
-    const keyset = sorts.some(({ related }) => related) ? keysetOf(this.resource, sorts) : undefined;
+    const keyset = sorts.some(({ related }) => related)
+      ? keysetOf(this.resource, sorts, selection.access)
+      : undefined;
     const isMatching = !keyset && selection.search.length > 0 && this.engine === 'postgresql';
     const name = isMatching ? 'stream_matching' : 'stream';
     const source = this.#source(name, selection.access, parameter);
@@ -188,7 +198,7 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
       source,
       records: keyset ? joinedSql(records, keyset, this.engine) : records,
       settings: values.length === 0 ? 'null' : `array[${values.join(', ')}]::text[]`,
-      ...(keyset ? { order: wholeOrder(keyset) } : this.#orders.of(sorts)),
+      ...(keyset ? { order: wholeOrder(keyset) } : this.#orders.of(sorts, selection.access)),
     });
     const { kind, cost } = kindOf({ ...list, counts: true }, 0);
     if (cost !== 'query') nameStatement(text, `${nameOf('stream', kind)} ${this.resource.name}`);

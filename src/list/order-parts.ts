@@ -1,5 +1,6 @@
 import { LARGE_DOCUMENT_BYTES, MAX_PAGE_BYTES } from '../collection/document.js';
 import { comparable, type Resource } from '../collection/resource.js';
+import { type Access, hides } from './condition.js';
 import type { Direction, SortKey } from './order.js';
 
 /** The text in place of documents that are too large. In a page, the ids of its records follow. */
@@ -14,10 +15,10 @@ export class Orders {
 
   constructor(readonly resource: Resource) {}
 
-  of(sorts: readonly SortKey[]): Parts {
-    if (sorts.length > 1) return partsOf(this.resource, sorts);
+  of(sorts: readonly SortKey[], access: Access | undefined): Parts {
+    if (sorts.length > 1 || access) return partsOf(this.resource, sorts, access);
     const key = `${sorts[0]!.direction} ${sorts[0]!.field}`;
-    const parts = this.#known.get(key) ?? partsOf(this.resource, sorts);
+    const parts = this.#known.get(key) ?? partsOf(this.resource, sorts, undefined);
     this.#known.set(key, parts);
     return parts;
   }
@@ -33,7 +34,7 @@ const POSITIONS: Readonly<Record<Direction, { readonly position: string; readonl
 };
 
 /** The parts of a statement that depend on the order. */
-function partsOf(resource: Resource, sorts: readonly SortKey[]): Readonly<Record<string, string>> {
+function partsOf(resource: Resource, sorts: readonly SortKey[], access: Access | undefined): Parts {
   const keys: string[] = [];
   const columns: string[] = [];
   for (const { field, direction } of sorts) {
@@ -41,7 +42,9 @@ function partsOf(resource: Resource, sorts: readonly SortKey[]): Readonly<Record
     if (field === 'created_at') break;
     const column = resource.sorts.get(field)!;
     // Records without the field are last in both directions.
-    keys.push(`${comparable(column, '$.')} ${direction}${column.isNullable ? ' nulls last' : ''}`);
+    keys.push(
+      `${comparable(column, '$.')} ${direction}${column.isNullable || hides(access, field) ? ' nulls last' : ''}`,
+    );
     columns.push(`, record.${column.name}`);
   }
   const last = (sorts[keys.length] ?? sorts.at(-1)!).direction;

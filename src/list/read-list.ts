@@ -1,7 +1,7 @@
 import { searchedTexts } from '../collection/normalized-text.js';
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
-import type { Condition, Selection } from './condition.js';
+import type { Access, Condition, Selection } from './condition.js';
 import { readFilter } from './filter.js';
 import { type Keyset, keysetOf, listIdentity, type Position, readCursor } from './keyset.js';
 import { type ListRequest, MAX_LIMIT, type Part } from './list-request.js';
@@ -46,6 +46,8 @@ export interface ListContext {
   readonly isLines?: boolean;
   /** Whether the parameters come from a body, whose keys of the order are all meant. */
   readonly isBody?: boolean;
+  /** The records and fields that there are for the caller; undefined: all. */
+  readonly access?: Access | undefined;
   /** The collections over which conditions and views may lead; absent: none. */
   readonly others?: Others;
 }
@@ -144,7 +146,7 @@ function readCount(text: string | null): 'exact' | 'none' {
 function readKeysetList(
   given: URLSearchParams,
   resource: Resource,
-  { parent, isLines = false, others }: ListContext,
+  { parent, isLines = false, others, access }: ListContext,
 ): ListRequest {
   const repeated = SINGLE.find((name) => given.getAll(name).length > 1);
   if (repeated !== undefined) throw invalidQuery(repeated, 'must be given once');
@@ -159,7 +161,7 @@ function readKeysetList(
   if (count !== null && count !== 'exact') throw invalidQuery('count', 'must be exact, or absent');
   const search = searchIn(given, resource);
   const selection = selectionOf(conditions, resource, search, parent);
-  const keyset = keysetOf(resource, sorts);
+  const keyset = keysetOf(resource, sorts, access);
   const identity = listIdentity(resource, selection, sorts);
   const limit = readLimit(given.get('limit'));
   const position = readPosition(given, identity, keyset);

@@ -12,7 +12,7 @@ import { REPLICA_SETTINGS } from './settings.js';
 export default {
   fields: { request: ['Write-Position'], response: ['Write-Position'] },
   open: async (core) => {
-    const { config, db, log, metrics, feed } = core;
+    const { config, db, log, metrics, feed, collections } = core;
     const { Replicas } = await import('./replicas.js');
     const { fromReplicas } = await import('./replica-fallback.js');
     // Sessions of replicas write nothing.
@@ -20,7 +20,8 @@ export default {
     const hasCursor = (replayed: number) =>
       !feed || feed.follower.commitHorizon.positionAt(replayed) !== undefined;
     const { databaseReadUrl, readMaxAgeMs } = REPLICA_SETTINGS.of(config);
-    const settings = { ...config, databaseReadUrl: databaseReadUrl!, readMaxAgeMs };
+    const hasRules = collections.some(({ ruled }) => ruled);
+    const settings = { ...config, databaseReadUrl: databaseReadUrl!, readMaxAgeMs, hasRules };
     const replicas = new Replicas(settings, db, open, log, hasCursor);
     const readers = replicas.all.map((replica) => [replica, readerOf(replica, core)] as const);
     return {

@@ -34,6 +34,8 @@ export interface ReplicaSettings {
   readonly databaseReadUrl: string;
   /** How old what a replica shows may be, and for how long a principal's own writes are remembered; milliseconds. */
   readonly readMaxAgeMs: number;
+  /** Whether collections have access rules: what these permit is read from the primary. */
+  readonly hasRules: boolean;
 }
 
 /** Chooses which replica reads, so that each principal sees its own writes and nothing is older than allowed. */
@@ -80,6 +82,8 @@ export class Replicas {
     const position = requiredPosition(headers[WRITE_POSITION.toLowerCase()]);
     // Some reads of a caller's own records lock them, so all of them are the primary's.
     if (permission !== 'all') return undefined;
+    // A replica may still have the membership that has ended.
+    if (this.settings.hasRules && !principal.scopes.has('admin')) return undefined;
     const required = {
       position: Math.max(position, this.#written.get(principal.subject) ?? 0),
       maxAgeMs: this.#maxAgeMs(acceptedAgeMs(headers['cache-control'])),
