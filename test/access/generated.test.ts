@@ -1,0 +1,31 @@
+import { drawing } from '../list/tracker.js';
+import t from '../support/test.js';
+import { times } from '../support/thorough.js';
+import { drawRules } from './drawn-rules.js';
+import { calling, getting, grouping, listing, paging, type Surface } from './reads.js';
+import { World } from './world.js';
+import { batching, bulk, changing, creating, creatingAs, deleting, upserting } from './writes.js';
+
+const SURFACES: readonly Surface[] = [
+  ...[getting, listing, listing, paging, grouping, calling],
+  ...[creating, changing, changing, deleting, bulk, upserting, creatingAs, batching],
+];
+
+t.test('what callers read and write is what the rules say, on every surface', async (t) => {
+  const seed = Number(process.env.ACCESS_SEED ?? Math.floor(Math.random() * 2 ** 31));
+  t.comment(`seed ${seed}`);
+  const draw = drawing(seed);
+  for (let worlds = times(2, 5, 60); worlds > 0; worlds--) {
+    const rules = drawRules(draw);
+    const world = await World.open(t, rules, draw);
+    for (let n = times(150, 200, 340); n > 0 && t.passing(); n--) {
+      await draw.pick(SURFACES)(world, draw.pick(world.callers));
+      await world.replenish();
+    }
+    if (!t.passing()) {
+      t.comment(JSON.stringify(rules));
+      return;
+    }
+    await world.service.stop();
+  }
+});
