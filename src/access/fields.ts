@@ -70,13 +70,18 @@ export function requireSettable(
   if (!fields) return;
   const properties = schema.properties as Readonly<Record<string, { default?: Json } | undefined>>;
   const initial = (name: string) => (Object.hasOwn(properties, name) ? properties[name]?.default : undefined);
-  const present = (name: string) => (before ? member(before, name) : initial(name)) ?? null;
+  /** Validation gives absent fields their defaults, also those that the caller may not read. */
+  const isUnchanged = (name: string) => {
+    const value = member(input.fields, name) ?? null;
+    const present = (before && member(before, name)) ?? null;
+    return (
+      isDeepStrictEqual(value, present) ||
+      (present === null && isDeepStrictEqual(value, initial(name) ?? null))
+    );
+  };
   const names = new Set([...Object.keys(input.fields), ...Object.keys(before ?? {})]);
   const changed = [...names].filter(
-    (name) =>
-      !OWN_MEMBERS.includes(name) &&
-      !readOnly.includes(name) &&
-      !isDeepStrictEqual(member(input.fields, name) ?? null, present(name)),
+    (name) => !OWN_MEMBERS.includes(name) && !readOnly.includes(name) && !isUnchanged(name),
   );
   // Whether a field that the caller may not read has changed would reveal its value.
   changed.push(...(input.unseen ?? []));
