@@ -3,7 +3,7 @@ import { until } from '../support/until.js';
 
 import { openTracker } from './open-tracker.js';
 
-/** A team with an owner and a member, and a team of somebody else, each with a project. */
+/** A team with an owner and a member, and a team of another user, each with a project. */
 async function openTeams(t: Parameters<typeof openTracker>[0]) {
   const tracker = await openTracker(t);
   const { made, user } = tracker;
