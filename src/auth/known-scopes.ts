@@ -4,13 +4,15 @@ import { ACCOUNT_DELETION } from '../principal.js';
 interface ScopedCollection {
   readonly name: string;
   readonly scopes: { readonly read?: string | undefined; readonly write: string };
+  readonly access?: readonly { readonly scope?: string }[] | undefined;
 }
 
-/** The scopes that credentials may have: two for each collection, and those of the service. */
+/** The scopes that credentials may have: two for each collection, those that its access rules name, and those of the service. */
 export function knownScopes(resources: readonly ScopedCollection[]): readonly string[] {
-  const ofCollections = resources.flatMap(({ name, scopes }) => [
+  const ofCollections = resources.flatMap(({ name, scopes, access = [] }) => [
     scopes.read ?? `${name}:read`,
     scopes.write,
+    ...access.flatMap(({ scope }) => scope ?? []),
   ]);
   return [...new Set([...ofCollections, 'events:read', 'self', ACCOUNT_DELETION, 'admin'])];
 }

@@ -1,5 +1,4 @@
 import { readGrant, VERBS } from '../access/rules.js';
-import { knownScopes, scopeFault } from '../auth/known-scopes.js';
 import type { DeclaredGrant, Resource } from '../collection/resource.js';
 import { Problem } from '../errors/problem.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
@@ -20,9 +19,8 @@ export function accessFaults(declarations: readonly Declaration[]): DeclarationF
     // Other faults of the declarations prevent that they are read.
     return [];
   }
-  const scopes = knownScopes(resources);
   return declarations.flatMap((declaration, index) =>
-    collectionFaults(declaration, resources[index]!, resources, scopes).map(([pointer, reason]) => ({
+    collectionFaults(declaration, resources[index]!, resources).map(([pointer, reason]) => ({
       file: declaration.file,
       pointer: `/x-collection/${pointer}`,
       reason,
@@ -34,7 +32,6 @@ function collectionFaults(
   { schema }: Declaration,
   resource: Resource,
   resources: readonly Resource[],
-  scopes: readonly string[],
 ): Fault[] {
   const { access, public: isPublic } = schema['x-collection'] ?? {};
   // The schema of declarations finds grants of another form.
@@ -49,7 +46,7 @@ function collectionFaults(
     ...shorthand,
     ...readable,
     ...access.flatMap((grant, place) =>
-      grantFaults(grant, place, resource, resources, scopes).map(
+      grantFaults(grant, place, resource, resources).map(
         ([pointer, reason]): Fault => [`access/${place}${pointer}`, reason],
       ),
     ),
@@ -68,21 +65,18 @@ function grantFaults(
   place: number,
   resource: Resource,
   resources: readonly Resource[],
-  scopes: readonly string[],
 ): Fault[] {
-  const { can, fields = [], scope, to } = grant;
+  const { can, fields = [], to } = grant;
   const named = [can].flat();
   const unknown = fields.flatMap((name, at): Fault[] =>
     Object.hasOwn(resource.schema.properties, name) || isOpen(resource)
       ? []
       : [[`/fields/${at}`, `there is no field ${name}`]],
   );
-  const fault = scope === undefined ? undefined : scopeFault(scope, scopes);
   const writesCallers =
     to === 'anyone' && resource.owner && named.some((verb) => verb !== 'read' && verb !== 'create');
   return [
     ...unknown,
-    ...(fault === undefined ? [] : [['/scope', fault] as const]),
     ...(grant.fields && named.length === 1 && named[0] === 'delete'
       ? [['/fields', 'has no effect: a deletion is about the whole record'] as const]
       : []),

@@ -149,12 +149,16 @@ function drawGrant(name: Name, draw: Draw): DrawnGrant {
   const verbs = ['read', 'create', 'update', 'delete'];
   const drawn = verbs.filter((verb) => maybe(verb === 'read' ? 0.7 : 0.45));
   const fields = Object.keys(FIELDS[name]).filter(() => maybe(0.6));
+  const can = maybe(0.15) ? ['all'] : drawn.length === 0 ? [pick(verbs)] : drawn;
+  // A deletion has no fields, and a check refuses that anyone changes callers.
+  const mayHaveFields = fields.length > 0 && can.some((verb) => verb !== 'delete');
+  const isForCallers = name === 'people' && can.some((verb) => verb !== 'read' && verb !== 'create');
   return {
-    can: maybe(0.15) ? ['all'] : drawn.length === 0 ? [pick(verbs)] : drawn,
+    can,
     ...(maybe(0.8) ? { where: drawWhere(name, draw) } : {}),
-    ...(fields.length > 0 && maybe(0.35) ? { fields } : {}),
+    ...(mayHaveFields && maybe(0.35) ? { fields } : {}),
     ...(maybe(0.1) ? { scope: 'staff' } : {}),
-    ...(maybe(0.15) ? { to: 'anyone' } : {}),
+    ...(maybe(0.15) && !isForCallers ? { to: 'anyone' } : {}),
   };
 }
 

@@ -25,7 +25,7 @@ type Verb = 'read' | 'create' | 'update' | 'delete';
 export type Fields = ReadonlySet<string> | undefined;
 
 const OWN_MEMBERS = ['id', 'created_at', 'updated_at', '_version'];
-/** What scopes alone permit. */
+/** The grants of a collection without rules, of which scopes alone decide. */
 const WITHOUT_RULES: readonly DrawnGrant[] = [{ can: ['all'] }];
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const LISTS = ['in', 'nin', 'any'];

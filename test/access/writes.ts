@@ -104,11 +104,11 @@ export const changing: Surface = async (world, caller) => {
   const sees = (field: string) => readable === undefined || readable.has(field);
   const kind = draw.pick(['put', 'merge', 'patch'] as const);
   const drawn = world.record(name);
-  const keeps = draw.maybe(0.6) && record ? some(name, record, sees) : {};
+  const retained = draw.maybe(0.6) && record ? some(name, record, sees) : {};
   const few = some(name, drawn, (field) => field === 'status' || draw.maybe(0.3));
   const removed = Object.keys(FIELDS[name]).filter((field) => field !== 'status' && draw.maybe(0.1));
   const put = {
-    ...keeps,
+    ...retained,
     ...(draw.maybe(0.7) ? some(name, few, sees) : few),
     ...status(name, record, drawn),
   };
