@@ -7,6 +7,7 @@
 --   :keys          the columns that the order compares
 --   :documents     the documents of a page as one text, or a mark and the ids if the documents are too large for memory
 --   :record        one record of the page by its id
+--   :rank          the relevance of a record, if the order is by relevance
 --   :first_rows    the last row that `page_first` reads; the planner needs a constant
 --   :number_of_rows, :number_in_page  the number of the page's records as `rows`, which tells whether a page without a total is full
 -- A page has up to $1 records, from offset $2 on. Its total is from the snapshot of its records.
@@ -82,7 +83,7 @@ with match as materialized (
 ), total as (
   select count(*) as total from match
 ), page as materialized (
-  select id from match order by :by limit $1::bigint offset $2::bigint
+  select id:rank from match order by :by limit $1::bigint offset $2::bigint
 )
 select total.total:number_in_page, (
   select :documents from page, lateral :record as record

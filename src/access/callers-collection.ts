@@ -62,6 +62,7 @@ export class CallersCollection {
       groups: (request, run) =>
         whole.groups({ ...request, selection: { ...request.selection, access } }, run),
       stream: (list, consume) => whole.stream({ ...list, selection: { ...list.selection, access } }, consume),
+      excerpts: (search, ids, run) => whole.excerpts(search, ids, run, access),
       ids: (selection, limit, run) => whole.ids({ ...selection, access }, limit, run),
       lock: async (ids, parent, run) => whole.lock(await this.#readableOf(ids, run), parent, run),
       referring: (column, ids, limit, run) => whole.referring(column, ids, limit, run, access),

@@ -8,6 +8,7 @@ import type { Collection } from '../list/collection.js';
 import { EVERYTHING } from '../list/condition.js';
 import type { Include, View } from '../list/view.js';
 import { parseUuid } from '../uuid.js';
+import type { Excerpts } from './excerpts.js';
 import { readDocuments } from './large-page.js';
 import { only } from './list-lines.js';
 import { named } from './readable.js';
@@ -22,6 +23,8 @@ const MAX_DIGITS = 16;
 /** The fields and the related records that a response shows of each record. */
 export interface Shown extends Pick<View, 'fields'> {
   readonly relations: readonly Relation[];
+  /** The excerpts in the member `_excerpts`; absent: the records have no such member. */
+  readonly excerpts?: Excerpts | undefined;
 }
 
 /** A member of a record's `_included`, with its length as text. */
@@ -188,16 +191,21 @@ export async function shownRecords(
 /** The records as a view shows them, each with the length of its `_included`. Several may have one record in theirs. */
 async function withIncluded(
   records: readonly JsonObject[],
-  { fields, relations }: Shown,
+  { fields, relations, excerpts }: Shown,
   run: Run | undefined,
 ): Promise<{ readonly record: JsonObject; readonly length: number }[] | undefined> {
+  const parts = await excerpts?.(
+    records.map(({ id }) => String(id)),
+    run,
+  );
+  const excerptsOf = ({ id }: JsonObject) => (parts ? { _excerpts: parts.get(String(id)) ?? {} } : {});
   const read = await Promise.all(
     relations.map(async ({ name, ofAll }) => ({ name, of: await ofAll(records, run) })),
   );
   if (read.some(({ of }) => of === undefined)) return undefined;
   let total = 0;
   const found = records.map((record) => {
-    const shown = fields === undefined ? record : only(record, fields);
+    const shown = { ...(fields === undefined ? record : only(record, fields)), ...excerptsOf(record) };
     if (read.length === 0) return { record: shown, length: 0 };
     const included = read.map(({ name, of }) => ({ name, ...of!(record) }));
     const length = included.reduce((sum, each) => sum + each.length, 0);
@@ -211,12 +219,14 @@ async function withIncluded(
 /** A document as a view shows it: what `shownRecords` has, but for one record of any size. */
 export async function shownDocument(
   doc: string,
-  { fields, relations }: Shown,
+  { fields, relations, excerpts }: Shown,
   run: Run | undefined,
 ): Promise<string> {
-  if (fields === undefined && relations.length === 0) return doc;
+  if (fields === undefined && relations.length === 0 && !excerpts) return doc;
   const record = await ofDocument(doc, (parsed) => parsed);
   const { _included: _, ...shown } = fields === undefined ? record : only(record, fields);
+  const id = String(record.id);
+  if (excerpts) shown._excerpts = (await excerpts([id], run)).get(id) ?? {};
   if (relations.length === 0) return JSON.stringify(shown);
   const included: string[] = [];
   for (const { name, ofOne } of relations)

@@ -85,7 +85,8 @@ export function columnsOf({ schema, writeOnly }: Resource, view: View): string[]
   const declared = Object.keys(schema.properties).filter((name) => !hidden.has(name));
   const fields = view.fields ?? [...declared, ...LAST_COLUMNS];
   const included = view.include.length === 0 ? [] : ['_included'];
-  return [...new Set(['id', ...fields, ...included])];
+  const excerpts = view.excerpts ? ['_excerpts'] : [];
+  return [...new Set(['id', ...fields, ...included, ...excerpts])];
 }
 
 /** The id and the named fields, in the order of the record. */

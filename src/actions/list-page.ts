@@ -10,6 +10,7 @@ import { cursorAt } from '../list/keyset.js';
 import type { KeysetPart, NumberedPart, PageRequest } from '../list/list-request.js';
 import type { Page } from '../list/lists.js';
 import { isWhole } from '../list/view.js';
+import { excerptsOf } from './excerpts.js';
 import { linkFields } from './forward-list.js';
 import { type Shown, shownDocument, shownOf, shownRecords } from './included-records.js';
 import { largePage, parsedDocuments, parsedElements, readDocuments } from './large-page.js';
@@ -23,7 +24,7 @@ export async function listPage(
   list: PageRequest,
   more: readonly string[],
 ): Promise<Reply> {
-  const view = shownOf(related, list, request);
+  const view = { ...shownOf(related, list, request), excerpts: excerptsOf(collection, list) };
   const page = await collection.page(list, request.run);
   const context = { collection, request, list, view, page };
   return isLines(request.type) ? linesReply(context, more) : jsonReply(context, more);

@@ -20,10 +20,10 @@ const STEPS: Readonly<Record<Normalization, (text: string, part: Part) => string
   integer: (text) => text,
 };
 
-/** The text of a search as each searched field stores it, without texts that differ in ASCII case only. */
-export function searchedTexts(resource: Resource, text: string): string[] {
+/** The text of a search as each of some fields stores it, without texts that differ in ASCII case only. */
+export function searchedTexts(resource: Resource, fields: readonly string[], text: string): string[] {
   if (text === '') return [];
-  const texts = resource.searchable.map((field) => normalizedText(resource, field, text, 'any'));
+  const texts = fields.map((field) => normalizedText(resource, field, text, 'any'));
   const folded = (each: string) => each.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
   return [...new Map(texts.map((each) => [folded(each), each])).values()];
 }

@@ -86,8 +86,12 @@ export interface Resource extends FieldRules {
   readonly sortable: readonly string[];
   /** The columns that lists can be sorted by, by the names of the members. */
   readonly sorts: ReadonlyMap<string, SortColumn>;
-  /** Fields that `search` searches. */
+  /** Fields in which `search` finds any part. */
   readonly searchable: readonly string[];
+  /** Fields in which `search` finds words. */
+  readonly words: readonly string[];
+  /** The language of these words: the name of a text search configuration of PostgreSQL. */
+  readonly language: string;
   /** Scopes to read and to write; undefined: everyone may read. */
   readonly scopes: { readonly read: string | undefined; readonly write: string };
   /** The access rules of the collection; undefined: the scopes alone decide. */
@@ -110,7 +114,27 @@ export function comparable(
   return `${relation}${name}${type === 'text' ? ' collate "C"' : ''}`;
 }
 
-/** SQL of the text that `search` searches, in lower case. `relation` ends with a dot. */
+/** The name of the order by relevance. A field of that name takes precedence. */
+export const RELEVANCE = 'relevance';
+
+/** The relevance of a record as a column of the records that a search finds. No field's column has such a name. */
+export const RANK: SortColumn = {
+  name: 'relevance$rank',
+  type: 'double precision',
+  isNullable: false,
+  hasWholeOrder: true,
+};
+
+/** Whether lists can be searched. */
+export const canSearch = ({ searchable, words }: Resource): boolean => searchable.length + words.length > 0;
+
+/** SQL of the words that `search` finds: those of all fields as one text. `relation` ends with a dot. */
+export function wordsSql({ words, language, columns }: Resource, relation = ''): string {
+  const texts = words.map((field) => `coalesce(${relation}${columns.get(field)!.name}, '')`);
+  return `plinth_words('pg_catalog.${language}', ${texts.join(` || e'\\n' || `)})`;
+}
+
+/** SQL of the text of which `search` finds any part, in lower case. `relation` ends with a dot. */
 export function searchSql({ searchable, columns }: Resource, relation = ''): string {
   const names = searchable.map((field) => `${relation}${columns.get(field)!.name}`);
   return names.length === 1

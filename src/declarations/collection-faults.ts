@@ -3,11 +3,13 @@ import type { Declaration, DeclarationFault, DeclaredSchema } from './declaratio
 
 /** The faults of what x-collection says of fields. */
 export function collectionFaults({ file, schema }: Declaration): DeclarationFault[] {
-  return [...nestedFaults(schema), ...uniqueFaults(schema)].map(([pointer, reason]) => ({
-    file,
-    pointer: `/x-collection${pointer}`,
-    reason,
-  }));
+  return [...nestedFaults(schema), ...uniqueFaults(schema), ...languageFaults(schema)].map(
+    ([pointer, reason]) => ({
+      file,
+      pointer: `/x-collection${pointer}`,
+      reason,
+    }),
+  );
 }
 
 type Fault = readonly [pointer: string, reason: string];
@@ -16,6 +18,11 @@ function nestedFaults({ properties, 'x-collection': { nested } = {} }: DeclaredS
   const referring = Object.keys(properties).filter((name) => properties[name]!['x-references']);
   const isMissing = nested === true ? referring.length === 0 : nested && !referring.includes(nested);
   return isMissing ? [['/nested', 'there is no such field with x-references']] : [];
+}
+
+function languageFaults({ properties, 'x-collection': { language } = {} }: DeclaredSchema): Fault[] {
+  const hasWords = Object.values(properties).some((field) => field['x-search'] === 'words');
+  return language === undefined || hasWords ? [] : [['/language', 'no field has x-search: "words"']];
 }
 
 function uniqueFaults({ properties, 'x-collection': { unique = [] } = {} }: DeclaredSchema): Fault[] {

@@ -12,7 +12,7 @@ export interface DeclaredField {
   readonly 'x-normalize'?: readonly Normalization[];
   readonly 'x-index'?: boolean;
   readonly 'x-unique'?: boolean | { readonly code: string };
-  readonly 'x-search'?: boolean;
+  readonly 'x-search'?: boolean | 'words';
   readonly 'x-references'?: string;
   readonly 'x-on-delete'?: 'cascade' | 'restrict' | 'null';
   readonly 'x-import-only'?: boolean;
@@ -28,6 +28,7 @@ export interface CollectionOptions {
   readonly public?: 'read';
   readonly scopes?: { readonly read?: string; readonly write?: string };
   readonly owner?: boolean;
+  readonly language?: string;
   readonly absent?: 'simple' | 'empty';
   readonly access?: readonly DeclaredGrant[];
   readonly requireIfMatch?: boolean;

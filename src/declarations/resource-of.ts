@@ -1,5 +1,5 @@
 import { type Column, WRITE_ONLY } from '../collection/column.js';
-import type { Reference, Resource, SortColumn } from '../collection/resource.js';
+import { RANK, RELEVANCE, type Reference, type Resource, type SortColumn } from '../collection/resource.js';
 import { qualified } from '../db/object-names.js';
 import { columnOf, hasColumn, placedColumn, type StoredType } from './column-of.js';
 import { CREDENTIALS } from './credential-faults.js';
@@ -26,7 +26,9 @@ export function resourcesWithoutRefs(
     ...resourceOf(declaration, byName, schema, typeOf),
     prefix,
   }));
-  const sortsOf = new Map(resources.map(({ name, sorts }) => [name, [...sorts.keys()]]));
+  const sortsOf = new Map(
+    resources.map(({ name, sorts }) => [name, [...sorts.keys()].filter((each) => sorts.get(each) !== RANK)]),
+  );
   const owners = new Set(resources.filter(({ owner }) => owner).map(({ name }) => name));
   return resources.map((resource) => ({
     ...resource,
@@ -92,7 +94,7 @@ function resourceOf(
     filterable: named((field) => field['x-index'] || field['x-references'] || field['x-unique']),
     sortable: named((field) => field['x-index'] && field.type !== 'array' && !field['x-references']),
     sorts: sortsOf(declaration, columns),
-    searchable: named((field) => field['x-search']),
+    ...searchOf(declaration, named),
     scopes: {
       read: options.public === 'read' ? undefined : (options.scopes?.read ?? `${name}:read`),
       write: options.scopes?.write ?? `${name}:write`,
@@ -137,11 +139,21 @@ function sortsOf({ schema }: Declaration, columns: Resource['columns']): Readonl
     const hasWholeOrder = !isNullable || (hasOwnIndexes && !(type === 'text' && isRequired)) === true;
     return [[field, { name, type, isNullable, hasWholeOrder }]];
   });
+  const hasWords = Object.values(properties).some((rules) => rules['x-search'] === 'words');
   return new Map([
     ['created_at', CREATED],
     ...(index.includes('updated_at') ? [['updated_at', UPDATED] as const] : []),
     ...declared,
+    ...(hasWords && !columns.has(RELEVANCE) ? [[RELEVANCE, RANK] as const] : []),
   ]);
+}
+
+function searchOf({ schema }: Declaration, named: (test: (field: DeclaredField) => unknown) => string[]) {
+  return {
+    searchable: named((field) => field['x-search'] === true),
+    words: named((field) => field['x-search'] === 'words'),
+    language: schema['x-collection']?.language ?? 'simple',
+  };
 }
 
 function columnsOf({ name, schema }: Declaration, writeOnly: readonly string[], typeOf: StoredType) {

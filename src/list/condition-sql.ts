@@ -1,14 +1,16 @@
-import type { Resource } from '../collection/resource.js';
+import { RANK, type Resource } from '../collection/resource.js';
 import type { Engine } from '../db/engine.js';
 import { comparisonSql, joined, type Parameter, parametersIn } from './comparison-sql.js';
 import {
   type Access,
   type Condition,
   EVERYTHING,
+  isRestricted,
   type RelationCondition,
   type Selection,
 } from './condition.js';
 import { searchTerm } from './search-sql.js';
+import { hasWords, querySql, rankSql } from './words.js';
 
 /**
  * The records that a selection selects, as the source `record` of a statement. Each condition on the records of a list
@@ -22,8 +24,13 @@ export function recordsSql(
   table = resource.table,
 ): string {
   const source = accessibleSql(resource, 'record', selection.access, parameter, engine, table);
-  const terms = termsOf(resource, selection, parameter, engine);
-  return `${source}${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
+  const { words } = selection;
+  const query = words && querySql(resource, parameter(words.query));
+  const terms = termsOf(resource, selection, parameter, engine, query);
+  const records = `${source}${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
+  if (!words?.isRanked) return records;
+  // With an offset, the planner computes the relevance once for each record. "and" can precede further conditions.
+  return `(select record.*, ${rankSql(resource, query!)} as ${RANK.name} from ${records} offset 0) as record where true`;
 }
 
 /**
@@ -120,11 +127,13 @@ function termsOf(
   { conditions, parent, search }: Selection,
   parameter: Parameter,
   engine: Engine,
+  query: string | undefined,
 ): string[] {
   const source = new Source(resource, parameter, engine);
   const terms = conditions.map((condition) => conditionSql(source, condition));
   if (parent !== undefined) terms.push(`${parentColumn(resource)} = ${parameter(parent, 'uuid')}`);
   const matches = search.map((term) => searchTerm(resource, term, parameter));
+  if (query !== undefined) matches.push(hasWords(resource, query));
   if (matches.length > 0) terms.push(matches.length === 1 ? matches[0]! : `(${matches.join(' or ')})`);
   return terms;
 }
@@ -215,10 +224,6 @@ function relationSql(
   });
   return exists ? joined(among, 'or') : `(${joined(among, 'or')}) is not true`;
 }
-
-/** Whether a selection is less than all records. */
-export const isRestricted = ({ conditions, parent, search, access }: Selection): boolean =>
-  conditions.length > 0 || parent !== undefined || search.length > 0 || access !== undefined;
 
 /** The number of records that a selection selects. All records of a collection are not counted: triggers record their number. */
 export function totalSql({ name }: Resource, selection: Selection, records: string): string {

@@ -1,5 +1,6 @@
 import type { Column, ColumnType } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
+import type { Words } from './words.js';
 
 export const OPERATORS = [
   'eq',
@@ -115,6 +116,8 @@ export interface Selection {
   readonly conditions: readonly Condition[];
   /** The texts of which a record contains one, as the searched fields store them; none: all records. */
   readonly search: readonly string[];
+  /** The words of which a record has all; undefined: any. A record with one of the texts needs no words. */
+  readonly words?: Words;
   /** The id of the parent whose records are listed; undefined: those of all parents. */
   readonly parent?: string;
   /** The records and fields that there are for the caller; undefined: all. */
@@ -122,6 +125,16 @@ export interface Selection {
 }
 
 export const EVERYTHING: Selection = { conditions: [], search: [] };
+
+/** Whether a selection is what a search finds. */
+export const isSearch = ({ search, words }: Selection): boolean => search.length > 0 || words !== undefined;
+
+/** Whether a selection is less than all records. */
+export const isRestricted = (selection: Selection): boolean =>
+  selection.conditions.length > 0 ||
+  selection.parent !== undefined ||
+  selection.access !== undefined ||
+  isSearch(selection);
 
 /** A condition as a value that is equal for equal conditions. */
 export function identityOf(condition: Condition): unknown {

@@ -4,7 +4,8 @@ import { type ComparedColumn, comparedColumn, operatorsOf, type Selection } from
 import { readFilter } from './filter.js';
 import type { Direction } from './order.js';
 import { listIn, unescapeName } from './query-names.js';
-import { type ListContext, searchIn, selectionOf } from './read-list.js';
+import type { ListContext } from './read-list.js';
+import { searchIn, selectionOf } from './read-search.js';
 
 /** The most keys and aggregates of a request. */
 export const MAX_KEYS = 4;

@@ -51,12 +51,13 @@ export interface Position {
 /** Identifies a list with its restriction and its order; cursors contain it. */
 export function listIdentity(
   { name }: Resource,
-  { conditions, search, parent }: Selection,
+  { conditions, search, words, parent }: Selection,
   sorts: readonly SortKey[],
 ): string {
   const compared = conditions.map(identityOf);
   const order = sorts.map(({ field, direction }) => ({ field, direction }));
-  const parts = [name, parent ?? null, search.join('\n'), order, compared];
+  const found = words ? [words.query] : [];
+  const parts = [name, parent ?? null, search.join('\n'), order, compared, ...found];
   return hash('sha256', JSON.stringify(parts), 'base64url').slice(0, 12);
 }
 

@@ -6,13 +6,13 @@ import { fill } from '../db/statements.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { type Parameter, parametersIn } from './comparison-sql.js';
-import { type Access, EVERYTHING, type Selection } from './condition.js';
-import { accessibleSql, isRestricted, parentColumn, recordsSql, totalSql } from './condition-sql.js';
+import { type Access, EVERYTHING, isRestricted, isSearch, type Selection } from './condition.js';
+import { accessibleSql, parentColumn, recordsSql, totalSql } from './condition-sql.js';
 import { type Keyset, keysetOf } from './keyset.js';
 import { keysetSql } from './keyset-sql.js';
 import type { ListRequest, NumberedPart, PageRequest } from './list-request.js';
 import type { SortKey } from './order.js';
-import { documentsOf, Orders, TOO_LARGE } from './order-parts.js';
+import { documentsOf, Orders, rankedParts, TOO_LARGE } from './order-parts.js';
 import { isInParts, joinedSql, outerOrder, rowsSql, wholeOrder } from './ordered-rows.js';
 import { hasTrigram, searchValue } from './search-sql.js';
 
@@ -64,7 +64,7 @@ export class ListStatements {
     const isPlain =
       part.keyset.keys.length === 0 &&
       list.selection.conditions.length === 0 &&
-      list.selection.search.length === 0 &&
+      !isSearch(list.selection) &&
       list.selection.access === undefined;
     return { text, args, cost: isPlain ? 'short' : 'query' };
   }
@@ -88,10 +88,10 @@ export class ListStatements {
   }
 
   /** The statement of a page with conditions. If a total has to find all matches, those of costly conditions are found once. */
-  #shapeOf({ selection: { conditions, search }, counts }: ListRequest): string {
+  #shapeOf({ selection, counts }: ListRequest): string {
     if (this.engine === 'citus') return 'page_queried';
-    const isCostly = conditions.some(({ kind }) => kind !== 'comparison');
-    return search.length > 0 || (counts && isCostly) ? 'page_matching' : 'page_found';
+    const isCostly = selection.conditions.some(({ kind }) => kind !== 'comparison');
+    return isSearch(selection) || (counts && isCostly) ? 'page_matching' : 'page_found';
   }
 
   /** Whether an index has the order, which most lists ask for. */
@@ -145,6 +145,7 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
       source,
       ...parts,
       ...this.#orders.of(sorts, selection.access),
+      ...(selection.words?.isRanked ? rankedParts(source) : {}),
     });
   }
 
@@ -164,6 +165,7 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
       search: resource.searchable.length === 0 ? '' : searchSql(resource),
       // limit 1: the planner would expect many rows and choose another plan.
       record: `(select * from ${source} where record.id = page.id limit 1)`,
+      rank: '',
       first_rows: String(FIRST_ROWS),
       max_bytes: String(MAX_PAGE_BYTES),
       too_large: TOO_LARGE,
@@ -190,7 +192,7 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
     const keyset = sorts.some(({ related }) => related)
       ? keysetOf(this.resource, sorts, selection.access)
       : undefined;
-    const isMatching = !keyset && selection.search.length > 0 && this.engine === 'postgresql';
+    const isMatching = !keyset && isSearch(selection) && this.engine === 'postgresql';
     const name = isMatching ? 'stream_matching' : 'stream';
     const source = this.#source(name, selection.access, parameter);
     const values = Object.keys(settings).map((each) => `current_setting('${each}')`);
@@ -255,7 +257,7 @@ const nameOf = (form: 'page' | 'stream', kind: Kind): string => (kind === 'first
 
 /** How a page that ends at `end` is found, and the values of its conditions. */
 function kindOf(
-  { selection: { conditions, parent, search, access }, sorts, counts }: ListRequest,
+  { selection: { conditions, parent, search, words, access }, sorts, counts }: ListRequest,
   end: number,
 ): { readonly kind: Kind; readonly values: readonly string[]; readonly cost: ListStatement['cost'] } {
   const [term] = search;
@@ -265,6 +267,7 @@ function kindOf(
     conditions.length > 0 ||
     access !== undefined ||
     search.length > 1 ||
+    words !== undefined ||
     (term !== undefined && parent !== undefined);
   if (isComposed) return { kind: 'queried', values: [], cost: 'query' };
   if (parent !== undefined) return { kind: 'of_parent', values: [parent], cost: 'short' };

@@ -8,6 +8,7 @@ import { invalidQuery, queryTimeout } from '../errors/input-errors.js';
 import { type Json, type JsonObject, setMember } from '../json.js';
 import { sharing } from '../telemetry/metrics.js';
 import type { Access, Selection } from './condition.js';
+import { excerptHtml, excerptSql } from './excerpt-sql.js';
 import { groupSql } from './group-sql.js';
 import { type GroupRequest, MAX_GROUPS } from './groups.js';
 import type { ListRequest, PageRequest } from './list-request.js';
@@ -45,6 +46,13 @@ export interface Lists {
   groups(request: GroupRequest, run?: Run): Promise<Groups>;
   /** Passes the documents of all that a list selects to `consume`. */
   stream(list: ListRequest, consume: (rows: Readable) => Promise<void>): Promise<void>;
+  /** The parts of fields in which records have the words of a search, as HTML, by the ids of these records. */
+  excerpts(
+    search: string,
+    ids: readonly string[],
+    run?: Run,
+    access?: Access,
+  ): Promise<ReadonlyMap<string, JsonObject>>;
   /** The ids of what is selected, by id, at most `limit`. */
   ids(selection: Selection, limit: number, run?: Run): Promise<string[]>;
   /**
@@ -137,6 +145,11 @@ export function openLists(db: Db, resource: Resource): Lists {
       const { text, settings } = statements.stream(list);
       return db.copy(text, settings, consume);
     },
+    excerpts: async (search, ids, run, access) => {
+      const statement = excerptSql(resource, search, ids, access, db.engine);
+      const rows = statement === undefined ? [] : await read({ ...statement, cost: 'query' }, run);
+      return new Map(rows.map((row) => [String(row.id), excerptsIn(resource, row)]));
+    },
     ids: async (selection, limit, run) =>
       (await read(statements.ids(selection, limit), run)).map(({ id }) => String(id)),
     referringCounts: async (columns, ids, run, access) => {
@@ -149,6 +162,15 @@ export function openLists(db: Db, resource: Resource): Lists {
       return new Map(rows.map(({ parent, docs }) => [String(parent), String(docs)]));
     },
   };
+}
+
+function excerptsIn({ words }: Resource, row: Row): JsonObject {
+  const excerpts: JsonObject = {};
+  for (const [at, field] of words.entries()) {
+    const html = excerptHtml(row[`excerpt_${at}`] as string | null);
+    if (html !== undefined) setMember(excerpts, field, html);
+  }
+  return excerpts;
 }
 
 function numberedPage(total: number | undefined, { docs, rows }: Row, limit: number): Page {

@@ -1,5 +1,5 @@
 import { LARGE_DOCUMENT_BYTES, MAX_PAGE_BYTES } from '../collection/document.js';
-import { comparable, type Resource } from '../collection/resource.js';
+import { comparable, RANK, type Resource } from '../collection/resource.js';
 import { type Access, hides } from './condition.js';
 import type { Direction, SortKey } from './order.js';
 
@@ -65,3 +65,9 @@ export const documentsOf = (order: string) => `case
     then '${TOO_LARGE}' || string_agg(record.id::text, ',' order by ${order})
     else string_agg(record.doc, ',' order by ${order}) filter (where octet_length(record.doc) <= ${LARGE_DOCUMENT_BYTES})
   end`;
+
+/** Of a page by relevance, the relevance of a record is a column of the page. */
+export const rankedParts = (source: string): Parts => ({
+  rank: `, ${RANK.name}`,
+  record: `(select record.*, page.${RANK.name} from ${source} where record.id = page.id limit 1)`,
+});

@@ -1,4 +1,4 @@
-import type { Resource, SortColumn } from '../collection/resource.js';
+import { RANK, type Resource, type SortColumn } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { unescapeName } from './query-names.js';
 import { type Others, type Related, relatedOf } from './relations.js';
@@ -23,6 +23,12 @@ export interface RelatedRecord {
 }
 
 const MAX_SORTS = 5;
+
+/** Whether a name in an order means the relevance. */
+export const isRelevance = (resource: Resource, name: string): boolean => resource.sorts.get(name) === RANK;
+
+export const isByRelevance = (resource: Resource, sorts: readonly SortKey[]): boolean =>
+  sorts.some(({ field }) => isRelevance(resource, field));
 
 /** Whether a sort is the name of a field alone, whose direction is in `order`. */
 export const isSingleSort = (names: readonly string[]): boolean =>
@@ -58,6 +64,12 @@ export const sortNames = (resource: Resource): readonly string[] => [
   ...[...sortablesOf(resource).keys()].filter((name) => !resource.sorts.has(name)),
 ];
 
+/** The keys that an order can have, and with a minus those of descending orders. */
+export const sortKeysOf = (resource: Resource, nameOf = (field: string) => field): string[] =>
+  sortNames(resource).flatMap((field) =>
+    isRelevance(resource, field) ? [field] : [nameOf(field), `-${nameOf(field)}`],
+  );
+
 /** `-price` and `project.name`: descending prices, and for equal prices ascending names. Throws 400, 403. */
 export function readSorts(names: readonly string[], resource: Resource, others?: Others): SortKey[] {
   if (names.length > MAX_SORTS) throw invalidQuery('sort', `has more than ${MAX_SORTS} fields`);
@@ -84,6 +96,8 @@ export function findSorts(
 
 function sortKeyOf(text: string, resource: Resource, others: Others | undefined): SortKey | undefined {
   const field = unescapeName(text.replace(/^-/, ''));
+  // The most relevant records are first: that order has no other direction.
+  if (isRelevance(resource, field)) return text === field ? { field, direction: 'desc' } : undefined;
   const sortable = sortablesOf(resource).get(field);
   const key = { field, direction: text.startsWith('-') ? 'desc' : 'asc' } as const;
   if (!sortable?.relation) return sortable && key;

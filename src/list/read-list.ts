@@ -1,18 +1,16 @@
-import { searchedTexts } from '../collection/normalized-text.js';
-import type { Resource } from '../collection/resource.js';
+import { canSearch, RELEVANCE, type Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
-import type { Access, Condition, Selection } from './condition.js';
+import type { Access } from './condition.js';
 import { readFilter } from './filter.js';
 import { type Keyset, keysetOf, listIdentity, type Position, readCursor } from './keyset.js';
 import { type ListRequest, MAX_LIMIT, type Part } from './list-request.js';
-import { findSorts, isSingleSort, readSorts, type SortKey } from './order.js';
+import { findSorts, isByRelevance, isRelevance, isSingleSort, readSorts, type SortKey } from './order.js';
 import { escapeName, listIn, splitNames } from './query-names.js';
+import { cut, EXCERPTS, readExcerpts, requireSearch, searchIn, selectionOf } from './read-search.js';
 import type { Others } from './relations.js';
 import { readView } from './view.js';
 
 const DEFAULT_LIMIT = 20;
-/** Maximum code points of a search. */
-export const MAX_SEARCH = 100;
 
 /** The parameters of a list besides those of the specification. */
 const EXTENDED_PARAMETERS = ['filter', 'fields', 'include', 'count', 'group', 'aggregate'];
@@ -23,18 +21,28 @@ export function listParameters(resource: Resource): string[] {
     'page',
     'limit',
     ...(isSortable(resource) ? ['sort', 'order'] : []),
-    ...(resource.searchable.length > 0 ? ['search'] : []),
+    ...searchParameters(resource),
     ...EXTENDED_PARAMETERS,
   ];
 }
 
 /** The parameters of a list whose pages are between cursors. */
-export function keysetParameters({ searchable }: Resource): string[] {
-  const search = searchable.length > 0 ? ['search'] : [];
-  return ['after', 'before', 'limit', 'sort', ...search, ...EXTENDED_PARAMETERS];
-}
+export const keysetParameters = (resource: Resource): string[] => [
+  'after',
+  'before',
+  'limit',
+  'sort',
+  ...searchParameters(resource),
+  ...EXTENDED_PARAMETERS,
+];
 
-const isSortable = ({ list, sortable }: Resource): boolean => list === 'page' || sortable.length > 0;
+const searchParameters = (resource: Resource): string[] => [
+  ...(canSearch(resource) ? ['search'] : []),
+  ...(resource.words.length > 0 ? [EXCERPTS] : []),
+];
+
+const isSortable = (resource: Resource): boolean =>
+  resource.list === 'page' || resource.sortable.length > 0 || isRelevance(resource, RELEVANCE);
 
 /** Circumstances in which the parameters of a list are read. */
 export interface ListContext {
@@ -69,24 +77,26 @@ function readNumberedList(
   { parent, isLines = false, isBody = false, others }: ListContext,
 ): ListRequest {
   const order = given.get('order');
-  const search = resource.searchable.length === 0 ? '' : cut(given.get('search') ?? '');
+  const search = canSearch(resource) ? cut(given.get('search') ?? '') : '';
   const direction =
     isSortable(resource) && (order === 'asc' || order === 'desc') ? order : resource.direction;
-  const { sorts, isExtended } = readOrder(given.get('sort'), resource, direction, isBody, others);
+  const { sorts, isExtended } = readOrder(given.get('sort'), resource, { direction, isBody, others, search });
   const conditions = readFilter(given, resource, others);
-  const view = readView(given, resource, others);
+  const view = { ...readView(given, resource, others), ...readExcerpts(given, resource) };
   const repeated = (['sort', 'order', 'search'] as const).filter(
-    (name) => given.has(name) && (name === 'search' ? resource.searchable.length > 0 : isSortable(resource)),
+    (name) => given.has(name) && (name === 'search' ? canSearch(resource) : isSortable(resource)),
   );
   const hasPage = given.has('page') || given.has('limit');
   const hasMore =
-    isExtended || [...given.keys()].some((name) => EXTENDED_PARAMETERS.includes(name.split('[', 1)[0]!));
+    isExtended ||
+    view.excerpts !== undefined ||
+    [...given.keys()].some((name) => EXTENDED_PARAMETERS.includes(name.split('[', 1)[0]!));
   const isPage = isLines
-    ? hasPage || view.include.length > 0
+    ? hasPage || view.include.length > 0 || view.excerpts === true
     : hasPage || hasMore || (resource.list === 'page' && repeated.length === 0);
   const effective = { sort: escapeName(sorts[0]!.field), order: direction, search };
   return {
-    selection: selectionOf(conditions, resource, search, parent),
+    selection: selectionOf(conditions, resource, search, parent, sorts),
     sorts,
     ...view,
     counts: readCount(given.get('count')) !== 'none',
@@ -98,19 +108,31 @@ function readNumberedList(
   };
 }
 
+interface OrderContext {
+  /** The direction of a single field. */
+  readonly direction: SortKey['direction'];
+  readonly isBody: boolean;
+  readonly others: Others | undefined;
+  readonly search: string;
+}
+
 /** One field whose direction is in `order`, or several keys; neither: the order is the default. Throws 400 if all keys are meant. */
 function readOrder(
   text: string | null,
   resource: Resource,
-  direction: SortKey['direction'],
-  isBody: boolean,
-  others: Others | undefined,
+  { direction, isBody, others, search }: OrderContext,
 ): { readonly sorts: readonly SortKey[]; readonly isExtended: boolean } {
   const names = splitNames(text ?? '');
   const read = isBody ? readSorts : findSorts;
   const keys = text === null ? undefined : read(names, resource, others);
-  if (keys === undefined) return { sorts: [{ field: 'created_at', direction }], isExtended: false };
-  if (isSingleSort(names)) return { sorts: [{ ...keys[0]!, direction }], isExtended: false };
+  if (isBody) requireSearch(keys ?? [], resource, search);
+  if (keys === undefined || (search === '' && isByRelevance(resource, keys)))
+    return { sorts: [{ field: 'created_at', direction }], isExtended: false };
+  if (isSingleSort(names))
+    return {
+      sorts: isByRelevance(resource, keys) ? keys : [{ ...keys[0]!, direction }],
+      isExtended: false,
+    };
   return resource.hasOneSort && !isBody
     ? { sorts: [{ field: 'created_at', direction }], isExtended: false }
     : { sorts: keys, isExtended: true };
@@ -127,13 +149,6 @@ function numberedPart(given: URLSearchParams): Part {
 
 function atLeastOne(value: number, fallback: number): number {
   return Number.isNaN(value) ? fallback : Math.min(Math.max(value, 1), Number.MAX_SAFE_INTEGER);
-}
-
-/** By code points, so that no character is cut in two. */
-function cut(search: string): string {
-  const trimmed = search.trim();
-  if (trimmed.length <= MAX_SEARCH) return trimmed;
-  return [...trimmed.slice(0, MAX_SEARCH * 2)].slice(0, MAX_SEARCH).join('');
 }
 
 function readCount(text: string | null): 'exact' | 'none' {
@@ -156,16 +171,17 @@ function readKeysetList(
       ? [{ field: 'created_at', direction: resource.direction }]
       : readSorts(sort, resource, others);
   const conditions = readFilter(given, resource, others);
-  const view = readView(given, resource, others);
+  const view = { ...readView(given, resource, others), ...readExcerpts(given, resource) };
   const count = given.get('count');
   if (count !== null && count !== 'exact') throw invalidQuery('count', 'must be exact, or absent');
   const search = searchIn(given, resource);
-  const selection = selectionOf(conditions, resource, search, parent);
+  requireSearch(sorts, resource, search);
+  const selection = selectionOf(conditions, resource, search, parent, sorts);
   const keyset = keysetOf(resource, sorts, access);
   const identity = listIdentity(resource, selection, sorts);
   const limit = readLimit(given.get('limit'));
   const position = readPosition(given, identity, keyset);
-  const isPage = !isLines || ['after', 'before', 'limit', 'include'].some((name) => given.has(name));
+  const isPage = !isLines || view.excerpts === true || PAGED.some((name) => given.has(name));
   const rest = new URLSearchParams(given);
   rest.set('limit', String(limit));
   return {
@@ -179,7 +195,9 @@ function readKeysetList(
   };
 }
 
-const SINGLE = ['after', 'before', 'limit', 'search', 'count'];
+const SINGLE = ['after', 'before', 'limit', 'search', EXCERPTS, 'count'];
+/** Parameters whose response is a page in lines, too. */
+const PAGED = ['after', 'before', 'limit', 'include'];
 
 function readLimit(text: string | null): number {
   if (text === null) return DEFAULT_LIMIT;
@@ -189,31 +207,11 @@ function readLimit(text: string | null): number {
   return limit;
 }
 
-/** The text that is searched for. Throws 400. */
-export function searchIn(given: URLSearchParams, { searchable }: Resource): string {
-  const search = searchable.length === 0 ? '' : (given.get('search')?.trim() ?? '');
-  if (search.includes('\0')) throw invalidQuery('search', 'must not contain U+0000');
-  if (search.length > MAX_SEARCH && [...search].length > MAX_SEARCH)
-    throw invalidQuery('search', `must have at most ${MAX_SEARCH} characters`);
-  return search;
-}
-
 function readPosition(given: URLSearchParams, identity: string, keyset: Keyset): Position | undefined {
   const [after, before] = [given.get('after'), given.get('before')];
   if (after !== null && before !== null) throw invalidQuery('before', 'cannot be combined with after');
   if (after !== null) return readCursor(after, 'after', identity, keyset);
   return before === null ? undefined : readCursor(before, 'before', identity, keyset);
-}
-
-/** The selection of what is read from a request. */
-export function selectionOf(
-  conditions: readonly Condition[],
-  resource: Resource,
-  search: string,
-  parent: string | undefined,
-): Selection {
-  const texts = searchedTexts(resource, search);
-  return { conditions, search: texts, ...(parent === undefined ? {} : { parent }) };
 }
 
 /** The parameters of an address but some. */

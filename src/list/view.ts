@@ -19,6 +19,8 @@ export interface View {
   readonly fields: readonly string[] | undefined;
   /** The relations whose records are included. */
   readonly include: readonly Include[];
+  /** Whether each record has excerpts of the fields in which words are found; absent: no. */
+  readonly excerpts?: boolean;
 }
 
 /** A relation whose records a view includes. */
@@ -36,7 +38,8 @@ export interface Include {
 export const WHOLE: View = { fields: undefined, include: [] };
 
 /** Whether records are shown as they are stored. */
-export const isWhole = ({ fields, include }: View): boolean => fields === undefined && include.length === 0;
+export const isWhole = ({ fields, include, excerpts }: View): boolean =>
+  fields === undefined && include.length === 0 && excerpts !== true;
 
 /**
  * Reads `fields=title`, `include=project.team,comments.count` and `fields[project]=name`. Throws 400 for anything invalid, 403

@@ -1,6 +1,7 @@
 import type { Resource } from '../collection/resource.js';
 import type { Declaration, DeclarationFault } from '../declarations/declaration.js';
 import { DeclarationError } from '../declarations/read-declarations.js';
+import { escapeToken } from '../json.js';
 import type { Catalog } from './catalog.js';
 import { tableOf } from './table.js';
 
@@ -14,24 +15,28 @@ export function requireInShards(
   const faults = resources.flatMap((resource, at): DeclarationFault[] => {
     const fault = (pointer: string, reason: string) => ({
       file: declarations[at]!.file,
-      pointer: `/x-collection/${pointer}`,
+      pointer,
       reason: `on Citus ${reason}`,
     });
     const parent = tableOf(resource, catalog).distribution?.parent;
     const columnsOf = (fields: readonly string[]) => fields.map((field) => resource.columns.get(field)!.name);
     const keys = resource.unique.filter(({ fields }) => fields.length > 1);
+    const words = resource.words.map((field) =>
+      fault(`/properties/${escapeToken(field)}/x-search`, 'a search finds parts of fields, and no words'),
+    );
     return [
-      ...(resource.hasClientIds ? [fault('ids', 'clients cannot choose ids')] : []),
+      ...words,
+      ...(resource.hasClientIds ? [fault('/x-collection/ids', 'clients cannot choose ids')] : []),
       ...keys.flatMap(({ fields }, index) => {
         if (parent === undefined)
           return fault(
-            `unique/${index}`,
+            `/x-collection/unique/${index}`,
             'only the records of one parent are in one shard: such a collection is nested, and each record has a parent',
           );
         return columnsOf(fields).includes(parent)
           ? []
           : fault(
-              `unique/${index}`,
+              `/x-collection/unique/${index}`,
               `a key needs ${resource.parent!.field}, which decides the shard of a record`,
             );
       }),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Column } from '../collection/column.js';
-import { comparable, type Resource, searchSql } from '../collection/resource.js';
+import { comparable, type Resource, searchSql, wordsSql } from '../collection/resource.js';
 import {
   nullName,
   type ObjectName,
@@ -72,6 +72,7 @@ export function tableOf(resource: Resource, { engine, schema }: Layout): Table {
       ...resource.filterable.flatMap((field) => indexesOf(resource, field, columns.get(field)!)),
       ...(resource.sorts.has('updated_at') ? [updatedIndex(resource)] : []),
       ...searchIndexes(resource),
+      ...wordIndexes(resource),
     ],
     foreignKeys: references.map(({ field, to, onDelete }) => ({
       name: referenceName(name, columnName(field)),
@@ -147,7 +148,7 @@ function searchIndexes(resource: Resource): Index[] {
   if (searchable.length === 0) return [];
   const text = searchSql(resource);
   // The fields are part of the name, so that other fields make another index.
-  const suffix = searchable.length === 1 ? '' : createHash('sha256').update(text).digest('hex').slice(0, 8);
+  const suffix = searchable.length === 1 ? '' : hashOf(text);
   const index = (kind: string, definition: string): Index => ({
     name: objectName(resource.name, '', kind, suffix),
     definition,
@@ -156,3 +157,20 @@ function searchIndexes(resource: Resource): Index[] {
   });
   return [index('search', `using gin (${text} gin_trgm_ops)`), index('grams', `using gin (grams(${text}))`)];
 }
+
+/** The fields and the language are part of the name, so that others make another index. */
+function wordIndexes(resource: Resource): Index[] {
+  const { words, columns } = resource;
+  if (words.length === 0) return [];
+  const text = wordsSql(resource);
+  return [
+    {
+      name: objectName(resource.name, '', 'words', hashOf(text)),
+      definition: `using gin (${text})`,
+      isUnique: false,
+      columns: words.map((field) => columns.get(field)!.name),
+    },
+  ];
+}
+
+const hashOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 8);

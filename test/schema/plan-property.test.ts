@@ -29,6 +29,7 @@ function fieldOf(pick: (limit: number) => number, names: readonly string[]): obj
     () => ({ type: 'string', maxLength: 50, 'x-index': true }),
     () => ({ type: 'string', maxLength: 50, 'x-unique': true }),
     () => ({ type: 'string', maxLength: 50, 'x-index': true, 'x-search': true }),
+    () => ({ type: 'string', maxLength: 50, 'x-search': 'words' }),
     () => ({ type: 'number', 'x-index': true }),
     () => ({ type: 'array', items: { type: 'string' }, 'x-index': true }),
     () => ({ type: 'string', writeOnly: true }),

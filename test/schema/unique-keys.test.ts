@@ -174,5 +174,12 @@ t.test('on Citus a key has the field that decides the shard of a record', (t) =>
   t.throws(() => plan({ ids: 'client' }), {
     message: /#\/x-collection\/ids: on Citus clients cannot choose ids/,
   });
+  const words = declare(t, {
+    'notes.json': { type: 'object', properties: { text: { type: 'string', 'x-search': 'words' } } },
+  });
+  t.throws(() => planChanges(readChecked(words, '', new Set()).collections, catalog), {
+    message:
+      /notes\.json#\/properties\/text\/x-search: on Citus a search finds parts of fields, and no words/,
+  });
   t.end();
 });

@@ -3,6 +3,7 @@ import { writableKeys } from '../../actions/upsert.js';
 import { type Doc, type ErrorName, json, type Success, when } from '../../api/doc.js';
 import type { RecordMethod } from '../../api/endpoint.js';
 import { objectOf, type Schema, schemaRef, TEXT } from '../../api/schema.js';
+import { canSearch } from '../../collection/resource.js';
 import { notFoundCode } from '../../errors/record-errors.js';
 import {
   type CollectionSettings,
@@ -209,9 +210,8 @@ function numberedList(
   const { page } = schemaNames(resource);
   const array = listedRecords(resource, 'numbered');
   const isPage = resource.list === 'page' && !isJsonServer;
-  const { sortable, searchable } = resource;
   // With `sort`, `order` or `search` and without `page` or `limit`, the specification asks for an array.
-  const isAlwaysPage = isPage && sortable.length === 0 && searchable.length === 0;
+  const isAlwaysPage = isPage && resource.sortable.length === 0 && !canSearch(resource);
   const schema = isAlwaysPage ? schemaRef(page) : { anyOf: [schemaRef(page), array] };
   return {
     description: isPage

@@ -13,10 +13,11 @@ import {
 import { MAX_VALUES } from '../../list/filter-values.js';
 import { aggregatesOf, groupKeys } from '../../list/groups.js';
 import { MAX_LIMIT } from '../../list/list-request.js';
-import { sortNames } from '../../list/order.js';
+import { sortKeysOf, sortNames } from '../../list/order.js';
 import { conditionName, escapeName } from '../../list/query-names.js';
-import { MAX_SEARCH } from '../../list/read-list.js';
+import { MAX_SEARCH } from '../../list/read-search.js';
 import { relationsOf } from '../../list/relations.js';
+import { searchMeaning } from '../../list/words.js';
 import type { Version } from '../../versions/version.js';
 import { requestFields } from './headers.js';
 import { typeName } from './model.js';
@@ -107,15 +108,16 @@ function listParameters(resource: Resource, { lists }: Version): Readonly<Record
     }),
     sort: hasOneSort
       ? plain('sort', 'The field to sort by.', { type: 'string', enum: fields })
-      : listOf(
-          'Fields to sort by; with a minus, falling.',
-          'sort',
-          fields.flatMap((field) => [field, `-${field}`]),
-        ),
+      : listOf('Fields to sort by; with a minus, falling.', 'sort', sortKeysOf(resource, escapeName)),
     order: plain('order', 'The direction of a single sort field.', { type: 'string', enum: ['asc', 'desc'] }),
-    search: plain('search', 'Text that a searched field contains.', {
-      type: 'string',
-      maxLength: MAX_SEARCH,
+    search: plain(
+      'search',
+      resource.words.length > 0 ? searchMeaning(resource) : 'Text that a searched field contains.',
+      { type: 'string', maxLength: MAX_SEARCH },
+    ),
+    excerpts: plain('excerpts', 'Whether `_excerpts` has the parts in which words are found, as HTML.', {
+      type: 'boolean',
+      default: false,
     }),
     q: plain('q', 'As `search`, in the words of json-server.', { type: 'string' }),
     fields: listOf(

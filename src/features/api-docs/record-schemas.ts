@@ -14,6 +14,14 @@ const OWN: Readonly<Record<string, Schema>> = {
   _version: { type: 'integer', minimum: 1, readOnly: true },
 };
 
+const EXCERPTS: Schema = {
+  description:
+    'With `excerpts=true`: parts of the fields in which words are found, as HTML whose only tags are `<mark>` around each word.',
+  type: 'object',
+  additionalProperties: { type: 'string' },
+  readOnly: true,
+};
+
 /** The names of a collection's schemas. */
 export const schemaNames = ({ types }: DescribedResource) => derivedNames(types.one, types.many);
 
@@ -34,6 +42,7 @@ export function recordSchemas(
     ...OWN,
     ...shown,
     ...(related ? { _included: schemaRef(included) } : {}),
+    ...(resource.words.length > 0 ? { _excerpts: EXCERPTS } : {}),
     _links: schemaRef('Links'),
   };
   const inputs = settable(resource, properties);

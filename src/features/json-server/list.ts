@@ -19,7 +19,7 @@ import { addRelations, fitsEach, type Source } from './relations.js';
 
 /** The parameters of this service's lists, whose responses stay as they are. */
 const NATIVE =
-  /^(?:page|limit|sort|order|search|filter|fields|include|count|group|aggregate|after|before)(?:\[|$)/;
+  /^(?:page|limit|sort|order|search|filter|fields|include|excerpts|count|group|aggregate|after|before)(?:\[|$)/;
 
 /**
  * A list with the parameters and responses of json-server 0.17 (COMPAT=json-server). Lists as HTML, those between

@@ -1,12 +1,13 @@
 import { writableKeys } from '../../actions/upsert.js';
-import type { Resource } from '../../collection/resource.js';
+import { canSearch, type Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
 import { aggregatesOf, groupKeys, MAX_AGGREGATES, MAX_GROUPS, MAX_KEYS } from '../../list/groups.js';
 import { MAX_LIMIT } from '../../list/list-request.js';
-import { sortNames } from '../../list/order.js';
+import { sortKeysOf } from '../../list/order.js';
 import { listParameters } from '../../list/read-list.js';
 import { relationsOf } from '../../list/relations.js';
 import { MAX_INCLUDES } from '../../list/view.js';
+import { searchMeaning } from '../../list/words.js';
 import { type SchemaFiles, SchemaWriter } from './record-schema.js';
 import { filterOf } from './tool-filter.js';
 
@@ -113,7 +114,7 @@ function viewOf(resource: Resource): JsonObject {
 /** The parameters of the list that the collection has. */
 export function listInput(resource: Resource): ToolInput {
   const parameters = listParameters(resource);
-  const keys = sortNames(resource).flatMap((field) => [field, `-${field}`]);
+  const keys = sortKeysOf(resource);
   return inputOf({
     page: { type: 'integer', minimum: 1, default: 1 },
     limit: {
@@ -126,6 +127,16 @@ export function listInput(resource: Resource): ToolInput {
     ...(parameters.includes('sort') ? { sort: listOf(keys, 5, 'A leading minus: descending.') } : {}),
     ...selectionOf(resource),
     ...viewOf(resource),
+    ...(resource.words.length > 0
+      ? {
+          excerpts: {
+            type: 'boolean',
+            default: false,
+            description:
+              'true: _excerpts has the parts in which words are found, with <mark> around each word.',
+          },
+        }
+      : {}),
     count: {
       enum: ['exact', 'none'],
       default: 'exact',
@@ -165,14 +176,7 @@ export function groupInput(resource: Resource): ToolInput {
 /** The arguments that select records. */
 function selectionOf(resource: Resource): JsonObject {
   return {
-    ...(resource.searchable.length > 0
-      ? {
-          search: {
-            type: 'string',
-            description: `Text within ${resource.searchable.join(', ')}. Upper and lower case are equal.`,
-          },
-        }
-      : {}),
+    ...(canSearch(resource) ? { search: { type: 'string', description: searchMeaning(resource) } } : {}),
     filter: {
       ...inputOf(filterOf(resource)),
       description:

@@ -1,4 +1,4 @@
-import type { Resource } from '../../collection/resource.js';
+import { canSearch, type Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { comparedColumn, type Operator, OWN_COLUMNS, operatorsOf } from '../../list/condition.js';
 import { conditionName, filterSegments, unescapeName } from '../../list/query-names.js';
@@ -25,14 +25,14 @@ const SIGNS: Readonly<Record<Operator, string>> = {
 export function filterForm(view: ListView): Part {
   const { resource, list, parameters, path } = view;
   const controls = filterControls(resource, parameters);
-  const canSearch = resource.searchable.length > 0;
-  if (!canSearch && controls.length === 0) return undefined;
+  const isSearched = canSearch(resource);
+  if (!isSearched && controls.length === 0) return undefined;
   const names = new Set(['page', 'search', ...controls.flatMap(({ names }) => names)]);
   const retained = [...parameters].filter(([name]) => !names.has(name));
   const active = conditionsIn(parameters);
   return html`<form action="${path}" role="search">
 ${retained.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
-${canSearch && searchField(resource, list.search)}
+${isSearched && searchField(resource, list.search)}
 ${
   controls.length > 0 &&
   html`<details${active.length > 0 && html` open`}><summary>Filters</summary>
@@ -43,8 +43,8 @@ ${
 ${active.length > 0 && html`<ul class="chips">${active.map((each) => chip(view, each))}</ul>`}`;
 }
 
-const searchField = ({ searchable }: Resource, text: string): Html =>
-  html`<p class="tools"><input type="search" name="search" aria-label="Search in ${searchable.join(', ')}" value="${text}"> <button>Search</button></p>`;
+const searchField = ({ searchable, words }: Resource, text: string): Html =>
+  html`<p class="tools"><input type="search" name="search" aria-label="Search in ${[...searchable, ...words].join(', ')}" value="${text}"> <button>Search</button></p>`;
 
 interface Control {
   readonly names: readonly string[];

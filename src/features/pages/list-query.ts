@@ -1,7 +1,7 @@
 import type { Resource } from '../../collection/resource.js';
 import { hasGroups } from '../../list/groups.js';
 import type { ListRequest } from '../../list/list-request.js';
-import { sortNames } from '../../list/order.js';
+import { isRelevance, sortNames } from '../../list/order.js';
 import { escapeName } from '../../list/query-names.js';
 import { listParameters, readList } from '../../list/read-list.js';
 import type { Others } from '../../list/relations.js';
@@ -49,8 +49,12 @@ export class ListView {
   sorts(): Sort[] {
     if (!listParameters(this.resource).includes('sort')) return [];
     const { field, direction } = this.list.sorts[0]!;
-    return sortNames(this.resource).map((each) => {
+    return sortNames(this.resource).flatMap((each) => {
       const order = each === field ? direction : undefined;
+      if (isRelevance(this.resource, each))
+        return this.list.search === ''
+          ? []
+          : { field: each, href: this.hrefWith({ sort: each, order: null }), order };
       const next = order === 'asc' ? 'desc' : 'asc';
       return { field: each, href: this.hrefWith({ sort: escapeName(each), order: next }), order };
     });

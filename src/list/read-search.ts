@@ -1,0 +1,58 @@
+import { searchedTexts } from '../collection/normalized-text.js';
+import { canSearch, RELEVANCE, type Resource } from '../collection/resource.js';
+import { invalidQuery } from '../errors/input-errors.js';
+import type { Condition, Selection } from './condition.js';
+import { isByRelevance, type SortKey } from './order.js';
+import { wordsOf } from './words.js';
+
+/** Maximum code points of a search. */
+export const MAX_SEARCH = 100;
+
+export const EXCERPTS = 'excerpts';
+
+/** A search without spaces around it, of which the first MAX_SEARCH code points remain. */
+export function cut(search: string): string {
+  const trimmed = search.trim();
+  if (trimmed.length <= MAX_SEARCH) return trimmed;
+  return [...trimmed.slice(0, MAX_SEARCH * 2)].slice(0, MAX_SEARCH).join('');
+}
+
+/** The text that is searched for. Throws 400. */
+export function searchIn(given: URLSearchParams, resource: Resource): string {
+  const search = canSearch(resource) ? (given.get('search')?.trim() ?? '') : '';
+  if (search.includes('\0')) throw invalidQuery('search', 'must not contain U+0000');
+  if (search.length > MAX_SEARCH && [...search].length > MAX_SEARCH)
+    throw invalidQuery('search', `must have at most ${MAX_SEARCH} characters`);
+  return search;
+}
+
+/** Throws 400 for an order by the relevance for no search. */
+export function requireSearch(sorts: readonly SortKey[], resource: Resource, search: string): void {
+  if (search === '' && isByRelevance(resource, sorts))
+    throw invalidQuery('sort', `can be ${RELEVANCE} only with search`);
+}
+
+/** Whether records have excerpts; undefined: the request says nothing of them. Throws 400. */
+export function readExcerpts(given: URLSearchParams, { words }: Resource): { readonly excerpts?: boolean } {
+  const text = words.length > 0 ? given.get(EXCERPTS) : null;
+  if (text === null) return {};
+  if (text !== 'true' && text !== 'false') throw invalidQuery(EXCERPTS, 'must be true or false');
+  return { excerpts: text === 'true' };
+}
+
+/** The selection of what is read from a request. */
+export function selectionOf(
+  conditions: readonly Condition[],
+  resource: Resource,
+  search: string,
+  parent: string | undefined,
+  sorts: readonly SortKey[] = [],
+): Selection {
+  const words = wordsOf(resource, search, isByRelevance(resource, sorts));
+  return {
+    conditions,
+    search: searchedTexts(resource, resource.searchable, search),
+    ...(words && { words }),
+    ...(parent === undefined ? {} : { parent }),
+  };
+}

@@ -1,0 +1,450 @@
+import Papa from 'papaparse';
+import type { JsonObject } from '../../src/json.js';
+import { connect } from '../features/mcp/session.js';
+import { declare } from '../support/collections.js';
+import { type TestService, testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
+import t, { type Test } from '../support/test.js';
+import { times } from '../support/thorough.js';
+
+const DECLARATIONS = {
+  'shops.json': { title: 'Shop', type: 'object', properties: { name: { type: 'string' } } },
+  'lamps.json': {
+    title: 'Lamp',
+    type: 'object',
+    properties: {
+      name: { type: 'string', 'x-search': 'words' },
+      text: { type: 'string', 'x-search': 'words' },
+      price: { type: 'number', 'x-index': true },
+      shopId: { type: 'string', 'x-references': 'shops' },
+    },
+    'x-collection': { nested: true },
+  },
+  'essays.json': {
+    title: 'Essay',
+    type: 'object',
+    properties: {
+      text: { type: 'string', 'x-search': 'words', 'x-normalize': ['nfc'], maxLength: 1_000_000 },
+    },
+    'x-collection': { language: 'english', list: 'page' },
+  },
+  'parts.json': {
+    title: 'Part',
+    type: 'object',
+    properties: {
+      number: { type: 'string', 'x-search': true },
+      text: { type: 'string', 'x-search': 'words' },
+    },
+  },
+  'ranks.json': {
+    title: 'Rank',
+    type: 'object',
+    properties: {
+      relevance: { type: 'number', 'x-index': true },
+      text: { type: 'string', 'x-search': 'words' },
+    },
+  },
+};
+
+const open = (t: Test) =>
+  testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto', MCP: 'on' });
+
+async function create({ send }: TestService, path: string, body: JsonObject): Promise<JsonObject> {
+  const { status, json } = await send('POST', path, { body });
+  if (status !== 201) throw new Error(JSON.stringify(json));
+  return json;
+}
+
+const LAMPS = [
+  { name: 'Desk lamp', text: 'A lamp for the desk, made in Italy.' },
+  { name: 'Floor lamp', text: 'Made of red steel. Lamp, lamp and lamp.' },
+  { name: 'Desktop', text: "Automatic desk-top (red) by O'Neill, info@example.org" },
+  { name: 'Automobile', text: '<script>alert("lamp")</script> & more' },
+  { price: 5 },
+];
+
+const namesOn = (pages: readonly { readonly data: readonly JsonObject[] }[]) =>
+  names(pages.flatMap(({ data }) => data));
+
+const names = (records: readonly JsonObject[]) =>
+  records.map(({ name }) => (name as string | undefined) ?? '-');
+
+/** The names of the lamps that a search finds, in each form of a list. */
+async function found(service: TestService, path: string, search: string): Promise<Record<string, unknown>> {
+  const query = String(new URLSearchParams({ search }));
+  const get = async (mount: string, more: string, accept = 'application/json') =>
+    service.send('GET', `${mount}${path}?${query}${more}`, { headers: { accept } });
+  const lines = (text: string) => text.split('\n').slice(0, -1);
+  const ofCsv = (text: string) =>
+    (Papa.parse(text, { header: true, skipEmptyLines: true }).data as JsonObject[]).map(
+      ({ name }) => name || '-',
+    );
+  return {
+    array: names((await get('', '')).json),
+    page: names((await get('', '&page=1')).json.data),
+    total: (await get('', '&limit=1')).json.meta.total,
+    ndjson: names(lines((await get('', '', 'application/x-ndjson')).text).map((line) => JSON.parse(line))),
+    csv: ofCsv((await get('', '', 'text/csv')).text),
+    query: names((await service.send('QUERY', path, { body: { search, limit: 50 } })).json.data),
+    second: names((await get('/api/v2', '')).json.data),
+    lines: names(
+      lines((await get('/api/v2', '', 'application/x-ndjson')).text).map((line) => JSON.parse(line)),
+    ),
+    count: (await get('', '&aggregate=count')).json.data[0].count,
+    html: (await get('', '', 'text/html')).text.match(/<tr><td/g)?.length ?? 0,
+  };
+}
+
+t.test('words, phrases, beginnings and exclusions are found in each form of a list', async (t) => {
+  const service = await open(t);
+  const shop = await create(service, '/shops', { name: 'A' });
+  const other = await create(service, '/shops', { name: 'B' });
+  for (const lamp of LAMPS) await create(service, '/lamps', { ...lamp, shopId: shop.id! });
+  for (const [search, ...expected] of [
+    ['lamp', 'Desk lamp', 'Floor lamp', 'Automobile'],
+    ['LAMP red', 'Floor lamp'],
+    ['lamp desk', 'Desk lamp'],
+    ['lam'],
+    ['lam*', 'Desk lamp', 'Floor lamp', 'Automobile'],
+    ['auto*', 'Desktop', 'Automobile'],
+    ['auto* red', 'Desktop'],
+    ['"made in italy"', 'Desk lamp'],
+    ['"made italy"'],
+    ['made italy', 'Desk lamp'],
+    ['lamp -red', 'Desk lamp', 'Automobile'],
+    ['lamp -"red steel" -auto*', 'Desk lamp'],
+    ['-lamp', 'Desktop', '-'],
+    ['desk-top', 'Desktop'],
+    ['desk-to*', 'Desktop'],
+    ['info@example.org', 'Desktop'],
+    ['example', 'Desktop'],
+    ["o'neill", 'Desktop'],
+    ['script', 'Automobile'],
+    ['"red', 'Floor lamp', 'Desktop'],
+    ['red"steel lamp"', 'Floor lamp'],
+    ['!!! &|'],
+    ['- * "" -""'],
+  ] as const) {
+    for (const path of ['/lamps', `/shops/${shop.id}/lamps`]) {
+      const { total, count, html, ...lists } = await found(service, path, search);
+      for (const [form, list] of Object.entries(lists)) t.same(list, expected, `${path} ${search} ${form}`);
+      t.same([total, count, html], [expected.length, expected.length, expected.length], `${path} ${search}`);
+    }
+    t.same((await found(service, `/shops/${other.id}/lamps`, search)).array, [], 'another parent has none');
+  }
+  const { call } = await connect(t, service.url);
+  const { value } = await call('lamps_list', {
+    search: 'lamp',
+    sort: ['relevance'],
+    excerpts: true,
+    limit: 1,
+  });
+  t.match(value.data, [{ name: 'Floor lamp', _excerpts: { name: 'Floor <mark>lamp</mark>' } }]);
+  t.match((await call('lamps_group', { search: 'red', aggregate: ['count'] })).value.data, [{ count: 2 }]);
+  const { json } = await service.send('DELETE', '/lamps?filter[price][null]=true&search=lamp%20-red');
+  t.match(json, { meta: { matched: 2 } });
+  t.same(names((await service.send('GET', '/lamps')).json), ['Floor lamp', 'Desktop', '-']);
+});
+
+t.test('the most relevant records are first, in numbered pages and between cursors', async (t) => {
+  const service = await open(t);
+  const { send, databaseUrl } = service;
+  for (let n = 0; n < 60; n++)
+    await create(service, '/lamps', {
+      name: `lamp ${n}`,
+      text: `${'lamp '.repeat(n % 7)} ${'other '.repeat(n % 5)} red`,
+      price: n % 3,
+    });
+  const sql = openSql(databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const expected = await sql`
+    select name from (
+      select *, to_tsvector('simple', name || e'\n' || text) as words, websearch_to_tsquery('simple', 'lamp red') as query from lamps
+    ) as lamp where words @@ query order by ts_rank(words, query, 1) desc, id desc`;
+  const all = names(expected as unknown as JsonObject[]);
+  t.equal(all.length, 60);
+  const query = 'search=lamp%20red&sort=relevance';
+  t.same(names((await send('GET', `/lamps?${query}`)).json), all, 'an array');
+  t.same(names((await send('GET', `/lamps?${query}&order=asc`)).json), all, 'there is no other direction');
+  t.same(namesOn(await pages(`/lamps?${query}&limit=20&page=1`)), all, 'numbered pages');
+  t.same(namesOn(await pages(`/api/v2/lamps?${query}&limit=7`)), all, 'pages between cursors');
+  t.same(namesOn(await pages(`/api/v2/lamps?${query}&limit=7&count=exact`)), all, 'with a total');
+  const last = (await pages(`/api/v2/lamps?${query}&limit=7`)).at(-1)!.path;
+  t.same(namesOn((await pages(last, 'prev')).toReversed()), all, 'backwards');
+  const byPrice = await sql`
+    select name from (
+      select *, to_tsvector('simple', name || e'\n' || text) as words, websearch_to_tsquery('simple', 'lamp') as query from lamps
+    ) as lamp where words @@ query order by price desc, ts_rank(words, query, 1) desc, id desc`;
+  for (const mount of ['', '/api/v2'])
+    t.same(
+      namesOn(await pages(`${mount}/lamps?search=lamp&sort=-price,relevance&limit=20`)),
+      names(byPrice as unknown as JsonObject[]),
+      `${mount} after another key`,
+    );
+  const ndjson = await send('GET', `/lamps?${query}`, { headers: { accept: 'application/x-ndjson' } });
+  t.same(
+    names(
+      ndjson.text
+        .split('\n')
+        .slice(0, -1)
+        .map((line) => JSON.parse(line)),
+    ),
+    all,
+    'streamed lines',
+  );
+  for (const [path, status] of [
+    ['/api/v2/lamps?sort=relevance', 400],
+    ['/api/v2/lamps?sort=-relevance&search=lamp', 400],
+    ['/lamps?sort=relevance&page=1', 200],
+    ['/lamps?sort=-relevance&search=lamp', 200],
+    ['/api/v2/lamps?search=lamp&excerpts=yes', 400],
+    ['/lamps?search=lamp&excerpts=', 400],
+    ['/lamps?search=lamp&excerpts=true&aggregate=count', 400],
+    ['/shops?excerpts=true', 400],
+    ['/shops?sort=relevance', 400],
+  ] as const)
+    t.equal((await send('GET', path)).status, status, path);
+  t.equal((await send('QUERY', '/lamps', { body: { sort: ['relevance'] } })).status, 400);
+  const { json } = await send('QUERY', '/lamps', {
+    body: { search: 'lamp red', sort: ['relevance'], limit: 60 },
+  });
+  t.same(names(json.data), all, 'QUERY');
+  for (const relevance of [2, 1]) await create(service, '/ranks', { relevance, text: 'x' });
+  const ranks = await send('GET', '/ranks?sort=relevance&order=asc&search=x');
+  t.match(ranks.json, [{ relevance: 1 }, { relevance: 2 }], 'a field of that name takes precedence');
+  const html = (await send('GET', '/lamps?search=lamp', { headers: { accept: 'text/html' } })).text;
+  t.match(html, /href="[^"]*search=lamp[^"]*sort=relevance/, 'a page has a link');
+
+  /** The pages from a path on, with their paths. */
+  async function pages(path: string, direction: 'next' | 'prev' = 'next') {
+    const result: { readonly path: string; readonly data: readonly JsonObject[] }[] = [];
+    for (let next: string | null = path; next !== null; ) {
+      const { status, json, text }: Awaited<ReturnType<typeof send>> = await send('GET', next);
+      if (status !== 200) throw new Error(text);
+      result.push({ path: next, data: json.data });
+      next = json.links[direction];
+    }
+    return result;
+  }
+});
+
+t.test('excerpts are HTML with no other tags than those around words', async (t) => {
+  const service = await open(t);
+  const { send } = service;
+  for (const lamp of LAMPS) await create(service, '/lamps', lamp);
+  const excerptsOf = async (path: string) =>
+    ((await send('GET', path)).json.data as JsonObject[]).map(({ _excerpts }) => _excerpts);
+  for (const mount of ['', '/api/v2']) {
+    t.same(await excerptsOf(`${mount}/lamps?search=lamp&excerpts=true`), [
+      { name: 'Desk <mark>lamp</mark>', text: 'A <mark>lamp</mark> for the desk, made in Italy' },
+      {
+        name: 'Floor <mark>lamp</mark>',
+        text: 'Made of red steel. <mark>Lamp</mark>, <mark>lamp</mark> and <mark>lamp</mark>',
+      },
+      { text: 'script&gt;alert(&quot;<mark>lamp</mark>&quot;)&lt;/script&gt; &amp; more' },
+    ]);
+    t.same(await excerptsOf(`${mount}/lamps?excerpts=true`), [{}, {}, {}, {}, {}], 'without a search');
+    const one = await send('GET', `${mount}/lamps?search=info@example.org&excerpts=true&fields=name&limit=5`);
+    t.match(one.json.data, [
+      { name: 'Desktop', _excerpts: { text: /<mark>info<\/mark>@<mark>example<\/mark>\.<mark>org<\/mark>/ } },
+    ]);
+    t.notOk('text' in one.json.data[0]);
+    t.notOk('_excerpts' in (await send('GET', `${mount}/lamps?search=lamp&excerpts=false`)).json.data[0]);
+  }
+  const ndjson = await send('GET', '/lamps?search=auto*&excerpts=true', {
+    headers: { accept: 'application/x-ndjson' },
+  });
+  t.match(JSON.parse(ndjson.text.split('\n')[0]!), { _excerpts: { text: '<mark>Automatic</mark>' } });
+  const csv = await send('GET', '/lamps?search=auto*&excerpts=true', { headers: { accept: 'text/csv' } });
+  t.match(csv.text, '"{""name"":""<mark>Automobile</mark>""}"');
+  const query = await send('QUERY', '/lamps', { body: { search: 'lamp', excerpts: true } });
+  t.match(query.json.data[0], { _excerpts: { name: 'Desk <mark>lamp</mark>' } });
+  t.match(query.headers.location, 'excerpts=true');
+  // A long text, with characters that excerpts use themselves.
+  const [far, near] = ['word '.repeat(30_000), ' \u0001\u0002\u000e<b>needle</b> '];
+  const { id } = await create(service, '/essays', { text: `${far}${near}${far}`, _excerpts: 'own' });
+  const essays = await excerptsOf(`/essays?search=needles&excerpts=true`);
+  t.equal(essays.length, 1);
+  const { text } = essays[0] as { text: string };
+  t.match(text, '&lt;b&gt;<mark>needle</mark>&lt;/b&gt;');
+  t.notOk(
+    [...text].some((each) => each < ' '),
+    'no control characters',
+  );
+  t.ok(text.length < 2000, `${text.length} characters`);
+  t.match((await send('GET', `/essays/${id}`)).json, { _excerpts: 'own' });
+});
+
+t.test('texts of any length are stored, and found as far as the documented bounds', async (t) => {
+  const service = await open(t);
+  const { send } = service;
+  const random = (n: number) => ((n * 2_654_435_761) % 4_294_967_296).toString(36);
+  const many = Array.from({ length: 105_000 }, (_, n) => random(n)).join(' ');
+  const texts: readonly [text: string, words: readonly string[]][] = [
+    [`first ${'lorem ipsum '.repeat(80_000)} latest`, ['first', 'latest']],
+    [`begin ${many.slice(0, 950_000)}`, ['begin', random(3)]],
+    ['x'.repeat(990_000), []],
+    [`start ${'a_b-c.d/e@f<g&'.repeat(60_000)}`, ['start', '"f g a b"']],
+    [`opening ${'<!-- '.repeat(180_000)}`, ['opening']],
+    [`${'é'.repeat(400_000)} after`, ['after']],
+  ];
+  for (const [text, words] of texts) {
+    const { id } = await create(service, '/lamps', { text });
+    for (const search of words) {
+      const query = new URLSearchParams({ search, fields: 'id', excerpts: 'true' });
+      const { json } = await send('GET', `/lamps?${query}`);
+      t.ok(
+        (json.data as JsonObject[]).some((record) => record.id === id),
+        `${text.slice(0, 20)}: ${search}`,
+      );
+    }
+  }
+});
+
+t.test('no text of a search is an internal error', async (t) => {
+  const service = await open(t);
+  await create(service, '/lamps', { text: 'the lamp' });
+  await create(service, '/essays', { text: 'the lamp' });
+  const hostile = [
+    '!!! &|',
+    "' OR 1=1 --",
+    "''' \\' \\\\",
+    '"',
+    '"""',
+    '-',
+    '--',
+    '-"',
+    '*',
+    '**',
+    'a:*b',
+    "lamp':A",
+    '<-> & | ! ( )',
+    '(a & (b',
+    'the a of',
+    'the*',
+    '-the',
+    'lamp\0x',
+    '\0',
+    '\u0001\u0002',
+    '😀 \u0301 \u200d',
+    'é'.repeat(100),
+    'x'.repeat(3000),
+    'word '.repeat(2000),
+    `${'-a* '.repeat(25)}`,
+    `${'"a b" '.repeat(16)}`,
+    `%_\\ \${x} $1 :name ?`,
+  ];
+  for (const search of hostile)
+    for (const collection of ['lamps', 'essays', 'parts']) {
+      for (const more of [{}, { sort: 'relevance', excerpts: 'true' }]) {
+        const query = new URLSearchParams({ search, ...more });
+        for (const mount of ['', '/api/v2']) {
+          const { status } = await service.send('GET', `${mount}/${collection}?${query}`);
+          t.ok(
+            [200, 400, 414].includes(status),
+            `${mount} ${collection} ${JSON.stringify(search.slice(0, 30))}: ${status}`,
+          );
+        }
+        const { status } = await service.send('QUERY', `/${collection}`, {
+          body: { search, ...more, ...('sort' in more ? { sort: ['relevance'] } : {}) },
+        });
+        t.ok([200, 400].includes(status), `QUERY ${JSON.stringify(search.slice(0, 30))}: ${status}`);
+      }
+    }
+  t.equal((await service.send('GET', '/lamps?search=the%00lamp')).json.length, 1, 'U+0000 separates words');
+  t.same((await service.send('GET', '/essays?search=the')).json, [], 'words without a stem find nothing');
+});
+
+t.test('a collection of both kinds finds parts of some fields, or words of the others', async (t) => {
+  const service = await open(t);
+  await create(service, '/parts', { number: 'AB-red-7', text: 'a blue part' });
+  await create(service, '/parts', { number: 'CD-8', text: 'a red part' });
+  const numbers = async (search: string, more = '') =>
+    (
+      (await service.send('GET', `/parts?search=${encodeURIComponent(search)}${more}`)).json as JsonObject[]
+    ).map(({ number }) => number);
+  t.same(await numbers('red'), ['AB-red-7', 'CD-8']);
+  t.same(await numbers('red', '&sort=relevance'), ['CD-8', 'AB-red-7'], 'parts have no relevance');
+  t.same(await numbers('part blue'), ['AB-red-7']);
+  t.same(await numbers('-re'), ['AB-red-7', 'CD-8'], 'a part of one, and no word of the other');
+  t.same(await numbers('d-8'), ['CD-8']);
+  t.same(await numbers('art'), []);
+});
+
+t.test('a language finds the words of a stem, and x-normalize applies to the search', async (t) => {
+  const service = await open(t);
+  await create(service, '/essays', { text: 'The runners were running through caf\u00e9s.' });
+  await create(service, '/lamps', { text: 'The runners were running.' });
+  const total = async (path: string, search: string) =>
+    (await service.send('GET', `${path}?search=${encodeURIComponent(search)}&limit=1`)).json.meta.total;
+  t.equal(await total('/essays', 'run'), 1);
+  t.equal(await total('/essays', 'runner'), 1);
+  t.equal(
+    await total('/essays', '"running through the cafe\u0301s"'),
+    0,
+    'a word that is left out has its place',
+  );
+  t.equal(await total('/essays', '"running through cafe\u0301s"'), 1);
+  t.equal(await total('/essays', 'RUNS -walk'), 1);
+  t.equal(await total('/lamps', 'run'), 0);
+  t.equal(await total('/lamps', 'running'), 1);
+});
+
+const WORDS = ['red', 'green', 'blue', 'redder', 'green2', 'bl', 'x', 'Été'];
+
+t.test('searches find what plain JavaScript and hand-written SQL find', async (t) => {
+  const service = await open(t);
+  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  let state = Number(process.env.PLINTH_SEED ?? 1) % 2_147_483_646;
+  const random = (n: number) => {
+    state = (state * 16_807 + 1) % 2_147_483_647;
+    return state % n;
+  };
+  const some = <T>(most: number, make: () => T) => Array.from({ length: random(most) + 1 }, make);
+  const word = () => WORDS[random(WORDS.length)]!;
+  for (let n = 0; n < 80; n++)
+    await create(service, '/lamps', {
+      name: String(n),
+      ...(random(8) === 0 ? {} : { text: some(6, word).join([' ', ', ', '; '][random(3)]) }),
+    });
+  const records = (await sql`select name, coalesce(text, '') as text from lamps order by id`).map((row) => ({
+    name: String(row.name),
+    words: `${row.name} ${row.text}`.toLowerCase().split(/[ ,;]+/),
+  }));
+  interface Term {
+    readonly kind: 'word' | 'phrase' | 'prefix';
+    readonly words: readonly string[];
+    readonly isExcluded: boolean;
+  }
+  const holds = (words: readonly string[], { kind, words: wanted, isExcluded }: Term): boolean => {
+    const lower = wanted.map((each) => each.toLowerCase());
+    const isFound =
+      kind === 'prefix'
+        ? words.some((each) => each.startsWith(lower[0]!))
+        : words.some((_, at) => lower.every((each, offset) => words[at + offset] === each));
+    return isFound !== isExcluded;
+  };
+  const textOf = ({ kind, words, isExcluded }: Term) =>
+    `${isExcluded ? '-' : ''}${kind === 'word' ? words[0] : kind === 'prefix' ? `${words[0]}*` : `"${words.join(' ')}"`}`;
+  for (let round = 0; round < times(150, 1500); round++) {
+    const terms = some(3, (): Term => {
+      const kind = (['word', 'phrase', 'prefix'] as const)[random(3)]!;
+      const words =
+        kind === 'phrase' ? some(3, word) : [kind === 'prefix' ? word().slice(0, random(3) + 1) : word()];
+      return { kind, words, isExcluded: random(4) === 0 };
+    });
+    const search = terms.map(textOf).join(' ');
+    const expected = records
+      .filter(({ words }) => terms.every((term) => holds(words, term)))
+      .map(({ name }) => name);
+    const query = new URLSearchParams({ search, limit: '100' });
+    t.same(names((await service.send('GET', `/lamps?${query}`)).json.data), expected, search);
+    if (terms.some(({ kind }) => kind === 'prefix')) continue;
+    const written = await sql`
+      select name from lamps
+      where to_tsvector('simple', coalesce(name, '') || e'\n' || coalesce(text, '')) @@ websearch_to_tsquery('simple', ${search})
+      order by id`;
+    t.same(names(written as unknown as JsonObject[]), expected, `${search}, in SQL`);
+  }
+});
