@@ -14,31 +14,14 @@ import type { ListRequest, NumberedPart, PageRequest } from './list-request.js';
 import type { SortKey } from './order.js';
 import { documentsOf, Orders, rankedParts, TOO_LARGE } from './order-parts.js';
 import { isInParts, joinedSql, outerOrder, rowsSql, wholeOrder } from './ordered-rows.js';
-import { hasTrigram, searchValue } from './search-sql.js';
-
-/** A page that ends before this row is read from the beginning: what precedes it is cheaper to skip than to look up. */
-const FIRST_ROWS = 500;
+import { COMMON, type Cost, FIRST_ROWS, type Kind, kindOf, nameOf } from './page-kind.js';
 
 /** A statement with its parameters. Names in it come from the declaration, values are parameters. */
 export interface ListStatement {
   readonly text: string;
   readonly args: readonly Value[];
-  /**
-   * `short`: one of few texts, whose cost depends on the page alone. `search`: one of few texts, whose cost grows with the
-   * records that it finds or skips. `query`: a text of its own for each combination of conditions.
-   */
-  readonly cost: 'short' | 'search' | 'query';
+  readonly cost: Cost;
 }
-
-/** How the records of a numbered page are found: the name of its statement, without `page_`. */
-type Kind = 'first' | 'counted' | 'deep' | 'of_parent' | 'matching' | 'matching_short' | 'queried';
-
-/** The statements of kinds that have none of their own on an engine. */
-const COMMON: Partial<Record<Kind, string>> = {
-  deep: 'page_found',
-  of_parent: 'page_found',
-  matching_short: 'page_matching',
-};
 
 /** Makes the statements of the lists of one collection. */
 export class ListStatements {
@@ -250,32 +233,4 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
     const source = this.#source('referring', access, parameter);
     return { text: this.#fill('referring', { records, source, column }), args, cost: 'query' };
   }
-}
-
-/** The name of a statement in traces. */
-const nameOf = (form: 'page' | 'stream', kind: Kind): string => (kind === 'first' ? form : `${form}_${kind}`);
-
-/** How a page that ends at `end` is found, and the values of its conditions. */
-function kindOf(
-  { selection: { conditions, parent, search, words, access }, sorts, counts }: ListRequest,
-  end: number,
-): { readonly kind: Kind; readonly values: readonly string[]; readonly cost: ListStatement['cost'] } {
-  const [term] = search;
-  const isComposed =
-    !counts ||
-    sorts.length > 1 ||
-    conditions.length > 0 ||
-    access !== undefined ||
-    search.length > 1 ||
-    words !== undefined ||
-    (term !== undefined && parent !== undefined);
-  if (isComposed) return { kind: 'queried', values: [], cost: 'query' };
-  if (parent !== undefined) return { kind: 'of_parent', values: [parent], cost: 'short' };
-  if (term !== undefined) {
-    const kind = hasTrigram(term) ? 'matching' : 'matching_short';
-    return { kind, values: [searchValue(term)], cost: 'search' };
-  }
-  if (end <= FIRST_ROWS) return { kind: 'first', values: [], cost: 'short' };
-  const isCounted = sorts[0]!.field === 'created_at';
-  return { kind: isCounted ? 'counted' : 'deep', values: [], cost: isCounted ? 'short' : 'search' };
 }
