@@ -1,5 +1,5 @@
 import Papa from 'papaparse';
-import type { JsonObject } from '../../src/json.js';
+import type { Json, JsonObject } from '../../src/json.js';
 import { connect } from '../features/mcp/session.js';
 import { declare } from '../support/collections.js';
 import { type TestService, testService } from '../support/service.js';
@@ -8,7 +8,11 @@ import t, { type Test } from '../support/test.js';
 import { times } from '../support/thorough.js';
 
 const DECLARATIONS = {
-  'shops.json': { title: 'Shop', type: 'object', properties: { name: { type: 'string' } } },
+  'shops.json': {
+    title: 'Shop',
+    type: 'object',
+    properties: { name: { type: 'string', 'x-index': true } },
+  },
   'lamps.json': {
     title: 'Lamp',
     type: 'object',
@@ -146,9 +150,22 @@ t.test('words, phrases, beginnings and exclusions are found in each form of a li
   t.same(names((await service.send('GET', '/lamps')).json), ['Floor lamp', 'Desktop', '-']);
 });
 
+/** The pages from a path on, with their paths. */
+async function pagesOf({ send }: TestService, path: string, direction: 'next' | 'prev' = 'next') {
+  const result: { readonly path: string; readonly data: readonly JsonObject[] }[] = [];
+  for (let next: string | null = path; next !== null; ) {
+    const { status, json, text }: Awaited<ReturnType<typeof send>> = await send('GET', next);
+    if (status !== 200) throw new Error(text);
+    result.push({ path: next, data: json.data });
+    next = json.links[direction];
+  }
+  return result;
+}
+
 t.test('the most relevant records are first, in numbered pages and between cursors', async (t) => {
   const service = await open(t);
   const { send, databaseUrl } = service;
+  const pages = (path: string, direction?: 'prev') => pagesOf(service, path, direction);
   for (let n = 0; n < 60; n++)
     await create(service, '/lamps', {
       name: `lamp ${n}`,
@@ -201,7 +218,7 @@ t.test('the most relevant records are first, in numbered pages and between curso
     ['/lamps?search=lamp&excerpts=', 400],
     ['/lamps?search=lamp&excerpts=true&aggregate=count', 400],
     ['/shops?excerpts=true', 400],
-    ['/shops?sort=relevance', 400],
+    ['/api/v2/shops?sort=relevance', 400],
   ] as const)
     t.equal((await send('GET', path)).status, status, path);
   t.equal((await send('QUERY', '/lamps', { body: { sort: ['relevance'] } })).status, 400);
@@ -214,18 +231,75 @@ t.test('the most relevant records are first, in numbered pages and between curso
   t.match(ranks.json, [{ relevance: 1 }, { relevance: 2 }], 'a field of that name takes precedence');
   const html = (await send('GET', '/lamps?search=lamp', { headers: { accept: 'text/html' } })).text;
   t.match(html, /href="[^"]*search=lamp[^"]*sort=relevance/, 'a page has a link');
+});
 
-  /** The pages from a path on, with their paths. */
-  async function pages(path: string, direction: 'next' | 'prev' = 'next') {
-    const result: { readonly path: string; readonly data: readonly JsonObject[] }[] = [];
-    for (let next: string | null = path; next !== null; ) {
-      const { status, json, text }: Awaited<ReturnType<typeof send>> = await send('GET', next);
-      if (status !== 200) throw new Error(text);
-      result.push({ path: next, data: json.data });
-      next = json.links[direction];
-    }
-    return result;
+t.test('an order has the relevance and members of related records', async (t) => {
+  const service = await open(t);
+  const { send, databaseUrl } = service;
+  const shops: { readonly id?: Json; readonly name?: string }[] = [{}];
+  for (const shop of [{ name: 'A' }, { name: 'B' }, {}])
+    shops.push({ ...shop, id: (await create(service, '/shops', shop)).id! });
+  for (let n = 0; n < 40; n++) {
+    const { id } = shops[n % 4]!;
+    await create(service, '/lamps', {
+      name: String(n),
+      text: `${n % 11 === 0 ? '' : 'lamp '}${'other '.repeat(n % 3)}`,
+      ...(id === undefined ? {} : { shopId: id }),
+    });
   }
+  const sql = openSql(databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const ranked = await sql`
+    select name, ts_rank(to_tsvector('simple', name || e'\n' || text), 'lamp', 1) as rank from lamps where text like 'lamp%'`;
+  const lamps = ranked.map(({ name, rank }) => ({
+    name: String(name),
+    created_at: Number(name),
+    relevance: -Number(rank),
+    'shop.name': shops[Number(name) % 4]!.name,
+  }));
+  t.equal(lamps.length, 36);
+  type Lamp = (typeof lamps)[number];
+  /** Records without a value are last in both directions. */
+  const compare = (a: Lamp, b: Lamp, key: string) => {
+    const [x, y] = [a, b].map((lamp) => lamp[key.replace('-', '') as keyof Lamp]);
+    if (x === y) return 0;
+    if (x === undefined || y === undefined) return x === undefined ? 1 : -1;
+    return x < y === key.startsWith('-') ? 1 : -1;
+  };
+  for (const [sort, id] of [
+    ['shop.name,relevance', '-created_at'],
+    ['-shop.name,relevance', '-created_at'],
+    ['relevance,shop.name', 'created_at'],
+    ['relevance,-shop.name', '-created_at'],
+    ['-shop.name,relevance,created_at', 'created_at'],
+    ['shop.name,-created_at,relevance', '-created_at'],
+    ['-shop.name', '-created_at'],
+  ] as const) {
+    const keys = [...sort.split(','), id];
+    const expected = lamps
+      .toSorted((a, b) => keys.map((key) => compare(a, b, key)).find((order) => order !== 0) ?? 0)
+      .map(({ name }) => name);
+    const query = `search=lamp&sort=${sort}`;
+    t.same(namesOn(await pagesOf(service, `/lamps?${query}&limit=7`)), expected, `${sort} in pages`);
+    for (const count of ['', '&count=exact']) {
+      const found = await pagesOf(service, `/api/v2/lamps?${query}&limit=7${count}`);
+      t.same(namesOn(found), expected, `${sort} between cursors${count}`);
+      const back = await pagesOf(service, found.at(-1)!.path, 'prev');
+      t.same(namesOn(back.toReversed()), expected, `${sort} backwards${count}`);
+    }
+    for (const mount of ['', '/api/v2']) {
+      const { text } = await send('GET', `${mount}/lamps?${query}`, {
+        headers: { accept: 'application/x-ndjson' },
+      });
+      const lines = text.split('\n').slice(0, -1);
+      t.same(names(lines.map((line) => JSON.parse(line))), expected, `${mount} ${sort} as lines`);
+    }
+    const body = { search: 'lamp', sort: sort.split(','), limit: 50, excerpts: true };
+    const { json } = await send('QUERY', '/lamps', { body });
+    t.same(names(json.data), expected, `${sort} of QUERY`);
+    t.match(json.data[0]._excerpts.text, '<mark>lamp</mark>');
+  }
+  t.equal((await send('GET', '/api/v2/lamps?search=lamp&sort=shop.relevance')).status, 400);
 });
 
 t.test('excerpts are HTML with no other tags than those around words', async (t) => {
