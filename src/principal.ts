@@ -84,6 +84,10 @@ export const NOBODY: Principal = {
 /** A caller without a credential, where one is optional. */
 export const STRANGER: Principal = { ...NOBODY, scopes: new Set() };
 
+/** The name of a caller in records and events; undefined: the service does not know who it is. */
+export const callerOf = ({ scheme, subject }: Principal): string | undefined =>
+  scheme === 'none' ? undefined : subject;
+
 /** Whether the scopes of a caller permit an action with all records, with its own, or with those that access rules permit. */
 export type Permission = 'all' | 'own' | 'ruled';
 

@@ -42,6 +42,47 @@ with record as materialized (
 )
 select ordinality::integer as key from created join record using (id);
 
+-- Several records with numbers, which are drawn in the order of their ids. A record whose id is in use is left out; any other
+-- conflict fails the statement, so that no number is lost. A series without a row continues what the records have.
+-- :series lists the series of a record, :last their last numbers by the records.
+-- name: create_numbered ($1 rows)
+with record as materialized (
+  select given.* from :given_rows as given
+  where not exists (select from :table as present where present.id = given.id)
+), series as (
+  select index, field, parent, count(*)::integer as records
+  from record
+  cross join lateral (values :series) as series (index, field, parent)
+  group by index, field, parent
+), raised as (
+  insert into plinth_numbers as present (collection, field, parent, last, drawn)
+  select ':name', field, parent, records + case
+    when exists (
+      select from plinth_numbers as known
+      where known.collection = ':name' and known.field = series.field and known.parent = series.parent
+    ) then 0
+    else case index :last end
+  end, records
+  from series
+  order by field, parent
+  on conflict (collection, field, parent) do update set last = present.last + excluded.drawn, drawn = excluded.drawn
+  returning field, parent, last - drawn as before
+), numbered as materialized (
+  select record.*:numbers
+  from record:series_of
+), created as (
+  insert into :table (id, version, updated_at, doc:columns)
+  select id, version, updated_at, :numbered_doc:numbered_columns from numbered order by id
+)
+select ordinality::integer as key:drawn from numbered;
+
+-- Makes transactions that draw numbers of these series wait for each other.
+-- name: lock_numbers ($1 parents)
+select 1 as locked from plinth_numbers
+where collection = ':name' and parent = any ($1::uuid[])
+order by field, parent
+for update;
+
 -- The three parameters of the preconditions, each null if it does not apply: the versions of which the record must have
 -- one, those of which it must have none, and the second after which it must not have been changed. The record found is
 -- returned only if nothing was written, so that the response can explain why.

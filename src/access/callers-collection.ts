@@ -53,7 +53,7 @@ export class CallersCollection {
       ...whole,
       ...writes,
       access,
-      check: (input, origin, present) => checkPart(whole, input, origin, present),
+      check: (input, origin, present, caller) => checkPart(whole, input, origin, present, caller),
       get: (id, run) => this.#get(id, run),
       exists: async (id, run) => ((await this.#masks(id, run))?.read ?? 0) !== 0,
       belongs: async (id, parent, run) =>
@@ -201,10 +201,13 @@ export class CallersCollection {
 
   /** Throws 422 for a reference to a record that the caller may not read, as for one to no record. */
   async #checkReferences(input: ValidatedInput, before: JsonObject, run: Run | undefined): Promise<void> {
-    for (const { field, to, singular } of this.whole.resource.references) {
+    const { references, set } = this.whole.resource;
+    for (const { field, to, singular } of references) {
       const id = member(input.fields, field);
       const target = this.other(to);
       if (typeof id !== 'string' || !target.ruled || id === member(before, field)) continue;
+      // The caller does not choose the record that the service names.
+      if (set.some((each) => each.field === field)) continue;
       if (!(await target.as(this).exists(id, run))) throw unknownReference(field, singular);
     }
   }

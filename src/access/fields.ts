@@ -48,15 +48,16 @@ export function checkPart(
   input: Json | undefined,
   origin?: Origin,
   present?: BeforeWrite,
+  caller?: string,
 ): ValidatedInput {
   const hidden = present?.hidden;
-  if (!hidden || !isObject(input)) return check(input, origin, present);
+  if (!hidden || !isObject(input)) return check(input, origin, present, caller);
   const known = new Set([...OWN_MEMBERS, '_links', ...writeOnlyNames(resource.schema), ...hidden.readable]);
   const named = Object.keys(input).filter((name) => !known.has(name));
   const readOnly = named.filter((name) => resource.readOnly.includes(name));
   if (present.isPatch && readOnly.length > 0) throw fieldsDenied(readOnly);
   const record = { ...present.record, ...hidden.values };
-  const checked = check({ ...hidden.values, ...input }, origin, { ...present, record });
+  const checked = check({ ...hidden.values, ...input }, origin, { ...present, record }, caller);
   return { ...checked, unseen: named.filter((name) => !readOnly.includes(name)) };
 }
 

@@ -10,6 +10,7 @@ import { splitVersion } from '../http/api-version.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action, Router } from '../http/router.js';
+import { isObject, member } from '../json.js';
 import type { HashedPassword } from '../passwords/password.js';
 import { parseUuid } from '../uuid.js';
 import { type Operation, readOperations } from './batch-operations.js';
@@ -120,6 +121,14 @@ async function lockAll(
   collections: readonly Guarded[],
   run: Run,
 ): Promise<void> {
+  // Before the records, since a single statement draws numbers before it refers to their parents.
+  for (const collection of collections) {
+    const { name, numbers } = collection.resource;
+    if (numbers.length === 0 || steps.length < 2) continue;
+    const creations = steps.map(({ request }) => request).filter((request) => isCreation(request, name));
+    const parents = creations.flatMap((request) => parentsOf(request, collection));
+    if (creations.length > 0) await collection.whole.lockNumbers(parents, run);
+  }
   const written = steps
     .map(({ request }) => request)
     .filter(({ method }) => method === 'PUT' || method === 'PATCH' || method === 'DELETE');
@@ -135,6 +144,21 @@ async function lockAll(
     const owner = isOwn ? parseUuid(principal.subject) : undefined;
     await collection.as({ principal }).lock(ids, owner, run);
   }
+}
+
+/** Whether a request may create a record of a collection. */
+function isCreation({ method, path }: Request, name: string): boolean {
+  if (method === 'POST') return path.endsWith(`/${name}`);
+  return method === 'PUT' && path.split('/')[1] === name;
+}
+
+/** The records whose series have the numbers of a new record. */
+function parentsOf({ params, body }: Request, { resource: { numbers } }: Guarded): string[] {
+  const value = body?.value;
+  const given = numbers.flatMap(({ parent }) =>
+    parent !== undefined && isObject(value) ? [member(value, parent)] : [],
+  );
+  return [params.id, ...given].flatMap((each) => (typeof each === 'string' ? (parseUuid(each) ?? []) : []));
 }
 
 /** Runs the work of an operation; its problem becomes the batch's, with the operation's index. */

@@ -10,7 +10,7 @@ import { type JsonObject, member } from '../json.js';
 import { ofDocument } from '../limits/long-task.js';
 import type { Collection } from '../list/collection.js';
 import { createdAt, isVersion7, parseUuid } from '../uuid.js';
-import { createdReply } from './create.js';
+import { checkNew, createdReply } from './create.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 import type { CheckReferences } from './permitted-references.js';
 
@@ -48,11 +48,11 @@ export function createAs(guarded: Guarded, checkReferences: CheckReferences): Ac
   return {
     authorize,
     prepare: (request) =>
-      passwordPreparation(guarded, request, () => guarded.as(request).check(request.body?.value)),
+      passwordPreparation(guarded, request, () => checkNew(guarded.as(request), request)),
     run: async (request) => {
       authorize(request);
       const collection = guarded.as(request);
-      const input = withPasswordHash(collection.check(request.body?.value), request);
+      const input = withPasswordHash(checkNew(collection, request), request);
       await checkReferences(input, request);
       const id = parseUuid(request.params.id ?? '');
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {

@@ -2,6 +2,7 @@ import type { Guarded } from '../access/guarded-collection.js';
 import type { StoredRecord } from '../collection/record.js';
 import { hrefOf, JSON_TYPE, validatorFields, withLinks } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
+import type { ValidatedInput } from '../collection/validated-input.js';
 import { Problem } from '../errors/problem.js';
 import { noSuchParent } from '../errors/record-errors.js';
 import { prefersMinimal } from '../http/prefer.js';
@@ -9,6 +10,8 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, setMember } from '../json.js';
+import type { Collection } from '../list/collection.js';
+import { callerOf } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 import type { CheckReferences } from './permitted-references.js';
@@ -18,10 +21,10 @@ export function create(guarded: Guarded, checkReferences: CheckReferences): Acti
   const { resource } = guarded;
   return {
     prepare: (request) =>
-      passwordPreparation(guarded, request, () => guarded.as(request).check(request.body?.value)),
+      passwordPreparation(guarded, request, () => checkNew(guarded.as(request), request)),
     run: (request) => {
       const collection = guarded.as(request);
-      const input = withPasswordHash(collection.check(request.body?.value), request);
+      const input = withPasswordHash(checkNew(collection, request), request);
       const write = () => collection.create(input, request.run);
       return (checkReferences(input, request)?.then(write) ?? write()).then((stored) =>
         createdReply(resource, stored, request),
@@ -29,6 +32,10 @@ export function create(guarded: Guarded, checkReferences: CheckReferences): Acti
     },
   };
 }
+
+/** Validates the body of a creation. Throws as `check`. */
+export const checkNew = (collection: Collection, { body, principal }: Request): ValidatedInput =>
+  collection.check(body?.value, 'request', undefined, callerOf(principal));
 
 /** 201 with the record, or without it with `Prefer: return=minimal`. */
 export function createdReply(resource: Resource, stored: StoredRecord, request: Request): Reply {

@@ -7,6 +7,7 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, type Json, member } from '../json.js';
 import type { Collection } from '../list/collection.js';
+import { callerOf } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 
 /**
@@ -58,21 +59,18 @@ export function validatePermitted(
   present?: BeforeWrite,
 ): ValidatedInput {
   const { parent, scopes } = collection.resource;
-  if (request.permission !== 'own' || !parent) return collection.check(input, 'request', present);
-  const draft = checkReference(collection, input, present);
+  const check = () => collection.check(input, 'request', present, callerOf(request.principal));
+  if (request.permission !== 'own' || !parent) return check();
+  const draft = withoutUnknown(check);
   if (draft === undefined || draft.fields[parent.field] !== parseUuid(request.principal.subject))
     throw forbidden([scopes.write]);
   return draft;
 }
 
 /** Undefined: the parent's id is not an id. */
-function checkReference(
-  collection: Collection,
-  input: Json | undefined,
-  present?: BeforeWrite,
-): ValidatedInput | undefined {
+function withoutUnknown(check: () => ValidatedInput): ValidatedInput | undefined {
   try {
-    return collection.check(input, 'request', present);
+    return check();
   } catch (error) {
     if (error instanceof Problem && error.status === 422) return undefined;
     throw error;

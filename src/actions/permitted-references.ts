@@ -25,7 +25,9 @@ type Reach = 'none' | 'own' | 'all';
  * are its own as well: otherwise it could prevent others from deleting theirs.
  */
 export function checkReferences({ resource }: Guarded, related: readonly Guarded[]): CheckReferences {
-  const targets = resource.references.map((reference) => ({
+  // The caller does not choose what the service sets.
+  const isGiven = ({ field }: Reference) => !resource.set.some((each) => each.field === field);
+  const targets = resource.references.filter(isGiven).map((reference) => ({
     reference,
     target: related.find((each) => each.resource.name === reference.to)!,
   }));

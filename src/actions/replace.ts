@@ -1,10 +1,11 @@
 import type { Guarded } from '../access/guarded-collection.js';
-import { isStored } from '../collection/record.js';
+import { isStored, type PreconditionFailed } from '../collection/record.js';
+import { keepsFields } from '../collection/resource.js';
 import type { BeforeWrite } from '../collection/validated-input.js';
 import { beyond } from '../errors/service-errors.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import type { JsonObject } from '../json.js';
+import { isObject, type JsonObject } from '../json.js';
 import { ofDocument } from '../limits/long-task.js';
 import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
@@ -35,7 +36,9 @@ export function replace(guarded: Guarded, settings: WriteSettings, checkReferenc
         guarded,
         request,
         // The fields that the caller may not read remain, and are not known yet.
-        guarded.ruled ? undefined : () => guarded.whole.check(request.body?.value),
+        guarded.ruled
+          ? undefined
+          : () => guarded.whole.check(request.body?.value, 'request', asItself(request)),
         (change) => confirmSignInChange(guarded, request, change, settings),
       ),
     run: async (request) => {
@@ -46,12 +49,16 @@ export function replace(guarded: Guarded, settings: WriteSettings, checkReferenc
       const draftOf = (present?: BeforeWrite) =>
         withPasswordHash(validatePermitted(collection, request.body?.value, request, present), request);
       // Fields that the caller may not set, or not even read, remain.
-      const isRead = resource.readOnly.length > 0 || collection.access !== undefined;
-      const read = () => (isRead ? currentOf(collection, id, request) : undefined);
-      let current = await read();
-      // A body is not compared with a record that is not there for the caller.
-      if (!current && collection.access) throw missingForWrite(resource, 'absent');
-      let draft = draftOf(current?.present);
+      const isRead = keepsFields(resource) || collection.access !== undefined;
+      const readDraft = async () => {
+        const current = isRead ? await currentOf(collection, id, request) : undefined;
+        // A body is not compared with a record that is not there for the caller.
+        if (!current && collection.access) throw missingForWrite(resource, 'absent');
+        // A client with an outdated record may send values that others have changed: the preconditions come first.
+        if (current) await requirePreconditions(resource, current, preconditions, expected, request);
+        return { current, draft: draftOf(isRead && !current ? asItself(request) : current?.present) };
+      };
+      let { current, draft } = await readDraft();
       if (id === undefined) throw missingForWrite(resource, 'absent');
       const confirmed = confirmSignInChange(collection, request, signInChangeOf(draft), settings);
       const confirmedBy = confirmed && (await confirmed);
@@ -62,15 +69,14 @@ export function replace(guarded: Guarded, settings: WriteSettings, checkReferenc
         const outcome = await collection.replace(
           id,
           confirmedBy === undefined ? draft : { ...draft, confirmedBy },
-          narrowToVersion(preconditions, expected ?? current?.version),
+          narrowToVersion(preconditions, expected ?? current?.current.version),
           request.run,
         );
         if (isStored(outcome)) return writtenReply(resource, outcome, request);
         if (typeof outcome === 'string') throw missingForWrite(resource, outcome);
         await requirePreconditions(resource, outcome, preconditions, expected, request);
         if (!current) continue;
-        current = await read();
-        draft = draftOf(current?.present);
+        ({ current, draft } = await readDraft());
       }
       throw beyond('record');
     },
@@ -86,11 +92,16 @@ async function currentOf(
   collection: Collection,
   id: string | undefined,
   { run }: Request,
-): Promise<{ present: BeforeWrite; version: number } | undefined> {
+): Promise<(PreconditionFailed & { present: BeforeWrite }) | undefined> {
   const found = id === undefined ? 'absent' : await collection.get(id, run);
   if (typeof found === 'string') return undefined;
   return ofDocument(found.doc, (record) => ({
     present: { record, isPatch: false, hidden: found.hidden },
-    version: found.version,
+    current: found,
   }));
+}
+
+/** A body as the record that it replaces: without the record, no value of the body is known to change one. */
+function asItself({ body }: Request): BeforeWrite {
+  return { record: isObject(body?.value) ? body.value : {}, isPatch: false };
 }

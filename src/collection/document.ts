@@ -16,9 +16,16 @@ const TIME_LENGTH = '2026-01-01T00:00:00.000Z'.length;
 /** Separates documents in one text: a character that JSON text never contains. */
 const SEPARATOR = '\x1e';
 
-/** A document up to its version: the client's fields in their order, between those that the service owns. */
-export function documentHead(id: string, fields: JsonObject, created: string, updated: string): string {
-  const members = JSON.stringify(fields).slice(1, -1);
+/** A document up to its version: the client's fields in their order, and `more` members, between those that the service owns. */
+export function documentHead(
+  id: string,
+  fields: JsonObject,
+  created: string,
+  updated: string,
+  more: readonly string[] = [],
+): string {
+  const own = JSON.stringify(fields).slice(1, -1);
+  const members = more.length === 0 ? own : [...(own === '' ? [] : [own]), ...more].join();
   return `{"id":"${id}",${members}${members === '' ? '' : ','}"created_at":"${created}","updated_at":"${updated}","_version":`;
 }
 

@@ -44,6 +44,22 @@ export interface SortColumn {
   readonly hasWholeOrder: boolean;
 }
 
+/** A field that the service sets when a record is created, or on every write. */
+export interface SetField {
+  readonly field: string;
+  readonly value: 'caller' | 'now';
+  readonly on: 'create' | 'write';
+  /** Whether the value is the id of a record, so that other callers leave the field absent. */
+  readonly isReference: boolean;
+}
+
+/** A field with the next number of the record that another field refers to, or of the collection. */
+export interface NumberField {
+  readonly field: string;
+  /** The field that refers to the record; undefined: the collection has one series of numbers. */
+  readonly parent: string | undefined;
+}
+
 /** A collection as data. All names in it are safe in SQL. */
 export interface Resource extends FieldRules {
   /** The collection's name: its path segment. */
@@ -56,6 +72,12 @@ export interface Resource extends FieldRules {
   readonly singular: string;
   /** Fields that only the service and imports set; what a request says of them is ignored. */
   readonly readOnly: readonly string[];
+  /** Fields among the read-only ones that the service sets to the caller or the time. */
+  readonly set: readonly SetField[];
+  /** Fields among the read-only ones that have the next number. */
+  readonly numbers: readonly NumberField[];
+  /** Fields that only the creation of a record sets. */
+  readonly immutable: readonly string[];
   /** Fields that are stored and never returned, besides passwords. */
   readonly writeOnly: readonly string[];
   /** Whether people sign in with the records, so that a password is stored as a hash, apart from its record. */
@@ -105,6 +127,10 @@ export interface Resource extends FieldRules {
   /** The collections nested under its records. */
   readonly children: readonly string[];
 }
+
+/** Whether a change of a record has to know fields of its present state, which it does not set. */
+export const keepsFields = ({ readOnly, immutable }: Resource): boolean =>
+  readOnly.length > 0 || immutable.length > 0;
 
 /** SQL of a column in an order or a comparison: texts by code points. `relation` ends with a dot. */
 export function comparable(

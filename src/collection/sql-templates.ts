@@ -3,6 +3,7 @@ import { fill } from '../db/statements.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { assignmentSql, parameterSql, rawParameter } from './column.js';
 import { DOCUMENT_SQL } from './document.js';
+import { numberParts } from './numbers.js';
 import type { Resource } from './resource.js';
 
 /** Statements that a collection has once, by their names in sql/collection; lock_owned and owned only with a parent. */
@@ -18,6 +19,8 @@ type Single =
   | 'deleted'
   | 'lock_key'
   | 'create_many'
+  | 'create_numbered'
+  | 'lock_numbers'
   | 'replace'
   | 'replace_many'
   | 'remove'
@@ -85,6 +88,7 @@ function partsOf(resource: Resource, hasTombstones: boolean): Record<string, str
       .map((column, index) => `,\n    ${assignmentSql(column, rawParameter(column, index + 7))}`)
       .join(''),
     given: columns.map((column, index) => `, ${rawParameter(column, index + 7)}::${column.type}`).join(''),
+    ...(resource.numbers.length > 0 ? numberParts(resource) : {}),
     has_tombstones: String(hasTombstones),
     parent: parentColumn(resource),
     tombstone: hasTombstones ? '\nunion all select 0, null from tombstones where id = $1' : '',

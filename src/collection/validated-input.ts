@@ -38,16 +38,25 @@ export interface BeforeWrite {
 /** Compiles the validation of bodies. It throws 400 with every failure, or 422 for a reference to a missing record. */
 export function compileInput(
   resource: Resource,
-): (input: Json | undefined, origin?: Origin, present?: BeforeWrite) => ValidatedInput {
+): (input: Json | undefined, origin?: Origin, present?: BeforeWrite, caller?: string) => ValidatedInput {
   const check = compileOnFirstUse(resource);
   const keys = resource.unique.filter(({ fields }) => fields.length > 1);
-  return (given, origin = 'request', present?: BeforeWrite) => {
-    const input =
-      resource.readOnly.length > 0 && origin === 'request' ? withReadOnly(given, resource, present) : given;
-    if (resource.importOnly.length > 0 && origin === 'request')
-      requireRequestFields(input, resource.importOnly);
+  return (given, origin = 'request', present, caller) => {
+    const isRequest = origin === 'request';
+    const allowed =
+      resource.readOnly.length > 0 && isRequest ? withReadOnly(given, resource, present) : given;
+    const input = resource.set.length > 0 ? withSet(allowed, resource, present, isRequest, caller) : allowed;
+    if (resource.importOnly.length > 0 && isRequest) requireRequestFields(input, resource.importOnly);
     const { fields, writeOnly } = check(input);
     for (const reference of resource.references) canonicalizeReference(fields, reference);
+    if (present && resource.immutable.length > 0)
+      requireUnchanged(
+        fields,
+        resource.immutable,
+        present.record,
+        'cannot change after the creation',
+        'immutable',
+      );
     const columns = columnsOf(resource, fields);
     for (const key of keys) requireIndexable(key, fields);
     if (resource.writeOnly.length > 0) columns.push(storedWriteOnly(resource, writeOnly, present));
@@ -106,32 +115,63 @@ function requireIndexable({ fields: names }: UniqueKey, fields: JsonObject): voi
     );
 }
 
-/** A body with the present values of the fields that requests do not set. Throws 400 for a patch that changes one. */
-function withReadOnly(
-  input: Json | undefined,
-  { readOnly }: Resource,
-  present?: BeforeWrite,
-): Json | undefined {
+/**
+ * A body with the present values of the fields that requests do not set. Throws 400 for a patch that changes one, and for
+ * every write that gives another value to one that the service sets.
+ */
+function withReadOnly(input: Json | undefined, resource: Resource, present?: BeforeWrite): Json | undefined {
   if (!isObject(input)) return input;
-  if (present?.isPatch) requireUnchanged(input, readOnly, present.record);
+  const { readOnly, set, numbers } = resource;
+  const before = present?.record ?? {};
+  // A body that is no result of a patch need not repeat them.
+  const own = [...set, ...numbers]
+    .map(({ field }) => field)
+    .filter((name) => present?.isPatch || (member(input, name) ?? null) !== null);
+  if (own.length > 0) requireUnchanged(input, own, before, 'is read-only: the service sets it', 'readOnly');
+  if (present?.isPatch)
+    requireUnchanged(input, readOnly, before, 'is read-only: only an import can change it', 'readOnly');
   const result = { ...input };
   for (const name of readOnly) {
     delete result[name];
-    const value = present && member(present.record, name);
+    const value = member(before, name);
     if (value !== undefined) setMember(result, name, value);
   }
   return result;
 }
 
-function requireUnchanged(input: JsonObject, readOnly: readonly string[], record: JsonObject): void {
+/** A body with the caller and the time where the declaration asks for them. The values of an import remain. */
+function withSet(
+  input: Json | undefined,
+  { set }: Resource,
+  present: BeforeWrite | undefined,
+  isRequest: boolean,
+  caller: string | undefined,
+): Json | undefined {
+  if (!isObject(input)) return input;
+  const result = { ...input };
+  for (const { field, value, on, isReference } of set) {
+    const isDue = isRequest ? !present || on === 'write' : (member(input, field) ?? null) === null;
+    if (!isDue) continue;
+    const known = isReference && caller !== undefined ? parseUuid(caller) : caller;
+    const next = value === 'now' ? new Date().toISOString() : known;
+    if (next === undefined) delete result[field];
+    else setMember(result, field, next);
+  }
+  return result;
+}
+
+/** Throws 400 with each of these fields that has another value than in the record. */
+function requireUnchanged(
+  input: JsonObject,
+  names: readonly string[],
+  record: JsonObject,
+  message: string,
+  keyword: string,
+): void {
   const value = (of: JsonObject, name: string) => member(of, name) ?? null;
-  const failures = readOnly
+  const failures = names
     .filter((name) => !isDeepStrictEqual(value(input, name), value(record, name)))
-    .map((name) => ({
-      path: `/${escapeToken(name)}`,
-      message: 'is read-only: only an import can change it',
-      keyword: 'readOnly',
-    }));
+    .map((name) => ({ path: `/${escapeToken(name)}`, message, keyword }));
   if (failures.length > 0) throw invalid(failures);
 }
 

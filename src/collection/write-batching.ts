@@ -1,6 +1,6 @@
 import { createBatcher } from '../db/batcher.js';
 import { isDataError } from '../db/database-errors.js';
-import type { Run } from '../db/db.js';
+import type { Row, Run } from '../db/db.js';
 import { padForImmediateWrite } from '../db/pool/postgres-patches.js';
 import type { Sharing } from '../telemetry/metrics.js';
 import type { ColumnValue } from './column.js';
@@ -20,11 +20,23 @@ const MAX_WAITING_BYTES = 67_108_864;
 const MIN_BYTES = 4096;
 const MAX_IN_FLIGHT = 2;
 
+/** Rows as the first parameter of a statement. */
+export const rowsText = (writes: readonly Write[], columnNames: readonly string[]): string =>
+  JSON.stringify(
+    writes.map(({ stored, updatedAt, columns }) => ({
+      id: stored.id,
+      version: stored.version,
+      updated_at: updatedAt,
+      doc: stored.doc,
+      ...Object.fromEntries(columnNames.map((name, index) => [name, columns[index]])),
+    })),
+  );
+
 /**
  * Writes the records of one tick together: one statement and one commit, and each write resolves when its record is
  * durable. `text` takes the rows as JSON and returns the `key` (position among the rows, from 1) of each one that it
- * wrote. The others go to `writeSingle`, which finds out why, so that a rejected row affects no other. After a lost
- * connection nothing is repeated, since it is unknown which writes took effect.
+ * wrote, of which `storedOf` makes the record. The others go to `writeSingle`, which finds out why, so that a rejected row
+ * affects no other. After a lost connection nothing is repeated, since it is unknown which writes took effect.
  */
 export function batchWrites<W extends Write, R>(
   run: Run,
@@ -32,24 +44,20 @@ export function batchWrites<W extends Write, R>(
   columnNames: readonly string[],
   writeSingle: (write: W) => Promise<R>,
   sharing: Sharing,
+  storedOf: (write: W, row: Row) => StoredRecord = ({ stored }) => stored,
 ): (write: W) => Promise<R | StoredRecord> {
-  const rowOf = ({ stored, updatedAt, columns }: W) => ({
-    id: stored.id,
-    version: stored.version,
-    updated_at: updatedAt,
-    doc: stored.doc,
-    ...Object.fromEntries(columnNames.map((name, index) => [name, columns[index]])),
-  });
-
-  /** The indexes of the writes that took place. The rows go in the order of their ids, in which they are locked. */
-  async function writeMany(writes: readonly W[]): Promise<Set<number>> {
+  /** The rows of the writes that took place, by the index of the write. They go in the order of their ids, in which they are locked. */
+  async function writeMany(writes: readonly W[]): Promise<Map<number, Row>> {
     const order = [...writes.keys()].sort((a, b) => (writes[a]!.stored.id < writes[b]!.stored.id ? -1 : 1));
     try {
-      const rows = JSON.stringify(order.map((index) => rowOf(writes[index]!)));
+      const rows = rowsText(
+        order.map((index) => writes[index]!),
+        columnNames,
+      );
       const written = await run(text, [padForImmediateWrite(rows)]);
-      return new Set(written.map(({ key }) => order[Number(key) - 1]!));
+      return new Map(written.map((row) => [order[Number(row.key) - 1]!, row]));
     } catch (error) {
-      if (isDataError(error)) return new Set();
+      if (isDataError(error)) return new Map();
       throw error;
     }
   }
@@ -65,7 +73,10 @@ export function batchWrites<W extends Write, R>(
     async (writes) => {
       if (writes.length === 1) return [await writeSingle(writes[0]!)];
       const written = await writeMany(writes);
-      return writes.map((write, index) => (written.has(index) ? write.stored : writeSingle(write)));
+      return writes.map((write, index) => {
+        const row = written.get(index);
+        return row ? storedOf(write, row) : writeSingle(write);
+      });
     },
   );
 }

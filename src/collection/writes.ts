@@ -10,6 +10,7 @@ import { createdAt, nextIdentity } from '../uuid.js';
 import { type ColumnValue, parameterOf } from './column.js';
 import { removalProblem, writeProblem } from './constraint-errors.js';
 import { documentHead, toRecord } from './document.js';
+import { numberedRecord, numberMembers } from './numbers.js';
 import {
   isStored,
   type NotFoundReason,
@@ -20,7 +21,7 @@ import {
 import type { Resource } from './resource.js';
 import type { Statements } from './sql-templates.js';
 import type { ValidatedInput } from './validated-input.js';
-import { batchWrites, type Write } from './write-batching.js';
+import { batchWrites, rowsText, type Write } from './write-batching.js';
 import {
   NO_PRECONDITIONS,
   onlyVersion,
@@ -58,15 +59,16 @@ interface Replacement {
 }
 
 export function openWrites(db: Db, resource: Resource, statements: Statements): Writes {
-  const singles = singleWrites(statements);
   const columnNames = [...resource.columns.values()].map(({ name }) => name);
+  const singles = singleWrites(statements, columnNames);
   const share = (operation: string) => sharing(db.metrics, operation, resource.name);
   const create = batchWrites<Write, StoredRecord>(
     db.run,
-    statements.of('create_many'),
+    statements.of(resource.numbers.length > 0 ? 'create_numbered' : 'create_many'),
     columnNames,
     (write) => singles.create(db.run, write),
     share('create'),
+    ({ stored }, row) => numberedRecord(resource, stored, row),
   );
   const replace = batchWrites<Write & Replacement, Replaced>(
     db.run,
@@ -75,7 +77,6 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
     (replacement) => singles.replace(db.run, replacement),
     share('replace'),
   );
-
   const createAs = creationWithId(db, statements, singles);
   const explain = (error: unknown): never => {
     throw writeProblem(error, resource) ?? error;
@@ -87,12 +88,11 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
     create: (input, run) => {
       const { id, ms } = nextIdentity();
       const now = new Date(ms).toISOString();
-      const stored = toRecord(id, documentHead(id, input.fields, now, now), 1);
+      const stored = toRecord(id, documentHead(id, input.fields, now, now, numberMembers(resource)), 1);
       const creation = { stored, updatedAt: now, columns: input.columns };
       const inTransaction = (run: Run) => singles.create(run, creation);
-      const written =
-        withPassword(db, id, input, run, inTransaction) ?? (run ? inTransaction(run) : create(creation));
-      return written.catch(explain);
+      const alone = () => (run ? inTransaction(run) : create(creation));
+      return (withPassword(db, id, input, run, inTransaction) ?? alone()).catch(explain);
     },
 
     createAs: (id, input, run) => createAs(id, input, run).catch(explain),
@@ -135,7 +135,8 @@ function creationWithId(
 ): Writes['createAs'] {
   return (id, input, run) => {
     const updatedAt = updatedNow(id);
-    const head = documentHead(id, input.fields, new Date(createdAt(id)).toISOString(), updatedAt);
+    const created = new Date(createdAt(id)).toISOString();
+    const head = documentHead(id, input.fields, created, updatedAt, numberMembers(statements.resource));
     const creation = { stored: toRecord(id, head, 1), updatedAt, columns: input.columns };
     const inTransaction = async (run: Run) => {
       const stored = await singles.createAs(run, creation);
@@ -151,7 +152,14 @@ function creationWithId(
 }
 
 /** The statements that write one record. */
-function singleWrites(statements: Statements) {
+function singleWrites(statements: Statements, columnNames: readonly string[]) {
+  const { resource } = statements;
+  /** Undefined: there is a record with the id. */
+  const numbered = async (run: Run, write: Write): Promise<StoredRecord | undefined> => {
+    const [row] = await run(statements.of('create_numbered'), [rowsText([write], columnNames)]);
+    return row && numberedRecord(resource, write.stored, row);
+  };
+  const hasNumbers = resource.numbers.length > 0;
   const argumentsOf = ({ stored, updatedAt, columns }: Write) => [
     stored.id,
     updatedAt,
@@ -160,10 +168,16 @@ function singleWrites(statements: Statements) {
   ];
   return {
     create: async (run: Run, write: Write): Promise<StoredRecord> => {
+      if (hasNumbers) return (await numbered(run, write))!;
       await run(statements.of('create'), argumentsOf(write));
       return write.stored;
     },
     createAs: async (run: Run, write: Write): Promise<StoredRecord | undefined> => {
+      if (hasNumbers) {
+        // A conflict would lose a number: those who create the record wait for each other.
+        await run(statements.of('lock_key'), [`${resource.name} ${write.stored.id}`]);
+        return numbered(run, write);
+      }
       const created = await run(statements.of('create_as'), argumentsOf(write));
       return created.length > 0 ? write.stored : undefined;
     },

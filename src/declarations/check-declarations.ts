@@ -15,6 +15,7 @@ import { protectionFaults } from './protection-faults.js';
 import { DeclarationError, type Declarations, readFolder } from './read-declarations.js';
 import { schemaFaults } from './schema-faults.js';
 import { baseOf } from './schema-files.js';
+import { setFaults } from './set-faults.js';
 
 /** Reads the declarations in a folder and checks them. Throws DeclarationError with every fault of every file. */
 export function readChecked(
@@ -139,6 +140,7 @@ function fieldFaults(declaration: Declaration, collections: readonly string[]): 
     checkKeywords(field, collections, fault);
     if (field['x-on-delete'] === 'null' && schema.required?.includes(name))
       fault('/x-on-delete', 'would leave the record without a required field: restrict or cascade');
+    for (const [keyword, reason] of setFaults(name, declaration.schema)) fault(keyword, reason);
     if (field.writeOnly && schema.required?.includes(name))
       fault('/writeOnly', 'a field that is never returned cannot be required: a patch would not contain it');
     if (!hasColumn(field)) continue;

@@ -16,8 +16,18 @@ export interface DeclaredField {
   readonly 'x-references'?: string;
   readonly 'x-on-delete'?: 'cascade' | 'restrict' | 'null';
   readonly 'x-import-only'?: boolean;
+  readonly 'x-set'?: SetKeyword;
+  readonly 'x-immutable'?: boolean;
   readonly 'x-was'?: string;
 }
+
+/** The source of a field that the service sets: the caller, the time, or a number for each record of a parent or of the collection. */
+export type SetKeyword =
+  | SetValue
+  | { readonly value: SetValue; readonly on?: 'create' | 'write' }
+  | { readonly next: true | string };
+
+export type SetValue = '$caller' | '$now';
 
 /** The options of a declaration for its collection as a whole. */
 export interface CollectionOptions {

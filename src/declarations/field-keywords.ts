@@ -7,7 +7,7 @@ import type { SchemaFiles, SchemaNode } from './schema-files.js';
 export const FIELD_KEYWORDS: readonly string[] = ['readOnly', 'writeOnly', ...OWN_FIELD_KEYWORDS];
 /** Keywords on which the column of a field and its form depend. */
 const TYPE_KEYWORDS: readonly string[] = ['type', 'format', 'maxLength', 'enum', 'items'];
-const NEED_TYPE = new Set(['x-normalize', 'x-index', 'x-unique', 'x-search', 'x-references']);
+const NEED_TYPE = new Set(['x-normalize', 'x-index', 'x-unique', 'x-search', 'x-references', 'x-set']);
 
 /** Whether a schema has a keyword. `false` equals its absence, except as a default. */
 export function isGiven(schema: JsonObject, keyword: string): boolean {

@@ -1,5 +1,13 @@
 import { type Column, WRITE_ONLY } from '../collection/column.js';
-import { RANK, RELEVANCE, type Reference, type Resource, type SortColumn } from '../collection/resource.js';
+import {
+  type NumberField,
+  RANK,
+  RELEVANCE,
+  type Reference,
+  type Resource,
+  type SetField,
+  type SortColumn,
+} from '../collection/resource.js';
 import { qualified } from '../db/object-names.js';
 import { columnOf, hasColumn, placedColumn, type StoredType } from './column-of.js';
 import { CREDENTIALS } from './credential-faults.js';
@@ -70,9 +78,10 @@ function resourceOf(
     table: qualified(tables, name),
     prefix: '',
     singular: singularOf(declaration),
-    schema: { ...schema, required: schema.required ?? [] },
+    schema: { ...schema, properties: withReadOnly(properties), required: schema.required ?? [] },
     normalize: Object.fromEntries(fields.map(([field, { 'x-normalize': steps = [] }]) => [field, steps])),
-    readOnly: named((field) => field.readOnly),
+    readOnly: named((field) => field.readOnly || field['x-set']),
+    ...setBy(fields),
     writeOnly,
     hasPasswords,
     importOnly: named((field) => field['x-import-only']),
@@ -164,4 +173,30 @@ function columnsOf({ name, schema }: Declaration, writeOnly: readonly string[], 
       return [field, placedColumn(column, (each) => typeOf(name, each))];
     });
   return new Map(writeOnly.length === 0 ? columns : [...columns, ['', WRITE_ONLY]]);
+}
+
+/** The fields, of which those that the service sets are read-only in every description of the collection. */
+const withReadOnly = (properties: Declaration['schema']['properties']): Declaration['schema']['properties'] =>
+  Object.fromEntries<DeclaredField>(
+    Object.entries(properties).map(([name, field]) => [
+      name,
+      field['x-set'] === undefined ? field : { ...field, readOnly: true },
+    ]),
+  );
+
+const setBy = (fields: readonly [string, DeclaredField][]) => ({
+  set: fields.flatMap(setField),
+  numbers: fields.flatMap(numberField),
+  immutable: fields.filter(([, field]) => field['x-immutable']).map(([field]) => field),
+});
+
+function setField([field, { 'x-set': set, 'x-references': to }]: [string, DeclaredField]): SetField[] {
+  if (set === undefined || (typeof set === 'object' && 'next' in set)) return [];
+  const { value, on = 'create' } = typeof set === 'string' ? { value: set } : set;
+  return [{ field, value: value === '$caller' ? 'caller' : 'now', on, isReference: to !== undefined }];
+}
+
+function numberField([field, { 'x-set': set }]: [string, DeclaredField]): NumberField[] {
+  if (typeof set !== 'object' || !('next' in set)) return [];
+  return [{ field, parent: set.next === true ? undefined : set.next }];
 }

@@ -1,3 +1,4 @@
+import { NO_PARENT } from '../collection/numbers.js';
 import { openReads, type Reads } from '../collection/reads.js';
 import type { Resource } from '../collection/resource.js';
 import { Statements } from '../collection/sql-templates.js';
@@ -20,13 +21,15 @@ export interface Collection extends Reads, Writes, Lists {
   readonly resource: Resource;
   /** The records and fields that there are for the caller; undefined: all. */
   readonly access?: Access | undefined;
-  /** Throws 400 with every failure, or 422 for a reference to a missing record. */
-  check(input: Json | undefined, origin?: Origin, present?: BeforeWrite): ValidatedInput;
+  /** Throws 400 with every failure, or 422 for a reference to a missing record. `caller`: the subject of the request. */
+  check(input: Json | undefined, origin?: Origin, present?: BeforeWrite, caller?: string): ValidatedInput;
   /**
    * Locks records for the transaction of `run`, in the order of their ids; with `parent` only those of this parent.
    * Others are neither locked nor waited for.
    */
   lock(ids: readonly string[], parent: string | undefined, run: Run): Promise<void>;
+  /** Makes the transaction of `run` wait for others that create records of these parents, if these have numbers. */
+  lockNumbers(parents: readonly string[], run: Run): Promise<void>;
   /** Makes the transaction of `run` wait for others with the key, and others for it. */
   lockKey(key: string, run: Run): Promise<void>;
   /** Whether a record belongs to this parent. In a transaction, it is locked if it does. */
@@ -53,12 +56,18 @@ export function onReplica(collection: Collection, db: Db, tombstones: boolean): 
   return { ...collection, ...openReads(db, resource.name, statements), ...openLists(db, resource) };
 }
 
-function openLocks(db: Db, statements: Statements): Pick<Collection, 'lock' | 'lockKey' | 'belongs'> {
+function openLocks(
+  db: Db,
+  statements: Statements,
+): Pick<Collection, 'lock' | 'lockNumbers' | 'lockKey' | 'belongs'> {
   return {
     lock: async (ids, parent, run) => {
       const list = `{${ids.join(',')}}`;
       if (parent === undefined) await run(statements.of('lock'), [list]);
       else await run(statements.of('lock_owned'), [list, parent]);
+    },
+    lockNumbers: async (parents, run) => {
+      await run(statements.of('lock_numbers'), [`{${[NO_PARENT, ...parents].join(',')}}`]);
     },
     lockKey: async (key, run) => {
       await run(statements.of('lock_key'), [key]);

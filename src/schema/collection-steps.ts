@@ -60,7 +60,7 @@ export function renameTable(
             ...createFormerName(was, table),
             ...formerNames.map((name) => nameFormer(name, table)),
           ]),
-      ...['counts', 'blocks', 'plinth_document_work'].map(
+      ...['counts', 'blocks', 'plinth_document_work', 'plinth_numbers'].map(
         (each) => `update ${each} set collection = '${table.name}' where collection = '${was}'`,
       ),
       `update collections set name = '${table.name}' where name = '${was}'`,
@@ -156,6 +156,7 @@ export function dropTable(name: string, { engine, schema }: Layout): SchemaStep 
       `delete from blocks where collection = '${name}'`,
       `delete from collections where name = '${name}'`,
       `delete from plinth_document_work where collection = '${name}'`,
+      `delete from plinth_numbers where collection = '${name}'`,
     ],
   };
 }

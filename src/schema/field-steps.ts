@@ -30,12 +30,13 @@ export function renameFields({ name, schema }: Declaration, former: Schema | und
     from === undefined || !isDeclared(former, from) || isDeclared(former, to)
       ? []
       : [
-          documentStep(`Rename the field ${from} of ${name} to ${to} in the documents, 1,000 at a time`, {
-            kind: 'rename',
-            collection: name,
-            from,
-            to,
-          }),
+          documentStep(
+            `Rename the field ${from} of ${name} to ${to} in the documents, 1,000 at a time`,
+            { kind: 'rename', collection: name, from, to },
+            [
+              `update plinth_numbers set field = ${quoted(to)} where collection = ${quoted(name)} and field = ${quoted(from)}`,
+            ],
+          ),
         ],
   );
 }

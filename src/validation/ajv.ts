@@ -18,6 +18,8 @@ export const OWN_FIELD_KEYWORDS: readonly string[] = [
   'x-references',
   'x-on-delete',
   'x-import-only',
+  'x-set',
+  'x-immutable',
   'x-was',
 ];
 

@@ -138,6 +138,8 @@ const KEYWORDS: Readonly<Record<string, unknown>> = {
   'x-index': true,
   'x-search': true,
   'x-import-only': true,
+  'x-set': '$caller',
+  'x-immutable': true,
   'x-normalize': ['trim'],
 };
 

@@ -66,6 +66,22 @@ delete from plinth_import_references
 where key = $1 and collection = $2 and field = $3 and id in (select id from _ready)
 returning id;
 
+-- Draws the next numbers of series, after those that the records of the batch have already. :last is the last one by the records.
+-- name: draw_numbers ($1 collection, $2 field, $3 series, as a JSON array)
+insert into plinth_numbers as present (collection, field, parent, last, drawn)
+select $1, $2, series.parent, greatest(least, case
+  when exists (
+    select from plinth_numbers as known
+    where known.collection = $1 and known.field = $2 and known.parent = series.parent
+  ) then 0
+  else :last
+end) + series.drawn, series.drawn
+from json_to_recordset($3::text::json) as series (parent uuid, drawn integer, least bigint)
+order by series.parent
+on conflict (collection, field, parent) do update
+set last = greatest(present.last, excluded.last - excluded.drawn) + excluded.drawn, drawn = excluded.drawn
+returning parent::text, (last - drawn)::text as before;
+
 -- name: without_events
 set local plinth.events = 'off';
 

@@ -69,7 +69,9 @@ export function recordSchemas(
       description: 'Members to change; null removes one (RFC 7396). `_version` must be the current one.',
       type: 'object',
       properties: Object.fromEntries(
-        Object.entries(inputs).map(([name, schema]) => [name, { anyOf: [schema, { type: 'null' }] }]),
+        Object.entries(inputs)
+          .filter(([name]) => !resource.immutable.includes(name))
+          .map(([name, schema]) => [name, { anyOf: [schema, { type: 'null' }] }]),
       ),
     },
     ...(related ? { [included]: related } : {}),

@@ -34,8 +34,10 @@ export class SchemaWriter {
 
   /** The schema of a merge patch (RFC 7396), in which every field is optional and null removes an optional one. */
   patch(resource: Resource, at: string): JsonObject {
-    const { properties, additionalProperties, $defs } = this.#declared(resource, at, (name) =>
-      isSettable(resource, name),
+    const { properties, additionalProperties, $defs } = this.#declared(
+      resource,
+      at,
+      (name) => isSettable(resource, name) && !resource.immutable.includes(name),
     );
     return {
       type: 'object',

@@ -25,7 +25,8 @@ export interface FormModel {
 }
 
 /** The records of a collection. */
-export function editableOf({ name, singular, schema, readOnly, importOnly, parent }: Resource): FormModel {
+export function editableOf(resource: Resource): FormModel {
+  const { name, singular, schema, readOnly, importOnly, immutable, parent } = resource;
   const omitted = [...readOnly, ...importOnly];
   return {
     name,
@@ -34,7 +35,7 @@ export function editableOf({ name, singular, schema, readOnly, importOnly, paren
       schema,
       omitted: [...omitted, 'current_password', ...(isNested && parent ? [parent.field] : [])],
     }),
-    change: { schema, omitted },
+    change: { schema, omitted: [...omitted, ...immutable] },
     titleOf: (record) => {
       const given = record.name ?? record.title;
       return typeof given === 'string' && given.trim() !== '' ? given : `${singular} ${String(record.id)}`;

@@ -1,5 +1,6 @@
 import { setImmediate as nextTick } from 'node:timers/promises';
 import { documentHead } from '../../collection/document.js';
+import { numberMembers } from '../../collection/numbers.js';
 import type { Resource } from '../../collection/resource.js';
 import type { ValidatedInput } from '../../collection/validated-input.js';
 import { invalid } from '../../errors/input-errors.js';
@@ -7,6 +8,7 @@ import { type Failure, Problem } from '../../errors/problem.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import type { Chunk } from './chunks.js';
 import { type Columns, csvRecord } from './csv-record.js';
+import { isMissing } from './import-numbers.js';
 import type { ImportRow, Refuse } from './import-row.js';
 import { readRecord, withNames } from './read-record.js';
 import { LEGACY_ID, oldIdField } from './record-id.js';
@@ -79,7 +81,7 @@ const NO_ID = '00000000-0000-7000-8000-000000000000';
 /** Validates drafts; `refuse` is called for each that is invalid, with all that is wrong with it. */
 export async function checkDrafts(
   drafts: readonly ImportRow[],
-  { check }: RecordRules,
+  { check, resource }: RecordRules,
   refuse: Refuse,
 ): Promise<void> {
   for (const [at, draft] of drafts.entries()) {
@@ -87,7 +89,7 @@ export async function checkDrafts(
     try {
       for (const { field } of draft.faults) setMember(draft.record as JsonObject, field, NO_ID);
       const input = check(draft.record, 'import');
-      if (draft.faults.length === 0) draft.row = rowOf(draft, input);
+      if (draft.faults.length === 0) draft.row = rowOf(draft, input, resource);
     } catch (error) {
       refuse(draft, withoutFields(error, new Set(draft.faults.map(({ field }) => field))));
     }
@@ -100,8 +102,10 @@ export async function checkDrafts(
 function rowOf(
   { identity: { id, ms, version, updatedAt } }: ImportRow,
   input: ValidatedInput,
+  resource: Resource,
 ): ImportRow['row'] {
-  const head = documentHead(id, input.fields, timeOf(ms), updatedAt);
+  const members = numberMembers(resource).filter((_, index) => isMissing(resource.numbers[index]!, input));
+  const head = documentHead(id, input.fields, timeOf(ms), updatedAt, members);
   const columns = [...input.columns];
   return { id, version, updatedAt, head, columns, input, passwordHash: undefined, deferred: [] };
 }

@@ -11,6 +11,7 @@ import { maxConcurrentHashes } from '../../passwords/password-queue.js';
 import { requireReferences, requireUnique } from './check-references.js';
 import { copyText, escapeText } from './copy-text.js';
 import type { ImportErrors } from './import-errors.js';
+import { numberRows } from './import-numbers.js';
 import type { ImportRow, Row } from './import-row.js';
 import { IMPORT_SQL, type RecordStatement, recordStatement } from './import-statements.js';
 import { type OnConflict, settleConflicts } from './retained-ids.js';
@@ -148,7 +149,8 @@ function statementOf({ connection, resource }: BatchTarget, name: RecordStatemen
   });
 }
 
-async function copyRows(target: BatchTarget, rows: readonly Row[]): Promise<void> {
+async function copyRows(target: BatchTarget, unnumbered: readonly Row[]): Promise<void> {
+  const rows = await numberRows(target.connection, target.resource, unnumbered);
   const { execute, copyIn, engine } = target.connection;
   if (engine === 'citus') await execute(statementOf(target, 'prepare_copy'));
   await copyIn(statementOf(target, 'copy_records'), Buffer.from(rows.map(lineOf).join('')));
@@ -168,7 +170,8 @@ function withoutNull(value: ColumnValue): ColumnValue {
   return Object.fromEntries(Object.entries(value as JsonObject).filter(([, each]) => each !== null));
 }
 
-async function replaceRows(target: BatchTarget, rows: readonly Row[]): Promise<void> {
+async function replaceRows(target: BatchTarget, unnumbered: readonly Row[]): Promise<void> {
+  const rows = await numberRows(target.connection, target.resource, unnumbered);
   const names = [...target.resource.columns.values()].map(({ name }) => name);
   const values = rows.map(
     ({ id, updatedAt, head, columns }): Record<string, ColumnValue> => ({
