@@ -61,14 +61,14 @@ with matching as materialized (
     ), 0) as before
   from matching
 )
-select floor, until, matching, seq, owner, record, time, version, type, data, former::text as former
+select floor, until, matching, seq, owner, record, time, version, type, data, former::text as former, actor
 from events_floor
 cross join looked_at
 left join measured on before < $5
 order by seq;
 
 -- The bytes of the next group of events: up to five thousand, and no further one beyond $2 bytes. Events that do not fill a
--- group are measured later. An event has 128 bytes besides its document and the former columns.
+-- group are measured later. An event has 128 bytes besides its documents and the former columns.
 -- name: measure ($1 horizon, $2 bytes)
 with retained as materialized (
   select floor from events_floor for update skip locked
@@ -77,7 +77,8 @@ with retained as materialized (
 ), next as materialized (
   select seq, own
   from (
-    select seq, 128 + coalesce(octet_length(data), 0) + coalesce(pg_column_size(former), 0) as own
+    select seq,
+      128 + coalesce(octet_length(data), 0) + coalesce(octet_length(previous), 0) + coalesce(pg_column_size(former), 0) as own
     from events
     where seq > (select after from start)
     order by seq limit 5000
@@ -196,15 +197,24 @@ delete from event_tickets
 where hash in (select hash from event_tickets where expires_at < now() limit 1000)
 returning 1 as deleted;
 
--- The changes of one record among the newest $3 events, the newest first. $4 is the maximum, $5 a user that must own them.
--- name: history ($1 record, $2 types, $3 looked at, $4 events, $5 owner or null)
-select seq, time, version, type
+-- The changes of one record among the newest $3 events, the newest first, with the documents around them, as far as these have
+-- up to $6 bytes. $4 is the maximum, $5 a user that must own them.
+-- name: history ($1 record, $2 types, $3 looked at, $4 events, $5 owner or null, $6 bytes)
+select seq, time, version, type, actor,
+  case when bytes <= $6::bigint then data end as data, case when bytes <= $6::bigint then previous end as previous
 from (
-  select seq, time, version, type, record, owner
-  from events
-  where seq > (select floor from events_floor)
-  order by seq desc limit $3
-) as newest
-where record = $1::uuid and type = any ($2::text[]) and ($5::uuid is null or owner = $5::uuid)
-order by seq desc
-limit $4;
+  select *, sum(coalesce(octet_length(data), 0) + coalesce(octet_length(previous), 0)) over (order by seq desc) as bytes
+  from (
+    select seq, time, version, type, actor, data, previous
+    from (
+      select seq, time, version, type, record, owner, actor, data, previous
+      from events
+      where seq > (select floor from events_floor)
+      order by seq desc limit $3
+    ) as newest
+    where record = $1::uuid and type = any ($2::text[]) and ($5::uuid is null or owner = $5::uuid)
+    order by seq desc
+    limit $4
+  ) as changes
+) as measured
+order by seq desc;

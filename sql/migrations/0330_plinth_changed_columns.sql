@@ -63,7 +63,7 @@ begin
   -- The column of the owner is in the text of the function that a collection has; earlier versions wrote it without `changed`.
   for collection in
     select attached.tgrelid::regclass as name,
-      nullif(replace(substring(prosrc from 'event_segment\), (?:changed\.)?("[^"]+"|\w+)(?:::uuid)?, id'), '"', ''), 'null') as owner
+      nullif(replace(substring(prosrc from 'event_segment\), (?:changed\.)?("[^"]+"|\w+)(?:::uuid)?, (?:changed\.)?id'), '"', ''), 'null') as owner
     from pg_trigger as attached
     join pg_class as collections on collections.oid = attached.tgrelid
     join pg_proc as functions on functions.oid = attached.tgfoid

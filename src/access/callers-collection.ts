@@ -45,8 +45,8 @@ export class CallersCollection {
         ),
       replace: (id: string, input: ValidatedInput, preconditions: WritePreconditions, run?: Run) =>
         this.#replace(id, input, preconditions, run),
-      remove: (id: string, preconditions: WritePreconditions, run?: Run) =>
-        this.#remove(id, preconditions, run),
+      remove: (id: string, preconditions: WritePreconditions, run?: Run, actor?: string) =>
+        this.#remove(id, preconditions, run, actor),
     };
     if (!access) return { ...whole, ...writes };
     return {
@@ -185,15 +185,16 @@ export class CallersCollection {
     id: string,
     preconditions: WritePreconditions,
     run: Run | undefined,
+    actor: string | undefined,
   ): ReturnType<Collection['remove']> {
-    if (!this.ruled) return this.whole.remove(id, preconditions, run);
+    if (!this.ruled) return this.whole.remove(id, preconditions, run, actor);
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       const found = await this.#inspect(id, run);
       if (!found) return preconditions === NO_PRECONDITIONS ? undefined : 'absent';
       const { record, present, masks } = found;
       if (masks.remove === 0) throw accessDenied('No access rule permits you to delete this record.');
       if (!admits(preconditions, record.version, modifiedAt(record))) return { current: present };
-      const outcome = await this.whole.remove(id, only(record.version), run);
+      const outcome = await this.whole.remove(id, only(record.version), run, actor);
       if (typeof outcome !== 'object') return outcome;
     }
     throw beyond('record');

@@ -2,6 +2,7 @@ import type { Guarded } from '../access/guarded-collection.js';
 import { preconditionFailed } from '../errors/record-errors.js';
 import { beyond } from '../errors/service-errors.js';
 import type { Action } from '../http/router.js';
+import { callerOf } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import { readWritePreconditions, requirePreconditions, type WriteSettings } from './conditional-write.js';
 
@@ -18,7 +19,10 @@ export function remove(guarded: Guarded, settings: WriteSettings): Action {
       if (resource.hasPasswords && id !== undefined && request.permission !== 'own')
         await settings.accounts?.requireDeletable(request.principal, id);
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-        const outcome = id === undefined ? 'absent' : await collection.remove(id, preconditions, request.run);
+        const outcome =
+          id === undefined
+            ? 'absent'
+            : await collection.remove(id, preconditions, request.run, callerOf(request.principal));
         if (outcome === undefined) return { status: 204, headers: [] };
         if (outcome === 'absent') {
           // RFC 9110 section 13.1.1: If-Match is false, also with `*`, when there is no representation.

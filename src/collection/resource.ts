@@ -96,6 +96,8 @@ export interface Resource extends FieldRules {
   readonly owner: boolean;
   /** Whether the records belong to callers, so that the scope `self` applies to them. */
   readonly isOwned: boolean;
+  /** Whether events store the record before each change. */
+  readonly hasHistory: boolean;
   /** The form of a list without parameters: the first page, or an array of everything. */
   readonly list: 'page' | 'array';
   /** Direction of the default order, by created_at. */

@@ -89,6 +89,9 @@ function partsOf(resource: Resource, hasTombstones: boolean): Record<string, str
       .join(''),
     given: columns.map((column, index) => `, ${rawParameter(column, index + 7)}::${column.type}`).join(''),
     ...(resource.numbers.length > 0 ? numberParts(resource) : {}),
+    acting: `${setActor(2)} as actor$`,
+    act_after_create: setActor(columns.length + 4),
+    act_after_replace: setActor(columns.length + 7),
     has_tombstones: String(hasTombstones),
     parent: parentColumn(resource),
     tombstone: hasTombstones ? '\nunion all select 0, null from tombstones where id = $1' : '',
@@ -97,6 +100,9 @@ function partsOf(resource: Resource, hasTombstones: boolean): Record<string, str
       : '',
   };
 }
+
+/** Tells the triggers that write events who acts, until the transaction ends. */
+const setActor = (position: number): string => `set_config('plinth.actor', $${position}, true)`;
 
 /** The columns of a collection's table with their types. */
 export const definitionsOf = ({ columns }: Resource): string[] => [

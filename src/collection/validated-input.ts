@@ -20,6 +20,8 @@ export interface ValidatedInput {
   readonly passwordHash: string | undefined;
   /** The fields that the request sets although the caller may not read them; absent: none. */
   readonly unseen?: readonly string[];
+  /** The caller, whom events name; undefined: nobody is known. */
+  readonly caller?: string | undefined;
   /** The password that has confirmed the change, if one had to: the change commits only while that one is current. */
   readonly confirmedBy?: VerifiedPassword | undefined;
 }
@@ -60,11 +62,11 @@ export function compileInput(
     const columns = columnsOf(resource, fields);
     for (const key of keys) requireIndexable(key, fields);
     if (resource.writeOnly.length > 0) columns.push(storedWriteOnly(resource, writeOnly, present));
-    return { fields, columns, ...passwordsIn(resource.hasPasswords ? writeOnly : {}) };
+    return { fields, columns, caller, ...passwordsIn(resource.hasPasswords ? writeOnly : {}) };
   };
 }
 
-function passwordsIn(writeOnly: JsonObject): Omit<ValidatedInput, 'fields' | 'columns'> {
+function passwordsIn(writeOnly: JsonObject): Omit<ValidatedInput, 'fields' | 'columns' | 'caller'> {
   const { password, current_password, password_hash } = writeOnly as Record<string, string | undefined>;
   if (password !== undefined && password_hash !== undefined)
     throw invalidBody('must not be given together with password', 'not', '/password_hash');

@@ -1,8 +1,9 @@
 import { createBatcher } from '../db/batcher.js';
 import { isDataError } from '../db/database-errors.js';
-import type { Row, Run } from '../db/db.js';
+import type { Db, Row } from '../db/db.js';
 import { padForImmediateWrite } from '../db/pool/postgres-patches.js';
 import type { Sharing } from '../telemetry/metrics.js';
+import { actorsSetting } from './actors.js';
 import type { ColumnValue } from './column.js';
 import type { StoredRecord } from './record.js';
 
@@ -12,6 +13,8 @@ export interface Write {
   readonly updatedAt: string;
   /** The values of the collection's own columns, in the order of its declaration. */
   readonly columns: readonly ColumnValue[];
+  /** The caller; undefined: nobody is known. */
+  readonly actor: string | undefined;
 }
 
 /** Bytes of documents in one statement, and waiting. A short document counts as 4 KiB, which limits the rows too. */
@@ -39,22 +42,23 @@ export const rowsText = (writes: readonly Write[], columnNames: readonly string[
  * affects no other. After a lost connection nothing is repeated, since it is unknown which writes took effect.
  */
 export function batchWrites<W extends Write, R>(
-  run: Run,
+  { run, engine }: Pick<Db, 'run' | 'engine'>,
   text: string,
   columnNames: readonly string[],
   writeSingle: (write: W) => Promise<R>,
   sharing: Sharing,
   storedOf: (write: W, row: Row) => StoredRecord = ({ stored }) => stored,
 ): (write: W) => Promise<R | StoredRecord> {
+  // On Citus no event has an actor.
+  const hasActors = engine !== 'citus';
+
   /** The rows of the writes that took place, by the index of the write. They go in the order of their ids, in which they are locked. */
   async function writeMany(writes: readonly W[]): Promise<Map<number, Row>> {
     const order = [...writes.keys()].sort((a, b) => (writes[a]!.stored.id < writes[b]!.stored.id ? -1 : 1));
     try {
-      const rows = rowsText(
-        order.map((index) => writes[index]!),
-        columnNames,
-      );
-      const written = await run(text, [padForImmediateWrite(rows)]);
+      const ordered = order.map((index) => writes[index]!);
+      const rows = padForImmediateWrite(rowsText(ordered, columnNames));
+      const written = await run(text, hasActors ? [rows, actorsSetting(ordered)] : [rows]);
       return new Map(written.map((row) => [order[Number(row.key) - 1]!, row]));
     } catch (error) {
       if (isDataError(error)) return new Map();

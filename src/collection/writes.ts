@@ -1,12 +1,14 @@
 import { lockVerifiedPassword } from '../auth/verified-password.js';
 import { PASSWORDS_SQL } from '../db/core-statements.js';
 import type { Db, Run } from '../db/db.js';
+import type { Engine } from '../db/engine.js';
 import { currentPasswordWrong } from '../errors/caller-errors.js';
 import { gone } from '../errors/record-errors.js';
 import { requireUncommonPassword } from '../passwords/common-password.js';
 import { hashPassword } from '../passwords/password.js';
 import { sharing } from '../telemetry/metrics.js';
 import { createdAt, nextIdentity } from '../uuid.js';
+import { actorSetting } from './actors.js';
 import { type ColumnValue, parameterOf } from './column.js';
 import { removalProblem, writeProblem } from './constraint-errors.js';
 import { documentHead, toRecord } from './document.js';
@@ -42,6 +44,7 @@ export interface Writes {
     id: string,
     preconditions: WritePreconditions,
     run?: Run,
+    actor?: string,
   ): Promise<PreconditionFailed | 'absent' | undefined>;
 }
 
@@ -56,14 +59,15 @@ interface Replacement {
   readonly updatedAt: string;
   readonly columns: readonly ColumnValue[];
   readonly preconditions: WritePreconditions;
+  readonly actor: string | undefined;
 }
 
 export function openWrites(db: Db, resource: Resource, statements: Statements): Writes {
   const columnNames = [...resource.columns.values()].map(({ name }) => name);
-  const singles = singleWrites(statements, columnNames);
+  const singles = singleWrites(statements, columnNames, db.engine);
   const share = (operation: string) => sharing(db.metrics, operation, resource.name);
   const create = batchWrites<Write, StoredRecord>(
-    db.run,
+    db,
     statements.of(resource.numbers.length > 0 ? 'create_numbered' : 'create_many'),
     columnNames,
     (write) => singles.create(db.run, write),
@@ -71,7 +75,7 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
     ({ stored }, row) => numberedRecord(resource, stored, row),
   );
   const replace = batchWrites<Write & Replacement, Replaced>(
-    db.run,
+    db,
     statements.of('replace_many'),
     columnNames,
     (replacement) => singles.replace(db.run, replacement),
@@ -81,15 +85,12 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
   const explain = (error: unknown): never => {
     throw writeProblem(error, resource) ?? error;
   };
-  const explainRemoval = (error: unknown): never => {
-    throw removalProblem(error, resource) ?? error;
-  };
   return {
     create: (input, run) => {
       const { id, ms } = nextIdentity();
       const now = new Date(ms).toISOString();
       const stored = toRecord(id, documentHead(id, input.fields, now, now, numberMembers(resource)), 1);
-      const creation = { stored, updatedAt: now, columns: input.columns };
+      const creation = { stored, updatedAt: now, columns: input.columns, actor: input.caller };
       const inTransaction = (run: Run) => singles.create(run, creation);
       const alone = () => (run ? inTransaction(run) : create(creation));
       return (withPassword(db, id, input, run, inTransaction) ?? alone()).catch(explain);
@@ -99,7 +100,8 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
     replace: (id, input, preconditions, run) => {
       const updatedAt = updatedNow(id);
       const head = documentHead(id, input.fields, new Date(createdAt(id)).toISOString(), updatedAt);
-      const replacement = { id, head, updatedAt, columns: input.columns, preconditions };
+      const { columns, caller: actor } = input;
+      const replacement = { id, head, updatedAt, columns, preconditions, actor };
       const inTransaction = (run: Run) => singles.replace(run, replacement);
       // With a known version the whole document is known, so that it can be written together with others.
       const version = onlyVersion(preconditions);
@@ -112,18 +114,27 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
       return written.catch(explain);
     },
 
-    remove: async (id, preconditions, run = db.run) => {
-      if (preconditions === NO_PRECONDITIONS) {
-        await run(statements.of('remove'), [id]).catch(explainRemoval);
-        return undefined;
-      }
-      const [row] = await run(statements.of('remove_if'), [
-        id,
-        ...preconditionArguments(preconditions),
-      ]).catch(explainRemoval);
-      if (!row) return 'absent';
-      return row.after === null ? preconditionFailedOn(id, row) : undefined;
-    },
+    remove: removal(db, resource, statements),
+  };
+}
+
+function removal(db: Db, resource: Resource, statements: Statements): Writes['remove'] {
+  const by = actorArguments(db.engine);
+  const explain = (error: unknown): never => {
+    throw removalProblem(error, resource) ?? error;
+  };
+  return async (id, preconditions, run = db.run, actor) => {
+    if (preconditions === NO_PRECONDITIONS) {
+      await run(statements.of('remove'), [id, ...by(actor)]).catch(explain);
+      return undefined;
+    }
+    const [row] = await run(statements.of('remove_if'), [
+      id,
+      ...preconditionArguments(preconditions),
+      ...by(actor),
+    ]).catch(explain);
+    if (!row) return 'absent';
+    return row.after === null ? preconditionFailedOn(id, row) : undefined;
   };
 }
 
@@ -137,7 +148,12 @@ function creationWithId(
     const updatedAt = updatedNow(id);
     const created = new Date(createdAt(id)).toISOString();
     const head = documentHead(id, input.fields, created, updatedAt, numberMembers(statements.resource));
-    const creation = { stored: toRecord(id, head, 1), updatedAt, columns: input.columns };
+    const creation = {
+      stored: toRecord(id, head, 1),
+      updatedAt,
+      columns: input.columns,
+      actor: input.caller,
+    };
     const inTransaction = async (run: Run) => {
       const stored = await singles.createAs(run, creation);
       if (stored && (await run(statements.of('deleted'), [id])).length > 0)
@@ -151,20 +167,31 @@ function creationWithId(
   };
 }
 
+/** The last argument of a statement that writes, of which those on Citus have none. */
+const actorArguments =
+  (engine: Engine) =>
+  (actor: string | undefined): (string | null)[] =>
+    engine === 'citus' ? [] : [actorSetting(actor)];
+
 /** The statements that write one record. */
-function singleWrites(statements: Statements, columnNames: readonly string[]) {
+function singleWrites(statements: Statements, columnNames: readonly string[], engine: Engine) {
+  const by = actorArguments(engine);
   const { resource } = statements;
   /** Undefined: there is a record with the id. */
   const numbered = async (run: Run, write: Write): Promise<StoredRecord | undefined> => {
-    const [row] = await run(statements.of('create_numbered'), [rowsText([write], columnNames)]);
+    const [row] = await run(statements.of('create_numbered'), [
+      rowsText([write], columnNames),
+      actorSetting(write.actor),
+    ]);
     return row && numberedRecord(resource, write.stored, row);
   };
   const hasNumbers = resource.numbers.length > 0;
-  const argumentsOf = ({ stored, updatedAt, columns }: Write) => [
+  const argumentsOf = ({ stored, updatedAt, columns, actor }: Write) => [
     stored.id,
     updatedAt,
     stored.doc,
     ...columns.map(parameterOf),
+    ...by(actor),
   ];
   return {
     create: async (run: Run, write: Write): Promise<StoredRecord> => {
@@ -183,7 +210,7 @@ function singleWrites(statements: Statements, columnNames: readonly string[]) {
     },
     replace: async (
       run: Run,
-      { id, head, updatedAt, columns, preconditions }: Replacement,
+      { id, head, updatedAt, columns, preconditions, actor }: Replacement,
     ): Promise<Replaced> => {
       const args = [
         id,
@@ -191,6 +218,7 @@ function singleWrites(statements: Statements, columnNames: readonly string[]) {
         updatedAt,
         head,
         ...columns.map(parameterOf),
+        ...by(actor),
       ];
       const [row] = await run(statements.of('replace'), args);
       if (!row) return 'absent';

@@ -39,6 +39,7 @@ export interface CollectionOptions {
   readonly scopes?: { readonly read?: string; readonly write?: string };
   readonly owner?: boolean;
   readonly language?: string;
+  readonly history?: boolean;
   readonly absent?: 'simple' | 'empty';
   readonly access?: readonly DeclaredGrant[];
   readonly requireIfMatch?: boolean;

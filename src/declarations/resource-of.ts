@@ -11,7 +11,7 @@ import {
 import { qualified } from '../db/object-names.js';
 import { columnOf, hasColumn, placedColumn, type StoredType } from './column-of.js';
 import { CREDENTIALS } from './credential-faults.js';
-import type { Declaration, DeclaredField } from './declaration.js';
+import type { CollectionOptions, Declaration, DeclaredField } from './declaration.js';
 import { SIGN_IN_FILE } from './read-declarations.js';
 
 /** Where collections are; a description of them needs neither. */
@@ -95,7 +95,7 @@ function resourceOf(
     references,
     hasClientIds: options.ids === 'client',
     parent: nested === false ? undefined : parent,
-    owner: options.owner ?? false,
+    ...featuresOf(options),
     isOwned: false,
     list: options.list ?? 'array',
     direction: options.sort === '-created_at' ? 'desc' : 'asc',
@@ -183,6 +183,11 @@ const withReadOnly = (properties: Declaration['schema']['properties']): Declarat
       field['x-set'] === undefined ? field : { ...field, readOnly: true },
     ]),
   );
+
+const featuresOf = ({ owner = false, history = false }: CollectionOptions) => ({
+  owner,
+  hasHistory: history,
+});
 
 const setBy = (fields: readonly [string, DeclaredField][]) => ({
   set: fields.flatMap(setField),

@@ -23,14 +23,19 @@ export function pathOfRecord({ type, record }: Event): string {
 
 /**
  * An event as a CloudEvents 1.0 envelope: JSON on one line, with the document as it is stored. `previous` is the version
- * that was changed or deleted, `sequence` the cursor, `match` the meaning for the reader's conditions (extension attributes).
+ * that was changed or deleted, `sequence` the cursor, `actor` the caller, `match` the meaning for the reader's conditions
+ * (extension attributes).
  */
 export function envelopeOf(event: Event, { source, prefix, cursorOf }: FeedContext): string {
-  const { seq, type, time, version, data, match } = event;
+  const { seq, type, time, version, actor, data, match } = event;
   const previous = data === null ? version : version - 1;
-  return `{"specversion":"1.0","id":"${idOf(event)}","source":"${source}","type":"${type}","subject":"${prefix}${pathOfRecord(event)}","time":"${time}","sequence":"${cursorOf(seq)}"${
-    previous > 0 ? `,"previous":${previous}` : ''
-  }${match ? `,"match":"${match}"` : ''}${data === null ? '' : `,"datacontenttype":"application/json","data":${data}`}}`;
+  const optional = [
+    previous > 0 && `,"previous":${previous}`,
+    actor !== null && `,"actor":${JSON.stringify(actor)}`,
+    match && `,"match":"${match}"`,
+    data !== null && `,"datacontenttype":"application/json","data":${data}`,
+  ];
+  return `{"specversion":"1.0","id":"${idOf(event)}","source":"${source}","type":"${type}","subject":"${prefix}${pathOfRecord(event)}","time":"${time}","sequence":"${cursorOf(seq)}"${optional.filter(Boolean).join('')}}`;
 }
 
 /** An event as a message of an event stream (HTML, section 9.2.6). Its id is the cursor. */

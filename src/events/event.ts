@@ -10,6 +10,8 @@ export interface Event {
   readonly record: string;
   /** The user that owns the record. */
   readonly owner: string | null;
+  /** Who made the change; null: nobody is known. */
+  readonly actor: string | null;
   /** RFC 3339. */
   readonly time: string;
   /** The record's version after the change; the last one if it was deleted. */

@@ -1,7 +1,10 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Resource } from '../collection/resource.js';
 import { EVENTS_SQL } from '../db/core-statements.js';
 import { Problem } from '../errors/problem.js';
+import { type Json, type JsonObject, member } from '../json.js';
 import type { Principal } from '../principal.js';
+import { writeOnlyNames } from '../validation/validation.js';
 import type { Feed } from './feed.js';
 import { type Filter, filterOf } from './filter.js';
 
@@ -10,6 +13,8 @@ const HISTORY = EVENTS_SQL.history;
 /** An index of events by record would cost every write more than a page gains, so the newest events are examined. */
 const MAX_EXAMINED = 10_000;
 const MAX_CHANGES = 20;
+/** Bytes of the documents around the changes. */
+const MAX_BYTES = 1_048_576;
 
 /** A change of a record. */
 export interface Change {
@@ -19,7 +24,21 @@ export interface Change {
   /** RFC 3339. */
   readonly time: string;
   readonly version: number;
+  /** Who made it; undefined: nobody is known. */
+  readonly actor: string | undefined;
+  /** The fields that it changed; undefined: the collection does not retain them, or the documents are too large. */
+  readonly fields: readonly FieldChange[] | undefined;
 }
+
+/** The values of a field before and after a change; undefined: it had none. */
+export interface FieldChange {
+  readonly name: string;
+  readonly before: Json | undefined;
+  readonly after: Json | undefined;
+}
+
+/** Members that every write changes, or none does. */
+const OWN: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at', '_version']);
 
 /**
  * The newest changes of a record, as far as the caller may read its events; undefined: it may not. Changes before the
@@ -27,7 +46,7 @@ export interface Change {
  */
 export async function readHistory(
   feed: Feed,
-  { name }: Resource,
+  { name, schema }: Resource,
   id: string,
   principal: Principal,
 ): Promise<Change[] | undefined> {
@@ -41,13 +60,29 @@ export async function readHistory(
     MAX_EXAMINED,
     MAX_CHANGES,
     isOwn ? filter.owner : null,
+    MAX_BYTES,
   ]);
-  return rows.map(({ seq, time, version, type }) => ({
+  const hidden = new Set(writeOnlyNames(schema));
+  // A change may be about fields, or a state of the record, that access rules do not show.
+  const isRuled = filter.ruled.has(name);
+  return rows.map(({ seq, time, version, type, actor, data, previous }) => ({
     cursor: feed.cursorOf(Number(seq) - 1),
     type: String(type),
     time: `${String(time).slice(0, -3).replace(' ', 'T')}Z`,
     version: Number(version),
+    actor: actor === null || isRuled ? undefined : String(actor),
+    fields: previous === null || isRuled ? undefined : changedFields(String(previous), data as string | null, hidden),
   }));
+}
+
+function changedFields(previous: string, data: string | null, hidden: ReadonlySet<string>): FieldChange[] {
+  const before = JSON.parse(previous) as JsonObject;
+  const after = (data === null ? {} : JSON.parse(data)) as JsonObject;
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names]
+    .filter((name) => !OWN.has(name) && !hidden.has(name))
+    .map((name) => ({ name, before: member(before, name), after: member(after, name) }))
+    .filter((change) => !isDeepStrictEqual(change.before, change.after));
 }
 
 function permittedFilter(feed: Feed, name: string, principal: Principal): Filter | undefined {

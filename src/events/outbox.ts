@@ -82,12 +82,13 @@ export async function lastNumber(run: Run): Promise<number> {
 }
 
 function eventOf(row: Row): Event {
-  const { seq, type, record, owner, time, version, data, former } = row;
+  const { seq, type, record, owner, actor, time, version, data, former } = row;
   return {
     seq: Number(seq),
     type: type as string,
     record: record as string,
     owner: owner as string | null,
+    actor: actor as string | null,
     // As PostgreSQL writes it in UTC: 2026-01-01 00:00:00.123456+00.
     time: `${(time as string).slice(0, -3).replace(' ', 'T')}Z`,
     version: version as number,

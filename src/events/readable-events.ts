@@ -82,10 +82,11 @@ async function ruledEvents(
   });
 }
 
-/** An event with the part of the record that its reader may read after the change. */
+/** An event with the part of the record that its reader may read after the change, and without the actor. */
 function shownEvent(event: Event, after: State | undefined): Event {
-  if (event.data === null || (after && !after.fields)) return event;
-  return { ...event, data: after ? partOf(event.data, new Set(after.fields)) : null };
+  const shown = { ...event, actor: null };
+  if (event.data === null || (after && !after.fields)) return shown;
+  return { ...shown, data: after ? partOf(event.data, new Set(after.fields)) : null };
 }
 
 /** The meaning of changes for conditions, which see the fields alone that the reader may read in each state. */

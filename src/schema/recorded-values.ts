@@ -22,6 +22,12 @@ const RECORDED: readonly Recorded[] = [
     key: { seq: 'bigint' },
     without: (data, _, fields) => omitted(data, fields),
   },
+  {
+    table: 'events',
+    column: 'previous',
+    key: { seq: 'bigint' },
+    without: (data, _, fields) => omitted(data, fields),
+  },
   { table: 'delivery_bodies', column: 'body', key: { event_id: 'text' }, without: withoutInEnvelope },
   { table: 'deliveries', column: 'body', key: { id: 'bigint' }, without: withoutInEnvelope },
   {

@@ -18,9 +18,9 @@ export function requireInShards(
       pointer,
       reason: `on Citus ${reason}`,
     });
-    const numbers = resource.numbers.map(({ field }) => ({
-      ...fault(`/properties/${escapeToken(field)}/x-set`, 'there are no numbers: no shard has all records'),
-    }));
+    const numbers = resource.numbers.map(({ field }) =>
+      fault(`/properties/${escapeToken(field)}/x-set`, 'there are no numbers: no shard has all records'),
+    );
     const parent = tableOf(resource, catalog).distribution?.parent;
     const columnsOf = (fields: readonly string[]) => fields.map((field) => resource.columns.get(field)!.name);
     const keys = resource.unique.filter(({ fields }) => fields.length > 1);

@@ -159,7 +159,11 @@ function foreignKeySteps(
 function triggerSteps(table: Table, former: Table | undefined, { triggers }: ExistingTable): SchemaStep[] {
   const isAttached = TRIGGERS.every((suffix) => triggers.has(`${table.name}_${suffix}`));
   const unique = ({ distribution }: Table) => distribution?.unique.join();
-  const isSame = former === undefined || (former.owner === table.owner && unique(former) === unique(table));
+  const isSame =
+    former === undefined ||
+    (former.owner === table.owner &&
+      former.hasHistory === table.hasHistory &&
+      unique(former) === unique(table));
   if (isAttached && isSame) return [];
   return [
     {

@@ -45,6 +45,8 @@ export interface Table {
   readonly foreignKeys: readonly ForeignKey[];
   /** The column with the id of the user that owns a record: `self` may read its events. */
   readonly owner: string | undefined;
+  /** Whether events store the record before each change. */
+  readonly hasHistory: boolean;
   /** How the records are distributed; undefined: they are in one PostgreSQL. */
   readonly distribution: Distribution | undefined;
 }
@@ -84,6 +86,7 @@ export function tableOf(resource: Resource, { engine, schema }: Layout): Table {
       onDelete,
     })),
     owner: resource.owner ? 'id' : resource.isOwned ? columnName(resource.parent!.field) : undefined,
+    hasHistory: resource.hasHistory,
     distribution,
   };
 }

@@ -71,6 +71,7 @@ export const COMMON_SCHEMAS: Readonly<Record<string, Schema>> = {
         subject: { ...text, description: 'The path of the record.' },
         time: { type: 'string', format: 'date-time' },
         sequence: { ...text, description: 'The cursor of the event.' },
+        actor: { type: 'string', description: 'Who made the change: the subject of the caller.' },
         previous: { type: 'integer', description: 'The version that was changed or deleted.' },
         match: {
           enum: ['entered', 'changed', 'left'],

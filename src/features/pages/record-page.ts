@@ -1,7 +1,8 @@
 import { hrefOf, referenceOf } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
-import { type Change, readHistory } from '../../events/history.js';
+import { type Change, type FieldChange, readHistory } from '../../events/history.js';
 import { type Html, html, type Part } from '../../formats/html.js';
+import type { Json } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
 import { isWhole, readView } from '../../list/view.js';
 import { crumbsOf, editableOf } from './form-model.js';
@@ -62,8 +63,15 @@ ${changes.length > 0 && html`<ul>${changes.map((change) => changeItem(site.prefi
 ${!isComplete && html`<p class="hint">Earlier changes are no longer among the newest events.</p>`}`;
 }
 
-function changeItem(prefix: string, { cursor, type, time, version }: Change): Html {
+function changeItem(prefix: string, { cursor, type, time, version, actor, fields }: Change): Html {
   const href = `${prefix}/events?after=${cursor}&limit=1`;
   const verb = type.slice(type.lastIndexOf('.') + 1);
-  return html`<li><a href="${href}">${verb}</a> <time datetime="${time}">${cellOf(time)}</time> <span class="dim">version ${version}</span></li>`;
+  return html`<li><a href="${href}">${verb}</a>${actor !== undefined && html` by ${actor}`} <time datetime="${time}">${cellOf(time)}</time> <span class="dim">version ${version}</span>${fields && verb === 'updated' && fieldList(fields)}</li>`;
 }
+
+/** The fields that a change has set, each with the value before. */
+const fieldList = (fields: readonly FieldChange[]): Html =>
+  html`<ul>${fields.map(({ name, before, after }) => html`<li>${name}: ${shown(before)} → ${shown(after)}</li>`)}</ul>`;
+
+const shown = (value: Json | undefined): Html =>
+  value === undefined ? html`<span class="dim">none</span>` : html`${cellOf(value)}`;
