@@ -1,8 +1,8 @@
 import { modifiedAt } from '../collection/document.js';
 import { isStored, type StoredRecord } from '../collection/record.js';
+import type { Replaced } from '../collection/single-writes.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { admits, NO_PRECONDITIONS, type WritePreconditions } from '../collection/write-preconditions.js';
-import type { Replaced } from '../collection/writes.js';
 import type { Run } from '../db/db.js';
 import { accessDenied } from '../errors/caller-errors.js';
 import { unknownReference } from '../errors/record-errors.js';

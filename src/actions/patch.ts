@@ -3,7 +3,7 @@ import type { Guarded } from '../access/guarded-collection.js';
 import { createKeyedMutex } from '../collection/keyed-mutex.js';
 import { type HiddenPart, isStored, type StoredRecord } from '../collection/record.js';
 import { JSON_TYPE, withLinks } from '../collection/representation.js';
-import { keepsFields } from '../collection/resource.js';
+import { retainsFields } from '../collection/resource.js';
 import type { WritePreconditions } from '../collection/write-preconditions.js';
 import { invalid, payloadTooLarge } from '../errors/input-errors.js';
 import { beyond } from '../errors/service-errors.js';
@@ -124,7 +124,7 @@ class Patching {
     const record = this.#parse(current);
     if (isLong) await nextLongTask();
     // Patches change the record itself.
-    const before = keepsFields(resource) ? this.#parse(current) : record;
+    const before = retainsFields(resource) ? this.#parse(current) : record;
     const present = { record: before, isPatch: true, hidden: current.hidden };
     if (isLong) await nextLongTask();
     const next = patched(record, body);

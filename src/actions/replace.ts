@@ -1,6 +1,6 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import { isStored, type PreconditionFailed } from '../collection/record.js';
-import { keepsFields } from '../collection/resource.js';
+import { retainsFields } from '../collection/resource.js';
 import type { BeforeWrite } from '../collection/validated-input.js';
 import { beyond } from '../errors/service-errors.js';
 import type { Request } from '../http/request.js';
@@ -49,7 +49,7 @@ export function replace(guarded: Guarded, settings: WriteSettings, checkReferenc
       const draftOf = (present?: BeforeWrite) =>
         withPasswordHash(validatePermitted(collection, request.body?.value, request, present), request);
       // Fields that the caller may not set, or not even read, remain.
-      const isRead = keepsFields(resource) || collection.access !== undefined;
+      const isRead = retainsFields(resource) || collection.access !== undefined;
       const readDraft = async () => {
         const current = isRead ? await currentOf(collection, id, request) : undefined;
         // A body is not compared with a record that is not there for the caller.

@@ -131,7 +131,7 @@ export interface Resource extends FieldRules {
 }
 
 /** Whether a change of a record has to know fields of its present state, which it does not set. */
-export const keepsFields = ({ readOnly, immutable }: Resource): boolean =>
+export const retainsFields = ({ readOnly, immutable }: Resource): boolean =>
   readOnly.length > 0 || immutable.length > 0;
 
 /** SQL of a column in an order or a comparison: texts by code points. `relation` ends with a dot. */

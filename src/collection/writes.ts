@@ -1,29 +1,21 @@
 import { lockVerifiedPassword } from '../auth/verified-password.js';
 import { PASSWORDS_SQL } from '../db/core-statements.js';
 import type { Db, Run } from '../db/db.js';
-import type { Engine } from '../db/engine.js';
 import { currentPasswordWrong } from '../errors/caller-errors.js';
 import { gone } from '../errors/record-errors.js';
 import { requireUncommonPassword } from '../passwords/common-password.js';
 import { hashPassword } from '../passwords/password.js';
 import { sharing } from '../telemetry/metrics.js';
 import { createdAt, nextIdentity } from '../uuid.js';
-import { actorSetting } from './actors.js';
-import { type ColumnValue, parameterOf } from './column.js';
 import { removalProblem, writeProblem } from './constraint-errors.js';
 import { documentHead, toRecord } from './document.js';
 import { numberedRecord, numberMembers } from './numbers.js';
-import {
-  isStored,
-  type NotFoundReason,
-  type PreconditionFailed,
-  preconditionFailedOn,
-  type StoredRecord,
-} from './record.js';
+import { isStored, type PreconditionFailed, preconditionFailedOn, type StoredRecord } from './record.js';
 import type { Resource } from './resource.js';
+import { actorArguments, type Replaced, type Replacement, singleWrites } from './single-writes.js';
 import type { Statements } from './sql-templates.js';
 import type { ValidatedInput } from './validated-input.js';
-import { batchWrites, rowsText, type Write } from './write-batching.js';
+import { batchWrites, type Write } from './write-batching.js';
 import {
   NO_PRECONDITIONS,
   onlyVersion,
@@ -46,20 +38,6 @@ export interface Writes {
     run?: Run,
     actor?: string,
   ): Promise<PreconditionFailed | 'absent' | undefined>;
-}
-
-/** The result of replacing a record. */
-export type Replaced = StoredRecord | PreconditionFailed | NotFoundReason;
-
-/** The next state of a record, and the preconditions for its present one. */
-interface Replacement {
-  readonly id: string;
-  /** The document up to its version. */
-  readonly head: string;
-  readonly updatedAt: string;
-  readonly columns: readonly ColumnValue[];
-  readonly preconditions: WritePreconditions;
-  readonly actor: string | undefined;
 }
 
 export function openWrites(db: Db, resource: Resource, statements: Statements): Writes {
@@ -164,67 +142,6 @@ function creationWithId(
       withPassword(db, id, input, run, inTransaction) ??
       (run ? inTransaction(run) : db.transaction(inTransaction))
     );
-  };
-}
-
-/** The last argument of a statement that writes, of which those on Citus have none. */
-const actorArguments =
-  (engine: Engine) =>
-  (actor: string | undefined): (string | null)[] =>
-    engine === 'citus' ? [] : [actorSetting(actor)];
-
-/** The statements that write one record. */
-function singleWrites(statements: Statements, columnNames: readonly string[], engine: Engine) {
-  const by = actorArguments(engine);
-  const { resource } = statements;
-  /** Undefined: there is a record with the id. */
-  const numbered = async (run: Run, write: Write): Promise<StoredRecord | undefined> => {
-    const [row] = await run(statements.of('create_numbered'), [
-      rowsText([write], columnNames),
-      actorSetting(write.actor),
-    ]);
-    return row && numberedRecord(resource, write.stored, row);
-  };
-  const hasNumbers = resource.numbers.length > 0;
-  const argumentsOf = ({ stored, updatedAt, columns, actor }: Write) => [
-    stored.id,
-    updatedAt,
-    stored.doc,
-    ...columns.map(parameterOf),
-    ...by(actor),
-  ];
-  return {
-    create: async (run: Run, write: Write): Promise<StoredRecord> => {
-      if (hasNumbers) return (await numbered(run, write))!;
-      await run(statements.of('create'), argumentsOf(write));
-      return write.stored;
-    },
-    createAs: async (run: Run, write: Write): Promise<StoredRecord | undefined> => {
-      if (hasNumbers) {
-        // A conflict would lose a number: those who create the record wait for each other.
-        await run(statements.of('lock_key'), [`${resource.name} ${write.stored.id}`]);
-        return numbered(run, write);
-      }
-      const created = await run(statements.of('create_as'), argumentsOf(write));
-      return created.length > 0 ? write.stored : undefined;
-    },
-    replace: async (
-      run: Run,
-      { id, head, updatedAt, columns, preconditions, actor }: Replacement,
-    ): Promise<Replaced> => {
-      const args = [
-        id,
-        ...preconditionArguments(preconditions),
-        updatedAt,
-        head,
-        ...columns.map(parameterOf),
-        ...by(actor),
-      ];
-      const [row] = await run(statements.of('replace'), args);
-      if (!row) return 'absent';
-      if (row.before === 0) return 'gone';
-      return row.after === null ? preconditionFailedOn(id, row) : toRecord(id, head, row.after as number);
-    },
   };
 }
 

@@ -63,6 +63,6 @@ export async function callers(t: Test, env: Record<string, string> = {}) {
 }
 
 export const TIME = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
-/** What the service sets when ann creates a ticket, and when bob changes it. */
+/** The values that the service sets when ann creates a ticket, and when bob changes it. */
 export const CREATED = { createdBy: 'ann', changedBy: 'ann', createdAt: TIME, changedAt: TIME };
 export const CHANGED = { createdBy: 'ann', changedBy: 'bob', createdAt: TIME, changedAt: TIME };
