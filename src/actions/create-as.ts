@@ -47,8 +47,7 @@ export function createAs(guarded: Guarded, checkReferences: CheckReferences): Ac
   };
   return {
     authorize,
-    prepare: (request) =>
-      passwordPreparation(guarded, request, () => checkNew(guarded.as(request), request)),
+    prepare: (request) => passwordPreparation(guarded, request, () => checkNew(guarded.as(request), request)),
     run: async (request) => {
       authorize(request);
       const collection = guarded.as(request);

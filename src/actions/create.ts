@@ -20,8 +20,7 @@ import type { CheckReferences } from './permitted-references.js';
 export function create(guarded: Guarded, checkReferences: CheckReferences): Action {
   const { resource } = guarded;
   return {
-    prepare: (request) =>
-      passwordPreparation(guarded, request, () => checkNew(guarded.as(request), request)),
+    prepare: (request) => passwordPreparation(guarded, request, () => checkNew(guarded.as(request), request)),
     run: (request) => {
       const collection = guarded.as(request);
       const input = withPasswordHash(checkNew(collection, request), request);

@@ -48,9 +48,8 @@ function faultsIn(declarations: Declarations, unreadable: readonly string[] = []
     ...found,
     ...fieldFaults(sound, names),
   ]);
-  faults.push(...formerNameFaults(checked.map(({ sound }) => sound)));
+  faults.push(...formerNameFaults(checked.map(({ sound }) => sound)), ...contradictionFaults(declarations));
   faults.push(...[...shared].flatMap(sharedFaults), ...protectionFaults(declarations));
-  faults.push(...contradictionFaults(declarations));
   faults.push(...compileFaults(declarations, faults, unreadable.length > 0));
   const unique = new Map(faults.map((fault) => [`${fault.file}#${fault.pointer} ${fault.reason}`, fault]));
   return [...unique.values()];
@@ -134,9 +133,8 @@ function fieldFaults(declaration: Declaration, collections: readonly string[]): 
   const columns = new Map<string, string>();
   const faults: DeclarationFault[] = [];
   for (const [name, field] of Object.entries(schema.properties)) {
-    const pointer = `/properties/${escapeToken(name)}`;
     const fault = (keyword: string, reason: string) =>
-      void faults.push({ file, pointer: `${pointer}${keyword}`, reason });
+      void faults.push({ file, pointer: `/properties/${escapeToken(name)}${keyword}`, reason });
     checkKeywords(field, collections, fault);
     if (field['x-on-delete'] === 'null' && schema.required?.includes(name))
       fault('/x-on-delete', 'would leave the record without a required field: restrict or cascade');

@@ -71,7 +71,10 @@ export async function readHistory(
     time: `${String(time).slice(0, -3).replace(' ', 'T')}Z`,
     version: Number(version),
     actor: actor === null || isRuled ? undefined : String(actor),
-    fields: previous === null || isRuled ? undefined : changedFields(String(previous), data as string | null, hidden),
+    fields:
+      previous === null || isRuled
+        ? undefined
+        : changedFields(String(previous), data as string | null, hidden),
   }));
 }
 
