@@ -12,6 +12,42 @@ import { columnsOf, replyOf } from './reply-columns.js';
 
 const { lock: LOCK, find: FIND, keep: STORE } = IDEMPOTENCY_SQL;
 
+/** The stored responses to requests with a key. */
+export interface Idempotency {
+  /** The stored response to a request with the key of this one; undefined: there is none. Throws 422. */
+  find(run: Run, identity: Identity): Promise<Reply | undefined>;
+  /**
+   * The stored response, or that of `work`, which is stored in the transaction of `run`: there is one if and only if the writes
+   * of `work` are. Throws 409 while another request with the key is in flight, and 422 for a key of a different request.
+   */
+  once(run: Run, identity: Identity, work: () => Promise<Reply> | Reply): Promise<Reply>;
+}
+
+/** Stores responses for `ttlSeconds`. */
+export function openIdempotency(ttlSeconds: number, collections: readonly Guarded[]): Idempotency {
+  const find = async (run: Run, identity: Identity): Promise<Reply | undefined> => {
+    const { caller, key, request } = identity;
+    const [row] = await run(FIND, [caller, key, ttlSeconds]);
+    if (!row) return undefined;
+    if (row.fingerprint !== (await identity.fingerprint())) throw keyReused();
+    const reply = await replyOf(row, collections, run, request);
+    return { ...reply, headers: [...reply.headers, 'Idempotency-Replayed', 'true'] };
+  };
+  return {
+    find,
+    once: async (run, identity, work) => {
+      const { caller, key } = identity;
+      const [lock] = await run(LOCK, [`${caller}\n${key}`]);
+      if (lock?.locked !== true) throw keyInUse();
+      const found = await find(run, identity);
+      if (found) return found;
+      const reply = await work();
+      await run(STORE, [caller, key, await identity.fingerprint(), ...columnsOf(reply, collections)]);
+      return reply;
+    },
+  };
+}
+
 /**
  * An action whose repeats under one Idempotency-Key get the first response again
  * (draft-ietf-httpapi-idempotency-key-header-07), if the caller may still send the request. The response is stored in
@@ -25,59 +61,41 @@ export function withIdempotency(
   collections: readonly Guarded[],
   action: Action,
 ): Action {
-  const find = async (run: Run, identity: Identity): Promise<Reply | undefined> => {
-    const { caller, key, fingerprint, request } = identity;
-    const [row] = await run(FIND, [caller, key, ttlSeconds]);
-    if (!row) return undefined;
-    if (row.fingerprint !== fingerprint) throw keyReused();
-    const reply = await replyOf(row, collections, run, request);
-    return { ...reply, headers: [...reply.headers, 'Idempotency-Replayed', 'true'] };
-  };
-
-  const once = async (run: Run, identity: Identity, request: Request): Promise<Reply> => {
-    const { caller, key, fingerprint } = identity;
-    const [lock] = await run(LOCK, [`${caller}\n${key}`]);
-    if (lock?.locked !== true) throw keyInUse();
-    const found = await find(run, identity);
-    if (found) return found;
-    const reply = await action.run({ ...request, run });
-    await run(STORE, [caller, key, fingerprint, ...columnsOf(reply, collections)]);
-    return reply;
-  };
-
-  const keyed = async (request: Request, key: string): Promise<Reply> => {
-    const identity = identityOf(request, key);
+  const { find, once } = openIdempotency(ttlSeconds, collections);
+  const keyed = async (request: Request, identity: Identity): Promise<Reply> => {
     await action.authorize?.(request);
     const prepare = action.prepare?.(request);
     // A repeated request prepares nothing.
     const found = prepare && (await find(db.run, identity));
     if (found) return found;
     const prepared = prepare ? await prepare() : request;
-    return db.transaction((run) => once(run, identity, prepared));
+    return db.transaction((run) => once(run, identity, () => action.run({ ...prepared, run })));
   };
-
   return {
     ...action,
     run: (request) => {
-      const field = request.headers['idempotency-key'];
-      // A key applies to a whole batch, not to its operations.
-      if (field === undefined || request.run) return action.run(request);
-      return keyed(request, readKey(String(field)));
+      const identity = identityOf(request, () => fingerprintOf(request, request.body?.bytes ?? ''));
+      return identity ? keyed(request, identity) : action.run(request);
     },
   };
 }
 
 /** The request to which a stored response belongs. */
-interface Identity {
+export interface Identity {
   readonly caller: string;
   readonly key: string;
-  readonly fingerprint: string;
+  /** Identifies the content of the request. */
+  readonly fingerprint: () => Promise<string> | string;
   /** The caller, and what precedes the paths of links in the response. */
   readonly request: Pick<Request, 'principal' | 'prefix'>;
 }
 
-function identityOf(request: Request, key: string): Identity {
-  return { caller: callerKey(request.principal.subject), key, fingerprint: fingerprintOf(request), request };
+/** The identity of a request with a key; undefined: it has none, or is an operation of a batch, to which as a whole a key applies. Throws 400. */
+export function identityOf(request: Request, fingerprint: Identity['fingerprint']): Identity | undefined {
+  const { principal, headers, run } = request;
+  const field = headers['idempotency-key'];
+  if (field === undefined || run) return undefined;
+  return { caller: callerKey(principal.subject), key: readKey(String(field)), fingerprint, request };
 }
 
 /** A quoted string (RFC 8941 section 3.3.3) or a bare one, 1 to 255 visible characters. */
@@ -89,8 +107,11 @@ function readKey(field: string): string {
   return key;
 }
 
-/** Identifies a request by its method, address, version, media type, preference and body. */
-function fingerprintOf({ method, path, version, query, headers, body }: Request): string {
+/** Identifies a request by its method, address, version, media type, preference and body, or the digest of a body. */
+export function fingerprintOf(
+  { method, path, version, query, headers, body }: Request,
+  content: Buffer | string,
+): string {
   const hash = createHash('sha256');
   for (const part of [
     method,
@@ -103,7 +124,7 @@ function fingerprintOf({ method, path, version, query, headers, body }: Request)
   ]) {
     hash.update(part).update('\n');
   }
-  return hash.update(body?.bytes ?? '').digest('base64url');
+  return hash.update(content).digest('base64url');
 }
 
 /** Subjects of plain characters up to this length are stored unchanged. */
@@ -113,6 +134,6 @@ const PLAIN = /^[\x20-\x7e]{1,64}$/;
  * The name of a subject in the database: at most 71 storable characters. A hash is longer than any unchanged subject, so
  * they cannot be confused.
  */
-function callerKey(subject: string): string {
+export function callerKey(subject: string): string {
   return PLAIN.test(subject) ? subject : `sha256:${hash('sha256', JSON.stringify(subject), 'hex')}`;
 }
