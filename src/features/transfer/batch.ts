@@ -2,7 +2,7 @@ import { setImmediate as nextTick } from 'node:timers/promises';
 import { documentHead } from '../../collection/document.js';
 import { numberMembers } from '../../collection/numbers.js';
 import type { Resource } from '../../collection/resource.js';
-import type { ValidatedInput } from '../../collection/validated-input.js';
+import type { Origin, ValidatedInput } from '../../collection/validated-input.js';
 import { invalid } from '../../errors/input-errors.js';
 import { type Failure, Problem } from '../../errors/problem.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
@@ -17,7 +17,9 @@ import { isExported, newIdentity, retainedIdentity, timeOf } from './record-iden
 /** The properties that the records of one collection have in common. */
 export interface RecordRules {
   readonly resource: Resource;
-  readonly check: (input: Json | undefined, origin: 'import') => ValidatedInput;
+  readonly check: (input: Json | undefined, origin: Origin) => ValidatedInput;
+  /** Where the records come from. Those of a request have no old ids. */
+  readonly origin: Origin;
   readonly rename: ReadonlyMap<string, string>;
   readonly maxBytes: number;
   /** Whether records keep their ids. */
@@ -28,7 +30,7 @@ export interface RecordRules {
 
 /** Reads the records of a chunk; `refuse` is called for each that cannot be read. */
 export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refuse): Promise<ImportRow[]> {
-  const { resource, rename, maxBytes, columns, retainsIds } = rules;
+  const { origin, rename, maxBytes, columns, retainsIds } = rules;
   const drafts: ImportRow[] = [];
   for (let at = 0; at < chunk.starts.length; at++) {
     if (at % RECORDS_AT_ONCE === 0) await nextTick();
@@ -43,7 +45,8 @@ export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refus
       if (read === undefined) continue;
       given = withNames(read, rename);
       const identity = retainsIds && isObject(given) ? retainedIdentity(given) : newIdentity();
-      const { record, oldId, storesOldId } = withOldId(given, resource, retainsIds);
+      const { record, oldId, storesOldId } =
+        origin === 'request' ? { record: given, ...NO_OLD_ID } : withOldId(given, rules);
       const [faults, expected] = [[], new Set<string>()];
       drafts.push({ place, identity, oldId, storesOldId, given, record, faults, expected, row: undefined });
     } catch (error) {
@@ -53,13 +56,14 @@ export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refus
   return drafts;
 }
 
+const NO_OLD_ID = { oldId: undefined, storesOldId: false };
+
 /** A record with its old id in the field for it, if the collection declares one, and without the field that had it. */
 function withOldId(
   given: Json,
-  resource: Resource,
-  retainsIds: boolean,
+  { resource, retainsIds }: RecordRules,
 ): Pick<ImportRow, 'record' | 'oldId' | 'storesOldId'> {
-  if (!isObject(given)) return { record: given, oldId: undefined, storesOldId: false };
+  if (!isObject(given)) return { record: given, ...NO_OLD_ID };
   const field = retainsIds ? 'id' : oldIdField(Object.keys(given), resource);
   const id = field === undefined ? undefined : member(given, field);
   const record: JsonObject = { ...given };
@@ -81,14 +85,14 @@ const NO_ID = '00000000-0000-7000-8000-000000000000';
 /** Validates drafts; `refuse` is called for each that is invalid, with all that is wrong with it. */
 export async function checkDrafts(
   drafts: readonly ImportRow[],
-  { check, resource }: RecordRules,
+  { check, resource, origin }: RecordRules,
   refuse: Refuse,
 ): Promise<void> {
   for (const [at, draft] of drafts.entries()) {
     if (at % RECORDS_AT_ONCE === 0) await nextTick();
     try {
       for (const { field } of draft.faults) setMember(draft.record as JsonObject, field, NO_ID);
-      const input = check(draft.record, 'import');
+      const input = check(draft.record, origin);
       if (draft.faults.length === 0) draft.row = rowOf(draft, input, resource);
     } catch (error) {
       refuse(draft, withoutFields(error, new Set(draft.faults.map(({ field }) => field))));

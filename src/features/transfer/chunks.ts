@@ -18,12 +18,19 @@ export interface Chunk extends Scan {
 /** Bytes of one record that memory has room for; records are refused from a much lower limit on. */
 const MAX_RECORD_BYTES = 67_108_864;
 
-/** The records of a stream of bytes, in chunks of about `size` bytes. Throws FileError. */
+const tooLongInFile = ({ position, place }: Position) =>
+  new FileError(
+    `the record at byte ${position} (${place}) has more than ${MAX_RECORD_BYTES} bytes: is a quotation mark or a bracket not closed?`,
+  );
+
+/** The records of a stream of bytes, in chunks of about `size` bytes. Throws FileError, or what `tooLong` returns. */
 export async function* chunksOf(
   bytes: AsyncIterable<Buffer>,
   scanner: Scanner,
   from: Position,
   size: number,
+  maxRecordBytes = MAX_RECORD_BYTES,
+  tooLong: (position: Position) => unknown = tooLongInFile,
 ): AsyncGenerator<Chunk> {
   let parts: Buffer[] = [];
   let length = 0;
@@ -41,10 +48,7 @@ export async function* chunksOf(
     position += scanned.next;
     place = scanned.place;
     isDone = scanned.isDone;
-    if (length > MAX_RECORD_BYTES)
-      throw new FileError(
-        `the record at byte ${position} (${place}) has more than ${MAX_RECORD_BYTES} bytes: is a quotation mark or a bracket not closed?`,
-      );
+    if (length > maxRecordBytes) throw tooLong({ position, place });
     return { ...found, bytes: all, offset, next: { position, place } };
   };
   let wanted = size;

@@ -21,7 +21,10 @@ const DELIMITERS = [',', ';', '\t', '|'].map((each) => each.charCodeAt(0));
 export const OWNED_FIELDS = ['id', 'created_at', 'updated_at', '_version'];
 
 /** Reads the header, with a given delimiter or the one that it uses most. Throws FileError. */
-export function headerOf({ name, head, start, isWhole }: Input, delimiter?: number): CsvHeader {
+export function headerOf(
+  { name, head, start, isWhole }: Pick<Input, 'name' | 'head' | 'start' | 'isWhole'>,
+  delimiter?: number,
+): CsvHeader {
   const opened = openingOf(head, start);
   const from = endOfBlank(head, opened.position);
   const place = opened.place + from.lines;

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { Resource } from '../../collection/resource.js';
+import type { Origin } from '../../collection/validated-input.js';
 import type { DeclaredField } from '../../declarations/declaration.js';
 import { invalid, invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
 import { type Failure, Problem } from '../../errors/problem.js';
@@ -17,15 +18,16 @@ export interface Columns extends Pick<CsvHeader, 'names' | 'delimiter'> {
   readonly read: (cell: Cell, type: CellType) => Json | undefined;
 }
 
-/** The columns of a header. The old id has the type of the field that stores it. */
+/** The columns of a header. The old id of an import has the type of the field that stores it. */
 export function columnsOf(
   header: CsvHeader,
   resource: Resource,
   rename: ReadonlyMap<string, string>,
+  origin: Origin,
 ): Columns {
   const { properties, required } = resource.schema;
   const fields = header.names.map((name) => (name === undefined ? '' : (rename.get(name) ?? name)));
-  const idField = oldIdField(fields, resource);
+  const idField = origin === 'import' ? oldIdField(fields, resource) : undefined;
   const types = fields.map((field) => {
     const name = field === idField ? LEGACY_ID : field;
     const declared = Object.hasOwn(properties, name) ? properties[name] : undefined;

@@ -41,8 +41,16 @@ export class CollectionImport {
     const resource = run.resources.get(source.collection)!;
     const { rename, recordLimit: maxBytes, resources, retainsIds } = run;
     this.#resource = resource;
-    const columns = source.header && columnsOf(source.header, resource, rename);
-    this.#rules = { resource, check: compileInput(resource), rename, maxBytes, retainsIds, columns };
+    const columns = source.header && columnsOf(source.header, resource, rename, 'import');
+    this.#rules = {
+      resource,
+      check: compileInput(resource),
+      origin: 'import',
+      rename,
+      maxBytes,
+      retainsIds,
+      columns,
+    };
     this.#progress = progress ?? beginning(source, run.retainsIds);
     const refers = ({ references }: Resource) => references.some(({ to }) => to === resource.name);
     const isReferenced = [...resources.values()].some((each) => imported.has(each.name) && refers(each));
@@ -106,7 +114,7 @@ export class CollectionImport {
     const wanted = drafts.filter(({ place }) => place < end);
     await hashPasswords(wanted, refusals);
     let progress = this.#progress;
-    const target = { ...this.run, resource: this.#resource };
+    const target = { ...this.run, resource: this.#resource, isPart: this.run.isDryRun };
     await storeBatch(target, wanted, refusals, async ({ stored, unchanged }) => {
       progress = this.#after(chunk, stored.length, unchanged, refusals);
       await this.#recordIds(stored);

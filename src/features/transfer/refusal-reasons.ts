@@ -15,29 +15,54 @@ export function reasonsOf(
   resource: Resource,
   given: Json | undefined,
 ): [path: string, reason: string][] {
-  const problem = error instanceof Problem ? error : problemOf(error);
-  if (!problem || problem.status >= 500) throw problem ?? error;
-  return failuresOf(problem).map(({ path, message }) => {
-    const details = detailsOf(path, resource, given);
-    return [path, details.length === 0 ? message : `${message} (${details.join(', ')})`];
+  const id = isObject(given) ? member(given, 'id') : undefined;
+  const label = typeof id === 'string' || typeof id === 'number' ? [`record ${shown(id)}`] : [];
+  return faultsOf(error, resource, given).map(({ path, code, message, value }) => {
+    const text = code === VALIDATION ? message : `${code}: ${message}`;
+    const details = [...(value === undefined ? [] : [`value ${value}`]), ...label];
+    return [path, details.length === 0 ? text : `${text} (${details.join(', ')})`];
   });
 }
 
-function failuresOf({ code, message, more }: Problem): readonly Pick<Failure, 'path' | 'message'>[] {
-  if (code === 'VALIDATION_ERROR') return more.details as readonly Failure[];
-  const { path, field } = (more.details ?? {}) as { path?: string; field?: string };
-  const found = path ?? (field === undefined ? '' : `/${escapeToken(field)}`);
-  return [{ path: found, message: `${code}: ${message}` }];
+const VALIDATION = 'VALIDATION_ERROR';
+
+/** One reason to refuse a record. */
+export interface Fault {
+  /** A JSON Pointer to the field; empty: the whole record. */
+  readonly path: string;
+  readonly code: string;
+  readonly message: string;
+  /** The beginning of the value, as JSON; undefined: there is none, or clients must not see it. */
+  readonly value: string | undefined;
 }
 
-function detailsOf(path: string, { writeOnly, hasPasswords }: Resource, given: Json | undefined): string[] {
-  if (!isObject(given)) return [];
-  const id = member(given, 'id');
-  const label = typeof id === 'string' || typeof id === 'number' ? [`record ${shown(id)}`] : [];
+/** Each reason of an error to refuse a record. Throws what no record has caused. */
+export function faultsOf(error: unknown, resource: Resource, given: Json | undefined): Fault[] {
+  const problem = error instanceof Problem ? error : problemOf(error);
+  if (!problem || problem.status >= 500) throw problem ?? error;
+  const { code } = problem;
+  return failuresOf(problem).map(({ path, message }) => ({
+    ...{ path, code, message },
+    value: shownAt(path, resource, given),
+  }));
+}
+
+function failuresOf({ code, message, more }: Problem): readonly Pick<Failure, 'path' | 'message'>[] {
+  if (code === VALIDATION) return more.details as readonly Failure[];
+  const { path, field } = (more.details ?? {}) as { path?: string; field?: string };
+  return [{ path: path ?? (field === undefined ? '' : `/${escapeToken(field)}`), message }];
+}
+
+function shownAt(
+  path: string,
+  { writeOnly, hasPasswords }: Resource,
+  given: Json | undefined,
+): string | undefined {
+  if (!isObject(given) || path === '') return undefined;
   const [first = ''] = path.slice(1).split('/').map(unescapeToken);
-  const isSecret = writeOnly.includes(first) || (hasPasswords && /password/i.test(first));
-  const value = path === '' || isSecret ? undefined : valueAt(given, path);
-  return [...(value === undefined ? [] : [`value ${shown(value)}`]), ...label];
+  if (writeOnly.includes(first) || (hasPasswords && /password/i.test(first))) return undefined;
+  const value = valueAt(given, path);
+  return value === undefined ? undefined : shown(value);
 }
 
 const unescapeToken = (token: string) => token.replaceAll('~1', '/').replaceAll('~0', '~');

@@ -36,10 +36,11 @@ export async function registerSource(
   const { rename, recordLimit: maxBytes, retainsIds, connection, key } = run;
   const { collection, input, scanner, header } = source;
   const resource = run.resources.get(collection)!;
-  const columns = header && columnsOf(header, resource, rename);
+  const columns = header && columnsOf(header, resource, rename, 'import');
   const rules: RecordRules = {
     resource,
     check: compileInput(resource),
+    origin: 'import',
     rename,
     maxBytes,
     retainsIds,

@@ -43,7 +43,8 @@ export interface BatchTarget {
   readonly connection: BulkConnection;
   readonly resource: Resource;
   readonly onConflict: OnConflict;
-  readonly isDryRun: boolean;
+  /** Whether the batch is a part of a transaction that is open. */
+  readonly isPart: boolean;
   readonly tombstones: boolean;
 }
 
@@ -65,8 +66,8 @@ export async function storeBatch(
   refusals: ImportErrors,
   finish: (outcome: BatchOutcome) => Promise<void>,
 ): Promise<void> {
-  const { connection, resource, onConflict, isDryRun } = target;
-  await inTransaction(connection, isDryRun, async () => {
+  const { connection, resource, onConflict, isPart } = target;
+  await inTransaction(connection, isPart, async () => {
     const { fresh, changed, unchanged } = await settleConflicts(
       connection,
       resource,
