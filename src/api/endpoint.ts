@@ -37,6 +37,8 @@ export interface Description extends Offer {
   readonly outlivesVersion?: boolean;
   /** The description in the documents about the API; absent: they do not mention it, unless it is about records. */
   readonly doc?: Doc;
+  /** Additions of a feature to the description of an endpoint about records. A header field replaces the one with its name. */
+  readonly adds?: Pick<Doc, 'body' | 'success' | 'errors' | 'fields'>;
   /** The endpoint is about the records of a collection. */
   readonly records?: { readonly method: RecordMethod; readonly resource: Resource };
   /** The kind of the things that it lists, which pages and the documents show. */
@@ -80,7 +82,7 @@ export const subjectsOf = (endpoints: readonly Description[]): string[] =>
 
 /** The media types and parameters of an endpoint. Those that its description leaves out follow from its documentation. */
 export function offerOf({ doc, ...described }: Description): Offer {
-  const { acceptsAny, requiresFilter, keysetParameters } = described;
+  const { streams, acceptsAny, requiresFilter, keysetParameters } = described;
   const content = described.method === 'GET' ? doc?.success[200]?.content : undefined;
   const offers = described.offers ?? (content && Object.keys(content));
   const accepts = described.accepts ?? (doc?.body && Object.keys(doc.body));
@@ -88,6 +90,7 @@ export function offerOf({ doc, ...described }: Description): Offer {
   return {
     ...(offers && { offers }),
     ...(accepts && { accepts }),
+    ...(streams && { streams }),
     ...(parameters && { parameters }),
     ...(keysetParameters && { keysetParameters }),
     ...(acceptsAny && { acceptsAny }),

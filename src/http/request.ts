@@ -10,6 +10,24 @@ export interface Body {
   readonly type: string;
   readonly value: Json;
   readonly bytes: Buffer;
+  /** The bytes, in place of `value` and `bytes`, for an action that reads the media type while the body arrives. */
+  readonly stream?: Content;
+}
+
+/**
+ * A body that an action reads while it arrives, without its content coding. The client sends no more than the action has read,
+ * besides the buffers of the connection.
+ */
+export interface Content {
+  /** From now on the action waits at most so long for the client, in all: it holds what others need. */
+  waitAtMost(ms: number): void;
+  /**
+   * The bytes, of which there may be `maxBytes`. Each call continues where the one before has ended. Throws 400 for data that is
+   * not in its coding, 408, 413, and what ends a request whose client has left.
+   */
+  read(maxBytes: number): AsyncGenerator<Buffer>;
+  /** The digest of the whole body, whose rest is read. Throws as `read`. */
+  digest(maxBytes: number): Promise<string>;
 }
 
 /** One request as an action sees it. */

@@ -23,6 +23,8 @@ export interface Offer {
   readonly offers?: readonly string[];
   /** Media types of the body; absent: a body is not read. */
   readonly accepts?: readonly string[];
+  /** The media types of `accepts` whose bodies the action reads while they arrive. */
+  readonly streams?: readonly string[];
   /** The query parameters of a list; absent: the query is ignored. */
   readonly parameters?: readonly string[];
   /** The query parameters in versions whose lists are between cursors; absent: those of `parameters`. */

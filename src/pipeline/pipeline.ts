@@ -12,7 +12,13 @@ import {
 import { addFields, requestId } from '../http/common-headers.js';
 import type { Reply } from '../http/reply.js';
 import type { Body } from '../http/request.js';
-import { type Match, negotiateType, requireParameters, selectAction } from '../http/router.js';
+import {
+  type Match,
+  negotiateType,
+  type OpenEndpoint,
+  requireParameters,
+  selectAction,
+} from '../http/router.js';
 import { NOBODY, permit, STRANGER } from '../principal.js';
 import type { Run } from '../transport/admission-control.js';
 import { decodeBody } from '../transport/decoded-body.js';
@@ -36,6 +42,7 @@ import { identify, isFormPost } from './identify.js';
 import { fail, respond } from './respond.js';
 import { runHandler } from './run-handler.js';
 import { type ServedVersion, servedVersions } from './served-version.js';
+import { streamedBody } from './stream-body.js';
 
 export function createPipeline(options: PipelineOptions): Run {
   const versions = servedVersions(options);
@@ -55,6 +62,7 @@ export function createPipeline(options: PipelineOptions): Run {
       ended,
       bytes: undefined,
       parsedBytes: 0,
+      streamed: undefined,
       authRequest: undefined,
       isRateCounted: false,
       target: undefined,
@@ -106,7 +114,7 @@ async function handle(context: RequestContext): Promise<void> {
     requireCoding(context); //                                                406
     const { version, prefix } = type === HTML_TYPE ? context.versions.get(DEFAULT_VERSION)! : served;
     requireParameters(action, target.query, version); //                      400
-    const body = action.accepts && (await parsedBody(context, action.accepts)); // 400, 408, 413, 415, 429, 503
+    const body = action.accepts && (await bodyOf(context, action)); // 400, 408, 413, 415, 429, 503
     const reply = await action.run({
       id,
       method: req.method!,
@@ -130,6 +138,7 @@ async function handle(context: RequestContext): Promise<void> {
     else fail(context, await countFailedRequest(context, error));
   } finally {
     options.parseLimit.leave(context.parsedBytes);
+    context.streamed?.close();
     context.ended();
   }
 }
@@ -175,6 +184,15 @@ async function countFailedRequest(context: RequestContext, error: unknown): Prom
     // An internal error must reach the log, and a client that has disconnected gets no response.
     return error instanceof Problem ? limited : error;
   }
+}
+
+/** The body, or a stream of it for an action that reads its media type in parts. */
+function bodyOf(
+  context: RequestContext,
+  { accepts = [], streams }: OpenEndpoint,
+): Promise<Body> | Body | undefined {
+  const streamed = streams && streamedBody(context, accepts, streams);
+  return streamed ?? parsedBody(context, accepts);
 }
 
 function parsedBody(context: RequestContext, accepted: readonly string[]): Promise<Body> | undefined {

@@ -6,6 +6,7 @@ import type { BodyCoding, Coding } from '../http/content-coding.js';
 /** A class that Node 22.15 added, and that the types of Node 20 do not have. */
 interface Zstd {
   readonly createZstdCompress: (options: object) => Transform;
+  readonly createZstdDecompress: (options: object) => Transform;
   readonly zstdCompress: typeof zlib.brotliCompress;
   readonly zstdDecompress: typeof zlib.brotliDecompress;
   readonly constants: Readonly<
@@ -50,6 +51,20 @@ export function compressor(coding: Coding): Transform {
       return zlib.createBrotliCompress({ ...BROTLI, flush: constants.BROTLI_OPERATION_FLUSH });
     case 'zstd':
       return zstd.createZstdCompress({ ...zstdOptions(), flush: zstd.constants.ZSTD_e_flush });
+  }
+}
+
+/** A stream that decompresses on threads of Node's pool. */
+export function decompressor(coding: BodyCoding): Transform {
+  switch (coding) {
+    case 'gzip':
+      return zlib.createGunzip();
+    case 'deflate':
+      return zlib.createInflate();
+    case 'br':
+      return zlib.createBrotliDecompress();
+    case 'zstd':
+      return zstd.createZstdDecompress({ params: { [zstd.constants.ZSTD_d_windowLogMax]: ZSTD_WINDOW_LOG } });
   }
 }
 

@@ -118,7 +118,8 @@ function readComplete(
   return bytes;
 }
 
-function mediaType(req: IncomingMessage, accepted: readonly string[]): string {
+/** The media type of a body, without parameters. Throws 415 for one that is not accepted. */
+export function mediaType(req: IncomingMessage, accepted: readonly string[]): string {
   const header = req.headers['content-type'];
   if (header === undefined && !hasBody(req)) return '';
   if (header !== undefined && accepted.includes(header)) return header;

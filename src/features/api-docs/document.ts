@@ -134,13 +134,27 @@ function tagDescription(name: string, resources: readonly Resource[], { document
 
 /** The description of an endpoint in the document; undefined: there is none. `resource`: the collection that it is about. */
 function descriptionOf(
-  { doc, records }: Endpoint,
+  { doc, records, adds }: Endpoint,
   resource: DescribedResource | undefined,
   resources: readonly DescribedResource[],
   settings: Described,
 ): Doc | undefined {
-  if (resource) return recordOperation(records!.method, resource, settings);
+  if (resource) return withAdded(recordOperation(records!.method, resource, settings), adds);
   return doc?.runsOthers ? { ...doc, errors: batchErrors(resources) } : doc;
+}
+
+function withAdded(doc: Doc, adds: Endpoint['adds']): Doc {
+  if (!adds) return doc;
+  const { body, success, errors = [], fields = [] } = adds;
+  const nameOf = (field: string) => field.split('-')[0];
+  const others = (doc.fields ?? []).filter((each) => !fields.some((field) => nameOf(field) === nameOf(each)));
+  return {
+    ...doc,
+    ...(body && { body: { ...doc.body, ...body } }),
+    success: { ...doc.success, ...success },
+    errors: [...(doc.errors ?? []), ...errors],
+    fields: [...others, ...fields],
+  };
 }
 
 /** Errors that an operation of a batch can cause; the statuses of the batch itself are the last ones. */

@@ -89,6 +89,10 @@ const REQUEST_FIELDS: Readonly<Record<string, JsonObject>> = {
   ),
   'Last-Event-ID': field('Last-Event-ID', 'The cursor of the last event that a stream received.'),
   'Prefer-return': field('Prefer', '`return=minimal`: the response has no content (RFC 7240).'),
+  'Prefer-creation': field(
+    'Prefer',
+    '`return=minimal`: the response has no content; `handling=lenient`: of many records, those that are valid are stored; `respond-async`: a job stores them (RFC 7240).',
+  ),
   'Write-Position': field('Write-Position', 'Read what a write with this field in its response has changed.'),
   'Prefer-wait': field('Prefer', '`wait=20`: wait up to 20 seconds for events (RFC 7240).'),
 };
