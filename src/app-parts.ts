@@ -100,7 +100,18 @@ export async function openParts(
     : undefined;
   closers.push(() => feed?.close());
   const description = await describeApi(features, config, opened);
-  const core = { config, log, metrics, db, auth, counters, collections, feed, description };
+  const core = {
+    config,
+    log,
+    metrics,
+    db,
+    auth,
+    counters,
+    collections,
+    feed,
+    description,
+    databaseUrl: database.url,
+  };
   const open = await openFeatures(features, { ...core, sharedSchemas: declarations.shared }, closers);
   return {
     config,

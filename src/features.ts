@@ -2,6 +2,7 @@ import type { FeatureEntry } from './feature.js';
 import { API_DOCS_SETTINGS } from './features/api-docs/settings.js';
 import { EMBEDDED_SETTINGS } from './features/embedded/settings.js';
 import { ISSUER_SETTINGS } from './features/issuer/settings.js';
+import { JOB_SETTINGS } from './features/jobs/settings.js';
 import { JSON_SERVER_SETTINGS } from './features/json-server/settings.js';
 import { MCP_SETTINGS } from './features/mcp/settings.js';
 import { PAGE_SETTINGS } from './features/pages/settings.js';
@@ -31,6 +32,12 @@ export const FEATURES: readonly FeatureEntry[] = [
     load: () => import('./features/version-calls/feature.js'),
   },
   { name: 'transfer', isOnlyCommands: true, load: () => import('./features/transfer/feature.js') },
+  {
+    name: 'jobs',
+    settings: JOB_SETTINGS,
+    uses: ['transfer'],
+    load: () => import('./features/jobs/feature.js'),
+  },
   {
     name: 'replicas',
     settings: REPLICA_SETTINGS,

@@ -30,6 +30,8 @@ export interface Base {
 
 /** The parts of the service that a feature may use. */
 export interface Core extends Base {
+  /** The address of the database, for connections that a pool has no place for. */
+  readonly databaseUrl: string;
   readonly auth: Auth;
   /** Counters that all processes share; undefined with RATE_LIMIT_STORE=memory. */
   readonly counters: OpenCounts | undefined;

@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type postgres from 'postgres';
 import { DatabaseError, isMigrated, migrate } from '../../src/db/migrate.js';
-import { inOrder } from '../../src/db/migrations.js';
+import { inOrder, migrationsOn } from '../../src/db/migrations.js';
 import { REPLACED } from '../../src/db/replaced-migrations.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
 import { claimPort } from '../support/claimed-port.js';
@@ -14,15 +14,22 @@ import { openSql, SCHEMA } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 const TIMEOUT_MS = 10_000;
-const FOLDER = new URL('migrations/', SQL_DIR);
-const FILES = readdirSync(FOLDER).sort();
+const FILES = migrationsOn('postgresql').map(({ name }) => name);
+/** The files of the core and of the features, by their names. */
+const PATHS = new Map(
+  readdirSync(SQL_DIR, { recursive: true, encoding: 'utf8' })
+    .filter(
+      (path) => /(^|^features\/[\w-]+\/)migrations\/\d+_\w+\.sql$/.test(path) && !path.startsWith('citus'),
+    )
+    .map((path) => [path.split('/').at(-1)!, path]),
+);
 /** The files with their checksums, after those of the migrations that they replace. */
 const EXPECTED = [
   ...Object.entries(REPLACED.migrations!).map(([name, checksum]) => ({ name, checksum })),
   ...FILES.map((name) => ({
     name,
     checksum: createHash('sha256')
-      .update(readFileSync(new URL(name, FOLDER)))
+      .update(readFileSync(new URL(PATHS.get(name)!, SQL_DIR)))
       .digest('hex'),
   })),
 ];

@@ -30,6 +30,7 @@ const PAGES: Readonly<Record<string, Options>> = {
       'books.ndjson': '{"title": "Solaris"}\n',
     },
   },
+  'docs/jobs.md': { prepare: nothing },
   'docs/keys.md': {},
   'docs/lists.md': { prepare: nothing },
   'docs/mcp.md': {},

@@ -21,6 +21,7 @@ const NAMES = FEATURES.map(({ name }) => name);
 const REQUESTS: Readonly<Record<string, readonly string[]>> = {
   'api-docs': ['/openapi.json', '/openapi.yaml', '/asyncapi.json', '/docs', '/docs/app.js'],
   issuer: ['/.well-known/openid-configuration', '/account', '/oauth-clients'],
+  jobs: ['/jobs', '/jobs/x'],
   mcp: ['POST /mcp'],
   'version-calls': ['/admin/versions'],
   webhooks: ['/webhooks', '/webhooks/x/deliveries'],
@@ -33,6 +34,7 @@ const requestOf = (text: string): [method: string, path: string] =>
 /** The features that a service with the default settings and a database of its own opens, and how each is turned off. */
 const ALWAYS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'api-docs': { API_DOCS: 'off' },
+  jobs: { JOBS: 'off' },
   pages: { HTML_PAGES: 'off' },
   'version-calls': { VERSION_CALLS: 'off' },
   webhooks: { WEBHOOKS: 'off' },

@@ -1,0 +1,165 @@
+import type { Db, Row, Run } from '../../db/db.js';
+import type { PruneTask } from '../../db/maintenance.js';
+import { statements } from '../../db/statements.js';
+import { unavailable } from '../../errors/service-errors.js';
+import type { Permission } from '../../principal.js';
+import { tooManyJobs } from './errors.js';
+import type { ReportState } from './report.js';
+
+// biome-ignore format: one name a line says no more
+const SQL = statements('features/jobs/jobs.sql', [
+  'lock_jobs', 'count_jobs', 'open_job', 'add_input', 'queue_job', 'remove_job', 'input', 'has_job', 'claim_job', 'renew_lease',
+  'advance_job', 'end_job', 'release_job', 'cancel_job', 'find_job', 'list_jobs', 'prune_jobs',
+]);
+
+/** The work of a job, and its permission. */
+export interface Task {
+  readonly collection: string;
+  /** The media type of the body. */
+  readonly type: string;
+  readonly isLenient: boolean;
+  readonly subject: string;
+  readonly scopes: readonly string[];
+  readonly permission: Permission;
+}
+
+/** How far a job has got. */
+export interface JobProgress extends ReportState {
+  /** Where the next records begin, and the line of the first. */
+  readonly position: number;
+  readonly place: number;
+}
+
+/** A job that this process does. */
+export interface ClaimedJob {
+  readonly id: string;
+  readonly task: Task;
+  readonly tries: number;
+  readonly inputBytes: number;
+  readonly progress: JobProgress | undefined;
+}
+
+export type JobState = 'receiving' | 'queued' | 'running' | 'done' | 'failed' | 'cancelled';
+
+/** A job as its principal sees it. */
+export interface Job {
+  readonly id: string;
+  readonly caller: string;
+  readonly task: Task;
+  readonly state: JobState;
+  readonly inputBytes: number;
+  readonly progress: JobProgress | undefined;
+  /** The report or the error. */
+  readonly outcome: unknown;
+  readonly createdAt: string;
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+}
+
+/** Bytes of the body in one row. */
+export const PART_BYTES = 262_144;
+
+/** Seconds after which others take over what a process has not reported about. */
+const LEASE_SECONDS = 15;
+/** How often a process reports. */
+export const RENEW_MS = 5000;
+
+/** The bounds of unfinished jobs. */
+export interface JobBounds {
+  readonly jobsMax: number;
+  readonly jobsPerCaller: number;
+}
+
+/** Makes room for a job. Throws 429 and 503. */
+export const openJob = (db: Db, id: string, caller: string, task: Task, bounds: JobBounds): Promise<void> =>
+  db.transaction(async (run) => {
+    await run(SQL.lock_jobs, []);
+    const [count] = await run(SQL.count_jobs, [caller]);
+    if (Number(count!.own) >= bounds.jobsPerCaller) throw tooManyJobs(bounds.jobsPerCaller);
+    if (Number(count!.number) >= bounds.jobsMax) throw unavailable('Too many jobs are unfinished.', 10);
+    await run(SQL.open_job, [id, caller, JSON.stringify(task), LEASE_SECONDS * 4]);
+  });
+
+/** Stores the part of the body at a position. False: the job was cancelled. */
+export const addInput = async (run: Run, id: string, position: number, bytes: Buffer): Promise<boolean> =>
+  (await run(SQL.add_input, [id, position, bytes.toString('base64'), LEASE_SECONDS * 4])).length > 0;
+
+/** Begins to wait for a process. False: the job was cancelled. */
+export const queueJob = async (run: Run, id: string): Promise<boolean> =>
+  (await run(SQL.queue_job, [id])).length > 0;
+
+export const removeJob = async (run: Run, id: string): Promise<void> =>
+  void (await run(SQL.remove_job, [id]));
+
+/** The body of a job from a position on. */
+export async function* inputFrom(run: Run, id: string, position: number): AsyncGenerator<Buffer> {
+  for (let at = position - (position % PART_BYTES); ; at += PART_BYTES) {
+    const [row] = await run(SQL.input, [id, at]);
+    if (!row) return;
+    const bytes = Buffer.from(row.bytes as string, 'base64');
+    yield at < position ? bytes.subarray(position - at) : bytes;
+  }
+}
+
+/** Whether there is a job for a process. */
+export const hasJob = async (run: Run): Promise<boolean> => (await run(SQL.has_job, []))[0]!.found === true;
+
+/** Takes the next job for this process; undefined: there is none. */
+export async function claimJob(run: Run, lease: string): Promise<ClaimedJob | undefined> {
+  const [row] = await run(SQL.claim_job, [lease, LEASE_SECONDS]);
+  return row && { id: row.id as string, tries: Number(row.tries), ...contentOf(row) };
+}
+
+const contentOf = ({ task, input_bytes, progress }: Row) => ({
+  task: JSON.parse(task as string) as Task,
+  inputBytes: Number(input_bytes),
+  progress: progress === null ? undefined : (JSON.parse(progress as string) as JobProgress),
+});
+
+/** The writes of a process about its job. Each resolves to false if another process has the job, or none. */
+export interface Leased {
+  renew(run: Run): Promise<boolean>;
+  advance(run: Run, progress: JobProgress): Promise<boolean>;
+  end(run: Run, state: 'done' | 'failed', outcome: unknown, progress?: JobProgress): Promise<boolean>;
+  /** Has another process continue; `isFault`: the attempt counts. */
+  release(run: Run, isFault: boolean): Promise<void>;
+}
+
+export const leased = (id: string, lease: string): Leased => ({
+  renew: async (run) => (await run(SQL.renew_lease, [id, lease, LEASE_SECONDS])).length > 0,
+  advance: async (run, progress) =>
+    (await run(SQL.advance_job, [id, lease, JSON.stringify(progress)])).length > 0,
+  end: async (run, state, outcome, progress) => {
+    const written = progress === undefined ? null : JSON.stringify(progress);
+    return (await run(SQL.end_job, [id, lease, state, JSON.stringify(outcome), written])).length > 0;
+  },
+  release: async (run, isFault) => void (await run(SQL.release_job, [id, lease, isFault ? 0 : 1])),
+});
+
+/** False: the job has ended before. */
+export const cancelJob = async (run: Run, id: string): Promise<boolean> =>
+  (await run(SQL.cancel_job, [id])).length > 0;
+
+export async function findJob(run: Run, id: string): Promise<Job | undefined> {
+  const [row] = await run(SQL.find_job, [id]);
+  return row && jobOf(row);
+}
+
+/** The newest jobs of a caller; undefined: of all. */
+export const listJobs = async (run: Run, caller: string | undefined): Promise<Job[]> =>
+  (await run(SQL.list_jobs, [caller ?? null])).map(jobOf);
+
+const jobOf = (row: Row): Job => ({
+  id: row.id as string,
+  caller: row.caller as string,
+  state: row.state as JobState,
+  outcome: row.outcome === null ? undefined : JSON.parse(row.outcome as string),
+  createdAt: row.created_at as string,
+  startedAt: row.started_at as string | null,
+  endedAt: row.ended_at as string | null,
+  ...contentOf(row),
+});
+
+export const jobPrunes = (ttlSeconds: number): readonly PruneTask[] => [
+  { text: SQL.prune_jobs, args: [ttlSeconds] },
+];

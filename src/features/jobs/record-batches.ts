@@ -1,0 +1,114 @@
+import { restrictCreationToOwn } from '../../actions/owner-check.js';
+import { checkReferences } from '../../actions/permitted-references.js';
+import type { BulkConnection } from '../../db/bulk-connection.js';
+import { payloadTooLarge } from '../../errors/input-errors.js';
+import type { Request } from '../../http/request.js';
+import type { Action } from '../../http/router.js';
+import type { Collection } from '../../list/collection.js';
+import { checkDrafts, type RecordRules, readDrafts } from '../transfer/batch.js';
+import { type Chunk, chunksOf, type Position } from '../transfer/chunks.js';
+import { ImportErrors } from '../transfer/import-errors.js';
+import type { ImportRow } from '../transfer/import-row.js';
+import { hashPasswords, storeBatch } from '../transfer/store-batch.js';
+import type { Layout } from './record-layout.js';
+
+/** Bytes of records that are stored together, and of those with passwords, which take long. */
+export const CHUNK_BYTES = 262_144;
+const PASSWORD_CHUNK_BYTES = 16_384;
+
+/** The collections and settings that creations need. */
+export interface CreationSettings {
+  readonly collections: readonly Collection[];
+  /** Bytes of one record. */
+  readonly bodyLimit: number;
+  readonly tombstones: boolean;
+}
+
+/** Creates the records of a body in batches, with the checks that a request for each record would pass. */
+export class RecordBatches {
+  readonly #rules: RecordRules;
+  readonly #check: (
+    input: NonNullable<ImportRow['row']>['input'],
+    request: Request,
+  ) => Promise<void> | undefined;
+  readonly #authorize: NonNullable<Action['authorize']> | undefined;
+
+  constructor(
+    readonly collection: Collection,
+    readonly settings: CreationSettings,
+    readonly layout: Layout,
+    /** The request of the caller, whose permission applies to each record. */
+    readonly request: Request,
+  ) {
+    const { resource, check } = collection;
+    const { bodyLimit: maxBytes, collections } = settings;
+    const [rename, retainsIds, { columns }] = [new Map<string, string>(), false, layout];
+    this.#rules = { resource, check, origin: 'request', rename, maxBytes, retainsIds, columns };
+    this.#check = checkReferences(collection, collections);
+    const none: Action = { run: () => ({ status: 204, headers: [] }) };
+    this.#authorize = resource.isOwned ? restrictCreationToOwn(collection, none).authorize : undefined;
+  }
+
+  /** The records of bytes from a position on, in chunks. */
+  chunks(bytes: AsyncIterable<Buffer>, from: Position): AsyncGenerator<Chunk> {
+    const { bodyLimit } = this.settings;
+    const size = this.collection.resource.hasPasswords ? PASSWORD_CHUNK_BYTES : CHUNK_BYTES;
+    return chunksOf(bytes, this.layout.scanner, from, size, bodyLimit, () => payloadTooLarge(bodyLimit));
+  }
+
+  /** Reads and checks the records of a chunk. */
+  async read(chunk: Chunk): Promise<{ drafts: ImportRow[]; refusals: ImportErrors }> {
+    const refusals = new ImportErrors(false);
+    const read = await readDrafts(chunk, this.#rules, refusals.add);
+    const drafts = this.#authorize ? read.filter((draft) => this.#isPermitted(draft, refusals)) : read;
+    await checkDrafts(drafts, this.#rules, refusals.add);
+    return { drafts, refusals };
+  }
+
+  /**
+   * Stores the records of a chunk as a part of the transaction that is open. Returns their number.
+   */
+  async store(
+    connection: BulkConnection,
+    { drafts, refusals }: { readonly drafts: ImportRow[]; readonly refusals: ImportErrors },
+  ): Promise<number> {
+    for (const draft of drafts) await this.#requireReferences(draft, connection, refusals);
+    await hashPasswords(drafts, refusals);
+    const { collection, settings } = this;
+    const { resource } = collection;
+    const { tombstones } = settings;
+    let count = 0;
+    await storeBatch(
+      { connection, resource, onConflict: 'fail', isPart: true, tombstones },
+      drafts,
+      refusals,
+      async ({ stored }) => {
+        count = stored.length;
+      },
+    );
+    return count;
+  }
+
+  #isPermitted(draft: ImportRow, refusals: ImportErrors): boolean {
+    try {
+      void this.#authorize!({ ...this.request, body: { ...NO_BODY, value: draft.record } });
+      return true;
+    } catch (error) {
+      refusals.add(draft, error);
+      return false;
+    }
+  }
+
+  async #requireReferences(draft: ImportRow, { run }: BulkConnection, refusals: ImportErrors): Promise<void> {
+    if (!draft.row) return;
+    try {
+      const checked = this.#check(draft.row.input, { ...this.request, run });
+      if (checked) await checked;
+    } catch (error) {
+      draft.row = undefined;
+      refusals.add(draft, error);
+    }
+  }
+}
+
+const NO_BODY = { type: '', bytes: Buffer.alloc(0) };

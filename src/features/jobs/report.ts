@@ -1,0 +1,103 @@
+import type { Resource } from '../../collection/resource.js';
+import type { RefusedRecord } from '../transfer/import-errors.js';
+import { faultsOf } from '../transfer/refusal-reasons.js';
+
+/** Why a record was refused, and where it is. */
+export interface RecordFault {
+  /** The line of the body on which the record begins. */
+  readonly line: number;
+  /** A JSON Pointer to the field; empty: the whole record. */
+  readonly pointer: string;
+  readonly code: string;
+  readonly message: string;
+  /** The beginning of the value, as JSON. */
+  readonly value?: string;
+}
+
+/** The result of a creation of many records. */
+export interface CreationReport {
+  readonly meta: {
+    readonly records: number;
+    readonly stored: number;
+    readonly refused: number;
+    /** Faults that the list does not have. */
+    readonly omitted: number;
+  };
+  readonly faults: readonly RecordFault[];
+}
+
+/** Bounds of the list of faults, with which a response can still be stored for a repeat. */
+const MAX_FAULTS = 100;
+const MAX_FAULT_BYTES = 49_152;
+
+/** A report that is not complete. */
+export interface ReportState {
+  readonly stored: number;
+  readonly refused: number;
+  readonly omitted: number;
+  readonly faults: readonly RecordFault[];
+}
+
+/** Counts records, and lists why some are refused. */
+export class Report {
+  #stored = 0;
+  #refused = 0;
+  #omitted = 0;
+  #bytes = 0;
+  readonly #faults: RecordFault[] = [];
+
+  /** `before`: the part of the body that was reported before. */
+  constructor(
+    readonly resource: Resource,
+    before?: ReportState,
+  ) {
+    if (!before) return;
+    const { stored, refused, omitted, faults } = before;
+    [this.#stored, this.#refused, this.#omitted] = [stored, refused, omitted];
+    for (const fault of faults) this.#bytes += Buffer.byteLength(JSON.stringify(fault));
+    this.#faults.push(...faults);
+  }
+
+  get state(): ReportState {
+    const [stored, refused, omitted] = [this.#stored, this.#refused, this.#omitted];
+    return { stored, refused, omitted, faults: this.#faults };
+  }
+
+  get records(): number {
+    return this.#stored + this.#refused;
+  }
+
+  get refused(): number {
+    return this.#refused;
+  }
+
+  /** Whether further faults are only counted. */
+  get isFull(): boolean {
+    return this.#omitted > 0;
+  }
+
+  add(stored: number, refusals: readonly RefusedRecord[]): void {
+    this.#stored += stored;
+    this.#refused += refusals.length;
+    for (const { place: line, errors, given } of refusals)
+      for (const error of errors)
+        for (const { path: pointer, code, message, value } of faultsOf(error, this.resource, given))
+          this.#list({ line, pointer, code, message, ...(value !== undefined && { value }) });
+  }
+
+  #list(fault: RecordFault): void {
+    const bytes = Buffer.byteLength(JSON.stringify(fault));
+    if (this.#omitted > 0 || this.#faults.length === MAX_FAULTS || this.#bytes + bytes > MAX_FAULT_BYTES) {
+      this.#omitted++;
+      return;
+    }
+    this.#bytes += bytes;
+    this.#faults.push(fault);
+  }
+
+  /** `isUndone`: what was stored is rolled back. */
+  result(isUndone: boolean): CreationReport {
+    const [stored, refused, omitted] = [isUndone ? 0 : this.#stored, this.#refused, this.#omitted];
+    return { meta: { records: this.records, stored, refused, omitted }, faults: this.#faults };
+  }
+}
