@@ -78,9 +78,9 @@ with _ended as (
 )
 select id from _ended;
 
--- Another process may continue it at once.
--- name: release_job ($1 id, $2 lease, $3 tries that do not count)
-update plinth_jobs set state = 'queued', lease = null, leased_until = null, tries = tries - $3::integer
+-- Another process may continue it at once, and the attempt does not count.
+-- name: release_job ($1 id, $2 lease)
+update plinth_jobs set state = 'queued', lease = null, leased_until = null, tries = tries - 1
 where id = $1 and lease = $2::uuid and state = 'running';
 
 -- name: cancel_job ($1 id)

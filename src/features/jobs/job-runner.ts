@@ -3,6 +3,7 @@ import { type BulkConnection, withBulkConnection } from '../../db/bulk-connectio
 import { problemOf } from '../../db/database-errors.js';
 import type { Db } from '../../db/db.js';
 import { Problem } from '../../errors/problem.js';
+import { notFound } from '../../errors/request-errors.js';
 import { internal } from '../../errors/service-errors.js';
 import type { Request } from '../../http/request.js';
 import type { Collection } from '../../list/collection.js';
@@ -75,11 +76,12 @@ async function afterFailure(
   error: unknown,
 ): Promise<void> {
   if (error instanceof LeaseLost) return;
-  if (error instanceof Stopping) return held.release(db.run, false);
+  if (error instanceof Stopping) return held.release(db.run);
   const problem = error instanceof Problem ? error : problemOf(error);
   const isPassing = !problem || problem.status >= 500;
   if (isPassing) log.warn({ err: error, job: id, tries }, 'a job was interrupted');
-  if (isPassing && tries < MAX_TRIES) return held.release(db.run, true);
+  // The next attempt begins when the lease has ended.
+  if (isPassing && tries < MAX_TRIES) return;
   if (await held.end(db.run, 'failed', errorOf(problem ?? internal()))) metrics.jobs.of('failed').value++;
 }
 
@@ -101,7 +103,7 @@ class JobRun {
   ) {
     const { collection } = job.task;
     const found = services.collections.find(({ resource }) => resource.name === collection);
-    if (!found) throw internal.variant({ message: `There is no collection ${collection} any more.` });
+    if (!found) throw notFound.variant({ message: `There is no collection ${collection} any more.` });
     this.#collection = found;
   }
 

@@ -121,8 +121,8 @@ export interface Leased {
   renew(run: Run): Promise<boolean>;
   advance(run: Run, progress: JobProgress): Promise<boolean>;
   end(run: Run, state: 'done' | 'failed', outcome: unknown, progress?: JobProgress): Promise<boolean>;
-  /** Has another process continue; `isFault`: the attempt counts. */
-  release(run: Run, isFault: boolean): Promise<void>;
+  /** Has another process continue at once. */
+  release(run: Run): Promise<void>;
 }
 
 export const leased = (id: string, lease: string): Leased => ({
@@ -133,7 +133,7 @@ export const leased = (id: string, lease: string): Leased => ({
     const written = progress === undefined ? null : JSON.stringify(progress);
     return (await run(SQL.end_job, [id, lease, state, JSON.stringify(outcome), written])).length > 0;
   },
-  release: async (run, isFault) => void (await run(SQL.release_job, [id, lease, isFault ? 0 : 1])),
+  release: async (run) => void (await run(SQL.release_job, [id, lease])),
 });
 
 /** False: the job has ended before. */

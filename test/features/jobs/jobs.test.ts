@@ -188,9 +188,9 @@ t.test('a job whose collection is gone has failed', async (t) => {
     permission: 'all',
   };
   await service.db.run(
-    "insert into plinth_jobs (id, caller, task, state, tries) values ('01900000-0000-7000-8000-000000000001', 's', $1, 'queued', 4)",
+    "insert into plinth_jobs (id, caller, task, state) values ('01900000-0000-7000-8000-000000000001', 's', $1, 'queued')",
     [JSON.stringify(task)],
   );
   const { json } = await ended(service, '/jobs/01900000-0000-7000-8000-000000000001');
-  t.match(json, { state: 'failed', error: { status: 500 } });
+  t.match(json, { state: 'failed', error: { status: 404 } });
 });
