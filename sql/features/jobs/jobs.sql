@@ -78,7 +78,7 @@ with _ended as (
 )
 select id from _ended;
 
--- Another process may continue it at once, and the attempt does not count.
+-- Another process may continue it at once.
 -- name: release_job ($1 id, $2 lease)
 update plinth_jobs set state = 'queued', lease = null, leased_until = null, tries = tries - 1
 where id = $1 and lease = $2::uuid and state = 'running';
