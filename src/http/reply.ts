@@ -9,6 +9,12 @@ export interface Lines {
   readonly lineOf?: (document: string) => string | Promise<string>;
 }
 
+/** Bytes whose number is known before they are read. */
+export interface StoredBytes {
+  readonly length: number;
+  read(): AsyncIterable<Buffer>;
+}
+
 /** A response as a value. `headers` is a flat list of names and values. */
 export interface Reply {
   readonly status: number;
@@ -29,6 +35,8 @@ export interface Reply {
   /** The text before and after the array of `stream` or `documents`; absent: the array is the whole body. */
   readonly frame?: readonly [before: string, after: string];
   readonly lines?: Lines;
+  /** Instead of a body: bytes that are read while they are sent. */
+  readonly stored?: StoredBytes;
   /** Instead of a body: writes to the response after its head, until the client disconnects. */
   readonly live?: (out: ServerResponse) => void;
   /** Instead of a reply that is not ready: resolves to it later. `disconnected` aborts when the client has left. */

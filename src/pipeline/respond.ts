@@ -5,7 +5,7 @@ import { probableVersion } from '../http/api-version.js';
 import type { Coding } from '../http/content-coding.js';
 import { acceptsProblemJson, prefersPage } from '../http/content-negotiation.js';
 import { type DocumentForm, type Rendered, render } from '../http/problem-body.js';
-import type { Reply } from '../http/reply.js';
+import type { Reply, StoredBytes } from '../http/reply.js';
 import { RESPONSES } from '../limits/byte-budget.js';
 import { pathOf } from '../telemetry/request-attributes.js';
 import type { Abort } from '../telemetry/request-observer.js';
@@ -33,6 +33,7 @@ export function respond(context: RequestContext, reply: Reply): void {
       context,
       respondWhenReady(res, reply.pending, (ready) => respond(context, ready)),
     );
+  if (reply.stored) return detach(context, sendStored(context, reply, reply.stored));
   if (!reply.stream && !reply.documents && !reply.live) return finish(context, orTooLarge(context, reply));
   const coding = codingOf(context, reply);
   const coded = coding ? withCoding(reply, coding) : reply;
@@ -55,6 +56,19 @@ async function stream(context: RequestContext, reply: Reply, coding: Coding | un
   else await writeDocuments(reply, common(), body());
   observation.end(reply.status);
 }
+
+/** Sends bytes of known length as fast as the client reads them. */
+async function sendStored(context: RequestContext, reply: Reply, stored: StoredBytes): Promise<void> {
+  const { req, res, options, observation } = context;
+  const body = new StreamedBody(res, observation, undefined);
+  const length = ['Content-Length', String(stored.length)];
+  body.begin(reply.status, [...fieldsOf(context, reply, options.isDraining()), ...reply.headers, ...length]);
+  if (req.method !== 'HEAD') for await (const bytes of stored.read()) await body.write(bytes);
+  await body.end(NO_BYTES);
+  observation.end(reply.status);
+}
+
+const NO_BYTES = Buffer.alloc(0);
 
 /** The fields of a response besides its own. Without a Cache-Control of its own, a response is not to be stored. */
 function fieldsOf({ common, observation }: RequestContext, reply: Reply, closes: boolean): readonly string[] {

@@ -5,6 +5,9 @@ import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { chunksOf, documentsOf, joinInPlace } from './copy-rows.js';
 import type { StreamedBody } from './streamed-body.js';
 
+/** The receiver of the head and the body of a list. */
+export type RowsBody = Pick<StreamedBody, 'begin' | 'write' | 'end' | 'close'>;
+
 /** Documents are gathered up to this size before they are written. */
 const CHUNK_BYTES = 65_536;
 const OPEN_BRACKET = 0x5b;
@@ -29,7 +32,7 @@ export async function writeRows(
   rows: Readable,
   reply: Reply,
   common: readonly string[],
-  body: StreamedBody,
+  body: RowsBody,
 ): Promise<void> {
   try {
     body.begin(reply.status, [...common, ...reply.headers]);

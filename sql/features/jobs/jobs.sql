@@ -21,9 +21,18 @@ with _open as (
   where id = $1 and state = 'receiving'
   returning id
 )
-insert into plinth_job_input (job, position, bytes)
+insert into plinth_job_parts (job, position, bytes)
 select id, $2::bigint, decode($3, 'base64') from _open
 returning job;
+
+-- name: add_result ($1 id, $2 lease, $3 position, $4 bytes in base64)
+insert into plinth_job_parts (job, position, bytes)
+select id, $3::bigint, decode($4, 'base64') from plinth_jobs
+where id = $1 and lease = $2::uuid and state = 'running'
+returning job;
+
+-- name: clear_parts ($1 id)
+delete from plinth_job_parts where job = $1;
 
 -- name: queue_job ($1 id)
 update plinth_jobs set state = 'queued', leased_until = null
@@ -34,7 +43,7 @@ returning id;
 delete from plinth_jobs where id = $1;
 
 -- name: input ($1 id, $2 position of the first part)
-select encode(bytes, 'base64') as bytes from plinth_job_input
+select encode(bytes, 'base64') as bytes from plinth_job_parts
 where job = $1 and position = $2::bigint;
 
 -- name: has_job
@@ -67,14 +76,14 @@ update plinth_jobs set progress = $3
 where id = $1 and lease = $2::uuid and state = 'running'
 returning id;
 
--- name: end_job ($1 id, $2 lease, $3 state, $4 outcome, $5 progress)
+-- name: end_job ($1 id, $2 lease, $3 state, $4 outcome, $5 progress, $6 `result`: its parts remain)
 with _ended as (
   update plinth_jobs
   set state = $3, outcome = $4, progress = coalesce($5, progress), ended_at = now(), lease = null, leased_until = null
   where id = $1 and lease = $2::uuid and state = 'running'
   returning id
 ), _input as (
-  delete from plinth_job_input where job in (select id from _ended)
+  delete from plinth_job_parts where job in (select id from _ended) and $6::text <> 'result'
 )
 select id from _ended;
 
@@ -89,7 +98,7 @@ with _cancelled as (
   where id = $1 and state in ('receiving', 'queued', 'running')
   returning id
 ), _input as (
-  delete from plinth_job_input where job in (select id from _cancelled)
+  delete from plinth_job_parts where job in (select id from _cancelled)
 )
 select id from _cancelled;
 

@@ -1,7 +1,7 @@
 import { json } from '../../api/doc.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
 import { arrayOf, ID, objectOf, schemaRef, TEXT, TIME, TIME_OR_NULL } from '../../api/schema.js';
-import { deleteJob, getJob, getJobs, type JobServices } from './job-actions.js';
+import { deleteJob, getJob, getJobs, getResult, type JobServices } from './job-actions.js';
 
 const COUNT = { type: 'integer', minimum: 0 } as const;
 
@@ -17,10 +17,12 @@ const SCHEMAS = {
   Job: objectOf(
     {
       id: ID,
+      kind: { enum: ['creation', 'export'] },
       collection: TEXT,
       state: { enum: ['receiving', 'queued', 'running', 'done', 'failed', 'cancelled'] },
       progress: objectOf({ bytes: COUNT, total_bytes: COUNT, stored: COUNT, refused: COUNT }),
       report: schemaRef('CreationReport'),
+      result: objectOf({ bytes: COUNT }),
       error: objectOf({ status: COUNT, code: TEXT, message: TEXT, details: {} }, [
         'status',
         'code',
@@ -32,9 +34,12 @@ const SCHEMAS = {
       expires_at: TIME_OR_NULL,
       _links: schemaRef('Links'),
     },
-    ['id', 'collection', 'state', 'progress', 'created_at', 'started_at', 'ended_at', 'expires_at', '_links'],
+    ['id', 'kind', 'collection', 'state', 'created_at', 'started_at', 'ended_at', 'expires_at', '_links'],
   ),
 };
+
+const RESULT = { 'application/json': {}, 'text/csv': TEXT, 'application/x-ndjson': TEXT };
+const RESULT_FIELDS = ['Accept-Ranges', 'Cache-Control', 'Content-Disposition', 'ETag', 'Last-Modified'];
 
 /** The jobs of a principal. */
 export const ENDPOINTS: readonly Endpoint<JobServices>[] = [
@@ -60,6 +65,21 @@ export const ENDPOINTS: readonly Endpoint<JobServices>[] = [
       errors: [['NOT_FOUND', 'simple']],
     },
     run: getJob,
+  },
+  {
+    ...at('GET', '/jobs/:id/result', 'credential'),
+    doc: {
+      id: 'getJobResult',
+      tag: 'jobs',
+      summary: 'Download the result of an export, or a range of it',
+      success: {
+        200: { description: 'The list.', content: RESULT, headers: [...RESULT_FIELDS] },
+        206: { description: 'The range.', content: RESULT, headers: [...RESULT_FIELDS, 'Content-Range'] },
+      },
+      errors: [['NOT_FOUND', 'simple'], 'RESULT_MISSING', 'RANGE_NOT_SATISFIABLE'],
+      fields: ['Range', 'If-Range'],
+    },
+    run: getResult,
   },
   {
     ...at('DELETE', '/jobs/:id', 'credential'),

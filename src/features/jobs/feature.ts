@@ -1,6 +1,7 @@
 import { openIdempotency } from '../../actions/idempotency.js';
 import { typesIn } from '../../errors/catalogue.js';
 import type { Feature } from '../../feature.js';
+import type { Action } from '../../http/router.js';
 import type { Creations } from './creations.js';
 import type { JobServices } from './job-actions.js';
 import { JOB_SETTINGS } from './settings.js';
@@ -9,18 +10,34 @@ import { JOB_SETTINGS } from './settings.js';
 export default {
   endpoints: async () => (await import('./endpoints.js')).ENDPOINTS,
   errors: async () => typesIn(await import('./errors.js')),
+  fields: {
+    request: ['Range', 'If-Range'],
+    response: ['Accept-Ranges', 'Content-Disposition', 'Content-Range'],
+  },
   documentation: { tags: { jobs: 'Work that goes on after its response.' } },
-  represent: async (endpoints) => (await import('./representation.js')).describeCreations(endpoints),
+  represent: async (endpoints) => (await import('./representation.js')).describeJobs(endpoints),
   open: async ({ config, db, log, collections, databaseUrl, feed }) => {
-    const { withCreations } = await import('./representation.js');
+    const { withJobs } = await import('./representation.js');
     const { createJobMetrics } = await import('./metrics.js');
     const { JobLoop } = await import('./job-loop.js');
     const { jobPrunes } = await import('./job-store.js');
     const metrics = createJobMetrics();
     const settings = JOB_SETTINGS.of(config);
     const idempotency = openIdempotency(config.idempotencyTtlSeconds, collections);
+    const lists = new Map<string, Action>();
     const wrote = () => feed?.follower.wrote();
-    const all = { ...config, ...settings, db, log, collections, databaseUrl, idempotency, metrics, wrote };
+    const all = {
+      ...config,
+      ...settings,
+      db,
+      log,
+      collections,
+      databaseUrl,
+      idempotency,
+      metrics,
+      wrote,
+      lists,
+    };
     let opening: Promise<Creations> | undefined;
     // Loaded on demand, so that a start without it takes less time and memory.
     const load = async () => new (await import('./creations.js')).Creations(all);
@@ -28,7 +45,7 @@ export default {
     const jobs: JobServices = { ...all, wake: () => loop.wake() };
     return {
       services: () => jobs,
-      represent: (routes) => withCreations(routes, collections, () => (opening ??= load()), jobs),
+      represent: (routes) => withJobs(routes, collections, () => (opening ??= load()), jobs),
       metrics,
       prunes: jobPrunes(settings.jobTtl),
       stop: async (ms) => {

@@ -1,4 +1,4 @@
-import type { RunnerServices } from './job-runner.js';
+import type { RunnerServices } from './creation-run.js';
 import { hasJob } from './job-store.js';
 
 /** How often a process looks for jobs of other processes. */

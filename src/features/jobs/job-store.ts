@@ -2,26 +2,18 @@ import type { Db, Row, Run } from '../../db/db.js';
 import type { PruneTask } from '../../db/maintenance.js';
 import { statements } from '../../db/statements.js';
 import { unavailable } from '../../errors/service-errors.js';
-import type { Permission } from '../../principal.js';
 import { tooManyJobs } from './errors.js';
+import type { Task } from './job-task.js';
 import type { ReportState } from './report.js';
 
 // biome-ignore format: one name a line says no more
-const SQL = statements('features/jobs/jobs.sql', [
-  'lock_jobs', 'count_jobs', 'open_job', 'add_input', 'queue_job', 'remove_job', 'input', 'has_job', 'claim_job', 'renew_lease',
+export const SQL = statements('features/jobs/jobs.sql', [
+  'lock_jobs', 'count_jobs', 'open_job', 'add_input', 'add_result', 'clear_parts', 'queue_job', 'remove_job', 'input', 'has_job', 'claim_job', 'renew_lease',
   'advance_job', 'end_job', 'release_job', 'cancel_job', 'find_job', 'list_jobs', 'prune_jobs',
 ]);
 
-/** The work of a job, and its permission. */
-export interface Task {
-  readonly collection: string;
-  /** The media type of the body. */
-  readonly type: string;
-  readonly isLenient: boolean;
-  readonly subject: string;
-  readonly scopes: readonly string[];
-  readonly permission: Permission;
-}
+/** The job is not that of this process any more: it was cancelled, or another process has taken it over. */
+export class LeaseLost extends Error {}
 
 /** How far a job has got. */
 export interface JobProgress extends ReportState {
@@ -31,9 +23,10 @@ export interface JobProgress extends ReportState {
 }
 
 /** A job that this process does. */
-export interface ClaimedJob {
+export interface ClaimedJob<T extends Task = Task> {
   readonly id: string;
-  readonly task: Task;
+  readonly lease: string;
+  readonly task: T;
   readonly tries: number;
   readonly inputBytes: number;
   readonly progress: JobProgress | undefined;
@@ -56,11 +49,8 @@ export interface Job {
   readonly endedAt: string | null;
 }
 
-/** Bytes of the body in one row. */
-export const PART_BYTES = 262_144;
-
 /** Seconds after which others take over what a process has not reported about. */
-const LEASE_SECONDS = 15;
+export const LEASE_SECONDS = 15;
 /** How often a process reports. */
 export const RENEW_MS = 5000;
 
@@ -80,10 +70,6 @@ export const openJob = (db: Db, id: string, caller: string, task: Task, bounds: 
     await run(SQL.open_job, [id, caller, JSON.stringify(task), LEASE_SECONDS * 4]);
   });
 
-/** Stores the part of the body at a position. False: the job was cancelled. */
-export const addInput = async (run: Run, id: string, position: number, bytes: Buffer): Promise<boolean> =>
-  (await run(SQL.add_input, [id, position, bytes.toString('base64'), LEASE_SECONDS * 4])).length > 0;
-
 /** Begins to wait for a process. False: the job was cancelled. */
 export const queueJob = async (run: Run, id: string): Promise<boolean> =>
   (await run(SQL.queue_job, [id])).length > 0;
@@ -91,23 +77,13 @@ export const queueJob = async (run: Run, id: string): Promise<boolean> =>
 export const removeJob = async (run: Run, id: string): Promise<void> =>
   void (await run(SQL.remove_job, [id]));
 
-/** The body of a job from a position on. */
-export async function* inputFrom(run: Run, id: string, position: number): AsyncGenerator<Buffer> {
-  for (let at = position - (position % PART_BYTES); ; at += PART_BYTES) {
-    const [row] = await run(SQL.input, [id, at]);
-    if (!row) return;
-    const bytes = Buffer.from(row.bytes as string, 'base64');
-    yield at < position ? bytes.subarray(position - at) : bytes;
-  }
-}
-
 /** Whether there is a job for a process. */
 export const hasJob = async (run: Run): Promise<boolean> => (await run(SQL.has_job, []))[0]!.found === true;
 
 /** Takes the next job for this process; undefined: there is none. */
 export async function claimJob(run: Run, lease: string): Promise<ClaimedJob | undefined> {
   const [row] = await run(SQL.claim_job, [lease, LEASE_SECONDS]);
-  return row && { id: row.id as string, tries: Number(row.tries), ...contentOf(row) };
+  return row && { id: row.id as string, lease, tries: Number(row.tries), ...contentOf(row) };
 }
 
 const contentOf = ({ task, input_bytes, progress }: Row) => ({
@@ -116,11 +92,18 @@ const contentOf = ({ task, input_bytes, progress }: Row) => ({
   progress: progress === null ? undefined : (JSON.parse(progress as string) as JobProgress),
 });
 
+/** The state of a job at its end. */
+export interface JobEnd {
+  readonly progress?: JobProgress | undefined;
+  /** Whether the parts that it has stored are its result. */
+  readonly hasResult?: boolean;
+}
+
 /** The writes of a process about its job. Each resolves to false if another process has the job, or none. */
 export interface Leased {
   renew(run: Run): Promise<boolean>;
   advance(run: Run, progress: JobProgress): Promise<boolean>;
-  end(run: Run, state: 'done' | 'failed', outcome: unknown, progress?: JobProgress): Promise<boolean>;
+  end(run: Run, state: 'done' | 'failed', outcome: unknown, more?: JobEnd): Promise<boolean>;
   /** Has another process continue at once. */
   release(run: Run): Promise<void>;
 }
@@ -129,9 +112,10 @@ export const leased = (id: string, lease: string): Leased => ({
   renew: async (run) => (await run(SQL.renew_lease, [id, lease, LEASE_SECONDS])).length > 0,
   advance: async (run, progress) =>
     (await run(SQL.advance_job, [id, lease, JSON.stringify(progress)])).length > 0,
-  end: async (run, state, outcome, progress) => {
+  end: async (run, state, outcome, { progress, hasResult = false } = {}) => {
     const written = progress === undefined ? null : JSON.stringify(progress);
-    return (await run(SQL.end_job, [id, lease, state, JSON.stringify(outcome), written])).length > 0;
+    const args = [id, lease, state, JSON.stringify(outcome), written, hasResult ? 'result' : ''];
+    return (await run(SQL.end_job, args)).length > 0;
   },
   release: async (run) => void (await run(SQL.release_job, [id, lease])),
 });

@@ -7,43 +7,49 @@ import { prefersAsync } from '../../http/prefer.js';
 import type { Action, Route } from '../../http/router.js';
 import type { Collection } from '../../list/collection.js';
 import type { Creations } from './creations.js';
-import { type JobServices, submitCreation } from './job-actions.js';
+import type { JobServices } from './job-actions.js';
+import { submitCreation, submitExport } from './submissions.js';
 
 /** The media types of a body with many records. */
 const TYPES = [NDJSON_TYPE, CSV_TYPE];
 
-/** The endpoints, of which those that create a record of a collection create many as well. */
-export const describeCreations = (endpoints: readonly Endpoint[]): Endpoint[] =>
-  endpoints.map((each) =>
-    each.records?.method === 'create'
-      ? {
-          ...each,
-          accepts: [...(each.accepts ?? []), ...TYPES],
-          streams: TYPES,
-          adds: {
-            body: { [NDJSON_TYPE]: TEXT, [CSV_TYPE]: TEXT },
-            success: {
-              200: json('Many records were stored.', 'CreationReport', [
-                'Cache-Control',
-                'Preference-Applied',
-                'Idempotency-Replayed',
-              ]),
-              202: json('A job creates the records.', 'Job', [
-                'Cache-Control',
-                'Location',
-                'Preference-Applied',
-                'Idempotency-Replayed',
-              ]),
-            },
-            errors: ['RECORDS_REFUSED', 'TOO_MANY_RECORDS', 'TOO_MANY_JOBS', 'JOB_CANCELLED'],
-            fields: ['Prefer-creation'],
-          },
-        }
-      : each,
-  );
+/** The endpoints: those that create a record create many as well, and those of creations and lists can begin jobs. */
+export const describeJobs = (endpoints: readonly Endpoint[]): Endpoint[] =>
+  endpoints.map((each) => {
+    if (each.records?.method === 'create') return withCreation(each);
+    const isList = each.records?.method === 'list' || each.records?.method === 'query';
+    return isList ? { ...each, adds: EXPORT } : each;
+  });
 
-/** The routes, of which those of collections create many records. */
-export function withCreations(
+const ACCEPTED_FIELDS = ['Cache-Control', 'Location', 'Preference-Applied', 'Idempotency-Replayed'];
+
+const EXPORT: NonNullable<Endpoint['adds']> = {
+  success: { 202: json('A job writes the whole list.', 'Job', ACCEPTED_FIELDS) },
+  errors: ['TOO_MANY_JOBS'],
+  fields: ['Prefer-async'],
+};
+
+const withCreation = (each: Endpoint): Endpoint => ({
+  ...each,
+  accepts: [...(each.accepts ?? []), ...TYPES],
+  streams: TYPES,
+  adds: {
+    body: { [NDJSON_TYPE]: TEXT, [CSV_TYPE]: TEXT },
+    success: {
+      200: json('Many records were stored.', 'CreationReport', [
+        'Cache-Control',
+        'Preference-Applied',
+        'Idempotency-Replayed',
+      ]),
+      202: json('A job creates the records.', 'Job', ACCEPTED_FIELDS),
+    },
+    errors: ['RECORDS_REFUSED', 'TOO_MANY_RECORDS', 'TOO_MANY_JOBS', 'JOB_CANCELLED'],
+    fields: ['Prefer-creation'],
+  },
+});
+
+/** The routes, of which those of collections create many records, and begin jobs. */
+export function withJobs(
   routes: readonly Route[],
   collections: readonly Collection[],
   creations: () => Promise<Creations>,
@@ -62,6 +68,24 @@ export function withCreations(
       // An operation of a batch.
       throw unsupportedMediaType('Accept-Post', [JSON_TYPE]);
     };
-    return { ...route, actions: { ...route.actions, POST: { ...create, run } } };
+    const actions = { ...route.actions, POST: { ...create, run } };
+    return { ...route, actions: withExports(actions, collection, jobs) };
   });
 }
+
+/** The actions of a collection, whose lists can be exported. */
+function withExports(actions: Route['actions'], collection: Collection, jobs: JobServices): Route['actions'] {
+  const { name } = collection.resource;
+  const listing = Object.entries(actions).filter(([method]) => method === 'GET' || method === 'QUERY');
+  const exporting = listing.map(([method, action]) => {
+    jobs.lists.set(`${method} ${name}`, action);
+    const run: Action['run'] = (request) =>
+      LIST_TYPES.includes(request.type) && request.method !== 'HEAD' && prefersAsync(request.headers.prefer)
+        ? submitExport(jobs, collection, action, request)
+        : action.run(request);
+    return [method, { ...action, run }] as const;
+  });
+  return { ...actions, ...Object.fromEntries(exporting) };
+}
+
+const LIST_TYPES = [JSON_TYPE, NDJSON_TYPE, CSV_TYPE];

@@ -49,5 +49,5 @@ for (const handling of ['lenient', 'strict'])
     t.match(count, { records: RECORDS, names: RECORDS });
     const [events] = await sql`select count(*)::int as number from events where type like '%created'`;
     t.equal(events!.number, RECORDS);
-    t.same(await sql`select from plinth_job_input`, [], 'the body is not stored any longer');
+    t.same(await sql`select from plinth_job_parts`, [], 'the body is not stored any longer');
   });

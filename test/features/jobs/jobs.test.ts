@@ -180,6 +180,7 @@ t.test('a job whose collection is gone has failed', async (t) => {
   const COLLECTIONS = declare(t, { 'cups.json': { type: 'object', properties: {} } });
   const service = await freshService(t, { COLLECTIONS, MIGRATE: 'auto' });
   const task = {
+    kind: 'creation',
     collection: 'lost',
     type: NDJSON,
     isLenient: true,

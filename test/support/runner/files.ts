@@ -38,6 +38,7 @@ const SETS: Readonly<Record<string, readonly string[]>> = {
     'db/wait-for-database',
     'events/crash',
     'features/issuer/crash',
+    'features/jobs/job-crash',
     'schema/beside-services',
     'transport/open-files',
     'api/large-records',

@@ -24,8 +24,8 @@ create index plinth_jobs_unfinished on plinth_jobs (created_at) where state in (
 create index plinth_jobs_ended on plinth_jobs (ended_at) where ended_at is not null;
 create index plinth_jobs_caller on plinth_jobs (caller, id);
 
--- The body of its request.
-create table plinth_job_input (
+-- The body of its request, or the result of an export.
+create table plinth_job_parts (
   job uuid not null references plinth_jobs on delete cascade,
   position bigint not null,
   bytes bytea not null,

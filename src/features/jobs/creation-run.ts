@@ -1,0 +1,118 @@
+import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';
+import type { Db } from '../../db/db.js';
+import { notFound } from '../../errors/request-errors.js';
+import type { Action } from '../../http/router.js';
+import type { Collection } from '../../list/collection.js';
+import type { Log } from '../../telemetry/log.js';
+import { inTransaction } from '../transfer/transaction.js';
+import type { CreationServices } from './creations.js';
+import { recordsRefused, tooManyRecords } from './errors.js';
+import { inputFrom, PART_BYTES } from './job-parts.js';
+import { type ClaimedJob, type JobProgress, type Leased, LeaseLost } from './job-store.js';
+import { type CreationTask, requestOf } from './job-task.js';
+import { RecordBatches } from './record-batches.js';
+import { layoutOf } from './record-layout.js';
+import { Report } from './report.js';
+
+/** The parts of the service that jobs need. */
+export interface RunnerServices extends CreationServices {
+  readonly db: Db;
+  readonly log: Log;
+  readonly jobBytes: number;
+  /** The actions that list records, by method and collection: `GET items`. */
+  readonly lists: ReadonlyMap<string, Action>;
+  /** Called when records were written. */
+  readonly wrote: () => void;
+}
+
+/** One attempt at a creation. */
+export class CreationRun {
+  readonly #collection: Collection;
+
+  constructor(
+    readonly services: RunnerServices,
+    readonly job: ClaimedJob<CreationTask>,
+    readonly held: Leased,
+    /** Throws if the attempt must end. */
+    readonly requireHeld: () => void,
+  ) {
+    const { collection } = job.task;
+    const found = services.collections.find(({ resource }) => resource.name === collection);
+    if (!found) throw notFound.variant({ message: `There is no collection ${collection} any more.` });
+    this.#collection = found;
+  }
+
+  async run(): Promise<void> {
+    const { services, job } = this;
+    const { db, databaseUrl } = services;
+    const { value: head = Buffer.alloc(0) } = await inputFrom(db.run, job.id, 0).next();
+    const { resource } = this.#collection;
+    const layout = layoutOf(job.task.type, head, job.inputBytes <= PART_BYTES, resource);
+    const batches = new RecordBatches(this.#collection, services, layout, requestOf(job));
+    await withBulkConnection(databaseUrl, services, (connection) =>
+      job.task.isLenient ? this.#storeInBatches(connection, batches) : this.#storeAtOnce(connection, batches),
+    );
+    services.wrote();
+  }
+
+  /** One transaction for each chunk, which also writes how far the job has got. */
+  async #storeInBatches(connection: BulkConnection, batches: RecordBatches): Promise<void> {
+    const { services, job, held } = this;
+    const { place, position } = job.progress ?? batches.layout.from;
+    const report = new Report(this.#collection.resource, job.progress);
+    let progress = job.progress;
+    const bytes = inputFrom(services.db.run, job.id, position);
+    for await (const chunk of batches.chunks(bytes, { place, position })) {
+      this.requireHeld();
+      const read = await batches.read(chunk);
+      await this.#inTransaction(connection, async () => {
+        const stored = await batches.store(connection, read);
+        report.add(stored, read.refusals.list);
+        progress = { ...chunk.next, ...report.state };
+        if (!(await held.advance(connection.run, progress))) throw new LeaseLost();
+      });
+      services.wrote();
+    }
+    await this.#end(connection, report, progress);
+  }
+
+  async #storeAtOnce(connection: BulkConnection, batches: RecordBatches): Promise<void> {
+    const { services, job, held } = this;
+    const { from } = batches.layout;
+    const report = new Report(this.#collection.resource);
+    let progress: JobProgress | undefined;
+    let records = 0;
+    await this.#inTransaction(connection, async () => {
+      for await (const chunk of batches.chunks(inputFrom(services.db.run, job.id, from.position), from)) {
+        this.requireHeld();
+        records += chunk.starts.length;
+        if (records > services.bulkRecords) throw tooManyRecords(services.bulkRecords);
+        const read = await batches.read(chunk);
+        report.add(await batches.store(connection, read), read.refusals.list);
+        progress = { ...chunk.next, ...report.state };
+        // Outside of the transaction, so that others see it.
+        if (!(await held.advance(services.db.run, progress))) throw new LeaseLost();
+        if (report.isFull) break;
+      }
+      if (report.refused > 0) throw recordsRefused(report.result(true));
+      await this.#end(connection, report, progress);
+    });
+  }
+
+  async #end(connection: BulkConnection, report: Report, progress: JobProgress | undefined): Promise<void> {
+    if (!(await this.held.end(connection.run, 'done', report.result(false), { progress })))
+      throw new LeaseLost();
+    const { stored, refused } = report.result(false).meta;
+    this.services.metrics.jobs.of('done').value++;
+    this.services.metrics.records.of('stored').value += stored;
+    this.services.metrics.records.of('refused').value += refused;
+  }
+
+  #inTransaction(connection: BulkConnection, work: () => Promise<void>): Promise<void> {
+    const ms = Math.max(1, Math.floor(this.services.dbTimeoutMs / 2));
+    return inTransaction(connection, false, async () => {
+      await connection.execute(`set local lock_timeout = ${ms}`);
+      await work();
+    });
+  }
+}
