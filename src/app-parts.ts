@@ -100,19 +100,9 @@ export async function openParts(
     : undefined;
   closers.push(() => feed?.close());
   const description = await describeApi(features, config, opened);
-  const core = {
-    config,
-    log,
-    metrics,
-    db,
-    auth,
-    counters,
-    collections,
-    feed,
-    description,
-    databaseUrl: database.url,
-  };
-  const open = await openFeatures(features, { ...core, sharedSchemas: declarations.shared }, closers);
+  const core = { config, log, metrics, db, auth, counters, collections, feed, description };
+  const more = { databaseUrl: database.url, sharedSchemas: declarations.shared };
+  const open = await openFeatures(features, { ...core, ...more }, closers);
   return {
     config,
     log,

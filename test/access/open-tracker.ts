@@ -5,10 +5,10 @@ import { testService, undeclaredDatabase } from '../support/service.js';
 import type { Test } from '../support/test.js';
 import { TEAM_TRACKER } from './team-tracker.js';
 
-/** A service with the issue tracker, an operator, and users with keys of the scope `self`. */
-export async function openTracker(t: Test) {
+/** A service with the issue tracker and `more` collections, an operator, and users with keys of the scope `self`. */
+export async function openTracker(t: Test, more: Readonly<Record<string, JsonObject>> = {}) {
   const service = await testService(t, {
-    COLLECTIONS: declare(t, TEAM_TRACKER),
+    COLLECTIONS: declare(t, { ...TEAM_TRACKER, ...more }),
     AUTH: 'api-key',
     DATABASE_URL: await undeclaredDatabase(t),
   });
@@ -37,5 +37,5 @@ export async function openTracker(t: Test) {
     const { key } = await makeKey(service.db, { subject: id, scopes: ['self', 'events:read'] });
     return { id, call: as(key) };
   };
-  return { service, operator, made, user, stranger: as(undefined) };
+  return { service, operator, made, user, as, stranger: as(undefined) };
 }

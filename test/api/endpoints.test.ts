@@ -7,6 +7,9 @@ import {
 } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 
+/** The media types of bodies that create records. */
+const CREATED = 'application/json, application/x-ndjson, text/csv';
+
 const ABSENT = '01890000-0000-7000-8000-000000000000';
 
 /** One line of the specification: a request, and what must come back. */
@@ -367,7 +370,7 @@ async function lines(t: Test, service: TestService, base: string): Promise<void>
       says: 'OPTIONS: 204 with Allow (collection)',
       send: ['OPTIONS', '/users'],
       status: 204,
-      headers: { allow: 'GET, HEAD, QUERY, POST, OPTIONS', 'accept-post': 'application/json' },
+      headers: { allow: 'GET, HEAD, QUERY, POST, OPTIONS', 'accept-post': CREATED },
       text: '',
     },
     {
@@ -414,7 +417,7 @@ async function lines(t: Test, service: TestService, base: string): Promise<void>
       says: '415 names what POST takes',
       send: ['POST', '/users', { body: 'a=b', type: 'application/x-www-form-urlencoded' }],
       status: 415,
-      headers: { 'accept-post': 'application/json' },
+      headers: { 'accept-post': CREATED },
       json: { error: { code: 'UNSUPPORTED_MEDIA_TYPE' } },
     },
     {

@@ -1,13 +1,14 @@
+import type { Guarded } from '../../access/guarded-collection.js';
 import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';
 import type { Db } from '../../db/db.js';
 import { notFound } from '../../errors/request-errors.js';
 import type { Action } from '../../http/router.js';
-import type { Collection } from '../../list/collection.js';
 import type { Log } from '../../telemetry/log.js';
 import { inTransaction } from '../transfer/transaction.js';
 import type { CreationServices } from './creations.js';
 import { recordsRefused, tooManyRecords } from './errors.js';
 import { inputFrom, PART_BYTES } from './job-parts.js';
+import { requireUnlimited } from './job-rules.js';
 import { type ClaimedJob, type JobProgress, type Leased, LeaseLost } from './job-store.js';
 import { type CreationTask, requestOf } from './job-task.js';
 import { RecordBatches } from './record-batches.js';
@@ -27,7 +28,7 @@ export interface RunnerServices extends CreationServices {
 
 /** One attempt at a creation. */
 export class CreationRun {
-  readonly #collection: Collection;
+  readonly #collection: Guarded;
 
   constructor(
     readonly services: RunnerServices,
@@ -39,6 +40,7 @@ export class CreationRun {
     const { collection } = job.task;
     const found = services.collections.find(({ resource }) => resource.name === collection);
     if (!found) throw notFound.variant({ message: `There is no collection ${collection} any more.` });
+    requireUnlimited(found, requestOf(job));
     this.#collection = found;
   }
 

@@ -1,3 +1,4 @@
+import type { Guarded } from '../../access/guarded-collection.js';
 import { fingerprintOf, type Idempotency, type Identity, identityOf } from '../../actions/idempotency.js';
 import { JSON_TYPE } from '../../collection/representation.js';
 import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';
@@ -6,7 +7,6 @@ import { prefersLenient } from '../../http/prefer.js';
 import type { Reply } from '../../http/reply.js';
 import type { Content, Request } from '../../http/request.js';
 import { BODIES } from '../../limits/byte-budget.js';
-import type { Collection } from '../../list/collection.js';
 import { WorkSlots } from '../../work-slots.js';
 import { inTransaction } from '../transfer/transaction.js';
 import { recordsRefused, tooManyRecords } from './errors.js';
@@ -49,7 +49,7 @@ export class Creations {
    * Creates the records of a body in one transaction: all, or with `handling=lenient` those that are not refused. 200 with a
    * report, 422 with a report, 400, 408, 413, 503.
    */
-  async create(collection: Collection, request: Request): Promise<Reply> {
+  async create(collection: Guarded, request: Request): Promise<Reply> {
     const { bodyBytes, bulkBytes } = this.services;
     const content = request.body!.stream!;
     const identity = identityOf(request, async () => fingerprintOf(request, await content.digest(bulkBytes)));
@@ -112,7 +112,7 @@ class Creation {
 
   constructor(
     readonly services: CreationServices,
-    readonly collection: Collection,
+    readonly collection: Guarded,
     readonly request: Request,
     readonly body: Beginning,
     readonly stopping: AbortSignal,

@@ -1,3 +1,4 @@
+import type { Guarded } from '../../access/guarded-collection.js';
 import { callerKey, type Idempotency } from '../../actions/idempotency.js';
 import { headersOf, JSON_TYPE, NDJSON_TYPE } from '../../collection/representation.js';
 import type { Db, Run } from '../../db/db.js';
@@ -8,6 +9,7 @@ import type { Action } from '../../http/router.js';
 import { parseUuid } from '../../uuid.js';
 import { resultMissing } from './errors.js';
 import { inputFrom } from './job-parts.js';
+import { type ExportOutcome, mayDownload } from './job-rules.js';
 import { cancelJob, findJob, type Job, type JobBounds, listJobs, removeJob } from './job-store.js';
 import type { Task } from './job-task.js';
 import { rangeOf } from './ranges.js';
@@ -15,6 +17,7 @@ import { rangeOf } from './ranges.js';
 /** The services of the endpoints of jobs, and of requests for jobs. */
 export interface JobServices extends JobBounds {
   readonly db: Db;
+  readonly collections: readonly Guarded[];
   readonly idempotency: Idempotency;
   /** Bytes of the body of a request for a job. */
   readonly jobBytes: number;
@@ -41,12 +44,19 @@ export async function getJob(services: JobServices, request: Request): Promise<R
 
 /**
  * GET /jobs/:id/result: what an export has written, or a range of it: 200, 206, 404, 409 while it is not complete, 416.
+ * 404 as well if the caller may not read any more what the job has read.
  */
 export async function getResult(services: JobServices, request: Request): Promise<Reply> {
-  const { id, task, state, outcome, endedAt } = await ownJob(services, request);
+  const job = await ownJob(services, request);
+  const { id, task, state, endedAt } = job;
   if (task.kind !== 'export') throw noSuchJob();
   if (state !== 'done') throw resultMissing(state);
-  const { bytes: length } = outcome as { readonly bytes: number };
+  const outcome = job.outcome as ExportOutcome;
+  const collection = services.collections.find(({ resource }) => resource.name === task.collection);
+  const isOwn = job.caller === callerKey(request.principal.subject);
+  if (!collection || !mayDownload(collection, request.principal, { ...outcome, ...task, isOwn }))
+    throw noSuchJob();
+  const { bytes: length } = outcome;
   const [etag, modifiedAt] = [`"${id}"`, Date.parse(endedAt!)];
   const { range, 'if-range': ifRange } = request.headers;
   const part =
@@ -125,7 +135,8 @@ function shown({ jobTtl }: JobServices, job: Job, prefix: string): object {
         ...{ stored: isUndone ? 0 : stored, refused },
       },
     }),
-    ...(state === 'done' && (isExport ? { result: outcome } : { report: outcome })),
+    ...(state === 'done' &&
+      (isExport ? { result: { bytes: (outcome as ExportOutcome).bytes } } : { report: outcome })),
     ...(state === 'failed' && { error: outcome }),
     ...{ created_at: createdAt, started_at: startedAt, ended_at: endedAt },
     expires_at: endedAt && new Date(Date.parse(endedAt) + jobTtl * 1000).toISOString(),

@@ -6,6 +6,7 @@ import { notFound } from '../../errors/request-errors.js';
 import { internal } from '../../errors/service-errors.js';
 import { CreationRun, type RunnerServices } from './creation-run.js';
 import { wholeList, writeResult } from './export-run.js';
+import { type ExportOutcome, readingGrants, requireNoClaims } from './job-rules.js';
 import { type ClaimedJob, claimJob, type Leased, LeaseLost, leased, RENEW_MS } from './job-store.js';
 import { type ExportTask, requestOf } from './job-task.js';
 
@@ -66,20 +67,25 @@ const errorOf = ({ status, code, message, more: { details } }: Problem) => ({
 });
 
 async function runExport(
-  { db, lists, jobBytes, metrics }: RunnerServices,
+  { db, lists, collections, jobBytes, metrics }: RunnerServices,
   job: ClaimedJob<ExportTask>,
   held: Leased,
   requireHeld: () => void,
 ): Promise<void> {
   const { collection, method, type } = job.task;
   const list = lists.get(`${method} ${collection}`);
-  if (!list) throw notFound.variant({ message: `There is no collection ${collection} any more.` });
-  const whole = await wholeList(list, requestOf(job));
+  const guarded = collections.find(({ resource }) => resource.name === collection);
+  if (!list || !guarded)
+    throw notFound.variant({ message: `There is no collection ${collection} any more.` });
+  requireNoClaims(guarded);
+  const request = requestOf(job);
+  const whole = await wholeList(list, request);
   const bytes = await writeResult(db, job, whole, {
     isArray: type === JSON_TYPE,
     maxBytes: jobBytes,
     onWritten: requireHeld,
   });
-  if (!(await held.end(db.run, 'done', { bytes }, { hasResult: true }))) throw new LeaseLost();
+  const outcome: ExportOutcome = { bytes, grants: readingGrants(guarded, request.principal) };
+  if (!(await held.end(db.run, 'done', outcome, { hasResult: true }))) throw new LeaseLost();
   metrics.jobs.of('done').value++;
 }

@@ -1,10 +1,10 @@
+import type { Guarded } from '../../access/guarded-collection.js';
 import { restrictCreationToOwn } from '../../actions/owner-check.js';
 import { checkReferences } from '../../actions/permitted-references.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
 import { payloadTooLarge } from '../../errors/input-errors.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
-import type { Collection } from '../../list/collection.js';
 import { checkDrafts, type RecordRules, readDrafts } from '../transfer/batch.js';
 import { type Chunk, chunksOf, type Position } from '../transfer/chunks.js';
 import { ImportErrors } from '../transfer/import-errors.js';
@@ -18,7 +18,7 @@ const PASSWORD_CHUNK_BYTES = 16_384;
 
 /** The collections and settings that creations need. */
 export interface CreationSettings {
-  readonly collections: readonly Collection[];
+  readonly collections: readonly Guarded[];
   /** Bytes of one record. */
   readonly bodyLimit: number;
   readonly tombstones: boolean;
@@ -34,13 +34,13 @@ export class RecordBatches {
   readonly #authorize: NonNullable<Action['authorize']> | undefined;
 
   constructor(
-    readonly collection: Collection,
+    readonly collection: Guarded,
     readonly settings: CreationSettings,
     readonly layout: Layout,
     /** The request of the caller, whose permission applies to each record. */
     readonly request: Request,
   ) {
-    const { resource, check } = collection;
+    const { resource, check } = collection.whole;
     const { bodyLimit: maxBytes, collections } = settings;
     const [rename, retainsIds, { columns }] = [new Map<string, string>(), false, layout];
     this.#rules = { resource, check, origin: 'request', rename, maxBytes, retainsIds, columns };

@@ -1,3 +1,4 @@
+import type { Guarded } from '../../access/guarded-collection.js';
 import { json } from '../../api/doc.js';
 import type { Endpoint } from '../../api/endpoint.js';
 import { TEXT } from '../../api/schema.js';
@@ -5,9 +6,9 @@ import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../../collection/representatio
 import { unsupportedMediaType } from '../../errors/input-errors.js';
 import { prefersAsync } from '../../http/prefer.js';
 import type { Action, Route } from '../../http/router.js';
-import type { Collection } from '../../list/collection.js';
 import type { Creations } from './creations.js';
 import type { JobServices } from './job-actions.js';
+import { requireUnlimited } from './job-rules.js';
 import { submitCreation, submitExport } from './submissions.js';
 
 /** The media types of a body with many records. */
@@ -51,7 +52,7 @@ const withCreation = (each: Endpoint): Endpoint => ({
 /** The routes, of which those of collections create many records, and begin jobs. */
 export function withJobs(
   routes: readonly Route[],
-  collections: readonly Collection[],
+  collections: readonly Guarded[],
   creations: () => Promise<Creations>,
   jobs: JobServices,
 ): Route[] {
@@ -62,6 +63,7 @@ export function withJobs(
     const run: Action['run'] = (request) => {
       const { body } = request;
       if (!body || !TYPES.includes(body.type)) return create.run(request);
+      if (body.stream) requireUnlimited(collection, request);
       if (body.stream && prefersAsync(request.headers.prefer))
         return submitCreation(jobs, collection, request);
       if (body.stream) return creations().then((opened) => opened.create(collection, request));
@@ -74,7 +76,7 @@ export function withJobs(
 }
 
 /** The actions of a collection, whose lists can be exported. */
-function withExports(actions: Route['actions'], collection: Collection, jobs: JobServices): Route['actions'] {
+function withExports(actions: Route['actions'], collection: Guarded, jobs: JobServices): Route['actions'] {
   const { name } = collection.resource;
   const listing = Object.entries(actions).filter(([method]) => method === 'GET' || method === 'QUERY');
   const exporting = listing.map(([method, action]) => {

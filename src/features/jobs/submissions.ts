@@ -1,3 +1,4 @@
+import type { Guarded } from '../../access/guarded-collection.js';
 import { callerKey, fingerprintOf, identityOf } from '../../actions/idempotency.js';
 import type { Run } from '../../db/db.js';
 import { badRequest } from '../../errors/request-errors.js';
@@ -5,35 +6,34 @@ import { prefersLenient } from '../../http/prefer.js';
 import type { Reply } from '../../http/reply.js';
 import type { Content, Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
-import type { Collection } from '../../list/collection.js';
 import { nextIdentity } from '../../uuid.js';
 import { jobCancelled } from './errors.js';
 import { wholeList } from './export-run.js';
 import { type JobServices, jobReply } from './job-actions.js';
 import { addInput, PART_BYTES } from './job-parts.js';
+import { requireNoClaims } from './job-rules.js';
 import { findJob, openJob, queueJob, removeJob } from './job-store.js';
-import type { Task } from './job-task.js';
+import { permittedBy, type Task } from './job-task.js';
 
 /** Stores the body of a request, for a job that creates its records: 202 with Location, 408, 413, 429, 503. */
 export async function submitCreation(
   services: JobServices,
-  collection: Collection,
+  collection: Guarded,
   request: Request,
 ): Promise<Reply> {
   const { db, jobBytes, idempotency } = services;
-  const { permission, principal, headers, body } = request;
+  const { principal, headers, body } = request;
   const content = body!.stream!;
   const identity = identityOf(request, async () => fingerprintOf(request, await content.digest(jobBytes)));
   const { id } = nextIdentity();
-  const { subject, scopes } = principal;
   const task: Task = {
     kind: 'creation',
     collection: collection.resource.name,
     type: body!.type,
     isLenient: prefersLenient(headers.prefer),
-    ...{ subject, permission, scopes: [...scopes] },
+    ...permittedBy(request),
   };
-  await openJob(db, id, callerKey(subject), task, services);
+  await openJob(db, id, callerKey(principal.subject), task, services);
   let isQueued = false;
   try {
     await storeInput(services, id, content);
@@ -55,22 +55,23 @@ export async function submitCreation(
 /** Begins a job that writes the whole list of a query: 202 with Location, 400, 429, 503. */
 export async function submitExport(
   services: JobServices,
-  collection: Collection,
+  collection: Guarded,
   list: Action,
   request: Request,
 ): Promise<Reply> {
   const { db } = services;
-  const { permission, principal, method, query, body, type, version } = request;
+  const { principal, method, query, body, type, version } = request;
   if (request.run) throw badRequest('A batch cannot begin an export.');
+  requireNoClaims(collection);
   // A query that is not valid has its response now.
   await wholeList(list, request);
   const { id } = nextIdentity();
-  const { subject, scopes } = principal;
   const task: Task = {
     ...{ kind: 'export', collection: collection.resource.name, type, method, query },
-    ...{ body: body?.value ?? null, version: version.number, subject, permission, scopes: [...scopes] },
+    ...{ body: body?.value ?? null, version: version.number },
+    ...permittedBy(request),
   };
-  await openJob(db, id, callerKey(subject), task, services);
+  await openJob(db, id, callerKey(principal.subject), task, services);
   await queueJob(db.run, id);
   services.wake();
   return jobReply(services, request, (await findJob(db.run, id))!, 202);

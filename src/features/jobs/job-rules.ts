@@ -1,0 +1,49 @@
+import type { Guarded } from '../../access/guarded-collection.js';
+import { grantsFor } from '../../access/rules.js';
+import { badRequest } from '../../errors/request-errors.js';
+import { mayReadAll, type Permission, type Principal } from '../../principal.js';
+
+/** The outcome of an export. */
+export interface ExportOutcome {
+  readonly bytes: number;
+  /** The grants by which the job has read; absent: the collection had no access rules. */
+  readonly grants?: readonly string[] | undefined;
+}
+
+/** Throws 400 if access rules limit the records that a caller creates: many records are stored together, without these rules. */
+export function requireUnlimited(collection: Guarded, caller: { readonly principal: Principal }): void {
+  if (collection.as(caller) === collection.whole) return;
+  const { name } = collection.resource;
+  throw badRequest(
+    `${name}, or a collection to which its records refer, has access rules: create its records one by one, or in a batch.`,
+  );
+}
+
+/** Throws 400 if access rules of a collection name claims, which a job does not have. */
+export function requireNoClaims({ resource: { name, access } }: Guarded): void {
+  if (JSON.stringify(access ?? []).includes('"$claims.'))
+    throw badRequest(`Access rules of ${name} name claims of a token. A job has none.`);
+}
+
+/** The grants by which a caller reads a collection; undefined: it has no access rules. */
+export const readingGrants = (
+  { ruled, resource }: Guarded,
+  principal: Principal,
+): readonly string[] | undefined =>
+  ruled &&
+  grantsFor(ruled.rules, 'read', resource, principal).map(({ declared }) => JSON.stringify(declared));
+
+/**
+ * Whether a caller may download what an export has read: all its grants must still be those of the caller. No scope is above
+ * access rules, so that these permit a result to its principal alone.
+ */
+export function mayDownload(
+  collection: Guarded,
+  principal: Principal,
+  job: ExportOutcome & { readonly permission: Permission; readonly isOwn: boolean },
+): boolean {
+  const present = readingGrants(collection, principal);
+  if (present) return job.isOwn && (job.grants?.every((grant) => present.includes(grant)) ?? false);
+  const isOfOwn = job.permission === 'own' && principal.scopes.has('self');
+  return isOfOwn || mayReadAll(principal, collection.resource.scopes);
+}

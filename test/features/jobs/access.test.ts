@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto';
+import { callerKey } from '../../../src/actions/idempotency.js';
+import { addInput } from '../../../src/features/jobs/job-parts.js';
+import { openJob, queueJob } from '../../../src/features/jobs/job-store.js';
+import type { Task } from '../../../src/features/jobs/job-task.js';
+import { openTracker } from '../../access/open-tracker.js';
+import { makeKey } from '../../support/credentials.js';
+import type { ServiceResponse } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
+import { until } from '../../support/until.js';
+
+const NDJSON = 'application/x-ndjson';
+const LINES = { Accept: NDJSON, Prefer: 'respond-async' };
+const BOUNDS = { jobsMax: 50, jobsPerCaller: 5 };
+
+const text = { type: 'string', maxLength: 200, 'x-index': true };
+/** Collections without access rules, and one whose rules name a claim. */
+const MORE = {
+  'tags.json': { type: 'object', properties: { name: text } },
+  'notes.json': {
+    type: 'object',
+    properties: {
+      text,
+      issueId: { type: 'string', format: 'uuid', 'x-references': 'issues', 'x-on-delete': 'cascade' },
+    },
+  },
+  'deals.json': {
+    type: 'object',
+    properties: { tenant: text },
+    'x-collection': { access: [{ can: 'all', where: { tenant: '$claims.tenant' } }] },
+  },
+};
+
+/** A team with an owner and a member, an issue of it, and one of another team. */
+async function withIssues(t: Test) {
+  const tracker = await openTracker(t, MORE);
+  const { made, user, service } = tracker;
+  const [ann, bob, eve] = [await user('ann'), await user('bob'), await user('eve')];
+  const team = await made('/teams', { name: 'One', ownerId: ann.id });
+  const other = await made('/teams', { name: 'Two', ownerId: eve.id });
+  await made('/memberships', { teamId: team, userId: ann.id, role: 'owner' });
+  const membership = await made('/memberships', { teamId: team, userId: bob.id, role: 'member' });
+  await made('/memberships', { teamId: other, userId: eve.id, role: 'owner' });
+  const project = await made('/projects', { title: 'Roof', teamId: team });
+  const foreign = await made('/projects', { title: 'Vault', teamId: other });
+  await made('/issues', { title: 'Leak', projectId: project, secret: 'x1' });
+  await made('/issues', { title: 'Robbery', projectId: foreign, secret: 'x2' });
+  /** The job when it has ended. */
+  const ended = (by: typeof tracker.operator, location: string) =>
+    until(
+      'the job has ended',
+      () => by('GET', location),
+      ({ json }: ServiceResponse) => ['done', 'failed'].includes(json.state),
+    );
+  /** A job of a subject with the scope `self`, as a request before has left it. */
+  const leave = async (subject: string, task: object, input?: string): Promise<string> => {
+    const id = randomUUID();
+    const permitted = {
+      collection: 'issues',
+      subject,
+      scopes: ['self'],
+      scheme: 'api-key',
+      permission: 'ruled',
+    };
+    await openJob(service.db, id, callerKey(subject), { ...permitted, ...task } as unknown as Task, BOUNDS);
+    if (input !== undefined) t.ok(await addInput(service.db.run, id, 0, Buffer.from(input)));
+    t.ok(await queueJob(service.db.run, id));
+    return `/jobs/${id}`;
+  };
+  return { ...tracker, ann, bob, eve, membership, project, ended, leave };
+}
+
+t.test('an export has the records and fields that access rules permit to its principal', async (t) => {
+  const { service, operator, as, ann, bob, eve, ended } = await withIssues(t);
+  const exportBy = async (by: typeof operator, path: string, headers = LINES): Promise<[string, string]> => {
+    const accepted = await by('GET', path, undefined, headers);
+    t.equal(accepted.status, 202, path);
+    const location = accepted.headers.location!;
+    t.match((await ended(by, location)).json, { state: 'done' });
+    const result = await by('GET', `${location}/result`);
+    t.equal(result.status, 200, path);
+    return [location, result.text];
+  };
+  const [, whole] = await exportBy(ann.call, '/issues');
+  t.match(whole, /Leak.*x1/);
+  t.notMatch(whole, /Robbery/);
+  const [location, part] = await exportBy(bob.call, '/issues');
+  t.match(part, /Leak/);
+  t.notMatch(part, /Robbery|x1/);
+  t.equal((await exportBy(bob.call, '/issues', { ...LINES, Accept: 'text/csv' }))[1].includes('x1'), false);
+  t.equal((await exportBy(bob.call, '/issues?filter[secret]=x1'))[1], '');
+  t.equal((await exportBy(eve.call, '/issues?filter[project][title]=Roof'))[1], '');
+  t.equal((await exportBy(operator, '/issues'))[1].split('\n').length, 3);
+
+  t.equal((await eve.call('GET', location)).status, 404);
+  t.match((await bob.call('GET', location)).json.result, { bytes: Buffer.byteLength(part) });
+  t.strictSame(Object.keys((await bob.call('GET', location)).json.result), ['bytes']);
+  t.equal((await operator('GET', location)).status, 200);
+  t.equal((await operator('GET', `${location}/result`)).status, 404, 'no scope is above the rules');
+  const { key: narrow } = await makeKey(service.db, { subject: bob.id, scopes: ['events:read'] });
+  t.equal((await as(narrow)('GET', `${location}/result`)).status, 404, 'the grants are not those of the key');
+  const { key: reading } = await makeKey(service.db, { subject: bob.id, scopes: ['issues:read'] });
+  t.equal((await as(reading)('GET', `${location}/result`)).text, part);
+});
+
+t.test('a job obeys the access rules of the time at which it runs', async (t) => {
+  const { operator, bob, membership, ended, leave } = await withIssues(t);
+  const task = { kind: 'export', type: NDJSON, method: 'GET', query: '', body: null, version: '1' };
+  const before = await leave(bob.id, task);
+  await ended(bob.call, before);
+  t.match((await bob.call('GET', `${before}/result`)).text, /Leak/);
+  t.equal((await operator('DELETE', `/memberships/${membership}`)).status, 204);
+  const after = await leave(bob.id, task);
+  await ended(bob.call, after);
+  t.match(await bob.call('GET', `${after}/result`), { status: 200, text: '' });
+});
+
+t.test('many records are not created where access rules apply, and claims have no jobs', async (t) => {
+  const { service, operator, ann, project, ended, leave } = await withIssues(t);
+  const { key } = await makeKey(service.db, {
+    subject: ann.id,
+    scopes: ['self', 'issues:write', 'notes:write'],
+  });
+  const { key: admin } = await makeKey(service.db);
+  const line = JSON.stringify({ title: 'Many', projectId: project });
+  const post = (path: string, by: string, more: Record<string, string> = {}, body = line) =>
+    service.send('POST', path, { type: NDJSON, body, headers: { 'X-API-Key': by, ...more } });
+  for (const [path, by] of [
+    ['/issues', key],
+    ['/issues', admin],
+    ['/notes', key],
+    ['/notes', admin],
+  ] as const)
+    for (const more of [{}, { Prefer: 'respond-async' }, { 'Idempotency-Key': 'k' }] as Record<
+      string,
+      string
+    >[])
+      t.match(await post(path, by, more), {
+        status: 400,
+        json: { error: { code: 'BAD_REQUEST', message: /has access rules/ } },
+      });
+  t.match(await operator('GET', '/issues'), { json: { meta: { total: 2 } } });
+  t.match((await operator('GET', '/jobs')).json, { data: [] });
+  t.match(await post('/tags', admin, {}, '{"name":"red"}'), { status: 200, json: { meta: { stored: 1 } } });
+  const creation = await leave(ann.id, { kind: 'creation', type: NDJSON, isLenient: true }, line);
+  t.match((await ended(ann.call, creation)).json, {
+    state: 'failed',
+    error: { status: 400, code: 'BAD_REQUEST' },
+  });
+  t.match(await operator('GET', '/issues'), { json: { meta: { total: 2 } } });
+  t.match(await operator('GET', '/deals', undefined, LINES), {
+    status: 400,
+    json: { error: { message: /name claims/ } },
+  });
+});
