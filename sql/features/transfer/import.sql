@@ -25,7 +25,7 @@ delete from imports where key = $1;
 
 -- name: record_progress ($1 key, $2 collection, $3 position, $4 place, $5 stored, $6 refused, $7 unchanged, $8 retains_ids, $9 finished)
 insert into imports (key, collection, position, place, stored, refused, unchanged, retains_ids, finished)
-values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+values ($1, $2, $3, $4, $5, $6, $7, $8::text::boolean, $9::text::boolean)
 on conflict (key, collection) do update
 set position = excluded.position, place = excluded.place, stored = excluded.stored, refused = excluded.refused,
   unchanged = excluded.unchanged, finished = excluded.finished, updated_at = now();

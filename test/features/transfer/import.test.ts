@@ -207,6 +207,37 @@ t.test('--strict stops at the first refusal, and --resume goes on there', async 
   t.equal((await send('GET', '/books?order=asc')).json.length, 3, 'a finished import is not repeated');
 });
 
+t.test(
+  '--resume retains the ids of an export, as the interrupted import did, and knows finished collections',
+  async (t) => {
+    const { send, env, sql } = await library(t);
+    // The ids have this time.
+    const TIME = new Date(0x01890a5dac96).toISOString();
+    const record = (n: number, fields: object) => ({
+      id: `01890a5d-ac96-774b-bcce-b302099a80${n}0`,
+      ...fields,
+      ...{ created_at: TIME, updated_at: TIME, _version: 1 },
+    });
+    const books = [record(1, { title: 'A' }), record(2, { isbn: '2' }), record(3, { title: 'C' })];
+    const file = fileOf(t, 'books.ndjson', lines(books));
+    t.match(await imported(t, ['books', file, '--strict'], env), {
+      code: 1,
+      out: /^books: 1 stored, 1 refused/,
+    });
+    t.same(await sql`select retains_ids, finished from imports where collection = 'books'`, [
+      { retains_ids: true, finished: false },
+    ]);
+    await imported(t, ['books', file, '--resume'], env);
+    t.same(
+      (await send('GET', '/books?order=asc')).json.map(({ id }: { id: string }) => id),
+      [books[0]!.id, books[2]!.id],
+    );
+    t.same(await sql`select retains_ids, finished from imports where collection = 'books'`, [
+      { retains_ids: true, finished: true },
+    ]);
+  },
+);
+
 for (const source of isThorough ? ['file', 'standard input'] : [])
   t.test(
     `kill -9, ${source}: --resume stores each record exactly once, and builds the indexes`,
