@@ -95,10 +95,12 @@ export class BodyStream implements Content {
   #decoded(source: Readable, coding: BodyCoding): Readable {
     const decoder = decompressor(coding);
     this.#decoder = decoder;
+    // The iterator rejects with the error as well, but not after the action has stopped to read.
+    decoder.on('error', () => undefined);
     const abort = () => {
       if (!source.readableEnded) decoder.destroy(new BodyAborted());
     };
-    source.once('error', abort).once('close', abort);
+    source.on('error', abort).once('close', abort);
     return source.pipe(decoder);
   }
 

@@ -14,8 +14,12 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'pipeline/server.ts: createServer': 'process/listen.ts',
   'features/transfer/input.ts: createReadStream':
     '`for await` and `pipeline` listen from the moment on in which the stream is created',
+  'transport/body-stream.ts: Readable': 'a body in memory, which nothing ends by an error',
   'transport/codecs.ts: createBrotliCompress': 'transport/streamed-body.ts',
+  'transport/codecs.ts: createBrotliDecompress': 'transport/body-stream.ts',
+  'transport/codecs.ts: createGunzip': 'transport/body-stream.ts',
   'transport/codecs.ts: createGzip': 'transport/streamed-body.ts',
+  'transport/codecs.ts: createInflate': 'transport/body-stream.ts',
   'transport/node-internals.ts: Readable': 'a stream that neither reads nor ends',
   'watch.ts: createServer': 'process/listen.ts',
 };

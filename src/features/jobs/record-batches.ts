@@ -5,6 +5,7 @@ import type { BulkConnection } from '../../db/bulk-connection.js';
 import { payloadTooLarge } from '../../errors/input-errors.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
+import { callerOf } from '../../principal.js';
 import { checkDrafts, type RecordRules, readDrafts } from '../transfer/batch.js';
 import { type Chunk, chunksOf, type Position } from '../transfer/chunks.js';
 import { ImportErrors } from '../transfer/import-errors.js';
@@ -40,7 +41,9 @@ export class RecordBatches {
     /** The request of the caller, whose permission applies to each record. */
     readonly request: Request,
   ) {
-    const { resource, check } = collection.whole;
+    const { resource, check: checkOf } = collection.whole;
+    const caller = callerOf(request.principal);
+    const check: RecordRules['check'] = (input, origin) => checkOf(input, origin, undefined, caller);
     const { bodyLimit: maxBytes, collections } = settings;
     const [rename, retainsIds, { columns }] = [new Map<string, string>(), false, layout];
     this.#rules = { resource, check, origin: 'request', rename, maxBytes, retainsIds, columns };

@@ -65,8 +65,10 @@ t.test('the request (RFC 7662 section 2.1, RFC 6749 section 2.3.1)', async (t) =
     subject: 'ada',
     scopes: new Set(['items:read', 'self']),
     scheme: 'bearer',
+    claims: principal.claims,
     expiresAt: undefined,
   });
+  t.match(principal.claims, { sub: 'ada', scope: 'items:read self' });
   t.same(Object.fromEntries(new URLSearchParams(seen[0]!.body)), {
     token: 'a+b/c=',
     token_type_hint: 'access_token',
