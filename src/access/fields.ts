@@ -40,8 +40,8 @@ function divided(doc: string, fields: ReadonlySet<string>): [shown: JsonObject, 
 
 /**
  * Validates the body of a write of a record of which the caller reads a part. The other values remain, unless the body sets them.
- * Throws as `check`, and 403 for a patch with a read-only field that the caller may not read: whether it is unchanged would
- * reveal its value.
+ * Throws as `check`, and 403 for a patch with a read-only field that the caller may not read, or a body with one that the service
+ * sets: whether it is unchanged would reveal its value.
  */
 export function checkPart(
   { resource, check }: Pick<Collection, 'resource' | 'check'>,
@@ -55,7 +55,9 @@ export function checkPart(
   const known = new Set([...OWN_MEMBERS, '_links', ...writeOnlyNames(resource.schema), ...hidden.readable]);
   const named = Object.keys(input).filter((name) => !known.has(name));
   const readOnly = named.filter((name) => resource.readOnly.includes(name));
-  if (present.isPatch && readOnly.length > 0) throw fieldsDenied(readOnly);
+  const isSet = (name: string) => [...resource.set, ...resource.numbers].some(({ field }) => field === name);
+  const denied = readOnly.filter((name) => present.isPatch || isSet(name));
+  if (denied.length > 0) throw fieldsDenied(denied);
   const record = { ...present.record, ...hidden.values };
   const checked = check({ ...hidden.values, ...input }, origin, { ...present, record }, caller);
   return { ...checked, unseen: named.filter((name) => !readOnly.includes(name)) };

@@ -201,10 +201,10 @@ export class Model {
   }
 
   #duplicate(name: Name, input: JsonObject, id: string | undefined): Failure | undefined {
-    const isTaken =
+    const isInUse =
       input.code !== undefined &&
       this.data[name]!.some((other) => other.id !== id && other.code === input.code);
-    return isTaken ? { status: 409, code: 'DUPLICATE' } : undefined;
+    return isInUse ? { status: 409, code: 'DUPLICATE' } : undefined;
   }
 
   /** The failure of a creation; undefined: there is a new record. `parent` is the reference that the path names. */

@@ -18,7 +18,7 @@ t.test('an unknown query parameter of a list is 400 with the supported ones', as
     ['/items?price=gt.100', 'price', ['page', 'limit', 'sort', 'order', 'search']],
     ['/items?page=1&Limit=5', 'Limit', ['page', 'limit', 'sort', 'order', 'search']],
     [`/users/${user.id}/posts?q=x`, 'q', ['page', 'limit']],
-    ['/events?since=1', 'since', ['after', 'types', 'limit']],
+    ['/events?since=1', 'since', ['after', 'types', 'filter', 'limit', 'ticket']],
     ['/webhooks?page=2', 'page', ['after']],
     [`/webhooks/${hook.id}/deliveries?page=2`, 'page', ['after', 'status']],
   ] as const) {

@@ -1,4 +1,5 @@
 import type { JwtConfig, JwtType } from '../../config/jwt.js';
+import type { JsonObject } from '../../json.js';
 import { scopesOf } from '../../principal.js';
 import { refusal } from './access-token.js';
 import { objectIn } from './issuer-client.js';
@@ -63,6 +64,11 @@ export function subjectOf(claims: Claims): string {
   const { sub } = claims;
   if (typeof sub !== 'string' || sub === '') throw refusal('The access token has no subject.');
   return isClient(sub, claims) ? `client:${sub}` : sub;
+}
+
+/** The claims that access rules can name: without the identifier of the token, which may be the token itself. */
+export function ruleClaims({ jti: _, ...claims }: Claims): JsonObject {
+  return claims as JsonObject;
 }
 
 function isClient(sub: string, claims: Claims): boolean {

@@ -1,7 +1,6 @@
 import type { Config } from '../../config/config.js';
 import { MAX_INTROSPECTIONS } from '../../config/limits.js';
 import { beyond, unavailable } from '../../errors/service-errors.js';
-import type { JsonObject } from '../../json.js';
 import { scopesOf } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { TimedCache } from '../../timed-cache.js';
@@ -13,6 +12,7 @@ import {
   confirmationIn,
   notAccessToken,
   requireAccessClaims,
+  ruleClaims,
   secondsIn,
   subjectOf,
 } from './access-token-claims.js';
@@ -119,7 +119,7 @@ function tokenOf(response: Claims, config: Config, now: number): Token {
       subject: subjectOf({ ...response, sub: response.sub ?? response.client_id }),
       scopes: scopesOf(response.scope),
       scheme: 'bearer',
-      claims: response as JsonObject,
+      claims: ruleClaims(response),
       expiresAt,
     },
     ...confirmation,

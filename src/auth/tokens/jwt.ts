@@ -1,10 +1,16 @@
 import { errors, type JWSAlgorithm, type JWTPayload, jwtVerify } from 'jose';
 import type { Config } from '../../config/config.js';
-import type { JsonObject } from '../../json.js';
 import type { Log } from '../../telemetry/log.js';
 import type { CredentialRejected } from '../scheme.js';
 import { refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
-import { confirmationIn, requireAccessJwt, scopesIn, secondsIn, subjectOf } from './access-token-claims.js';
+import {
+  confirmationIn,
+  requireAccessJwt,
+  ruleClaims,
+  scopesIn,
+  secondsIn,
+  subjectOf,
+} from './access-token-claims.js';
 import { IssuerKeys } from './jwks.js';
 
 const CACHE_MS = 5 * 60_000;
@@ -71,7 +77,7 @@ export function tokenOf(claims: JWTPayload, config: Config, now: number): Token 
       subject,
       scopes: scopesIn(claims, config),
       scheme: 'bearer',
-      claims: claims as JsonObject,
+      claims: ruleClaims(claims),
       expiresAt,
     },
     ...confirmationIn(cnf),
