@@ -143,6 +143,9 @@ t.test('jobs are bounded, and one whose client breaks off is gone', async (t) =>
     headers: { 'retry-after': '10' },
     json: { error: { code: 'TOO_MANY_JOBS', details: { limit: 2 } } },
   });
+  const exporting = { prefer: 'respond-async' };
+  t.equal((await service.send('GET', '/items', { headers: exporting })).status, 429);
+  t.equal((await service.send('QUERY', '/items', { body: {}, headers: exporting })).status, 429);
   one.write('{"name":');
   one.destroy();
   await until('the job is gone', states, (found) => found.length === 1);
