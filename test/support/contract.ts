@@ -77,7 +77,10 @@ export class Contract {
     const key = method === 'HEAD' ? 'get' : method === 'QUERY' ? 'x-query' : method.toLowerCase();
     const operation = template === undefined ? undefined : (this.document.paths[template]![key] as unknown);
     if (operation === undefined) return undefined;
-    const { status } = response;
+    const { status, headers } = response;
+    // docs/jobs.md has these: generated clients would not distinguish them from the record or the list.
+    const isJob = status === 202 && String(headers['preference-applied']).includes('respond-async');
+    if (isJob || String(headers['content-type']).endsWith('profile=report')) return undefined;
     const signature = signatureOf(response);
     noteSeen(kindOf(template!, this.document), key, status);
     const name = `${method} ${template} ${status}`;

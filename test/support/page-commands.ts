@@ -163,7 +163,7 @@ export async function runPage(t: Test, page: string, options: PageOptions = {}):
       asPrinted.delete(form) ? form : CHECKOUT[form]!,
     );
     if (/(npm start|^plinth|plinth (start|serve))$/m.test(command)) return start(command);
-    if (/curl -N|webhooks listen$/m.test(command)) return watch(command);
+    if (/curl -g?N|webhooks listen$/m.test(command)) return watch(command);
     return run(command.replace('--client ID', `--client ${client}`));
   };
   if (options.prepare) {

@@ -1,6 +1,5 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { fingerprintOf, type Idempotency, type Identity, identityOf } from '../../actions/idempotency.js';
-import { JSON_TYPE } from '../../collection/representation.js';
 import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';
 import { unavailable } from '../../errors/service-errors.js';
 import { prefersLenient } from '../../http/prefer.js';
@@ -10,6 +9,7 @@ import { BODIES } from '../../limits/byte-budget.js';
 import { WorkSlots } from '../../work-slots.js';
 import { inTransaction } from '../transfer/transaction.js';
 import { recordsRefused, tooManyRecords } from './errors.js';
+import { REPORT_TYPE } from './media-types.js';
 import type { JobMetrics } from './metrics.js';
 import { CHUNK_BYTES, type CreationSettings, RecordBatches } from './record-batches.js';
 import { layoutOf } from './record-layout.js';
@@ -46,7 +46,7 @@ export class Creations {
   constructor(readonly services: CreationServices) {}
 
   /**
-   * Creates the records of a body in one transaction: all, or with `handling=lenient` those that are not refused. 200 with a
+   * Creates the records of a body in one transaction: all, or with `handling=lenient` those that are not refused. 201 with a
    * report, 422 with a report, 400, 408, 413, 503.
    */
   async create(collection: Guarded, request: Request): Promise<Reply> {
@@ -168,9 +168,9 @@ class Creation {
 
 function reportReply(report: CreationReport, isLenient: boolean): Reply {
   return {
-    status: 200,
+    status: 201,
     headers: [
-      ...['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
+      ...['Content-Type', REPORT_TYPE, 'Cache-Control', 'no-store'],
       ...(isLenient ? ['Preference-Applied', 'handling=lenient'] : []),
     ],
     body: JSON.stringify(report),

@@ -39,7 +39,8 @@ export async function getJobs(services: JobServices, request: Request): Promise<
 
 /** GET /jobs/:id. Throws 404, also for the job of another principal. */
 export async function getJob(services: JobServices, request: Request): Promise<Reply> {
-  return jobReply(services, request, await ownJob(services, request), 200);
+  const job = await ownJob(services, request);
+  return { status: 200, headers: FIELDS, body: JSON.stringify(shown(services, job, request.prefix)) };
 }
 
 /**
@@ -108,18 +109,11 @@ const noSuchJob = () => notFound.variant({ message: 'No such job.', shape: 'simp
 
 const FIELDS = ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'];
 
-export function jobReply(services: JobServices, { prefix }: Request, job: Job, status: 200 | 202): Reply {
-  const accepted =
-    status === 202
-      ? [
-          ...['Location', `${prefix}/jobs/${job.id}`],
-          ...[
-            'Preference-Applied',
-            isLenient(job.task) ? 'respond-async, handling=lenient' : 'respond-async',
-          ],
-        ]
-      : [];
-  return { status, headers: [...FIELDS, ...accepted], body: JSON.stringify(shown(services, job, prefix)) };
+/** 202 with the address of a job (RFC 7240 section 4.1). Generated clients know the record or the list as the only body. */
+export function acceptedReply({ id, task }: Pick<Job, 'id' | 'task'>, { prefix }: Request): Reply {
+  const applied = isLenient(task) ? 'respond-async, handling=lenient' : 'respond-async';
+  const headers = ['Location', `${prefix}/jobs/${id}`, 'Preference-Applied', applied];
+  return { status: 202, headers: ['Cache-Control', 'no-store', ...headers] };
 }
 
 function shown({ jobTtl }: JobServices, job: Job, prefix: string): object {

@@ -1,7 +1,5 @@
 import type { Guarded } from '../../access/guarded-collection.js';
-import { json } from '../../api/doc.js';
 import type { Endpoint } from '../../api/endpoint.js';
-import { TEXT } from '../../api/schema.js';
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../../collection/representation.js';
 import { unsupportedMediaType } from '../../errors/input-errors.js';
 import { prefersAsync } from '../../http/prefer.js';
@@ -22,10 +20,12 @@ export const describeJobs = (endpoints: readonly Endpoint[]): Endpoint[] =>
     return isList ? { ...each, adds: EXPORT } : each;
   });
 
-const ACCEPTED_FIELDS = ['Cache-Control', 'Location', 'Preference-Applied', 'Idempotency-Replayed'];
-
+/**
+ * The success of a job, 202, and bodies with many records and their success are not in the documents about the API: generators of clients
+ * would make one type of them and of the record or list that all other requests have. docs/jobs.md has them.
+ */
 const EXPORT: NonNullable<Endpoint['adds']> = {
-  success: { 202: json('A job writes the whole list.', 'Job', ACCEPTED_FIELDS) },
+  success: {},
   errors: ['TOO_MANY_JOBS'],
   fields: ['Prefer-async'],
 };
@@ -35,15 +35,7 @@ const withCreation = (each: Endpoint): Endpoint => ({
   accepts: [...(each.accepts ?? []), ...TYPES],
   streams: TYPES,
   adds: {
-    body: { [NDJSON_TYPE]: TEXT, [CSV_TYPE]: TEXT },
-    success: {
-      200: json('Many records were stored.', 'CreationReport', [
-        'Cache-Control',
-        'Preference-Applied',
-        'Idempotency-Replayed',
-      ]),
-      202: json('A job creates the records.', 'Job', ACCEPTED_FIELDS),
-    },
+    success: {},
     errors: ['RECORDS_REFUSED', 'TOO_MANY_RECORDS', 'TOO_MANY_JOBS', 'JOB_CANCELLED'],
     fields: ['Prefer-creation'],
   },

@@ -9,7 +9,7 @@ import type { Action } from '../../http/router.js';
 import { nextIdentity } from '../../uuid.js';
 import { jobCancelled } from './errors.js';
 import { wholeList } from './export-run.js';
-import { type JobServices, jobReply } from './job-actions.js';
+import { acceptedReply, type JobServices } from './job-actions.js';
 import { addInput, PART_BYTES } from './job-parts.js';
 import { requireNoClaims } from './job-rules.js';
 import { findJob, openJob, queueJob, removeJob } from './job-store.js';
@@ -40,7 +40,7 @@ export async function submitCreation(
     const queue = async (run: Run): Promise<Reply> => {
       if (!(await queueJob(run, id))) throw jobCancelled();
       isQueued = true;
-      return jobReply(services, request, (await findJob(run, id))!, 202);
+      return acceptedReply((await findJob(run, id))!, request);
     };
     const reply = identity
       ? await db.transaction((run) => idempotency.once(run, identity, () => queue(run)))
@@ -74,7 +74,7 @@ export async function submitExport(
   await openJob(db, id, callerKey(principal.subject), task, services);
   await queueJob(db.run, id);
   services.wake();
-  return jobReply(services, request, (await findJob(db.run, id))!, 202);
+  return acceptedReply((await findJob(db.run, id))!, request);
 }
 
 async function storeInput({ db, jobBytes }: JobServices, id: string, content: Content): Promise<void> {

@@ -141,7 +141,7 @@ t.test('many records are not created where access rules apply, and claims have n
       });
   t.match(await operator('GET', '/issues'), { json: { meta: { total: 2 } } });
   t.match((await operator('GET', '/jobs')).json, { data: [] });
-  t.match(await post('/tags', admin, {}, '{"name":"red"}'), { status: 200, json: { meta: { stored: 1 } } });
+  t.match(await post('/tags', admin, {}, '{"name":"red"}'), { status: 201, json: { meta: { stored: 1 } } });
   const creation = await leave(ann.id, { kind: 'creation', type: NDJSON, isLenient: true }, line);
   t.match((await ended(ann.call, creation)).json, {
     state: 'failed',

@@ -22,7 +22,7 @@ async function withRecords(service: TestService, count: number): Promise<void> {
     type: 'application/x-ndjson',
     body: body.join('\n'),
   });
-  if (status !== 200) throw new Error(`status ${status}`);
+  if (status !== 201) throw new Error(`status ${status}`);
 }
 
 t.test('a job exports what a list without the preference would stream', async (t) => {
@@ -41,9 +41,10 @@ t.test('a job exports what a list without the preference would stream', async (t
     t.match(accepted, {
       status: 202,
       headers: { 'preference-applied': 'respond-async' },
-      json: { kind: 'export', collection: 'items' },
+      text: '',
     });
     const { json } = await ended(service, accepted.headers.location!);
+    t.match(json, { kind: 'export', collection: 'items' });
     const result = await send('GET', json._links.result.href);
     const plain = await send('GET', path, { headers: { accept } });
     t.equal(result.status, 200);
@@ -178,7 +179,7 @@ t.test('an export is bounded, and one that waits has no result', async (t) => {
   const service = await testService(t, { COLLECTIONS, MIGRATE: 'auto', JOB_BYTES: '1024' });
   const { send, db } = service;
   const body = Array.from({ length: 20 }, () => '{"text":"xxxxxxxxxxxxxxxxxxx"}').join('\n');
-  t.equal((await send('POST', '/cups', { type: 'application/x-ndjson', body })).status, 200);
+  t.equal((await send('POST', '/cups', { type: 'application/x-ndjson', body })).status, 201);
   const { headers } = await send('GET', '/cups', { headers: { accept: 'text/csv', ...ASYNC } });
   t.match((await ended(service, headers.location!)).json, { state: 'failed', error: { status: 413 } });
   t.match(await send('GET', `${headers.location}/result`), {
