@@ -5,7 +5,7 @@ import { type TestService, testService, undeclaredDatabase } from '../support/se
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
-const TICKETS = {
+const ORDERS = {
   title: 'Ticket',
   type: 'object',
   properties: {
@@ -29,7 +29,7 @@ const TICKETS = {
 async function open(t: Test) {
   const service = await testService(t, {
     AUTH: 'api-key',
-    COLLECTIONS: declare(t, { 'tickets.json': TICKETS }),
+    COLLECTIONS: declare(t, { 'orders.json': ORDERS }),
     DATABASE_URL: await undeclaredDatabase(t),
   });
   const as = async (subject: string, ...scopes: string[]) => {
@@ -38,7 +38,7 @@ async function open(t: Test) {
       service.send(method, path, { body, headers: { 'x-api-key': key } });
     return Object.assign(send, { key });
   };
-  const scopes = ['tickets:read', 'tickets:write', 'events:read'];
+  const scopes = ['orders:read', 'orders:write', 'events:read'];
   return {
     service,
     operator: await as('root'),
@@ -49,9 +49,9 @@ async function open(t: Test) {
 
 t.test('rules compare and hide the values that the service sets, and these remain', async (t) => {
   const { operator, ann, bob } = await open(t);
-  const made = await ann('POST', '/tickets', { title: 'a', status: 'open' });
+  const made = await ann('POST', '/orders', { title: 'a', status: 'open' });
   t.match(made, { status: 201, json: { title: 'a', number: undefined, createdBy: undefined } });
-  const path = `/tickets/${made.json.id}`;
+  const path = `/orders/${made.json.id}`;
   t.match((await operator('GET', path)).json, { number: 1, createdBy: 'ann', changedBy: 'ann' });
   t.equal((await bob('GET', path)).status, 404);
   t.match(await operator('PATCH', path, { status: 'late' }), { status: 200, json: { changedBy: 'root' } });
@@ -65,20 +65,20 @@ t.test('rules compare and hide the values that the service sets, and these remai
   t.match((await operator('GET', path)).json, { ...whole, title: 'c' });
   t.equal((await ann('PATCH', path, { number: 2 })).status, 403);
   t.equal((await ann('PUT', path, { title: 'd', createdBy: 'bob' })).status, 403);
-  t.equal((await ann('POST', '/tickets', { title: 'd', kind: 'x' })).status, 403);
-  const fixed = (await operator('POST', '/tickets', { title: 'e', kind: 'x' })).json.id;
-  t.equal((await ann('PATCH', `/tickets/${fixed}`, { title: 'f' })).status, 404);
+  t.equal((await ann('POST', '/orders', { title: 'd', kind: 'x' })).status, 403);
+  const fixed = (await operator('POST', '/orders', { title: 'e', kind: 'x' })).json.id;
+  t.equal((await ann('PATCH', `/orders/${fixed}`, { title: 'f' })).status, 404);
 });
 
 t.test('readers of a part of a collection learn neither who changed a record nor what it was', async (t) => {
   const { service, operator, ann } = await open(t);
-  const { id } = (await ann('POST', '/tickets', { title: 'a' })).json;
-  await operator('PATCH', `/tickets/${id}`, { title: 'concealed', createdBy: 'ann' });
-  await operator('PATCH', `/tickets/${id}`, { title: 'c' });
+  const { id } = (await ann('POST', '/orders', { title: 'a' })).json;
+  await operator('PATCH', `/orders/${id}`, { title: 'concealed', createdBy: 'ann' });
+  await operator('PATCH', `/orders/${id}`, { title: 'c' });
   const eventsOf = async (reader: typeof ann) => {
     const { json } = await until(
       'the events are final',
-      () => reader('GET', '/events?types=tickets.*'),
+      () => reader('GET', '/events?types=orders.*'),
       ({ json }) => json.data.length === 3,
     );
     return (json.data as { actor?: string }[]).map(({ actor }) => actor);
@@ -86,7 +86,7 @@ t.test('readers of a part of a collection learn neither who changed a record nor
   t.same(await eventsOf(operator), ['ann', 'root', 'root']);
   t.same(await eventsOf(ann), [undefined, undefined, undefined]);
   const pageOf = async ({ key }: typeof ann) =>
-    (await new PageVisitor(service, { 'x-api-key': key }).get(`/tickets/${id}`)).text;
+    (await new PageVisitor(service, { 'x-api-key': key }).get(`/orders/${id}`)).text;
   const [all, part] = [await pageOf(operator), await pageOf(ann)];
   t.match(all, /by root/);
   t.match(all, /concealed/);
@@ -94,10 +94,10 @@ t.test('readers of a part of a collection learn neither who changed a record nor
   t.match(part, /version 1/);
   t.notMatch(part, /by root|concealed/);
 
-  await operator('DELETE', `/tickets/${id}`);
+  await operator('DELETE', `/orders/${id}`);
   const last = await until(
     'the deletion is final',
-    () => operator('GET', '/events?types=tickets.deleted'),
+    () => operator('GET', '/events?types=orders.deleted'),
     ({ json }) => json.data.length === 1,
   );
   t.match(last.json.data, [{ actor: 'root' }], 'the actor of a deletion passes through the rules');

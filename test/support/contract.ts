@@ -202,6 +202,8 @@ function signatureOf({ status, headers, text }: Received): string {
 /** A path with the names of collections replaced, so that all collections count as one. */
 function kindOf(path: string, { paths }: Contract['document']): string {
   const isCollection = (name: string) => paths[`/${name}`]?.['x-query'] !== undefined;
+  // A collection may have the name of a part of a path of the service: `tickets` of `/events/tickets`.
+  if (!isCollection(path.split('/')[1]!)) return path;
   return path
     .split('/')
     .map((name) => (isCollection(name) ? '*' : name))
