@@ -141,6 +141,8 @@ export const changing: Surface = async (world, caller) => {
   ) as JsonObject;
   const unseen = Object.keys(named).filter((field) => !sees(field));
   const failure = failureOf(world, caller, name, { record, after, unseen, isStale, isPatch: kind !== 'put' });
+  // A replacement whose caller reads a part compares the preconditions first, as a patch does.
+  if (isStale && found.status === 412) return requireFailure(world, found, { status: 412 }, shown);
   if (failure) return requireFailure(world, found, failure, shown);
   t.equal(found.status, 200, `${shown}: ${found.text}`);
   await settle(world, model.changed(name, id, after), shown);
