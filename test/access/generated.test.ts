@@ -12,9 +12,7 @@ const SURFACES: readonly Surface[] = [
 ];
 
 t.test('what callers read and write is what the rules say, on every surface', async (t) => {
-  // The long run draws other worlds each time; ACCESS_SEED repeats one of them.
-  const drawn = times(8, 8, Math.floor(Math.random() * 2 ** 31));
-  const seed = Number(process.env.ACCESS_SEED ?? drawn);
+  const seed = Number(process.env.ACCESS_SEED ?? Math.floor(Math.random() * 2 ** 31));
   t.comment(`seed ${seed}`);
   const draw = drawing(seed);
   for (let worlds = times(2, 5, 60); worlds > 0; worlds--) {

@@ -80,6 +80,13 @@ export class Model {
     );
   }
 
+  /** Whether there are records or fields that a caller may not read. */
+  isLimited(caller: Caller, name: Name): boolean {
+    const isWhole = (grant: DrawnGrant) =>
+      can(grant, 'read') && !grant.where && !grant.fields && this.#applies(caller, grant, name, 'read');
+    return this.rules[name] !== undefined && !this.rules[name].some(isWhole);
+  }
+
   #applies(caller: Caller, { scope, to }: DrawnGrant, name: Name, verb: Verb): boolean {
     if (scope !== undefined && !holds(caller, scope)) return false;
     const needed = `${name}:${verb === 'read' ? 'read' : 'write'}`;
@@ -283,14 +290,18 @@ export class Model {
     );
   }
 
-  /** The texts of fields that a caller may not read, each of which no other record has. */
+  /** The texts of fields that a caller may not read. A bulk write gives several records one text, of which the caller may read some. */
   secrets(caller: Caller): string[] {
+    const readable = JSON.stringify(
+      NAMES.map((name) => this.data[name]!.map((record) => this.view(caller, name, record))),
+    );
     return NAMES.flatMap((name) =>
       this.data[name]!.flatMap((record) => {
         const seen = this.view(caller, name, record) ?? {};
         return Object.entries(record).flatMap(([field, value]) => {
           const token = typeof value === 'string' ? /~\w{8}/.exec(value)?.[0] : undefined;
-          return token !== undefined && seen[field] === undefined ? [token] : [];
+          const isHidden = token !== undefined && seen[field] === undefined && !readable.includes(token);
+          return isHidden ? [token] : [];
         });
       }),
     );

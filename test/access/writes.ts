@@ -141,8 +141,6 @@ export const changing: Surface = async (world, caller) => {
   ) as JsonObject;
   const unseen = Object.keys(named).filter((field) => !sees(field));
   const failure = failureOf(world, caller, name, { record, after, unseen, isStale, isPatch: kind !== 'put' });
-  // A replacement whose caller reads a part compares the preconditions first, as a patch does.
-  if (isStale && found.status === 412) return requireFailure(world, found, { status: 412 }, shown);
   if (failure) return requireFailure(world, found, failure, shown);
   t.equal(found.status, 200, `${shown}: ${found.text}`);
   await settle(world, model.changed(name, id, after), shown);
@@ -164,12 +162,15 @@ interface Change {
   readonly isPatch: boolean;
 }
 
-/** A patch compares its preconditions before the rules, a replacement after the grants of the present record. */
+/**
+ * A patch compares its preconditions before the rules, and so does a replacement by a caller that may not read all records as a whole. Other
+ * replacements do so after the grants of the present record.
+ */
 function failureOf({ model }: World, caller: Caller, name: Name, change: Change): Failure | undefined {
   const { record, after, unseen, isStale, isPatch } = change;
   const failure = model.change(caller, name, record, after, unseen);
   if (!isStale) return failure;
-  if (isPatch) return { status: 412 };
+  if (isPatch || model.isLimited(caller, name)) return { status: 412 };
   const isFirst =
     failure?.code === 'INSUFFICIENT_SCOPE' || model.held(caller, name, 'update', record).length === 0;
   return isFirst ? failure : { status: 412 };
