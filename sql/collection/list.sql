@@ -35,7 +35,8 @@ select total.total:number_in_page, (
 ) as docs
 from total;
 
--- A page of a selection with conditions, on Citus.
+-- A page near the beginning of a selection with comparisons alone, or any with conditions on Citus. The statement is planned for each
+-- request: a longer one would take longer to plan.
 -- name: page_queried
 select (:total) as total:number_of_rows, :documents as docs
 from (select record.* from :records order by :order limit $1::bigint offset $2::bigint) as record;

@@ -24,7 +24,8 @@ export async function listPage(
   list: PageRequest,
   more: readonly string[],
 ): Promise<Reply> {
-  const view = { ...shownOf(related, list, request), excerpts: excerptsOf(collection, list) };
+  const shown = shownOf(related, list, request);
+  const view = list.excerpts ? { ...shown, excerpts: excerptsOf(collection, list) } : shown;
   const page = await collection.page(list, request.run);
   const context = { collection, request, list, view, page };
   return isLines(request.type) ? linesReply(context, more) : jsonReply(context, more);

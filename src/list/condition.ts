@@ -129,12 +129,13 @@ export const EVERYTHING: Selection = { conditions: [], search: [] };
 /** Whether a selection is what a search finds. */
 export const isSearch = ({ search, words }: Selection): boolean => search.length > 0 || words !== undefined;
 
+/** Whether a selection restricts the records that there are for the caller. */
+export const hasTerms = (selection: Selection): boolean =>
+  selection.conditions.length > 0 || selection.parent !== undefined || isSearch(selection);
+
 /** Whether a selection is less than all records. */
 export const isRestricted = (selection: Selection): boolean =>
-  selection.conditions.length > 0 ||
-  selection.parent !== undefined ||
-  selection.access !== undefined ||
-  isSearch(selection);
+  selection.access !== undefined || hasTerms(selection);
 
 /** A condition as a value that is equal for equal conditions. */
 export function identityOf(condition: Condition): unknown {

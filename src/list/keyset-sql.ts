@@ -3,7 +3,7 @@ import type { Resource } from '../collection/resource.js';
 import type { Value } from '../db/db.js';
 import type { Engine } from '../db/engine.js';
 import { parametersIn } from './comparison-sql.js';
-import { isRestricted } from './condition.js';
+import { hasTerms } from './condition.js';
 import { recordsSql, totalSql } from './condition-sql.js';
 import type { KeyColumn } from './keyset.js';
 import { type KeysetPart, type ListRequest, MAX_LIMIT } from './list-request.js';
@@ -31,7 +31,7 @@ export function keysetSql(
   const scan = {
     keyset,
     records,
-    isRestricted: isRestricted({ ...selection, access: undefined }),
+    isRestricted: hasTerms(selection),
     ...limits,
   };
   const rows = `select * from (${rowsSql(scan, engine, parameter)}) as record order by ${outerOrder(keyset, '', isBackward)} limit ${size} + 1`;

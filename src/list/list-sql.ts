@@ -6,7 +6,7 @@ import { fill } from '../db/statements.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { type Parameter, parametersIn } from './comparison-sql.js';
-import { type Access, EVERYTHING, isRestricted, isSearch, type Selection } from './condition.js';
+import { type Access, EVERYTHING, hasTerms, isSearch, type Selection } from './condition.js';
 import { accessibleSql, parentColumn, recordsSql, totalSql } from './condition-sql.js';
 import { type Keyset, keysetOf } from './keyset.js';
 import { keysetSql } from './keyset-sql.js';
@@ -14,7 +14,7 @@ import type { ListRequest, NumberedPart, PageRequest } from './list-request.js';
 import type { SortKey } from './order.js';
 import { documentsOf, Orders, rankedParts, TOO_LARGE } from './order-parts.js';
 import { isInParts, joinedSql, outerOrder, rowsSql, wholeOrder } from './ordered-rows.js';
-import { COMMON, type Cost, FIRST_ROWS, type Kind, kindOf, nameOf } from './page-kind.js';
+import { COMMON, type Cost, FIRST_ROWS, type Kind, kindOf, nameOf, shapeOf } from './page-kind.js';
 
 /** A statement with its parameters. Names in it come from the declaration, values are parameters. */
 export interface ListStatement {
@@ -67,14 +67,11 @@ export class ListStatements {
     const { kind, values, cost } = kindOf(list, offset + limit);
     if (cost !== 'query') return { text: this.#known(kind, list), args: [limit, offset, ...values], cost };
     const args: Value[] = [limit, offset];
-    return { text: this.#fillPage(this.#shapeOf(list), list, parametersIn(args)), args, cost };
-  }
-
-  /** The statement of a page with conditions. If a total has to find all matches, those of costly conditions are found once. */
-  #shapeOf({ selection, counts }: ListRequest): string {
-    if (this.engine === 'citus') return 'page_queried';
-    const isCostly = selection.conditions.some(({ kind }) => kind !== 'comparison');
-    return isSearch(selection) || (counts && isCostly) ? 'page_matching' : 'page_found';
+    return {
+      text: this.#fillPage(shapeOf(list, offset + limit, this.engine), list, parametersIn(args)),
+      args,
+      cost,
+    };
   }
 
   /** Whether an index has the order, which most lists ask for. */
@@ -92,7 +89,7 @@ export class ListStatements {
     const end = parameter(String(offset + limit), 'bigint');
     const scan = {
       records,
-      isRestricted: isRestricted({ ...selection, access: undefined }),
+      isRestricted: hasTerms(selection),
       position: undefined,
       isBackward: false,
     };

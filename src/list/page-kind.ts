@@ -1,3 +1,5 @@
+import type { Engine } from '../db/engine.js';
+import { isSearch } from './condition.js';
 import type { ListRequest } from './list-request.js';
 import { hasTrigram, searchValue } from './search-sql.js';
 
@@ -47,4 +49,15 @@ export function kindOf(
   if (end <= FIRST_ROWS) return { kind: 'first', values: [], cost: 'short' };
   const isCounted = sorts[0]!.field === 'created_at';
   return { kind: isCounted ? 'counted' : 'deep', values: [], cost: isCounted ? 'short' : 'search' };
+}
+
+/**
+ * The statement of a page with conditions that ends at `end`. If a total has to find all matches, those of costly conditions are
+ * found once. A shorter statement takes less time to plan.
+ */
+export function shapeOf({ selection, counts }: ListRequest, end: number, engine: Engine): string {
+  if (engine === 'citus') return 'page_queried';
+  const isCostly = selection.conditions.some(({ kind }) => kind !== 'comparison');
+  if (isSearch(selection) || (counts && isCostly)) return 'page_matching';
+  return isCostly || end > FIRST_ROWS ? 'page_found' : 'page_queried';
 }
