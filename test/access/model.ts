@@ -233,6 +233,12 @@ export class Model {
     return this.#duplicate(name, input, undefined) ?? (isMissing ? { status: 404 } : undefined);
   }
 
+  /** The failure of a replacement of a record that does not exist: a caller that reads all records learns first what it may not name. */
+  replacement(caller: Caller, name: Name, input: JsonObject): Failure {
+    const unreadable = this.isLimited(caller, name) ? undefined : this.#unreadable(caller, name, input, {});
+    return unreadable ?? { status: 404 };
+  }
+
   firstBad(caller: Caller, name: Name, input: JsonObject): string | undefined {
     return Object.keys(FIELDS[name]).find((field) => {
       const value = input[field];

@@ -132,7 +132,10 @@ export const changing: Surface = async (world, caller) => {
   });
   const refusal = model.refusal(caller, name, 'update');
   if (refusal) return requireFailure(world, found, refusal, shown);
-  if (!record) return requireFailure(world, found, { status: 404 }, shown);
+  if (!record) {
+    const absent = kind === 'put' ? model.replacement(caller, name, put) : { status: 404 };
+    return requireFailure(world, found, absent, shown);
+  }
   const named = kind === 'put' ? put : kind === 'merge' ? merge : few;
   const hidden = some(name, record, (field) => !sees(field));
   const base = kind === 'put' ? hidden : some(name, record, () => true);
