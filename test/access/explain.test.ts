@@ -1,6 +1,7 @@
 import { setUserScopes } from '../../src/auth/user-scopes.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
+import { testService, undeclaredDatabase } from '../support/service.js';
 import t from '../support/test.js';
 import { openTracker } from './open-tracker.js';
 import { TEAM_TRACKER } from './team-tracker.js';
@@ -71,6 +72,21 @@ t.test('an operator sees which grants hold for a caller, and why others do not',
       query,
     );
 });
+
+t.test(
+  'without authentication everybody is an operator, and the document describes the explanation',
+  async (t) => {
+    const { send } = await testService(t, {
+      COLLECTIONS: declare(t, TEAM_TRACKER),
+      AUTH: 'none',
+      DATABASE_URL: await undeclaredDatabase(t),
+    });
+    const { json } = await send('GET', '/openapi.json');
+    t.ok(json.paths['/access'].get);
+    const response = await send('GET', '/access?path=/issues&as=anyone');
+    t.match(response, { status: 200, json: { collection: 'issues', id: null } });
+  },
+);
 
 t.test('a command explains a request', async (t) => {
   const { service, made, user } = await openTracker(t);

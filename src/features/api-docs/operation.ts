@@ -92,10 +92,10 @@ function errorsOf(
   { auth, isRateLimited, retiring, version }: OperationSettings,
   { endpoint }: Operation,
 ): ErrorName[] {
-  const { method, requires, accepts, alwaysAvailable, outlivesVersion } = endpoint;
+  const { method, requires, records, accepts, alwaysAvailable, outlivesVersion } = endpoint;
   const isOpen = auth.length === 0 || requires === 'nothing';
   const isRead = method === 'GET' || method === 'QUERY';
-  const isRuled = !isRead && endpoint.records?.resource.access !== undefined;
+  const isRuled = !isRead && records?.resource.access !== undefined;
   // A page of another site may not write with what its browser adds on its own.
   const isForged = !isRead && (isOpen || auth.includes('basic') || auth.includes('mtls'));
   return [
@@ -104,7 +104,8 @@ function errorsOf(
     'VERSION_MISMATCH',
     'SERVICE_UNAVAILABLE',
     ...when(!isOpen, 'UNAUTHORIZED'),
-    ...when(!isOpen && typeof requires !== 'string', 'INSUFFICIENT_SCOPE'),
+    // A request for records may name others, which need a scope even where these do not.
+    ...when(!isOpen && (typeof requires !== 'string' || records !== undefined), 'INSUFFICIENT_SCOPE'),
     ...when(isRuled, 'ACCESS_DENIED'),
     ...when(isRuled && method !== 'DELETE', 'FIELDS_DENIED'),
     ...when((isRateLimited && !alwaysAvailable) || !isOpen, 'RATE_LIMITED'),
