@@ -1,7 +1,7 @@
 /** U+0000, which PostgreSQL cannot store, is left out of a subject. */
 const stored = (actor: string): string => actor.replaceAll('\0', '');
 
-/** The setting by which the triggers that write events know the actor of all records of a statement; null: nobody is known. */
+/** The setting by which the triggers that write events know the actor of all records of a statement; null: the actor is unknown. */
 export const actorSetting = (actor: string | undefined): string | null =>
   actor === undefined ? null : `=${stored(actor)}`;
 

@@ -20,7 +20,7 @@ export interface ValidatedInput {
   readonly passwordHash: string | undefined;
   /** The fields that the request sets although the caller may not read them; absent: none. */
   readonly unseen?: readonly string[];
-  /** The caller, as events name it; undefined: nobody is known. */
+  /** The caller, as events name it; undefined: unknown. */
   readonly caller?: string | undefined;
   /** The password that has confirmed the change, if one had to: the change commits only while that one is current. */
   readonly confirmedBy?: VerifiedPassword | undefined;

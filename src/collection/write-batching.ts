@@ -13,7 +13,7 @@ export interface Write {
   readonly updatedAt: string;
   /** The values of the collection's own columns, in the order of its declaration. */
   readonly columns: readonly ColumnValue[];
-  /** The caller; undefined: nobody is known. */
+  /** The caller; undefined: unknown. */
   readonly actor: string | undefined;
 }
 

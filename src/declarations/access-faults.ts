@@ -9,7 +9,7 @@ import { resourcesWithoutRefs } from './resource-of.js';
 
 type Fault = readonly [pointer: string, reason: string];
 
-/** The faults of access rules: conditions that cannot be read, and grants that cannot hold or hold for nobody. */
+/** The faults of access rules: conditions that cannot be read, and grants that cannot hold or hold for no caller. */
 export function accessFaults(declarations: readonly Declaration[]): DeclarationFault[] {
   if (!declarations.some(({ schema }) => schema['x-collection']?.access)) return [];
   let resources: Resource[];

@@ -10,7 +10,7 @@ export interface Event {
   readonly record: string;
   /** The user that owns the record. */
   readonly owner: string | null;
-  /** Who made the change; null: nobody is known. */
+  /** Who made the change; null: unknown. */
   readonly actor: string | null;
   /** RFC 3339. */
   readonly time: string;

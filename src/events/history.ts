@@ -24,7 +24,7 @@ export interface Change {
   /** RFC 3339. */
   readonly time: string;
   readonly version: number;
-  /** Who made it; undefined: nobody is known. */
+  /** Who made it; undefined: unknown. */
   readonly actor: string | undefined;
   /** The fields that it changed; undefined: the collection does not retain them, or the documents are too large. */
   readonly fields: readonly FieldChange[] | undefined;

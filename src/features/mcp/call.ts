@@ -1,3 +1,4 @@
+import type { ValidateFunction } from 'ajv/dist/2020.js';
 import type { Operation } from '../../actions/batch-operations.js';
 import { gathered } from '../../actions/large-page.js';
 import { stepOf } from '../../actions/operation-step.js';
@@ -28,13 +29,13 @@ export interface ToolResult {
  */
 export async function callTool(
   tool: Tool,
-  check: CheckArguments,
+  checks: ToolChecks,
   args: JsonObject,
   router: Router,
   request: Request,
 ): Promise<ToolResult> {
   try {
-    check(args);
+    checks.require(tool, args);
     const reply = await runOperation(tool.operationOf(args), router, request);
     return await resultOf(tool, args, reply);
   } catch (error) {
@@ -98,19 +99,43 @@ function fieldOf(headers: readonly string[], name: string): string | undefined {
   return at < 0 ? undefined : headers[at + 1];
 }
 
-/** Throws 400 for arguments that a tool does not have. Sets the defaults of missing ones. */
-export type CheckArguments = (args: JsonObject) => void;
-
-/** Compiles the check of a tool's arguments, without the record: the collection checks that. */
-export function compileArguments({ inputSchema, body }: Tool): CheckArguments {
-  const { $defs: _, properties, ...rest } = inputSchema;
-  const outer = body === undefined ? properties : { ...properties, [body]: { type: 'object' } };
+/** Checks the arguments of tools. What a check needs is compiled when a call needs it, since the whole would take long. */
+export class ToolChecks {
   // The first failure, since a check of all would take as long as the arguments are.
-  const validate = createAjv({ allErrors: false }).compile<JsonObject>({ ...rest, properties: outer });
-  return (args) => {
-    if (!validate(args)) {
-      const failures = (validate.errors ?? []).map(failureOf);
-      throw invalid(failures, 'The arguments of the tool are not valid.');
-    }
-  };
+  readonly #ajv = createAjv({ allErrors: false });
+  readonly #compiled = new Map<string, ValidateFunction>();
+
+  /**
+   * Sets the defaults of missing arguments. Throws 400 for arguments that a tool does not have. The collection checks the
+   * record.
+   */
+  require({ name, inputSchema, body }: Tool, args: JsonObject): void {
+    const { $defs: _, properties, ...rest } = inputSchema;
+    const { filter } = properties as { readonly filter?: JsonObject };
+    const conditions = (filter?.properties ?? {}) as JsonObject;
+    this.#require(name, args, () => ({
+      ...rest,
+      properties: {
+        ...properties,
+        ...(body === undefined ? {} : { [body]: { type: 'object' } }),
+        ...(filter && {
+          filter: {
+            ...filter,
+            properties: Object.fromEntries(Object.keys(conditions).map((field) => [field, true])),
+          },
+        }),
+      },
+    }));
+    for (const [field, condition] of Object.entries((filter && args.filter) ?? {}))
+      this.#require(`${name} ${field}`, { filter: { [field]: condition } }, () => ({
+        properties: { filter: { properties: { [field]: conditions[field]! } } },
+      }));
+  }
+
+  #require(key: string, value: JsonObject, schema: () => object): void {
+    const validate = this.#compiled.get(key) ?? this.#ajv.compile(schema());
+    this.#compiled.set(key, validate);
+    if (validate(value)) return;
+    throw invalid((validate.errors ?? []).map(failureOf), 'The arguments of the tool are not valid.');
+  }
 }

@@ -19,7 +19,8 @@ export default {
     },
   ],
   open: async ({ config, collections, sharedSchemas }) => {
-    const { Mcp } = await withPackage(import('./mcp.js'), 'MCP=on', '@modelcontextprotocol/sdk');
+    const { Mcp, prepareSdk } = await withPackage(import('./mcp.js'), 'MCP=on', '@modelcontextprotocol/sdk');
+    await prepareSdk();
     const resources = collections.map(({ resource }) => resource);
     const mcp = new Mcp(config, resources, sharedSchemas);
     return {

@@ -5,11 +5,13 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { OpenEndpoint, Router } from '../../http/router.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
-import { type CheckArguments, callTool, compileArguments } from './call.js';
+import { callTool, ToolChecks } from './call.js';
 import { RecordResources } from './record-resources.js';
 import { type SchemaFiles, schemaFiles } from './record-schema.js';
 import { type Offer, respondWithSdk } from './server.js';
 import { type Tool, toolsOf } from './tools.js';
+
+export { prepareSdk } from './server.js';
 
 /** The settings that apply. */
 export interface McpSettings {
@@ -29,8 +31,7 @@ interface OpenTool extends Tool {
 export class Mcp {
   readonly #files: SchemaFiles;
   readonly #origins: ReadonlySet<string>;
-  /** Compiled at the first call of a tool. */
-  readonly #checks = new Map<Tool, CheckArguments>();
+  readonly #checks = new ToolChecks();
 
   /** `shared` are the schemas to which those of collections refer, by file. */
   constructor(
@@ -93,17 +94,11 @@ export class Mcp {
           })),
       call: (name, args) => {
         const tool = tools.get(name);
-        return tool && callTool(tool, this.#checkOf(tool), args, router, request);
+        return tool && callTool(tool, this.#checks, args, router, request);
       },
       resources: () => records.list(),
       templates: () => records.templates(principal),
       read: (uri) => records.read(uri, request),
     };
-  }
-
-  #checkOf(tool: Tool): CheckArguments {
-    const check = this.#checks.get(tool) ?? compileArguments(tool);
-    this.#checks.set(tool, check);
-    return check;
   }
 }

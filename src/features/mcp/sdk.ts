@@ -4,6 +4,7 @@ export { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/
 export {
   CallToolRequestSchema,
   ErrorCode,
+  LATEST_PROTOCOL_VERSION,
   ListResourcesRequestSchema,
   ListResourceTemplatesRequestSchema,
   ListToolsRequestSchema,

@@ -1,12 +1,13 @@
 import { JSON_TYPE } from '../../collection/representation.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request as ApiRequest } from '../../http/request.js';
-import type { JsonObject } from '../../json.js';
+import type { Json, JsonObject } from '../../json.js';
 import { refusalOf, type ToolResult } from './call.js';
 import {
   AjvJsonSchemaValidator,
   CallToolRequestSchema,
   ErrorCode,
+  LATEST_PROTOCOL_VERSION,
   ListResourcesRequestSchema,
   ListResourceTemplatesRequestSchema,
   ListToolsRequestSchema,
@@ -15,6 +16,12 @@ import {
   Server,
   WebStandardStreamableHTTPServerTransport,
 } from './sdk.js';
+
+/** The parts of a request that the SDK gets. */
+interface Message {
+  readonly body?: { readonly value: Json } | undefined;
+  readonly headers: ApiRequest['headers'];
+}
 
 /** The offer of a server to the caller of one request. */
 export interface Offer {
@@ -48,7 +55,7 @@ const RESOURCE_NOT_FOUND = -32_002;
  * Has the SDK respond to one message (MCP, Streamable HTTP without sessions): 200 with its response, 202 for a
  * notification, 400 for anything else. Rejects with what `offer` rejects with, besides problems that the caller can act on.
  */
-export async function respondWithSdk({ body, headers }: ApiRequest, offer: Offer): Promise<Reply> {
+export async function respondWithSdk({ body, headers }: Message, offer: Offer): Promise<Reply> {
   const failures: unknown[] = [];
   const server = createServer(offer, failures);
   const transport = new WebStandardStreamableHTTPServerTransport({ enableJsonResponse: true });
@@ -75,6 +82,34 @@ export async function respondWithSdk({ body, headers }: ApiRequest, offer: Offer
       : { status, headers: ['Content-Type', JSON_TYPE], body: text };
   } finally {
     await server.close();
+  }
+}
+
+const NO_OFFER: Offer = {
+  tools: () => [],
+  call: () => undefined,
+  resources: () => [],
+  templates: () => [],
+  read: async () => '',
+};
+
+/**
+ * Has the SDK respond to messages that no client has sent. The SDK and Node prepare much with their first messages, for which all
+ * other requests would have to wait.
+ */
+export async function prepareSdk(): Promise<void> {
+  const clientInfo = { name: INFO.name, version: INFO.version };
+  const messages: { method: string; params: JsonObject }[] = [
+    {
+      method: 'initialize',
+      params: { protocolVersion: LATEST_PROTOCOL_VERSION, capabilities: {}, clientInfo },
+    },
+    { method: 'tools/list', params: {} },
+    { method: 'tools/call', params: { name: '' } },
+  ];
+  for (const message of messages) {
+    const value = { jsonrpc: '2.0', id: 1, ...message };
+    await respondWithSdk({ body: { value }, headers: {} }, NO_OFFER);
   }
 }
 
