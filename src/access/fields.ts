@@ -3,6 +3,8 @@ import type { StoredRecord } from '../collection/record.js';
 import type { Resource } from '../collection/resource.js';
 import type { BeforeWrite, Origin, ValidatedInput } from '../collection/validated-input.js';
 import { fieldsDenied } from '../errors/caller-errors.js';
+import { invalid } from '../errors/input-errors.js';
+import { type Failure, Problem } from '../errors/problem.js';
 import { isObject, type Json, type JsonObject, member, setMember } from '../json.js';
 import type { Collection } from '../list/collection.js';
 import { writeOnlyNames } from '../validation/validation.js';
@@ -40,8 +42,8 @@ function divided(doc: string, fields: ReadonlySet<string>): [shown: JsonObject, 
 
 /**
  * Validates the body of a write of a record of which the caller reads a part. The other values remain, unless the body sets them.
- * Throws as `check`, and 403 for a patch with a read-only field that the caller may not read, or a body with one that the service
- * sets: whether it is unchanged would reveal its value.
+ * Throws as `check`, without the rules of fields that the caller may not read, and 403 for a body with an immutable field that the
+ * caller may not read or one that the service sets, or a patch with a read-only one: whether it is unchanged would reveal its value.
  */
 export function checkPart(
   { resource, check }: Pick<Collection, 'resource' | 'check'>,
@@ -56,11 +58,39 @@ export function checkPart(
   const named = Object.keys(input).filter((name) => !known.has(name));
   const readOnly = named.filter((name) => resource.readOnly.includes(name));
   const isSet = (name: string) => [...resource.set, ...resource.numbers].some(({ field }) => field === name);
-  const denied = readOnly.filter((name) => present.isPatch || isSet(name));
+  const denied = named.filter((name) =>
+    readOnly.includes(name) ? present.isPatch || isSet(name) : resource.immutable.includes(name),
+  );
   if (denied.length > 0) throw fieldsDenied(denied);
   const record = { ...present.record, ...hidden.values };
-  const checked = check({ ...hidden.values, ...input }, origin, { ...present, record }, caller);
+  const checked = withFailuresOf(
+    (field) => field === '' || known.has(field) || named.includes(field),
+    () => check({ ...hidden.values, ...input }, origin, { ...present, record }, caller),
+  );
   return { ...checked, unseen: named.filter((name) => !readOnly.includes(name)) };
+}
+
+const HIDDEN_FAILURE: Failure = {
+  path: '',
+  message: 'must fit the fields of the record that you may not read',
+  keyword: 'hidden',
+};
+
+/** The name of the field that a JSON Pointer is about; empty: the whole record. */
+const fieldIn = (path: string): string =>
+  (path.split('/', 2)[1] ?? '').replaceAll('~1', '/').replaceAll('~0', '~');
+
+/** Runs a check. Of a body that is not valid it throws the failures in fields that `isShown` accepts; others are one failure without a name. */
+function withFailuresOf<T>(isShown: (field: string) => boolean, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    if (!(error instanceof Problem && error.code === invalid.type.code)) throw error;
+    const failures = error.more.details as readonly Failure[];
+    const shown = failures.filter(({ path }) => isShown(fieldIn(path)));
+    if (shown.length === failures.length) throw error;
+    throw invalid([...shown, HIDDEN_FAILURE], error.message);
+  }
 }
 
 /** Throws 403 for fields that a write changes beyond those that the caller may set. `before`: the record; undefined: there is none. */

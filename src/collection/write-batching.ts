@@ -52,9 +52,15 @@ export function batchWrites<W extends Write, R>(
   // On Citus no event has an actor.
   const hasActors = engine !== 'citus';
 
-  /** The rows of the writes that took place, by the index of the write. They go in the order of their ids, in which they are locked. */
+  /**
+   * The rows of the writes that took place, by the index of the write. They go in the order of their ids, in which they are locked.
+   * Of several writes of one record, the first one is among them.
+   */
   async function writeMany(writes: readonly W[]): Promise<Map<number, Row>> {
-    const order = [...writes.keys()].sort((a, b) => (writes[a]!.stored.id < writes[b]!.stored.id ? -1 : 1));
+    const firsts = new Map<string, number>();
+    for (const [index, { stored }] of writes.entries())
+      if (!firsts.has(stored.id)) firsts.set(stored.id, index);
+    const order = [...firsts].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, index]) => index);
     try {
       const ordered = order.map((index) => writes[index]!);
       const rows = padForImmediateWrite(rowsText(ordered, columnNames));

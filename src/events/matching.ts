@@ -33,13 +33,14 @@ const TIMEOUT = '57014';
 /**
  * Whether conditions hold for the records of events, all of one collection: a row for each of `lists`, whose conditions must
  * all hold. One statement compares the columns as the events have them, and conditions on related records with their present
- * state. Only over relations may it take long, and then it waits with the queries of lists. Throws 503.
+ * state. With `needsRelated`, conditions on related records that have been deleted do not hold. Only over relations may it take long, and then it waits with the queries of lists. Throws 503.
  */
 export async function matchEvents(
   { query, composed, engine, metrics }: Db,
   resource: Resource,
   events: readonly Event[],
   lists: readonly (readonly Condition[])[],
+  needsRelated = false,
 ): Promise<Fulfilled[][]> {
   const types = comparedTypes(resource, lists.flat());
   const numbers = new Map<string, number>();
@@ -58,7 +59,8 @@ export async function matchEvents(
   const columns = [...types].map(([name, type]) => `, ${name} ${type}`).join('');
   const parameter = parametersIn(args);
   const matches = lists.map((conditions, list) => {
-    const records = recordsSql(resource, { conditions, search: [] }, parameter, engine, SOURCE);
+    const selection = { conditions, search: [] };
+    const records = recordsSql(resource, selection, parameter, engine, SOURCE, needsRelated);
     return `select ${list} as list, record.${NUMBER} as number from ${records}`;
   });
   const text = `with ${SOURCE} as materialized (

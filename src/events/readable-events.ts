@@ -61,6 +61,8 @@ async function ruledEvents(
     resource,
     events,
     grants.map(({ conditions }) => conditions),
+    // A rule that hides a record because of a related one hides it after the deletion of that one as well.
+    true,
   );
   const stateIn = (at: number, side: 'before' | 'after'): State | undefined => {
     const holding = grants.filter((_, grant) => held[grant]![at]![side] === true);

@@ -14,7 +14,9 @@ import { hasWords, querySql, rankSql } from './words.js';
 
 /**
  * The records that a selection selects, as the source `record` of a statement. Each condition on the records of a list
- * is added here. Names come from the declaration, values are parameters. `table` may be a source of rows with its columns.
+ * is added here. Names come from the declaration, values are parameters. `table` may be a source of rows with its columns. With
+ * `needsRelated`, former states of records have no missing related records: where these are deleted, a condition that no related
+ * record fulfils another one does not hold.
  */
 export function recordsSql(
   resource: Resource,
@@ -22,15 +24,17 @@ export function recordsSql(
   parameter: Parameter,
   engine: Engine,
   table = resource.table,
+  needsRelated = false,
 ): string {
   const source = accessibleSql(resource, 'record', selection.access, parameter, engine, table);
   const { words } = selection;
   const query = words && querySql(resource, parameter(words.query));
-  const terms = termsOf(resource, selection, parameter, engine, query);
-  const records = `${source}${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
-  if (!words?.isRanked) return records;
+  const records = new Source(resource, parameter, engine, 0, 'record', needsRelated);
+  const terms = termsOf(records, selection, query);
+  const selected = `${source}${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
+  if (!words?.isRanked) return selected;
   // With an offset, the planner computes the relevance once for each record. "and" can precede further conditions.
-  return `(select record.*, ${rankSql(resource, query!)} as ${RANK.name} from ${records} offset 0) as record where true`;
+  return `(select record.*, ${rankSql(resource, query!)} as ${RANK.name} from ${selected} offset 0) as record where true`;
 }
 
 /**
@@ -123,13 +127,11 @@ export const sourceSql = (
 
 /** The conditions of a selection, all of which must hold. */
 function termsOf(
-  resource: Resource,
+  source: Source,
   { conditions, parent, search }: Selection,
-  parameter: Parameter,
-  engine: Engine,
   query: string | undefined,
 ): string[] {
-  const source = new Source(resource, parameter, engine);
+  const { resource, parameter } = source;
   const terms = conditions.map((condition) => conditionSql(source, condition));
   if (parent !== undefined) terms.push(`${parentColumn(resource)} = ${parameter(parent, 'uuid')}`);
   const matches = search.map((term) => searchTerm(resource, term, parameter));
@@ -146,6 +148,7 @@ class Source {
     readonly engine: Engine,
     readonly depth = 0,
     readonly name = 'record',
+    readonly needsRelated = false,
   ) {}
 
   of(other: Resource): Source {
@@ -216,13 +219,23 @@ function relationSql(
   if (source.engine === 'postgresql') {
     const refers = theirs.map((column) => `${name}.${column} = ${source.name}.${mine}`);
     const all = [joined(refers, 'or'), ...terms].join(' and ');
-    return `${exists ? '' : 'not '}exists (select from ${from} where ${all})`;
+    const found = `exists (select from ${from} where ${all})`;
+    if (exists) return found;
+    return source.needsRelated ? `(${presenceSql(source, other, own)} and not ${found})` : `not ${found}`;
   }
   const among = theirs.map((column) => {
     const all = [`${name}.${column} is not null`, ...terms].join(' and ');
     return `${source.name}.${mine} in (select ${name}.${column} from ${from} where ${all})`;
   });
   return exists ? joined(among, 'or') : `(${joined(among, 'or')}) is not true`;
+}
+
+/** SQL that is true if the records on which a relation depends still exist. Deletions have changed those that refer to them. */
+function presenceSql(source: Source, other: Resource, own: RelationCondition['own']): string {
+  const exists = (resource: Resource, id: string) =>
+    `exists (select from ${resource.table} as present where present.id = ${source.name}.${id})`;
+  if (!own) return exists(source.resource, 'id');
+  return `(${source.name}.${own.name} is null or ${exists(other, own.name)})`;
 }
 
 /** The number of records that a selection selects. All records of a collection are not counted: triggers record their number. */

@@ -37,9 +37,9 @@ export const NOT_MODIFIED: Success = {
   headers: ['ETag', 'Last-Modified', 'Cache-Control', 'Events-Cursor', 'Link', 'X-Total-Count'],
 };
 
-/** A record after a write. */
+/** A record after a write; with access rules, the part that the caller may read. */
 const written = (resource: DescribedResource, description: string, ...more: string[]): Success =>
-  json(description, schemaNames(resource).record, [
+  json(description, resource.access ? shownRecord(resource) : schemaNames(resource).record, [
     'ETag',
     'Last-Modified',
     'Idempotency-Replayed',

@@ -1,0 +1,172 @@
+import type { JsonObject } from '../../src/json.js';
+import { declare } from '../support/collections.js';
+import { makeKey } from '../support/credentials.js';
+import { testService, undeclaredDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
+
+const text: JsonObject = { type: 'string', maxLength: 100, 'x-index': true };
+const ALL: JsonObject = { can: 'all', scope: 'admin' };
+const reference = (to: string, more: JsonObject = {}): JsonObject => ({
+  type: 'string',
+  'x-references': to,
+  'x-on-delete': 'cascade',
+  ...more,
+});
+const notes = (where: JsonObject): JsonObject => ({
+  type: 'object',
+  properties: { text, roomId: reference('rooms') },
+  'x-collection': { access: [{ can: 'read', where }, ALL] },
+});
+
+const DECLARATIONS = {
+  'rooms.json': { type: 'object', properties: { confidential: { type: 'boolean', 'x-index': true } } },
+  'notes.json': notes({ not: { room: { confidential: true } } }),
+  'letters.json': notes({ blocks: { none: { userName: '$caller' } } }),
+  'blocks.json': {
+    type: 'object',
+    properties: {
+      letterId: reference('letters'),
+      posterId: reference('posters'),
+      userName: text,
+      isLifted: { type: 'boolean', 'x-index': true },
+    },
+  },
+  'posters.json': notes({ or: [{ blocks: { every: { isLifted: true } } }, { text: 'free' }] }),
+  'orders.json': {
+    type: 'object',
+    properties: {
+      name: text,
+      status: text,
+      cost: { type: 'number' },
+      remark: { type: 'string' },
+      code: { type: 'string', 'x-immutable': true },
+    },
+    if: { properties: { status: { const: 'closed' } }, required: ['status'] },
+    // biome-ignore lint/suspicious/noThenProperty: it is a keyword.
+    then: { properties: { cost: { minimum: 50 }, remark: { enum: ['ok', 'fine'] } }, required: ['remark'] },
+    'x-collection': {
+      access: [
+        { can: 'read', fields: ['name', 'status'] },
+        { can: 'update', fields: ['name', 'status', 'code'] },
+        ALL,
+      ],
+    },
+  },
+};
+
+async function open(t: Test) {
+  const service = await testService(t, {
+    COLLECTIONS: declare(t, DECLARATIONS),
+    AUTH: 'api-key',
+    DATABASE_URL: await undeclaredDatabase(t),
+  });
+  const caller = async (subject: string, scopes: string[]) => {
+    const { key } = await makeKey(service.db, { subject, scopes });
+    return (method: string, path: string, body?: unknown) =>
+      service.send(method, path, {
+        ...(body === undefined ? {} : { body }),
+        headers: { 'X-API-Key': key },
+      } as never);
+  };
+  const reading = ['notes', 'letters', 'posters', 'orders'].map((name) => `${name}:read`);
+  const operator = await caller('root', ['admin']);
+  const ann = await caller('ann', [...reading, 'orders:write', 'events:read', 'self']);
+  const made = async (path: string, body: JsonObject): Promise<string> =>
+    (await operator('POST', path, body)).json.id;
+  return { operator, ann, made };
+}
+
+t.test('the deletion of a related record reveals no event of the records that it hid', async (t) => {
+  const { operator, ann, made } = await open(t);
+  const [hiding, showing] = [
+    await made('/rooms', { confidential: true }),
+    await made('/rooms', { confidential: false }),
+  ];
+  await made('/notes', { text: 'in the hiding room', roomId: hiding });
+  await made('/notes', { text: 'in the open room', roomId: showing });
+  await made('/notes', { text: 'in no room' });
+  const letters = [
+    await made('/letters', { text: 'to others' }),
+    await made('/letters', { text: 'to all' }),
+    await made('/letters', { text: 'of today' }),
+  ];
+  await made('/blocks', { letterId: letters[0]!, userName: 'ann' });
+  await made('/blocks', { letterId: letters[1]!, userName: 'bob' });
+  const posters = [await made('/posters', { text: 'hung' }), await made('/posters', { text: 'free' })];
+  for (const posterId of posters) await made('/blocks', { posterId, isLifted: false });
+  const seen = async (count: number) => {
+    await operator('POST', '/orders', { name: 'the last event' });
+    const query = '/events?types=notes.*,letters.*,posters.*,orders.created';
+    const found = await until(
+      'the last event is final',
+      async () => (await ann('GET', query)).json.data as { type: string; data?: { text?: string } }[],
+      (events) => events.filter(({ type }) => type === 'orders.created').length === count,
+    );
+    return found
+      .filter(({ type }) => type !== 'orders.created')
+      .map(({ type, data }) => `${type} ${data?.text}`);
+  };
+  t.same(await seen(1), [
+    'notes.created in the open room',
+    'notes.created in no room',
+    'letters.created to all',
+    'letters.created of today',
+    'posters.created free',
+  ]);
+  for (const path of [
+    `/rooms/${hiding}`,
+    `/rooms/${showing}`,
+    ...letters.slice(0, 2).map((id) => `/letters/${id}`),
+  ])
+    t.equal((await operator('DELETE', path)).status, 204);
+  for (const id of posters) t.equal((await operator('DELETE', `/posters/${id}`)).status, 204);
+  t.same(await seen(2), [
+    'notes.created in no room',
+    'letters.created of today',
+    'posters.created free',
+    'posters.deleted undefined',
+  ]);
+});
+
+t.test('failures of fields that a caller may not read name neither the fields nor their rules', async (t) => {
+  const { operator, ann, made } = await open(t);
+  const path = `/orders/${await made('/orders', { name: 'a', cost: 10, remark: 'bad', code: 'PIN-1' })}`;
+  const hidden = {
+    path: '',
+    message: 'must fit the fields of the record that you may not read',
+    keyword: 'hidden',
+  };
+  for (const [method, body] of [
+    ['PATCH', { status: 'closed' }],
+    ['PUT', { name: 'a', status: 'closed' }],
+  ] as const) {
+    const refused = await ann(method, path, body);
+    t.match(refused, { status: 400, json: { errors: [hidden] } }, method);
+    t.notMatch(refused.text, /cost|remark|50|fine/);
+  }
+  t.match(await ann('PATCH', path, { status: 'closed', name: 7 }), {
+    status: 400,
+    json: { errors: [{ path: '/name', keyword: 'type' }, hidden] },
+  });
+  t.match((await operator('PATCH', path, { status: 'closed' })).json.errors, [
+    { path: '/cost' },
+    { path: '/remark' },
+  ]);
+  await operator('PATCH', path, { cost: 60, remark: 'ok' });
+  t.equal((await ann('PATCH', path, { status: 'closed' })).status, 200);
+});
+
+t.test('an immutable field that a caller may not read cannot be guessed', async (t) => {
+  const { operator, ann, made } = await open(t);
+  const path = `/orders/${await made('/orders', { name: 'a', code: 'PIN-1' })}`;
+  for (const code of ['PIN-1', 'PIN-2'])
+    for (const [method, body] of [
+      ['PATCH', { code }],
+      ['PUT', { name: 'a', code }],
+    ] as const) {
+      const refused = await ann(method, path, body);
+      t.match(refused, { status: 403, json: { error: { code: 'FIELDS_DENIED' } } }, `${method} ${code}`);
+    }
+  t.match((await operator('GET', path)).json, { code: 'PIN-1', _version: 1 });
+});
