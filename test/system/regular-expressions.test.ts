@@ -5,6 +5,7 @@ import { checkSync } from 'recheck';
 import ts from 'typescript';
 import { createAjv, loadFormats } from '../../src/validation/ajv.js';
 import t from '../support/test.js';
+import { hasAllCases } from '../support/thorough.js';
 
 const SRC = fileURLToPath(new URL('../../../src/', import.meta.url));
 /** On a busy machine, shorter ones of the checker would leave it without a result; milliseconds. */
@@ -76,6 +77,11 @@ async function expressionsOfFormats(): Promise<Expression[]> {
   });
 }
 
+/** The expressions that an earlier run has searched: whether one takes linear time depends on its text alone. */
+const LINEAR = fileURLToPath(new URL('../../../test/system/linear-expressions.txt', import.meta.url));
+/** The most lines that the list may have too many, or too few: each new expression costs a quarter of a second of a run. */
+const MAX_DIFFERENT = 20;
+
 t.test('no regular expression takes more than linear time', async (t) => {
   const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) =>
     name.endsWith('.ts'),
@@ -86,9 +92,17 @@ t.test('no regular expression takes more than linear time', async (t) => {
     expressions.some(({ source }) => source.includes('\\x5d-\\x7e') || source.includes(']-~')),
     'the pattern of a JSON Schema is among them',
   );
-  for (const { where, source, flags } of expressions) {
+  const present = new Map(expressions.map((each) => [`/${each.source}/${each.flags}`, each]));
+  const listed = new Set(readFileSync(LINEAR, 'utf8').split('\n').slice(0, -1));
+  const former = [...listed].filter((text) => !present.has(text));
+  const added = [...present.keys()].filter((text) => !listed.has(text));
+  for (const text of hasAllCases ? present.keys() : added) {
+    const { where, source, flags } = present.get(text)!;
     const found = checkSync(source, flags, LIMITS);
     const complexity = found.status === 'unknown' ? 'unknown' : found.complexity.type;
-    t.ok(['safe', 'linear', 'constant'].includes(complexity), `${where} /${source}/${flags}: ${complexity}`);
+    t.ok(['safe', 'linear', 'constant'].includes(complexity), `${where} ${text}: ${complexity}`);
   }
+  const differing = [...former.map((text) => `- ${text}`), ...added.map((text) => `+ ${text}`)];
+  for (const line of differing) t.comment(`test/system/linear-expressions.txt: ${line}`);
+  t.ok(differing.length <= MAX_DIFFERENT, `${differing.length} lines of the list differ`);
 });
