@@ -29,8 +29,17 @@ interface Place {
   readonly name: string;
 }
 
+/** The migrations of each engine, whose files a process reads once. */
+const read = new Map<Engine, readonly Migration[]>();
+
 /** The migrations of an engine in their order, those of all features included: a service may turn a feature on at any time. */
-export function migrationsOn(engine: Engine): Migration[] {
+export function migrationsOn(engine: Engine): readonly Migration[] {
+  const found = read.get(engine) ?? readMigrations(engine);
+  read.set(engine, found);
+  return found;
+}
+
+function readMigrations(engine: Engine): Migration[] {
   const places = inOrder(listSql(), engine);
   const last = new Map(places.filter(({ name }) => BASELINE.test(name)).map((each) => [each.folder, each]));
   return places.map((place) => {
