@@ -8,12 +8,13 @@ import {
   undeclaredDatabase,
 } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
+import { times } from '../support/thorough.js';
 import { until } from '../support/until.js';
 import { TEAM_TRACKER } from './team-tracker.js';
 
-const READERS = 32;
+const READERS = times(16, 32);
 /** Reads of each reader after the response to the revocation. */
-const READS_AFTER = 10;
+const READS_AFTER = times(5, 10);
 const TITLE = 'Quarterly robbery';
 
 type Call = (method: string, path: string, options?: SendOptions) => Promise<ServiceResponse>;

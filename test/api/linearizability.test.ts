@@ -5,7 +5,7 @@ import { testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { times } from '../support/thorough.js';
 
-const HISTORIES = times(40, 60, 300);
+const HISTORIES = times(40, 40, 300);
 const CLIENTS = 6;
 const OPERATIONS = 7;
 const RECORDS = 2;

@@ -158,13 +158,13 @@ t.test(
     const draw = drawing(seed);
     const data = await fill(service, draw);
     const cursor = await position(service, t);
-    await change(service, draw, idsIn(data), times(200, 400, 2000));
+    await change(service, draw, idsIn(data), times(200, 300, 2000));
     await position(service, t);
     const { changes, final } = replayed(data, await readAll(service, cursor, ''));
     const drawFilter = filters(data, draw);
     const seen: Record<string, number> = { entered: 0, changed: 0, left: 0 };
     let compared = 0;
-    for (let n = times(150, 600, 5000); n > 0; n--) {
+    for (let n = times(150, 300, 5000); n > 0; n--) {
       const name = draw.pick(Object.keys(RELATIONS));
       const filter = drawFilter(name, 2, 2);
       const rest = await parametersOf(service, name, filter);

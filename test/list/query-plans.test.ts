@@ -7,7 +7,7 @@ import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
 
-const ROWS = times(30_000, 100_000, 1_000_000);
+const ROWS = times(30_000, 60_000, 1_000_000);
 const AUTHORS = ROWS / 20;
 
 const DECLARATION = {
