@@ -1,3 +1,5 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { type App, type AppOptions, startApp } from '../../src/app.js';
 import type { Config } from '../../src/config/config.js';
 import { WEBHOOK_SETTINGS } from '../../src/features/webhooks/settings.js';
@@ -109,7 +111,7 @@ class Running {
 /** Constants that have other values, in place of those of the service. */
 type Overrides = Partial<Config> & { readonly webhookPollMs?: number };
 
-/** Idle services of the file that runs, by their settings. */
+/** Idle services of the file that runs, by their settings and declarations. */
 const idle = new Map<string, Running[]>();
 let fileOfIdle: Test | undefined;
 
@@ -126,7 +128,7 @@ export async function testService(
   const isOwn = env.DATABASE_URL !== undefined || CITUS_URL !== '';
   if (isOwn || Object.keys(overrides).length + Object.keys(options).length > 0)
     return freshService(t, env, overrides, options);
-  const key = JSON.stringify(env);
+  const key = JSON.stringify({ ...env, COLLECTIONS: declarationsIn(env.COLLECTIONS) });
   const found = await emptied(idle.get(key)?.pop());
   const running = found ?? (await openService(t, env, overrides, options));
   if (!found) await running.reset.note();
@@ -134,6 +136,15 @@ export async function testService(
   // The test of the file itself ends when all others have ended.
   t.teardown(() => (t === current ? running.stop() : release(key, running)));
   return serviceOf(t, env, running);
+}
+
+/** The files of a folder with declarations and their content: a service reads them when it starts. */
+function declarationsIn(folder: string | undefined): readonly string[][] | undefined {
+  if (folder === undefined || !existsSync(folder)) return undefined;
+  const names = readdirSync(folder).sort();
+  return names
+    .filter((name) => name.endsWith('.json'))
+    .map((name) => [name, readFileSync(join(folder, name), 'latin1')]);
 }
 
 /** A service that no other test uses: for tests of what a process counts or remembers, or that change tables. */
