@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { CITUS_URL } from '../citus.js';
 import type { Thoroughness } from '../thorough.js';
-import { filesOf, isByHand, isSet, isWholeSet, namedFile, type TestFile } from './files.js';
+import { filesOf, isByHand, isRepeating, isSet, isWholeSet, namedFile, type TestFile } from './files.js';
 import { shuffled } from './random.js';
 
 export interface Run {
@@ -37,7 +37,7 @@ export function readArguments(args: readonly string[]): Run {
   const found =
     paths.length > 0
       ? paths.map((path) => namedFile(path, args.includes('--renamed')))
-      : wanted.flatMap((set) => filesOf(set));
+      : wanted.flatMap((set) => filesOf(set, seed));
   return {
     files: turns.flatMap((turn) =>
       longFirst(shuffled(found, seed + turn)).map((file) => ({ ...file, turn })),
@@ -46,7 +46,7 @@ export function readArguments(args: readonly string[]): Run {
     seed,
     jobs: numberOf('jobs'),
     isWhole: paths.length === 0 && wanted.some(isWholeSet),
-    thoroughness: sets.some(isByHand) ? 'most' : sets.length > 0 ? 'many' : undefined,
+    thoroughness: sets.some(isByHand) ? 'most' : sets.some(isRepeating) ? 'many' : undefined,
     withRenamed,
   };
 }

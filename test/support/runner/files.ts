@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { COPY, RUN_TWICE } from '../renamed.js';
+import { shuffled } from './random.js';
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const TESTS = join(ROOT, 'dist/test');
@@ -61,6 +62,7 @@ const SETS: Readonly<Record<string, readonly string[]>> = {
     'features/doctor/doctor-host',
     'features/embedded',
     'features/issuer/application',
+    'features/issuer/first-run',
     'features/issuer/pages',
     'features/json-server/large-lists',
     'features/json-server/providers',
@@ -70,8 +72,10 @@ const SETS: Readonly<Record<string, readonly string[]>> = {
     'features/transfer/inferred',
     'features/transfer/published-files',
     'features/transfer/round-trip',
+    'list/word-plans',
     'schema/service-names',
     'schema/words',
+    'system/added-feature',
     'system/bench',
     'system/bundle',
     'system/deploy',
@@ -91,8 +95,12 @@ const SETS: Readonly<Record<string, readonly string[]>> = {
 /** The files that run on a Citus cluster, besides those of test/features/citus. */
 const ON_CITUS = ['api', 'events'];
 
-/** The set that runs by another Node: files with the names that the default set has not drawn for them, and OF_NODE. */
+/**
+ * The sets that run by another Node: OF_NODE, and files with the names that the default set has not drawn for them, all or
+ * half of them, which the seed draws.
+ */
 const OTHER_NAMES = 'names';
+const ALL_OTHER_NAMES = 'all-names';
 /** The file about differences between versions of Node. */
 const OF_NODE = 'faults/programs';
 
@@ -112,8 +120,10 @@ const THOROUGH_FILES = [
   'events/retention',
   'features/api-docs/openapi',
   'list/query-plans',
+  'list/word-plans',
   'declarations/generated',
   'schema/plan-property',
+  'system/regular-expressions',
 ];
 
 /** All that runs on one machine: the default set, and the sets that it leaves out. */
@@ -124,11 +134,14 @@ const isSoaked = (name: string) => SOAKED.includes(name) || name.startsWith('fau
 /** Whether a set has the default one, so that all errors and operations occur in it. */
 export const isWholeSet = (set: string | undefined): boolean => set === undefined || set === ALL;
 
+/** Whether the tests of a set repeat more than those of the default one, which has the repetitions of names. */
+export const isRepeating = (set: string): boolean => set !== OTHER_NAMES && set !== ALL_OTHER_NAMES;
+
 /** Whether people start a set, who may wait for it. */
 export const isByHand = (set: string): boolean => set === SOAK || set === THOROUGH;
 
 export const isSet = (word: string): boolean =>
-  [ALL, OTHER_NAMES, SOAK, THOROUGH].includes(word) || Object.hasOwn(SETS, word);
+  [ALL, OTHER_NAMES, ALL_OTHER_NAMES, SOAK, THOROUGH].includes(word) || Object.hasOwn(SETS, word);
 
 /** Files that change their process as a whole, and how, or that load much. */
 const OWN_PROCESS: Readonly<Record<string, string>> = {
@@ -170,11 +183,14 @@ const LONG = [
   'system/typed-clients',
 ];
 
-/** The files of a set; of the default one if it is undefined. */
-export function filesOf(set: string | undefined): TestFile[] {
+/** The files of a set; of the default one if it is undefined. The seed draws those of a set that has some of many. */
+export function filesOf(set: string | undefined, seed: number): TestFile[] {
   if (set === THOROUGH) return THOROUGH_FILES.map((name) => testFile(name, false));
-  if (set === OTHER_NAMES)
-    return [testFile(OF_NODE, false), ...RUN_TWICE.map((name) => testFile(name, !isDrawn(name)))];
+  if (set === OTHER_NAMES || set === ALL_OTHER_NAMES) {
+    const others = RUN_TWICE.map((name) => testFile(name, !isDrawn(name)));
+    const half = shuffled(others, seed).slice(0, Math.ceil(others.length / 2));
+    return [testFile(OF_NODE, false), ...(set === OTHER_NAMES ? half : others)];
+  }
   const hasDrawnNames = set === undefined || set === ALL;
   const isWanted = (name: string) => {
     if (set === undefined) return setOf(name) === undefined;
