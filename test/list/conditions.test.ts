@@ -60,7 +60,8 @@ t.test('drawn filters select what the language says, in every form and order of 
   const drawFilter = filters(data, draw);
   const idsOf = (records: readonly JsonObject[]) => records.map(({ id }) => String(id));
   let selecting = 0;
-  for (let n = times(200, 500, 5000); n > 0; n--) {
+  const count = times(120, 300, 5000);
+  for (let n = count; n > 0; n--) {
     const name = draw.pick(Object.keys(RELATIONS));
     const filter = draw.maybe(0.1) ? {} : drawFilter(name, 3, 3);
     const sort = drawSort(draw, name);
@@ -126,5 +127,5 @@ t.test('drawn filters select what the language says, in every form and order of 
       .map((line) => JSON.parse(line) as JsonObject);
     t.same(idsOf(records), expected, `as lines: ${address}`);
   }
-  t.ok(selecting > 50, `${selecting} filters select a part of the records`);
+  t.ok(selecting > count / 6, `${selecting} of ${count} filters select a part of the records`);
 });

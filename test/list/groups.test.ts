@@ -94,7 +94,7 @@ t.test('drawn groups have the values that JavaScript computes', async (t) => {
     projects: [{}, { issues: { some: true } }],
     comments: [{}, { issue: { isOpen: true } }, { or: [{ likes: 1 }, { likes: 2 }] }],
   };
-  for (let n = times(60, 150, 1200); n > 0; n--) {
+  for (let n = times(40, 100, 1200); n > 0; n--) {
     const collection = pick(Object.keys(KEYS));
     const keys = [...new Set(Array.from({ length: next(3) }, () => pick(KEYS[collection]!)))];
     const named = [...new Set(Array.from({ length: next(4) }, () => pick(AGGREGATES[collection]!)))];

@@ -5,7 +5,7 @@ import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
 
-const ROWS = times(100_000, 300_000, 1_000_000);
+const ROWS = times(100_000, 100_000, 1_000_000);
 
 const DECLARATION = {
   'notes.json': {

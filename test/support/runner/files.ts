@@ -62,7 +62,6 @@ const SETS: Readonly<Record<string, readonly string[]>> = {
     'features/doctor/doctor-host',
     'features/embedded',
     'features/issuer/application',
-    'features/issuer/first-run',
     'features/issuer/pages',
     'features/json-server/large-lists',
     'features/json-server/providers',
