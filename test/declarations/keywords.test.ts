@@ -1,3 +1,5 @@
+import { readChecked } from '../../src/declarations/check-declarations.js';
+import { DeclarationError } from '../../src/declarations/read-declarations.js';
 import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
@@ -143,14 +145,32 @@ const KEYWORDS: Readonly<Record<string, unknown>> = {
   'x-normalize': ['trim'],
 };
 
-async function faultsOf(t: Test, files: Readonly<Record<string, unknown>>): Promise<string> {
-  const folder = declare(t, files);
-  const start = testService(t, { COLLECTIONS: folder, MIGRATE: 'auto' });
-  return start.then(
+/** The faults with which a service does not start; `none`: it starts. */
+async function faultsOfStart(t: Test, folder: string): Promise<string> {
+  return testService(t, { COLLECTIONS: folder, MIGRATE: 'auto' }).then(
     () => 'none',
     (error: Error) => error.message.replaceAll(`${folder}/`, ''),
   );
 }
+
+/** The faults that the check of declarations finds; `none`: a service starts with them. */
+async function faultsOf(t: Test, files: Readonly<Record<string, unknown>>): Promise<string> {
+  const folder = declare(t, files);
+  try {
+    readChecked(folder, '', new Set());
+  } catch (error) {
+    if (!(error instanceof DeclarationError)) throw error;
+    return error.message.replaceAll(`${folder}/`, '');
+  }
+  return faultsOfStart(t, folder);
+}
+
+t.test('a service does not start with the faults that the check finds', async (t) => {
+  const files = { 'a.json': { type: 'object', properties: { a: { 'x-indx': true } }, 'x-unique': [['a']] } };
+  const faults = await faultsOf(t, files);
+  for (const fault of [/x-indx: unknown keyword/, /x-unique: has no effect/]) t.match(faults, fault);
+  t.equal(await faultsOfStart(t, declare(t, files)), faults);
+});
 
 t.test('a keyword is refused where it has no effect', async (t) => {
   for (const [place, [pointer, of]] of Object.entries(PLACES)) {
