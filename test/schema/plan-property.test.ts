@@ -80,7 +80,7 @@ function next(pick: (limit: number) => number, { collections }: State): State {
   };
 }
 
-for (let seed = 1; seed <= times(3, 6, 100); seed++)
+for (let seed = 1; seed <= times(3, 10, 100); seed++)
   t.test(`what is planned is what runs, and then nothing is left to do: seed ${seed}`, async (t) => {
     const pick = random(seed);
     const url = await undeclaredDatabase(t);
