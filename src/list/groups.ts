@@ -118,7 +118,9 @@ function known<Value extends { readonly name: string }>(
 export function groupKeys(resource: Resource): GroupKey[] {
   return [...operatorsOf(resource).keys()].flatMap((field): GroupKey[] => {
     const column = comparedColumn(resource, field)!;
-    const isTime = column.type === 'timestamptz' || column.format === 'date-time' || column.format === 'date';
+    const isTime =
+      column.type === 'timestamptz' ||
+      (column.type === 'text' && (column.format === 'date-time' || column.format === 'date'));
     const periods = isTime
       ? PERIODS.map((period) => ({ name: `${period}(${field})`, field, column, period }))
       : [];

@@ -242,6 +242,38 @@ t.test('what cannot be grouped is 400 and names what can; groups are bounded', a
   t.equal((await service.send('GET', '/issues?group=status', { headers: some })).status, 403);
 });
 
+t.test('every day that a format accepts has its periods, and lists of times have none', async (t) => {
+  const time = { type: 'string', format: 'date-time', 'x-index': true };
+  const properties = {
+    day: { type: 'string', format: 'date', 'x-index': true },
+    time,
+    times: { type: 'array', items: { type: 'string', format: 'date-time' }, 'x-index': true },
+    days: { type: 'array', items: { type: 'string', format: 'date' }, 'x-index': true },
+  };
+  const service = await testService(t, {
+    COLLECTIONS: declare(t, { 'days.json': { title: 'Day', type: 'object', properties } }),
+    MIGRATE: 'auto',
+  });
+  const days = ['0000-01-01', '0000-01-03', '0000-12-31', '0001-01-01', '1900-02-28', '9999-12-31'];
+  for (const day of days) {
+    const made = await service.send('POST', '/days', { body: { day, time: `${day}T12:00:00Z`, times: [] } });
+    t.equal(made.status, 201, day);
+  }
+  for (const field of ['day', 'time'])
+    for (const period of PERIODS) {
+      const key = `${period}(${field})`;
+      const { status, json } = await service.send('GET', `/days?group=${key}`);
+      t.equal(status, 200, key);
+      const starts = days.map((day) =>
+        String(keyOf({ [field]: day }, key)).replace('-000001-12', '-0001-12-27'),
+      );
+      const found = json.data.map((group: JsonObject) => group[key]);
+      t.same(found.toSorted(), [...new Set(starts)].toSorted(), key);
+    }
+  for (const key of ['month(times)', 'day(days)', 'times'])
+    t.equal((await service.send('GET', `/days?group=${key}`)).status, 400, key);
+});
+
 t.test('a page counts records, and leads from a group to its records', async (t) => {
   const service = await testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto' });
   for (const isOpen of [true, true, false, undefined])
