@@ -149,6 +149,13 @@ select id, encode(sha256(convert_to(:unchanged, 'UTF8')), 'hex') as digest
 from :table
 where id = any (array(select json_array_elements_text($1::text::json))::uuid[]);
 
+-- Records whose stored documents have the members of the given ones in another order.
+-- name: equal_records ($1 places, ids and documents without what a write changes, as a JSON array)
+select given.place
+from json_to_recordset($1::text::json) as given (place integer, id uuid, members text)
+join :table as current on current.id = given.id
+where (:unchanged || '}')::jsonb = (given.members || '}')::jsonb;
+
 -- name: replace_records ($1 rows with documents up to the version, as a JSON array)
 update :table as current
 set version = current.version + 1,

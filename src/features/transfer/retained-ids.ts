@@ -21,8 +21,8 @@ interface Settled {
 
 /** Finds records whose retained ids are in use. Those that equal the stored ones are unchanged. */
 export async function settleConflicts(
-  { run }: BulkConnection,
-  { table }: Resource,
+  connection: BulkConnection,
+  resource: Resource,
   drafts: readonly ImportRow[],
   onConflict: OnConflict,
   refusals: ImportErrors,
@@ -30,21 +30,48 @@ export async function settleConflicts(
   const valid = drafts.filter(({ row }) => row);
   const retained = valid.filter(({ identity }) => identity.isRetained);
   if (retained.length === 0) return { fresh: valid, changed: [], unchanged: [] };
-  const ids = JSON.stringify(retained.map(({ row }) => row!.id));
-  const rows = await run(fill(IMPORT_SQL.digests, { table, unchanged: DOCUMENT_SQL.unchanged }), [ids]);
-  const digests = new Map(rows.map(({ id, digest }) => [id as string, digest as string]));
+  const digests = await digestsOf(
+    connection,
+    resource,
+    retained.map(({ row }) => row!),
+  );
   const settled = { fresh: [] as ImportRow[], changed: [] as ImportRow[], unchanged: [] as ImportRow[] };
   for (const draft of valid) {
     const row = draft.row!;
     const [stored, own] = [digests.get(row.id), draft.identity.isRetained ? digestOf(row) : ''];
-    digests.set(row.id, own);
     if (stored === undefined) settled.fresh.push(draft);
     else if (onConflict === 'skip' || (stored === own && !(onConflict === 'replace' && hasHidden(row))))
       settled.unchanged.push(draft);
     else if (onConflict === 'fail') refusals.add(draft, duplicate(['id'], 'ID_TAKEN'));
     else settled.changed.push({ ...draft, row: nextVersion(row) });
+    if (stored === undefined || onConflict === 'replace') digests.set(row.id, own);
   }
   return settled;
+}
+
+/** The digests of the stored records that have the ids of rows: those of the rows themselves where the values are equal. */
+async function digestsOf(
+  { run }: BulkConnection,
+  { table }: Resource,
+  rows: readonly Row[],
+): Promise<Map<string, string>> {
+  const names = { table, unchanged: DOCUMENT_SQL.unchanged };
+  const stored = await run(fill(IMPORT_SQL.digests, names), [JSON.stringify(rows.map(({ id }) => id))]);
+  const digests = new Map(stored.map(({ id, digest }) => [id as string, digest as string]));
+  // A file has the members of a record in an order of its own: CSV in that of its columns.
+  const differing = rows.filter((row) => digests.has(row.id) && digests.get(row.id) !== digestOf(row));
+  if (differing.length === 0) return digests;
+  const given = differing.map((row, place) => ({
+    place,
+    id: row.id,
+    members: unchangedPart(row.head, row.updatedAt),
+  }));
+  const equal = await run(fill(IMPORT_SQL.equal_records, names), [JSON.stringify(given)]);
+  for (const { place } of equal) {
+    const row = differing[place as number]!;
+    digests.set(row.id, digestOf(row));
+  }
+  return digests;
 }
 
 /** Whether a row has values that its document does not contain. */

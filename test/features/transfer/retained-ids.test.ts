@@ -67,6 +67,36 @@ t.test('a record with the id of a stored one: unchanged, refused, skipped or rep
   );
 });
 
+t.test('records are equal whatever the order of their members is', async (t) => {
+  const { send, load, item, env } = await shop(t);
+  const { json } = await send('POST', '/items', {
+    body: { price: 1e21, name: 'a "b"', tags: [{ b: 1, a: [] }], undeclared: null },
+  });
+  const { id, name, price, ...rest } = withoutLinks(json);
+  const reordered = { name, undeclared: null, ...rest, tags: [{ a: [], b: 1 }], price, id };
+  for (const conflict of ['fail', 'replace'])
+    t.match(await load([reordered], '--on-conflict', conflict), {
+      code: 0,
+      out: 'items: 0 stored, 0 refused, 1 unchanged\n',
+    });
+  t.equal((await item(json.id))._version, 1);
+  const folder = mkdtempSync(join(tmpdir(), 'plinth-retained-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  for (const format of ['json', 'ndjson', 'csv']) {
+    const file = join(folder, `items.${format}`);
+    t.match(await plinth(t, ['export', 'items', '-o', file], env), { code: 0 });
+    t.match(await plinth(t, ['import', 'items', file, '--keep-ids'], env), {
+      code: 0,
+      out: 'items: 0 stored, 0 refused, 1 unchanged\n',
+    });
+  }
+  t.match(await load([{ ...reordered, price: 2 }, reordered], '--keep-ids'), {
+    code: 1,
+    out: 'items: 0 stored, 1 refused, 1 unchanged\n',
+  });
+  t.match(await load([{ ...reordered, tags: [{ a: 1, b: [] }] }], '--keep-ids'), { code: 1 });
+});
+
 t.test('an id, times and a version that cannot be retained are refused, each with its path', async (t) => {
   const { send, load, item } = await shop(t);
   const id = '01890a5d-ac96-774b-bcce-b302099a8057';
