@@ -64,7 +64,7 @@ export function inPlace(node: SchemaNode, files: SchemaFiles, seen = new Set<Jso
   if (seen.has(node.schema)) return [];
   seen.add(node.schema);
   const { $ref, allOf } = node.schema;
-  const referred = typeof $ref === 'string' ? files.resolve($ref, node) : undefined;
+  const referred = typeof $ref === 'string' ? files.resolve($ref, node.base) : undefined;
   const members = (Array.isArray(allOf) ? allOf : []).flatMap((schema, index) =>
     isObject(schema) ? [{ ...node, schema, pointer: `${node.pointer}/allOf/${index}` }] : [],
   );

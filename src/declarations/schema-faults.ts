@@ -5,7 +5,7 @@ import { compilePattern } from '../validation/patterns.js';
 import type { DeclarationFault } from './declaration.js';
 import { inPlace } from './field-keywords.js';
 import type { Declarations } from './read-declarations.js';
-import { SchemaFiles, type SchemaNode, subschemas } from './schema-files.js';
+import { REFERENCES, SchemaFiles, type SchemaNode, subschemas } from './schema-files.js';
 
 /** Members that the service sets. A body may have them, and no rule of a declaration sees them. */
 const OWNED: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at', '_version', '_links']);
@@ -84,10 +84,18 @@ class Known {
 }
 
 function referenceFaults(node: SchemaNode, files: SchemaFiles): DeclarationFault[] {
-  const { $ref } = node.schema;
-  return typeof $ref === 'string' && !files.resolve($ref, node)
-    ? [{ file: node.file, pointer: `${node.pointer}/$ref`, reason: `can't resolve reference ${$ref}` }]
-    : [];
+  return REFERENCES.flatMap((keyword) => {
+    const reference = node.schema[keyword];
+    return typeof reference === 'string' && !files.resolve(reference, node.base)
+      ? [
+          {
+            file: node.file,
+            pointer: `${node.pointer}/${keyword}`,
+            reason: `can't resolve reference ${reference}`,
+          },
+        ]
+      : [];
+  });
 }
 
 function patternFaults({ schema, file, pointer }: SchemaNode): DeclarationFault[] {

@@ -24,7 +24,16 @@ export const SCHEMA_VALUES: ReadonlySet<string> = new Set([
 /** Keywords whose schemas apply only where something refers to them. */
 export const DEFINITIONS: ReadonlySet<string> = new Set(['$defs', 'definitions']);
 /** Keywords that name a schema, which applies to the value that their own schema applies to. */
-const REFERENCES = ['$ref', '$dynamicRef'];
+export const REFERENCES = ['$ref', '$dynamicRef'];
+
+/** Keywords that identify a schema, or refer to what they identify: a copy of the schema in another document must not have them. */
+export const IDENTIFIERS: ReadonlySet<string> = new Set([
+  '$id',
+  '$schema',
+  '$anchor',
+  '$dynamicAnchor',
+  '$dynamicRef',
+]);
 
 /** A schema in a file. */
 export interface SchemaNode {
@@ -76,7 +85,7 @@ function schemasIn(keyword: string, value: Json): [tokens: string[], schema: Jso
 }
 
 /** The base URI within a schema, which its `$id` may change. */
-function baseIn({ $id }: JsonObject, base: string): string {
+export function baseIn({ $id }: JsonObject, base: string): string {
   return typeof $id === 'string' ? (parseUri($id, base)?.href ?? base) : base;
 }
 
@@ -105,7 +114,7 @@ export class SchemaFiles {
   }
 
   /** The schema that a reference in this schema names; undefined: none of these files has it. */
-  resolve(reference: string, { base }: SchemaNode): SchemaNode | undefined {
+  resolve(reference: string, base: string): SchemaNode | undefined {
     const uri = parseUri(reference, base);
     if (uri === undefined) return undefined;
     const fragment = decode(uri.hash.slice(1));
@@ -120,7 +129,7 @@ export class SchemaFiles {
   referred(node: SchemaNode): { readonly keyword: string; readonly node: SchemaNode }[] {
     return REFERENCES.flatMap((keyword) => {
       const reference = node.schema[keyword];
-      const target = typeof reference === 'string' ? this.resolve(reference, node) : undefined;
+      const target = typeof reference === 'string' ? this.resolve(reference, node.base) : undefined;
       return target ? [{ keyword, node: target }] : [];
     });
   }

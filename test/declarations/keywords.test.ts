@@ -265,6 +265,7 @@ t.test('faults of keywords name what they are about', async (t) => {
     ],
     [/can't resolve reference/, field({ $ref: '_nothing.json#/$defs/d' })],
     [/can't resolve reference/, field({ $ref: 'https://json-schema.org/draft/2020-12/schema' })],
+    [/can't resolve reference #none/, field({ $dynamicRef: '#none' })],
     [
       /_shared\.json#\/\$defs\/e\/maxLength: must be integer/,
       field({ $ref: '_shared.json#/$defs/e' }),

@@ -1,5 +1,5 @@
 import { arrayOf, objectOf, type Schema, schemaRef } from '../../api/schema.js';
-import { withSubschemas } from '../../declarations/schema-files.js';
+import { IDENTIFIERS, withSubschemas } from '../../declarations/schema-files.js';
 import type { JsonObject } from '../../json.js';
 import { relatedOf } from '../../list/relations.js';
 import type { Version } from '../../versions/version.js';
@@ -124,7 +124,7 @@ function declared({
   name,
   types,
 }: DescribedResource): JsonObject & { properties: Properties; required: string[] } {
-  const { $schema: _s, $id: _i, $defs: _f, description: _d, ...rules } = schema as unknown as JsonObject;
+  const { $defs: _f, description: _d, ...rules } = schema as unknown as JsonObject;
   return located(rules, name, types) as ReturnType<typeof declared>;
 }
 
@@ -153,8 +153,10 @@ function located(schema: JsonObject, collection: string, types: TypeNames): Json
     return name === undefined ? found : `#/components/schemas/${name}`;
   };
   const copy = (each: JsonObject): JsonObject => {
-    const own = Object.entries(each).filter(([keyword]) => !keyword.startsWith('x-'));
-    const { $ref, ...rest } = withSubschemas(Object.fromEntries(own), copy);
+    const own = Object.entries(each).filter(
+      ([keyword]) => !keyword.startsWith('x-') && !IDENTIFIERS.has(keyword),
+    );
+    const { $ref = each.$dynamicRef, ...rest } = withSubschemas(Object.fromEntries(own), copy);
     if (typeof $ref !== 'string') return rest;
     const reference = $ref.replace(DEFINITION, locate);
     // Other files are not part of the document.

@@ -1,5 +1,6 @@
 import { visible } from '../../api/visible.js';
 import type { Resource } from '../../collection/resource.js';
+import type { SchemaFiles } from '../../declarations/schema-files.js';
 import { badRequest, originNotAllowed } from '../../errors/request-errors.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
@@ -7,7 +8,7 @@ import type { OpenEndpoint, Router } from '../../http/router.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { callTool, ToolChecks } from './call.js';
 import { RecordResources } from './record-resources.js';
-import { type SchemaFiles, schemaFiles } from './record-schema.js';
+import { schemaFiles } from './record-schema.js';
 import { type Offer, respondWithSdk } from './server.js';
 import { type Tool, toolsOf } from './tools.js';
 

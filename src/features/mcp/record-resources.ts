@@ -1,6 +1,7 @@
 import { visible } from '../../api/visible.js';
 import { JSON_TYPE } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
+import type { SchemaFiles } from '../../declarations/schema-files.js';
 import { noSuchPath } from '../../errors/request-errors.js';
 import type { Request } from '../../http/request.js';
 import type { OpenEndpoint, Router } from '../../http/router.js';
@@ -8,7 +9,7 @@ import type { JsonObject } from '../../json.js';
 import type { Principal } from '../../principal.js';
 import { runOperation } from './call.js';
 import { getOf } from './operations.js';
-import { type SchemaFiles, SchemaWriter } from './record-schema.js';
+import { SchemaWriter } from './record-schema.js';
 
 /** A record as a resource: its collection is the authority, its id the path. */
 const RECORD = /^plinth:\/\/([a-z][a-z0-9_]*)\/([^/?#]+)$/;

@@ -1,20 +1,15 @@
 import type { Resource } from '../../collection/resource.js';
-import { baseOf, withSubschemas } from '../../declarations/schema-files.js';
+import { baseIn, IDENTIFIERS, SchemaFiles, withSubschemas } from '../../declarations/schema-files.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
 
-/** The schemas in the folder of declarations, by their files: what `$ref` may name. */
-export type SchemaFiles = ReadonlyMap<string, JsonObject>;
-
+/** The schemas in the folder of declarations: what `$ref` may name. */
 export function schemaFiles(
   resources: readonly Resource[],
   shared: ReadonlyMap<string, object>,
 ): SchemaFiles {
   const own = resources.map(({ name, schema }): [string, object] => [`${name}.json`, schema]);
-  return new Map([...own, ...shared]) as unknown as SchemaFiles;
+  return new SchemaFiles([...own, ...shared]);
 }
-
-/** Identifiers of a schema, which the copy within another must not have. */
-const IDENTIFIERS: ReadonlySet<string> = new Set(['$id', '$schema']);
 
 /**
  * Puts declared schemas into the input schema of a tool, without the keywords of declarations. A client gets one document:
@@ -62,18 +57,19 @@ export class SchemaWriter {
 
   /** The schema of a collection with the fields that `shows` accepts. */
   #declared(resource: Resource, at: string, shows: (name: string, field: JsonObject) => boolean): JsonObject {
-    const file = `${resource.name}.json`;
-    const schema = this.files.get(file)!;
+    const { schema, file, base } = this.files.root(`${resource.name}.json`);
     const shown = Object.entries(schema.properties as JsonObject).filter(([name, field]) =>
       shows(name, isObject(field) ? field : {}),
     );
-    return this.#copy({ ...schema, properties: Object.fromEntries(shown) }, { file, at });
+    return this.#copy({ ...schema, properties: Object.fromEntries(shown) }, { file, at, base });
   }
 
   #copy(schema: JsonObject, from: Source): JsonObject {
     const members = Object.entries(schema).filter(([key]) => !key.startsWith('x-') && !IDENTIFIERS.has(key));
-    const copy = withSubschemas(Object.fromEntries(members), (each) => this.#copy(each, from));
-    if (typeof schema.$ref === 'string') copy.$ref = this.#reference(schema.$ref, from);
+    const base = baseIn(schema, from.base);
+    const copy = withSubschemas(Object.fromEntries(members), (each) => this.#copy(each, { ...from, base }));
+    const reference = schema.$ref ?? schema.$dynamicRef;
+    if (typeof reference === 'string') copy.$ref = this.#reference(reference, { ...from, base });
     const to = schema['x-references'];
     return to === undefined || 'description' in copy
       ? copy
@@ -81,27 +77,26 @@ export class SchemaWriter {
   }
 
   /** A JSON Pointer into the arguments, for a reference within a file or to another. */
-  #reference(reference: string, { file, at }: Source): string {
-    const { pathname, hash } = new URL(reference, baseOf(file));
-    const pointer = hash.slice(1);
-    if (pointer !== '' && !pointer.startsWith('/')) return `#${pointer}`;
-    const named = pathname.slice(pathname.lastIndexOf('/') + 1);
+  #reference(reference: string, { file, at, base }: Source): string {
+    const { file: named, ...found } = this.files.resolve(reference, base)!;
+    const pointer = encodeURI(found.pointer).replaceAll('#', '%23');
     if (named === file) return `${at}${pointer}`;
     const target = `#/$defs/${escapeToken(named)}`;
-    const schema = this.files.get(named);
-    if (schema && !this.#defs.has(named)) {
+    if (!this.#defs.has(named)) {
       // Before its own references are followed, which may lead back.
       this.#defs.set(named, true);
-      this.#defs.set(named, this.#copy(schema, { file: named, at: target }));
+      const root = this.files.root(named);
+      this.#defs.set(named, this.#copy(root.schema, { file: named, at: target, base: root.base }));
     }
     return `${target}${pointer}`;
   }
 }
 
-/** The file that a schema is of, and the pointer to its place in the arguments. */
+/** The file that a schema is of, the pointer to its place in the arguments, and the URI that its references are relative to. */
 interface Source {
   readonly file: string;
   readonly at: string;
+  readonly base: string;
 }
 
 /** Whether a request can set a field. */
@@ -125,6 +120,7 @@ function relaxed(properties: JsonObject, required: readonly string[]): JsonObjec
 
 function nullable(schema: JsonObject): JsonObject {
   const { type, enum: values, const: value } = schema;
+  if (type === 'null') return schema;
   if (typeof type !== 'string' || values !== undefined || value !== undefined)
     return { anyOf: [schema, { type: 'null' }] };
   return { ...schema, type: [type, 'null'] };

@@ -1,5 +1,6 @@
 import { writableKeys } from '../../actions/upsert.js';
 import { canSearch, type Resource } from '../../collection/resource.js';
+import type { SchemaFiles } from '../../declarations/schema-files.js';
 import type { JsonObject } from '../../json.js';
 import { aggregatesOf, groupKeys, MAX_AGGREGATES, MAX_GROUPS, MAX_KEYS } from '../../list/groups.js';
 import { MAX_LIMIT } from '../../list/list-request.js';
@@ -8,7 +9,7 @@ import { listParameters } from '../../list/read-list.js';
 import { relationsOf } from '../../list/relations.js';
 import { MAX_INCLUDES } from '../../list/view.js';
 import { searchMeaning } from '../../list/words.js';
-import { type SchemaFiles, SchemaWriter } from './record-schema.js';
+import { SchemaWriter } from './record-schema.js';
 import { filterOf } from './tool-filter.js';
 
 /** JSON Schema of a tool's arguments. */

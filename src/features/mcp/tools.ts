@@ -1,9 +1,9 @@
 import type { Operation } from '../../actions/batch-operations.js';
 import { writableKeys } from '../../actions/upsert.js';
 import type { Resource } from '../../collection/resource.js';
+import type { SchemaFiles } from '../../declarations/schema-files.js';
 import type { JsonObject } from '../../json.js';
 import { createOf, deletionOf, getOf, groupOf, listOf, updateOf, upsertOf } from './operations.js';
-import type { SchemaFiles } from './record-schema.js';
 import {
   createInput,
   deleteInput,

@@ -1,3 +1,5 @@
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import type { JsonObject } from '../../../src/json.js';
 import { declare } from '../../support/collections.js';
 import { testService } from '../../support/service.js';
 import t from '../../support/test.js';
@@ -322,4 +324,56 @@ t.test('records and the list of collections are resources', async (t) => {
     'other:a',
   ])
     await t.rejects(client.readResource({ uri }), { code: -32_002 }, uri);
+});
+
+t.test('schemas with identifiers and anchors are valid in every document', async (t) => {
+  const named = {
+    title: 'Place',
+    type: 'object',
+    properties: {
+      one: { anyOf: [{ $id: 'one', type: 'string', $dynamicAnchor: 'text' }, { type: 'null' }] },
+      two: { $ref: 'one' },
+      three: { $ref: 'one#text' },
+      four: { $ref: '#é' },
+      five: { $ref: '_places.json#place' },
+      six: { $dynamicRef: '#é' },
+      seven: { $ref: '#/$defs/a%25b' },
+      nothing: { type: 'null' },
+    },
+    $defs: { é: { $dynamicAnchor: 'named', type: 'string' }, 'a%b': { $ref: '#named' } },
+  };
+  // An anchor is a name of ASCII characters.
+  const text = JSON.stringify(named).replaceAll('#é', '#named');
+  const service = await testService(t, {
+    MCP: 'on',
+    MIGRATE: 'auto',
+    COLLECTIONS: declare(t, {
+      'places.json': text,
+      '_places.json': {
+        $defs: { a: { $dynamicAnchor: 'place', type: 'object', properties: { b: { $ref: '#place' } } } },
+      },
+    }),
+  });
+  const body = { one: 'a', two: 'b', three: 'c', four: 'd', five: { b: {} }, six: 'e', seven: 'f' };
+  t.equal((await service.send('POST', '/places', { body })).status, 201);
+  t.equal((await service.send('POST', '/places', { body: { six: 1 } })).status, 400);
+  const { client } = await connect(t, service.url);
+  for (const { name, inputSchema } of (await client.listTools()).tools) {
+    const validate = new Ajv2020({ strict: false, validateFormats: false }).compile(inputSchema);
+    if (!/^places_(create|update)$/.test(name)) continue;
+    const given = (record: JsonObject) => (name.endsWith('create') ? { record } : { id: 'a', patch: record });
+    t.equal(validate(given(body)), true, `${name}: ${JSON.stringify(validate.errors)}`);
+    for (const wrong of [{ two: 1 }, { three: 1 }, { four: 1 }, { five: { b: 1 } }, { six: 1 }, { seven: 1 }])
+      t.equal(validate(given(wrong)), false, `${name} ${JSON.stringify(wrong)}`);
+  }
+  const called = await client.callTool({ name: 'places_create', arguments: { record: body } });
+  t.notOk(called.isError, JSON.stringify(called));
+  for (const prefix of ['', '/api/v2']) {
+    const { status, json } = await service.send('GET', `${prefix}/openapi.json`);
+    t.equal(status, 200);
+    const ajv = new Ajv2020({ strict: false, validateFormats: false });
+    ajv.addSchema({ $id: 'document', components: json.components }, 'document');
+    for (const name of Object.keys(json.components.schemas))
+      t.ok(ajv.getSchema(`document#/components/schemas/${name}`), name);
+  }
 });
