@@ -30,6 +30,26 @@ const books = (change: Fields = {}, more: object = {}) => ({
 });
 const NONE = {};
 
+/** Fields and options of which the former declaration, or the present one, knows nothing. */
+const SET = {
+  number: { type: 'integer', 'x-index': true, 'x-set': { next: true } },
+  by: { type: 'string', 'x-set': '$caller' },
+  at: { type: 'string', format: 'date-time', 'x-index': true, 'x-set': { value: '$now', on: 'write' } },
+  isbn: { type: 'string', 'x-unique': true, 'x-immutable': true },
+  note: { type: 'string', 'x-search': 'words' },
+};
+const OPTIONS = {
+  language: 'english',
+  history: true,
+  index: ['updated_at'],
+  ids: 'client',
+  unique: [['isbn', 'price']],
+  access: [
+    { can: 'all', where: { price: { gte: 0 } }, to: 'anyone' },
+    { can: 'all', where: { price: { null: true } } },
+  ],
+};
+
 /** Declarations by which a running service's are replaced: what the step is, and the files. */
 const CHANGES: readonly [
   says: string,
@@ -82,6 +102,15 @@ const CHANGES: readonly [
         { required: ['state'] },
       ),
     },
+  ],
+  [
+    'values of the service, words, history, keys and access rules are declared',
+    { books: books(SET, { 'x-collection': OPTIONS }) },
+  ],
+  [
+    'values of the service, words, history, keys and access rules are removed',
+    { books: books() },
+    books(SET, { 'x-collection': OPTIONS }),
   ],
   ['a collection is renamed', { works: books({}, { 'x-collection': { was: 'books' } }) }],
   [
