@@ -50,8 +50,8 @@ export function propose(
   }
   const id = idField === undefined || isExport ? undefined : fields.get(idField);
   const legacy = fields.get(LEGACY_ID);
-  if (id) declare(LEGACY_ID, legacyId(isText ? ofText(idField!, id) : id));
-  else if (legacy) declare(LEGACY_ID, legacyId(isText ? ofText(LEGACY_ID, legacy) : legacy));
+  const old = legacy?.present === records || !id ? legacy : legacy ? eitherOf(id, legacy) : id;
+  if (old) declare(LEGACY_ID, legacyId(isText ? ofText(old === id ? idField! : LEGACY_ID, old) : old));
   const required = Object.keys(properties).filter((field) => fields.get(field)?.present === records);
   const isNested = Object.values(properties).some(
     ({ 'x-references': to }) => to !== undefined && to !== name,
@@ -85,6 +85,14 @@ function legacyId({ types, values, isUnique, maxBytes }: FieldStats): DeclaredFi
   if (!isOne || maxBytes > MAX_INDEXED_BYTES) return { readOnly: true };
   return { type, readOnly: true, ...(values && isUnique ? { 'x-unique': true } : { 'x-index': true }) };
 }
+
+/** The old ids of records of which some have a field for them: those of the others are their ids. */
+const eitherOf = (id: FieldStats, legacy: FieldStats): FieldStats => ({
+  ...id,
+  types: new Set([...id.types, ...legacy.types]),
+  maxBytes: Math.max(id.maxBytes, legacy.maxBytes),
+  isUnique: false,
+});
 
 /** A column of CSV: with a text, or a name that texts have, all of its cells are text. */
 function ofText(field: string, stats: FieldStats): FieldStats {

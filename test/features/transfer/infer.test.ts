@@ -225,6 +225,32 @@ t.test('ids under other names than id', async (t) => {
   t.match((await send('GET', '/album?filter[legacy_id]=3')).json.data, [{ ArtistId: artists[1].id }]);
 });
 
+t.test('records with an id and with an old id of their own satisfy what is proposed', async (t) => {
+  for (const [files, field] of [
+    [
+      { 'db.json': { things: [1, 2].map((id) => ({ id, legacy_id: `k${id}` })) } },
+      { type: 'string', 'x-unique': true },
+    ],
+    [
+      { 'db.json': { things: [1, 2].map((id) => ({ id, legacy_id: 'k' })) } },
+      { type: 'string', 'x-index': true },
+    ],
+    [{ 'db.json': { things: [{ id: 1, legacy_id: 'k' }, { id: 2 }] } }, {}],
+    [{ 'db.json': { things: [{ id: 1, legacy_id: 2 }, { id: 2 }] } }, { type: 'integer', 'x-index': true }],
+    [{ 'things.csv': 'id,legacy_id\n1,a\n2,\n' }, { type: 'string', 'x-index': true }],
+    [{ 'things.csv': 'id,legacy_id\na,1\nb,2\n' }, { type: 'integer', 'x-unique': true }],
+  ] as const) {
+    const cwd = folderOf(t, files);
+    const [file] = Object.keys(files) as [string];
+    const DATABASE_URL = await undeclaredDatabase(t);
+    const args = file.endsWith('.csv') ? ['things', file, '--infer'] : [file, '--infer'];
+    const says = JSON.stringify(files);
+    t.match(await importIn(t, cwd, args, { DATABASE_URL }), { code: 0, out: /2 stored, 0 refused/ }, says);
+    const declared = JSON.parse(readFileSync(join(cwd, 'collections/things.json'), 'utf8'));
+    t.same(declared.properties.legacy_id, { ...field, readOnly: true }, says);
+  }
+});
+
 t.test('--rename applies to what is inferred', async (t) => {
   const cwd = folderOf(t, { 'shops.csv': 'code,label,rating\n10,Alpha,1\n11,Beta,2.5\n' });
   const DATABASE_URL = await undeclaredDatabase(t);
