@@ -126,16 +126,20 @@ function readOrder(
   const read = isBody ? readSorts : findSorts;
   const keys = text === null ? undefined : read(names, resource, others);
   if (isBody) requireSearch(keys ?? [], resource, search);
-  if (keys === undefined || (search === '' && isByRelevance(resource, keys)))
+  const [first] = keys ?? [];
+  const isName = first && (text === first.field || text === escapeName(first.field));
+  if (
+    keys === undefined ||
+    (resource.hasOneSort && !isBody && !isName) ||
+    (search === '' && isByRelevance(resource, keys))
+  )
     return { sorts: [{ field: 'created_at', direction }], isExtended: false };
   if (isSingleSort(names))
     return {
       sorts: isByRelevance(resource, keys) ? keys : [{ ...keys[0]!, direction }],
       isExtended: false,
     };
-  return resource.hasOneSort && !isBody
-    ? { sorts: [{ field: 'created_at', direction }], isExtended: false }
-    : { sorts: keys, isExtended: true };
+  return { sorts: keys, isExtended: true };
 }
 
 function numberedPart(given: URLSearchParams): Part {

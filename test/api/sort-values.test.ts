@@ -37,6 +37,8 @@ t.test(
     for (const sort of [
       ...INVALID,
       '-price',
+      '\\price',
+      'pr\\ice',
       'price,name',
       '-name',
       '-created_at',
