@@ -6,6 +6,8 @@ import { COMBINATIONS } from '../../list/query-names.js';
 import { relatedOf } from '../../list/relations.js';
 
 const CONDITIONS: JsonObject = { type: 'object', minProperties: 1 };
+/** `true` and no conditions ask whether there are any records. */
+const ANY: JsonObject = { type: ['object', 'boolean'] };
 const ALTERNATIVES: JsonObject = {
   type: 'array',
   minItems: 1,
@@ -37,11 +39,12 @@ function relationConditions(resource: Resource, fields: JsonObject): JsonObject 
       const about = `Conditions as those of ${collection}_list`;
       if (field !== undefined)
         return [name, { ...CONDITIONS, description: `${about}, on the record of ${field}.` }];
-      const [some, none, every] = ['some', 'none', 'every'].map((each) => ({
-        ...CONDITIONS,
-        description: `${about}: ${each} of the records that refer to this one.`,
-      }));
-      return [name, { ...objectOf({ some: some!, none: none!, every: every! }), minProperties: 1 }];
+      const of = (quantifier: string, conditions: JsonObject) => ({
+        ...conditions,
+        description: `${about}: ${quantifier} of the records that refer to this one.`,
+      });
+      const quantifiers = { some: of('some', ANY), none: of('none', ANY), every: of('every', CONDITIONS) };
+      return [name, { ...objectOf(quantifiers), minProperties: 1 }];
     }),
   );
 }

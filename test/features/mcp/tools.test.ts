@@ -22,6 +22,7 @@ const NOTES = {
     parent: { $ref: '#/$defs/link' },
     checked: { type: 'boolean', readOnly: true },
     secret: { type: 'string', writeOnly: true },
+    userId: { type: 'string', 'x-references': 'users' },
   },
   $defs: { link: { type: 'string', format: 'uri' } },
 };
@@ -94,7 +95,10 @@ t.test('input schemas are those of the declarations', async (t) => {
   const { filter, sort, search } = schemaOf('notes_list').properties;
   const own = ['_version', 'created_at', 'id', 'updated_at'];
   const combined = ['and', 'not', 'or'];
-  t.same(Object.keys(filter.properties).sort(), [...own, ...combined, 'kind', 'rank', 'tags', 'text'].sort());
+  t.same(
+    Object.keys(filter.properties).sort(),
+    [...own, ...combined, 'kind', 'rank', 'tags', 'text', 'user', 'userId'].sort(),
+  );
   t.same(filter.properties.rank.properties.gte, { type: 'number' });
   t.match(filter.properties.rank.properties.in, { type: 'array', items: { type: 'number' } });
   t.same(Object.keys(filter.properties.tags.properties), ['has', 'any']);
@@ -375,5 +379,36 @@ t.test('schemas with identifiers and anchors are valid in every document', async
     ajv.addSchema({ $id: 'document', components: json.components }, 'document');
     for (const name of Object.keys(json.components.schemas))
       t.ok(ajv.getSchema(`document#/components/schemas/${name}`), name);
+  }
+});
+
+t.test('whether there are related records is asked alike in an address, a body and a tool', async (t) => {
+  const { url, send } = await testService(t, declared(t));
+  const { client } = await connect(t, url);
+  const [ann] = await Promise.all(
+    ['ann', 'bob'].map(async (name) => {
+      const made = await send('POST', '/users', { body: { name, email: `${name}@example.org` } });
+      return made.json.id as string;
+    }),
+  );
+  await send('POST', '/notes', { body: { text: 'a', userId: ann } });
+  for (const [quantifier, asked, name] of [
+    ['some', true, 'ann'],
+    ['some', {}, 'ann'],
+    ['none', true, 'bob'],
+    ['none', {}, 'bob'],
+  ] as const) {
+    const filter = { notes: { [quantifier]: asked } };
+    const says = JSON.stringify(filter);
+    const names = (list: JsonObject) => (list.data as JsonObject[]).map((user) => user.name);
+    t.same(names((await send('QUERY', '/users', { body: { filter } })).json), [name], says);
+    t.same(names((await send('GET', `/users?page=1&filter[notes][${quantifier}]=true`)).json), [name], says);
+    const called = await client.callTool({ name: 'users_list', arguments: { filter } });
+    t.same(names(called.structuredContent as JsonObject), [name], says);
+  }
+  for (const filter of [{ notes: {} }, { notes: { some: false } }, { notes: { every: {} } }, { not: {} }]) {
+    const says = JSON.stringify(filter);
+    t.equal((await send('QUERY', '/users', { body: { filter } })).status, 400, says);
+    t.equal((await client.callTool({ name: 'users_list', arguments: { filter } })).isError, true, says);
   }
 });
