@@ -94,7 +94,7 @@ function symbolsOf(resources: readonly Resource[]): ReadSymbol {
         name,
         `${text} is unknown: there are $caller, $caller.<field>, $claims.<name> and $now`,
       );
-    const through = { table: callers!.table, column: column.name, isArray: column.type.endsWith('[]') };
+    const through = { table: callers!.table, column: column.name, type: column.type };
     return { kind: 'user', name: second!, through };
   };
 }

@@ -44,7 +44,9 @@ export function comparisonSql(
         parameter(value, element === 'boolean' ? 'text::boolean' : element);
   const list = () => {
     if (through)
-      return through.isArray ? `${ofCaller(values[0]!)}::${element}[]` : `array[${ofCaller(values[0]!)}]`;
+      return through.type.endsWith('[]')
+        ? `${ofCaller(values[0]!)}::${element}[]`
+        : `array[${ofCaller(values[0]!)}]`;
     if (isArray) return parameter(values[0]!, `text::${element}[]`);
     return `array(select element::${element} from json_array_elements_text(${parameter(JSON.stringify(values))}::json) as element)`;
   };

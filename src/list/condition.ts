@@ -51,7 +51,7 @@ export interface Comparison {
 export interface CallerColumn {
   readonly table: string;
   readonly column: string;
-  readonly isArray: boolean;
+  readonly type: ColumnType;
 }
 
 /** A value that a rule takes from a request. */

@@ -1,3 +1,4 @@
+import type { ColumnType } from '../collection/column.js';
 import { normalizedText } from '../collection/normalized-text.js';
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
@@ -46,6 +47,8 @@ export function comparisonOf(
   if (part !== undefined || operator === 'null' || operator === 'between' || field === 'created_at')
     throw invalidQuery(name, `cannot be compared with ${values[0]} by ${operator}`);
   const isList = LIST_OPERATORS.has(operator);
+  if (symbol.through && !isComparable(column, symbol.through.type, isList))
+    throw invalidQuery(name, `cannot be compared with ${values[0]}, whose values have another type`);
   const attempt = (text: string) => {
     try {
       return read(text);
@@ -55,6 +58,15 @@ export function comparisonOf(
     }
   };
   return { ...comparison, values: [], symbol: { ...symbol, isList, read: attempt } };
+}
+
+/** Whether a field of the caller has values of a column's type, or for an operator with several values a list of these. */
+function isComparable(column: ComparedColumn, type: ColumnType, isList: boolean): boolean {
+  const own = column.type.replace('[]', '');
+  if (!type.endsWith('[]')) return type === own;
+  const element = type.replace('[]', '');
+  // Ids are in lists of texts.
+  return isList && (element === own || (element === 'text' && own === 'uuid'));
 }
 
 /** The part of a text with which an operator compares its values; absent: the whole text. */

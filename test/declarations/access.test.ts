@@ -14,6 +14,14 @@ const books = (access: unknown, more: object = {}) => ({
   'x-collection': { access, ...more },
 });
 const READ = { can: 'read' };
+/** Fields of callers beside those of the service. */
+const USERS = {
+  type: 'object',
+  properties: {
+    age: { type: 'integer', 'x-index': true },
+    tags: { type: 'array', items: { type: 'string' }, 'x-index': true },
+  },
+};
 
 /** Access rules with the pointer below x-collection and a part of the reason of their fault. */
 const ROWS: readonly (readonly [access: unknown, pointer: string, reason: string])[] = [
@@ -31,6 +39,10 @@ const ROWS: readonly (readonly [access: unknown, pointer: string, reason: string
   ],
   [[{ ...READ, where: { authorId: '$me' } }], 'access/0/where/authorId', '$me is unknown'],
   [[{ ...READ, where: { authorId: '$caller.shoe' } }], 'access/0/where/authorId', 'names no field of users'],
+  [[{ ...READ, where: { authorId: '$caller.email' } }], 'access/0/where/authorId', 'cannot be compared'],
+  [[{ ...READ, where: { title: { in: '$caller.age' } } }], 'access/0/where/title/in', 'cannot be compared'],
+  [[{ ...READ, where: { title: '$caller.tags' } }], 'access/0/where/title', 'cannot be compared'],
+  [[{ ...READ, where: { _version: '$caller.email' } }], 'access/0/where/_version', 'cannot be compared'],
   [[{ ...READ, where: { authorId: 'ann' } }], 'access/0/where/authorId', 'must be the id of a record'],
   [
     [{ ...READ, where: { created_at: { lt: '$now' } } }],
@@ -50,7 +62,7 @@ const ROWS: readonly (readonly [access: unknown, pointer: string, reason: string
 
 t.test('faults of access rules are reported with their places, by the check and by a start', async (t) => {
   for (const [access, pointer, reason] of ROWS) {
-    const COLLECTIONS = declare(t, { 'books.json': books(access) });
+    const COLLECTIONS = declare(t, { 'books.json': books(access), 'users.json': USERS });
     const { code, err } = await plinth(t, ['collections', 'check'], { COLLECTIONS });
     t.equal(code, 78, `${JSON.stringify(access)}: ${err}`);
     t.ok(err.includes(`books.json#/x-collection/${pointer}`), `${pointer}: ${err}`);
