@@ -80,6 +80,15 @@ const REFERENCES = [
   'betas.json',
 ];
 
+/** Fields that the service sets. */
+const SET: readonly JsonObject[] = [
+  { type: 'string', 'x-set': '$caller', 'x-search': 'words' },
+  { type: 'string', 'x-set': { value: '$caller', on: 'write' }, 'x-index': true },
+  { type: 'string', format: 'date-time', 'x-set': '$now', 'x-unique': true },
+  { type: 'string', format: 'date-time', 'x-set': { value: '$now', on: 'write' }, 'x-index': true },
+  { type: 'integer', 'x-set': { next: true }, 'x-index': true },
+];
+
 /** Makes declarations that are often valid, sometimes strange and sometimes invalid. */
 export class Generator {
   readonly next: (below: number) => number;
@@ -151,6 +160,8 @@ export class Generator {
           this.often(50) ? { type: 'null' } : this.schema(depth - 1, true),
         ]);
     if (depth > 0) add(3, 'not', () => this.schema(0, true));
+    add(2, '$id', () => this.pick(['ab', 'cd']));
+    add(2, '$dynamicAnchor', () => 'd');
     if (depth > 0 && this.often(3))
       // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
       Object.assign(schema, { if: this.schema(0, true), then: this.schema(0, true) });
@@ -197,13 +208,16 @@ export class Generator {
     if (is('string', 'number', 'integer', 'boolean')) add(35, 'x-index');
     if (is('string', 'number', 'integer', 'boolean'))
       add(15, 'x-unique', () => this.pick([true, { code: 'A_TAKEN' }]));
-    if (is('string')) add(15, 'x-search');
+    if (is('string')) add(25, 'x-search', () => this.pick([true, 'words']));
+    if (is('array')) add(30, 'x-index');
     if (is('string')) add(10, 'x-references', () => this.pick(['users', 'alphas', 'betas']));
     if (own['x-references']) add(50, 'x-on-delete', () => this.pick(['cascade', 'restrict', 'null']));
     if (is('string', 'integer'))
       add(15, 'x-normalize', () => [this.pick(['trim', 'lower', 'integer']), 'trim']);
     if (own['x-references']) delete (field as JsonObject).default;
     if (Object.keys(own).length === 0) add(15, this.pick(['readOnly', 'writeOnly', 'x-import-only']));
+    if (!own.readOnly && !own.writeOnly) add(8, 'x-immutable');
+    if (this.often(12)) return this.pick(SET);
     if (own.writeOnly) delete (field as JsonObject).default;
     return { ...(field as JsonObject), ...own };
   }
@@ -224,8 +238,28 @@ export class Generator {
         list: this.pick(['page', 'array']),
         ...(JSON.stringify(schema.properties).includes('x-references') ? { nested: true } : {}),
         ...(this.often(20) ? { absent: 'simple' } : {}),
+        ...this.options(schema.properties as JsonObject),
       };
     return schema;
+  }
+
+  options(fields: JsonObject): JsonObject {
+    const columns = Object.entries(fields).filter(([, field]) =>
+      /"x-(index|unique)"/.test(JSON.stringify(field)),
+    );
+    const key = columns.slice(0, 2).map(([name]) => name);
+    const grants = [
+      { can: 'all', fields: key, where: { created_at: { lte: '$now' } } },
+      { can: 'read', to: 'anyone' },
+    ];
+    return {
+      ...(this.often(30) ? { history: true } : {}),
+      ...(this.often(30) ? { ids: 'client' } : {}),
+      ...(this.often(30) ? { index: ['updated_at'] } : {}),
+      ...(this.often(30) && JSON.stringify(fields).includes('"words"') ? { language: 'english' } : {}),
+      ...(this.often(40) && key.length === 2 ? { unique: [key] } : {}),
+      ...(this.often(30) ? { access: [...(key.length > 0 ? [grants[0]!] : []), grants[1]!] } : {}),
+    };
   }
 
   files(): JsonObject {
@@ -286,9 +320,12 @@ async function exercise(t: Test, files: JsonObject, folder: string, generator: G
       const value = generator.value(0);
       await request('QUERY', `/${name}`, { filter: { [field]: value }, sort: [field] } as never);
       await request('QUERY', `/${name}`, { sort: [`-${field}`] } as never);
+      for (const group of [field, `month(${field})`, `week(${field})`])
+        await request('QUERY', `/${name}`, { group: [group], aggregate: ['count'] } as never);
     }
     for (const accept of ['application/json', 'text/html', 'text/csv'])
-      await request('GET', `/${name}?limit=5`, undefined, { accept });
+      for (const query of ['', '&search=a&excerpts=true'])
+        await request('GET', `/${name}?limit=5${query}`, undefined, { accept });
     await request('GET', `/${name}/new`, undefined, { accept: 'text/html' });
     await request(
       'POST',
