@@ -382,7 +382,7 @@ t.test('schemas with identifiers and anchors are valid in every document', async
   }
 });
 
-t.test('whether there are related records is asked alike in an address, a body and a tool', async (t) => {
+t.test('an address, a body and a tool find alike whether there are related records', async (t) => {
   const { url, send } = await testService(t, declared(t));
   const { client } = await connect(t, url);
   const [ann] = await Promise.all(
@@ -392,13 +392,13 @@ t.test('whether there are related records is asked alike in an address, a body a
     }),
   );
   await send('POST', '/notes', { body: { text: 'a', userId: ann } });
-  for (const [quantifier, asked, name] of [
+  for (const [quantifier, conditions, name] of [
     ['some', true, 'ann'],
     ['some', {}, 'ann'],
     ['none', true, 'bob'],
     ['none', {}, 'bob'],
   ] as const) {
-    const filter = { notes: { [quantifier]: asked } };
+    const filter = { notes: { [quantifier]: conditions } };
     const says = JSON.stringify(filter);
     const names = (list: JsonObject) => (list.data as JsonObject[]).map((user) => user.name);
     t.same(names((await send('QUERY', '/users', { body: { filter } })).json), [name], says);
