@@ -1,5 +1,5 @@
 import { followEvents, typesOf } from '../events.js';
-import { Session } from './session.js';
+import { Session } from '../session.js';
 
 const { service, client_id: clientId } = await (await fetch('config.json')).json();
 const at = (id) => document.getElementById(id);
