@@ -76,7 +76,9 @@ export function filterOf(
         resource,
         access: () => readAccess(rulesOf(resource, resources), resource, principal)!,
       });
-    } else if (mayFollow && (resource.access ? isWhole(resource) : mayReadAll(principal, resource.scopes)))
+    } else if (
+      resource.access ? isAdmitted && isWhole(resource) : mayFollow && mayReadAll(principal, resource.scopes)
+    )
       types.push(type);
     else if (owner !== null && !resource.access && (resource.owner || resource.isOwned)) ownTypes.push(type);
     else if (requested !== null) throw forbidden(['events:read', ...(scope === undefined ? [] : [scope])]);

@@ -1,3 +1,5 @@
+import type { JsonObject } from '../../src/json.js';
+import { makeKey } from '../support/credentials.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -105,4 +107,21 @@ t.test('a stream stops to deliver records when a membership ends', async (t) => 
   aborted.abort();
   await reading;
   t.notMatch(text, 'Second');
+});
+
+t.test('the scope self is enough for events of records that a rule shows to every user', async (t) => {
+  const title = { type: 'string' };
+  const access = [{ can: 'read' }, { can: 'all', scope: 'admin' }];
+  const notices = { type: 'object', properties: { title }, 'x-collection': { access } };
+  const { service, made, user, as } = await openTracker(t, { 'notices.json': notices });
+  await made('/notices', { title: 'Lift out of order' });
+  const { key } = await makeKey(service.db, { subject: (await user('ann')).id, scopes: ['self'] });
+  for (const query of ['?types=notices.*', '']) {
+    const { status, json } = await as(key)('GET', `/events${query}`);
+    t.equal(status, 200, query);
+    const seen = (json.data as { type: string; data: JsonObject }[]).filter(
+      ({ type }) => type === 'notices.created',
+    );
+    t.match(seen, [{ data: { title: 'Lift out of order' } }], query);
+  }
 });
