@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Visitor } from '../features/issuer/visitor.js';
 import { claimPort } from './claimed-port.js';
@@ -19,13 +19,26 @@ export interface Block {
   readonly before: string;
 }
 
-export function blocksOf(page: string): Block[] {
-  const text = readFileSync(join(ROOT, page), 'utf8');
+export const blocksOf = (page: string): Block[] => blocksIn(readFileSync(join(ROOT, page), 'utf8'));
+
+function blocksIn(text: string): Block[] {
   return [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map((found) => ({
     language: found[1]!,
     text: found[2]!,
     before: text.slice(0, found.index).split('\n\n').slice(-2).join(' '),
   }));
+}
+
+/** The file that a block is; undefined: it is none. */
+const fileOf = ({ language, before }: Block): string | undefined =>
+  language === 'json' ? /`([\w./-]+\.json)` (?:declares|has)/.exec(before)?.[1] : undefined;
+
+/** The declarations under a heading of the second level, by file name. */
+export function declarationsUnder(page: string, heading: string): Record<string, string> {
+  const parts = readFileSync(join(ROOT, page), 'utf8').split(/^(?=## )/m);
+  const part = parts.find((each) => each.startsWith(`## ${heading}\n`)) ?? '';
+  const named = blocksIn(part).map((block) => [fileOf(block), block.text] as const);
+  return Object.fromEntries(named.flatMap(([file, text]) => (file ? [[basename(file), text]] : [])));
 }
 
 /** Commands that are run elsewhere, or need what a test does not have. */
@@ -170,8 +183,9 @@ export async function runPage(t: Test, page: string, options: PageOptions = {}):
     await start('plinth serve');
     Object.assign(env, await options.prepare(`http://127.0.0.1:${port}`));
   }
-  for (const { language, text, before } of blocksOf(page)) {
-    const [, file] = /`([\w./-]+\.json)` (?:declares|has)/.exec(before) ?? [];
+  for (const block of blocksOf(page)) {
+    const { language, text, before } = block;
+    const file = fileOf(block);
     if (language === 'sh') {
       printed = undefined;
       if (ELSEWHERE.some((pattern) => pattern.test(text))) continue;
@@ -180,7 +194,7 @@ export async function runPage(t: Test, page: string, options: PageOptions = {}):
       env.KEY = /^key: +(\S+)$/m.exec(printed)?.[1] ?? env.KEY ?? '';
     } else if (language === 'properties') {
       t.doesNotThrow(() => readSettings(settingsIn(text)), `${page}: ${text}`);
-    } else if (language === 'json' && file !== undefined) {
+    } else if (file !== undefined) {
       mkdirSync(join(folder, dirname(file)), { recursive: true });
       writeFileSync(join(folder, file), text);
     } else if (printed !== undefined && isOutput(before)) compare(text, printed);
