@@ -8,6 +8,7 @@ import type { Test } from './test.js';
 
 const FOLDER = fileURLToPath(new URL('../../../docs/clients/', import.meta.url));
 const TYPES: Readonly<Record<string, string>> = {
+  '.css': 'text/css',
   '.html': 'text/html',
   '.js': 'text/javascript',
   '.json': 'application/json',

@@ -63,6 +63,7 @@ const SETS: Readonly<Record<string, readonly string[]>> = {
     'features/embedded',
     'features/issuer/application',
     'features/issuer/pages',
+    'features/issuer/tracker',
     'features/json-server/large-lists',
     'features/json-server/providers',
     'features/mcp/field-names',
