@@ -111,8 +111,12 @@ function readableColumns(
     const names = `array(select json_array_elements_text(${parameter(JSON.stringify(fields))}::json))`;
     return [`case when ${held[at]} then ${names} else '{}' end`];
   });
-  const doc = `case when ${when(showing(undefined))} then granted.doc
-    else plinth_document_part(granted.doc, ${limited.join(' || ')}) end as doc`;
+  // Not a function, which would begin a statement of its own for each record.
+  const doc = `case when ${when(showing(undefined))} then granted.doc else (
+    select '{' || string_agg(to_json(key)::text || ':' || value::text, ',' order by place) || '}'
+    from json_each(granted.doc::json) with ordinality as member (key, value, place)
+    where place = 1 or key = any (${limited.join(' || ')}) or key in ('created_at', 'updated_at', '_version')
+  ) end as doc`;
   return ['granted.id', 'granted.version', 'granted.updated_at', doc, ...own].join(', ');
 }
 
@@ -208,16 +212,23 @@ function relationSql(
   { quantifier, other, own, referring, conditions, access }: RelationCondition,
   exists = quantifier === 'one' || quantifier === 'some',
   isNegated = quantifier === 'every',
+  key = own?.name ?? 'id',
 ): string {
+  // Records that refer to the related record prove that it exists: the statement need not read it.
+  if (own && exists && !isNegated && !access && conditions.length > 0 && conditions.every(isReferred))
+    return joined(
+      conditions.map((each) => relationSql(source, each, true, false, key)),
+      'and',
+    );
   const related = source.of(other);
   const { name } = related;
   const terms = isNegated
     ? [negationSql(related, { kind: 'and', conditions })]
     : conditions.map((condition) => conditionSql(related, condition));
   const from = accessibleSql(other, name, access, source.parameter, source.engine);
-  const [mine, theirs] = own ? [own.name, ['id']] : ['id', referring.map((column) => column.name)];
+  const theirs = own ? ['id'] : referring.map((column) => column.name);
   if (source.engine === 'postgresql') {
-    const refers = theirs.map((column) => `${name}.${column} = ${source.name}.${mine}`);
+    const refers = theirs.map((column) => `${name}.${column} = ${source.name}.${key}`);
     const all = [joined(refers, 'or'), ...terms].join(' and ');
     const found = `exists (select from ${from} where ${all})`;
     if (exists) return found;
@@ -225,7 +236,7 @@ function relationSql(
   }
   const among = theirs.map((column) => {
     const all = [`${name}.${column} is not null`, ...terms].join(' and ');
-    return `${source.name}.${mine} in (select ${name}.${column} from ${from} where ${all})`;
+    return `${source.name}.${key} in (select ${name}.${column} from ${from} where ${all})`;
   });
   return exists ? joined(among, 'or') : `(${joined(among, 'or')}) is not true`;
 }
@@ -237,6 +248,10 @@ function presenceSql(source: Source, other: Resource, own: RelationCondition['ow
   if (!own) return exists(source.resource, 'id');
   return `(${source.name}.${own.name} is null or ${exists(other, own.name)})`;
 }
+
+/** Whether a condition holds if there is a record that refers to the one that the condition is about. */
+const isReferred = (condition: Condition): condition is RelationCondition =>
+  condition.kind === 'relation' && !condition.own && condition.quantifier === 'some';
 
 /** The number of records that a selection selects. All records of a collection are not counted: triggers record their number. */
 export function totalSql({ name }: Resource, selection: Selection, records: string): string {
