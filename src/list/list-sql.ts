@@ -27,6 +27,8 @@ export interface ListStatement {
 export class ListStatements {
   /** Texts that do not depend on the conditions of a request, by kind and order. */
   readonly #texts = new Map<string, string>();
+  /** The pages of all that a caller may read, by shape and order. */
+  readonly #ofCallers = new WeakMap<Access, Map<string, ListStatement>>();
   readonly #orders: Orders;
   readonly #templates: ReadonlyMap<string, string>;
 
@@ -65,13 +67,31 @@ export class ListStatements {
       : keysetOf(this.resource, list.sorts, list.selection.access);
     if (keyset && isInParts(keyset)) return this.#inParts(list, keyset, offset, limit);
     const { kind, values, cost } = kindOf(list, offset + limit);
-    if (cost !== 'query') return { text: this.#known(kind, list), args: [limit, offset, ...values], cost };
+    if (cost === 'short' || cost === 'search')
+      return { text: this.#known(kind, list), args: [limit, offset, ...values], cost };
+    const shape = shapeOf(list, offset + limit, this.engine);
+    if (cost === 'repeated') return this.#repeated(shape, list, [limit, offset]);
     const args: Value[] = [limit, offset];
-    return {
-      text: this.#fillPage(shapeOf(list, offset + limit, this.engine), list, parametersIn(args)),
+    return { text: this.#fillPage(shape, list, parametersIn(args)), args, cost };
+  }
+
+  /** A page of what a caller may read. */
+  #repeated(shape: string, list: ListRequest, page: readonly number[]): ListStatement {
+    const { selection, sorts } = list;
+    const [{ field, direction }] = sorts as [SortKey];
+    const made = this.#ofCallers.get(selection.access!) ?? new Map<string, ListStatement>();
+    this.#ofCallers.set(selection.access!, made);
+    const key = `${shape} ${field} ${direction}`;
+    const known = selection.parent === undefined ? made.get(key) : undefined;
+    if (known) return { ...known, args: [...page, ...known.args.slice(page.length)] };
+    const args: Value[] = [...page];
+    const statement = {
+      text: this.#fillPage(shape, list, parametersIn(args)),
       args,
-      cost,
+      cost: 'repeated' as const,
     };
+    if (selection.parent === undefined) made.set(key, statement);
+    return statement;
   }
 
   /** Whether an index has the order, which most lists ask for. */

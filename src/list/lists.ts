@@ -78,6 +78,9 @@ export interface Lists {
 /** SQLSTATE of a statement that took longer than it may. */
 const TIMEOUT = '57014';
 
+/** Whether the conditions of a request or of a caller are in a statement, so that it may take long. */
+const isComposed = ({ cost }: ListStatement): boolean => cost === 'query' || cost === 'repeated';
+
 /** SQLSTATE of a number that is too large, and of a stored text that is no time. */
 const UNCOUNTABLE: ReadonlySet<string> = new Set(['22003', '22007', '22008']);
 
@@ -109,13 +112,13 @@ export function openLists(db: Db, resource: Resource): Lists {
     const { text, args, cost } = statement;
     if (run) return run(text, args);
     if (cost === 'short') return short(statement);
-    return cost === 'search' ? db.search(text, args, searches) : db.query(text, args, queries);
+    return cost === 'search' ? db.search(text, args, searches) : db[cost](text, args, queries);
   };
   const read = async (statement: ListStatement, run?: Run): Promise<readonly Row[]> => {
     try {
       return await send(statement, run);
     } catch (error) {
-      const isTimeout = statement.cost === 'query' && databaseErrorOf(error)?.code === TIMEOUT;
+      const isTimeout = isComposed(statement) && databaseErrorOf(error)?.code === TIMEOUT;
       throw isTimeout ? queryTimeout() : error;
     }
   };

@@ -8,9 +8,10 @@ export const FIRST_ROWS = 500;
 
 /**
  * `short`: one of few texts, whose cost depends on the page alone. `search`: one of few texts, whose cost grows with the
- * records that it finds or skips. `query`: a text of its own for each combination of conditions.
+ * records that it finds or skips. `query`: a text of its own for each combination of conditions. `repeated`: as a search, but the
+ * plan is good for all values.
  */
-export type Cost = 'short' | 'search' | 'query';
+export type Cost = 'short' | 'search' | 'query' | 'repeated';
 
 /** How the records of a numbered page are found: the name of its statement, without `page_`. */
 export type Kind = 'first' | 'counted' | 'deep' | 'of_parent' | 'matching' | 'matching_short' | 'queried';
@@ -28,9 +29,10 @@ export const nameOf = (form: 'page' | 'stream', kind: Kind): string =>
 
 /** How a page that ends at `end` is found, and the values of its conditions. */
 export function kindOf(
-  { selection: { conditions, parent, search, words, access }, sorts, counts }: ListRequest,
+  { selection, sorts, counts }: ListRequest,
   end: number,
 ): { readonly kind: Kind; readonly values: readonly string[]; readonly cost: Cost } {
+  const { conditions, parent, search, words, access } = selection;
   const [term] = search;
   const isComposed =
     !counts ||
@@ -40,7 +42,10 @@ export function kindOf(
     search.length > 1 ||
     words !== undefined ||
     (term !== undefined && parent !== undefined);
-  if (isComposed) return { kind: 'queried', values: [], cost: 'query' };
+  // With a total, all that a caller may read is found in any case: few records, by what they have to do with the caller.
+  const isRepeated =
+    access?.isSelective && counts && sorts.length === 1 && conditions.length === 0 && !isSearch(selection);
+  if (isComposed) return { kind: 'queried', values: [], cost: isRepeated ? 'repeated' : 'query' };
   if (parent !== undefined) return { kind: 'of_parent', values: [parent], cost: 'short' };
   if (term !== undefined) {
     const kind = hasTrigram(term) ? 'matching' : 'matching_short';
