@@ -3,7 +3,7 @@ import type { Resource } from '../collection/resource.js';
 import { definitionsOf } from '../collection/sql-templates.js';
 import type { Engine } from '../db/engine.js';
 import type { Parameter } from '../list/comparison-sql.js';
-import type { Symbolic } from '../list/condition.js';
+import type { ComparedColumn, Symbolic } from '../list/condition.js';
 import { grantSql } from '../list/condition-sql.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { bound } from './bound-conditions.js';
@@ -29,11 +29,22 @@ export class AccessStatements {
     readonly engine: Engine,
   ) {
     const symbols: Symbolic[] = [];
+    const columns: ComparedColumn[] = [];
+    /** Symbols that are compared with one column have one value. */
+    const placeOf = (symbol: Symbolic, column: ComparedColumn): number => {
+      const place = symbols.findIndex(
+        ({ kind, name, isList }, at) =>
+          columns[at] === column && kind === symbol.kind && name === symbol.name && isList === symbol.isList,
+      );
+      if (place !== -1) return place;
+      columns.push(column);
+      return symbols.push(symbol) - 1;
+    };
     const marked = new Map(
       rules.grants.map((grant) => [
         grant,
         grant.conditions.map((condition) =>
-          bound(condition, (symbol) => `${MARK}${symbols.push(symbol) - 1}`),
+          bound(condition, (symbol, column) => `${MARK}${placeOf(symbol, column)}`),
         ),
       ]),
     );
@@ -42,18 +53,33 @@ export class AccessStatements {
       grantSql(resource, records, marked.get(grant)!, valuesIn(callers), engine);
   }
 
-  /** Reads the documents of the records that callers may read: $1 ids, $2 grants, $3... values; the place of the row precedes each. */
+  /**
+   * Reads the whole documents of the records that callers may read: $1 ids, $2 grants, $3... values. The place of the row, and the
+   * bits of the grants that decide which fields the caller may read, precede each.
+   */
   get read(): string {
-    return this.#text('read', () => {
-      const grants = this.#granted('read').map((grant) => this.#usable(grant, 'record', 'given', 'grants'));
-      return `select string_agg(found.place || ':' || ${DOCUMENT_SQL.document}, ${DOCUMENT_SQL.separator}) as records
+    return this.#text(
+      'read',
+      () =>
+        `select string_agg(found.place || ':' || found.mask || ':' || ${DOCUMENT_SQL.document}, ${DOCUMENT_SQL.separator}) as records
 from (
-  select given.place, record.id, record.doc
+  select given.place, record.id, record.doc, ${this.#deciding('record', 'given', 'grants')} as mask
   from unnest($1::uuid[], $2::integer[]${this.#unnested(3)}) with ordinality as given (id, grants${this.#names}, place)
   join ${this.resource.table} as record on record.id = given.id
-  where ${grants.length === 0 ? 'false' : grants.join(' or ')}
-) as found`;
-    });
+  offset 0
+) as found
+where found.mask <> 0`,
+    );
+  }
+
+  /** Reads the bits of the grants that decide which fields callers may read of records: $1 ids, $2 grants, $3... values. */
+  get readable(): string {
+    return this.#text(
+      'readable',
+      () => `select given.place::integer as place, ${this.#deciding('record', 'given', 'grants')} as mask
+from unnest($1::uuid[], $2::integer[]${this.#unnested(3)}) with ordinality as given (id, grants${this.#names}, place)
+join ${this.resource.table} as record on record.id = given.id`,
+    );
   }
 
   /**
@@ -72,14 +98,18 @@ join ${this.resource.table} as record on record.id = given.id`;
     });
   }
 
-  /** Reads the bits of the grants that hold for records as they are to be written: $1 rows as JSON, $2 grants, $3... values. */
+  /**
+   * Reads the bits of the grants that hold for records as they are to be written, and of those that decide which fields of a new
+   * one its creator may read: $1 rows as JSON, $2 grants, $3 grants to read, $4... values.
+   */
   candidates(verb: 'create' | 'update'): string {
     return this.#text(`candidates_${verb}`, () => {
       const columns = definitionsOf(this.resource);
       const names = columns.map((each) => each.split(' ', 1)[0]);
-      return `select record.place::integer as place, ${this.#mask(verb, 'record', 'record', 'grants')} as mask
-from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), unnest($2::integer[]${this.#unnested(3)}))
-  with ordinality as record (${names.join(', ')}, grants${this.#names}, place)`;
+      return `select record.place::integer as place, ${this.#mask(verb, 'record', 'record', 'grants')} as mask,
+  ${verb === 'create' ? this.#deciding('record', 'record', 'reading') : '0'} as readable
+from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), unnest($2::integer[], $3::integer[]${this.#unnested(4)}))
+  with ordinality as record (${names.join(', ')}, grants, reading${this.#names}, place)`;
     });
   }
 
@@ -100,9 +130,25 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
     return `(${callers}.${bits} & ${1 << grant.place} <> 0 and ${this.#held(grant, records, callers)})`;
   }
 
+  /** As the mask to read, but after a grant of all fields no other one is examined. */
+  #deciding(records: string, callers: string, bits: string): string {
+    const whole = this.#granted('read')
+      .filter(({ fields }) => !fields)
+      .map((grant) => `when ${this.#usable(grant, records, callers, bits)} then ${1 << grant.place}`);
+    const limited = this.#mask('read', records, callers, bits, ({ fields }) => fields !== undefined);
+    return whole.length === 0 ? limited : `case ${whole.join(' ')} else ${limited} end`;
+  }
+
   /** The sum of the bits of the grants that hold. */
-  #mask(verb: Verb, records: string, callers: string, bits: string): string {
-    const terms = this.#granted(verb).map(
+  #mask(
+    verb: Verb,
+    records: string,
+    callers: string,
+    bits: string,
+    counts: (grant: Grant) => boolean = () => true,
+  ): string {
+    const granted = this.#granted(verb).filter(counts);
+    const terms = granted.map(
       (grant) =>
         `case when ${this.#usable(grant, records, callers, bits)} then ${1 << grant.place} else 0 end`,
     );

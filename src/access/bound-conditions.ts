@@ -1,18 +1,22 @@
+import QuickLRU from 'quick-lru';
 import type { Resource } from '../collection/resource.js';
 import type { Json } from '../json.js';
 import { member } from '../json.js';
-import type { Access, Condition, Symbolic } from '../list/condition.js';
+import type { Access, ComparedColumn, Condition, Symbolic } from '../list/condition.js';
 import type { Principal } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import { alternativesOf, isAboutCaller } from './implied-conditions.js';
 import { NEVER } from './masked-conditions.js';
-import { grantsFor, isUnlimited, type Rules } from './rules.js';
+import { type Grant, grantsFor, isUnlimited, type Rules } from './rules.js';
 
 /** The most values of one claim. A condition on more does not hold. */
 const MAX_CLAIM_VALUES = 1000;
 
 /** A condition with values in place of its symbols. A comparison with a value that the caller does not have never holds. */
-export function bound(condition: Condition, find: (symbol: Symbolic) => string | undefined): Condition {
+export function bound(
+  condition: Condition,
+  find: (symbol: Symbolic, column: ComparedColumn) => string | undefined,
+): Condition {
   if (condition.kind !== 'comparison')
     return {
       ...condition,
@@ -20,7 +24,7 @@ export function bound(condition: Condition, find: (symbol: Symbolic) => string |
     } as Condition;
   const { symbol, ...comparison } = condition;
   if (!symbol) return condition;
-  const value = find(symbol);
+  const value = find(symbol, comparison.column);
   if (value === undefined) return NEVER;
   const { through, isList } = symbol;
   return { ...comparison, values: [value], isArray: isList, through };
@@ -50,7 +54,13 @@ const valueOfCaller = (
   { subject, claims = {} }: Principal,
 ): Json | undefined => (kind === 'subject' ? subject : member(claims, name));
 
-/** The records and fields of a collection that a caller may read; undefined: all. */
+/** The most callers of one collection whose access is known. */
+const MAX_KNOWN = 1000;
+
+/** What callers may read by some rules, by the grants that they may use and the values that they have for the symbols. */
+const known = new WeakMap<Rules, QuickLRU<string, Access>>();
+
+/** The records and fields of a collection that a caller may read; undefined: all. Equal callers have one object. */
 export function readAccess(
   rules: Rules | undefined,
   resource: Resource,
@@ -59,12 +69,27 @@ export function readAccess(
   if (!rules) return undefined;
   const grants = grantsFor(rules, 'read', resource, principal);
   if (grants.some(isUnlimited)) return undefined;
-  const values = (conditions: readonly Condition[]) =>
-    conditions.map((each) => bound(each, (symbol) => valueFor(symbol, principal)));
+  const values = new Map(
+    grants.flatMap(({ symbols }) => symbols.map((symbol) => [symbol, valueFor(symbol, principal)] as const)),
+  );
+  const accesses = known.get(rules) ?? new QuickLRU({ maxSize: MAX_KNOWN / 2 });
+  known.set(rules, accesses);
+  const key = JSON.stringify([
+    grants.map(({ place }) => place),
+    ...[...values.values()].map((value) => value ?? null),
+  ]);
+  const access = accesses.get(key) ?? accessOf(grants, values);
+  accesses.set(key, access);
+  return access;
+}
+
+function accessOf(grants: readonly Grant[], values: ReadonlyMap<Symbolic, string | undefined>): Access {
+  const boundAll = (conditions: readonly Condition[]) =>
+    conditions.map((each) => bound(each, (symbol) => values.get(symbol)));
   const alternatives = alternativesOf(grants.map(({ conditions }) => conditions));
   return {
-    grants: grants.map(({ conditions, fields }) => ({ conditions: values(conditions), fields })),
-    alternatives: alternatives.map(values),
+    grants: grants.map(({ conditions, fields }) => ({ conditions: boundAll(conditions), fields })),
+    alternatives: alternatives.map(boundAll),
     isSelective: alternatives.every((conditions) => conditions.some(isAboutCaller)),
   };
 }

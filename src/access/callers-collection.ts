@@ -14,7 +14,7 @@ import type { Principal } from '../principal.js';
 import { readAccess } from './bound-conditions.js';
 import { checkPart, type Fields, fieldsOf, requireSettable, shownPart } from './fields.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
-import { ALL, type Masks, NONE, type RuledReads } from './ruled-reads.js';
+import { ALL, type Masks, type RuledReads } from './ruled-reads.js';
 import type { Grant } from './rules.js';
 
 /** Attempts of a write while others change the record. */
@@ -37,8 +37,7 @@ export class CallersCollection {
     const { whole } = this;
     const access = this.#access;
     const writes = {
-      create: (input: ValidatedInput, run?: Run) =>
-        this.#creation(input, run).then(() => this.#written(whole.create(input, run), run)),
+      create: (input: ValidatedInput, run?: Run) => this.#create(input, run),
       createAs: (id: string, input: ValidatedInput, run?: Run) =>
         this.#creation(input, run, { id, version: 0 }).then(() =>
           this.#written(whole.createAs(id, input, run), run),
@@ -55,9 +54,9 @@ export class CallersCollection {
       access,
       check: (input, origin, present, caller) => checkPart(whole, input, origin, present, caller),
       get: (id, run) => this.#get(id, run),
-      exists: async (id, run) => ((await this.#masks(id, run))?.read ?? 0) !== 0,
+      exists: async (id, run) => (await this.#readableBits(id, run)) !== 0,
       belongs: async (id, parent, run) =>
-        ((await this.#masks(id, run))?.read ?? 0) !== 0 && whole.belongs(id, parent, run),
+        (await this.#readableBits(id, run)) !== 0 && whole.belongs(id, parent, run),
       page: (list, run) => whole.page({ ...list, selection: { ...list.selection, access } }, run),
       groups: (request, run) =>
         whole.groups({ ...request, selection: { ...request.selection, access } }, run),
@@ -90,15 +89,15 @@ export class CallersCollection {
     return this.#reads.masks(id, this.principal, run);
   }
 
+  #readableBits(id: string, run: Run | undefined): Promise<number> {
+    return this.#reads.readable(id, this.principal, run);
+  }
+
   async #get(id: string, run: Run | undefined): Promise<StoredRecord | 'absent'> {
-    if (this.#access!.grants.some(({ fields }) => fields)) {
-      const found = await this.#inspect(id, run);
-      return found?.present ?? 'absent';
-    }
     const found = await this.#reads.read(id, this.principal, run);
-    if (found !== 'large') return found;
-    const record = await this.whole.get(id, run);
-    return typeof record === 'string' ? 'absent' : record;
+    if (found === 'absent') return found;
+    if (found === 'large') return (await this.#inspect(id, run))?.present ?? 'absent';
+    return shownPart(found.record, this.#readable(found.mask));
   }
 
   /**
@@ -118,39 +117,52 @@ export class CallersCollection {
       if (typeof record === 'string') return undefined;
       const held = masks ?? ALL;
       if (!masks || masks.version === record.version)
-        return { record, masks: held, present: shownPart(record, this.#readable(held)) };
+        return { record, masks: held, present: shownPart(record, this.#readable(held.read)) };
     }
     throw beyond('record');
   }
 
   /** The fields that a caller may read of a record for which grants hold; undefined: all. */
-  #readable({ read }: Masks): Fields {
-    return this.#access ? fieldsOf(this.#held(read)) : undefined;
+  #readable(mask: number): Fields {
+    return this.#access ? fieldsOf(this.#held(mask)) : undefined;
   }
 
   #held(mask: number): readonly Grant[] {
     return this.ruled!.rules.grants.filter(({ place }) => (mask & (1 << place)) !== 0);
   }
 
-  /** Throws 403 unless the caller may create the record, 422 for a reference to a record that it may not read. */
+  async #create(input: ValidatedInput, run: Run | undefined): Promise<StoredRecord> {
+    const readable = await this.#creation(input, run);
+    // The statement of the check does not know the numbers that the record will have.
+    const isKnown = this.#access && this.whole.resource.numbers.length === 0;
+    if (!isKnown) return this.#written(this.whole.create(input, run), run);
+    return shownPart(await this.whole.create(input, run), this.#readable(readable));
+  }
+
+  /**
+   * Throws 403 unless the caller may create the record, 422 for a reference to a record that it may not read. Returns the bits of
+   * the grants that decide which fields of the record the caller may read.
+   */
   async #creation(
     input: ValidatedInput,
     run: Run | undefined,
     as?: Pick<StoredRecord, 'id' | 'version'>,
-  ): Promise<void> {
-    await this.#checkReferences(input, {}, run);
-    if (!this.ruled) return;
-    const held = await this.#reads.candidate('create', as, input, this.principal, run);
-    if (held === 0) throw accessDenied('No access rule permits you to create this record.');
-    requireSettable(this.whole.resource, fieldsOf(this.#held(held)), input, undefined);
+  ): Promise<number> {
+    const [found] = await Promise.all([
+      this.ruled && this.#reads.candidate('create', as, input, this.principal, run),
+      this.#checkReferences(input, {}, run),
+    ]);
+    if (!found) return 0;
+    if (found.mask === 0) throw accessDenied('No access rule permits you to create this record.');
+    requireSettable(this.whole.resource, fieldsOf(this.#held(found.mask)), input, undefined);
+    return found.readable;
   }
 
   /** The part of a written record that the caller may read. */
   async #written<T extends StoredRecord | undefined>(writing: Promise<T>, run: Run | undefined): Promise<T> {
     const stored = await writing;
     if (!stored || !this.#access) return stored;
-    const masks = await this.#masks(stored.id, run);
-    return shownPart(stored, this.#readable(masks ?? NONE)) as T;
+    return shownPart(stored, this.#readable(await this.#readableBits(stored.id, run))) as T;
   }
 
   async #replace(
@@ -169,7 +181,7 @@ export class CallersCollection {
       await this.#checkReferences(input, before, run);
       if (this.ruled) {
         const after = await this.#reads.candidate('update', record, input, this.principal, run);
-        const held = masks.update & after;
+        const held = masks.update & after.mask;
         if (held === 0)
           throw accessDenied('No access rule permits the record as it would be after the change.');
         requireSettable(this.whole.resource, fieldsOf(this.#held(held)), input, before);

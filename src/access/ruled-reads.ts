@@ -24,12 +24,13 @@ export interface Masks {
 const bits = 2 ** 31 - 1;
 /** The grants for a collection without rules. */
 export const ALL: Masks = { version: 0, read: bits, update: bits, remove: bits };
-export const NONE: Masks = { version: 0, read: 0, update: 0, remove: 0 };
 
 /** Finds out which grants hold for records. Without a `run`, requests of several callers share a statement. */
 export interface RuledReads {
   /** A record, if the caller may read it; `large`: it may, and the record is too large to be read together with others. */
-  read(id: string, principal: Principal, run: Run | undefined): Promise<StoredRecord | 'absent' | 'large'>;
+  read(id: string, principal: Principal, run: Run | undefined): Promise<Readable | 'absent' | 'large'>;
+  /** The bits of the grants that decide which fields of a record the caller may read; 0: there is none for the caller. */
+  readable(id: string, principal: Principal, run: Run | undefined): Promise<number>;
   /** Undefined: there is no record. */
   masks(id: string, principal: Principal, run: Run | undefined): Promise<Masks | undefined>;
   /** The bits of the grants that hold for a record as it is to be written; `before`: its id, and the version that it replaces. */
@@ -39,16 +40,34 @@ export interface RuledReads {
     input: ValidatedInput,
     principal: Principal,
     run: Run | undefined,
-  ): Promise<number>;
+  ): Promise<Candidacy>;
+}
+
+/** A whole record, and the bits of the grants that decide which of its fields the caller may read. */
+export interface Readable {
+  readonly record: StoredRecord;
+  readonly mask: number;
+}
+
+/** The bits of the grants that hold for a record to be written, and of those that decide which fields its creator may read. */
+export interface Candidacy {
+  readonly mask: number;
+  readonly readable: number;
+}
+
+interface Caller {
+  /** The bits of the grants that the caller may use, by verb. */
+  readonly grants: Readonly<Record<Verb, number>>;
+  /** The values of the symbols that the caller has, as elements of arrays of PostgreSQL. */
+  readonly values: readonly string[];
+  /** A text that is equal for equal callers. */
+  readonly key: string;
 }
 
 /** A record with a caller. */
 interface Pair {
   readonly id: string;
-  /** The bits of the grants that the caller may use, by verb. */
-  readonly grants: Readonly<Record<Verb, number>>;
-  /** The values of the symbols that the caller has. */
-  readonly values: readonly (string | undefined)[];
+  readonly caller: Caller;
 }
 
 interface Candidate extends Pair {
@@ -65,22 +84,22 @@ const CANDIDATES = {
   weigh: ({ row }: Candidate) => Math.max(4096, row.length),
 };
 
-const keyOf = ({ id, grants, values }: Pair): string =>
-  // Neither an id nor a value contains U+0000, and an absent value differs from an empty one.
-  [id, ...Object.values(grants), ...values.map((value) => (value === undefined ? '' : `=${value}`))].join(
-    '\0',
-  );
+const keyOf = ({ id, caller }: Pair): string => `${id}${caller.key}`;
 
 export function openRuledReads(db: Db, resource: Resource, rules: Rules): RuledReads {
   const statements = new RuledStatements(resource, rules, db.engine);
   const share = (operation: string) => sharing(db.metrics, operation, resource.name);
   const candidates = (verb: 'create' | 'update') =>
-    createBatcher<Candidate, number>({ ...CANDIDATES, sharing: share(`access to ${verb}`) }, (given) =>
+    createBatcher<Candidate, Candidacy>({ ...CANDIDATES, sharing: share(`access to ${verb}`) }, (given) =>
       statements.candidates(verb, db.run, given),
     );
-  const read = createBatcher<Pair, StoredRecord | 'absent' | 'large'>(
+  const read = createBatcher<Pair, Readable | 'absent' | 'large'>(
     { ...READS, keyOf, sharing: share('read with rules') },
     (pairs) => statements.read(db.run, pairs),
+  );
+  const readable = createBatcher<Pair, number>(
+    { ...MASKS, keyOf, sharing: share('access to read') },
+    (pairs) => statements.readable(db.run, pairs),
   );
   const masks = createBatcher<Pair, Masks | undefined>(
     { ...MASKS, keyOf, sharing: share('access') },
@@ -92,13 +111,17 @@ export function openRuledReads(db: Db, resource: Resource, rules: Rules): RuledR
       const pair = statements.pairOf(id, principal);
       return run ? statements.read(run, [pair]).then(([found]) => found!) : read(pair);
     },
+    readable: (id, principal, run) => {
+      const pair = statements.pairOf(id, principal);
+      return run ? statements.readable(run, [pair]).then(([mask]) => mask!) : readable(pair);
+    },
     masks: (id, principal, run) => {
       const pair = statements.pairOf(id, principal);
       return run ? statements.masks(run, [pair]).then(([found]) => found) : masks(pair);
     },
     candidate: (verb, before, input, principal, run) => {
       const given = statements.candidateOf(before, input, principal);
-      return run ? statements.candidates(verb, run, [given]).then(([mask]) => mask!) : candidate[verb](given);
+      return run ? statements.candidates(verb, run, [given]).then(([held]) => held!) : candidate[verb](given);
     },
   };
 }
@@ -118,18 +141,20 @@ class RuledStatements {
   }
 
   pairOf(id: string, principal: Principal): Pair {
-    const grants = (verb: Verb) =>
+    return { id, caller: this.#callerOf(principal) };
+  }
+
+  #callerOf(principal: Principal): Caller {
+    const bits = (verb: Verb) =>
       grantsFor(this.rules, verb, this.resource, principal).reduce((sum, { place }) => sum | (1 << place), 0);
-    return {
-      id,
-      grants: {
-        read: grants('read'),
-        create: grants('create'),
-        update: grants('update'),
-        delete: grants('delete'),
-      },
-      values: this.#texts.symbols.map((symbol) => valueFor(symbol, principal)),
+    const grants = {
+      read: bits('read'),
+      create: bits('create'),
+      update: bits('update'),
+      delete: bits('delete'),
     };
+    const values = this.#texts.symbols.map((symbol) => elementOf(valueFor(symbol, principal)));
+    return { grants, values, key: JSON.stringify([grants, values]) };
   }
 
   candidateOf(
@@ -147,19 +172,32 @@ class RuledStatements {
     return { ...this.pairOf(id, principal), row };
   }
 
-  async read(run: Run, pairs: readonly Pair[]): Promise<(StoredRecord | 'absent' | 'large')[]> {
+  async read(run: Run, pairs: readonly Pair[]): Promise<(Readable | 'absent' | 'large')[]> {
     const [row] = await run(this.#texts.read, [
       idsOf(pairs),
       grantsOf(pairs, 'read'),
       ...this.#valuesOf(pairs),
     ]);
-    const found = new Map<number, StoredRecord | 'large'>();
+    const found = pairs.map((): Readable | 'absent' | 'large' => 'absent');
     for (const text of documentsIn((row!.records as string | null) ?? '')) {
-      const colon = text.indexOf(':');
-      const [record] = parseRecords(text.slice(colon + 1)).records.values();
-      found.set(Number(text.slice(0, colon)), record ?? 'large');
+      const first = text.indexOf(':');
+      const second = text.indexOf(':', first + 1);
+      const [record] = parseRecords(text.slice(second + 1)).records.values();
+      const mask = Number(text.slice(first + 1, second));
+      found[Number(text.slice(0, first)) - 1] = record ? { record, mask } : 'large';
     }
-    return pairs.map((_, at) => found.get(at + 1) ?? 'absent');
+    return found;
+  }
+
+  async readable(run: Run, pairs: readonly Pair[]): Promise<number[]> {
+    const rows = await run(this.#texts.readable, [
+      idsOf(pairs),
+      grantsOf(pairs, 'read'),
+      ...this.#valuesOf(pairs),
+    ]);
+    const found = pairs.map(() => 0);
+    for (const { place, mask } of rows) found[Number(place) - 1] = Number(mask);
+    return found;
   }
 
   async masks(run: Run, pairs: readonly Pair[]): Promise<(Masks | undefined)[]> {
@@ -184,18 +222,21 @@ class RuledStatements {
     return pairs.map((_, at) => found.get(at + 1));
   }
 
-  async candidates(verb: 'create' | 'update', run: Run, given: readonly Candidate[]): Promise<number[]> {
+  async candidates(verb: 'create' | 'update', run: Run, given: readonly Candidate[]): Promise<Candidacy[]> {
     const rows = await run(this.#texts.candidates(verb), [
       padForImmediateWrite(`[${given.map(({ row }) => row).join(',')}]`),
       grantsOf(given, verb),
+      grantsOf(given, 'read'),
       ...this.#valuesOf(given),
     ]);
-    const found = new Map(rows.map(({ place, mask }) => [Number(place), Number(mask)]));
-    return given.map((_, at) => found.get(at + 1) ?? 0);
+    const found = given.map((): Candidacy => ({ mask: 0, readable: 0 }));
+    for (const { place, mask, readable } of rows)
+      found[Number(place) - 1] = { mask: Number(mask), readable: Number(readable) };
+    return found;
   }
 
   #valuesOf(pairs: readonly Pair[]): string[] {
-    return this.#texts.symbols.map((_, at) => arrayOf(pairs.map(({ values }) => values[at])));
+    return this.#texts.symbols.map((_, at) => `{${pairs.map(({ caller }) => caller.values[at]!).join(',')}}`);
   }
 }
 
@@ -203,8 +244,8 @@ const idsOf = (pairs: readonly Pair[]): string =>
   padForImmediateWrite(`{${pairs.map(({ id }) => id).join(',')}}`);
 
 const grantsOf = (pairs: readonly Pair[], verb: Verb): string =>
-  `{${pairs.map(({ grants }) => grants[verb]).join(',')}}`;
+  `{${pairs.map(({ caller }) => caller.grants[verb]).join(',')}}`;
 
-/** An array of PostgreSQL. */
-const arrayOf = (texts: readonly (string | undefined)[]): string =>
-  `{${texts.map((text) => (text === undefined ? 'null' : `"${text.replace(/["\\]/g, '\\$&')}"`)).join(',')}}`;
+/** An element of an array of PostgreSQL. */
+const elementOf = (text: string | undefined): string =>
+  text === undefined ? 'null' : `"${text.replace(/["\\]/g, '\\$&')}"`;

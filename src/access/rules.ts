@@ -1,6 +1,6 @@
 import type { DeclaredGrant, Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
-import type { Condition } from '../list/condition.js';
+import type { Condition, Symbolic } from '../list/condition.js';
 import { readFilter } from '../list/filter.js';
 import type { ReadSymbol } from '../list/filter-values.js';
 import { addFilter } from '../list/json-filter.js';
@@ -20,6 +20,8 @@ export interface Grant {
   readonly declared: DeclaredGrant;
   /** The conditions that all hold for a record. They may have symbols. */
   readonly conditions: readonly Condition[];
+  /** The symbols of the conditions. */
+  readonly symbols: readonly Symbolic[];
   /** The fields that the grant shows or sets; undefined: all. */
   readonly fields: readonly string[] | undefined;
   /** The scope that the caller needs; undefined: none of its own. */
@@ -62,16 +64,21 @@ export function readGrant(
     access: undefined,
   });
   const named = typeof can === 'string' ? [can] : can;
+  const conditions = readFilter(parameters, resource, others, symbolsOf(resources));
   return {
     place,
     declared,
     verbs: new Set(named.flatMap((each) => (each === 'all' ? VERBS : [each]))),
-    conditions: readFilter(parameters, resource, others, symbolsOf(resources)),
+    conditions,
+    symbols: conditions.flatMap(symbolsIn),
     fields,
     scope,
     isForAnyone: to === 'anyone',
   };
 }
+
+const symbolsIn = (condition: Condition): Symbolic[] =>
+  condition.kind === 'comparison' ? [condition.symbol ?? []].flat() : condition.conditions.flatMap(symbolsIn);
 
 /** Reads `$caller`, `$caller.<field>`, `$claims.<name>` and `$now`. */
 function symbolsOf(resources: readonly Resource[]): ReadSymbol {
