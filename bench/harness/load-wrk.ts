@@ -99,7 +99,7 @@ function quote(text: string): string {
   return `"${escaped}"`;
 }
 
-/** Requests that were made before: one a line, its path and its header fields parted by tabs. */
+/** Requests that were made before: one a line, its path and its header fields parted by tabs. With bodies, each is a POST of JSON, and its body is the last part. */
 export interface Prepared {
   readonly url: string;
   readonly file: string;
@@ -107,10 +107,23 @@ export interface Prepared {
   readonly seconds: number;
   /** Each is sent once, and the load ends before the last ones; else they come again. */
   readonly once: boolean;
+  readonly hasBodies?: boolean;
 }
 
+/** Takes the body of a prepared request from the end of its header fields. */
+const POSTED = `method = 'POST'
+  fields, body = fields:match('(.*)\\t([^\\t]*)')
+  fields = fields .. '\\tcontent-type: application/json\\tcontent-length: ' .. #body`;
+
 /** Loads a server with requests of a file. */
-export async function loadPrepared({ url, file, connections, seconds, once }: Prepared): Promise<Outcome> {
+export async function loadPrepared({
+  url,
+  file,
+  connections,
+  seconds,
+  once,
+  hasBodies = false,
+}: Prepared): Promise<Outcome> {
   const folder = await mkdtemp(join(tmpdir(), 'plinth-wrk-'));
   const script = join(folder, 'request.lua');
   try {
@@ -119,8 +132,10 @@ export async function loadPrepared({ url, file, connections, seconds, once }: Pr
       `local requests, count = {}, 0
 for line in io.lines(${quote(file)}) do
   local path, fields = line:match('([^\\t]*)\\t?(.*)')
+  local method, body = 'GET', ''
+  ${hasBodies ? POSTED : ''}
   if fields ~= '' then fields = fields:gsub('\\t', '\\r\\n') .. '\\r\\n' end
-  requests[#requests + 1] = 'GET ' .. path .. ' HTTP/1.1\\r\\nhost: ${new URL(url).host}\\r\\n' .. fields .. '\\r\\n'
+  requests[#requests + 1] = method .. ' ' .. path .. ' HTTP/1.1\\r\\nhost: ${new URL(url).host}\\r\\n' .. fields .. '\\r\\n' .. body
 end
 function request()
   count = count + 1
@@ -129,7 +144,17 @@ function request()
 end
 ${REPORT}`,
     );
-    const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', script, url];
+    const args = [
+      '-t1',
+      `-c${connections}`,
+      `-d${seconds}s`,
+      '--timeout',
+      '120s',
+      '--latency',
+      '-s',
+      script,
+      url,
+    ];
     return parseWrk(await outputOf('wrk', args), 200);
   } finally {
     await rm(folder, { recursive: true, force: true });
