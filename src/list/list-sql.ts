@@ -5,6 +5,7 @@ import { type Engine, statementsOn } from '../db/engine.js';
 import { fill } from '../db/statements.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
+import { CallersPages } from './callers-pages.js';
 import { type Parameter, parametersIn } from './comparison-sql.js';
 import { type Access, EVERYTHING, hasTerms, isSearch, type Selection } from './condition.js';
 import { accessibleSql, parentColumn, recordsSql, totalSql } from './condition-sql.js';
@@ -27,8 +28,7 @@ export interface ListStatement {
 export class ListStatements {
   /** Texts that do not depend on the conditions of a request, by kind and order. */
   readonly #texts = new Map<string, string>();
-  /** The pages of all that a caller may read, by shape and order. */
-  readonly #ofCallers = new WeakMap<Access, Map<string, ListStatement>>();
+  readonly #callersPages = new CallersPages();
   readonly #orders: Orders;
   readonly #templates: ReadonlyMap<string, string>;
 
@@ -70,28 +70,12 @@ export class ListStatements {
     if (cost === 'short' || cost === 'search')
       return { text: this.#known(kind, list), args: [limit, offset, ...values], cost };
     const shape = shapeOf(list, offset + limit, this.engine);
-    if (cost === 'repeated') return this.#repeated(shape, list, [limit, offset]);
+    if (cost === 'repeated') {
+      const fillPage = (parameter: Parameter) => this.#fillPage(shape, list, parameter);
+      return { ...this.#callersPages.of(list, shape, [limit, offset], fillPage), cost };
+    }
     const args: Value[] = [limit, offset];
     return { text: this.#fillPage(shape, list, parametersIn(args)), args, cost };
-  }
-
-  /** A page of what a caller may read. */
-  #repeated(shape: string, list: ListRequest, page: readonly number[]): ListStatement {
-    const { selection, sorts } = list;
-    const [{ field, direction }] = sorts as [SortKey];
-    const made = this.#ofCallers.get(selection.access!) ?? new Map<string, ListStatement>();
-    this.#ofCallers.set(selection.access!, made);
-    const key = `${shape} ${field} ${direction}`;
-    const known = selection.parent === undefined ? made.get(key) : undefined;
-    if (known) return { ...known, args: [...page, ...known.args.slice(page.length)] };
-    const args: Value[] = [...page];
-    const statement = {
-      text: this.#fillPage(shape, list, parametersIn(args)),
-      args,
-      cost: 'repeated' as const,
-    };
-    if (selection.parent === undefined) made.set(key, statement);
-    return statement;
   }
 
   /** Whether an index has the order, which most lists ask for. */
