@@ -57,7 +57,7 @@ const valueOfCaller = (
 /** The most callers of one collection whose access is known. */
 const MAX_KNOWN = 1000;
 
-/** What callers may read by some rules, by the grants that they may use and the values that they have for the symbols. */
+/** The access by some rules, by the grants that a caller may use and the values that it has for the symbols. */
 const known = new WeakMap<Rules, QuickLRU<string, Access>>();
 
 /** The records and fields of a collection that a caller may read; undefined: all. Equal callers have one object. */

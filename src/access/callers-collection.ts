@@ -14,7 +14,8 @@ import type { Principal } from '../principal.js';
 import { readAccess } from './bound-conditions.js';
 import { checkPart, type Fields, fieldsOf, requireSettable, shownPart } from './fields.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
-import { ALL, type Masks, type RuledReads } from './ruled-reads.js';
+import { ALL, type RuledReads } from './ruled-reads.js';
+import type { Masks } from './ruled-statements.js';
 import type { Grant } from './rules.js';
 
 /** Attempts of a write while others change the record. */

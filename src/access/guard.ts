@@ -1,6 +1,11 @@
+import QuickLRU from 'quick-lru';
 import type { Collection } from '../list/collection.js';
+import type { Principal } from '../principal.js';
 import { CallersCollection } from './callers-collection.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
+import { dependsOnTime } from './rules.js';
+
+const MAX_KNOWN = 1000;
 
 /** Opens collections to callers, with the access rules of each. Throws 400 for invalid rules. */
 export function guardAll(
@@ -17,13 +22,21 @@ export function guardAll(
 function guard(whole: Collection, ruled: Ruled | undefined, other: (name: string) => Guarded): Guarded {
   const { resource } = whole;
   let isLimited: boolean | undefined;
+  /** Collections as there are for the last callers: the requests with a credential have one principal while it is cached. */
+  const known = new QuickLRU<Principal, Collection>({ maxSize: MAX_KNOWN / 2 });
+  const isTimed = ruled !== undefined && dependsOnTime(ruled.rules);
+  const open = (principal: Principal): Collection => {
+    const collection = new CallersCollection(whole, ruled, other, principal).collection();
+    if (!isTimed) known.set(principal, collection);
+    return collection;
+  };
   return {
     resource,
     ruled,
     whole,
     as: ({ principal }) => {
       isLimited ??= ruled !== undefined || resource.references.some(({ to }) => other(to).ruled);
-      return isLimited ? new CallersCollection(whole, ruled, other, principal).collection() : whole;
+      return isLimited ? (known.get(principal) ?? open(principal)) : whole;
     },
   };
 }

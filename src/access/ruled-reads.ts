@@ -1,25 +1,20 @@
-import { documentsIn, parseRecords } from '../collection/document.js';
 import type { StoredRecord } from '../collection/record.js';
 import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { createBatcher } from '../db/batcher.js';
 import type { Db, Run } from '../db/db.js';
-import type { Engine } from '../db/engine.js';
-import { padForImmediateWrite } from '../db/pool/postgres-patches.js';
 import type { Principal } from '../principal.js';
 import { sharing } from '../telemetry/metrics.js';
-import { nextIdentity } from '../uuid.js';
-import { AccessStatements } from './access-statements.js';
-import { valueFor } from './bound-conditions.js';
-import { grantsFor, type Rules, type Verb } from './rules.js';
-
-/** The bits of the grants that hold for a record, of those that a caller may use. */
-export interface Masks {
-  readonly version: number;
-  readonly read: number;
-  readonly update: number;
-  readonly remove: number;
-}
+import {
+  type Candidacy,
+  type Candidate,
+  keyOf,
+  type Masks,
+  type Pair,
+  type Readable,
+  RuledStatements,
+} from './ruled-statements.js';
+import type { Rules } from './rules.js';
 
 const bits = 2 ** 31 - 1;
 /** The grants for a collection without rules. */
@@ -43,37 +38,6 @@ export interface RuledReads {
   ): Promise<Candidacy>;
 }
 
-/** A whole record, and the bits of the grants that decide which of its fields the caller may read. */
-export interface Readable {
-  readonly record: StoredRecord;
-  readonly mask: number;
-}
-
-/** The bits of the grants that hold for a record to be written, and of those that decide which fields its creator may read. */
-export interface Candidacy {
-  readonly mask: number;
-  readonly readable: number;
-}
-
-interface Caller {
-  /** The bits of the grants that the caller may use, by verb. */
-  readonly grants: Readonly<Record<Verb, number>>;
-  /** The values of the symbols that the caller has, as elements of arrays of PostgreSQL. */
-  readonly values: readonly string[];
-  /** A text that is equal for equal callers. */
-  readonly key: string;
-}
-
-/** A record with a caller. */
-interface Pair {
-  readonly id: string;
-  readonly caller: Caller;
-}
-
-interface Candidate extends Pair {
-  readonly row: string;
-}
-
 const READS = { max: 64, inFlight: 3, waiting: 20_000, gather: { max: 32, ms: 10 } };
 const MASKS = { max: 64, inFlight: 3, waiting: 20_000 };
 /** In bytes. */
@@ -83,8 +47,6 @@ const CANDIDATES = {
   waiting: 67_108_864,
   weigh: ({ row }: Candidate) => Math.max(4096, row.length),
 };
-
-const keyOf = ({ id, caller }: Pair): string => `${id}${caller.key}`;
 
 export function openRuledReads(db: Db, resource: Resource, rules: Rules): RuledReads {
   const statements = new RuledStatements(resource, rules, db.engine);
@@ -125,127 +87,3 @@ export function openRuledReads(db: Db, resource: Resource, rules: Rules): RuledR
     },
   };
 }
-
-/** The statements of one collection with their parameters and results. */
-class RuledStatements {
-  readonly #texts: AccessStatements;
-  readonly #columnNames: readonly string[];
-
-  constructor(
-    readonly resource: Resource,
-    readonly rules: Rules,
-    engine: Engine,
-  ) {
-    this.#texts = new AccessStatements(resource, rules, engine);
-    this.#columnNames = [...resource.columns.values()].map(({ name }) => name);
-  }
-
-  pairOf(id: string, principal: Principal): Pair {
-    return { id, caller: this.#callerOf(principal) };
-  }
-
-  #callerOf(principal: Principal): Caller {
-    const bits = (verb: Verb) =>
-      grantsFor(this.rules, verb, this.resource, principal).reduce((sum, { place }) => sum | (1 << place), 0);
-    const grants = {
-      read: bits('read'),
-      create: bits('create'),
-      update: bits('update'),
-      delete: bits('delete'),
-    };
-    const values = this.#texts.symbols.map((symbol) => elementOf(valueFor(symbol, principal)));
-    return { grants, values, key: JSON.stringify([grants, values]) };
-  }
-
-  candidateOf(
-    before: Pick<StoredRecord, 'id' | 'version'> | undefined,
-    { columns }: ValidatedInput,
-    principal: Principal,
-  ): Candidate {
-    const { id, ms } = before ? { id: before.id, ms: Date.now() } : nextIdentity();
-    const row = JSON.stringify({
-      id,
-      version: (before?.version ?? 0) + 1,
-      updated_at: new Date(ms).toISOString(),
-      ...Object.fromEntries(this.#columnNames.map((name, index) => [name, columns[index]])),
-    });
-    return { ...this.pairOf(id, principal), row };
-  }
-
-  async read(run: Run, pairs: readonly Pair[]): Promise<(Readable | 'absent' | 'large')[]> {
-    const [row] = await run(this.#texts.read, [
-      idsOf(pairs),
-      grantsOf(pairs, 'read'),
-      ...this.#valuesOf(pairs),
-    ]);
-    const found = pairs.map((): Readable | 'absent' | 'large' => 'absent');
-    for (const text of documentsIn((row!.records as string | null) ?? '')) {
-      const first = text.indexOf(':');
-      const second = text.indexOf(':', first + 1);
-      const [record] = parseRecords(text.slice(second + 1)).records.values();
-      const mask = Number(text.slice(first + 1, second));
-      found[Number(text.slice(0, first)) - 1] = record ? { record, mask } : 'large';
-    }
-    return found;
-  }
-
-  async readable(run: Run, pairs: readonly Pair[]): Promise<number[]> {
-    const rows = await run(this.#texts.readable, [
-      idsOf(pairs),
-      grantsOf(pairs, 'read'),
-      ...this.#valuesOf(pairs),
-    ]);
-    const found = pairs.map(() => 0);
-    for (const { place, mask } of rows) found[Number(place) - 1] = Number(mask);
-    return found;
-  }
-
-  async masks(run: Run, pairs: readonly Pair[]): Promise<(Masks | undefined)[]> {
-    const rows = await run(this.#texts.masks, [
-      idsOf(pairs),
-      grantsOf(pairs, 'read'),
-      grantsOf(pairs, 'update'),
-      grantsOf(pairs, 'delete'),
-      ...this.#valuesOf(pairs),
-    ]);
-    const found = new Map(
-      rows.map((row) => [
-        Number(row.place),
-        {
-          version: Number(row.version),
-          read: Number(row.read),
-          update: Number(row.update),
-          remove: Number(row.delete),
-        },
-      ]),
-    );
-    return pairs.map((_, at) => found.get(at + 1));
-  }
-
-  async candidates(verb: 'create' | 'update', run: Run, given: readonly Candidate[]): Promise<Candidacy[]> {
-    const rows = await run(this.#texts.candidates(verb), [
-      padForImmediateWrite(`[${given.map(({ row }) => row).join(',')}]`),
-      grantsOf(given, verb),
-      grantsOf(given, 'read'),
-      ...this.#valuesOf(given),
-    ]);
-    const found = given.map((): Candidacy => ({ mask: 0, readable: 0 }));
-    for (const { place, mask, readable } of rows)
-      found[Number(place) - 1] = { mask: Number(mask), readable: Number(readable) };
-    return found;
-  }
-
-  #valuesOf(pairs: readonly Pair[]): string[] {
-    return this.#texts.symbols.map((_, at) => `{${pairs.map(({ caller }) => caller.values[at]!).join(',')}}`);
-  }
-}
-
-const idsOf = (pairs: readonly Pair[]): string =>
-  padForImmediateWrite(`{${pairs.map(({ id }) => id).join(',')}}`);
-
-const grantsOf = (pairs: readonly Pair[], verb: Verb): string =>
-  `{${pairs.map(({ caller }) => caller.grants[verb]).join(',')}}`;
-
-/** An element of an array of PostgreSQL. */
-const elementOf = (text: string | undefined): string =>
-  text === undefined ? 'null' : `"${text.replace(/["\\]/g, '\\$&')}"`;

@@ -129,6 +129,10 @@ export const grantsFor = (
 ): readonly Grant[] =>
   grants.filter((grant) => grant.verbs.has(verb) && appliesTo(grant, verb, resource, principal));
 
+/** Whether the values of a caller change with the time. */
+export const dependsOnTime = ({ grants }: Rules): boolean =>
+  grants.some(({ symbols }) => symbols.some(({ kind }) => kind === 'now'));
+
 /** Whether a grant is about all records and all fields. */
 export const isUnlimited = ({ conditions, fields }: Grant): boolean =>
   conditions.length === 0 && fields === undefined;

@@ -92,16 +92,22 @@ export class CredentialCache {
   }
 }
 
-/** Undefined for an unknown or expired credential, and for one of the other kind. */
+const principals = new WeakMap<Found, Principal>();
+
+/** Undefined for an unknown or expired credential, and for one of the other kind. One object for each lookup. */
 function principalOf(kind: CredentialKind, hash: string, found: Found | undefined): Principal | undefined {
   if (!found || found.kind !== kind) return undefined;
   const { subject, scopes, expires } = found;
   if (expires !== undefined && expires <= Date.now()) return undefined;
-  return {
+  const known = principals.get(found);
+  if (known) return known;
+  const principal: Principal = {
     subject,
     scopes,
     scheme: kind === 'key' ? 'api-key' : 'mtls',
     expiresAt: expires === undefined ? undefined : expires / 1000,
     credential: hash,
   };
+  principals.set(found, principal);
+  return principal;
 }
