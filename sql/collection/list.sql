@@ -8,6 +8,7 @@
 --   :documents     the documents of a page as one text, or a mark and the ids if the documents are too large for memory
 --   :record        one record of the page by its id
 --   :rank          the relevance of a record, if the order is by relevance
+--   :related, :matches, :most, :max_matches  queries for few related records and few matches, the most rows of one, and how many are few
 --   :first_rows    the last row that `page_first` reads; the planner needs a constant
 --   :number_of_rows, :number_in_page  the number of the page's records as `rows`, which tells whether a page without a total is full
 -- A page has up to $1 records, from offset $2 on. Its total is from the snapshot of its records.
@@ -40,6 +41,20 @@ from total;
 -- name: page_queried
 select (:total) as total:number_of_rows, :documents as docs
 from (select record.* from :records order by :order limit $1::bigint offset $2::bigint) as record;
+
+-- A page of few matches, which indexes find up to a limit in no order: one plan is good for all values of the conditions. If there are
+-- more, its documents are not read.
+-- name: page_few
+with :related match as materialized (
+  :matches
+), total as (
+  select count(*) as total, :most as most from match
+)
+select total.total, total.most, page.* from total, lateral (
+  select count(*) as rows, :documents as docs
+  from (select * from match order by :by limit $1::bigint offset $2::bigint) as page, lateral :record as record
+  where total.most <= :max_matches
+) as page;
 
 -- A later page in the default order. It starts in the last row-count bucket before it instead of at the list's end, so
 -- that its cost does not depend on its position. `position` is the index of its first record, oldest first. `_delta` has

@@ -9,12 +9,13 @@ import { CallersPages } from './callers-pages.js';
 import { type Parameter, parametersIn } from './comparison-sql.js';
 import { type Access, EVERYTHING, hasTerms, isSearch, type Selection } from './condition.js';
 import { accessibleSql, parentColumn, recordsSql, totalSql } from './condition-sql.js';
+import { fewMatches, MAX_MATCHES } from './few-matches.js';
 import { type Keyset, keysetOf } from './keyset.js';
 import { keysetSql } from './keyset-sql.js';
 import type { ListRequest, NumberedPart, PageRequest } from './list-request.js';
 import type { SortKey } from './order.js';
 import { documentsOf, Orders, rankedParts, TOO_LARGE } from './order-parts.js';
-import { isInParts, joinedSql, outerOrder, rowsSql, wholeOrder } from './ordered-rows.js';
+import { joinedSql, outerOrder, partsOf, rowsSql, wholeOrder } from './ordered-rows.js';
 import { COMMON, type Cost, FIRST_ROWS, type Kind, kindOf, nameOf, shapeOf } from './page-kind.js';
 
 /** A statement with its parameters. Names in it come from the declaration, values are parameters. */
@@ -62,10 +63,8 @@ export class ListStatements {
 
   #numbered(list: ListRequest, { page, limit }: NumberedPart): ListStatement {
     const offset = Math.min((page - 1) * limit, Number.MAX_SAFE_INTEGER);
-    const keyset = this.#isPlain(list)
-      ? undefined
-      : keysetOf(this.resource, list.sorts, list.selection.access);
-    if (keyset && isInParts(keyset)) return this.#inParts(list, keyset, offset, limit);
+    const keyset = partsOf(this.resource, list);
+    if (keyset) return this.#inParts(list, keyset, offset, limit);
     const { kind, values, cost } = kindOf(list, offset + limit);
     if (cost === 'short' || cost === 'search')
       return { text: this.#known(kind, list), args: [limit, offset, ...values], cost };
@@ -78,10 +77,17 @@ export class ListStatements {
     return { text: this.#fillPage(shape, list, parametersIn(args)), args, cost };
   }
 
-  /** Whether an index has the order, which most lists ask for. */
-  #isPlain({ sorts }: ListRequest): boolean {
-    const [{ field }] = sorts as [SortKey];
-    return sorts.length === 1 && this.resource.sorts.get(field)?.hasWholeOrder === true;
+  /** Reads a page if few records match: `most` exceeds MAX_MATCHES if they are more. Undefined: the conditions are others. */
+  few(list: PageRequest): ListStatement | undefined {
+    const { part, selection, sorts } = list;
+    if (part.kind !== 'numbered' || selection.conditions.length !== 1 || this.engine === 'citus')
+      return undefined;
+    const offset = (part.page - 1) * part.limit;
+    if (offset > MAX_MATCHES || partsOf(this.resource, list)) return undefined;
+    const args: Value[] = [part.limit, offset];
+    const order = this.#orders.of(sorts, undefined);
+    const found = fewMatches(this.resource, selection, order.keys!, parametersIn(args));
+    return found && { text: this.#fill('page_few', { ...order, ...found }), args, cost: 'short' };
   }
 
   /** Reads a page of a list that no index has in its order. */

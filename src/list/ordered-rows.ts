@@ -1,8 +1,9 @@
-import { comparable } from '../collection/resource.js';
+import { comparable, type Resource } from '../collection/resource.js';
 import type { Engine } from '../db/engine.js';
 import type { Parameter } from './comparison-sql.js';
 import { sourceSql } from './condition-sql.js';
-import type { KeyColumn, Keyset, Position } from './keyset.js';
+import { type KeyColumn, type Keyset, keysetOf, type Position } from './keyset.js';
+import type { ListRequest } from './list-request.js';
 import type { Direction } from './order.js';
 
 /** The records of a list on one side of a position. */
@@ -18,9 +19,17 @@ export interface Scan {
   readonly limit: string;
 }
 
-/** Whether no index of a list has its order: one has records without a value at the wrong end, or another collection has it. */
-export const isInParts = ({ keys }: Keyset): boolean =>
-  keys.some((key, at) => key.related !== undefined || (at === 0 && isApart(key)));
+/**
+ * The order of a list that no index has: one has records without a value at the wrong end, or another collection has it. Undefined:
+ * an index has the order, or the database sorts what it has found.
+ */
+export function partsOf(resource: Resource, { sorts, selection }: ListRequest): Keyset | undefined {
+  // Most lists ask for an order that an index has.
+  if (sorts.length === 1 && resource.sorts.get(sorts[0]!.field)?.hasWholeOrder === true) return undefined;
+  const keyset = keysetOf(resource, sorts, selection.access);
+  const isInParts = keyset.keys.some((key, at) => key.related !== undefined || (at === 0 && isApart(key)));
+  return isInParts ? keyset : undefined;
+}
 
 /** Whether records without a value of the first key are looked up apart. */
 const isApart = ({ column, related }: KeyColumn): boolean => related !== undefined || !column.hasWholeOrder;

@@ -1,17 +1,29 @@
 import type { Resource } from '../../src/collection/resource.js';
 import type { Engine } from '../../src/db/engine.js';
-import { isPage } from '../../src/list/list-request.js';
+import { isPage, type PageRequest } from '../../src/list/list-request.js';
 import { type ListStatement, ListStatements } from '../../src/list/list-sql.js';
 import { type ListContext, readList } from '../../src/list/read-list.js';
 
-/** The statement of the page that an address requests. */
-export function pageStatement(
-  resource: Resource,
-  query: string,
-  context: ListContext = { lists: 'numbered' },
-  engine: Engine = 'postgresql',
-): ListStatement {
+const NUMBERED: ListContext = { lists: 'numbered' };
+
+function pageOf(resource: Resource, query: string, context: ListContext): PageRequest {
   const list = readList(new URLSearchParams(query), resource, context);
   if (!isPage(list)) throw new Error(`"${query}" requests no page`);
-  return new ListStatements(resource, engine).page(list);
+  return list;
 }
+
+/** The statement of the page that an address requests. */
+export const pageStatement = (
+  resource: Resource,
+  query: string,
+  context = NUMBERED,
+  engine: Engine = 'postgresql',
+): ListStatement => new ListStatements(resource, engine).page(pageOf(resource, query, context));
+
+/** The statement of the page for few matches; undefined: the conditions are others. */
+export const fewStatement = (
+  resource: Resource,
+  query: string,
+  context = NUMBERED,
+  engine: Engine = 'postgresql',
+): ListStatement | undefined => new ListStatements(resource, engine).few(pageOf(resource, query, context));

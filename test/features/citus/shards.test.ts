@@ -31,8 +31,8 @@ const FAN_OUT_OF_CHILDREN = new Set(['get', 'get_large', 'exists']);
 
 /** Statements about all that is selected, or about ids that a page has. */
 const OF_ANY_LENGTH = new Set(['stream', 'stream_matching', 'ids', 'referring']);
-/** A statement that Citus has replaced for all kinds of pages. */
-const REPLACED = new Set(['page_found']);
+/** Statements that Citus has none of, since others serve these pages. */
+const REPLACED = new Set(['page_found', 'page_few']);
 
 interface Sent {
   /** The shards of the collection. */

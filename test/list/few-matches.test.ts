@@ -1,0 +1,150 @@
+import type { JsonObject } from '../../src/json.js';
+import { FrequentTexts } from '../../src/list/frequent-texts.js';
+import { declare } from '../support/collections.js';
+import { fewStatement } from '../support/list-statement.js';
+import { testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
+import t from '../support/test.js';
+
+const reference = (to: string) => ({ type: 'string', format: 'uuid', 'x-references': to });
+const text = { type: 'string', maxLength: 100, 'x-index': true };
+const collection = (properties: JsonObject) => ({
+  type: 'object',
+  properties,
+  'x-collection': { list: 'page' },
+});
+const DECLARATIONS = {
+  'shelves.json': collection({ room: text }),
+  'books.json': collection({
+    shelfId: reference('shelves'),
+    status: text,
+    number: { type: 'number', 'x-index': true },
+  }),
+};
+
+/** Of 2,500 shelves, ten are in the room "small"; each has a book, and the first has 2,500 more, which are "lent". */
+const FILL = `
+  alter table shelves disable trigger user;
+  alter table books disable trigger user;
+  create function pg_temp.identity(n bigint) returns uuid language sql as $$ select lpad(to_hex(n), 32, '0')::uuid $$;
+  insert into shelves (id, updated_at, doc, room)
+  select pg_temp.identity(n), now(), format('{"id":"%s"}', pg_temp.identity(n)), case when n <= 10 then 'small' else 'large' end
+  from generate_series(1, 2500) n;
+  insert into books (id, updated_at, doc, shelf_id, status, number)
+  select pg_temp.identity(10000 + n), now(), format('{"id":"%s"}', pg_temp.identity(10000 + n)),
+    pg_temp.identity(case when n <= 2500 then n else 1 end), case when n <= 2500 then 'here' || n % 500 else 'lent' end, n % 100
+  from generate_series(1, 5000) n;
+  alter table shelves enable trigger user;
+  alter table books enable trigger user;
+  analyze shelves, books;`;
+
+t.test(
+  'pages are the same before and after their statement is prepared, for few matches and many',
+  async (t) => {
+    const service = await testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto' });
+    const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
+    t.teardown(() => sql.end());
+    await sql.unsafe(FILL);
+    const queries: readonly (readonly [path: string, where: string, order?: string])[] = [
+      ['/books?filter[status]=here7', `status = 'here7'`],
+      ['/books?filter[status]=lent', `status = 'lent'`],
+      ['/books?filter[status]=none', 'false'],
+      ['/books?filter[status]=here7&sort=number&order=desc', `status = 'here7'`, 'number desc, id desc'],
+      ['/books?filter[number]=7&sort=status&order=asc', 'number = 7', 'status collate "C", id'],
+      ['/books?filter[or][0][status]=here7&filter[or][1][number]=7', `status = 'here7' or number = 7`],
+      ['/books?filter[or][0][status]=here7&filter[or][1][status]=lent', `status in ('here7', 'lent')`],
+      ['/books?filter[shelf][room]=large', `shelf_id in (select id from shelves where room = 'large')`],
+      ['/books?filter[shelf][room]=small', `shelf_id in (select id from shelves where room = 'small')`],
+      ['/books?filter[shelf][room]=none', 'false'],
+      [
+        '/books?filter[shelf][or][0][room]=none&filter[shelf][or][1][books][some][status]=here7',
+        `shelf_id in (select shelf_id from books where status = 'here7')`,
+      ],
+      // More than 2,000 books refer to one shelf, so that others may be missing.
+      [
+        '/shelves?filter[books][some][status]=lent',
+        `id in (select shelf_id from books where status = 'lent')`,
+      ],
+      [
+        '/shelves?filter[or][0][books][some][status]=lent&filter[or][1][books][some][number]=7',
+        `id in (select shelf_id from books where status = 'lent' or number = 7)`,
+      ],
+    ];
+    for (const [path, where, order = 'id'] of queries) {
+      const table = path.slice(1).split('?', 1)[0]!;
+      const found = await sql.unsafe(`select id::text from ${table} where ${where} order by ${order}`);
+      const ids = found.map(({ id }) => String(id));
+      // The third request with a text is the first whose statement is prepared.
+      for (const part of ['limit=7', 'page=2&limit=7', 'page=250&limit=9', 'page=300&limit=9&count=none'])
+        for (let turn = 1; turn <= 3; turn++) {
+          const { json } = await service.send('GET', `${path}&${part}`);
+          const [page, limit] = [json.meta.page as number, json.meta.limit as number];
+          t.same(
+            [(json.data as JsonObject[]).map(({ id }) => id), json.meta.total],
+            [ids.slice((page - 1) * limit, page * limit), part.includes('none') ? undefined : ids.length],
+            `${path}&${part}, ${turn}`,
+          );
+        }
+    }
+  },
+);
+
+t.test('a condition that a plan for all values would serve badly has a plan for its own', async (t) => {
+  const service = await testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto' });
+  const resources = new Map(service.collections.map(({ resource }) => [resource.name, resource]));
+  const others = (name: string) => ({ resource: resources.get(name)!, access: undefined });
+  const isFew = (query: string, engine?: 'citus') =>
+    fewStatement(resources.get('books')!, query, { lists: 'numbered', others }, engine) !== undefined;
+  t.ok(isFew('filter[shelf][room]=a'));
+  t.notOk(isFew('filter[shelf][room]=a', 'citus'));
+  for (const query of [
+    '',
+    'filter[status][ne]=a',
+    'filter[number][gt]=1',
+    'filter[status]=a&filter[number]=1',
+    'filter[_version]=1',
+    'filter[created_at]=2026-01-01',
+    'filter[not][status]=a',
+    'filter[shelf][room]=a&filter[shelf][books][some][status]=a',
+    'filter[shelf][books][none][status]=a',
+    'filter[shelf][books][every][status]=a',
+    'filter[shelf][books][some]=true',
+    'filter[or][0][status]=a&filter[or][0][number]=1&filter[or][1][number]=2',
+    Array.from({ length: 9 }, (_, at) => `filter[or][${at}][number]=${at}`).join('&'),
+    'filter[status]=a&sort=shelf.room',
+    'filter[status]=a&page=3000',
+  ])
+    t.notOk(isFew(query), query);
+});
+
+t.test(
+  'texts are frequent from their third occurrence on, up to a number, and used more seldom after each failure',
+  (t) => {
+    const texts = new FrequentTexts();
+    t.same(
+      [texts.isUsed('a'), texts.isUsed('a'), texts.isUsed('a'), texts.isUsed('a')],
+      [false, false, true, true],
+    );
+    const pauses = [1, 2, 4, 8, 16, 32, 64, 64].map(() => {
+      texts.note('a', false);
+      let pause = 0;
+      while (!texts.isUsed('a')) pause++;
+      return pause;
+    });
+    t.same(pauses, [1, 2, 4, 8, 16, 32, 64, 64]);
+    texts.note('a', true);
+    t.ok(texts.isUsed('a'));
+    texts.isUsed('b');
+    texts.isUsed('b');
+    for (let n = 0; n < 400; n++) texts.isUsed(`seldom ${n}`);
+    t.notOk(texts.isUsed('b'), 'it was forgotten');
+    t.ok(texts.isUsed('a'), 'a frequent one remains');
+    const frequent = Array.from({ length: 120 }, (_, n) => {
+      texts.isUsed(`often ${n}`);
+      texts.isUsed(`often ${n}`);
+      return texts.isUsed(`often ${n}`);
+    }).filter(Boolean);
+    t.equal(frequent.length, 99, 'besides the first');
+    t.end();
+  },
+);
