@@ -1,4 +1,4 @@
-import { Ajv2020, type ErrorObject } from 'ajv/dist/2020.js';
+import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { MAX_INDEXED_BYTES } from '../collection/column.js';
 import { nearest } from '../edit-distance.js';
@@ -16,6 +16,7 @@ import { DeclarationError, type Declarations, readFolder } from './read-declarat
 import { schemaFaults } from './schema-faults.js';
 import { baseOf } from './schema-files.js';
 import { setFaults } from './set-faults.js';
+import { faultsOf } from './validation-faults.js';
 
 /** Reads the declarations in a folder and checks them. Throws DeclarationError with every fault of every file. */
 export function readChecked(
@@ -83,33 +84,6 @@ function metaFaults({ file, schema }: Declaration): DeclarationFault[] {
 /** The faults of a file that has definitions only. */
 function sharedFaults([file, schema]: readonly [string, object]): DeclarationFault[] {
   return metaAjv.validateSchema(schema) ? [] : faultsOf(file, metaAjv.errors ?? []);
-}
-
-function faultsOf(file: string, errors: readonly ErrorObject[]): DeclarationFault[] {
-  const seen = new Set<string>();
-  return errors.flatMap((error) => {
-    const fault = { file, pointer: pointerOf(error), reason: reasonOf(error) };
-    const key = `${fault.pointer} ${fault.reason}`;
-    if (['anyOf', 'oneOf', 'if', 'propertyNames'].includes(error.keyword) || seen.has(key)) return [];
-    seen.add(key);
-    return [fault];
-  });
-}
-
-/** The pointer of a member whose name is the fault leads to the member. */
-function pointerOf({ instancePath, params, keyword, propertyName }: ErrorObject): string {
-  const name: string | undefined =
-    keyword === 'additionalProperties' ? params.additionalProperty : (propertyName ?? params.propertyName);
-  return name === undefined ? instancePath : `${instancePath}/${escapeToken(name)}`;
-}
-
-function reasonOf({ keyword, params, propertyName, message = 'is not valid' }: ErrorObject): string {
-  if (propertyName !== undefined)
-    return keyword === 'not' ? 'is a field of the service' : `its name ${message}`;
-  if (keyword === 'enum')
-    return `must be one of ${params.allowedValues.map((value: unknown) => JSON.stringify(value)).join(', ')}`;
-  if (keyword === 'const') return `must be ${JSON.stringify(params.allowedValue)}`;
-  return keyword === 'additionalProperties' ? 'is not a known option' : message;
 }
 
 /** Whether a collection may have this name in a service with these paths. */
