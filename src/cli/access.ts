@@ -1,14 +1,14 @@
-import type { Explanation } from '../access/explain.js';
 import { type AccessServices, explanationOf } from '../api/access.js';
 import { openCollections } from '../api/record-actions.js';
 import { collectionsFor } from '../app-parts.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
-import { ExitError } from '../exit-error.js';
+import { type ExitCode, ExitError } from '../exit-error.js';
 import { ensureCollections } from '../schema/ensure-collections.js';
 import { storedResources } from '../schema/stored-resources.js';
 import { parseUuid } from '../uuid.js';
 import { parse, subcommandOf } from './arguments.js';
 import { UsageError } from './exit.js';
+import { explanationText } from './explanation-text.js';
 import type { Io } from './io.js';
 import { print } from './output.js';
 import { ACCESS_COMMANDS } from './table/access-commands.js';
@@ -24,10 +24,17 @@ const VERBS: Readonly<Record<string, string>> = {
   DELETE: 'delete',
 };
 
-/** Explains which access rules apply to a request of a user. Throws UsageError and ExitError. */
-export async function accessCommand(args: string[], io: Io): Promise<void> {
+/** Explains access rules, or tests them. Throws UsageError and ExitError. */
+export async function accessCommand(args: string[], io: Io): Promise<ExitCode> {
   const { verb, rest } = subcommandOf(ACCESS_COMMANDS, 'access', args);
-  const { values, positionals } = parse(ACCESS_COMMANDS, 'access', verb, rest);
+  if (verb === 'test') return (await import('./access-test.js')).testRules(rest, io);
+  await explainRequest(rest, io);
+  return 0;
+}
+
+/** Explains which access rules apply to a request of a user. */
+async function explainRequest(args: string[], io: Io): Promise<void> {
+  const { values, positionals } = parse(ACCESS_COMMANDS, 'access', 'explain', args);
   const [method, path, ...others] = positionals;
   const wanted = VERBS[method ?? ''];
   if (wanted === undefined || path === undefined || others.length > 0)
@@ -43,16 +50,7 @@ export async function accessCommand(args: string[], io: Io): Promise<void> {
     const { collection, access } = await explanationOf(services, path, { subject, scopes: values.scopes });
     const explanation = access.find(({ verb }) => verb === wanted);
     if (!explanation) throw new ExitError(`${collection} has no access rules: the scopes alone decide`);
-    print(io, values.json, explanation, textOf(explanation));
+    print(io, values.json, explanation, explanationText(explanation));
     if (explanation.permitted === false) throw new ExitError(`${method} ${path} is not permitted`);
   });
-}
-
-function textOf({ verb, permitted, fields, grants }: Explanation): string {
-  const outcome = permitted === null ? 'the record decides' : permitted ? 'permitted' : 'not permitted';
-  const lines = grants.map(({ grant, holds, reason, failed }) => {
-    const state = holds === null ? 'depends on the record' : holds ? 'holds' : reason;
-    return `  ${grant}: ${state}${failed.map((each) => `\n    ${JSON.stringify(each)}`).join('')}\n`;
-  });
-  return `${verb}: ${outcome}${fields ? ` (${fields.join(', ')})` : ''}\n${lines.join('')}`;
 }

@@ -12,6 +12,7 @@ const nothing = async () => ({});
 
 /** The options that the commands of each page need besides the project. */
 const PAGES: Readonly<Record<string, Options>> = {
+  'docs/access.md': {},
   'docs/api.md': { prepare: nothing },
   'docs/architecture.md': { prepare: nothing },
   'docs/authentication.md': {},

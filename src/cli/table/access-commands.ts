@@ -60,7 +60,7 @@ export const ACCESS_COMMANDS = {
     failure: 'there is no such user, or the values are not valid',
   },
   access: {
-    summary: 'explains which access rules apply to a request',
+    summary: 'explains which access rules apply to a request, or tests them',
     forms: {
       explain: {
         text: 'says which grants hold for a request, and why others do not',
@@ -71,13 +71,20 @@ export const ACCESS_COMMANDS = {
           ...JSON_OPTION,
         },
       },
+      test: {
+        text: 'runs the cases in ./access.test.json, or in FILE (docs/access.md), on a new database that is dropped afterwards',
+        operands: '[FILE]',
+        completes: 'file',
+        options: JSON_OPTION,
+      },
     },
-    text: 'Reads the record in DATABASE_URL, or else in the database of DATA_DIR, and changes nothing.',
+    text: 'Uses the server of DATABASE_URL, or else the one of DATA_DIR, and changes none of its records.',
     examples: [
       'plinth access explain --as ann@example.org POST /issues',
       'plinth access explain --as reports --scopes issues:read GET /issues/019a7c5e-0000-7000-8000-000000000001',
+      'plinth access test',
     ],
     exits: [1, 69, 78],
-    failure: 'the request is not permitted, or the collection has no rules',
+    failure: 'the request is not permitted, the collection has no rules, or a case has another outcome',
   },
 } as const satisfies CommandTable;
