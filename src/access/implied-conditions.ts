@@ -12,7 +12,7 @@ export function alternativesOf(lists: readonly (readonly Condition[])[]): (reado
 }
 
 /** Whether a record that fulfils all of some conditions fulfils all of others. False: it may not. */
-const implyAll = (all: readonly Condition[], others: readonly Condition[]): boolean =>
+export const implyAll = (all: readonly Condition[], others: readonly Condition[]): boolean =>
   others.every((other) => all.some((each) => implies(each, other)));
 
 /** Whether a record that fulfils a condition fulfils another one. False: it may not. */

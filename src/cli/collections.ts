@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
+import { accessWarnings } from '../declarations/access-warnings.js';
 import { checkDeclarations, readChecked } from '../declarations/check-declarations.js';
 import type { DeclaredField } from '../declarations/declaration.js';
 import { readDeclarations } from '../declarations/read-declarations.js';
@@ -27,7 +28,7 @@ export async function collectionsCommand(args: string[], io: Io): Promise<void> 
 function check(io: Io, json: boolean): void {
   const config = configOf(io);
   const declarations = readChecked(config.collections, config.folder, ownPathsOf(config));
-  for (const { file, pointer, reason } of slowPatterns(declarations))
+  for (const { file, pointer, reason } of [...slowPatterns(declarations), ...accessWarnings(declarations)])
     io.stderr.write(`warning: ${file}#${pointer}: ${reason}\n`);
   const found = declarations.collections.map(({ name, file, schema }) => ({
     name,

@@ -94,3 +94,145 @@ t.test('rules with all kinds of values are valid', async (t) => {
   });
   t.equal(code, 0, err);
 });
+
+const number = { type: 'number', 'x-index': true };
+const ALL = { can: 'all', scope: 'admin' };
+
+/** Access rules that are valid, with the pointer below x-collection and a part of the warning about them; none: there is no warning. */
+const WARNINGS: readonly (readonly [
+  access: readonly object[],
+  pointer?: string | undefined,
+  reason?: string,
+])[] = [
+  [[READ, ALL], undefined],
+  [
+    [{ ...READ, where: { and: [{ title: 'a' }, { title: { in: ['b', 'c'] } }] } }],
+    'access/0/where',
+    'can never hold',
+  ],
+  [[{ ...READ, where: { title: { eq: 'a', ne: 'a' } } }], 'access/0/where', 'title eq a and title ne a'],
+  [[{ ...READ, where: { title: { in: ['a', 'b'], nin: ['b', 'a'] } } }], 'access/0/where', 'can never hold'],
+  [[{ ...READ, where: { title: { null: true, prefix: 'a' } } }], 'access/0/where', 'can never hold'],
+  [[{ ...READ, where: { pages: { gt: 5, lt: 5 } } }], 'access/0/where', 'pages gt 5 and pages lt 5'],
+  [[{ ...READ, where: { pages: { gte: 5, eq: 4 } } }], 'access/0/where', 'can never hold'],
+  [[{ ...READ, where: { pages: { gte: 5, lte: 5 } } }], undefined],
+  [[{ ...READ, where: { title: { gt: 'b', lt: 'a' } } }], undefined],
+  [[{ ...READ, where: { required: { null: true } } }], 'access/0/where', 'required null true'],
+  [
+    [{ ...READ, where: { author: { email: 'a@b.c', and: [{ email: 'd@e.f' }] } } }],
+    'access/0/where',
+    'can never hold',
+  ],
+  [[{ ...READ, where: { or: [{ title: { eq: 'a', ne: 'a' } }, { title: 'b' }] } }], undefined],
+  [
+    [{ ...READ, where: { or: [{ title: { eq: 'a', ne: 'a' } }, { title: { null: true, eq: 'b' } }] } }],
+    'access/0/where',
+    'can never hold',
+  ],
+  [[READ, { ...READ, where: { title: 'a' } }], 'access/1', 'has no effect: the grant 0 permits all of it'],
+  [[{ ...READ, scope: 'staff' }, { can: 'all' }], 'access/0', 'the grant 1 permits all of it'],
+  [
+    [
+      { ...READ, fields: ['title'] },
+      { ...READ, fields: ['title', 'note'] },
+    ],
+    'access/0',
+    'the grant 1',
+  ],
+  [[READ, READ], 'access/1', 'the grant 0'],
+  [[{ ...READ, to: 'anyone' }, READ], 'access/1', 'the grant 0'],
+  [[READ, { ...READ, to: 'anyone', fields: ['title'] }], undefined],
+  [
+    [
+      { ...READ, where: { title: 'a' } },
+      { ...READ, where: { title: 'b' } },
+    ],
+    undefined,
+  ],
+  [[READ, { can: 'update', to: 'anyone' }], 'access/1/to', 'they get 404'],
+  [
+    [READ, { ...ALL, scope: 'boks:write' }],
+    'access/1/scope',
+    'no collection has the scope boks:write; did you mean books:write?',
+  ],
+  [[READ, { ...ALL, scope: 'library:read' }], 'access/1/scope', 'no collection has the scope library:read'],
+  [[READ, { ...ALL, scope: 'staff' }], undefined],
+  [
+    [{ ...READ, where: { updated_at: { lt: '2026-01-01T00:00:00Z' } } }],
+    'access/0/where',
+    'compares updated_at, which has no index',
+  ],
+];
+
+t.test('the check warns of rules that permit less than they seem to', async (t) => {
+  for (const [access, pointer, reason] of WARNINGS) {
+    const declared = books(access);
+    const properties = { ...declared.properties, pages: number, required: text };
+    const COLLECTIONS = declare(t, { 'books.json': { ...declared, properties, required: ['required'] } });
+    const { code, err } = await plinth(t, ['collections', 'check'], { COLLECTIONS });
+    const said = `${JSON.stringify(access)}: ${err}`;
+    t.equal(code, 0, said);
+    if (pointer === undefined) t.equal(err, '', said);
+    else {
+      t.match(err, `books.json#/x-collection/${pointer}: `, said);
+      t.match(err, reason!, said);
+      t.equal(err.match(/^warning: /gm)?.length, 1, said);
+    }
+  }
+});
+
+t.test('the check warns of what `self` writes, above all of what rules depend on', async (t) => {
+  const field = { type: 'string', 'x-index': true };
+  const reference = { type: 'string', 'x-references': 'users' };
+  const team = { type: 'string', 'x-references': 'teams' };
+  const collection = (properties: object, options: object = {}) => ({
+    type: 'object',
+    properties,
+    'x-collection': options,
+  });
+  const teams = collection(
+    { name: field },
+    {
+      access: [
+        { can: 'read', where: { memberships: { some: { userId: '$caller' } } } },
+        { can: 'update', where: { name: '$caller.team' } },
+      ],
+    },
+  );
+  const memberships = collection({ userId: reference, teamId: team }, { nested: 'userId' });
+  const check = async (files: Record<string, object>) => {
+    const { code, err } = await plinth(t, ['collections', 'check'], { COLLECTIONS: declare(t, files) });
+    t.equal(code, 0, err);
+    return err;
+  };
+  const open = await check({
+    'users.json': collection({ team: field }),
+    'teams.json': teams,
+    'memberships.json': memberships,
+  });
+  t.match(
+    open,
+    /users\.json#\/properties\/team: access rules compare \$caller\.team, which callers may change themselves/,
+  );
+  t.match(open, /users\.json#\/x-collection\/owner: the scope self changes all fields of the own record/);
+  t.match(
+    open,
+    /memberships\.json#\/x-collection\/nested: access rules of other collections depend on these records/,
+  );
+  t.match(
+    open,
+    /memberships\.json#\/x-collection\/nested: the scope self, which each user has, creates, changes and deletes/,
+  );
+  const own = { can: ['read', 'update'], where: { id: '$caller' } };
+  const ruled = (fields?: string[]) => ({
+    'users.json': collection({ team: field }, { access: [{ ...own, ...(fields && { fields }) }, ALL] }),
+    'teams.json': teams,
+    'memberships.json': collection(
+      { userId: reference, teamId: team },
+      { nested: 'userId', access: [{ can: 'read', where: { userId: '$caller' } }, ALL] },
+    ),
+  });
+  t.match(await check(ruled()), /^warning: \S*users\.json#\/properties\/team: [^\n]*\n$/);
+  t.equal(await check(ruled(['name'])), '');
+  t.equal(await check({}), '', 'the declarations that come with the service are known');
+});

@@ -1,0 +1,202 @@
+import { implyAll } from '../access/implied-conditions.js';
+import { type Grant, type Rules, rulesOf } from '../access/rules.js';
+import { knownScopes } from '../auth/known-scopes.js';
+import type { Resource } from '../collection/resource.js';
+import { nearest } from '../edit-distance.js';
+import { Problem } from '../errors/problem.js';
+import { escapeToken } from '../json.js';
+import type { Condition } from '../list/condition.js';
+import { builtInFiles } from './built-in.js';
+import type { DeclarationFault } from './declaration.js';
+import type { Declarations } from './read-declarations.js';
+import { resourcesWithoutRefs } from './resource-of.js';
+import { contradictionIn } from './rule-contradictions.js';
+
+type Warning = readonly [collection: string, pointer: string, reason: string];
+
+/** Warnings about permissions of valid declarations that their author may not expect. */
+export function accessWarnings({ collections }: Declarations): DeclarationFault[] {
+  const resources = resourcesWithoutRefs(collections);
+  const ruled = resources.flatMap((resource) => {
+    const rules = rulesOrNone(resource, resources);
+    return rules ? [{ resource, rules }] : [];
+  });
+  const warnings: Warning[] = [
+    ...ruled.flatMap(({ resource, rules }) => ruleWarnings(resource, rules, resources)),
+    ...shorthandWarnings(resources, new Set(collections.filter(isBuiltIn).map(({ name }) => name))),
+    ...escalations(ruled, resources),
+  ];
+  const files = new Map(collections.map(({ name, file }) => [name, file]));
+  return warnings.map(([name, pointer, reason]) => ({ file: files.get(name)!, pointer, reason }));
+}
+
+function rulesOrNone(resource: Resource, resources: readonly Resource[]): Rules | undefined {
+  try {
+    return rulesOf(resource, resources);
+  } catch (error) {
+    // A fault of the rules, which the check reports.
+    if (error instanceof Problem) return undefined;
+    throw error;
+  }
+}
+
+/** Whether a declaration is one that comes with the service, whose documents say what `self` writes. */
+const isBuiltIn = ({ name, schema }: Declarations['collections'][number]): boolean => {
+  const text = builtInFiles().get(`${name}.json`);
+  if (text === undefined) return false;
+  const { properties } = JSON.parse(text) as { properties: object };
+  return Object.keys(schema.properties).every((field) => Object.hasOwn(properties, field));
+};
+
+function ruleWarnings(resource: Resource, { grants }: Rules, resources: readonly Resource[]): Warning[] {
+  const { name } = resource;
+  const at = ({ place }: Grant, member = '') => `/x-collection/access/${place}${member}`;
+  const [known, named] = [
+    knownScopes(resources.map((each) => ({ ...each, access: undefined }))),
+    new Set<string>(),
+  ];
+  return grants.flatMap((grant): Warning[] => {
+    const wider = grants.find((other) => other !== grant && includesGrant(other, grant));
+    const never = contradictionIn(grant.conditions, resource);
+    const isOpen = grants.some((each) => each.isForAnyone && each.verbs.has('read'));
+    const changes = grant.verbs.has('update') || grant.verbs.has('delete');
+    const scope =
+      grant.scope !== undefined && !named.has(grant.scope) ? scopeWarning(grant.scope, known) : undefined;
+    named.add(grant.scope ?? '');
+    return [
+      ...(never === undefined ? [] : [[name, at(grant, '/where'), `can never hold: ${never}`] as const]),
+      ...(wider
+        ? [[name, at(grant), `has no effect: the grant ${wider.place} permits all of it`] as const]
+        : []),
+      ...(grant.isForAnyone && changes && !isOpen
+        ? [
+            [
+              name,
+              at(grant, '/to'),
+              'no grant lets callers without a credential read the records that they may write: they get 404',
+            ] as const,
+          ]
+        : []),
+      ...(scope === undefined ? [] : [[name, at(grant, '/scope'), scope] as const]),
+      ...[...slowFields(grant.conditions, resource)].map(
+        (field): Warning => [
+          name,
+          at(grant, '/where'),
+          `compares ${field}, which has no index: lists read all records`,
+        ],
+      ),
+    ];
+  });
+}
+
+/** Whether a grant permits everything that another one does. Of two equal ones, the first permits it. */
+function includesGrant(wide: Grant, grant: Grant): boolean {
+  const isPart = (all: Grant, part: Grant) =>
+    [...part.verbs].every((verb) => all.verbs.has(verb)) &&
+    (all.isForAnyone || !part.isForAnyone) &&
+    (all.scope === undefined || all.scope === part.scope) &&
+    (!all.fields || (part.fields?.every((field) => all.fields!.includes(field)) ?? false)) &&
+    implyAll(part.conditions, all.conditions);
+  return isPart(wide, grant) && (wide.place < grant.place || !isPart(grant, wide));
+}
+
+function scopeWarning(scope: string, known: readonly string[]): string | undefined {
+  if (known.includes(scope)) return undefined;
+  const near = nearest(scope, known);
+  return near === '' && !/:(read|write)$/.test(scope)
+    ? undefined
+    : `no collection has the scope ${scope}${near}`;
+}
+
+/** The members without an index with which conditions compare. Fields with which they may compare have one. */
+function* slowFields(conditions: readonly Condition[], resource: Resource): Generator<string> {
+  for (const condition of conditions)
+    if (condition.kind !== 'comparison')
+      yield* slowFields(condition.conditions, condition.kind === 'relation' ? condition.other : resource);
+    else if (condition.field === '_version') yield '_version';
+    else if (condition.field === 'updated_at' && !resource.sorts.has('updated_at')) yield 'updated_at';
+}
+
+/** Warnings about the writes that the shorthands `owner` and `nested` permit to the scope `self`, which each user has. */
+function shorthandWarnings(resources: readonly Resource[], builtIn: ReadonlySet<string>): Warning[] {
+  return resources.flatMap(({ name, access, isOwned, owner, parent }): Warning[] => {
+    if (access || builtIn.has(name)) return [];
+    if (isOwned)
+      return [
+        [
+          name,
+          '/x-collection/nested',
+          `the scope self, which each user has, creates, changes and deletes the records below a record of ${parent!.to}: write access rules if that is more than you want`,
+        ],
+      ];
+    return owner
+      ? [
+          [
+            name,
+            '/x-collection/owner',
+            'the scope self changes all fields of the own record, and deletes it: write access rules if that is more than you want',
+          ],
+        ]
+      : [];
+  });
+}
+
+/** The fields and records on which rules depend, and which callers may write by `self` or by a grant about their own record. */
+function escalations(
+  ruled: readonly { readonly resource: Resource; readonly rules: Rules }[],
+  resources: readonly Resource[],
+): Warning[] {
+  const callers = resources.find(({ owner }) => owner);
+  const used = ruled.flatMap(({ rules }) =>
+    rules.grants.flatMap(({ conditions }) => [...dependencies(conditions)]),
+  );
+  const fields = new Set(used.flatMap((each) => (typeof each === 'string' ? each : [])));
+  const related = new Set(used.flatMap((each) => (typeof each === 'string' ? [] : each)));
+  const ofCallers = ruled.find(({ resource }) => resource === callers)?.rules;
+  return [
+    ...[...fields]
+      .filter(
+        (field) => callers && !callers.readOnly.includes(field) && isOwnWritable(field, callers, ofCallers),
+      )
+      .map(
+        (field): Warning => [
+          callers!.name,
+          `/properties/${escapeToken(field)}`,
+          `access rules compare $caller.${field}, which callers may change themselves: limit it by fields of a grant, readOnly or x-set`,
+        ],
+      ),
+    ...[...related]
+      .filter(({ access, isOwned }) => isOwned && !access)
+      .map(
+        ({ name }): Warning => [
+          name,
+          '/x-collection/nested',
+          'access rules of other collections depend on these records, which callers create themselves with the scope self: write access rules for them',
+        ],
+      ),
+  ];
+}
+
+function isOwnWritable(field: string, callers: Resource, rules: Rules | undefined): boolean {
+  if (!rules) return true;
+  return rules.grants.some(
+    ({ verbs, conditions, fields, scope }) =>
+      verbs.has('update') &&
+      scope === undefined &&
+      (fields?.includes(field) ?? Object.hasOwn(callers.schema.properties, field)) &&
+      conditions.every(
+        (each) => each.kind === 'comparison' && each.field === 'id' && each.symbol?.kind === 'subject',
+      ),
+  );
+}
+
+/** The fields of the caller's own record with which conditions compare, and the collections over which they lead. */
+function* dependencies(conditions: readonly Condition[]): Generator<string | Resource> {
+  for (const condition of conditions)
+    if (condition.kind === 'comparison') {
+      if (condition.symbol?.kind === 'user') yield condition.symbol.name;
+    } else {
+      if (condition.kind === 'relation' && condition.own === undefined) yield condition.other;
+      yield* dependencies(condition.conditions);
+    }
+}

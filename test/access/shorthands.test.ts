@@ -1,0 +1,150 @@
+import type { JsonObject } from '../../src/json.js';
+import { declare } from '../support/collections.js';
+import { makeKey } from '../support/credentials.js';
+import { testService, undeclaredDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+
+const text: JsonObject = { type: 'string', 'x-index': true };
+const author: JsonObject = { type: 'string', 'x-references': 'users', 'x-on-delete': 'cascade' };
+const book: JsonObject = { type: 'string', 'x-references': 'books', 'x-on-delete': 'cascade' };
+const PROPERTIES: Readonly<Record<string, JsonObject>> = {
+  users: {},
+  books: { title: text },
+  notices: { title: text },
+  letters: { title: text, userId: author },
+  chapters: { title: text, bookId: book },
+};
+const NESTED: Readonly<Record<string, JsonObject>> = {
+  letters: { nested: 'userId' },
+  chapters: { nested: 'bookId' },
+};
+
+/** The grants that docs/access.md says to be equal to the options of each collection. */
+const scoped = (name: string): JsonObject[] => [
+  { can: 'read', scope: `${name}:read` },
+  { can: 'all', scope: `${name}:write` },
+];
+const GRANTS: Readonly<Record<string, readonly JsonObject[]>> = {
+  users: [...scoped('users'), { can: ['read', 'update', 'delete'], where: { id: '$caller' } }],
+  books: scoped('books'),
+  notices: [
+    { can: 'read', to: 'anyone' },
+    { can: 'all', scope: 'notices:write' },
+  ],
+  letters: [...scoped('letters'), { can: 'all', where: { userId: '$caller' } }],
+  chapters: scoped('chapters'),
+};
+
+const declared = (optionsOf: (name: string) => object) =>
+  Object.fromEntries(
+    Object.entries(PROPERTIES).map(([name, properties]) => [
+      `${name}.json`,
+      { type: 'object', properties, 'x-collection': { ...NESTED[name], ...optionsOf(name) } },
+    ]),
+  );
+
+/** Whether each request of each caller is permitted, with the ids of lists by their names. */
+async function outcomesOf(t: Test, declarations: Readonly<Record<string, unknown>>): Promise<string[]> {
+  const service = await testService(t, {
+    AUTH: 'api-key',
+    COLLECTIONS: declare(t, declarations as never),
+    DATABASE_URL: await undeclaredDatabase(t),
+  });
+  const as = (key?: string) => (method: string, path: string, body?: unknown) =>
+    service.send(method, path, { body, headers: key === undefined ? {} : { 'x-api-key': key } } as never);
+  const operator = as((await makeKey(service.db)).key);
+  const made = async (path: string, body: JsonObject): Promise<string> => {
+    const { status, json, text } = await operator('POST', path, body);
+    t.equal(status, 201, text);
+    return json.id;
+  };
+  let count = 0;
+  const user = (name: string) => made('/users', { name, email: `${name}${++count}@example.org` });
+  const [ann, bob] = [await user('ann'), await user('bob')];
+  const [bookId, notice] = [await made('/books', { title: 'a' }), await made('/notices', { title: 'a' })];
+  const [own, other] = [
+    await made('/letters', { title: 'a', userId: ann }),
+    await made('/letters', { title: 'b', userId: bob }),
+  ];
+  const chapter = await made('/chapters', { title: 'a', bookId });
+  const names = Object.keys(PROPERTIES);
+  const key = async (subject: string, scopes: readonly string[]) =>
+    as((await makeKey(service.db, { subject, scopes: [...scopes] } as never)).key);
+  const callers = {
+    stranger: as(),
+    ann: await key(ann, ['self']),
+    deleting: await key(ann, ['self', 'self:delete']),
+    reader: await key(
+      'reader',
+      names.map((name) => `${name}:read`),
+    ),
+    writer: await key(
+      'writer',
+      names.map((name) => `${name}:write`),
+    ),
+    books: await key('books', ['books:read', 'chapters:write']),
+    admin: operator,
+  };
+  const outcomes: string[] = [];
+  for (const [name, call] of Object.entries(callers)) {
+    const hasScopes = name !== 'ann' && name !== 'deleting';
+    const requests: [method: string, path: string | (() => Promise<string>), body?: JsonObject][] = [
+      ...[
+        `/users/${ann}`,
+        `/users/${bob}`,
+        `/books/${bookId}`,
+        `/notices/${notice}`,
+        `/letters/${own}`,
+        `/letters/${other}`,
+        `/chapters/${chapter}`,
+      ].flatMap((path): [string, string, JsonObject?][] => [
+        ['GET', path],
+        ['PATCH', path, path.startsWith('/users/') ? { name: 'Renamed' } : { title: 'x' }],
+      ]),
+      ['POST', '/books', { title: 'b' }],
+      ['POST', '/notices', { title: 'b' }],
+      ['POST', '/letters', { title: 'b', userId: ann }],
+      ['POST', '/letters', { title: 'b', userId: bob }],
+      ['POST', `/books/${bookId}/chapters`, { title: 'b' }],
+      ['GET', `/books/${bookId}/chapters`],
+      ['GET', '/notices'],
+      ...(hasScopes
+        ? (['/users', '/books', '/letters', '/chapters'].map((path) => ['GET', path]) as [string, string][])
+        : []),
+      ...[ann, bob].flatMap((id): [string, string, JsonObject?][] => [
+        ['GET', `/users/${id}/letters`],
+        ['POST', `/users/${id}/letters`, { title: 'c' }],
+      ]),
+      ['DELETE', async () => `/books/${await made('/books', { title: 'c' })}`],
+      ['DELETE', async () => `/letters/${await made('/letters', { title: 'c', userId: ann })}`],
+      ['DELETE', async () => `/users/${await user('eve')}`],
+    ];
+    for (const [place, [method, path, body]] of requests.entries()) {
+      const target = typeof path === 'string' ? path : await path();
+      const { status } = await call(method, target, body);
+      t.ok(status < 500);
+      // With rules, a record that the caller may not read is as one that does not exist: 204, and it remains.
+      const isDone = status < 400 && (method !== 'DELETE' || (await operator('GET', target)).status === 404);
+      outcomes.push(`${name} ${place} ${method}: ${isDone ? 'permitted' : 'refused'}`);
+    }
+  }
+  const gone = await callers.deleting('DELETE', `/users/${ann}`);
+  return [...outcomes, `own account: ${gone.status}`];
+}
+
+t.test('shorthands permit what the grants permit that the documentation names', async (t) => {
+  const shorthands = await outcomesOf(
+    t,
+    declared((name) => (name === 'notices' ? { public: 'read' } : {})),
+  );
+  const grants = await outcomesOf(
+    t,
+    declared((name) => ({ access: GRANTS[name] })),
+  );
+  t.same(shorthands, grants);
+  const permitted = shorthands.filter((each) => each.endsWith('permitted')).length;
+  t.ok(
+    permitted > 40 && permitted < shorthands.length - 40,
+    `${permitted} of ${shorthands.length} are permitted`,
+  );
+});
