@@ -51,6 +51,8 @@ export interface SetField {
   readonly on: 'create' | 'write';
   /** Whether the value is the id of a record, so that other callers leave the field absent. */
   readonly isReference: boolean;
+  /** The fields with the values one of which each has while the record has the field, in place of `on`; undefined: any. */
+  readonly when: readonly (readonly [field: string, values: readonly Json[]])[] | undefined;
 }
 
 /** A field with the next number of the record that another field refers to, or of the collection. */

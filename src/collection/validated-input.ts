@@ -7,7 +7,7 @@ import { parseUuid } from '../uuid.js';
 import { compileOnFirstUse } from '../validation/validation.js';
 import { type ColumnValue, columnValue, MAX_INDEXED_BYTES } from './column.js';
 import type { HiddenPart } from './record.js';
-import type { Reference, Resource, UniqueKey } from './resource.js';
+import type { Reference, Resource, SetField, UniqueKey } from './resource.js';
 
 /** A validated body: the record's fields, its columns, and separately a password. */
 export interface ValidatedInput {
@@ -50,6 +50,7 @@ export function compileInput(
     const input = resource.set.length > 0 ? withSet(allowed, resource, present, isRequest, caller) : allowed;
     if (resource.importOnly.length > 0 && isRequest) requireRequestFields(input, resource.importOnly);
     const { fields, writeOnly } = check(input);
+    setWhere(fields, resource, present?.record, isRequest, caller);
     for (const reference of resource.references) canonicalizeReference(fields, reference);
     if (present && resource.immutable.length > 0)
       requireUnchanged(
@@ -151,15 +152,46 @@ function withSet(
 ): Json | undefined {
   if (!isObject(input)) return input;
   const result = { ...input };
-  for (const { field, value, on, isReference } of set) {
+  for (const { field, on, when, ...source } of set) {
     const isDue = isRequest ? !present || on === 'write' : (member(input, field) ?? null) === null;
-    if (!isDue) continue;
-    const known = isReference && caller !== undefined ? parseUuid(caller) : caller;
-    const next = value === 'now' ? new Date().toISOString() : known;
-    if (next === undefined) delete result[field];
-    else setMember(result, field, next);
+    if (isDue && !when) setFrom(result, field, source, caller);
   }
   return result;
+}
+
+/**
+ * Sets the fields of a validated body whose condition begins to hold with it, and removes those whose condition does not hold.
+ * `before`: the record that the body changes. The values of an import remain.
+ */
+function setWhere(
+  fields: JsonObject,
+  { set }: Resource,
+  before: JsonObject | undefined,
+  isRequest: boolean,
+  caller: string | undefined,
+): void {
+  for (const { field, when, ...source } of set) {
+    if (!when || (!isRequest && (member(fields, field) ?? null) !== null)) continue;
+    if (!fulfils(fields, when)) delete fields[field];
+    else if (!before || !fulfils(before, when)) setFrom(fields, field, source, caller);
+  }
+}
+
+const fulfils = (record: JsonObject, when: NonNullable<SetField['when']>): boolean =>
+  when.every(([name, values]) =>
+    values.some((value) => isDeepStrictEqual(member(record, name) ?? null, value)),
+  );
+
+function setFrom(
+  record: JsonObject,
+  field: string,
+  { value, isReference }: Pick<SetField, 'value' | 'isReference'>,
+  caller: string | undefined,
+): void {
+  const known = isReference && caller !== undefined ? parseUuid(caller) : caller;
+  const next = value === 'now' ? new Date().toISOString() : known;
+  if (next === undefined) delete record[field];
+  else setMember(record, field, next);
 }
 
 /** Throws 400 with each of these fields that has another value than in the record. */

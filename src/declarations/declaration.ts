@@ -1,4 +1,5 @@
 import type { DeclaredGrant } from '../collection/resource.js';
+import type { Json } from '../json.js';
 import type { Normalization } from '../validation/normalization.js';
 
 /** A declared field: its JSON Schema, with the keywords of schema/collection.schema.json. */
@@ -24,7 +25,11 @@ export interface DeclaredField {
 /** The source of a field that the service sets: the caller, the time, or a number for each record of a parent or of the collection. */
 export type SetKeyword =
   | SetValue
-  | { readonly value: SetValue; readonly on?: 'create' | 'write' }
+  | {
+      readonly value: SetValue;
+      readonly on?: 'create' | 'write';
+      readonly when?: Readonly<Record<string, Json>>;
+    }
   | { readonly next: true | string };
 
 export type SetValue = '$caller' | '$now';

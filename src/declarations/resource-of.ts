@@ -197,8 +197,10 @@ const setBy = (fields: readonly [string, DeclaredField][]) => ({
 
 function setField([field, { 'x-set': set, 'x-references': to }]: [string, DeclaredField]): SetField[] {
   if (set === undefined || (typeof set === 'object' && 'next' in set)) return [];
-  const { value, on = 'create' } = typeof set === 'string' ? { value: set } : set;
-  return [{ field, value: value === '$caller' ? 'caller' : 'now', on, isReference: to !== undefined }];
+  const { value, on = 'create', when } = typeof set === 'string' ? { value: set } : set;
+  const conditions = when && Object.entries(when).map(([name, given]) => [name, [given].flat()] as const);
+  const source = { value: value === '$caller' ? 'caller' : 'now', isReference: to !== undefined } as const;
+  return [{ field, on, when: conditions, ...source }];
 }
 
 function numberField([field, { 'x-set': set }]: [string, DeclaredField]): NumberField[] {

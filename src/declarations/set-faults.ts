@@ -1,3 +1,5 @@
+import { isDeepStrictEqual } from 'node:util';
+import { escapeToken, type Json } from '../json.js';
 import type { DeclaredField, DeclaredSchema } from './declaration.js';
 import { isGiven } from './field-keywords.js';
 
@@ -47,6 +49,7 @@ export function setFaults(name: string, schema: DeclaredSchema): Fault[] {
     ...(typeof set === 'object' && 'next' in set
       ? numberFaults(field, set.next, schema)
       : valueFaults(field, typeof set === 'object' ? set.value : set)),
+    ...(typeof set === 'object' && 'when' in set ? conditionFaults(name, set, schema) : []),
   ];
 }
 
@@ -62,6 +65,27 @@ function valueFaults({ type, format, ...field }: DeclaredField, value: string): 
       : [['/x-set', '$now needs type string and format date-time']];
   const isText = type === 'string' && (format === undefined || field['x-references'] !== undefined);
   return isText ? [] : [['/x-set', '$caller needs type string, without format']];
+}
+
+function conditionFaults(
+  name: string,
+  { on, when = {} }: { readonly on?: string; readonly when?: Readonly<Record<string, Json>> },
+  { properties }: DeclaredSchema,
+): Fault[] {
+  return [
+    ...(on === undefined ? [] : [['/x-set/on', 'has no effect beside when'] as const]),
+    ...Object.entries(when).flatMap(([other, given]): Fault[] => {
+      const at = `/x-set/when/${escapeToken(other)}`;
+      const field = Object.hasOwn(properties, other) ? properties[other]! : undefined;
+      if (!field) return [[at, `there is no field ${other}`]];
+      if (other === name || (typeof field['x-set'] === 'object' && 'next' in field['x-set']))
+        return [[at, 'must be a field that clients set, or another one with a value from the request']];
+      if (field.writeOnly) return [[at, 'no record has the value of a write-only field']];
+      const { enum: values } = field as { enum?: readonly Json[] };
+      const isUnknown = (value: Json) => !values!.some((each) => isDeepStrictEqual(each, value));
+      return values && [given].flat().some(isUnknown) ? [[at, 'is not one of the values of the field']] : [];
+    }),
+  ];
 }
 
 function numberFaults(field: DeclaredField, next: true | string, schema: DeclaredSchema): Fault[] {

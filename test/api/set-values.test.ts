@@ -1,6 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
+import { makeKey } from '../support/credentials.js';
+import { testService, undeclaredDatabase } from '../support/service.js';
 import t from '../support/test.js';
 import { CHANGED, CREATED, callers, TIME, ticketService } from '../support/tickets.js';
 
@@ -195,4 +198,70 @@ t.test('an import retains the values that it has, and sets the time of the other
   t.match(c, { createdAt: TIME, changedAt: TIME });
   t.notOk('createdBy' in c || 'changedBy' in c, 'an import has no caller');
   t.equal((await send('GET', '/tickets')).status, 401);
+});
+
+t.test('a field with a condition is set when it begins to hold, and removed when it ends', async (t) => {
+  const time = { type: 'string', format: 'date-time' };
+  const closed = { status: ['closed', 'rejected'] };
+  const doors = {
+    type: 'object',
+    properties: {
+      title: { type: 'string' },
+      status: { type: 'string', enum: ['open', 'closed', 'rejected'], default: 'open' },
+      closedAt: { ...time, 'x-set': { value: '$now', when: closed }, 'x-index': true },
+      closedBy: { type: 'string', 'x-set': { value: '$caller', when: closed } },
+      openedAt: { ...time, 'x-set': { value: '$now', when: { status: 'open' } } },
+      lockedBy: { type: 'string', 'x-set': { value: '$caller', when: { status: 'closed', locked: true } } },
+      locked: { type: 'boolean' },
+    },
+    'x-collection': { list: 'page' },
+  };
+  const COLLECTIONS = declare(t, { 'doors.json': doors } as never);
+  const env = { AUTH: 'api-key', COLLECTIONS, DATABASE_URL: await undeclaredDatabase(t) };
+  const { db, send } = await testService(t, env);
+  const as = async (subject: string) => {
+    const { key } = await makeKey(db, { subject });
+    return (method: string, path: string, body?: unknown, more: Record<string, string> = {}) =>
+      send(method, path, { body, headers: { 'x-api-key': key, ...more } } as never);
+  };
+  const [ann, bob] = [await as('ann'), await as('bob')];
+  const none = { closedAt: undefined, closedBy: undefined, lockedBy: undefined };
+  const created = await ann('POST', '/doors', { title: 'a' });
+  t.match(created, { status: 201, json: { ...none, openedAt: TIME } }, 'a default is a value as well');
+  const path = `/doors/${created.json.id}`;
+  const first = (await ann('PATCH', path, { status: 'closed' })).json;
+  t.match(first, { closedAt: TIME, closedBy: 'ann', openedAt: undefined, lockedBy: undefined });
+  const { closedAt } = first;
+  for (const [method, body] of [
+    ['PATCH', { title: 'b' }],
+    ['PATCH', { status: 'rejected' }],
+    ['PUT', { title: 'c', status: 'closed' }],
+    ['PUT', { ...first, title: 'd', _version: undefined }],
+  ] as const)
+    t.match(
+      (await bob(method, path, body)).json,
+      { closedAt, closedBy: 'ann' },
+      'it remains while the condition holds',
+    );
+  t.match((await bob('PATCH', path, { locked: true })).json, { closedAt, lockedBy: 'bob' });
+  t.equal((await bob('PATCH', path, { closedAt: null })).status, 400);
+  t.equal((await bob('PUT', path, { status: 'closed', closedBy: 'bob' })).status, 400);
+  t.equal((await bob('POST', '/doors', { status: 'closed', closedBy: 'bob' })).status, 400);
+  t.match((await bob('PATCH', path, { status: 'open' })).json, { ...none, openedAt: TIME });
+  t.match(
+    (await bob('GET', '/doors?filter[closedAt][null]=true')).json,
+    { meta: { total: 1 } },
+    'its column as well',
+  );
+  const again = (await bob('PUT', path, { status: 'closed' })).json;
+  t.match(again, { closedBy: 'bob' });
+  t.ok(again.closedAt >= closedAt);
+  t.match(await ann('POST', '/batch', [{ method: 'POST', path: '/doors', body: { status: 'rejected' } }]), {
+    json: { results: [{ body: { closedBy: 'ann', closedAt: TIME } }] },
+  });
+  const file = join(COLLECTIONS, 'doors.ndjson');
+  writeFileSync(file, '{"title":"old","status":"closed","closedAt":"2020-01-01T00:00:00.000Z"}\n');
+  t.equal((await plinth(t, ['import', 'doors', file], env)).code, 0);
+  const [old] = (await ann('GET', '/doors?filter[closedAt][lt]=2021-01-01T00:00:00Z')).json.data;
+  t.match(old, { title: 'old', closedBy: undefined });
 });

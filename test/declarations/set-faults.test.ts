@@ -80,6 +80,30 @@ const FAULTS: readonly (readonly [fault: string, field: object, more?: object])[
       ),
     },
   ],
+  [
+    '/properties/a/x-set/on: has no effect beside when',
+    { ...TIME, 'x-set': { value: '$now', on: 'write', when: { b: 1 } } },
+    { properties: { b: TEXT } },
+  ],
+  ['/properties/a/x-set/when: must NOT have fewer than 1', { ...TIME, 'x-set': { value: '$now', when: {} } }],
+  [
+    '/properties/a/x-set/when/b: there is no field b',
+    { ...TIME, 'x-set': { value: '$now', when: { b: 1 } } },
+  ],
+  [
+    '/properties/a/x-set/when/a: must be a field that clients set',
+    { ...TIME, 'x-set': { value: '$now', when: { a: 1 } } },
+  ],
+  [
+    '/properties/a/x-set/when/b: no record has the value of a write-only field',
+    { ...TIME, 'x-set': { value: '$now', when: { b: 'x' } } },
+    { properties: { b: { ...TEXT, writeOnly: true } } },
+  ],
+  [
+    '/properties/a/x-set/when/b: is not one of the values of the field',
+    { ...TIME, 'x-set': { value: '$now', when: { b: ['open', 'shut'] } } },
+    { properties: { b: { ...TEXT, enum: ['open', 'closed'] } } },
+  ],
 ];
 
 t.test('faults of x-set and x-immutable name their place', async (t) => {
