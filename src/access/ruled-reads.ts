@@ -28,6 +28,8 @@ export interface RuledReads {
   readable(id: string, principal: Principal, run: Run | undefined): Promise<number>;
   /** Undefined: there is no record. */
   masks(id: string, principal: Principal, run: Run | undefined): Promise<Masks | undefined>;
+  /** The different bits of the grants to read that hold for records, whose ids are an array of PostgreSQL. */
+  heldFor(ids: string, principal: Principal, run: Run): Promise<number[]>;
   /** The bits of the grants that hold for a record as it is to be written; `before`: its id, and the version that it replaces. */
   candidate(
     verb: 'create' | 'update',
@@ -81,6 +83,7 @@ export function openRuledReads(db: Db, resource: Resource, rules: Rules): RuledR
       const pair = statements.pairOf(id, principal);
       return run ? statements.masks(run, [pair]).then(([found]) => found) : masks(pair);
     },
+    heldFor: (ids, principal, run) => statements.held(run, ids, principal),
     candidate: (verb, before, input, principal, run) => {
       const given = statements.candidateOf(before, input, principal);
       return run ? statements.candidates(verb, run, [given]).then(([held]) => held!) : candidate[verb](given);

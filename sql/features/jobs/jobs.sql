@@ -31,7 +31,22 @@ select id, $3::bigint, decode($4, 'base64') from plinth_jobs
 where id = $1 and lease = $2::uuid and state = 'running'
 returning job;
 
+-- name: add_records ($1 id, $2 lease, $3 place, $4 fields as JSON, $5 ids as JSON)
+insert into plinth_job_records (job, place, fields, ids)
+select id, $3::integer, (select array_agg(name) from json_array_elements_text($4::text::json) as given (name)),
+  array(select id::uuid from json_array_elements_text($5::text::json) as given (id))
+from plinth_jobs
+where id = $1 and lease = $2::uuid and state = 'running'
+returning job;
+
+-- name: records ($1 id, $2 place)
+select array_to_json(fields)::text as fields, ids::text as ids from plinth_job_records
+where job = $1 and place = $2::integer;
+
 -- name: clear_parts ($1 id)
+with _records as (
+  delete from plinth_job_records where job = $1
+)
 delete from plinth_job_parts where job = $1;
 
 -- name: queue_job ($1 id)
@@ -84,6 +99,8 @@ with _ended as (
   returning id
 ), _input as (
   delete from plinth_job_parts where job in (select id from _ended) and $6::text <> 'result'
+), _records as (
+  delete from plinth_job_records where job in (select id from _ended) and $6::text <> 'result'
 )
 select id from _ended;
 
@@ -99,6 +116,8 @@ with _cancelled as (
   returning id
 ), _input as (
   delete from plinth_job_parts where job in (select id from _cancelled)
+), _records as (
+  delete from plinth_job_records where job in (select id from _cancelled)
 )
 select id from _cancelled;
 

@@ -76,7 +76,7 @@ export const ENDPOINTS: readonly Endpoint<JobServices>[] = [
         200: { description: 'The list.', content: RESULT, headers: [...RESULT_FIELDS] },
         206: { description: 'The range.', content: RESULT, headers: [...RESULT_FIELDS, 'Content-Range'] },
       },
-      errors: [['NOT_FOUND', 'simple'], 'RESULT_MISSING', 'RANGE_NOT_SATISFIABLE'],
+      errors: ['ACCESS_DENIED', ['NOT_FOUND', 'simple'], 'RESULT_MISSING', 'RANGE_NOT_SATISFIABLE'],
       fields: ['Range', 'If-Range'],
     },
     run: getResult,

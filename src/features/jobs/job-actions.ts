@@ -2,6 +2,7 @@ import type { Guarded } from '../../access/guarded-collection.js';
 import { callerKey, type Idempotency } from '../../actions/idempotency.js';
 import { headersOf, JSON_TYPE, NDJSON_TYPE } from '../../collection/representation.js';
 import type { Db, Run } from '../../db/db.js';
+import { accessDenied } from '../../errors/caller-errors.js';
 import { notFound } from '../../errors/request-errors.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
@@ -13,6 +14,7 @@ import { type ExportOutcome, mayDownload } from './job-rules.js';
 import { cancelJob, findJob, type Job, type JobBounds, listJobs, removeJob } from './job-store.js';
 import type { Task } from './job-task.js';
 import { rangeOf } from './ranges.js';
+import { mayReadResult } from './result-records.js';
 
 /** The services of the endpoints of jobs, and of requests for jobs. */
 export interface JobServices extends JobBounds {
@@ -45,7 +47,7 @@ export async function getJob(services: JobServices, request: Request): Promise<R
 
 /**
  * GET /jobs/:id/result: what an export has written, or a range of it: 200, 206, 404, 409 while it is not complete, 416.
- * 404 as well if the caller may not read any more what the job has read.
+ * 404 as well if the caller lacks a grant by which the job has read, and 403 if it may not read any more what the result has.
  */
 export async function getResult(services: JobServices, request: Request): Promise<Reply> {
   const job = await ownJob(services, request);
@@ -57,6 +59,10 @@ export async function getResult(services: JobServices, request: Request): Promis
   const isOwn = job.caller === callerKey(request.principal.subject);
   if (!collection || !mayDownload(collection, request.principal, { ...outcome, ...task, isOwn }))
     throw noSuchJob();
+  if (!(await mayReadResult(services.db.run, collection, request.principal, id, outcome.rows)))
+    throw accessDenied(
+      'The access rules do not permit you to read all of this result any more: export it again.',
+    );
   const { bytes: length } = outcome;
   const [etag, modifiedAt] = [`"${id}"`, Date.parse(endedAt!)];
   const { range, 'if-range': ifRange } = request.headers;

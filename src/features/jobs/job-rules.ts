@@ -8,6 +8,8 @@ export interface ExportOutcome {
   readonly bytes: number;
   /** The grants by which the job has read; absent: the collection had no access rules. */
   readonly grants?: readonly string[] | undefined;
+  /** The number of rows that name its records; absent: its principal has read everything. */
+  readonly rows?: number | undefined;
 }
 
 /** Throws 400 if access rules limit the records that a caller creates: many records are stored together, without these rules. */

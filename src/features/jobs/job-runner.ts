@@ -9,6 +9,7 @@ import { wholeList, writeResult } from './export-run.js';
 import { type ExportOutcome, readingGrants, requireNoClaims } from './job-rules.js';
 import { type ClaimedJob, claimJob, type Leased, LeaseLost, leased, RENEW_MS } from './job-store.js';
 import { type ExportTask, requestOf } from './job-task.js';
+import { addRecords, notedList } from './result-records.js';
 
 /** Attempts after which a job has failed whose process ends again and again. */
 const MAX_TRIES = 5;
@@ -79,13 +80,19 @@ async function runExport(
     throw notFound.variant({ message: `There is no collection ${collection} any more.` });
   requireNoClaims(guarded);
   const request = requestOf(job);
-  const whole = await wholeList(list, request);
+  const { principal } = request;
+  const { list: whole, end } = notedList(
+    await wholeList(list, request),
+    guarded,
+    principal,
+    (place, fields, ids) => addRecords(db.run, job, place, fields, ids),
+  );
   const bytes = await writeResult(db, job, whole, {
     isArray: type === JSON_TYPE,
     maxBytes: jobBytes,
     onWritten: requireHeld,
   });
-  const outcome: ExportOutcome = { bytes, grants: readingGrants(guarded, request.principal) };
+  const outcome: ExportOutcome = { bytes, grants: readingGrants(guarded, principal), rows: await end() };
   if (!(await held.end(db.run, 'done', outcome, { hasResult: true }))) throw new LeaseLost();
   metrics.jobs.of('done').value++;
 }

@@ -115,6 +115,55 @@ t.test('a job obeys the access rules of the time at which it runs', async (t) =>
   t.match(await bob.call('GET', `${after}/result`), { status: 200, text: '' });
 });
 
+t.test('a result is not downloaded whose records its principal may not read any more', async (t) => {
+  const { service, operator, ann, bob, membership, project, ended } = await withIssues(t);
+  const exportBy = async (by: typeof operator, headers: Record<string, string> = LINES): Promise<string> => {
+    const { status, headers: fields } = await by('GET', '/issues', undefined, headers);
+    t.equal(status, 202);
+    t.match((await ended(by, fields.location!)).json, { state: 'done' });
+    return `${fields.location}/result`;
+  };
+  const second = (await operator('POST', '/issues', { title: 'Second', projectId: project })).json.id;
+  const [owned, read, csv] = [
+    await exportBy(ann.call),
+    await exportBy(bob.call),
+    await exportBy(bob.call, { ...LINES, Accept: 'text/csv' }),
+  ];
+  const array = await exportBy(ann.call, { ...LINES, Accept: 'application/json' });
+  t.equal((await ann.call('GET', array)).json.length, 2);
+  const denied = { status: 403, json: { error: { code: 'ACCESS_DENIED' } } };
+  const range = { Range: 'bytes=2-5' };
+  t.equal((await bob.call('GET', read)).status, 200);
+  t.equal((await bob.call('GET', read, undefined, range)).status, 206);
+  t.equal((await operator('DELETE', `/issues/${second}`)).status, 204);
+  t.match(await bob.call('GET', csv), { status: 200, text: /Second/ }, 'a deleted record remains');
+
+  t.equal((await ann.call('PATCH', `/memberships/${membership}`, { role: 'guest' })).status, 200);
+  t.equal((await bob.call('GET', read)).status, 200, 'a guest reads what a member reads');
+  const own = (await operator('GET', `/memberships?filter[userId]=${ann.id}`)).json.data[0].id;
+  t.equal((await operator('PATCH', `/memberships/${own}`, { role: 'member' })).status, 200);
+  t.match(await ann.call('GET', owned), denied, 'a member reads fewer fields than an owner');
+  t.match(await ann.call('GET', array), denied);
+  t.equal((await operator('PATCH', `/memberships/${own}`, { role: 'owner' })).status, 200);
+  t.equal((await ann.call('GET', owned)).status, 200);
+
+  t.equal((await operator('DELETE', `/memberships/${membership}`)).status, 204);
+  t.match(await bob.call('GET', read), denied);
+  t.match(await bob.call('GET', read, undefined, range), denied);
+  t.equal((await bob.call('HEAD', csv)).status, 403);
+  t.equal((await ann.call('GET', owned)).status, 200);
+  const admin = await exportBy(operator);
+  t.equal(
+    (await operator('GET', admin)).text.split('\n').length,
+    3,
+    'a grant for all needs no list of records',
+  );
+  t.equal((await bob.call('DELETE', read.replace('/result', ''))).status, 204);
+  const rows = 'select count(*)::integer as number from plinth_job_records';
+  const [before] = await service.db.run(rows, []);
+  t.ok(Number(before!.number) >= 3);
+});
+
 t.test('many records are not created where access rules apply, and claims have no jobs', async (t) => {
   const { service, operator, ann, project, ended, leave } = await withIssues(t);
   const { key } = await makeKey(service.db, {
