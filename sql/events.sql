@@ -197,6 +197,40 @@ delete from event_tickets
 where hash in (select hash from event_tickets where expires_at < now() limit 1000)
 returning 1 as deleted;
 
+-- The changes of one record among the $4 events up to $3, the newest first, with the documents around them, as far as these have up to
+-- $6 bytes. Each row has the first event that was examined; one row without a seq if there is no change.
+-- name: history_page ($1 record, $2 prefix of types, $3 position, $4 looked at, $5 events, $6 bytes)
+with looked_at as materialized (
+  select seq, record, type
+  from (
+    select seq, record, type from events
+    where seq <= $3::bigint
+    order by seq desc limit $4
+  ) as newest
+  where seq > (select floor from events_floor)
+), changes as materialized (
+  select seq from looked_at
+  where record = $1::uuid and starts_with(type, $2)
+  order by seq desc limit $5
+), measured as (
+  select *, sum(coalesce(octet_length(data), 0) + coalesce(octet_length(previous), 0)) over (order by seq desc) as bytes
+  from events
+  where seq = any (array(select seq from changes))
+)
+select is_last, first, seq, time, version, type, actor, former::text as former,
+  case when bytes <= $6::bigint then data end as data, case when bytes <= $6::bigint then previous end as previous,
+  bytes <= $6::bigint as is_whole
+from (
+  select min(seq) as first,
+    not exists (
+      select from events
+      where seq < (select min(seq) from looked_at) and seq > (select floor from events_floor)
+    ) as is_last
+  from looked_at
+) as part
+left join measured on true
+order by seq desc;
+
 -- The changes of one record among the newest $3 events, the newest first, with the documents around them, as far as these have
 -- up to $6 bytes. $4 is the maximum, $5 a user that must own them.
 -- name: history ($1 record, $2 types, $3 looked at, $4 events, $5 owner or null, $6 bytes)

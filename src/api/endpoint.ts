@@ -21,6 +21,7 @@ export type RecordMethod =
   | 'replace'
   | 'patch'
   | 'remove'
+  | 'history'
   | 'listNested'
   | 'queryNested'
   | 'createNested';

@@ -37,7 +37,7 @@ export function coreEndpoints(
   resources: readonly Resource[],
 ): Endpoint<Services>[] {
   const first: Endpoint<Services>[] = [
-    ...recordEndpoints(resources, anyParameters),
+    ...recordEndpoints(resources, anyParameters, events),
     WHOAMI,
     ...ERRORS,
     ...(events ? EVENTS : []),

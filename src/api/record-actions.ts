@@ -8,6 +8,7 @@ import type { WriteSettings } from '../actions/conditional-write.js';
 import { create, createNested } from '../actions/create.js';
 import { createAs, replaceOrCreate } from '../actions/create-as.js';
 import { get } from '../actions/get.js';
+import { history } from '../actions/history.js';
 import { withIdempotency } from '../actions/idempotency.js';
 import { type FeedPosition, list, listNested } from '../actions/list.js';
 import { restrictCreationToOwn, restrictToOwnRecord } from '../actions/owner-check.js';
@@ -139,6 +140,9 @@ function actionsOf(api: Api, collection: Guarded): RecordActions {
     replace: adapted(putting),
     patch: idempotent(api, adapted(ofRecord(patching))),
     remove: adapted(ofRecord(removing)),
+    ...(api.feed && {
+      history: history(collection, ofRecord(get(collection, api.collections)), db, api.feed),
+    }),
   };
 }
 

@@ -15,13 +15,14 @@ export interface RecordServices {
   readonly records: ReadonlyMap<string, RecordActions>;
 }
 
-/** The endpoints of the collections. `anyParameters`: lists have any parameter. */
+/** The endpoints of the collections. `anyParameters`: lists have any parameter; `hasEvents`: changes of records are recorded. */
 export function recordEndpoints(
   resources: readonly Resource[],
   anyParameters: boolean,
+  hasEvents: boolean,
 ): Endpoint<RecordServices>[] {
   return [
-    ...resources.flatMap((resource) => endpointsOf(resource, offersOf(resource, anyParameters))),
+    ...resources.flatMap((resource) => endpointsOf(resource, offersOf(resource, anyParameters), hasEvents)),
     ...resources.flatMap((resource) =>
       nestedEndpoints(resource, resources, offersOf(resource, anyParameters)),
     ),
@@ -59,6 +60,7 @@ function offersOf(resource: Resource, anyParameters: boolean) {
     replace: write,
     patch: { ...write, accepts: PATCH_TYPES },
     remove: { ...any, parameters: [] },
+    history: { offers: [JSON_TYPE], parameters: ['limit', 'after'] },
   };
 }
 
@@ -79,8 +81,12 @@ const of = (
 });
 
 /** The endpoints of a list, and of one record. */
-function endpointsOf(resource: Resource, offers: ReturnType<typeof offersOf>): Endpoint<RecordServices>[] {
-  const { name, scopes, isOwned, owner } = resource;
+function endpointsOf(
+  resource: Resource,
+  offers: ReturnType<typeof offersOf>,
+  hasEvents: boolean,
+): Endpoint<RecordServices>[] {
+  const { name, scopes, isOwned, owner, hasHistory } = resource;
   const isRuled = resource.access !== undefined;
   const ownership = isRuled ? 'rules' : owner ? 'path' : isOwned ? 'record' : undefined;
   const ofList = isRuled || isOwned ? ownership : undefined;
@@ -111,6 +117,9 @@ function endpointsOf(resource: Resource, offers: ReturnType<typeof offersOf>): E
       writing('delete', ownership, { deletesAccount: owner }),
       offers.remove,
     ),
+    ...(hasHistory && hasEvents
+      ? [of(resource, `${one}/history`, 'GET', 'history', read, offers.history)]
+      : []),
   ];
 }
 

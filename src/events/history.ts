@@ -68,7 +68,7 @@ export async function readHistory(
   return rows.map(({ seq, time, version, type, actor, data, previous }) => ({
     cursor: feed.cursorOf(Number(seq) - 1),
     type: String(type),
-    time: `${String(time).slice(0, -3).replace(' ', 'T')}Z`,
+    time: timeOf(time),
     version: Number(version),
     actor: actor === null || isRuled ? undefined : String(actor),
     fields:
@@ -78,8 +78,16 @@ export async function readHistory(
   }));
 }
 
-function changedFields(previous: string, data: string | null, hidden: ReadonlySet<string>): FieldChange[] {
-  const before = JSON.parse(previous) as JsonObject;
+/** A time of PostgreSQL in RFC 3339. */
+export const timeOf = (time: unknown): string => `${String(time).slice(0, -3).replace(' ', 'T')}Z`;
+
+/** The fields that differ between two documents, without those in `hidden`. Null: there is no record. */
+export function changedFields(
+  previous: string | null,
+  data: string | null,
+  hidden: ReadonlySet<string>,
+): FieldChange[] {
+  const before = (previous === null ? {} : JSON.parse(previous)) as JsonObject;
   const after = (data === null ? {} : JSON.parse(data)) as JsonObject;
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...names]

@@ -8,6 +8,7 @@ import { notFoundCode } from '../../errors/record-errors.js';
 import {
   type CollectionSettings,
   created,
+  history,
   IDEMPOTENT,
   JSON_TYPE,
   NOT_MODIFIED,
@@ -48,6 +49,7 @@ const METHODS: Readonly<Record<RecordMethod, DescribeList>> = {
   replace: (resource, settings) => compatible(replace(resource, settings), settings),
   patch: (resource, settings) => compatible(patch(resource, settings), settings),
   remove: (resource, settings) => compatible(remove(resource, settings), settings),
+  history,
 };
 
 /** The description of a method on the records of a collection. */

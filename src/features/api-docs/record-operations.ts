@@ -1,5 +1,5 @@
 import { type Doc, type ErrorName, json, type SchemaName, type Success, when } from '../../api/doc.js';
-import { TEXT } from '../../api/schema.js';
+import { objectOf, TEXT } from '../../api/schema.js';
 import { notFoundCode } from '../../errors/record-errors.js';
 import type { Version } from '../../versions/version.js';
 import { schemaNames, shownRecord } from './record-schemas.js';
@@ -83,6 +83,50 @@ export const read = (resource: DescribedResource, settings: CollectionSettings):
     ...when(settings.tombstones, 'GONE'),
   ],
   fields: readFields(settings),
+});
+
+const CHANGE = objectOf({
+  type: { ...TEXT, description: 'The type of the event.' },
+  version: { type: 'integer', minimum: 1 },
+  time: { type: 'string', format: 'date-time' },
+  actor: {
+    type: ['string', 'null'],
+    description: 'Who made the change. Null: nobody is known, or access rules conceal it.',
+  },
+  changes: {
+    type: ['array', 'null'],
+    description: 'Null: the values before are not stored, or the documents are too large.',
+    items: objectOf({ name: TEXT, before: {}, after: {} }, ['name']),
+  },
+});
+
+/** GET of the changes of one record. */
+export const history = (resource: DescribedResource, settings: CollectionSettings): Doc => ({
+  id: `list${resource.types.one}Changes`,
+  tag: resource.name,
+  summary: `List the changes of one ${resource.singular}, the newest first`,
+  success: {
+    200: json(
+      'A page of changes. Follow `links.next` until it is null, also if a page is empty.',
+      objectOf({
+        data: { type: 'array', items: CHANGE },
+        meta: objectOf({ limit: { type: 'integer' } }),
+        links: objectOf({ self: TEXT, next: { type: ['string', 'null'] } }),
+      }),
+      ['Cache-Control'],
+    ),
+  },
+  errors: [
+    resource.absent === 'simple' ? missing(resource) : ['NOT_FOUND', 'empty'],
+    ...when(settings.tombstones, 'GONE'),
+    'INVALID_CURSOR',
+    'CURSOR_GONE',
+    'QUERY_TIMEOUT',
+  ],
+  query: {
+    limit: { type: 'integer', minimum: 1, maximum: 100, default: 20 },
+    after: { type: 'string', description: 'A cursor from `links.next`.' },
+  },
 });
 
 const WRITE_FIELDS = ['If-Match', 'If-None-Match', 'If-Unmodified-Since'];

@@ -27,7 +27,7 @@ export default {
       services: (api) => {
         // Tools have the requests and responses of this service, whatever other clients have.
         const services = { records: openRecords({ ...api, adapter: undefined }) };
-        const routes = openRoutes(recordEndpoints(resources, false), () => services);
+        const routes = openRoutes(recordEndpoints(resources, false, false), () => services);
         return mcp.open(createRouter(routes));
       },
     };

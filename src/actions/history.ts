@@ -1,0 +1,146 @@
+import type { Guarded } from '../access/guarded-collection.js';
+import { JSON_TYPE } from '../collection/representation.js';
+import { EVENTS_SQL } from '../db/core-statements.js';
+import type { Db, Row } from '../db/db.js';
+import type { Event } from '../events/event.js';
+import type { Feed } from '../events/feed.js';
+import { changedFields, type FieldChange, timeOf } from '../events/history.js';
+import { matchEvents } from '../events/matching.js';
+import type { Reply } from '../http/reply.js';
+import type { Request } from '../http/request.js';
+import type { Action } from '../http/router.js';
+import type { Access } from '../list/condition.js';
+import { parseUuid } from '../uuid.js';
+import { writeOnlyNames } from '../validation/validation.js';
+
+/** Events that one page examines: an index of events by record would cost every write more than a page gains. */
+const MAX_EXAMINED = 10_000;
+const [MAX_CHANGES, DEFAULT_CHANGES] = [100, 20];
+/** Bytes of the documents around the changes of a page. */
+const MAX_BYTES = 1_048_576;
+
+/**
+ * A page of the changes of a record, the newest first, for callers that may read it now: 200, and what the action `getting` responds
+ * with in place of the record. With access rules, a change has the values that the caller may read before and after it.
+ */
+export function history(guarded: Guarded, getting: Action, db: Db, feed: Feed): Action {
+  return {
+    ...(getting.authorize && { authorize: getting.authorize }),
+    run: async (request) => {
+      const shown = await getting.run({ ...request, type: JSON_TYPE, query: '', headers: {} });
+      if (shown.status !== 200) return shown;
+      return page(guarded, request, db, feed);
+    },
+  };
+}
+
+async function page(guarded: Guarded, request: Request, db: Db, feed: Feed): Promise<Reply> {
+  const { resource } = guarded;
+  const given = new URLSearchParams(request.query);
+  const number = Number.parseInt(given.get('limit') ?? '', 10);
+  const limit = Math.min(Math.max(Number.isNaN(number) ? DEFAULT_CHANGES : number, 1), MAX_CHANGES);
+  const after = given.get('after');
+  const position = after === null ? Number.MAX_SAFE_INTEGER : (await feed.start(after)).after;
+  const id = parseUuid(request.params.id!)!;
+  const found = await (request.run ?? db.run)(EVENTS_SQL.history_page, [
+    ...[id, `${resource.name}.`, position, MAX_EXAMINED, limit, MAX_BYTES],
+  ]);
+  const rows = found.filter(({ seq }) => seq !== null);
+  const { access } = guarded.as(request);
+  const hidden = new Set(writeOnlyNames(resource.schema));
+  const states =
+    access &&
+    (await statesOf(
+      db,
+      guarded,
+      access,
+      rows.map((row) => eventOf(row, id)),
+    ));
+  const data = rows.flatMap((row, at) => {
+    const state = states?.[at];
+    const change = changeOf(row, hidden);
+    if (!states) return [change];
+    return state?.before || state?.after
+      ? [{ ...change, actor: null, changes: visible(change.changes, state) }]
+      : [];
+  });
+  const { first, is_last: isLast } = found[0]!;
+  const last = rows.length === limit ? Number(rows.at(-1)!.seq) : Number(first);
+  const isEnd = rows.length < limit && isLast === true;
+  const self = `${request.prefix}/${resource.name}/${id}/history?limit=${limit}`;
+  const links = {
+    self: after === null ? self : `${self}&after=${encodeURIComponent(after)}`,
+    next: isEnd ? null : `${self}&after=${encodeURIComponent(feed.cursorOf(last - 1))}`,
+  };
+  const body = JSON.stringify({ data, meta: { limit }, links });
+  return {
+    status: 200,
+    headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
+    body,
+    isRead: true,
+  };
+}
+
+const eventOf = ({ seq, type, time, version, data, former }: Row, record: string): Event => ({
+  ...{ seq: Number(seq), record, owner: null, actor: null, version: Number(version) },
+  type: String(type),
+  time: String(time),
+  data: data as string | null,
+  former: former as string | null,
+});
+
+function changeOf(row: Row, hidden: ReadonlySet<string>) {
+  const { type, version, time, actor, data, previous, is_whole: isWhole } = row;
+  const isKnown = isWhole === true && (previous !== null || String(type).endsWith('.created'));
+  return {
+    type: String(type),
+    version: Number(version),
+    time: timeOf(time),
+    actor: actor as string | null,
+    changes: isKnown ? changedFields(previous as string | null, data as string | null, hidden) : null,
+  };
+}
+
+/** The fields of a record that a caller may read in one state; null: all. */
+type Readable = ReadonlySet<string> | null;
+
+interface States {
+  /** Undefined: the caller may read nothing of the record, or it is unknown whether it may. */
+  readonly before: { readonly fields: Readable } | undefined;
+  readonly after: { readonly fields: Readable } | undefined;
+}
+
+/** The parts of a record that a caller may read before and after each change, by the present state of other records. */
+async function statesOf(
+  db: Db,
+  { resource }: Guarded,
+  { grants }: Access,
+  events: readonly Event[],
+): Promise<States[]> {
+  const held = await matchEvents(
+    db,
+    resource,
+    events,
+    grants.map(({ conditions }) => conditions),
+  );
+  const stateIn = (at: number, side: 'before' | 'after') => {
+    const holding = grants.filter((_, grant) => held[grant]![at]![side] === true);
+    if (holding.length === 0) return undefined;
+    const isWhole = holding.some(({ fields }) => fields === undefined);
+    return { fields: isWhole ? null : new Set(holding.flatMap(({ fields = [] }) => fields)) };
+  };
+  return events.map((_, at) => ({ before: stateIn(at, 'before'), after: stateIn(at, 'after') }));
+}
+
+/** The changes of fields as far as a caller may read their values. */
+function visible(changes: readonly FieldChange[] | null, { before, after }: States): FieldChange[] | null {
+  const isIn = (state: States['before'], name: string) =>
+    state !== undefined && (state.fields === null || state.fields.has(name));
+  return (
+    changes?.flatMap(({ name, ...values }) => {
+      const [former, later] = [isIn(before, name), isIn(after, name)];
+      if (!former && !later) return [];
+      return [{ name, before: former ? values.before : undefined, after: later ? values.after : undefined }];
+    }) ?? null
+  );
+}

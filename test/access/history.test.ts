@@ -1,0 +1,164 @@
+import type { JsonObject } from '../../src/json.js';
+import { declare } from '../support/collections.js';
+import { plinth } from '../support/command.js';
+import { makeKey } from '../support/credentials.js';
+import { testService, undeclaredDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+
+const text: JsonObject = { type: 'string', 'x-index': true };
+const properties: JsonObject = {
+  title: text,
+  status: { ...text, enum: ['draft', 'open', 'closed'] },
+  secret: text,
+};
+const FILES = {
+  'notes.json': { type: 'object', properties, 'x-collection': { history: true } },
+  'plain.json': { type: 'object', properties },
+  'issues.json': {
+    type: 'object',
+    properties,
+    'x-collection': {
+      history: true,
+      access: [
+        { can: 'read', where: { status: { in: ['open', 'closed'] } }, fields: ['title', 'status'] },
+        { can: 'all', scope: 'admin' },
+      ],
+    },
+  },
+};
+
+async function open(t: Test, more: Record<string, string> = {}) {
+  const service = await testService(t, {
+    AUTH: 'api-key',
+    COLLECTIONS: declare(t, FILES as never),
+    DATABASE_URL: await undeclaredDatabase(t),
+    ...more,
+  });
+  const as = async (subject: string, scopes: readonly string[]) => {
+    const { key } = await makeKey(service.db, { subject, scopes: [...scopes] } as never);
+    return (method: string, path: string, body?: unknown) =>
+      service.send(method, path, { body, headers: { 'x-api-key': key } } as never);
+  };
+  return { service, as, operator: await as('root', ['admin']) };
+}
+
+t.test('the changes of a record are pages, the newest first', async (t) => {
+  const { service, as, operator } = await open(t);
+  const { id } = (await operator('POST', '/notes', { title: 'a' })).json;
+  const path = `/notes/${id}`;
+  await operator('PATCH', path, { title: 'b', status: 'open' });
+  await operator('PATCH', path, { status: null });
+  const { status, json } = await operator('GET', `${path}/history`);
+  t.equal(status, 200);
+  const time = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/;
+  t.match(json, {
+    data: [
+      {
+        type: 'notes.updated',
+        version: 3,
+        time,
+        actor: 'root',
+        changes: [{ name: 'status', before: 'open' }],
+      },
+      {
+        version: 2,
+        changes: [
+          { name: 'title', before: 'a', after: 'b' },
+          { name: 'status', after: 'open' },
+        ],
+      },
+      { type: 'notes.created', version: 1, changes: [{ name: 'title', after: 'a' }] },
+    ],
+    meta: { limit: 20 },
+    links: { self: `${path}/history?limit=20`, next: null },
+  });
+  const versions: number[] = [];
+  let next: string | null = `${path}/history?limit=1`;
+  for (let pages = 0; next !== null && pages < 10; pages++) {
+    const page: { data: { version: number }[]; links: { next: string | null } } = (
+      await operator('GET', next)
+    ).json;
+    versions.push(...page.data.map(({ version }) => version));
+    next = page.links.next;
+  }
+  t.same([versions, next], [[3, 2, 1], null]);
+  await service.db.run(
+    "insert into events (type, record, version, data) select 'others.created', gen_random_uuid(), 1, '{}' from generate_series(1, 10001)",
+    [],
+  );
+  const far = (await operator('GET', `${path}/history`)).json;
+  t.same(far.data, [], 'a page examines a limited number of events');
+  t.equal((await operator('GET', far.links.next)).json.data.length, 3);
+  t.match(await operator('GET', `/api/v2${path}/history`), {
+    json: { links: { self: `/api/v2${path}/history?limit=20` } },
+  });
+
+  t.equal((await operator('GET', `/plain/${id}/history`)).status, 404);
+  t.equal(
+    (await operator('GET', `/notes/${id.replace(/.$/, id.endsWith('0') ? '1' : '0')}/history`)).status,
+    404,
+  );
+  t.equal((await operator('GET', `${path}/history?colour=red`)).json.error.code, 'UNKNOWN_PARAMETER');
+  t.equal((await operator('GET', `${path}/history?after=x`)).status, 400);
+  t.equal((await operator('POST', `${path}/history`, {})).status, 405);
+  const [reader, other] = [await as('x', ['notes:read']), await as('y', ['plain:read'])];
+  t.equal((await reader('GET', `${path}/history`)).status, 200);
+  t.equal((await other('GET', `${path}/history`)).status, 403);
+  await operator('DELETE', path);
+  t.equal((await operator('GET', `${path}/history`)).status, 404);
+  const { paths } = (await operator('GET', '/openapi.json')).json;
+  t.match(paths['/notes/{id}/history'], { get: { operationId: 'listNoteChanges' } });
+  t.notOk(paths['/plain/{id}/history']);
+});
+
+t.test(
+  'a reader of a part learns no values that it could not read, and nobody who made a change',
+  async (t) => {
+    const { as, operator } = await open(t);
+    const ann = await as('ann', ['self']);
+    const { id } = (await operator('POST', '/issues', { title: 'internal', status: 'draft', secret: 'one' }))
+      .json;
+    const path = `/issues/${id}`;
+    t.equal((await ann('GET', `${path}/history`)).status, 404);
+    for (const change of [
+      { title: 'still internal' },
+      { title: 'public', status: 'open' },
+      { secret: 'two', title: 'known' },
+      { secret: 'three' },
+    ])
+      t.equal((await operator('PATCH', path, change)).status, 200);
+    const { json, text } = await ann('GET', `${path}/history`);
+    t.same(
+      json.data.map(({ version, actor, changes }: JsonObject) => ({ version, actor, changes })),
+      [
+        { version: 5, actor: null, changes: [] },
+        { version: 4, actor: null, changes: [{ name: 'title', before: 'public', after: 'known' }] },
+        {
+          version: 3,
+          actor: null,
+          changes: [
+            { name: 'title', after: 'public' },
+            { name: 'status', after: 'open' },
+          ],
+        },
+      ],
+    );
+    t.notMatch(text, /internal|one|two|three|root/);
+    t.equal((await operator('GET', `${path}/history`)).json.data.length, 5);
+    await operator('PATCH', path, { status: 'draft' });
+    t.equal((await ann('GET', `${path}/history`)).status, 404, 'it may not read the record now');
+  },
+);
+
+t.test('without events there is no history, and its path is nobody else’s', async (t) => {
+  const { operator } = await open(t, { EVENTS: 'off' });
+  const { id } = (await operator('POST', '/notes', { title: 'a' })).json;
+  t.equal((await operator('GET', `/notes/${id}/history`)).status, 404);
+  const reference = { noteId: { type: 'string', 'x-references': 'notes' } };
+  const history = { type: 'object', properties: reference, 'x-collection': { nested: true } };
+  const COLLECTIONS = declare(t, { ...FILES, 'history.json': history } as never);
+  t.match(await plinth(t, ['collections', 'check'], { COLLECTIONS }), {
+    code: 78,
+    err: /history\.json#\/x-collection\/nested: \/notes\/<id>\/history has the changes/,
+  });
+});
