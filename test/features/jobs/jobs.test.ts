@@ -1,14 +1,16 @@
 import { once } from 'node:events';
 import http from 'node:http';
+import { text } from 'node:stream/consumers';
 import { declare } from '../../support/collections.js';
 import { makeKey } from '../../support/credentials.js';
+import { noteError } from '../../support/provoked-errors.js';
 import { freshService, type ServiceResponse, type TestService, testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
 
 const NDJSON = 'application/x-ndjson';
-const lines = (count: number, text = '') =>
-  Array.from({ length: count }, (_, n) => JSON.stringify({ name: `n${n}`, price: n, text })).join('\n');
+const lines = (count: number, more = '') =>
+  Array.from({ length: count }, (_, n) => JSON.stringify({ name: `n${n}`, price: n, text: more })).join('\n');
 
 const submit = (service: TestService, body: string, prefer = 'respond-async', headers: object = {}) =>
   service.send('POST', '/items', { type: NDJSON, body, headers: { prefer, ...headers } });
@@ -137,7 +139,8 @@ t.test('jobs are bounded, and one whose client breaks off is gone', async (t) =>
   const service = await freshService(t, { JOBS_PER_PRINCIPAL: '2', JOBS_MAX: '10', JOB_BYTES: '2048' });
   const states = async (): Promise<string[]> =>
     (await service.send('GET', '/jobs')).json.data.map(({ state }: { state: string }) => state);
-  const [one, two] = [await begun(t, service), await begun(t, service)];
+  const one = await begun(t, service);
+  await begun(t, service);
   t.same(await states(), ['receiving', 'receiving']);
   t.match(await submit(service, lines(1)), {
     status: 429,
@@ -151,14 +154,27 @@ t.test('jobs are bounded, and one whose client breaks off is gone', async (t) =>
   one.destroy();
   await until('the job is gone', states, (found) => found.length === 1);
   t.match(await submit(service, lines(100)), { status: 413 });
-  const [{ id }] = (await service.send('GET', '/jobs')).json.data;
-  t.equal((await service.send('DELETE', `/jobs/${id}`)).status, 204);
-  two.end('{"name":"late"}');
-  const [response] = (await once(two, 'response')) as [http.IncomingMessage];
-  t.equal(response.statusCode, 409);
   const full = await freshService(t, { JOBS_MAX: '1' });
   await begun(t, full);
   t.match(await submit(full, lines(1)), { status: 503 });
+});
+
+t.test('a job can be cancelled while its body arrives', async (t) => {
+  const service = await testService(t);
+  const request = await begun(t, service);
+  request.write('{"name":"early"}\n{"name":');
+  const [{ id, state }] = (await service.send('GET', '/jobs')).json.data;
+  t.equal(state, 'receiving');
+  t.equal((await service.send('DELETE', `/jobs/${id}`)).status, 204);
+  const responded = once(request, 'response') as Promise<[http.IncomingMessage]>;
+  request.end('"late"}');
+  const [response] = await responded;
+  const body = await text(response);
+  noteError(response.statusCode!, body);
+  t.equal(response.statusCode, 409);
+  t.match(JSON.parse(body), { error: { code: 'JOB_CANCELLED' } });
+  t.equal((await service.send('GET', `/jobs/${id}`)).status, 404, 'a job without its body is removed');
+  t.equal((await service.send('GET', '/items')).json.meta.total, 0);
 });
 
 t.test('a cancelled job stops, and stores no more', async (t) => {
