@@ -6,6 +6,7 @@ import { badRequest } from '../errors/request-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import type { Selection } from '../list/condition.js';
 import { readList } from '../list/read-list.js';
 import { readable } from './readable.js';
 
@@ -21,21 +22,10 @@ export function forAllMatching(
   related: readonly Guarded[],
   action: Action,
 ): Action {
-  const { resource } = guarded;
   return {
     run: (request) => {
       const collection = guarded.as(request);
-      const condition = request.headers['if-match'];
-      if (condition !== undefined && condition.trim() !== '*')
-        throw badRequest(
-          'An ETag in If-Match is about one record, and this request is about several: send If-Match: *.',
-        );
-      const given = new URLSearchParams(request.query);
-      const { selection } = readList(given, resource, {
-        lists: 'numbered',
-        others: readable(related, request),
-      });
-      if (selection.conditions.length === 0) throw badRequest('The filter is empty.');
+      const selection = matching(guarded, related, request);
       const work = async (run: Run): Promise<Reply> => {
         const ids = await collection.ids(selection, MAX_MATCHES + 1, run);
         if (ids.length > MAX_MATCHES) throw tooManyMatches(MAX_MATCHES);
@@ -52,6 +42,22 @@ export function forAllMatching(
   };
 }
 
-function forRecord(request: Request, id: string, run: Run): Request {
+/** The records that a request about all that match a filter selects. Throws 400 for a request that is not valid, 403. */
+export function matching({ resource }: Guarded, related: readonly Guarded[], request: Request): Selection {
+  const condition = request.headers['if-match'];
+  if (condition !== undefined && condition.trim() !== '*')
+    throw badRequest(
+      'An ETag in If-Match is about one record, and this request is about several: send If-Match: *.',
+    );
+  const { selection } = readList(new URLSearchParams(request.query), resource, {
+    lists: 'numbered',
+    others: readable(related, request),
+  });
+  if (selection.conditions.length === 0) throw badRequest('The filter is empty.');
+  return selection;
+}
+
+/** The part of such a request that concerns one record. */
+export function forRecord(request: Request, id: string, run: Run): Request {
   return { ...request, query: '', path: `${request.path}/${id}`, params: { ...request.params, id }, run };
 }

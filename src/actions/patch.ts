@@ -7,7 +7,7 @@ import { retainsFields } from '../collection/resource.js';
 import type { WritePreconditions } from '../collection/write-preconditions.js';
 import { invalid, payloadTooLarge } from '../errors/input-errors.js';
 import { beyond } from '../errors/service-errors.js';
-import { jsonPatch } from '../formats/json-patch.js';
+import { jsonPatch, readOperations } from '../formats/json-patch.js';
 import { assign, mergePatch } from '../formats/merge-patch.js';
 import { requireJsonBounds } from '../http/json-bounds.js';
 import type { Reply } from '../http/reply.js';
@@ -65,7 +65,7 @@ export function patch(guarded: Guarded, settings: WriteSettings, checkReferences
     run: (request) => {
       const preconditions = readWritePreconditions(guarded, request, settings);
       const collection = guarded.as(request);
-      const body = requireObjectOrArray(request.body);
+      const body = requirePatch(request.body);
       const id = parseUuid(request.params.id ?? '');
       if (id === undefined) throw missingForWrite(resource, 'absent');
       const patching = new Patching(collection, settings, checkReferences, request, id, body, preconditions);
@@ -162,7 +162,13 @@ class Patching {
   }
 }
 
-function requireObjectOrArray(body: Body | undefined): Body {
+/** Throws 400 for a body that is no patch of its media type, whatever the record is. */
+export function requireValidPatch(body: Body | undefined): void {
+  const { type, value } = requirePatch(body);
+  if (type === JSON_PATCH) readOperations(value);
+}
+
+function requirePatch(body: Body | undefined): Body {
   const isPatch = body?.type === JSON_PATCH;
   const isValid = body !== undefined && (isPatch ? Array.isArray(body.value) : isObject(body.value));
   if (isValid) return body;

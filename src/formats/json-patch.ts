@@ -19,10 +19,7 @@ interface Operation {
  * or that exceeds the cost of a patch, is 422. Either all operations apply or none.
  */
 export function jsonPatch(document: Json, patch: Json): Json {
-  if (!Array.isArray(patch)) throw invalidPatch('must be an array of operations', -1);
-  if (patch.length > MAX_OPERATIONS)
-    throw invalidPatch(`must not have more than ${MAX_OPERATIONS} operations`, -1);
-  const operations = patch.map(readOperation);
+  const operations = readOperations(patch);
   const cost = new PatchCost();
   let result = clone(document);
   for (const [index, operation] of operations.entries()) {
@@ -36,6 +33,14 @@ export function jsonPatch(document: Json, patch: Json): Json {
     }
   }
   return result;
+}
+
+/** The operations of a JSON Patch. Throws 400 for a malformed one. */
+export function readOperations(patch: Json): Operation[] {
+  if (!Array.isArray(patch)) throw invalidPatch('must be an array of operations', -1);
+  if (patch.length > MAX_OPERATIONS)
+    throw invalidPatch(`must not have more than ${MAX_OPERATIONS} operations`, -1);
+  return patch.map(readOperation);
 }
 
 /** Throws 400 for an operation that is not well-formed. */

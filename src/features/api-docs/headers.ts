@@ -93,6 +93,10 @@ const REQUEST_FIELDS: Readonly<Record<string, JsonObject>> = {
   'Last-Event-ID': field('Last-Event-ID', 'The cursor of the last event that a stream received.'),
   'Prefer-return': field('Prefer', '`return=minimal`: the response has no content (RFC 7240).'),
   'Prefer-async': field('Prefer', '`respond-async`: a job writes the whole list (RFC 7240).'),
+  'Prefer-change': field(
+    'Prefer',
+    '`respond-async`: a job changes them, more than 1,000 as well (RFC 7240).',
+  ),
   Range: field('Range', 'The bytes to send (RFC 9110 section 14.2).'),
   'If-Range': field('If-Range', 'Send the range only if the result has this ETag, or was last changed then.'),
   'Prefer-creation': field(

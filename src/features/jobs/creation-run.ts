@@ -1,14 +1,13 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';
 import type { Db } from '../../db/db.js';
-import { notFound } from '../../errors/request-errors.js';
 import type { Action } from '../../http/router.js';
 import type { Log } from '../../telemetry/log.js';
 import { inTransaction } from '../transfer/transaction.js';
 import type { CreationServices } from './creations.js';
 import { recordsRefused, tooManyRecords } from './errors.js';
 import { inputFrom, PART_BYTES } from './job-parts.js';
-import { requireUnlimited } from './job-rules.js';
+import { collectionGone, requireUnlimited } from './job-rules.js';
 import { type ClaimedJob, type JobProgress, type Leased, LeaseLost } from './job-store.js';
 import { type CreationTask, requestOf } from './job-task.js';
 import { RecordBatches } from './record-batches.js';
@@ -20,8 +19,8 @@ export interface RunnerServices extends CreationServices {
   readonly db: Db;
   readonly log: Log;
   readonly jobBytes: number;
-  /** The actions that list records, by method and collection: `GET items`. */
-  readonly lists: ReadonlyMap<string, Action>;
+  /** The actions that list records, or change one, by method and collection: `GET items`. */
+  readonly actions: ReadonlyMap<string, Action>;
   /** Called when records were written. */
   readonly wrote: () => void;
 }
@@ -39,7 +38,7 @@ export class CreationRun {
   ) {
     const { collection } = job.task;
     const found = services.collections.find(({ resource }) => resource.name === collection);
-    if (!found) throw notFound.variant({ message: `There is no collection ${collection} any more.` });
+    if (!found) throw collectionGone(collection);
     requireUnlimited(found, requestOf(job));
     this.#collection = found;
   }
@@ -60,7 +59,7 @@ export class CreationRun {
   /** One transaction for each chunk, which also writes how far the job has got. */
   async #storeInBatches(connection: BulkConnection, batches: RecordBatches): Promise<void> {
     const { services, job, held } = this;
-    const { place, position } = job.progress ?? batches.layout.from;
+    const { place, position } = { ...batches.layout.from, ...job.progress };
     const report = new Report(this.#collection.resource, job.progress);
     let progress = job.progress;
     const bytes = inputFrom(services.db.run, job.id, position);

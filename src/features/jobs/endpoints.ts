@@ -7,21 +7,28 @@ const COUNT = { type: 'integer', minimum: 0 } as const;
 
 const SCHEMAS = {
   RefusedRecord: objectOf(
-    { line: { type: 'integer', minimum: 1 }, pointer: TEXT, code: TEXT, message: TEXT, value: TEXT },
-    ['line', 'pointer', 'code', 'message'],
+    { line: { type: 'integer', minimum: 1 }, id: ID, pointer: TEXT, code: TEXT, message: TEXT, value: TEXT },
+    ['pointer', 'code', 'message'],
   ),
   CreationReport: objectOf({
     meta: objectOf({ records: COUNT, stored: COUNT, refused: COUNT, omitted: COUNT }),
     faults: { type: 'array', items: schemaRef('RefusedRecord') },
   }),
+  ChangeReport: objectOf({
+    meta: objectOf({ matched: COUNT, changed: COUNT, refused: COUNT, omitted: COUNT }),
+    faults: { type: 'array', items: schemaRef('RefusedRecord') },
+  }),
   Job: objectOf(
     {
       id: ID,
-      kind: { enum: ['creation', 'export'] },
+      kind: { enum: ['creation', 'export', 'change'] },
       collection: TEXT,
       state: { enum: ['receiving', 'queued', 'running', 'done', 'failed', 'cancelled'] },
-      progress: objectOf({ bytes: COUNT, total_bytes: COUNT, stored: COUNT, refused: COUNT }),
-      report: schemaRef('CreationReport'),
+      progress: objectOf(
+        { bytes: COUNT, total_bytes: COUNT, stored: COUNT, changed: COUNT, refused: COUNT },
+        ['refused'],
+      ),
+      report: { anyOf: [schemaRef('CreationReport'), schemaRef('ChangeReport')] },
       result: objectOf({ bytes: COUNT }),
       error: objectOf({ status: COUNT, code: TEXT, message: TEXT, details: {} }, [
         'status',

@@ -24,7 +24,7 @@ export default {
     const metrics = createJobMetrics();
     const settings = JOB_SETTINGS.of(config);
     const idempotency = openIdempotency(config.idempotencyTtlSeconds, collections);
-    const lists = new Map<string, Action>();
+    const actions = new Map<string, Action>();
     const wrote = () => feed?.follower.wrote();
     const all = {
       ...config,
@@ -36,7 +36,7 @@ export default {
       idempotency,
       metrics,
       wrote,
-      lists,
+      actions,
     };
     let opening: Promise<Creations> | undefined;
     // Loaded on demand, so that a start without it takes less time and memory.
@@ -45,7 +45,7 @@ export default {
     const jobs: JobServices = { ...all, wake: () => loop.wake() };
     return {
       services: () => jobs,
-      represent: (routes) => withJobs(routes, collections, () => (opening ??= load()), jobs),
+      represent: (routes, api) => withJobs(routes, api, () => (opening ??= load()), jobs),
       metrics,
       prunes: jobPrunes(settings.jobTtl),
       stop: async (ms) => {

@@ -12,7 +12,7 @@ import { resultMissing } from './errors.js';
 import { inputFrom } from './job-parts.js';
 import { type ExportOutcome, mayDownload } from './job-rules.js';
 import { cancelJob, findJob, type Job, type JobBounds, listJobs, removeJob } from './job-store.js';
-import type { Task } from './job-task.js';
+import { isLenient } from './job-task.js';
 import { rangeOf } from './ranges.js';
 import { mayReadResult } from './result-records.js';
 
@@ -24,8 +24,8 @@ export interface JobServices extends JobBounds {
   /** Bytes of the body of a request for a job. */
   readonly jobBytes: number;
   readonly jobTtl: number;
-  /** The actions that list records, by method and collection: `GET items`. */
-  readonly lists: Map<string, Action>;
+  /** The actions that list records, or change one, by method and collection: `GET items`. */
+  readonly actions: Map<string, Action>;
   /** Called when there is a job to do. */
   readonly wake: () => void;
 }
@@ -117,7 +117,8 @@ const FIELDS = ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'];
 
 /** 202 with the address of a job (RFC 7240 section 4.1). Generated clients know the record or the list as the only body. */
 export function acceptedReply({ id, task }: Pick<Job, 'id' | 'task'>, { prefix }: Request): Reply {
-  const applied = isLenient(task) ? 'respond-async, handling=lenient' : 'respond-async';
+  const isApplied = task.kind === 'creation' && task.isLenient;
+  const applied = isApplied ? 'respond-async, handling=lenient' : 'respond-async';
   const headers = ['Location', `${prefix}/jobs/${id}`, 'Preference-Applied', applied];
   return { status: 202, headers: ['Cache-Control', 'no-store', ...headers] };
 }
@@ -129,7 +130,8 @@ function shown({ jobTtl }: JobServices, job: Job, prefix: string): object {
   const { position = 0, stored = 0, refused = 0 } = progress ?? {};
   return {
     ...{ id, kind: task.kind, collection: task.collection, state },
-    ...(!isExport && {
+    ...(task.kind === 'change' && { progress: { changed: stored, refused } }),
+    ...(task.kind === 'creation' && {
       progress: {
         ...{ bytes: Math.min(position, inputBytes), total_bytes: inputBytes },
         ...{ stored: isUndone ? 0 : stored, refused },
@@ -146,5 +148,3 @@ function shown({ jobTtl }: JobServices, job: Job, prefix: string): object {
     },
   };
 }
-
-const isLenient = (task: Task): boolean => task.kind === 'creation' && task.isLenient;

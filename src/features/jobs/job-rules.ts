@@ -1,6 +1,6 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { grantsFor } from '../../access/rules.js';
-import { badRequest } from '../../errors/request-errors.js';
+import { badRequest, notFound } from '../../errors/request-errors.js';
 import { mayReadAll, type Permission, type Principal } from '../../principal.js';
 
 /** The outcome of an export. */
@@ -11,6 +11,9 @@ export interface ExportOutcome {
   /** The number of rows that name its records; absent: its principal has read everything. */
   readonly rows?: number | undefined;
 }
+
+export const collectionGone = (name: string) =>
+  notFound.variant({ message: `There is no collection ${name} any more.` });
 
 /** Throws 400 if access rules limit the records that a caller creates: many records are stored together, without these rules. */
 export function requireUnlimited(collection: Guarded, caller: { readonly principal: Principal }): void {

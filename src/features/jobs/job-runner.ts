@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { JSON_TYPE } from '../../collection/representation.js';
 import { problemOf } from '../../db/database-errors.js';
 import { Problem } from '../../errors/problem.js';
-import { notFound } from '../../errors/request-errors.js';
 import { internal } from '../../errors/service-errors.js';
+import { ChangeRun } from './change-run.js';
 import { CreationRun, type RunnerServices } from './creation-run.js';
 import { wholeList, writeResult } from './export-run.js';
-import { type ExportOutcome, readingGrants, requireNoClaims } from './job-rules.js';
+import { collectionGone, type ExportOutcome, readingGrants, requireNoClaims } from './job-rules.js';
 import { type ClaimedJob, claimJob, type Leased, LeaseLost, leased, RENEW_MS } from './job-store.js';
 import { type ExportTask, requestOf } from './job-task.js';
 import { addRecords, notedList } from './result-records.js';
@@ -37,6 +37,7 @@ export async function runNextJob(services: RunnerServices, stopping: AbortSignal
     };
     const { task } = job;
     if (task.kind === 'export') await runExport(services, { ...job, task }, held, requireHeld);
+    else if (task.kind === 'change') await new ChangeRun(services, { ...job, task }, held, requireHeld).run();
     else await new CreationRun(services, { ...job, task }, held, requireHeld).run();
   } catch (error) {
     await afterFailure(services, job, held, error);
@@ -68,16 +69,15 @@ const errorOf = ({ status, code, message, more: { details } }: Problem) => ({
 });
 
 async function runExport(
-  { db, lists, collections, jobBytes, metrics }: RunnerServices,
+  { db, actions, collections, jobBytes, metrics }: RunnerServices,
   job: ClaimedJob<ExportTask>,
   held: Leased,
   requireHeld: () => void,
 ): Promise<void> {
   const { collection, method, type } = job.task;
-  const list = lists.get(`${method} ${collection}`);
+  const list = actions.get(`${method} ${collection}`);
   const guarded = collections.find(({ resource }) => resource.name === collection);
-  if (!list || !guarded)
-    throw notFound.variant({ message: `There is no collection ${collection} any more.` });
+  if (!list || !guarded) throw collectionGone(collection);
   requireNoClaims(guarded);
   const request = requestOf(job);
   const { principal } = request;

@@ -2,6 +2,7 @@ import type { Db, Row, Run } from '../../db/db.js';
 import type { PruneTask } from '../../db/maintenance.js';
 import { statements } from '../../db/statements.js';
 import { unavailable } from '../../errors/service-errors.js';
+import type { Position } from '../transfer/chunks.js';
 import { tooManyJobs } from './errors.js';
 import type { Task } from './job-task.js';
 import type { ReportState } from './report.js';
@@ -16,10 +17,9 @@ export const SQL = statements('features/jobs/jobs.sql', [
 export class LeaseLost extends Error {}
 
 /** How far a job has got. */
-export interface JobProgress extends ReportState {
-  /** Where the next records begin, and the line of the first. */
-  readonly position: number;
-  readonly place: number;
+export interface JobProgress extends ReportState, Partial<Position> {
+  /** The id of the last record, of a job that changes records in the order of their ids. */
+  readonly after?: string;
 }
 
 /** A job that this process does. */

@@ -1,5 +1,6 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { JSON_TYPE } from '../../collection/representation.js';
-import type { Request } from '../../http/request.js';
+import type { Body, Request } from '../../http/request.js';
 import type { Json } from '../../json.js';
 import type { Permission, Principal } from '../../principal.js';
 import { DEFAULT_VERSION, VERSIONS } from '../../versions/supported.js';
@@ -40,18 +41,48 @@ export interface ExportTask extends Permitted {
   readonly version: string;
 }
 
-export type Task = CreationTask | ExportTask;
+/** A job that changes or deletes the records that match a filter. The patch is its input. */
+export interface ChangeTask extends Permitted {
+  readonly kind: 'change';
+  readonly method: 'PATCH' | 'DELETE';
+  /** The media type of the patch. */
+  readonly type: string;
+  readonly query: string;
+  /** The preconditions of each change. */
+  readonly headers: IncomingHttpHeaders;
+  readonly prefix: string;
+  /** The number of the version of the request. */
+  readonly version: string;
+}
 
-/** The request for a job, as far as it matters to the records. */
-export function requestOf({ id, task }: { readonly id: string; readonly task: Task }): Request {
-  const { collection, type, subject, scopes, scheme, permission } = task;
-  const [method, query, value, number] =
-    task.kind === 'export' ? [task.method, task.query, task.body, task.version] : ['POST', '', null, '1'];
+export type Task = CreationTask | ExportTask | ChangeTask;
+
+/** Whether a job stores what it can, and reports the rest. */
+export const isLenient = (task: Task): boolean =>
+  task.kind === 'change' || (task.kind === 'creation' && task.isLenient);
+
+/** The request for a job, as far as it matters to the records. `input`: the body that was stored. */
+export function requestOf(
+  { id, task }: { readonly id: string; readonly task: Task },
+  input = Buffer.alloc(0),
+): Request {
+  const { collection, subject, scopes, scheme, permission } = task;
+  const known = task.kind === 'creation' ? { method: 'POST', query: '', version: '1' } : task;
+  const { method, query, version } = known;
+  const { headers, prefix, type } =
+    task.kind === 'change' ? { ...task, type: '' } : { headers: {}, prefix: '', type: task.type };
   return {
-    ...{ id, method, query, type, permission, path: `/${collection}`, prefix: '', params: {}, headers: {} },
-    version: VERSIONS.find((each) => each.number === number) ?? DEFAULT_VERSION,
+    ...{ id, method, query, headers, prefix, type, permission, path: `/${collection}`, params: {} },
+    version: VERSIONS.find(({ number }) => number === version) ?? DEFAULT_VERSION,
     principal: { subject, scopes: new Set(scopes), scheme, expiresAt: undefined },
     run: undefined,
-    body: value === null ? undefined : { type: JSON_TYPE, value, bytes: Buffer.alloc(0) },
+    body: bodyOf(task, input),
   };
+}
+
+function bodyOf(task: Task, input: Buffer): Body | undefined {
+  if (task.kind === 'change' && input.length > 0)
+    return { type: task.type, value: JSON.parse(input.toString()) as Json, bytes: input };
+  if (task.kind !== 'export' || task.body === null) return undefined;
+  return { type: JSON_TYPE, value: task.body, bytes: input };
 }

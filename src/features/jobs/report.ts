@@ -1,11 +1,14 @@
 import type { Resource } from '../../collection/resource.js';
+import type { Json } from '../../json.js';
 import type { RefusedRecord } from '../transfer/import-errors.js';
 import { faultsOf } from '../transfer/refusal-reasons.js';
 
-/** Why a record was refused, and where it is. */
+/** Why a record was refused, and which one. */
 export interface RecordFault {
-  /** The line of the body on which the record begins. */
-  readonly line: number;
+  /** The line of the body on which a new record begins. */
+  readonly line?: number;
+  /** The id of a record that was to be changed. */
+  readonly id?: string;
   /** A JSON Pointer to the field; empty: the whole record. */
   readonly pointer: string;
   readonly code: string;
@@ -80,9 +83,18 @@ export class Report {
     this.#stored += stored;
     this.#refused += refusals.length;
     for (const { place: line, errors, given } of refusals)
-      for (const error of errors)
-        for (const { path: pointer, code, message, value } of faultsOf(error, this.resource, given))
-          this.#list({ line, pointer, code, message, ...(value !== undefined && { value }) });
+      for (const error of errors) this.#listAll({ line }, error, given);
+  }
+
+  /** Throws an error that the record has not caused. */
+  refuse(id: string, error: unknown): void {
+    this.#listAll({ id }, error, undefined);
+    this.#refused++;
+  }
+
+  #listAll(of: Pick<RecordFault, 'line' | 'id'>, error: unknown, given: Json | undefined): void {
+    for (const { path: pointer, code, message, value } of faultsOf(error, this.resource, given))
+      this.#list({ ...of, pointer, code, message, ...(value !== undefined && { value }) });
   }
 
   #list(fault: RecordFault): void {

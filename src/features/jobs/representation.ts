@@ -1,13 +1,19 @@
 import type { Guarded } from '../../access/guarded-collection.js';
+import { patch } from '../../actions/patch.js';
+import { checkReferences } from '../../actions/permitted-references.js';
+import { remove } from '../../actions/remove.js';
 import type { Endpoint } from '../../api/endpoint.js';
+import type { Api } from '../../api/record-actions.js';
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../../collection/representation.js';
 import { unsupportedMediaType } from '../../errors/input-errors.js';
 import { prefersAsync } from '../../http/prefer.js';
+import type { Request } from '../../http/request.js';
 import type { Action, Route } from '../../http/router.js';
+import { STRANGER } from '../../principal.js';
 import type { Creations } from './creations.js';
 import type { JobServices } from './job-actions.js';
 import { requireUnlimited } from './job-rules.js';
-import { submitCreation, submitExport } from './submissions.js';
+import { submitChange, submitCreation, submitExport } from './submissions.js';
 
 /** The media types of a body with many records. */
 const TYPES = [NDJSON_TYPE, CSV_TYPE];
@@ -17,7 +23,8 @@ export const describeJobs = (endpoints: readonly Endpoint[]): Endpoint[] =>
   endpoints.map((each) => {
     if (each.records?.method === 'create') return withCreation(each);
     const isList = each.records?.method === 'list' || each.records?.method === 'query';
-    return isList ? { ...each, adds: EXPORT } : each;
+    const isChange = each.records?.method === 'patchMatching' || each.records?.method === 'removeMatching';
+    return isList ? { ...each, adds: EXPORT } : isChange ? { ...each, adds: CHANGE } : each;
   });
 
 /**
@@ -29,6 +36,8 @@ const EXPORT: NonNullable<Endpoint['adds']> = {
   errors: ['TOO_MANY_JOBS'],
   fields: ['Prefer-async'],
 };
+
+const CHANGE = { ...EXPORT, fields: ['Prefer-change'] } as const;
 
 const withCreation = (each: Endpoint): Endpoint => ({
   ...each,
@@ -44,11 +53,11 @@ const withCreation = (each: Endpoint): Endpoint => ({
 /** The routes, of which those of collections create many records, and begin jobs. */
 export function withJobs(
   routes: readonly Route[],
-  collections: readonly Guarded[],
+  api: Api,
   creations: () => Promise<Creations>,
   jobs: JobServices,
 ): Route[] {
-  const byPath = new Map(collections.map((each) => [`/${each.resource.name}`, each]));
+  const byPath = new Map(api.collections.map((each) => [`/${each.resource.name}`, each]));
   return routes.map((route) => {
     const [collection, create] = [byPath.get(route.path), route.actions.POST];
     if (!collection || !create) return route;
@@ -56,14 +65,13 @@ export function withJobs(
       const { body } = request;
       if (!body || !TYPES.includes(body.type)) return create.run(request);
       if (body.stream) requireUnlimited(collection, request);
-      if (body.stream && prefersAsync(request.headers.prefer))
-        return submitCreation(jobs, collection, request);
+      if (body.stream && prefersJob(request)) return submitCreation(jobs, collection, request);
       if (body.stream) return creations().then((opened) => opened.create(collection, request));
       // An operation of a batch.
       throw unsupportedMediaType('Accept-Post', [JSON_TYPE]);
     };
     const actions = { ...route.actions, POST: { ...create, run } };
-    return { ...route, actions: withExports(actions, collection, jobs) };
+    return { ...route, actions: withChanges(withExports(actions, collection, jobs), collection, api, jobs) };
   });
 }
 
@@ -72,14 +80,44 @@ function withExports(actions: Route['actions'], collection: Guarded, jobs: JobSe
   const { name } = collection.resource;
   const listing = Object.entries(actions).filter(([method]) => method === 'GET' || method === 'QUERY');
   const exporting = listing.map(([method, action]) => {
-    jobs.lists.set(`${method} ${name}`, action);
+    jobs.actions.set(`${method} ${name}`, action);
     const run: Action['run'] = (request) =>
-      LIST_TYPES.includes(request.type) && request.method !== 'HEAD' && prefersAsync(request.headers.prefer)
+      LIST_TYPES.includes(request.type) && request.method !== 'HEAD' && prefersJob(request)
         ? submitExport(jobs, collection, action, request)
         : action.run(request);
     return [method, { ...action, run }] as const;
   });
   return { ...actions, ...Object.fromEntries(exporting) };
 }
+
+/** The actions of a collection, whose changes of all records that match can go on after the response. */
+function withChanges(
+  actions: Route['actions'],
+  collection: Guarded,
+  api: Api,
+  jobs: JobServices,
+): Route['actions'] {
+  const { resource } = collection;
+  const single = {
+    PATCH: patch(collection, api.settings, checkReferences(collection, api.collections)),
+    DELETE: remove(collection, api.settings),
+  };
+  const changing = (['PATCH', 'DELETE'] as const).map((method) => {
+    const action = actions[method]!;
+    const change = { method, action: single[method] };
+    jobs.actions.set(`${method} ${resource.name}`, change.action);
+    const run: Action['run'] = (request) =>
+      // An operation of a batch is part of its transaction.
+      request.run === undefined && prefersJob(request)
+        ? submitChange({ ...jobs, settings: api.settings }, collection, change, request)
+        : action.run(request);
+    return [method, { ...action, run }] as const;
+  });
+  return { ...actions, ...Object.fromEntries(changing) };
+}
+
+/** Whether a job is to do the work. Callers without a credential could not see it, and have none. */
+const prefersJob = ({ headers, principal }: Request): boolean =>
+  principal !== STRANGER && prefersAsync(headers.prefer);
 
 const LIST_TYPES = [JSON_TYPE, NDJSON_TYPE, CSV_TYPE];

@@ -21,7 +21,7 @@ export const JOB_SETTINGS = new FeatureSettings({
   isOn: ({ jobs }) => jobs,
   files: ({ jobs }) => (jobs ? MAX_CREATIONS + 1 : 0),
   paths: ['jobs'],
-  typeNames: ['CreationReport', 'Job', 'JobList', 'JobResult', 'Jobs', 'RefusedRecord'],
+  typeNames: ['ChangeReport', 'CreationReport', 'Job', 'JobList', 'JobResult', 'Jobs', 'RefusedRecord'],
 });
 
 /** Requests with many records that this process stores at a time, each on a connection of its own to the database. */
