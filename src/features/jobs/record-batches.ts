@@ -17,12 +17,21 @@ import type { Layout } from './record-layout.js';
 export const CHUNK_BYTES = 262_144;
 const PASSWORD_CHUNK_BYTES = 16_384;
 
+/** Records of which all are in memory together, with the reasons to refuse them: lines can have two bytes. */
+const CHUNK_RECORDS = 4096;
+
 /** The collections and settings that creations need. */
 export interface CreationSettings {
   readonly collections: readonly Guarded[];
   /** Bytes of one record. */
   readonly bodyLimit: number;
   readonly tombstones: boolean;
+}
+
+/** The records of a chunk that are valid, and why others are refused. */
+export interface ReadChunk {
+  readonly drafts: ImportRow[];
+  readonly refusals: ImportErrors;
 }
 
 /** Creates the records of a body in batches, with the checks that a request for each record would pass. */
@@ -53,14 +62,16 @@ export class RecordBatches {
   }
 
   /** The records of bytes from a position on, in chunks. */
-  chunks(bytes: AsyncIterable<Buffer>, from: Position): AsyncGenerator<Chunk> {
+  async *chunks(bytes: AsyncIterable<Buffer>, from: Position): AsyncGenerator<Chunk> {
     const { bodyLimit } = this.settings;
     const size = this.collection.resource.hasPasswords ? PASSWORD_CHUNK_BYTES : CHUNK_BYTES;
-    return chunksOf(bytes, this.layout.scanner, from, size, bodyLimit, () => payloadTooLarge(bodyLimit));
+    const tooLong = () => payloadTooLarge(bodyLimit);
+    for await (const chunk of chunksOf(bytes, this.layout.scanner, from, size, bodyLimit, tooLong))
+      for (let at = 0; at < chunk.starts.length; at += CHUNK_RECORDS) yield partOf(chunk, at);
   }
 
   /** Reads and checks the records of a chunk. */
-  async read(chunk: Chunk): Promise<{ drafts: ImportRow[]; refusals: ImportErrors }> {
+  async read(chunk: Chunk): Promise<ReadChunk> {
     const refusals = new ImportErrors(false);
     const read = await readDrafts(chunk, this.#rules, refusals.add);
     const drafts = this.#authorize ? read.filter((draft) => this.#isPermitted(draft, refusals)) : read;
@@ -71,10 +82,7 @@ export class RecordBatches {
   /**
    * Stores the records of a chunk as a part of the transaction that is open. Returns their number.
    */
-  async store(
-    connection: BulkConnection,
-    { drafts, refusals }: { readonly drafts: ImportRow[]; readonly refusals: ImportErrors },
-  ): Promise<number> {
+  async store(connection: BulkConnection, { drafts, refusals }: ReadChunk): Promise<number> {
     for (const draft of drafts) await this.#requireReferences(draft, connection, refusals);
     await hashPasswords(drafts, refusals);
     const { collection, settings } = this;
@@ -112,6 +120,16 @@ export class RecordBatches {
       refusals.add(draft, error);
     }
   }
+}
+
+/** At most CHUNK_RECORDS of the records of a chunk. */
+function partOf(chunk: Chunk, first: number): Chunk {
+  const { bytes, offset, starts, ends, places } = chunk;
+  const end = first + CHUNK_RECORDS;
+  const part = <T>(all: readonly T[]): T[] => all.slice(first, end);
+  const isLast = end >= starts.length;
+  const next = isLast ? chunk.next : { position: offset + starts[end]!, place: places[end]! };
+  return { bytes, offset, next, starts: part(starts), ends: part(ends), places: part(places) };
 }
 
 const NO_BODY = { type: '', bytes: Buffer.alloc(0) };
