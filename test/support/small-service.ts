@@ -7,6 +7,8 @@ const HEAP = 256;
 
 export interface SmallService {
   readonly databaseUrl: string;
+  readonly url: string;
+  readonly pid: number;
   readonly request: (method: string, path: string, options?: SendOptions) => Promise<ServiceResponse>;
 }
 
@@ -25,5 +27,10 @@ export async function smallService(t: Test, env: Record<string, string>): Promis
     if (!t.passing()) t.comment(`exit ${service.child.exitCode}: ${service.stderr().slice(-2000)}`);
   });
   const url = await service.ready();
-  return { databaseUrl, request: (method, path, options) => send(url, method, path, options) };
+  return {
+    databaseUrl,
+    url,
+    pid: service.child.pid!,
+    request: (method, path, options) => send(url, method, path, options),
+  };
 }

@@ -40,6 +40,7 @@ const SETS: Readonly<Record<string, readonly string[]>> = {
     'events/crash',
     'features/issuer/crash',
     'features/jobs/job-crash',
+    'features/jobs/memory',
     'schema/beside-services',
     'transport/open-files',
     'api/large-records',
