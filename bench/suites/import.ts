@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { createWriteStream, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { startEmbedded } from '../../src/features/embedded/embedded.js';
+import { writeItems } from '../harness/item-file.js';
 
 /**
  * Imports items from NDJSON into a new embedded database, and exports them: records a second, and the peak memory of the
@@ -13,14 +14,10 @@ import { startEmbedded } from '../../src/features/embedded/embedded.js';
  *     node dist/bench/suites/import.js [records]
  */
 const COMMAND = fileURLToPath(new URL('../../src/cli/plinth.js', import.meta.url));
-const WORDS = 'lamp table chair desk shelf clock mirror carpet curtain vase plant frame basket candle'.split(
-  ' ',
-);
-
 const count = Number(process.argv[2] ?? 1_000_000);
 const folder = mkdtempSync(join(tmpdir(), 'plinth-bench-'));
 const file = join(folder, 'items.ndjson');
-await writeItems();
+await writeItems(file, count);
 const embedded = await startEmbedded({ dataDir: join(folder, 'data') });
 try {
   for (const [name, args] of [
@@ -36,19 +33,6 @@ try {
 } finally {
   await embedded.stop();
   rmSync(folder, { recursive: true, force: true });
-}
-
-async function writeItems(): Promise<void> {
-  const out = createWriteStream(file);
-  for (let n = 0; n < count; n++) {
-    const [word, other] = [WORDS[n % WORDS.length]!, WORDS[(n * 5 + 3) % WORDS.length]!];
-    const price = ((n * 7919) % 100_000) / 100;
-    const description = `A ${word} of the ${other} series, number ${n}`;
-    const item = { name: `${word} ${other} ${n}`, price, description, tags: [word, other], stock: n % 500 };
-    if (!out.write(`${JSON.stringify(item)}\n`)) await once(out, 'drain');
-  }
-  out.end();
-  await once(out, 'close');
 }
 
 async function measure(args: readonly string[]): Promise<{ seconds: number; megabytes: number }> {
