@@ -7,6 +7,7 @@ import { badRequest } from '../errors/request-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import { NOBODY, type Principal } from '../principal.js';
 import { DEFAULT_VERSION } from '../versions/supported.js';
 import { columnsOf, replyOf } from './reply-columns.js';
 
@@ -95,7 +96,7 @@ export function identityOf(request: Request, fingerprint: Identity['fingerprint'
   const { principal, headers, run } = request;
   const field = headers['idempotency-key'];
   if (field === undefined || run) return undefined;
-  return { caller: callerKey(principal.subject), key: readKey(String(field)), fingerprint, request };
+  return { caller: callerKey(principal), key: readKey(String(field)), fingerprint, request };
 }
 
 /** A quoted string (RFC 8941 section 3.3.3) or a bare one, 1 to 255 visible characters. */
@@ -131,9 +132,10 @@ export function fingerprintOf(
 const PLAIN = /^[\x20-\x7e]{1,64}$/;
 
 /**
- * The name of a subject in the database: at most 71 storable characters. A hash is longer than any unchanged subject, so
- * they cannot be confused.
+ * The name of a caller in the database: at most 71 storable characters. A hash is longer than any unchanged subject, so
+ * they cannot be confused. Callers without a credential have a name that no subject has.
  */
-export function callerKey(subject: string): string {
-  return PLAIN.test(subject) ? subject : `sha256:${hash('sha256', JSON.stringify(subject), 'hex')}`;
+export function callerKey({ scheme, subject }: Pick<Principal, 'scheme' | 'subject'>): string {
+  const isPlain = PLAIN.test(subject) && (scheme === 'none' || subject !== NOBODY.subject);
+  return isPlain ? subject : `sha256:${hash('sha256', JSON.stringify(subject), 'hex')}`;
 }

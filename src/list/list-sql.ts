@@ -47,11 +47,8 @@ export class ListStatements {
     this.#requireOwnOrder(list);
     if (part.kind === 'numbered') return this.#numbered(list, part);
     const { text, args } = keysetSql(this.resource, list, part, this.engine);
-    const isPlain =
-      part.keyset.keys.length === 0 &&
-      list.selection.conditions.length === 0 &&
-      !isSearch(list.selection) &&
-      list.selection.access === undefined;
+    const { conditions, access } = list.selection;
+    const isPlain = part.keyset.keys.length + conditions.length === 0 && !isSearch(list.selection) && !access;
     return { text, args, cost: isPlain ? 'short' : 'query' };
   }
 
@@ -97,13 +94,12 @@ export class ListStatements {
     const parameter = parametersIn(args);
     const records = recordsSql(this.resource, selection, parameter, this.engine);
     const end = parameter(String(offset + limit), 'bigint');
-    const scan = {
-      records,
-      isRestricted: hasTerms(selection),
-      position: undefined,
-      isBackward: false,
-    };
-    const rows = rowsSql({ keyset, ...scan, limit: end }, this.engine, parameter);
+    const scan = { keyset, records, isRestricted: hasTerms(selection) };
+    const rows = rowsSql(
+      { ...scan, position: undefined, isBackward: false, limit: end },
+      this.engine,
+      parameter,
+    );
     const total = counts ? `(${totalSql(this.resource, selection, records)})` : 'null::bigint';
     const text = `select ${total} as total${counts ? '' : ', count(*) as rows'}, ${documentsOf(outerOrder(keyset, 'record.'))} as docs
 from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1::bigint offset $2::bigint) as record`;

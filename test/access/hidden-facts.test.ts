@@ -33,6 +33,11 @@ const DECLARATIONS = {
     },
   },
   'posters.json': notes({ or: [{ blocks: { every: { isLifted: true } } }, { text: 'free' }] }),
+  'boards.json': {
+    type: 'object',
+    properties: { text },
+    'x-collection': { access: [{ can: 'all', to: 'anyone' }] },
+  },
   'orders.json': {
     type: 'object',
     properties: {
@@ -63,10 +68,10 @@ async function open(t: Test) {
   });
   const caller = async (subject: string, scopes: string[]) => {
     const { key } = await makeKey(service.db, { subject, scopes });
-    return (method: string, path: string, body?: unknown) =>
+    return (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
       service.send(method, path, {
         ...(body === undefined ? {} : { body }),
-        headers: { 'X-API-Key': key },
+        headers: { 'X-API-Key': key, ...headers },
       } as never);
   };
   const reading = ['notes', 'letters', 'posters', 'orders'].map((name) => `${name}:read`);
@@ -74,7 +79,7 @@ async function open(t: Test) {
   const ann = await caller('ann', [...reading, 'orders:write', 'events:read', 'self']);
   const made = async (path: string, body: JsonObject): Promise<string> =>
     (await operator('POST', path, body)).json.id;
-  return { operator, ann, made };
+  return { service, caller, operator, ann, made };
 }
 
 t.test('the deletion of a related record reveals no event of the records that it hid', async (t) => {
@@ -169,4 +174,17 @@ t.test('an immutable field that a caller may not read cannot be guessed', async 
       t.match(refused, { status: 403, json: { error: { code: 'FIELDS_DENIED' } } }, `${method} ${code}`);
     }
   t.match((await operator('GET', path)).json, { code: 'PIN-1', _version: 1 });
+});
+
+t.test('a subject called anonymous is none of the callers without a credential', async (t) => {
+  const { service, caller } = await open(t);
+  const named = await caller('anonymous', ['boards:write', 'boards:read']);
+  const headers = { 'Idempotency-Key': 'a-key-of-a-stranger' };
+  const first = await service.send('POST', '/boards', { body: { text: 'a' }, headers });
+  t.equal(first.status, 201, first.text);
+  const second = await named('POST', '/boards', { text: 'a' }, headers);
+  t.match(second, { status: 201, headers: { 'idempotency-replayed': undefined } });
+  t.not(second.json.id, first.json.id);
+  const again = await service.send('POST', '/boards', { body: { text: 'a' }, headers });
+  t.match(again, { status: 201, json: { id: first.json.id }, headers: { 'idempotency-replayed': 'true' } });
 });

@@ -34,7 +34,7 @@ export interface JobServices extends JobBounds {
 export async function getJobs(services: JobServices, request: Request): Promise<Reply> {
   const { principal, prefix } = request;
   const isAdmin = principal.scopes.has('admin');
-  const jobs = await listJobs(services.db.run, isAdmin ? undefined : callerKey(principal.subject));
+  const jobs = await listJobs(services.db.run, isAdmin ? undefined : callerKey(principal));
   const data = jobs.map((job) => shown(services, job, prefix));
   return { status: 200, headers: FIELDS, body: JSON.stringify({ data }) };
 }
@@ -56,7 +56,7 @@ export async function getResult(services: JobServices, request: Request): Promis
   if (state !== 'done') throw resultMissing(state);
   const outcome = job.outcome as ExportOutcome;
   const collection = services.collections.find(({ resource }) => resource.name === task.collection);
-  const isOwn = job.caller === callerKey(request.principal.subject);
+  const isOwn = job.caller === callerKey(request.principal);
   if (!collection || !mayDownload(collection, request.principal, { ...outcome, ...task, isOwn }))
     throw noSuchJob();
   if (!(await mayReadResult(services.db.run, collection, request.principal, id, outcome.rows)))
@@ -106,7 +106,7 @@ export async function deleteJob(services: JobServices, request: Request): Promis
 async function ownJob({ db }: JobServices, { params, principal }: Request): Promise<Job> {
   const id = parseUuid(params.id ?? '');
   const job = id === undefined ? undefined : await findJob(db.run, id);
-  const isOwn = principal.scopes.has('admin') || job?.caller === callerKey(principal.subject);
+  const isOwn = principal.scopes.has('admin') || job?.caller === callerKey(principal);
   if (!job || !isOwn) throw noSuchJob();
   return job;
 }

@@ -99,7 +99,7 @@ async function submit(
 ): Promise<Reply> {
   const { db, idempotency } = services;
   const { id } = nextIdentity();
-  await openJob(db, id, callerKey(request.principal.subject), task, services);
+  await openJob(db, id, callerKey(request.principal), task, services);
   let isQueued = false;
   try {
     await storeInput(db.run, id, input);

@@ -62,7 +62,13 @@ async function withIssues(t: Test) {
       scheme: 'api-key',
       permission: 'ruled',
     };
-    await openJob(service.db, id, callerKey(subject), { ...permitted, ...task } as unknown as Task, BOUNDS);
+    await openJob(
+      service.db,
+      id,
+      callerKey({ scheme: 'api-key', subject }),
+      { ...permitted, ...task } as unknown as Task,
+      BOUNDS,
+    );
     if (input !== undefined) t.ok(await addInput(service.db.run, id, 0, Buffer.from(input)));
     t.ok(await queueJob(service.db.run, id));
     return `/jobs/${id}`;
