@@ -22,7 +22,7 @@ const DECLARATIONS = {
   }),
 };
 
-/** Of 2,500 shelves, ten are in the room "small"; each has a book, and the first has 2,500 more, which are "lent". */
+/** Of 2,500 shelves, ten are in the room "small"; each has a book, and the first has 2,500 more, which are "sold". */
 const FILL = `
   alter table shelves disable trigger user;
   alter table books disable trigger user;
@@ -32,7 +32,7 @@ const FILL = `
   from generate_series(1, 2500) n;
   insert into books (id, updated_at, doc, shelf_id, status, number)
   select pg_temp.identity(10000 + n), now(), format('{"id":"%s"}', pg_temp.identity(10000 + n)),
-    pg_temp.identity(case when n <= 2500 then n else 1 end), case when n <= 2500 then 'here' || n % 500 else 'lent' end, n % 100
+    pg_temp.identity(case when n <= 2500 then n else 1 end), case when n <= 2500 then 'here' || n % 500 else 'sold' end, n % 100
   from generate_series(1, 5000) n;
   alter table shelves enable trigger user;
   alter table books enable trigger user;
@@ -47,12 +47,12 @@ t.test(
     await sql.unsafe(FILL);
     const queries: readonly (readonly [path: string, where: string, order?: string])[] = [
       ['/books?filter[status]=here7', `status = 'here7'`],
-      ['/books?filter[status]=lent', `status = 'lent'`],
+      ['/books?filter[status]=sold', `status = 'sold'`],
       ['/books?filter[status]=none', 'false'],
       ['/books?filter[status]=here7&sort=number&order=desc', `status = 'here7'`, 'number desc, id desc'],
       ['/books?filter[number]=7&sort=status&order=asc', 'number = 7', 'status collate "C", id'],
       ['/books?filter[or][0][status]=here7&filter[or][1][number]=7', `status = 'here7' or number = 7`],
-      ['/books?filter[or][0][status]=here7&filter[or][1][status]=lent', `status in ('here7', 'lent')`],
+      ['/books?filter[or][0][status]=here7&filter[or][1][status]=sold', `status in ('here7', 'sold')`],
       ['/books?filter[shelf][room]=large', `shelf_id in (select id from shelves where room = 'large')`],
       ['/books?filter[shelf][room]=small', `shelf_id in (select id from shelves where room = 'small')`],
       ['/books?filter[shelf][room]=none', 'false'],
@@ -62,12 +62,12 @@ t.test(
       ],
       // More than 2,000 books refer to one shelf, so that others may be missing.
       [
-        '/shelves?filter[books][some][status]=lent',
-        `id in (select shelf_id from books where status = 'lent')`,
+        '/shelves?filter[books][some][status]=sold',
+        `id in (select shelf_id from books where status = 'sold')`,
       ],
       [
-        '/shelves?filter[or][0][books][some][status]=lent&filter[or][1][books][some][number]=7',
-        `id in (select shelf_id from books where status = 'lent' or number = 7)`,
+        '/shelves?filter[or][0][books][some][status]=sold&filter[or][1][books][some][number]=7',
+        `id in (select shelf_id from books where status = 'sold' or number = 7)`,
       ],
     ];
     for (const [path, where, order = 'id'] of queries) {

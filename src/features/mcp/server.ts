@@ -94,8 +94,8 @@ const NO_OFFER: Offer = {
 };
 
 /**
- * Has the SDK respond to messages that no client has sent. The SDK and Node prepare much with their first messages, for which all
- * other requests would have to wait.
+ * Has the SDK respond to messages that no client has sent. The SDK and Node prepare much with their first messages, and
+ * other requests wait meanwhile.
  */
 export async function prepareSdk(): Promise<void> {
   const clientInfo = { name: INFO.name, version: INFO.version };
