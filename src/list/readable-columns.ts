@@ -2,7 +2,7 @@ import type { Resource } from '../collection/resource.js';
 import { joined, type Parameter } from './comparison-sql.js';
 import type { Access } from './condition.js';
 
-/** The columns of a table, without values of fields that a caller may not read. `held`: SQL that is true if a grant holds. */
+/** The columns of records, without values of fields that a caller may not read. `held`: SQL that is true if a grant holds. */
 export function readableColumns(
   { columns }: Resource,
   { grants }: Access,

@@ -99,7 +99,7 @@ function fieldOf(headers: readonly string[], name: string): string | undefined {
   return at < 0 ? undefined : headers[at + 1];
 }
 
-/** Checks the arguments of tools. What a check needs is compiled when a call needs it, since the whole would take long. */
+/** Checks the arguments of tools. The parts of a check are compiled when calls need them, since the whole would take long. */
 export class ToolChecks {
   // The first failure, since a check of all would take as long as the arguments are.
   readonly #ajv = createAjv({ allErrors: false });
