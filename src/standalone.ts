@@ -5,7 +5,7 @@ import { FEATURES } from './features.js';
 import { reload, stopOnSignals } from './process/signals.js';
 import type { Log } from './telemetry/log.js';
 import { fitOpenFiles } from './transport/open-files.js';
-import { waitInPublic } from './waiting-server.js';
+import { startInPublic } from './waiting-server.js';
 
 /** Runs the service in this process alone. Throws what `startApp` throws. */
 export async function runAlone(settings: Config, log: Log, isQuiet: boolean): Promise<Started> {
@@ -19,7 +19,6 @@ export async function runAlone(settings: Config, log: Log, isQuiet: boolean): Pr
     log.warn(service.isInMaintenance() ? 'maintenance begins' : 'maintenance ends');
   });
   process.on('SIGHUP', () => reload(service, log));
-  await waitInPublic(config, log);
-  service = await startApp(config, log, FEATURES);
+  service = await startInPublic(config, log, () => startApp(config, log, FEATURES));
   return { url: service.url, run: service.db.run };
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { healthReply } from './api/service.js';
 import type { Config } from './config/config.js';
-import { waitForDatabase } from './db/wait-for-database.js';
+import { startWithDatabase, waitForDatabase } from './db/wait-for-database.js';
 import { unavailable } from './errors/service-errors.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
 import { EarlyReply } from './http/early-reply.js';
@@ -13,11 +13,14 @@ import type { Log } from './telemetry/log.js';
 import { refuse } from './transport/admission-control.js';
 
 /**
- * Waits for the configured database. Meanwhile the port of the service is open: /healthz is 200, /readyz is 503 with the
- * reason, and all else is 503. With PORT=0 nothing listens, since no client knows the port. Throws StartError and TlsError.
+ * Waits for the configured database, and runs a start with it. Meanwhile the port of the service is open: /healthz is 200, /readyz is
+ * 503 with the reason, and all else is 503. With PORT=0 nothing listens, since no client knows the port. Throws StartError, TlsError
+ * and what `start` throws.
  */
-export function waitInPublic(config: Config, log: Log): Promise<void> {
-  return waitForDatabase(config, log, async () => (config.port === 0 ? nothing : openWaitingServer(config)));
+export function startInPublic<T>(config: Config, log: Log, start: () => Promise<T>): Promise<T> {
+  const wait = () =>
+    waitForDatabase(config, log, async () => (config.port === 0 ? nothing : openWaitingServer(config)));
+  return startWithDatabase(config, log, wait, start);
 }
 
 const nothing = async (): Promise<void> => undefined;

@@ -52,6 +52,31 @@ export async function waitForDatabase(
   }
 }
 
+/**
+ * Runs a start that needs the database. When the database fails meanwhile, `wait` is called and the start begins again, for up to
+ * DB_START_MS. Rejects with other errors, and with the last one.
+ */
+export async function startWithDatabase<T>(
+  { databaseUrl, dbStartMs }: WaitSettings,
+  log: Log,
+  wait: () => Promise<void>,
+  start: () => Promise<T>,
+): Promise<T> {
+  const end = performance.now() + (databaseUrl === undefined ? 0 : dbStartMs);
+  for (let pauseMs = MIN_PAUSE_MS; ; pauseMs = Math.min(MAX_PAUSE_MS, 2 * pauseMs)) {
+    await wait();
+    try {
+      return await start();
+    } catch (error) {
+      const { cause, message } = error as Error;
+      const codes = [error, cause].map((each) => (each as { code?: string } | undefined)?.code ?? '');
+      if (!codes.some((code) => CURABLE.has(code)) || performance.now() > end) throw error;
+      log.warn({ reason: message, pauseMs }, 'the database failed during the start, which begins again');
+      await sleep(pauseMs);
+    }
+  }
+}
+
 async function attempt(url: string, connectMs: number): Promise<(Error & { code?: string }) | undefined> {
   try {
     await withSession(url, { settings: TASK_SETTINGS.attempt, connectMs }, async () => undefined);

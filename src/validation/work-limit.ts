@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createContext, Script } from 'node:vm';
 
 /** How long a pattern that may backtrack without end can block the process in one validation. */
-const MAX_PATTERN_MS = 50;
+const MAX_PATTERN_MS = 40;
 
 /** Limits of one validation. */
 export interface Limits {
@@ -71,8 +71,9 @@ export function withinLimits(
 const sandbox: { validate?: () => boolean } = createContext({});
 const script = new Script('validate()');
 
-/** The share of the time that the first attempt gets. Each further one gets twice that of the one before. */
+/** The share of the time that the first attempt gets. Each further one gets twice that of the one before, up to a multiple. */
 const FIRST_SHARE = 1 / 3;
+const MAX_MULTIPLE = 8;
 /** Attempts of a process that gets too little of the processor. */
 const ATTEMPTS = 7;
 
@@ -86,7 +87,7 @@ function withinTime(maxMs: number, validate: () => boolean): boolean {
   try {
     for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
       try {
-        const timeout = Math.ceil(maxMs * FIRST_SHARE) * 2 ** attempt;
+        const timeout = Math.ceil(maxMs * FIRST_SHARE) * Math.min(2 ** attempt, MAX_MULTIPLE);
         return script.runInContext(sandbox, { timeout }) as boolean;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;

@@ -162,3 +162,15 @@ t.test('without events there is no history, and its path is nobody else’s', as
     err: /history\.json#\/x-collection\/nested: \/notes\/<id>\/history has the changes/,
   });
 });
+
+t.test('a deleted record has no history, and with TOMBSTONES it is gone', async (t) => {
+  for (const [TOMBSTONES, status] of [
+    ['on', 410],
+    ['off', 404],
+  ] as const) {
+    const { service } = await open(t, { AUTH: 'none', TOMBSTONES });
+    const { id } = (await service.send('POST', '/notes', { body: { title: 'a' } })).json;
+    t.equal((await service.send('DELETE', `/notes/${id}`)).status, 204);
+    t.equal((await service.send('GET', `/notes/${id}/history`)).status, status);
+  }
+});

@@ -104,6 +104,7 @@ t.test('errors below a parent', async (t) => {
   const [group, aggregate] = [['title'], ['min(title)', 'max(title)']];
   await expectAll(t, service, [
     ['GET', `${books}?group=${group}&aggregate=${aggregate}`, {}, 413, 'RESPONSE_TOO_LARGE'],
+    ['GET', `/books?group=${group}&aggregate=${aggregate}`, {}, 413, 'RESPONSE_TOO_LARGE'],
     ['QUERY', books, { body: { group, aggregate } }, 413, 'RESPONSE_TOO_LARGE'],
   ]);
 });

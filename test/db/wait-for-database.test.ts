@@ -8,6 +8,7 @@ import { claimPort } from '../support/claimed-port.js';
 import { startProcess } from '../support/process.js';
 import { SERVER_URL, send, testDatabase } from '../support/service.js';
 import t from '../support/test.js';
+import { drawn } from '../support/thorough.js';
 import { until } from '../support/until.js';
 
 t.jobs = 1;
@@ -131,3 +132,33 @@ t.test('a server that starts up, has no free connection or shuts down is waited 
   t.equal(lines.length, 3);
   t.same(events, ['begin', 'end']);
 });
+
+for (const workers of ['1', '2'])
+  t.test(`WORKERS=${workers}: a start begins again when a connection is lost meanwhile`, async (t) => {
+    const target = new URL(await testDatabase(t));
+    /** The number of connections that are opened before one is lost, after its first response. */
+    let left = 0;
+    const proxy = net.createServer((client) => {
+      const server = net.connect(Number(target.port), target.hostname);
+      const isLost = left-- === 0;
+      for (const socket of [client, server]) socket.on('error', () => undefined);
+      client.pipe(server);
+      if (isLost) server.once('data', () => client.resetAndDestroy());
+      else server.pipe(client);
+      client.once('close', () => server.destroy());
+      server.once('close', () => client.destroy());
+    });
+    proxy.listen(0, '127.0.0.1');
+    await once(proxy, 'listening');
+    t.teardown(() => void proxy.close());
+    const url = new URL(target);
+    url.host = `127.0.0.1:${(proxy.address() as net.AddressInfo).port}`;
+    for (const at of drawn([0, 1, 2, 3, 4, 6, 8, 10], 3)) {
+      left = at;
+      const service = startProcess(t, { ...WAITING, DATABASE_URL: url.href, WORKERS: workers });
+      const base = await service.ready();
+      t.equal((await send(base, 'GET', '/readyz')).status, 200, `connection ${at + 1} was lost`);
+      service.child.kill('SIGTERM');
+      t.equal(await service.ended, 0);
+    }
+  });

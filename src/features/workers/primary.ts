@@ -12,7 +12,7 @@ import { type Stoppable, stopOnSignals } from '../../process/signals.js';
 import { ensureCollections } from '../../schema/ensure-collections.js';
 import type { Log } from '../../telemetry/log.js';
 import { fitOpenFiles } from '../../transport/open-files.js';
-import { waitInPublic } from '../../waiting-server.js';
+import { startInPublic } from '../../waiting-server.js';
 import type { WorkerOrder, WorkerReport } from './messages.js';
 import { MetricsCollector } from './metrics-collector.js';
 import { WORKER_SETTINGS } from './settings.js';
@@ -43,9 +43,11 @@ export async function runPrimary(
 
   // Before anything is prepared. With 0, the first worker finds a port.
   if (config.port !== 0) await freePort({ host: config.host, port: config.port, setting: 'PORT' });
-  await waitInPublic(fitOpenFiles(config, log), log);
-  const database = await prepareDatabase(config, log, embeddedOf(features));
-  await prepareCollections(config, database, log);
+  const database = await startInPublic(fitOpenFiles(config, log), log, async () => {
+    const server = await prepareDatabase(config, log, embeddedOf(features));
+    await prepareCollections(config, server, log);
+    return server;
+  });
   const supervisor = new Supervisor(
     {
       count: WORKER_SETTINGS.of(config).workers,

@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { type App, startApp } from '../../app.js';
 import type { Config } from '../../config/config.js';
+import { startWithDatabase } from '../../db/wait-for-database.js';
 import type { Openable } from '../../open-features.js';
 import { reload, STOP_SIGNALS, stopAndExit } from '../../process/signals.js';
 import type { Log } from '../../telemetry/log.js';
@@ -32,6 +33,7 @@ export async function runWorker(config: Config, log: Log, features: readonly Ope
     setMaintenance: (on) => service?.setMaintenance(on),
     metrics: async () => (await service?.metrics.registry())?.getMetricsAsJSON(),
   });
-  service = await startApp(config, log, features, { primary });
+  const start = () => startApp(config, log, features, { primary });
+  service = await startWithDatabase(config, log, async () => undefined, start);
   primary.ready(service.url);
 }

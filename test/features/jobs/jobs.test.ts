@@ -150,6 +150,9 @@ t.test('jobs are bounded, and one whose client breaks off is gone', async (t) =>
   const exporting = { prefer: 'respond-async' };
   t.equal((await service.send('GET', '/items', { headers: exporting })).status, 429);
   t.equal((await service.send('QUERY', '/items', { body: {}, headers: exporting })).status, 429);
+  const matching = '/items?filter[name]=Lamp';
+  t.equal((await service.send('PATCH', matching, { body: { price: 1 }, headers: exporting })).status, 429);
+  t.equal((await service.send('DELETE', matching, { headers: exporting })).status, 429);
   one.write('{"name":');
   one.destroy();
   await until('the job is gone', states, (found) => found.length === 1);
