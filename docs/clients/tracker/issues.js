@@ -41,7 +41,9 @@ export async function showProject(context, id, parameters) {
   };
   const find = (event) => {
     event.preventDefault();
-    go(address({ search: event.target.elements.search.value }));
+    // The user may have chosen another status, whose list is not shown yet.
+    const chosen = new URLSearchParams(location.hash.split('?')[1]).get('status') ?? status;
+    go(address({ status: chosen, search: event.target.elements.search.value }));
   };
   const create = () =>
     showForm(context, {
