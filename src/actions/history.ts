@@ -122,6 +122,8 @@ async function statesOf(
     resource,
     events,
     grants.map(({ conditions }) => conditions),
+    // As of events: what a related record hid remains hidden after its deletion.
+    true,
   );
   const stateIn = (at: number, side: 'before' | 'after') => {
     const holding = grants.filter((_, grant) => held[grant]![at]![side] === true);

@@ -22,6 +22,14 @@ const notes = (where: JsonObject): JsonObject => ({
 const DECLARATIONS = {
   'rooms.json': { type: 'object', properties: { confidential: { type: 'boolean', 'x-index': true } } },
   'notes.json': notes({ not: { room: { confidential: true } } }),
+  'diaries.json': {
+    type: 'object',
+    properties: { text, roomId: reference('rooms', { 'x-on-delete': 'null' }) },
+    'x-collection': {
+      history: true,
+      access: [{ can: 'read', where: { not: { room: { confidential: true } } } }, ALL],
+    },
+  },
   'letters.json': notes({ blocks: { none: { userName: '$caller' } } }),
   'blocks.json': {
     type: 'object',
@@ -74,7 +82,7 @@ async function open(t: Test) {
         headers: { 'X-API-Key': key, ...headers },
       } as never);
   };
-  const reading = ['notes', 'letters', 'posters', 'orders'].map((name) => `${name}:read`);
+  const reading = ['notes', 'diaries', 'letters', 'posters', 'orders'].map((name) => `${name}:read`);
   const operator = await caller('root', ['admin']);
   const ann = await caller('ann', [...reading, 'orders:write', 'events:read', 'self']);
   const made = async (path: string, body: JsonObject): Promise<string> =>
@@ -132,6 +140,23 @@ t.test('the deletion of a related record reveals no event of the records that it
     'posters.created free',
     'posters.deleted undefined',
   ]);
+});
+
+t.test('the deletion of a related record reveals no former state of the records that it hid', async (t) => {
+  const { operator, ann, made } = await open(t);
+  const room = await made('/rooms', { confidential: true });
+  const id = await made('/diaries', { text: 'in the hiding room', roomId: room });
+  await operator('PATCH', `/diaries/${id}`, { text: 'still there' });
+  t.equal((await operator('DELETE', `/rooms/${room}`)).status, 204);
+  await operator('PATCH', `/diaries/${id}`, { text: 'in the open' });
+  const read = async (by: typeof ann, texts: RegExp, unseen: RegExp) => {
+    const response = await by('GET', `/diaries/${id}/history`);
+    t.equal(response.status, 200, response.text);
+    t.match(response.text, texts);
+    t.notMatch(response.text, unseen);
+  };
+  await read(operator, /in the hiding room/, /nothing/);
+  await read(ann, /in the open/, /in the hiding room/);
 });
 
 t.test('failures of fields that a caller may not read name neither the fields nor their rules', async (t) => {
