@@ -161,6 +161,8 @@ function logsOf(nodes: readonly Node[]): string {
   return nodes.map((node) => `${node.name}:\n${node.output().slice(-2000)}`).join('\n');
 }
 
+const HBA = ['host all all 0.0.0.0/0 scram-sha-256', 'host replication all 0.0.0.0/0 scram-sha-256'];
+
 function configOf(host: Host, home: string, etcd: string): object {
   return {
     scope: 'plinth',
@@ -181,7 +183,7 @@ function configOf(host: Host, home: string, etcd: string): object {
         },
       },
       initdb: [{ encoding: 'UTF8' }, 'data-checksums'],
-      pg_hba: ['host all all 0.0.0.0/0 scram-sha-256', 'host replication all 0.0.0.0/0 scram-sha-256'],
+      pg_hba: HBA,
     },
     postgresql: {
       listen: `${host.address}:5432`,
@@ -189,6 +191,8 @@ function configOf(host: Host, home: string, etcd: string): object {
       data_dir: join(home, 'data'),
       bin_dir: POSTGRES_BIN,
       pgpass: join(home, 'pgpass'),
+      // Patroni writes the file at each start: one that was killed while it copied the file would leave it empty.
+      pg_hba: ['local all all trust', ...HBA],
       parameters: { unix_socket_directories: home },
       authentication: {
         superuser: { username: 'postgres', password: 'secret' },
