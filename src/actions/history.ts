@@ -5,11 +5,10 @@ import type { Db, Row } from '../db/db.js';
 import type { Event } from '../events/event.js';
 import type { Feed } from '../events/feed.js';
 import { changedFields, type FieldChange, timeOf } from '../events/history.js';
-import { matchEvents } from '../events/matching.js';
+import { type ReadableStates, readableStates } from '../events/readable-events.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import type { Access } from '../list/condition.js';
 import { parseUuid } from '../uuid.js';
 import { writeOnlyNames } from '../validation/validation.js';
 
@@ -48,14 +47,8 @@ async function page(guarded: Guarded, request: Request, db: Db, feed: Feed): Pro
   const rows = found.filter(({ seq }) => seq !== null);
   const { access } = guarded.as(request);
   const hidden = new Set(writeOnlyNames(resource.schema));
-  const states =
-    access &&
-    (await statesOf(
-      db,
-      guarded,
-      access,
-      rows.map((row) => eventOf(row, id)),
-    ));
+  const events = rows.map((row) => eventOf(row, id));
+  const states = access && (await readableStates(db, resource, access, events));
   const data = rows.flatMap((row, at) => {
     const state = states?.[at];
     const change = changeOf(row, hidden);
@@ -101,43 +94,13 @@ function changeOf(row: Row, hidden: ReadonlySet<string>) {
   };
 }
 
-/** The fields of a record that a caller may read in one state; null: all. */
-type Readable = ReadonlySet<string> | null;
-
-interface States {
-  /** Undefined: the caller may read nothing of the record, or it is unknown whether it may. */
-  readonly before: { readonly fields: Readable } | undefined;
-  readonly after: { readonly fields: Readable } | undefined;
-}
-
-/** The parts of a record that a caller may read before and after each change, by the present state of other records. */
-async function statesOf(
-  db: Db,
-  { resource }: Guarded,
-  { grants }: Access,
-  events: readonly Event[],
-): Promise<States[]> {
-  const held = await matchEvents(
-    db,
-    resource,
-    events,
-    grants.map(({ conditions }) => conditions),
-    // As of events: what a related record hid remains hidden after its deletion.
-    true,
-  );
-  const stateIn = (at: number, side: 'before' | 'after') => {
-    const holding = grants.filter((_, grant) => held[grant]![at]![side] === true);
-    if (holding.length === 0) return undefined;
-    const isWhole = holding.some(({ fields }) => fields === undefined);
-    return { fields: isWhole ? null : new Set(holding.flatMap(({ fields = [] }) => fields)) };
-  };
-  return events.map((_, at) => ({ before: stateIn(at, 'before'), after: stateIn(at, 'after') }));
-}
-
 /** The changes of fields as far as a caller may read their values. */
-function visible(changes: readonly FieldChange[] | null, { before, after }: States): FieldChange[] | null {
-  const isIn = (state: States['before'], name: string) =>
-    state !== undefined && (state.fields === null || state.fields.has(name));
+function visible(
+  changes: readonly FieldChange[] | null,
+  { before, after }: ReadableStates,
+): FieldChange[] | null {
+  const isIn = (state: ReadableStates['before'], name: string) =>
+    state !== undefined && (state.fields === undefined || state.fields.includes(name));
   return (
     changes?.flatMap(({ name, ...values }) => {
       const [former, later] = [isIn(before, name), isIn(after, name)];

@@ -33,7 +33,9 @@ const TIMEOUT = '57014';
 /**
  * Whether conditions hold for the records of events, all of one collection: a row for each of `lists`, whose conditions must
  * all hold. One statement compares the columns as the events have them, and conditions on related records with their present
- * state. With `needsRelated`, conditions on related records that have been deleted do not hold. Only over relations may it take long, and then it waits with the queries of lists. Throws 503.
+ * state. With `needsRelated`, it is unknown whether a condition held that no related record fulfils another one, if records of that
+ * relation have been deleted, and it does not hold. Only over relations may the statement take long, and then it waits with the
+ * queries of lists. Throws 503.
  */
 export async function matchEvents(
   { query, composed, engine, metrics }: Db,

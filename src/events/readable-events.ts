@@ -1,6 +1,8 @@
 import { partOf } from '../access/fields.js';
 import { maskedCondition } from '../access/masked-conditions.js';
+import type { Resource } from '../collection/resource.js';
 import type { Db } from '../db/db.js';
+import type { Access } from '../list/condition.js';
 import type { Event, Match } from './event.js';
 import { admits, type Filter, isCompared, type Live, type Ruled } from './filter.js';
 import { type Fulfilled, matchEvents } from './matching.js';
@@ -40,31 +42,28 @@ async function liveEvents(db: Db, live: Live | undefined, events: readonly Event
   });
 }
 
-/** The fields of a record that its reader may read; undefined: all. */
-interface State {
+/** The fields of a record that a reader may read; undefined: all. */
+export interface ReadableState {
   readonly fields: readonly string[] | undefined;
 }
 
-/**
- * The events of a collection with access rules. A reader gets an event if it might read the record before the change, or may read it
- * after the change, by the present state of other records; and the record after the change only if it may read that.
- */
-async function ruledEvents(
+/** The parts of a record that a reader may read before and after a change; undefined: none, or it is unknown. */
+export interface ReadableStates {
+  readonly before: ReadableState | undefined;
+  readonly after: ReadableState | undefined;
+}
+
+/** The parts of records of one collection that a reader may read around changes, by the present state of other records. Throws 503. */
+export async function readableStates(
   db: Db,
-  { resource, access }: Ruled,
-  live: Live | undefined,
+  resource: Resource,
+  { grants }: Access,
   events: readonly Event[],
-): Promise<Read> {
-  const { grants } = access();
-  const held = await matchEvents(
-    db,
-    resource,
-    events,
-    grants.map(({ conditions }) => conditions),
-    // A rule that hides a record because of a related one hides it after the deletion of that one as well.
-    true,
-  );
-  const stateIn = (at: number, side: 'before' | 'after'): State | undefined => {
+): Promise<ReadableStates[]> {
+  const conditions = grants.map((grant) => grant.conditions);
+  // A rule that hides a record because of a related one hides it after the deletion of that one as well.
+  const held = await matchEvents(db, resource, events, conditions, true);
+  const stateIn = (at: number, side: 'before' | 'after'): ReadableState | undefined => {
     const holding = grants.filter((_, grant) => held[grant]![at]![side] === true);
     if (holding.length === 0) return undefined;
     const isWhole = holding.some(({ fields }) => !fields);
@@ -72,7 +71,20 @@ async function ruledEvents(
       fields: isWhole ? undefined : [...new Set(holding.flatMap(({ fields = [] }) => fields))].sort(),
     };
   };
-  const states = events.map((_, at) => ({ before: stateIn(at, 'before'), after: stateIn(at, 'after') }));
+  return events.map((_, at) => ({ before: stateIn(at, 'before'), after: stateIn(at, 'after') }));
+}
+
+/**
+ * The events of a collection with access rules. A reader gets an event if it might read the record before the change, or may read it
+ * after the change; and the record after the change only if it may read that.
+ */
+async function ruledEvents(
+  db: Db,
+  { resource, access }: Ruled,
+  live: Live | undefined,
+  events: readonly Event[],
+): Promise<Read> {
+  const states = await readableStates(db, resource, access(), events);
   const matches = live && (await maskedMatches(db, live, events, states));
   return events.flatMap((event, at) => {
     const { before, after } = states[at]!;
@@ -85,7 +97,7 @@ async function ruledEvents(
 }
 
 /** An event with the part of the record that its reader may read after the change, and without the actor. */
-function shownEvent(event: Event, after: State | undefined): Event {
+function shownEvent(event: Event, after: ReadableState | undefined): Event {
   const shown = { ...event, actor: null };
   if (event.data === null || (after && !after.fields)) return shown;
   return { ...shown, data: after ? partOf(event.data, new Set(after.fields)) : null };
@@ -96,10 +108,10 @@ async function maskedMatches(
   db: Db,
   { resource, conditions }: Live,
   events: readonly Event[],
-  states: readonly { readonly before: State | undefined; readonly after: State | undefined }[],
+  states: readonly ReadableStates[],
 ): Promise<(Match | undefined)[]> {
-  const keyOf = ({ fields }: State) => JSON.stringify(fields ?? null);
-  const masks = new Map<string, State>();
+  const keyOf = ({ fields }: ReadableState) => JSON.stringify(fields ?? null);
+  const masks = new Map<string, ReadableState>();
   for (const { before, after } of states)
     for (const state of [before, after]) if (state) masks.set(keyOf(state), state);
   const keys = [...masks.keys()];
@@ -109,7 +121,7 @@ async function maskedMatches(
   });
   const fulfilled = lists.length === 0 ? [] : await matchEvents(db, resource, events, lists);
   return states.map(({ before, after }, at) => {
-    const side = (state: State | undefined, name: 'before' | 'after') =>
+    const side = (state: ReadableState | undefined, name: 'before' | 'after') =>
       state !== undefined && fulfilled[keys.indexOf(keyOf(state))]![at]![name] === true;
     return matchOf({ before: side(before, 'before'), after: side(after, 'after') });
   });

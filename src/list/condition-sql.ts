@@ -16,8 +16,8 @@ import { hasWords, querySql, rankSql } from './words.js';
 /**
  * The records that a selection selects, as the source `record` of a statement. Each condition on the records of a list
  * is added here. Names come from the declaration, values are parameters. `table` may be a source of rows with its columns. With
- * `needsRelated`, former states of records have no missing related records: where these are deleted, a condition that no related
- * record fulfils another one does not hold.
+ * `needsRelated`, the rows are former states of records: where the related records of a state have been deleted, a condition that
+ * none of them fulfils another one does not hold.
  */
 export function recordsSql(
   resource: Resource,
