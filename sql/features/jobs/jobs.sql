@@ -9,6 +9,16 @@ select count(*) filter (where caller = $1)::integer as own, count(*)::integer as
 from plinth_jobs
 where state in ('receiving', 'queued', 'running');
 
+-- Removes the oldest results of a caller, of which $2 remain.
+-- name: prune_results ($1 caller, $2 number)
+delete from plinth_jobs
+where id in (
+  select id from plinth_jobs
+  where caller = $1 and state = 'done' and exists (select from plinth_job_parts where job = plinth_jobs.id)
+  order by id desc
+  offset $2::integer
+);
+
 -- name: open_job ($1 id, $2 caller, $3 task, $4 seconds)
 insert into plinth_jobs (id, caller, task, state, leased_until)
 values ($1, $2, $3, 'receiving', now() + make_interval(secs => $4::double precision));
@@ -86,8 +96,9 @@ update plinth_jobs set leased_until = now() + make_interval(secs => $3::double p
 where id = $1 and lease = $2::uuid and state = 'running'
 returning id;
 
+-- A job that advances does not fail again and again for one reason.
 -- name: advance_job ($1 id, $2 lease, $3 progress)
-update plinth_jobs set progress = $3
+update plinth_jobs set progress = $3, tries = 1
 where id = $1 and lease = $2::uuid and state = 'running'
 returning id;
 

@@ -9,7 +9,7 @@ import type { ReportState } from './report.js';
 
 // biome-ignore format: one name a line says no more
 export const SQL = statements('features/jobs/jobs.sql', [
-  'lock_jobs', 'count_jobs', 'open_job', 'add_input', 'add_result', 'add_records', 'records', 'clear_parts', 'queue_job', 'remove_job', 'input', 'has_job', 'claim_job', 'renew_lease',
+  'lock_jobs', 'count_jobs', 'prune_results', 'open_job', 'add_input', 'add_result', 'add_records', 'records', 'clear_parts', 'queue_job', 'remove_job', 'input', 'has_job', 'claim_job', 'renew_lease',
   'advance_job', 'end_job', 'release_job', 'cancel_job', 'find_job', 'list_jobs', 'prune_jobs',
 ]);
 
@@ -60,6 +60,9 @@ export interface JobBounds {
   readonly jobsPerCaller: number;
 }
 
+/** Results of one caller that are stored until JOB_TTL. The oldest of more are removed when another job begins. */
+const MAX_RESULTS = 20;
+
 /** Makes room for a job. Throws 429 and 503. */
 export const openJob = (db: Db, id: string, caller: string, task: Task, bounds: JobBounds): Promise<void> =>
   db.transaction(async (run) => {
@@ -67,6 +70,7 @@ export const openJob = (db: Db, id: string, caller: string, task: Task, bounds: 
     const [count] = await run(SQL.count_jobs, [caller]);
     if (Number(count!.own) >= bounds.jobsPerCaller) throw tooManyJobs(bounds.jobsPerCaller);
     if (Number(count!.number) >= bounds.jobsMax) throw unavailable('Too many jobs are unfinished.', 10);
+    await run(SQL.prune_results, [caller, MAX_RESULTS]);
     await run(SQL.open_job, [id, caller, JSON.stringify(task), LEASE_SECONDS * 4]);
   });
 

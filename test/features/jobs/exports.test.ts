@@ -189,3 +189,22 @@ t.test('an export is bounded, and one that waits has no result', async (t) => {
   const [parts] = await db.run('select count(*)::integer as number from plinth_job_parts', []);
   t.equal(parts!.number, 0);
 });
+
+t.test('the oldest of many results of a caller are removed', async (t) => {
+  const service = await testService(t);
+  await withRecords(service, 1);
+  const locations: string[] = [];
+  for (let n = 0; n < 23; n++) {
+    const { headers } = await service.send('GET', '/items', { headers: ASYNC });
+    locations.push(headers.location!);
+    await ended(service, headers.location!);
+  }
+  const statuses = await Promise.all(
+    locations.map(async (each) => (await service.send('GET', `${each}/result`)).status),
+  );
+  // The last job began when there were 22 results.
+  t.same(
+    statuses,
+    locations.map((_, n) => (n < 2 ? 404 : 200)),
+  );
+});
