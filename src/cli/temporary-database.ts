@@ -7,7 +7,7 @@ const PREFIX = 'plinth_access_test_';
 const LEFT_MS = 3_600_000;
 const LEFT = `
 select datname from pg_database
-where starts_with(datname, '${PREFIX}') and split_part(datname, '_', 4)::bigint < $1::bigint
+where case when datname ~ '^${PREFIX}[0-9]{1,15}_[0-9]+$' then split_part(datname, '_', 4)::bigint < $1::bigint end
   and not exists (select from pg_stat_activity as session where session.datname = pg_database.datname)`;
 const INSUFFICIENT_PRIVILEGE = '42501';
 

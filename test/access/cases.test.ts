@@ -35,6 +35,7 @@ async function open(t: Test, declarations: Readonly<Record<string, JsonObject>> 
   t.teardown(() => sql.end());
   return {
     sql,
+    env,
     run: (content: unknown, ...args: string[]) => {
       writeFileSync(
         join(cwd, 'access.test.json'),
@@ -259,14 +260,29 @@ t.test('each fault of a file is named by its place', async (t) => {
   t.equal((await run({ cases: [one] }, 'a', 'b')).code, 64);
 });
 
-t.test(
-  'a role that may not create a database is refused, and what killed runs have left is removed',
-  async (t) => {
-    const { run, sql } = await open(t);
-    await sql.unsafe('create database plinth_access_test_1_1');
-    const one = { as: 'anonymous', request: 'GET /issues', expect: 401 };
-    t.equal((await run({ cases: [one] })).code, 0);
-    const left = await sql`select datname from pg_database where datname like 'plinth_access_test_%'`;
-    t.same([...left], []);
-  },
-);
+t.test('the databases that killed runs have left are removed, and no others', async (t) => {
+  const { run, sql } = await open(t);
+  const names = ['plinth_access_test_1_1', 'plinth_access_test_mine', 'plinth_access_test_9999999999999_1'];
+  for (const name of names) await sql.unsafe(`create database ${name}`);
+  const one = { as: 'anonymous', request: 'GET /issues', expect: 401 };
+  t.equal((await run({ cases: [one] })).code, 0);
+  const left =
+    await sql`select datname from pg_database where datname like 'plinth_access_test_%' order by datname`;
+  for (const name of names.slice(1)) await sql.unsafe(`drop database ${name}`);
+  t.same(
+    left.map(({ datname }) => datname),
+    names.slice(1).sort(),
+  );
+});
+
+t.test('a role that may not create a database is refused', async (t) => {
+  const { run, sql, env } = await open(t);
+  const role = `limited_${process.pid}`;
+  await sql.unsafe(`create role ${role} login password 'limited'`);
+  const url = new URL(env.DATABASE_URL);
+  [url.username, url.password] = [role, 'limited'];
+  env.DATABASE_URL = url.href;
+  const refused = await run({ cases: [{ as: 'anonymous', request: 'GET /issues', expect: 401 }] });
+  t.equal(refused.code, 1, refused.err);
+  t.match(refused.err, /may not create a database for the test: give it CREATEDB, or unset DATABASE_URL/);
+});
