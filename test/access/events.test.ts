@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../src/json.js';
 import { makeKey } from '../support/credentials.js';
+import { whenEventsAreFinal } from '../support/final-events.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -23,11 +24,12 @@ async function openTeams(t: Parameters<typeof openTracker>[0]) {
 t.test(
   'readers get the events of records that they may read, with the fields that they may read',
   async (t) => {
-    const { operator, ann, bob, eve, made, project, foreign } = await openTeams(t);
+    const { service, operator, ann, bob, eve, made, project, foreign } = await openTeams(t);
     const issue = await made('/issues', { title: 'Leak', projectId: project, secret: 'x1' }, ann.call);
     await made('/issues', { title: 'Robbery', projectId: foreign, secret: 'x2' }, eve.call);
     await operator('PATCH', `/issues/${issue}`, { secret: 'x3' });
     const eventsOf = async (reader: typeof ann.call, query = 'types=issues.*') => {
+      await whenEventsAreFinal(service);
       const reply = await reader('GET', `/events?${query}`);
       t.equal(reply.status, 200, reply.text);
       return reply.json.data as { type: string; subject: string; data: Record<string, unknown> | null }[];

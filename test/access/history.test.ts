@@ -111,46 +111,43 @@ t.test('the changes of a record are pages, the newest first', async (t) => {
   t.notOk(paths['/plain/{id}/history']);
 });
 
-t.test(
-  'a reader of a part learns no values that it could not read, and nobody who made a change',
-  async (t) => {
-    const { as, operator } = await open(t);
-    const ann = await as('ann', ['self']);
-    const { id } = (await operator('POST', '/issues', { title: 'internal', status: 'draft', secret: 'one' }))
-      .json;
-    const path = `/issues/${id}`;
-    t.equal((await ann('GET', `${path}/history`)).status, 404);
-    for (const change of [
-      { title: 'still internal' },
-      { title: 'public', status: 'open' },
-      { secret: 'two', title: 'known' },
-      { secret: 'three' },
-    ])
-      t.equal((await operator('PATCH', path, change)).status, 200);
-    const { json, text } = await ann('GET', `${path}/history`);
-    t.same(
-      json.data.map(({ version, actor, changes }: JsonObject) => ({ version, actor, changes })),
-      [
-        { version: 5, actor: null, changes: [] },
-        { version: 4, actor: null, changes: [{ name: 'title', before: 'public', after: 'known' }] },
-        {
-          version: 3,
-          actor: null,
-          changes: [
-            { name: 'title', after: 'public' },
-            { name: 'status', after: 'open' },
-          ],
-        },
-      ],
-    );
-    t.notMatch(text, /internal|one|two|three|root/);
-    t.equal((await operator('GET', `${path}/history`)).json.data.length, 5);
-    await operator('PATCH', path, { status: 'draft' });
-    t.equal((await ann('GET', `${path}/history`)).status, 404, 'it may not read the record now');
-  },
-);
+t.test('a reader of a part learns no values that it could not read, and not who made a change', async (t) => {
+  const { as, operator } = await open(t);
+  const ann = await as('ann', ['self']);
+  const { id } = (await operator('POST', '/issues', { title: 'internal', status: 'draft', secret: 'one' }))
+    .json;
+  const path = `/issues/${id}`;
+  t.equal((await ann('GET', `${path}/history`)).status, 404);
+  for (const change of [
+    { title: 'still internal' },
+    { title: 'public', status: 'open' },
+    { secret: 'two', title: 'known' },
+    { secret: 'three' },
+  ])
+    t.equal((await operator('PATCH', path, change)).status, 200);
+  const { json, text } = await ann('GET', `${path}/history`);
+  t.same(
+    json.data.map(({ version, actor, changes }: JsonObject) => ({ version, actor, changes })),
+    [
+      { version: 5, actor: null, changes: [] },
+      { version: 4, actor: null, changes: [{ name: 'title', before: 'public', after: 'known' }] },
+      {
+        version: 3,
+        actor: null,
+        changes: [
+          { name: 'title', after: 'public' },
+          { name: 'status', after: 'open' },
+        ],
+      },
+    ],
+  );
+  t.notMatch(text, /internal|one|two|three|root/);
+  t.equal((await operator('GET', `${path}/history`)).json.data.length, 5);
+  await operator('PATCH', path, { status: 'draft' });
+  t.equal((await ann('GET', `${path}/history`)).status, 404, 'it may not read the record now');
+});
 
-t.test('without events there is no history, and its path is nobody else’s', async (t) => {
+t.test('without events there is no history, and its path is free', async (t) => {
   const { operator } = await open(t, { EVENTS: 'off' });
   const { id } = (await operator('POST', '/notes', { title: 'a' })).json;
   t.equal((await operator('GET', `/notes/${id}/history`)).status, 404);

@@ -1,5 +1,6 @@
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
+import { whenEventsAreFinal } from '../support/final-events.js';
 import { declarationsUnder } from '../support/page-commands.js';
 import { type ServiceResponse, testService, undeclaredDatabase } from '../support/service.js';
 import type { Test } from '../support/test.js';
@@ -36,11 +37,13 @@ export async function openRecipe(t: Test, heading: string, env: Record<string, s
   });
   const as =
     (headers: Record<string, string>): Call =>
-    (method, path, body, more = {}) =>
-      service.send(method, path, {
+    async (method, path, body, more = {}) => {
+      if (path.startsWith('/events?')) await whenEventsAreFinal(service);
+      return service.send(method, path, {
         ...(body === undefined ? {} : { body }),
         headers: { ...headers, ...more },
       });
+    };
   const keyed = async (subject: string, scopes: readonly string[]): Promise<Caller> => {
     const { key } = await makeKey(service.db, { subject, scopes: [...scopes] });
     return { id: subject, call: as({ 'X-API-Key': key }) };

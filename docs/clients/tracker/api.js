@@ -16,7 +16,7 @@ export class Api {
   /** The first records of a list. */
   list = async (path) => (await this.get(path)).data;
 
-  /** Writes. With `record`, only if nobody has changed it meanwhile. */
+  /** Writes. With `record`, only if it has not changed meanwhile. */
   async send(method, path, body, record) {
     const headers = record ? { 'If-Match': `"${record._version}"` } : {};
     const response = await this.session.fetch(path, jsonRequest(method, body, headers));
@@ -59,7 +59,7 @@ const jsonRequest = (method, body, headers = {}) => ({
 const TEXTS = {
   ACCESS_DENIED: 'You may not do this.',
   FIELDS_DENIED: 'You may not change this field.',
-  PRECONDITION_FAILED: 'Somebody has changed this meanwhile. Close this form to see it.',
+  PRECONDITION_FAILED: 'Another user has changed this meanwhile. Close this form to see it.',
   DUPLICATE: 'There is one already.',
 };
 

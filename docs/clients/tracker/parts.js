@@ -6,7 +6,7 @@ export const timeOf = (text) => {
 };
 
 /** The name of an included user. A user that was deleted has none. */
-export const nameOf = (record, relation) => record._included?.[relation]?.name ?? 'Somebody';
+export const nameOf = (record, relation) => record._included?.[relation]?.name ?? 'A former user';
 
 export const nothing = (text) => element('p', { className: 'dim', textContent: text });
 

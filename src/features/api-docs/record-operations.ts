@@ -91,7 +91,7 @@ const CHANGE = objectOf({
   time: { type: 'string', format: 'date-time' },
   actor: {
     type: ['string', 'null'],
-    description: 'Who made the change. Null: nobody is known, or access rules conceal it.',
+    description: 'Who made the change. Null: unknown, or concealed by access rules.',
   },
   changes: {
     type: ['array', 'null'],

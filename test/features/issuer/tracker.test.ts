@@ -130,7 +130,7 @@ t.test('two users work on the issues of a team, until one is removed', { skip: n
   await shows(ann, 'main .badge', 'closed');
   await bob.getByRole('dialog').getByLabel('Title').fill('Mine');
   await press(bob, 'Save');
-  await bob.getByRole('dialog').getByText('Somebody has changed this meanwhile').waitFor();
+  await bob.getByRole('dialog').getByText('Another user has changed this meanwhile').waitFor();
   await press(bob, 'Cancel');
   await follow(bob, 'Leaks');
   await shows(bob, '.tab', 'open 1', 'closed 1', 'all 2');
