@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { createContext, Script } from 'node:vm';
 
 /** How long a pattern that may backtrack without end can block the process in one validation. */
-const MAX_PATTERN_MS = 40;
+const MAX_PATTERN_MS = 50;
 
 /** Limits of one validation. */
 export interface Limits {
@@ -71,11 +71,12 @@ export function withinLimits(
 const sandbox: { validate?: () => boolean } = createContext({});
 const script = new Script('validate()');
 
-/** The share of the time that the first attempt gets. Each further one gets twice that of the one before, up to a multiple. */
-const FIRST_SHARE = 1 / 3;
-const MAX_MULTIPLE = 8;
-/** Attempts of a process that gets too little of the processor. */
-const ATTEMPTS = 7;
+/**
+ * The times of the attempts, in thirds of the time of the processor. The first three are made in any case: the thread may collect
+ * garbage in one of them. A process that gets too little of the processor has the further ones.
+ */
+const ATTEMPTS = [1, 1, 1, 2, 4, 8, 8, 8];
+const CERTAIN_ATTEMPTS = 3;
 
 /**
  * The deadline of a script is one of the clock. A process that had to wait for the processor, or that collected garbage
@@ -85,14 +86,13 @@ function withinTime(maxMs: number, validate: () => boolean): boolean {
   sandbox.validate = validate;
   const before = processorTime();
   try {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (const [made, thirds] of ATTEMPTS.entries()) {
+      // The clocks differ a little.
+      if (made >= CERTAIN_ATTEMPTS && processorTime() - before > 0.9 * maxMs) break;
       try {
-        const timeout = Math.ceil(maxMs * FIRST_SHARE) * Math.min(2 ** attempt, MAX_MULTIPLE);
-        return script.runInContext(sandbox, { timeout }) as boolean;
+        return script.runInContext(sandbox, { timeout: thirds * Math.ceil(maxMs / 3) }) as boolean;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
-        // The clocks differ a little.
-        if (processorTime() - before > 0.9 * maxMs) break;
       }
     }
     throw new WorkLimitError('takes too long to compare with a pattern');

@@ -325,6 +325,18 @@ t.test('the time of a pattern is that of its own thread', async (t) => {
   );
 });
 
+t.test('work of the thread that is not about patterns, as a collection of garbage, refuses no body', (t) => {
+  let attempts = 0;
+  const validate = () => {
+    const isMatch = testSlowPattern(/a/, 'a');
+    if (attempts++ < 2) endless();
+    return isMatch;
+  };
+  t.equal(withinLimits(LIMITS, validate), true);
+  t.equal(attempts, 3);
+  t.end();
+});
+
 t.test('the schemas of other collections do not reduce the failures of a body', async (t) => {
   const options = Array.from({ length: 5000 }, (_, n) => `${n}`);
   const text = { $ref: '#/$defs/text' };
