@@ -71,29 +71,32 @@ export function withinLimits(
 const sandbox: { validate?: () => boolean } = createContext({});
 const script = new Script('validate()');
 
-/**
- * The times of the attempts, in thirds of the time of the processor. The first three are made in any case: the thread may collect
- * garbage in one of them. A process that gets too little of the processor has the further ones.
- */
-const ATTEMPTS = [1, 1, 1, 2, 4, 8, 8, 8];
-const CERTAIN_ATTEMPTS = 3;
+/** Attempts share the time, and the last begins before a little more than half of it is used: a comparison can overrun its deadline. */
+const SHARES = 4;
+const LAST_START = 0.55;
+const MAX_ATTEMPTS = 6;
+/** How many times longer the clock may run than the processor works for an attempt. */
+const MAX_SLOWNESS = 8;
 
 /**
  * The deadline of a script is one of the clock. A process that had to wait for the processor, or that collected garbage
- * meanwhile, tries again until the time of the processor is used.
+ * meanwhile, tries again until most of the time of the processor is used.
  */
 function withinTime(maxMs: number, validate: () => boolean): boolean {
   sandbox.validate = validate;
-  const before = processorTime();
+  const share = Math.ceil(maxMs / SHARES);
+  let [used, slowness] = [0, 1];
   try {
-    for (const [made, thirds] of ATTEMPTS.entries()) {
-      // The clocks differ a little.
-      if (made >= CERTAIN_ATTEMPTS && processorTime() - before > 0.9 * maxMs) break;
+    for (let made = 0; made < MAX_ATTEMPTS && used <= LAST_START * maxMs; made++) {
+      const [clock, before] = [performance.now(), processorTime()];
       try {
-        return script.runInContext(sandbox, { timeout: thirds * Math.ceil(maxMs / 3) }) as boolean;
+        return script.runInContext(sandbox, { timeout: Math.ceil(share * slowness) }) as boolean;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
       }
+      const worked = Math.max(1, processorTime() - before);
+      used += worked;
+      slowness = Math.min(MAX_SLOWNESS, Math.max(1, (performance.now() - clock) / worked));
     }
     throw new WorkLimitError('takes too long to compare with a pattern');
   } finally {
