@@ -1,9 +1,12 @@
 import { unprocessablePatch } from '../errors/input-errors.js';
 import { isObject, type Json } from '../json.js';
 
-/** Maximum characters of JSON, at least, that the copies of one patch add up to, and their objects, arrays and members. */
+/**
+ * Maximum characters of JSON, at least, that the copies of one patch add up to, and their objects, arrays and members: half of
+ * those that a record may have.
+ */
 const MAX_COPIED = 2 * 1024 * 1024;
-const MAX_COPIED_MEMBERS = 50_000;
+const MAX_COPIED_MEMBERS = 25_000;
 /**
  * Maximum array elements that the insertions and removals of one patch shift: 1,000 at the front of an array of 50,000, or
  * 100 of an array of 500,000.
@@ -40,8 +43,9 @@ export class PatchCost {
       throw unprocessablePatch(`The patch compares more than ${MAX_COMPARED} members.`, index);
   }
 
-  /** Adds a value without making its text, which would take longer than the copy. */
+  /** Adds a value, until a limit is exceeded, without making its text, which would take longer than the copy. */
   #add(value: Json): void {
+    if (this.#copied > MAX_COPIED || this.#members > MAX_COPIED_MEMBERS) return;
     // With the comma.
     this.#copied += typeof value === 'string' ? value.length + 3 : 2;
     if (typeof value !== 'object' || value === null) return;

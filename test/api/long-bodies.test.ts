@@ -96,7 +96,7 @@ t.test('a JSON Patch that costs too much is 422', async (t) => {
     body: repeat(20, { op: 'copy', from: '', path: '/copy' }),
     type: JSON_PATCH,
   });
-  t.match(copied.json.error.message, 'copies more than 50000 members');
+  t.match(copied.json.error.message, 'copies more than 25000 members');
   const more = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`m${n}`, 1]));
   const grown = await send('PATCH', `/items/${wide.id}`, {
     body: more,
