@@ -9,7 +9,7 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { NOBODY, type Principal } from '../principal.js';
 import { DEFAULT_VERSION } from '../versions/supported.js';
-import { columnsOf, replyOf } from './reply-columns.js';
+import { columnsOf, replyOf } from './stored-reply.js';
 
 const { lock: LOCK, find: FIND, keep: STORE } = IDEMPOTENCY_SQL;
 
