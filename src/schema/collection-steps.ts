@@ -1,6 +1,6 @@
 import { type ObjectName, objectName, qualified } from '../db/object-names.js';
 import { type ExistingTable, FORMER_NAME, type Layout } from './catalog.js';
-import { type ChooseName, presentIndex, presentKey, primaryKeyOf } from './names.js';
+import { type ChooseName, presentIndex, presentKey, primaryKeyOf } from './chosen-names.js';
 import { lockTable, NO_LOCK, type SchemaStep } from './step.js';
 import type { ForeignKey, Table } from './table.js';
 import { attach, dropNullTrigger, nullTrigger, nullTriggers, TRIGGERS } from './table-sql.js';

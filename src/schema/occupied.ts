@@ -1,7 +1,7 @@
 import { qualified } from '../db/object-names.js';
 import { ExitError } from '../exit-error.js';
 import type { Catalog } from './catalog.js';
-import { primaryKeyOf } from './names.js';
+import { primaryKeyOf } from './chosen-names.js';
 import { lockTable, type SchemaStep } from './step.js';
 import type { Table } from './table.js';
 import { TRIGGERS } from './table-sql.js';

@@ -3,6 +3,7 @@ import type { Declaration, DeclaredField, SqlFile } from '../declarations/declar
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
 import { type Catalog, type ExistingTable, formerNamesOf, storedTypes } from './catalog.js';
 import type { Plan } from './checked-plan.js';
+import { type ChooseName, namesIn } from './chosen-names.js';
 import { dropFormerName, dropTable, renameTable } from './collection-steps.js';
 import { dropColumns } from './column-steps.js';
 import {
@@ -16,7 +17,6 @@ import {
 } from './field-steps.js';
 import { type Change, fieldsOf, worksOf } from './field-work.js';
 import { requireFormerNames } from './former-names.js';
-import { type ChooseName, namesIn } from './names.js';
 import { isCollection, makeWay, requireCollection } from './occupied.js';
 import { isStricter } from './rules.js';
 import { requireInShards } from './shards.js';

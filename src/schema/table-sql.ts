@@ -1,5 +1,5 @@
 import { objectName, qualified } from '../db/object-names.js';
-import type { ChooseName } from './names.js';
+import type { ChooseName } from './chosen-names.js';
 import { quoted } from './step.js';
 import type { ForeignKey, Index, Table } from './table.js';
 

@@ -1,7 +1,7 @@
 import { qualified } from '../db/object-names.js';
 import type { Catalog, ExistingTable } from './catalog.js';
+import { type ChooseName, presentIndex, presentKey } from './chosen-names.js';
 import { columnSteps, completeColumn } from './column-steps.js';
-import { type ChooseName, presentIndex, presentKey } from './names.js';
 import { lockTable, NO_LOCK, type SchemaStep } from './step.js';
 import type { ForeignKey, Table } from './table.js';
 import {
