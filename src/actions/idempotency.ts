@@ -9,7 +9,7 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { NOBODY, type Principal } from '../principal.js';
 import { DEFAULT_VERSION } from '../versions/supported.js';
-import { columnsOf, replyOf } from './stored-reply.js';
+import { replyOf, rowOf } from './stored-reply.js';
 
 const { lock: LOCK, find: FIND, keep: STORE } = IDEMPOTENCY_SQL;
 
@@ -43,7 +43,7 @@ export function openIdempotency(ttlSeconds: number, collections: readonly Guarde
       const found = await find(run, identity);
       if (found) return found;
       const reply = await work();
-      await run(STORE, [caller, key, await identity.fingerprint(), ...columnsOf(reply, collections)]);
+      await run(STORE, [caller, key, await identity.fingerprint(), ...rowOf(reply, collections)]);
       return reply;
     },
   };

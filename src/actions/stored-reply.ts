@@ -25,10 +25,10 @@ type RecordVersion = readonly [collection: string, id: string, version: number];
 type Parts = { readonly record: RecordVersion } | { readonly results: readonly StoredReply[] };
 
 /**
- * The columns status, headers, body and parts of a reply. Throws 413 if the response to a batch contains more than can be
+ * The row of a reply: the columns status, headers, body and parts. Throws 413 if the response to a batch contains more than can be
  * stored: pages, HTML or CSV that cannot be stored as references.
  */
-export function columnsOf(reply: Reply, collections: readonly Guarded[]): Value[] {
+export function rowOf(reply: Reply, collections: readonly Guarded[]): Value[] {
   const isRuled: IsRuled = (name) =>
     collections.some(({ resource, ruled }) => ruled && (name === undefined || resource.name === name));
   const { status, headers, body, record } = reply.results
