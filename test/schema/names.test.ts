@@ -7,7 +7,7 @@ import { describeApi } from '../../src/open-features.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { declare } from '../support/collections.js';
 import { freshService, undeclaredDatabase } from '../support/service.js';
-import { readSettings } from '../support/settings.js';
+import { ALWAYS_ON, readSettings } from '../support/settings.js';
 import { openSql, SCHEMA } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
@@ -243,13 +243,7 @@ t.test('what migrations after the baseline create has names with a prefix', (t) 
 });
 
 t.test('the paths that no collection can have are those of the service with all features', async (t) => {
-  const everything = {
-    AUTH: 'bearer,api-key',
-    AUTH_SERVER: 'on',
-    PUBLIC_URL: 'http://127.0.0.1:3000',
-    MCP: 'on',
-  };
-  const { endpoints } = await describeApi(FEATURES, readSettings(everything), []);
+  const { endpoints } = await describeApi(ALWAYS_ON, readSettings({}), []);
   const segmentsOf = (owner: string | undefined) => {
     const segments = endpoints
       .filter(({ feature }) => feature === owner)

@@ -11,6 +11,9 @@ import { settingsOf } from '../../src/open-features.js';
 
 const OF_FEATURES = settingsOf(FEATURES);
 
+/** The features without the settings that turn them off: a description of the API has all of them. */
+export const ALWAYS_ON = FEATURES.map(({ settings: _, ...feature }) => feature);
+
 /** The configuration of a program with all features. */
 export const readSettings = (env: Env, overrides: Partial<Config> = {}): Config =>
   readConfig(env, overrides, '', OF_FEATURES);

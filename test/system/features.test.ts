@@ -10,26 +10,32 @@ import { describeApi } from '../../src/open-features.js';
 import { SCHEMES } from '../../src/principal.js';
 import { environment, startNode } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
-import { readSettings } from '../support/settings.js';
+import { ALWAYS_ON, readSettings } from '../support/settings.js';
 import t, { type Test } from '../support/test.js';
 import { drawn } from '../support/thorough.js';
 
 const PROGRAM = fileURLToPath(new URL('../support/chosen-features.js', import.meta.url));
 const NAMES = FEATURES.map(({ name }) => name);
 
-/** Requests of each feature: the method GET, or the one before the path; those without paths of their own change responses of others, or are commands. */
-const REQUESTS: Readonly<Record<string, readonly string[]>> = {
-  'api-docs': ['/openapi.json', '/openapi.yaml', '/asyncapi.json', '/docs', '/docs/app.js'],
-  issuer: ['/.well-known/openid-configuration', '/account', '/oauth-clients'],
-  jobs: ['/jobs', '/jobs/x'],
-  mcp: ['POST /mcp'],
-  'version-calls': ['/admin/versions'],
-  webhooks: ['/webhooks', '/webhooks/x/deliveries'],
-};
+type Target = readonly [method: string, path: string];
 
-/** The method and the path of a request. */
-const requestOf = (text: string): [method: string, path: string] =>
-  text.startsWith('POST ') ? ['POST', text.slice(5)] : ['GET', text];
+/** The endpoints of the features. */
+const ADDED = (await describeApi(ALWAYS_ON, readSettings({}), [])).endpoints.filter(
+  ({ feature }) => feature !== undefined,
+);
+
+/** Requests of each feature; those without paths of their own change responses of others, or are commands. */
+const REQUESTS: ReadonlyMap<string, readonly Target[]> = new Map(
+  NAMES.map((name) => [
+    name,
+    ADDED.filter(({ feature, method }) => feature === name && /^(?:GET|POST)$/.test(method)).map(
+      ({ method, path }) => [method, path.replace(/:\w+/g, 'x')] as const,
+    ),
+  ]),
+);
+
+const requestsOf = (name: string): readonly Target[] => REQUESTS.get(name)!;
+const ITEMS: Target = ['GET', '/items'];
 
 /** The features that a service with the default settings and a database of its own opens, and how each is turned off. */
 const ALWAYS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -48,16 +54,13 @@ interface Without {
 }
 
 /** The features of which a service has loaded files besides their `settings.ts`, and the statuses of requests to it. */
-async function serviceWithout(t: Test, { absent = [], settings }: Without, paths: readonly string[]) {
+async function serviceWithout(t: Test, { absent = [], settings }: Without, targets: readonly Target[]) {
   const databaseUrl = await testDatabase(t);
   const env = { DATABASE_URL: databaseUrl, PORT: '0', ...settings };
   const service = startNode(t, [PROGRAM, ...absent], env);
   const url = await service.ready();
   const statuses = await Promise.all(
-    paths.map(async (path) => {
-      const [method, target] = requestOf(path);
-      return (await send(url, method, target, BROWSER)).status;
-    }),
+    targets.map(async ([method, path]) => (await send(url, method, path, BROWSER)).status),
   );
   service.child.kill('SIGTERM');
   t.equal(await service.ended, 0);
@@ -71,26 +74,27 @@ const BROWSER = { headers: { accept: 'text/html, application/json;q=0.9, */*;q=0
 
 t.test('a service loads only the features that are on, and the others have no path', async (t) => {
   const off = NAMES.filter((name) => !ON.includes(name));
-  const paths = off.flatMap((name) => REQUESTS[name] ?? []);
-  const { statuses, loaded } = await serviceWithout(t, {}, ['/openapi.json', ...paths]);
+  const absent = off.flatMap(requestsOf);
+  const { statuses, loaded } = await serviceWithout(t, {}, [['GET', '/openapi.json'], ...absent]);
   t.same(loaded, ON);
-  t.same(statuses, [200, ...paths.map(() => 404)]);
+  t.same(statuses, [200, ...absent.map(() => 404)]);
 });
 
 t.test('the core serves records without any feature', async (t) => {
-  const paths = Object.values(REQUESTS).flat();
+  const requests = NAMES.flatMap(requestsOf);
+  t.ok(requests.length > 30, `${requests.length} requests`);
   for (const without of [{ absent: NAMES }, { settings: Object.assign({}, ...Object.values(ALWAYS)) }]) {
-    const { statuses, loaded } = await serviceWithout(t, without, ['/items', '/', ...paths]);
+    const { statuses, loaded } = await serviceWithout(t, without, [ITEMS, ['GET', '/'], ...requests]);
     t.same(loaded, []);
-    t.same(statuses, [200, 200, ...paths.map(() => 404)]);
+    t.same(statuses, [200, 200, ...requests.map(() => 404)]);
   }
 });
 
 for (const [name, settings] of drawn(Object.entries(ALWAYS), 1))
   t.test(`${name} is absent when it is turned off`, async (t) => {
-    const absent = REQUESTS[name] ?? [];
-    const present = ON.filter((each) => each !== name).flatMap((each) => (REQUESTS[each] ?? []).slice(0, 1));
-    const { statuses, loaded } = await serviceWithout(t, { settings }, ['/items', ...present, ...absent]);
+    const absent = requestsOf(name);
+    const present = ON.filter((each) => each !== name).flatMap((each) => requestsOf(each).slice(0, 1));
+    const { statuses, loaded } = await serviceWithout(t, { settings }, [ITEMS, ...present, ...absent]);
     t.same(
       loaded,
       ON.filter((each) => each !== name),
@@ -119,14 +123,12 @@ t.test('browsers get JSON without pages, and the documents name only what there 
 });
 
 t.test('a type of the documents has its name whichever features are on', async (t) => {
-  const everything = { AUTH: 'bearer', AUTH_SERVER: 'on', PUBLIC_URL: 'http://127.0.0.1:3000', MCP: 'on' };
-  const config = readSettings(everything);
-  const features = await describeApi(FEATURES, config, []);
+  const config = readSettings({});
   const reserved = new Set([...config.features.keys()].flatMap(({ part }) => part.typeNames ?? []));
   const core = new Set([...subjectsOf(coreEndpoints({ ...config, auth: SCHEMES }, [])), 'redeliver']);
   const names = [
-    ...subjectsOf(features.endpoints.filter(({ feature }) => feature !== undefined)),
-    ...features.endpoints.flatMap(({ schemas }) => Object.keys(schemas?.([]) ?? {})),
+    ...subjectsOf(ADDED),
+    ...ADDED.flatMap(({ schemas }) => Object.keys(schemas?.([]) ?? {})),
   ].filter((name) => !core.has(name));
   t.ok(names.length > 20, `${names.length} names`);
   t.same([...reserved].filter((name) => name !== 'redeliver').sort(), [...new Set(names)].sort());
