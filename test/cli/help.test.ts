@@ -25,7 +25,7 @@ t.test('each command has a synopsis, its options, examples and its exit codes', 
       t.match(out, new RegExp(`^(usage: | {7})plinth ${`${name} ${verb}`.trim()}`, 'm'));
       for (const option of Object.keys(options)) t.match(out, `--${option}`);
     }
-    t.ok(examples.length >= 2, `${name} has examples`);
+    t.ok(examples.length >= 2, `${name} has two examples`);
     for (const example of examples) t.match(out, `  ${example}\n`);
     for (const exit of [0, 64, 70, ...exits]) t.match(out, new RegExp(`^ {2}${exit} +\\S`, 'm'));
     t.notMatch(out, /[^\n]{121}/, 'no line is longer than a terminal');

@@ -11,7 +11,7 @@ const COMMANDS = {
     summary: 'shows how many requests were counted',
     forms: { '': { options: JSON_OPTION } },
     text: 'Shows the number of requests to /stats.',
-    examples: ['plinth stats'],
+    examples: ['plinth stats', 'plinth stats --json'],
     exits: [69, 78],
   },
 } as const satisfies CommandTable;
@@ -19,7 +19,7 @@ const COMMANDS = {
 /** An endpoint, an error, a command, a setting, a table and a metric. */
 export default {
   endpoints: async () => (await import('./stats.js')).ENDPOINTS,
-  errors: async () => typesIn(await import('./stats.js')),
+  errors: async () => typesIn(await import('./errors.js')),
   documentation: { tags: { stats: 'Requests that were counted.' } },
   open: async ({ db }) => {
     const { Stats } = await import('./stats.js');

@@ -3,19 +3,10 @@ import { at, type Endpoint } from '../../../src/api/endpoint.js';
 import { objectOf } from '../../../src/api/schema.js';
 import type { Db, Run } from '../../../src/db/db.js';
 import { statements } from '../../../src/db/statements.js';
-import { define } from '../../../src/errors/problem.js';
 import { single } from '../../../src/telemetry/instruments.js';
+import { noStats } from './errors.js';
 
 const SQL = statements('features/stats/stats.sql', ['add', 'sum']);
-
-/** There is nothing to show. */
-export const noStats = define('NO_STATS', 409, {
-  message: 'Nothing was counted.',
-  cause: 'The table of the feature is empty.',
-  remedy: 'Send a request without `past`.',
-  example: [],
-  make: () => ({}),
-});
 
 /** The number of all requests to /stats. */
 export const total = async (run: Run): Promise<number> => Number((await run(SQL.sum, []))[0]!.requests);
