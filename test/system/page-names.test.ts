@@ -56,6 +56,33 @@ t.test('the files that pages about the code name exist', async (t) => {
   }
 });
 
+/** Names of constants, functions and types, and the file that has them: `` `OPERATORS` and `byType` in `src/list/condition.ts` ``. */
+const NAMES_IN_FILE =
+  /((?:`\w+(?:\(\))?`(?:, | and )?)+),? (?:in|of) (?:the table of )?`((?:[\w.-]+\/)*[\w.-]+\.ts)`/g;
+
+t.test('what pages place in a file of the code is declared there', async (t) => {
+  const files = ['src', 'test'].flatMap((folder) =>
+    readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' }).map(
+      (name) => `/${folder}/${name}`,
+    ),
+  );
+  let places = 0;
+  for (const page of ['CONTRIBUTING.md', ...NAMED])
+    for (const [text, names, path] of read(page).matchAll(NAMES_IN_FILE)) {
+      // A row that has named a folder names further files of it without the folder.
+      const sources = files.filter((file) => file.endsWith(`/${path}`)).map((file) => read(file));
+      const declared = all(names!, /`(\w+)/g).map(
+        (name) => new RegExp(`\\b(?:const|function|class|type|interface) ${name}\\b`),
+      );
+      t.ok(
+        sources.some((source) => declared.every((pattern) => pattern.test(source))),
+        `${page}: ${text}`,
+      );
+      places++;
+    }
+  t.ok(places > 5, `${places} places`);
+});
+
 t.test('the settings that pages about the code name exist', async (t) => {
   const known = new Set([...settings(), ...CAPITALS]);
   for (const page of NAMED) {
