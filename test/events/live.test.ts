@@ -1,4 +1,6 @@
 import type { Json, JsonObject } from '../../src/json.js';
+import { comparedColumn, operatorsOf } from '../../src/list/condition.js';
+import { conditionName } from '../../src/list/query-names.js';
 import { fulfils } from '../list/evaluator.js';
 import { filters } from '../list/filters.js';
 import { DECLARATIONS, type Draw, drawing, fill, RELATIONS, WORDS } from '../list/tracker.js';
@@ -363,6 +365,31 @@ t.test('conditions that are not those of one collection are refused', async (t) 
     'INVALID_QUERY',
     /more than 50/,
   );
+});
+
+/** A value of each type of columns. */
+const VALUES: Readonly<Record<string, string>> = {
+  text: '2026-01-31T12:00:00Z',
+  'double precision': '1',
+  boolean: 'true',
+  uuid: '01890000-0000-7000-8000-000000000000',
+  timestamptz: '2026-01-31T12:00:00Z',
+};
+
+t.test('each operator of lists can be in the conditions of events', async (t) => {
+  const { service, send, cursor } = await issue(t);
+  await send('POST', '/projects', { body: { title: 'three' } });
+  for (const { resource } of service.collections.filter(({ resource: { name } }) =>
+    /^(issues|projects)$/.test(name),
+  ))
+    for (const [field, operators] of operatorsOf(resource))
+      for (const operator of operators) {
+        const value = VALUES[comparedColumn(resource, field)!.type.replace('[]', '')]!;
+        const given = operator === 'null' ? 'true' : operator === 'between' ? `${value},${value}` : value;
+        const condition = new URLSearchParams({ [conditionName(field, operator)]: given });
+        const query = `types=${resource.name}.*&${condition}`;
+        t.equal((await send('GET', `/events?after=${cursor}&${query}`)).status, 200, query);
+      }
 });
 
 t.test('values that would be SQL or patterns are compared as they are', async (t) => {
