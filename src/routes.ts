@@ -57,5 +57,6 @@ export function routesOf(
   );
   const separate = endpoints.filter(({ isSeparate }) => isSeparate);
   const all = [...represented, ...open(separate, { ...own, router: createRouter(represented) })];
-  return { routes: all, router: createRouter(all) };
+  // json-server ignores a slash at the end of a path.
+  return { routes: all, router: createRouter(all, config.anyParameters) };
 }

@@ -89,13 +89,14 @@ export type Router = (path: string) => Match;
 
 type Compiled = Omit<Match, 'params'>;
 
-/** Registers each path once, with the table of its methods. The router throws 404 and 400. */
-export function createRouter(routes: readonly Route[]): Router {
+/** Registers each path once, with the table of its methods; `trims`: without a slash at its end. The router throws 404 and 400. */
+export function createRouter(routes: readonly Route[], trims = false): Router {
   const router = FindMyWay({ maxParamLength: MAX_TARGET });
   for (const route of routes) router.on('GET', route.path, () => undefined, compile(route));
   const nearest = nearestPaths(routes.map(({ path }) => path));
   const missing = (path: string): Problem => nearest(path, (each) => router.find('GET', each) !== null);
-  return (path) => {
+  return (given) => {
+    const path = trims && given.length > 1 && given.endsWith('/') ? given.slice(0, -1) : given;
     const found = router.find('GET', path);
     // A parameter may not be empty.
     if (!found || (path.endsWith('/') && path.length > 1))

@@ -27,6 +27,9 @@ export const LIBRARY: Records = {
     id: at + 1,
     name: `Author ${'FCEABD'[at]}`,
     address: { city: ['Ulm', 'Rome', 'Oslo'][at % 3], zip: at },
+    'nick.name': `nick ${'CABFED'[at]}`,
+    tags: [[], ['a'], ['a', 'b'], ['b', null, [1, 2]]][at % 4],
+    motto: ['one\ntwo', 'C++ (new)', 'a_b', 'word by word', 'Äther', ''][at],
   })),
   books: Array.from({ length: 40 }, (_, at) => ({
     id: at + 1,

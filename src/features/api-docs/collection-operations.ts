@@ -41,7 +41,7 @@ const METHODS: Readonly<Record<RecordMethod, DescribeList>> = {
   create,
   listNested: list,
   queryNested: query,
-  createNested: create,
+  createNested: (...given) => compatible(create(...given), given[1]),
   upsert,
   patchMatching,
   removeMatching,

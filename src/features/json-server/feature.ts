@@ -5,10 +5,18 @@ import type { Source } from './relations.js';
 
 /** The requests and responses of json-server 0.17. */
 export default {
-  open: async () => {
+  open: async ({ config: { publicUrl, tlsCert } }) => {
     const { asJsonServer } = await import('./list.js');
     const { asJsonServerCreation, asJsonServerRecord } = await import('./records.js');
     const { referenceTo } = await import('./relations.js');
+    const scheme = tlsCert === undefined ? 'http' : 'https';
+    const originOf: Source['originOf'] = ({ host }) =>
+      publicUrl ?? (host === undefined ? '' : `${scheme}://${host}`);
+    const sourceOf = ({ db, collections }: Reader, { name }: Resource): Source => {
+      // The service refuses access rules with COMPAT=json-server.
+      const related = collections.map(({ whole }) => whole);
+      return { db, collection: related.find(({ resource }) => resource.name === name)!, related, originOf };
+    };
     return {
       adapter: {
         list: (action, reader, resource, parent) =>
@@ -20,10 +28,3 @@ export default {
     };
   },
 } satisfies Feature;
-
-/** The records of a collection, and those of all collections to which it may be related. */
-function sourceOf({ db, collections }: Reader, { name }: Resource): Source {
-  // The service refuses access rules with COMPAT=json-server.
-  const related = collections.map(({ whole }) => whole);
-  return { db, collection: related.find(({ resource }) => resource.name === name)!, related };
-}

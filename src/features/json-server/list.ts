@@ -59,8 +59,9 @@ async function looseList(
 ): Promise<Reply> {
   const { resource } = source.collection;
   const others = new Map(source.related.map((each) => [each.resource.name, each.resource]));
-  const nested = { path: [parentField ?? ''], operator: 'eq', values: [request.params.id ?? ''] } as const;
-  const conditions = parentField === undefined ? query.conditions : [...query.conditions, nested];
+  const nested = { field: parentField ?? '', operator: 'eq', values: [request.params.id ?? ''] } as const;
+  const own = query.conditions.filter(({ field, operator }) => field !== parentField || operator !== 'eq');
+  const conditions = parentField === undefined ? own : [...own, nested];
   const selection = selectionOf(request);
   const { text, args } = looseStatement(
     resource,
@@ -72,7 +73,11 @@ async function looseList(
   const [row] = await (request.run ? request.run(text, args) : db.query(text, args)).catch(fail);
   const total = Number(row!.total);
   const headers = query.isSlice
-    ? ['X-Total-Count', String(total), ...linkOf(query, given, request, total)]
+    ? [
+        'X-Total-Count',
+        String(total),
+        ...linkOf(query, given, request, total, source.originOf(request.headers)),
+      ]
     : [];
   const ids = (row!.ids as string | null)?.split(',');
   if (!row!.fits) return largeReply(source, ids, query, request, headers);
@@ -149,13 +154,14 @@ function linkOf(
   given: URLSearchParams,
   request: Request,
   total: number,
+  origin: string,
 ): string[] {
   if (!page) return [];
   const last = Math.max(Math.ceil(total / page.limit), 1);
   const to = (number: number, rel: string) => {
     const query = new URLSearchParams(given);
     query.set('_page', String(number));
-    return `<${request.prefix + request.path}?${query}>; rel="${rel}"`;
+    return `<${origin}${request.prefix}${request.path}?${query}>; rel="${rel}"`;
   };
   const links = [
     to(1, 'first'),

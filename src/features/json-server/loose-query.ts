@@ -2,11 +2,12 @@ import type { Resource } from '../../collection/resource.js';
 import type { Parameter } from '../../list/comparison-sql.js';
 import type { Selection } from '../../list/condition.js';
 import { sourceSql } from '../../list/condition-sql.js';
+import { type Builder, idTexts, LEGACY_ID, listOf, memberSql, textSql, valueSql } from './loose-values.js';
 
 /** A condition on the text of a member of a document, which need not be declared. */
 export interface LooseCondition {
-  /** The names of the members that lead to the value. */
-  readonly path: readonly string[];
+  /** The name of the member, or names that lead to it: `author.names[0]`. */
+  readonly field: string;
   readonly operator: 'eq' | 'ne' | 'gte' | 'lte' | 'like';
   /** One of them must fit; with `ne` all. */
   readonly values: readonly string[];
@@ -17,10 +18,10 @@ export interface LooseQuery {
   readonly conditions: readonly LooseCondition[];
   /** The text, in lower case, that a value of the record contains; empty: each record matches. */
   readonly term: string;
-  readonly sorts: readonly { readonly path: readonly string[]; readonly isFalling: boolean }[];
-  readonly offset: number;
-  /** Undefined: all that follow. */
-  readonly limit: number | undefined;
+  readonly sorts: readonly { readonly field: string; readonly isFalling: boolean }[];
+  /** The first record, and the one after the last; undefined: all that follow. Negative ones count from the end. */
+  readonly start: number;
+  readonly end: number | undefined;
   /** The records that the conditions are about. */
   readonly selection: Selection;
 }
@@ -31,7 +32,6 @@ export interface LooseStatement {
   readonly args: readonly string[];
 }
 
-const LEGACY_ID = 'legacy_id';
 /** Max records of a page whose documents are read one by one. */
 const MAX_LARGE_RECORDS = 10_000;
 
@@ -53,9 +53,12 @@ export function looseStatement(
     ...(query.term === '' ? [] : [termSql(builder, query.term)]),
   ];
   const order = [...query.sorts.flatMap((sort) => orderSql(builder, sort)), 'record.id'];
-  const page = `offset ${parameter(String(query.offset))}::bigint limit ${
-    query.limit === undefined ? 'null' : `${parameter(String(query.limit))}::bigint`
-  }`;
+  const bound = (at: number) =>
+    at < 0
+      ? `greatest((select count(*) from _matching) + ${parameter(String(at), 'bigint')}, 0)`
+      : parameter(String(at), 'bigint');
+  const start = bound(query.start);
+  const limit = query.end === undefined ? 'null' : `greatest(${bound(query.end)} - ${start}, 0)`;
   const source = sourceSql(resource, 'record');
   // No column of a collection has a name with an underscore at its beginning.
   const text = `with _matching as materialized (
@@ -64,7 +67,7 @@ export function looseStatement(
   cross join lateral (select record.doc::jsonb as json) as parsed
   ${conditions.length === 0 ? '' : `where ${conditions.join('\n    and ')}`}
 ), _page as (
-  select id, _position from _matching order by _position ${page}
+  select id, _position from _matching order by _position offset ${start} limit ${limit}
 ), _size as (
   select coalesce(sum(octet_length(record.doc)), 0) <= ${parameter(String(maxBytes))}::bigint as fits, count(*) as records
   from _page join ${source} using (id)
@@ -78,30 +81,11 @@ from _size`;
   return { text, args };
 }
 
-interface Builder {
-  readonly resource: Resource;
-  readonly others: ReadonlyMap<string, Resource>;
-  readonly parameter: Parameter;
-}
-
-const listOf = ({ parameter }: Builder, values: readonly string[]) =>
-  `array(select jsonb_array_elements_text(${parameter(JSON.stringify(values))}::jsonb))`;
-
-const pathOf = (builder: Builder, path: readonly string[]) => `(parsed.json #> ${listOf(builder, path)})`;
-
-/** Texts by which a record is known: its id and the one from before an import. */
-const idTexts = (relation: string, { columns }: Resource): string => {
-  const legacy = columns.get(LEGACY_ID);
-  return legacy
-    ? `array[${relation}.id::text, ${relation}.${legacy.name}::text]`
-    : `array[${relation}.id::text]`;
-};
-
-function conditionSql(builder: Builder, { path, operator, values }: LooseCondition): string {
+function conditionSql(builder: Builder, condition: LooseCondition): string {
   const { resource, others } = builder;
-  const [field = ''] = path;
-  const reference = path.length === 1 ? resource.references.find((each) => each.field === field) : undefined;
-  const isId = path.length === 1 && field === 'id';
+  const { field, operator, values } = condition;
+  const reference = resource.references.find((each) => each.field === field);
+  const isId = field === 'id';
   if ((isId || reference) && (operator === 'eq' || operator === 'ne')) {
     const list = listOf(builder, values);
     const target = reference && others.get(reference.to);
@@ -114,30 +98,33 @@ function conditionSql(builder: Builder, { path, operator, values }: LooseConditi
     const isPresent = reference ? `record.${resource.columns.get(field)!.name} is not null and ` : '';
     return operator === 'eq' ? matches : `(${isPresent}not ${matches})`;
   }
-  const legacy = isId && resource.columns.has(LEGACY_ID) ? [LEGACY_ID] : path;
-  return valueSql(builder, { path: legacy, operator, values });
+  return comparedSql(builder, condition);
 }
 
-function valueSql(builder: Builder, { path, operator, values }: LooseCondition): string {
-  const value = pathOf(builder, path);
-  const text = `(${value} #>> '{}')`;
+function comparedSql(builder: Builder, { field, operator, values }: LooseCondition): string {
+  const value = valueSql(builder, field);
+  const text = `(${textSql(value)})`;
   if (operator === 'ne') return `${text} <> all (${listOf(builder, values)})`;
   if (operator === 'eq') {
     // json-server ignores the names of fields that no record has.
-    const isKnown = `exists (select from ${sourceSql(builder.resource, 'any_record')} where any_record.doc::jsonb #> ${listOf(builder, path)} is not null)`;
+    const isKnown = `exists (
+      select from ${sourceSql(builder.resource, 'any_record')}
+      cross join lateral (select any_record.doc::jsonb as json) as parsed
+      where ${memberSql(builder, field)} is not null
+    )`;
     return `(${text} = any (${listOf(builder, values)}) or not ${isKnown})`;
   }
   const compared = values.map((each) => {
     if (operator === 'like') return `${text} ~* ${builder.parameter(each)}`;
     const sign = operator === 'gte' ? '>=' : '<=';
-    const isNumber = each.trim() !== '' && Number.isFinite(Number(each));
-    const number = isNumber
-      ? `(${text})::numeric ${sign} ${builder.parameter(String(Number(each)))}::numeric`
-      : 'false';
+    const given = Number(each);
+    const number = (own: string) =>
+      Number.isNaN(given) ? 'false' : `${own} ${sign} ${builder.parameter(String(given), 'numeric')}`;
     return `case jsonb_typeof(${value})
-      when 'number' then ${number}
-      when 'string' then ${text} collate "C" ${sign} ${builder.parameter(each)}
-      else false
+      when 'null' then false
+      when 'number' then ${number(`(${value})::numeric`)}
+      when 'boolean' then ${number(`(${value})::boolean::integer`)}
+      else ${text} collate "C" ${sign} ${builder.parameter(each)}
     end`;
   });
   return `(${compared.join(' or ')})`;
@@ -160,15 +147,17 @@ function termSql(builder: Builder, term: string): string {
 }
 
 /** Values before null, and null before no value; falling the other way round. Numbers as numbers, texts by code points. */
-function orderSql(builder: Builder, { path, isFalling }: LooseQuery['sorts'][number]): string[] {
-  const isId = path.length === 1 && path[0] === 'id';
+function orderSql(builder: Builder, { field, isFalling }: LooseQuery['sorts'][number]): string[] {
   const direction = isFalling ? 'desc' : 'asc';
-  if (isId && !builder.resource.columns.has(LEGACY_ID)) return [`record.id ${direction}`];
-  const value = pathOf(builder, isId ? [LEGACY_ID] : path);
+  const value = valueSql(builder, field);
+  // Ids since an import follow the ids from before, in their order.
+  const ids = field === 'id' ? [`record.id ${direction}`] : [];
+  if (ids.length > 0 && !builder.resource.columns.has(LEGACY_ID)) return ids;
   return [
     `case when ${value} is null then 2 when jsonb_typeof(${value}) = 'null' then 1 else 0 end ${direction}`,
     `case jsonb_typeof(${value}) when 'number' then (${value} #>> '{}')::numeric when 'boolean' then (${value} #>> '{}')::boolean::integer end ${direction}`,
-    `(${value} #>> '{}') collate "C" ${direction}`,
+    `(${textSql(value)}) collate "C" ${direction}`,
+    ...ids,
   ];
 }
 

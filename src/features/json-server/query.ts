@@ -36,7 +36,10 @@ export interface JsonServerQuery extends Omit<LooseQuery, 'selection'> {
 }
 
 /** Reads a query. Throws 400 for one with more than there is room for. */
-export function readQuery(given: URLSearchParams): JsonServerQuery {
+export function readQuery(query: URLSearchParams): JsonServerQuery {
+  // Arrays as many clients write them: `id[]=1&id[]=2`, `id[0]=1&id[1]=2`.
+  const given = new URLSearchParams();
+  for (const [name, value] of query) given.append(name.replace(/\[\d*\]$/, ''), value);
   const names = [...new Set(given.keys())].filter(isFilter);
   if (names.length > MAX_CONDITIONS)
     throw invalidQuery('filter', `has more than ${MAX_CONDITIONS} conditions`);
@@ -63,8 +66,10 @@ function conditionOf(name: string, values: readonly string[]): LooseCondition {
   if ([name, ...values].some((each) => each.includes('\0')))
     throw invalidQuery(name, 'must not contain U+0000');
   const operator = (SUFFIX.exec(name)?.[1] ?? 'eq') as LooseCondition['operator'];
-  if (operator === 'like') for (const value of values) requireBounded(name, value);
-  return { path: pathOf(name.replace(SUFFIX, '')), operator, values };
+  const field = name.replace(SUFFIX, '');
+  if (operator !== 'like') return { field, operator, values };
+  for (const value of values) requireBounded(name, value);
+  return { field, operator, values: values.map(patternOf) };
 }
 
 /** Throws 400 for a pattern that takes PostgreSQL long to compile, or to compare. */
@@ -104,22 +109,38 @@ function repetitionsOf(pattern: string): number {
   return Math.max(...open);
 }
 
-/** `author.names[0]` is three names. */
-const pathOf = (text: string): string[] => text.split(/[.[\]]+/).filter((each) => each !== '');
+const ESCAPES: Readonly<Record<string, string>> = { '\\b': '\\y', '\\B': '\\Y' };
+
+/**
+ * A regular expression of JavaScript as PostgreSQL writes it: their boundaries of words have other names, a letter without a
+ * meaning stands for itself, and no dot matches the end of a line.
+ */
+function patternOf(pattern: string): string {
+  let isClass = false;
+  return pattern.replace(/\\[\s\S]|[\s\S]/g, (token) => {
+    if (isClass) {
+      isClass = token !== ']';
+      return token === '[' ? '\\[' : token;
+    }
+    isClass = token === '[';
+    if (token === '.') return '[^\\n\\r\\u2028\\u2029]';
+    return ESCAPES[token] ?? token.replace(/^\\(?=[aeghijklmopqyzACE-RTUVXYZ])/, '');
+  });
+}
 
 function sortsOf(given: URLSearchParams): JsonServerQuery['sorts'] {
   const orders = (given.get('_order') ?? '').toLowerCase().split(',');
   const keys = (given.get('_sort') ?? '').split(',');
   if (keys.length > MAX_SORTS) throw invalidQuery('_sort', `has more than ${MAX_SORTS} fields`);
   const sorts = keys.map((key, at) => ({
-    path: pathOf(key.replaceAll('\0', '')),
+    field: key.replaceAll('\0', ''),
     isFalling: orders[at] === 'desc',
   }));
-  return sorts.filter(({ path }) => path.length > 0);
+  return sorts.filter(({ field }) => field !== '');
 }
 
-function sliceOf(given: URLSearchParams): Pick<JsonServerQuery, 'isSlice' | 'page' | 'offset' | 'limit'> {
-  const number = (name: string) => Number.parseInt(given.get(name) ?? '', 10) || 0;
+function sliceOf(given: URLSearchParams): Pick<JsonServerQuery, 'isSlice' | 'page' | 'start' | 'end'> {
+  const number = (name: string) => bounded(Number.parseInt(given.get(name) ?? '', 10) || 0);
   const has = (name: string) => (given.get(name) ?? '') !== '';
   const given_limit = has('_limit') ? number('_limit') : number('_per_page');
   if (has('_page')) {
@@ -127,22 +148,18 @@ function sliceOf(given: URLSearchParams): Pick<JsonServerQuery, 'isSlice' | 'pag
       number: Math.max(number('_page'), 1),
       limit: given_limit > 0 ? given_limit : DEFAULT_LIMIT,
     };
-    return { isSlice: true, page, limit: page.limit, offset: bounded((page.number - 1) * page.limit) };
+    const [start, end] = [bounded((page.number - 1) * page.limit), bounded(page.number * page.limit)];
+    return { isSlice: true, page, start, end };
   }
-  const start = bounded(Math.max(number('_start'), 0));
-  if (has('_end'))
-    return {
-      isSlice: true,
-      page: undefined,
-      offset: start,
-      limit: bounded(Math.max(number('_end') - start, 0)),
-    };
+  const start = number('_start');
+  if (has('_end')) return { isSlice: true, page: undefined, start, end: number('_end') };
   if (has('_limit') || has('_per_page'))
-    return { isSlice: true, page: undefined, offset: start, limit: bounded(Math.max(given_limit, 0)) };
-  return { isSlice: false, page: undefined, offset: 0, limit: undefined };
+    return { isSlice: true, page: undefined, start, end: bounded(start + given_limit) };
+  return { isSlice: false, page: undefined, start: 0, end: undefined };
 }
 
-const bounded = (value: number) => Math.min(value, Number.MAX_SAFE_INTEGER);
+const bounded = (value: number) =>
+  Math.max(Math.min(value, Number.MAX_SAFE_INTEGER), Number.MIN_SAFE_INTEGER);
 
 const relationsIn = (given: URLSearchParams, name: string): string[] => [
   ...new Set(given.getAll(name).filter((each) => each !== '')),

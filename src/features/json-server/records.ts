@@ -32,7 +32,12 @@ export function asJsonServerRecord(action: Action, source: Source): Action {
 
 /** A creation whose references may be ids from before an import; `parent`: that of the record in the path. */
 export function asJsonServerCreation(action: Action, source: Source, parent?: Resource): Action {
-  return translated(action, source, parent, (request) => action.run(request));
+  return translated(action, source, parent, async (request) => {
+    const reply = await action.run(request);
+    const at = reply.headers.indexOf('Location') + 1;
+    const address = source.originOf(request.headers) + reply.headers[at];
+    return at === 0 ? reply : { ...reply, headers: reply.headers.with(at, address) };
+  });
 }
 
 /** An action whose request has new ids in place of old ones. `addressed` is the collection of the id in the path. */
@@ -103,7 +108,8 @@ async function withReferences(body: Body, source: Source, request: Request): Pro
     const target = source.related.find(({ resource }) => resource.name === to)?.resource;
     if (!target || (typeof old !== 'string' && typeof old !== 'number')) continue;
     const id = await newIdOf(source, target, String(old), request);
-    if (id !== undefined) setMember(value, field, id);
+    // A form without a choice has an empty text.
+    setMember(value, field, old === '' ? null : (id ?? String(old)));
   }
   return { ...body, value };
 }

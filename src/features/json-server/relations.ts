@@ -17,6 +17,8 @@ export interface Source {
   readonly db: Db;
   readonly collection: Collection;
   readonly related: readonly Collection[];
+  /** The origin by which a client reaches the service, with which json-server begins addresses. */
+  readonly originOf: (headers: Request['headers']) => string;
 }
 
 /**
