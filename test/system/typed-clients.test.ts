@@ -110,12 +110,16 @@ t.test('generated clients of three generators compile, and call both versions', 
   t.same(await useClients(service.url), {
     first: ['Lamp', 'Ann', 'open'],
     array: ['Ann'],
+    elements: ['Ann', 'Desk, used', undefined],
+    narrowed: ['Lamp'],
     commas: ['Desk, used'],
     second: ['Lamp', 'Ann'],
     changed: ['1'],
     hey: ['Lamp'],
+    heyElement: ['Ann'],
     hey2: ['Desk, used'],
     orval: ['Lamp'],
+    orvalElement: ['Ann'],
     created: ['Chair', 'open'],
   });
 });

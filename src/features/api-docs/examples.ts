@@ -110,7 +110,10 @@ function ofType(schema: JsonObject, document: JsonObject, depth: number): Json {
   if (name === 'array') return [exampleOf(items, document, depth + 1)];
   if (!isObject(properties)) return {};
   const needed = new Set(Array.isArray(required) ? required : []);
-  const shown = Object.keys(properties).filter((each) => needed.has(each) || depth === 0);
+  const isPossible = (each: string) => !isObject(properties[each]) || properties[each].not === undefined;
+  const shown = Object.keys(properties).filter(
+    (each) => needed.has(each) || (depth === 0 && isPossible(each)),
+  );
   return Object.fromEntries(shown.map((each) => [each, exampleOf(properties[each], document, depth + 1)]));
 }
 

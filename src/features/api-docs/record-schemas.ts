@@ -22,6 +22,17 @@ const EXCERPTS: Schema = {
   readOnly: true,
 };
 
+/**
+ * The member that no page has, by which TypeScript permits `list[0]` where a list is an array or a page. Generators of types
+ * do not read `not`, so that it has the type of an element.
+ */
+const noElement = (resource: DescribedResource): Schema => ({
+  description:
+    'Never present. Typed clients may read `list[0]` where the query decides whether a list is an array or a page.',
+  ...shownRecord(resource),
+  not: {},
+});
+
 /** The names of a collection's schemas. */
 export const schemaNames = ({ types }: DescribedResource) => derivedNames(types.one, types.many);
 
@@ -75,11 +86,15 @@ export function recordSchemas(
       ),
     },
     ...(related ? { [included]: related } : {}),
-    [page]: objectOf({
-      data: listedRecords(resource, lists),
-      meta: schemaRef('PageMeta'),
-      links: schemaRef('PageLinks'),
-    }),
+    [page]: objectOf(
+      {
+        data: listedRecords(resource, lists),
+        meta: schemaRef('PageMeta'),
+        links: schemaRef('PageLinks'),
+        ...(lists === 'numbered' && { 0: noElement(resource) }),
+      },
+      ['data', 'meta', 'links'],
+    ),
   };
 }
 
