@@ -23,7 +23,7 @@ import {
 } from './pages/provider-pages.js';
 import { INTERACTION, PATHS } from './paths.js';
 import { Records } from './records.js';
-import { resourceServer } from './resource-server.js';
+import { addImplied, resourceServer } from './resource-server.js';
 import { ISSUER_SETTINGS } from './settings.js';
 import { STRANGER_S, type Strangers } from './strangers.js';
 
@@ -151,7 +151,11 @@ function lifetimes(accessTokenSeconds: number): Configuration {
       Session: (_ctx, { accountId }) => (accountId === undefined ? STRANGER_S : 14 * DAY_S),
       Grant: 180 * DAY_S,
     },
-    rotateRefreshToken: true,
+    // oidc-provider reads the scopes of a refresh after this call, and before it knows the API.
+    rotateRefreshToken: (ctx) => {
+      addImplied(ctx);
+      return true;
+    },
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     // A device stays signed in when the user's browser signs out.
     expiresWithSession: async (_ctx, source) =>

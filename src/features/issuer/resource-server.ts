@@ -17,11 +17,9 @@ export function resourceServer(
   accessTokenTTL: number,
 ): ResourceServer {
   const scopes = withImplied([...scopesOf(client[API_SCOPES]), ...Object.keys(CLAIMS)]);
-  const { params } = ctx.oidc;
-  const requested = withImplied(scopesOf(params?.scope));
+  const requested = addImplied(ctx);
   const refused = [...requested].find((scope) => scope !== 'offline_access' && !scopes.has(scope));
   if (refused !== undefined) throw new errors.InvalidScope('requested scope is not allowed', refused);
-  if (requested.size > 0) params!.scope = [...requested].join(' ');
   return {
     audience,
     scope: stillAllowed(ctx, [...scopes].join(' ')),
@@ -29,6 +27,13 @@ export function resourceServer(
     accessTokenFormat: client[TOKEN_FORMAT] === 'opaque' ? 'opaque' : 'jwt',
     jwt: { sign: { alg: OWN_ALGORITHM } },
   };
+}
+
+/** Adds to the scopes that a request names the ones that they imply. Returns all. */
+export function addImplied({ oidc: { params } }: KoaContextWithOIDC): ReadonlySet<string> {
+  const requested = withImplied(scopesOf(params?.scope));
+  if (requested.size > 0) params!.scope = [...requested].join(' ');
+  return requested;
 }
 
 /** At /token the scopes that the user may still allow: an operator may have withdrawn some since the consent. */

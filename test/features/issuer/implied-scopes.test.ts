@@ -37,6 +37,8 @@ for (const tokenFormat of ['jwt', 'opaque'] as const)
       const fresh = await signIn(server, config, { scope: 'openid items:write' });
       const renewed = await client.refreshTokenGrant(config, fresh.refresh_token!, { scope: requested });
       t.equal(await scopeOf(renewed.access_token), granted, `a refresh with ${requested}`);
+      t.equal(sorted(renewed.scope), granted, 'in the response');
+      if (tokenFormat === 'jwt') t.equal(sorted(decodeJwt(renewed.access_token).scope), granted);
     }
     const foreign = await begin(server, config, { scope: 'openid users:read' });
     t.match((await foreign.visitor.open(String(foreign.url))).url, /error=invalid_scope/, 'but not another');
