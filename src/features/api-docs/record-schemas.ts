@@ -6,12 +6,14 @@ import type { Version } from '../../versions/version.js';
 import { asInput, hasDefault, withoutDefaults } from './input-schema.js';
 import { type DescribedResource, derivedNames, type TypeNames } from './type-names.js';
 
+const VERSION: Schema = { type: 'integer', minimum: 1 };
+
 /** Members of a record that the service sets. */
 const OWN: Readonly<Record<string, Schema>> = {
   id: { type: 'string', format: 'uuid', readOnly: true },
   created_at: { type: 'string', format: 'date-time', readOnly: true },
   updated_at: { type: 'string', format: 'date-time', readOnly: true },
-  _version: { type: 'integer', minimum: 1, readOnly: true },
+  _version: { ...VERSION, readOnly: true },
 };
 
 const EXCERPTS: Schema = {
@@ -73,17 +75,20 @@ export function recordSchemas(
     },
     [input]: {
       ...asInput(rules),
-      properties: { ...inputs, _version: { type: 'integer', minimum: 1 } },
+      properties: { ...inputs, _version: VERSION },
       required: required.filter((name) => Object.hasOwn(inputs, name) && !hasDefault(properties[name])),
     },
     [patch]: {
       description: 'Members to change; null removes one (RFC 7396). `_version` must be the current one.',
       type: 'object',
-      properties: Object.fromEntries(
-        Object.entries(inputs)
-          .filter(([name]) => !resource.immutable.includes(name))
-          .map(([name, schema]) => [name, { anyOf: [schema, { type: 'null' }] }]),
-      ),
+      properties: {
+        ...Object.fromEntries(
+          Object.entries(inputs)
+            .filter(([name]) => !resource.immutable.includes(name))
+            .map(([name, schema]) => [name, { anyOf: [schema, { type: 'null' }] }]),
+        ),
+        _version: VERSION,
+      },
     },
     ...(related ? { [included]: related } : {}),
     [page]: objectOf(
