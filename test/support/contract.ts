@@ -60,9 +60,7 @@ export class Contract {
     const found = ofService.get(version);
     if (found) return found;
     const key = `${version.number} ${keyOf(service)}`;
-    const known =
-      contracts.get(key) ??
-      new Contract((await documentsOf(service).openApi(NOBODY, version)) as Contract['document']);
+    const known = contracts.get(key) ?? new Contract(await rulesFor(service, version));
     contracts.set(key, known);
     ofService.set(version, known);
     return known;
@@ -171,6 +169,13 @@ const contracts = new QuickLRU<string, Contract>({ maxSize: 8 });
 
 /** The documents that a service describes itself by. */
 const documentsOf = ({ features }: App) => features.get('api-docs') as ApiDocuments;
+
+/** The document of a service without examples, whose validation would take most of the time. */
+async function rulesFor(service: App, version: Version): Promise<Contract['document']> {
+  const { settings, description } = documentsOf(service);
+  const { rulesOf } = await import('../../src/features/api-docs/document.js');
+  return (await rulesOf({ ...settings, ...description, version }, NOBODY)) as Contract['document'];
+}
 
 /** The settings that decide the content of the document of a service. */
 function keyOf(service: App): string {

@@ -50,6 +50,15 @@ export async function openApi(
   caller: Principal,
   work = new LongWork(),
 ): Promise<JsonObject> {
+  return withExamples(await usedComponents(await rulesOf(described, caller, work), work), work);
+}
+
+/** The part of the document that decides which responses it permits, with components that no operation uses. */
+export async function rulesOf(
+  described: Described,
+  caller: Principal,
+  work = new LongWork(),
+): Promise<JsonObject> {
   const { publicUrl = '', publicPrefix, version, endpoints } = described;
   const resources = describedResources(described.resources, reservedNames(described));
   const hasErrorPages = described.documentation.some((each) => each.hasErrorPages);
@@ -74,7 +83,7 @@ export async function openApi(
   const readable = resources.filter((resource) => mayRead(caller, resource));
   const schemas = schemasOf(described, resources, new Set(readable.map(({ name }) => name)));
   await work.pause();
-  const document = {
+  return {
     openapi: '3.1.0',
     info: {
       title: 'Plinth',
@@ -96,8 +105,7 @@ export async function openApi(
       headers: headersOf(version),
       securitySchemes: securitySchemes(described, scopesOf(endpoints).sort()),
     },
-  };
-  return withExamples(await usedComponents(document as unknown as JsonObject, work), work);
+  } as unknown as JsonObject;
 }
 
 const addressesOf = ({ number, mount, links }: Version): string =>
