@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -19,7 +19,7 @@ import { startServers, TEMPLATE, TEMPLATE_RENAMED, TEMPLATE_UNDECLARED } from '.
 import { THOROUGH } from './thorough.js';
 
 /**
- * Runs tests under tap: `run.js [SET]... [FILE]... [--seed=N] [--jobs=N] [--repeat=N] [--renamed] [OPTION OF TAP]...`. Without a set
+ * Runs tests: `run.js [SET]... [FILE]... [--seed=N] [--jobs=N] [--repeat=N] [--renamed] [OPTION OF TAP]...`. Without a set
  * and a file, the set of `npm test`. Files are named by their source, `test/api/preconditions.test.ts`. A few workers
  * take the files in a random order; each worker has a PostgreSQL of its own.
  */
@@ -30,6 +30,8 @@ if (CITUS_URL === '' && process.argv.includes('citus')) {
   process.stdout.write('# SKIP the tests on Citus: CITUS_TEST_URL names no cluster\n');
   process.exit(0);
 }
+/** The option of tap that asks for its output as it is. */
+const TAP_OUTPUT = '--reporter=tap';
 /** Starts of fewer files take less time than a bundle. */
 const MIN_FILES_TO_BUNDLE = 20;
 const workers = Math.min(jobs ?? availableParallelism() + 1, files.length);
@@ -51,7 +53,7 @@ const control = await openControl({
 let code = 1;
 try {
   const urls = servers.urls.map((url, index) => [`PLINTH_TEST_URL_${index}`, url] as const);
-  code = await tap(tapOptions, {
+  code = await runWorkers(tapOptions, {
     ...Object.fromEntries(urls),
     [CONTROL]: control.url,
     PLINTH_SEED: String(seed),
@@ -78,23 +80,38 @@ progress.end();
 process.exit(code);
 
 /**
- * Runs the workers. Before, tap is built without the plugins that .taprc excludes: each worker would load them. A single
- * worker without options runs without tap's command, which takes longer to start than most files take.
+ * Runs the workers. tap's command, which would parse all that they print, runs them only if it has options. Each worker prints to
+ * a file beside its own; the output of several workers is printed when they have ended.
  */
-async function tap(options: readonly string[], env: Record<string, string>): Promise<number> {
-  const [worker] = writeWorkers();
-  const isTapWanted = options.includes('--reporter=tap');
-  if (workers === 1 && options.length === (isTapWanted ? 1 : 0))
-    return runNode(
-      ['--enable-source-maps', ...NODE_OPTIONS, worker!],
-      // In seconds, as in .taprc: files have timeouts of their own.
-      { ...env, TAP_TIMEOUT: '3600' },
-      isTapWanted ? 'inherit' : 'ignore',
-    );
+async function runWorkers(options: readonly string[], env: Record<string, string>): Promise<number> {
+  if (workers > 1) await buildTap();
+  const files = writeWorkers();
+  if (options.some((option) => option !== TAP_OUTPUT)) {
+    const nodeOptions = NODE_OPTIONS.map((option) => `--node-arg=${option}`);
+    return runTap([...options, ...nodeOptions, `--jobs=${workers}`, ...files], env, 'inherit');
+  }
+  const isTapWanted = options.length > 0;
+  const codes = files.map(async (file) => {
+    const args = ['--enable-source-maps', ...NODE_OPTIONS, file];
+    // In seconds, as in .taprc: files have timeouts of their own.
+    const all = { ...env, TAP_TIMEOUT: '3600' };
+    if (isTapWanted && files.length === 1) return runNode(args, all, 'inherit');
+    const output = openSync(`${file}.tap`, 'w');
+    const code = await runNode(args, all, output);
+    closeSync(output);
+    if (code !== 0 && !isTapWanted) process.stderr.write(`# all that the worker has printed: ${file}.tap\n`);
+    return code;
+  });
+  const code = Math.max(...(await Promise.all(codes)));
+  if (isTapWanted && files.length > 1)
+    for (const file of files) process.stdout.write(readFileSync(`${file}.tap`));
+  return code;
+}
+
+/** Builds tap without the plugins that .taprc excludes: each worker would load them. */
+async function buildTap(): Promise<void> {
   const built = readFileSync(fileURLToPath(import.meta.resolve('@tapjs/test/test-built')), 'utf8');
   if (built.includes('@tapjs/typescript')) await runTap(['build'], {}, 'ignore');
-  const nodeOptions = NODE_OPTIONS.map((option) => `--node-arg=${option}`);
-  return runTap([...options, ...nodeOptions, `--jobs=${workers}`, ...writeWorkers()], env, 'inherit');
 }
 
 /** Makes the bundle that the tests of many files start. Resolves to its file. */
@@ -125,7 +142,7 @@ function runTap(args: readonly string[], env: Record<string, string>, stdout: 'i
 async function runNode(
   args: readonly string[],
   env: Record<string, string>,
-  stdout: 'inherit' | 'ignore',
+  stdout: 'inherit' | 'ignore' | number,
 ): Promise<number> {
   const child = spawn(process.execPath, args, {
     cwd: ROOT,
