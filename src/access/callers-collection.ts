@@ -5,18 +5,19 @@ import type { ValidatedInput } from '../collection/validated-input.js';
 import { admits, NO_PRECONDITIONS, type WritePreconditions } from '../collection/write-preconditions.js';
 import type { Run } from '../db/db.js';
 import { accessDenied } from '../errors/caller-errors.js';
+import type { Problem } from '../errors/problem.js';
 import { unknownReference } from '../errors/record-errors.js';
 import { beyond } from '../errors/service-errors.js';
 import { type JsonObject, member } from '../json.js';
 import type { Collection } from '../list/collection.js';
-import { type Access, OWN_COLUMNS } from '../list/condition.js';
+import { type Access, OWN_COLUMNS, type Selection } from '../list/condition.js';
 import type { Principal } from '../principal.js';
 import { readAccess } from './bound-conditions.js';
 import { checkPart, type Fields, fieldsOf, requireSettable, shownPart } from './fields.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
 import { ALL, type RuledReads } from './ruled-reads.js';
-import type { Masks } from './ruled-statements.js';
-import type { Grant } from './rules.js';
+import type { Candidacy, Masks } from './ruled-statements.js';
+import { type Grant, isChangedByCreation, type Verb } from './rules.js';
 
 /** Attempts of a write while others change the record. */
 const ATTEMPTS = 8;
@@ -47,6 +48,7 @@ export class CallersCollection {
         this.#replace(id, input, preconditions, run),
       remove: (id: string, preconditions: WritePreconditions, run?: Run, actor?: string) =>
         this.#remove(id, preconditions, run, actor),
+      creationErrors: (inputs: readonly ValidatedInput[], run: Run) => this.#creationErrors(inputs, run),
     };
     if (!access) return { ...whole, ...writes };
     return {
@@ -64,7 +66,8 @@ export class CallersCollection {
       stream: (list, consume) => whole.stream({ ...list, selection: { ...list.selection, access } }, consume),
       excerpts: (search, ids, run) => whole.excerpts(search, ids, run, access),
       ids: (selection, limit, run) => whole.ids({ ...selection, access }, limit, run),
-      lock: async (ids, parent, run) => whole.lock(await this.#readableOf(ids, run), parent, run),
+      lock: async (ids, parent, run) =>
+        whole.lock(await whole.ids({ ...among(ids), access }, ids.length, run), parent, run),
       referring: (column, ids, limit, run) => whole.referring(column, ids, limit, run, access),
       referringCounts: (columns, ids, run) => whole.referringCounts(columns, ids, run, access),
     };
@@ -72,18 +75,6 @@ export class CallersCollection {
 
   get #reads(): RuledReads {
     return this.ruled!.reads;
-  }
-
-  /** The ids of the records that the caller may read. */
-  #readableOf(values: readonly string[], run: Run): Promise<string[]> {
-    const among = {
-      kind: 'comparison',
-      field: 'id',
-      column: OWN_COLUMNS.get('id')!,
-      operator: 'in',
-      values,
-    } as const;
-    return this.whole.ids({ conditions: [among], search: [], access: this.#access }, values.length, run);
   }
 
   #masks(id: string, run: Run | undefined): Promise<Masks | undefined> {
@@ -154,9 +145,58 @@ export class CallersCollection {
       this.#checkReferences(input, {}, run),
     ]);
     if (!found) return 0;
-    if (found.mask === 0) throw accessDenied('No access rule permits you to create this record.');
-    requireSettable(this.whole.resource, fieldsOf(this.#held(found.mask)), input, undefined);
+    this.#requireCreatable(found, input);
     return found.readable;
+  }
+
+  /** Throws 403 unless the grants that hold for a new record permit it, and each field that it sets. */
+  #requireCreatable({ mask }: Candidacy, input: ValidatedInput): void {
+    if (mask === 0) throw accessDenied('No access rule permits you to create this record.');
+    requireSettable(this.whole.resource, fieldsOf(this.#held(mask)), input, undefined);
+  }
+
+  /** As Collection.creationErrors. */
+  async #creationErrors(inputs: readonly ValidatedInput[], run: Run): Promise<unknown[]> {
+    const decided = this.#isChangedByCreations ? inputs.slice(0, 1) : inputs;
+    const [unreadable, found] = await Promise.all([
+      this.#unreadable(decided, run),
+      this.ruled && this.#reads.creations(decided, this.principal, run),
+    ]);
+    return decided.map((input, at) => {
+      if (unreadable[at] || !found) return unreadable[at];
+      try {
+        this.#requireCreatable(found[at]!, input);
+        return undefined;
+      } catch (error) {
+        return error;
+      }
+    });
+  }
+
+  /** Whether the creation of one record can change whether the caller may create another one. */
+  get #isChangedByCreations(): boolean {
+    const { resource } = this.whole;
+    const isChanged = (ruled: Ruled | undefined, verb: Verb) =>
+      ruled !== undefined && isChangedByCreation(ruled.rules, verb, resource);
+    return (
+      isChanged(this.ruled, 'create') ||
+      resource.references.some(({ to }) => isChanged(this.other(to).ruled, 'read'))
+    );
+  }
+
+  /** The error of the first reference of each new record to a record that the caller may not read. */
+  async #unreadable(inputs: readonly ValidatedInput[], run: Run): Promise<(Problem | undefined)[]> {
+    const references = inputs.map((input) => this.#checkedReferences(input, {}));
+    const named = new Map<Guarded, Set<string>>();
+    for (const { target, id } of references.flat())
+      named.set(target, (named.get(target) ?? new Set<string>()).add(id));
+    const readable = new Map<Guarded, ReadonlySet<string>>();
+    for (const [target, ids] of named)
+      readable.set(target, new Set(await target.as(this).ids(among([...ids]), ids.size, run)));
+    return references.map((each) => {
+      const missing = each.find(({ target, id }) => !readable.get(target)!.has(id));
+      return missing && unknownReference(missing.field, missing.singular);
+    });
   }
 
   /** The part of a written record that the caller may read. */
@@ -215,16 +255,35 @@ export class CallersCollection {
 
   /** Throws 422 for a reference to a record that the caller may not read, as for one to no record. */
   async #checkReferences(input: ValidatedInput, before: JsonObject, run: Run | undefined): Promise<void> {
+    for (const { field, singular, target, id } of this.#checkedReferences(input, before))
+      if (!(await target.as(this).exists(id, run))) throw unknownReference(field, singular);
+  }
+
+  /** The references that a write sets to records of collections with rules. */
+  #checkedReferences(input: ValidatedInput, before: JsonObject): CheckedReference[] {
     const { references, set } = this.whole.resource;
-    for (const { field, to, singular } of references) {
+    return references.flatMap(({ field, to, singular }) => {
       const id = member(input.fields, field);
       const target = this.other(to);
-      if (typeof id !== 'string' || !target.ruled || id === member(before, field)) continue;
+      if (typeof id !== 'string' || !target.ruled || id === member(before, field)) return [];
       // The caller does not choose the record that the service names.
-      if (set.some((each) => each.field === field)) continue;
-      if (!(await target.as(this).exists(id, run))) throw unknownReference(field, singular);
-    }
+      return set.some((each) => each.field === field) ? [] : [{ field, singular, target, id }];
+    });
   }
 }
+
+/** A reference to a record that the caller must be able to read. */
+interface CheckedReference {
+  readonly field: string;
+  readonly singular: string;
+  readonly target: Guarded;
+  readonly id: string;
+}
+
+/** The selection of the records with these ids. */
+const among = (values: readonly string[]): Selection => ({
+  conditions: [{ kind: 'comparison', field: 'id', column: OWN_COLUMNS.get('id')!, operator: 'in', values }],
+  search: [],
+});
 
 const only = (version: number): WritePreconditions => ({ ...NO_PRECONDITIONS, versions: [version] });

@@ -38,6 +38,8 @@ export interface RuledReads {
     principal: Principal,
     run: Run | undefined,
   ): Promise<Candidacy>;
+  /** The bits of the grants that hold for each of some new records. */
+  creations(inputs: readonly ValidatedInput[], principal: Principal, run: Run): Promise<Candidacy[]>;
 }
 
 const READS = { max: 64, inFlight: 3, waiting: 20_000, gather: { max: 32, ms: 10 } };
@@ -88,5 +90,11 @@ export function openRuledReads(db: Db, resource: Resource, rules: Rules): RuledR
       const given = statements.candidateOf(before, input, principal);
       return run ? statements.candidates(verb, run, [given]).then(([held]) => held!) : candidate[verb](given);
     },
+    creations: (inputs, principal, run) =>
+      statements.candidates(
+        'create',
+        run,
+        inputs.map((input) => statements.candidateOf(undefined, input, principal)),
+      ),
   };
 }

@@ -136,3 +136,13 @@ export const dependsOnTime = ({ grants }: Rules): boolean =>
 /** Whether a grant is about all records and all fields. */
 export const isUnlimited = ({ conditions, fields }: Grant): boolean =>
   conditions.length === 0 && fields === undefined;
+
+/** Whether the creation of a record of a collection can change what the grants for a verb permit with other records. */
+export const isChangedByCreation = ({ grants }: Rules, verb: Verb, { name }: Resource): boolean =>
+  grants.some(({ verbs, conditions }) => verbs.has(verb) && conditions.some((each) => findsNew(each, name)));
+
+/** No record refers to one that is new, but a new record may refer to others. */
+const findsNew = (condition: Condition, name: string): boolean =>
+  condition.kind !== 'comparison' &&
+  ((condition.kind === 'relation' && condition.own === undefined && condition.other.name === name) ||
+    condition.conditions.some((each) => findsNew(each, name)));

@@ -24,6 +24,11 @@ export interface Collection extends Reads, Writes, Lists {
   /** Throws 400 with every failure, or 422 for a reference to a missing record. `caller`: the subject of the request. */
   check(input: Json | undefined, origin?: Origin, present?: BeforeWrite, caller?: string): ValidatedInput;
   /**
+   * Decides whether the caller may create records, of which the first ones are decided: all, or those whose creation can change what
+   * the others are permitted. Resolves to the error of each, undefined for a record that may be created. Absent: all may be.
+   */
+  creationErrors?(inputs: readonly ValidatedInput[], run: Run): Promise<readonly unknown[]>;
+  /**
    * Locks records for the transaction of `run`, in the order of their ids; with `parent` only those of this parent.
    * Others are neither locked nor waited for.
    */

@@ -2,13 +2,14 @@ import { drawing } from '../list/tracker.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
 import { drawRules } from './drawn-rules.js';
+import { creatingMany } from './many.js';
 import { calling, getting, grouping, listing, paging, type Surface } from './reads.js';
 import { World } from './world.js';
 import { batching, bulk, changing, creating, creatingAs, deleting, upserting } from './writes.js';
 
 const SURFACES: readonly Surface[] = [
   ...[getting, listing, listing, paging, grouping, calling],
-  ...[creating, changing, changing, deleting, bulk, upserting, creatingAs, batching],
+  ...[creating, creatingMany, changing, changing, deleting, bulk, upserting, creatingAs, batching],
 ];
 
 t.test('what callers read and write is what the rules say, on every surface', async (t) => {

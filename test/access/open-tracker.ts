@@ -35,7 +35,7 @@ export async function openTracker(t: Test, more: Readonly<Record<string, JsonObj
   const user = async (name: string) => {
     const id = await made('/users', { name, email: `${name}@example.com` });
     const { key } = await makeKey(service.db, { subject: id, scopes: ['self', 'events:read'] });
-    return { id, call: as(key) };
+    return { id, key, call: as(key) };
   };
   return { service, operator, made, user, as, stranger: as(undefined) };
 }

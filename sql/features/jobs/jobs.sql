@@ -157,3 +157,7 @@ where id in (
   limit 100
 )
 returning id;
+
+-- Who creates the records of the transaction, for the triggers that write events.
+-- name: set_actor ($1 setting)
+select set_config('plinth.actor', $1, true) as actor;

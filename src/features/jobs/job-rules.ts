@@ -15,19 +15,20 @@ export interface ExportOutcome {
 export const collectionGone = (name: string) =>
   notFound.variant({ message: `There is no collection ${name} any more.` });
 
-/** Throws 400 if access rules limit the records that a caller creates: many records are stored together, without these rules. */
-export function requireUnlimited(collection: Guarded, caller: { readonly principal: Principal }): void {
-  if (collection.as(caller) === collection.whole) return;
-  const { name } = collection.resource;
-  throw badRequest(
-    `${name}, or a collection to which its records refer, has access rules: create its records one by one, or in a batch.`,
-  );
+/** Throws 400 if access rules of one of these collections name claims, which a job does not have. */
+export function requireNoClaims(...collections: readonly Guarded[]): void {
+  for (const { resource } of collections)
+    if (JSON.stringify(resource.access ?? []).includes('"$claims.'))
+      throw badRequest(`Access rules of ${resource.name} name claims of a token. A job has none.`);
 }
 
-/** Throws 400 if access rules of a collection name claims, which a job does not have. */
-export function requireNoClaims({ resource: { name, access } }: Guarded): void {
-  if (JSON.stringify(access ?? []).includes('"$claims.'))
-    throw badRequest(`Access rules of ${name} name claims of a token. A job has none.`);
+/** Throws as requireNoClaims for a collection whose records a job creates, and those to which these refer. */
+export function requireCreatable(collection: Guarded, all: readonly Guarded[]): void {
+  const { references } = collection.resource;
+  requireNoClaims(
+    collection,
+    ...all.filter(({ resource }) => references.some(({ to }) => to === resource.name)),
+  );
 }
 
 /** The grants by which a caller reads a collection; undefined: it has no access rules. */

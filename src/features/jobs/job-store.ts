@@ -10,7 +10,7 @@ import type { ReportState } from './report.js';
 // biome-ignore format: one name a line says no more
 export const SQL = statements('features/jobs/jobs.sql', [
   'lock_jobs', 'count_jobs', 'prune_results', 'open_job', 'add_input', 'add_result', 'add_records', 'records', 'clear_parts', 'queue_job', 'remove_job', 'input', 'has_job', 'claim_job', 'renew_lease',
-  'advance_job', 'end_job', 'release_job', 'cancel_job', 'find_job', 'list_jobs', 'prune_jobs',
+  'set_actor', 'advance_job', 'end_job', 'release_job', 'cancel_job', 'find_job', 'list_jobs', 'prune_jobs',
 ]);
 
 /** The job is not that of this process any more: it was cancelled, or another process has taken it over. */

@@ -1,6 +1,7 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { restrictCreationToOwn } from '../../actions/owner-check.js';
 import { checkReferences } from '../../actions/permitted-references.js';
+import { actorSetting } from '../../collection/actors.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
 import { payloadTooLarge } from '../../errors/input-errors.js';
 import type { Request } from '../../http/request.js';
@@ -11,6 +12,7 @@ import { type Chunk, chunksOf, type Position } from '../transfer/chunks.js';
 import { ImportErrors } from '../transfer/import-errors.js';
 import type { ImportRow } from '../transfer/import-row.js';
 import { hashPasswords, storeBatch } from '../transfer/store-batch.js';
+import { SQL } from './job-store.js';
 import type { Layout } from './record-layout.js';
 
 /** Bytes of records that are stored together, and of those with passwords, which take long. */
@@ -79,15 +81,34 @@ export class RecordBatches {
     return { drafts, refusals };
   }
 
-  /**
-   * Stores the records of a chunk as a part of the transaction that is open. Returns their number.
-   */
+  /** Stores the records of a chunk as a part of the transaction that is open. Returns their number. */
   async store(connection: BulkConnection, { drafts, refusals }: ReadChunk): Promise<number> {
+    const { run } = connection;
+    await run(SQL.set_actor, [actorSetting(callerOf(this.request.principal))]);
     for (const draft of drafts) await this.#requireReferences(draft, connection, refusals);
+    // Access rules decide as of now.
+    const collection = this.collection.as(this.request);
+    let pending = drafts.filter(({ row }) => row);
+    let count = 0;
+    while (pending.length > 0) {
+      const inputs = pending.map(({ row }) => row!.input);
+      const errors = (await collection.creationErrors?.(inputs, run)) ?? inputs.map(() => undefined);
+      const decided = pending.slice(0, errors.length);
+      pending = pending.slice(errors.length);
+      for (const [at, error] of errors.entries()) if (error) refuse(decided[at]!, error, refusals);
+      count += await this.#storeAll(connection, decided, refusals);
+    }
+    return count;
+  }
+
+  async #storeAll(
+    connection: BulkConnection,
+    drafts: readonly ImportRow[],
+    refusals: ImportErrors,
+  ): Promise<number> {
     await hashPasswords(drafts, refusals);
-    const { collection, settings } = this;
-    const { resource } = collection;
-    const { tombstones } = settings;
+    const { resource } = this.collection;
+    const { tombstones } = this.settings;
     let count = 0;
     await storeBatch(
       { connection, resource, onConflict: 'fail', isPart: true, tombstones },
@@ -116,10 +137,14 @@ export class RecordBatches {
       const checked = this.#check(draft.row.input, { ...this.request, run });
       if (checked) await checked;
     } catch (error) {
-      draft.row = undefined;
-      refusals.add(draft, error);
+      refuse(draft, error, refusals);
     }
   }
+}
+
+function refuse(draft: ImportRow, error: unknown, refusals: ImportErrors): void {
+  draft.row = undefined;
+  refusals.add(draft, error);
 }
 
 /** At most CHUNK_RECORDS of the records of a chunk. */

@@ -12,7 +12,6 @@ import type { Action, Route } from '../../http/router.js';
 import { STRANGER } from '../../principal.js';
 import type { Creations } from './creations.js';
 import type { JobServices } from './job-actions.js';
-import { requireUnlimited } from './job-rules.js';
 import { submitChange, submitCreation, submitExport } from './submissions.js';
 
 /** The media types of a body with many records. */
@@ -64,7 +63,6 @@ export function withJobs(
     const run: Action['run'] = (request) => {
       const { body } = request;
       if (!body || !TYPES.includes(body.type)) return create.run(request);
-      if (body.stream) requireUnlimited(collection, request);
       if (body.stream && prefersJob(request)) return submitCreation(jobs, collection, request);
       if (body.stream) return creations().then((opened) => opened.create(collection, request));
       // An operation of a batch.

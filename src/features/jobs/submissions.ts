@@ -14,14 +14,19 @@ import { jobCancelled } from './errors.js';
 import { wholeList } from './export-run.js';
 import { acceptedReply, type JobServices } from './job-actions.js';
 import { addInput, PART_BYTES } from './job-parts.js';
-import { requireNoClaims } from './job-rules.js';
+import { requireCreatable, requireNoClaims } from './job-rules.js';
 import { openJob, queueJob, removeJob } from './job-store.js';
 import { permittedBy, type Task } from './job-task.js';
 
-/** Stores the body of a request, for a job that creates its records: 202 with Location, 408, 413, 429, 503. */
-export function submitCreation(services: JobServices, collection: Guarded, request: Request): Promise<Reply> {
+/** Stores the body of a request, for a job that creates its records: 202 with Location, 400, 408, 413, 429, 503. */
+export async function submitCreation(
+  services: JobServices,
+  collection: Guarded,
+  request: Request,
+): Promise<Reply> {
   const { headers, body } = request;
-  const { jobBytes } = services;
+  const { jobBytes, collections } = services;
+  requireCreatable(collection, collections);
   const content = body!.stream!;
   const identity = identityOf(request, async () => fingerprintOf(request, await content.digest(jobBytes)));
   const task: Task = {

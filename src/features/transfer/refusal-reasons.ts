@@ -49,6 +49,9 @@ export function faultsOf(error: unknown, resource: Resource, given: Json | undef
 
 function failuresOf({ code, message, more }: Problem): readonly Pick<Failure, 'path' | 'message'>[] {
   if (code === VALIDATION) return more.details as readonly Failure[];
+  // One for each field that must not be set.
+  if (Array.isArray(more.details))
+    return (more.details as readonly Pick<Failure, 'path'>[]).map(({ path }) => ({ path, message }));
   const { path, field } = (more.details ?? {}) as { path?: string; field?: string };
   return [{ path: path ?? (field === undefined ? '' : `/${escapeToken(field)}`), message }];
 }

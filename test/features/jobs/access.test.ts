@@ -6,6 +6,7 @@ import type { Task } from '../../../src/features/jobs/job-task.js';
 import { openTracker } from '../../access/open-tracker.js';
 import { makeKey } from '../../support/credentials.js';
 import type { ServiceResponse } from '../../support/service.js';
+import { openSql } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
 
@@ -170,39 +171,54 @@ t.test('a result is not downloaded whose records its principal may not read any 
   t.ok(Number(before!.number) >= 3);
 });
 
-t.test('many records are not created where access rules apply, and claims have no jobs', async (t) => {
-  const { service, operator, ann, project, ended, leave } = await withIssues(t);
-  const { key } = await makeKey(service.db, {
-    subject: ann.id,
-    scopes: ['self', 'issues:write', 'notes:write'],
+t.test('a job creates records by the access rules as of each of its transactions', async (t) => {
+  const { service, operator, made, bob, membership, project, ended, leave } = await withIssues(t);
+  const { teamId } = (await operator('GET', `/projects/${project}`)).json;
+  const locked = await made('/projects', { title: 'Cellar', teamId });
+  const text = 'x'.repeat(50_000);
+  const body = Array.from({ length: 24 }, (_, at) =>
+    JSON.stringify({ title: `Many ${at}`, text, projectId: at < 4 ? project : locked }),
+  ).join('\n');
+  const sql = openSql(service.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  await sql.unsafe('begin');
+  // The second transaction has decided about its records when it waits for this project.
+  await sql.unsafe(`select from projects where id = '${locked}' for update`);
+  const submitted = await service.send('POST', '/issues', {
+    type: NDJSON,
+    body,
+    headers: { 'X-API-Key': bob.key, Prefer: 'respond-async, handling=lenient' },
   });
-  const { key: admin } = await makeKey(service.db);
-  const line = JSON.stringify({ title: 'Many', projectId: project });
-  const post = (path: string, by: string, more: Record<string, string> = {}, body = line) =>
-    service.send('POST', path, { type: NDJSON, body, headers: { 'X-API-Key': by, ...more } });
-  for (const [path, by] of [
-    ['/issues', key],
-    ['/issues', admin],
-    ['/notes', key],
-    ['/notes', admin],
-  ] as const)
-    for (const more of [{}, { Prefer: 'respond-async' }, { 'Idempotency-Key': 'k' }] as Record<
-      string,
-      string
-    >[])
-      t.match(await post(path, by, more), {
-        status: 400,
-        json: { error: { code: 'BAD_REQUEST', message: /has access rules/ } },
-      });
-  t.match(await operator('GET', '/issues'), { json: { meta: { total: 2 } } });
-  t.match((await operator('GET', '/jobs')).json, { data: [] });
-  t.match(await post('/tags', admin, {}, '{"name":"red"}'), { status: 201, json: { meta: { stored: 1 } } });
-  const creation = await leave(ann.id, { kind: 'creation', type: NDJSON, isLenient: true }, line);
-  t.match((await ended(ann.call, creation)).json, {
+  t.equal(submitted.status, 202, submitted.text);
+  const location = submitted.headers.location!;
+  const waits =
+    "select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'";
+  await until(
+    'the job waits',
+    () => service.db.run(waits, []),
+    (waiting) => waiting.length > 0,
+  );
+  t.equal((await operator('PATCH', `/memberships/${membership}`, { role: 'guest' })).status, 200);
+  await sql.unsafe('commit');
+  const { json } = await ended(bob.call, location);
+  const { meta, faults } = json.report;
+  t.equal(meta.records, 24);
+  t.ok(meta.stored >= 4 && meta.refused > 0, JSON.stringify(meta));
+  const codes = new Set((faults as { code: string }[]).map(({ code }) => code));
+  t.same([...codes], ['ACCESS_DENIED']);
+  t.match(await operator('GET', '/issues'), { json: { meta: { total: 2 + meta.stored } } });
+
+  const line = JSON.stringify({ title: 'Late', projectId: project });
+  const late = await leave(bob.id, { kind: 'creation', type: NDJSON, isLenient: true }, line);
+  t.match((await ended(bob.call, late)).json, {
+    state: 'done',
+    report: { meta: { stored: 0, refused: 1 }, faults: [{ line: 1, code: 'ACCESS_DENIED' }] },
+  });
+  const claiming = { kind: 'creation', collection: 'deals', type: NDJSON, isLenient: true };
+  t.match((await ended(bob.call, await leave(bob.id, claiming, '{}'))).json, {
     state: 'failed',
     error: { status: 400, code: 'BAD_REQUEST' },
   });
-  t.match(await operator('GET', '/issues'), { json: { meta: { total: 2 } } });
   t.match(await operator('GET', '/deals', undefined, LINES), {
     status: 400,
     json: { error: { message: /name claims/ } },

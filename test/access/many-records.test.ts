@@ -1,0 +1,273 @@
+import type { JsonObject } from '../../src/json.js';
+import { declare } from '../support/collections.js';
+import { makeKey } from '../support/credentials.js';
+import { whenEventsAreFinal } from '../support/final-events.js';
+import { testService, undeclaredDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
+
+const NDJSON = 'application/x-ndjson';
+const text: JsonObject = { type: 'string', maxLength: 100, 'x-index': true };
+const ADMIN: JsonObject = { can: 'all', scope: 'admin' };
+const reference = (to: string): JsonObject => ({
+  type: 'string',
+  'x-references': to,
+  'x-on-delete': 'cascade',
+});
+const isMember: JsonObject = { memberships: { some: { userName: '$caller' } } };
+
+const DECLARATIONS = {
+  'rooms.json': {
+    properties: { name: text },
+    'x-collection': { access: [{ can: 'read', where: isMember }, ADMIN] },
+  },
+  'memberships.json': {
+    properties: { roomId: reference('rooms'), userName: text },
+    'x-collection': { access: [ADMIN] },
+  },
+  'tickets.json': {
+    required: ['title'],
+    properties: {
+      title: { ...text, 'x-normalize': ['trim', 'lower'] },
+      status: { ...text, default: 'open' },
+      code: { ...text, 'x-unique': true },
+      estimate: { type: 'number', 'x-index': true },
+      pin: { type: 'string', writeOnly: true },
+      number: { type: 'integer', 'x-index': true, 'x-set': { next: true } },
+      createdBy: { ...text, 'x-set': '$caller' },
+      roomId: reference('rooms'),
+    },
+    'x-collection': {
+      access: [
+        {
+          can: 'create',
+          where: { createdBy: '$caller', status: 'open', room: isMember, title: { ne: 'spam' } },
+          fields: ['title', 'status', 'code', 'roomId'],
+        },
+        { can: 'create', where: { status: 'draft' } },
+        { can: 'read', where: { createdBy: '$caller' }, fields: ['title'] },
+        ADMIN,
+      ],
+    },
+  },
+  // Without rules of its own.
+  'remarks.json': { properties: { text, roomId: reference('rooms') } },
+  // The first seat of a hall is free for everybody.
+  'halls.json': { properties: {}, 'x-collection': { access: [{ can: ['read', 'create'], to: 'anyone' }] } },
+  'seats.json': {
+    properties: { userName: text, hallId: reference('halls') },
+    'x-collection': {
+      access: [{ can: 'create', where: { hall: { seats: { none: true } } }, to: 'anyone' }, ADMIN],
+    },
+  },
+  'deals.json': {
+    properties: { tenant: text, roomId: reference('rooms') },
+    'x-collection': { access: [{ can: 'all', where: { tenant: '$claims.tenant' } }] },
+  },
+};
+
+async function open(t: Test) {
+  const service = await testService(t, {
+    AUTH: 'api-key',
+    COLLECTIONS: declare(
+      t,
+      Object.fromEntries(
+        Object.entries(DECLARATIONS).map(([file, each]) => [file, { type: 'object', ...each } as JsonObject]),
+      ),
+    ),
+    DATABASE_URL: await undeclaredDatabase(t),
+  });
+  const as = async (subject: string, ...scopes: string[]) => {
+    const { key } = await makeKey(service.db, scopes.length > 0 ? { subject, scopes } : { subject });
+    return (method: string, path: string, body?: unknown, headers = {}, type = 'application/json') =>
+      service.send(method, path, {
+        ...(body === undefined ? {} : { body: body as JsonObject, type }),
+        headers: { 'x-api-key': key, ...headers },
+      });
+  };
+  const operator = await as('root');
+  const made = async (path: string, body: object): Promise<string> => {
+    const { status, json, text } = await operator('POST', path, body);
+    t.equal(status, 201, text);
+    return json.id;
+  };
+  const [room, other] = [await made('/rooms', { name: 'One' }), await made('/rooms', { name: 'Two' })];
+  await made('/memberships', { roomId: room, userName: 'ann' });
+  await made('/tickets', { title: 'taken', code: 'c1', roomId: other });
+  return { service, as, operator, made, room, other, ann: await as('ann', 'self', 'remarks:write') };
+}
+
+const LENIENT = { prefer: 'handling=lenient' };
+const lines = (records: readonly unknown[]) => records.map((each) => JSON.stringify(each)).join('\n');
+
+interface Fault {
+  readonly line: number;
+  readonly pointer: string;
+  readonly code: string;
+  readonly message: string;
+}
+
+const brief = (faults: readonly Fault[]) => faults.map(({ line, pointer, code }) => [line, pointer, code]);
+
+t.test('each record of a body passes the rules of a single creation', async (t) => {
+  const { service, operator, ann, room, other } = await open(t);
+  const records = [
+    { title: ' Leak ', roomId: room },
+    { title: 'estimated', roomId: room, estimate: 5, code: 'c2', pin: '1234' },
+    { title: 'closed', status: 'closed', roomId: room },
+    { title: 'elsewhere', roomId: other },
+    { title: 'nowhere', roomId: '01900000-0000-7000-8000-000000000000' },
+    { title: 'taken', code: 'c1', roomId: room },
+    { title: 'Draft', status: 'draft', estimate: 5, code: 'c3', pin: '1234' },
+    { title: 'draft again', status: 'draft', code: 'c3' },
+    { title: 'SPAM ', roomId: room },
+    { title: 'mine', createdBy: 'bob', roomId: room },
+    { title: 'counted', number: 7, roomId: room },
+    { roomId: room, secret: true },
+    { title: 'without a room' },
+  ];
+  const expected = [
+    [2, '/estimate', 'FIELDS_DENIED'],
+    [2, '/pin', 'FIELDS_DENIED'],
+    [3, '', 'ACCESS_DENIED'],
+    [4, '/roomId', 'ROOM_NOT_FOUND'],
+    [5, '/roomId', 'ROOM_NOT_FOUND'],
+    [6, '/code', 'DUPLICATE'],
+    [8, '/code', 'DUPLICATE'],
+    [9, '', 'ACCESS_DENIED'],
+    [10, '/createdBy', 'VALIDATION_ERROR'],
+    [11, '/number', 'VALIDATION_ERROR'],
+    [12, '/title', 'VALIDATION_ERROR'],
+    [13, '', 'ACCESS_DENIED'],
+  ];
+  const post = (headers: object) => ann('POST', '/tickets', lines(records), headers, NDJSON);
+
+  const whole = await post({});
+  t.match(whole, { status: 422, json: { error: { code: 'RECORDS_REFUSED', details: { stored: 0 } } } });
+  t.same(brief(whole.json.error.details.faults), expected);
+  t.equal((await operator('GET', '/tickets?page=1')).json.meta.total, 1, 'nothing is stored');
+
+  const part = await post(LENIENT);
+  t.match(part, { status: 201, json: { meta: { records: 13, stored: 2, refused: 11, omitted: 0 } } });
+  t.same(brief(part.json.faults), expected);
+  const { json: stored } = await operator('GET', '/tickets?sort=number');
+  t.match(stored.slice(1), [
+    { title: 'leak', status: 'open', number: 2, createdBy: 'ann', roomId: room },
+    { title: 'draft', status: 'draft', number: 3, createdBy: 'ann', estimate: 5, code: 'c3' },
+  ]);
+  t.equal(stored.length, 3);
+
+  for (const [at, record] of records.entries()) {
+    const faults = (part.json.faults as Fault[]).filter(({ line }) => line === at + 1);
+    if (faults.length === 0) continue;
+    const { json } = await ann('POST', '/tickets', record);
+    t.equal(json.error.code, faults[0]!.code, `alone: ${JSON.stringify(record)}`);
+    if (json.error.code !== 'VALIDATION_ERROR')
+      for (const { message } of faults) t.equal(message, json.error.message);
+  }
+
+  await whenEventsAreFinal(service);
+  const events = (await operator('GET', '/events?types=tickets.created')).json.data as { actor?: string }[];
+  t.same(
+    events.map(({ actor }) => actor),
+    ['root', 'ann', 'ann'],
+  );
+});
+
+t.test('CSV, a job and a collection that only refers to one with rules obey the rules as well', async (t) => {
+  const { ann, operator, room, other } = await open(t);
+  const csv = await ann('POST', '/tickets', `title,roomId\na,${room}\nb,${other}\n`, LENIENT, 'text/csv');
+  t.match(csv, { status: 201, json: { meta: { stored: 1 }, faults: [{ line: 3, code: 'ROOM_NOT_FOUND' }] } });
+
+  const remarks = lines([
+    { text: 'here', roomId: room },
+    { text: 'there', roomId: other },
+    { text: 'nowhere' },
+  ]);
+  t.match(await ann('POST', '/remarks', remarks, LENIENT, NDJSON), {
+    status: 201,
+    json: { meta: { stored: 2 }, faults: [{ line: 2, pointer: '/roomId', code: 'ROOM_NOT_FOUND' }] },
+  });
+
+  const body = lines([{ title: 'late', roomId: room }, { title: 'later', roomId: room, estimate: 1 }, {}]);
+  const jobOf = async (headers: object) => {
+    const { status, headers: fields } = await ann('POST', '/tickets', body, headers, NDJSON);
+    t.equal(status, 202);
+    return until(
+      'the job has ended',
+      async () => (await ann('GET', fields.location!)).json,
+      ({ state }) => ['done', 'failed'].includes(state),
+    );
+  };
+  const faults = [
+    { line: 2, pointer: '/estimate', code: 'FIELDS_DENIED' },
+    { line: 3, pointer: '/title', code: 'VALIDATION_ERROR' },
+  ];
+  t.match(await jobOf({ prefer: 'respond-async' }), {
+    state: 'failed',
+    error: { status: 422, code: 'RECORDS_REFUSED', details: { stored: 0, faults } },
+  });
+  t.match(await jobOf({ prefer: 'respond-async, handling=lenient' }), {
+    state: 'done',
+    report: { meta: { stored: 1, refused: 2 }, faults },
+  });
+  t.same(
+    (await operator('GET', '/tickets')).json.map(({ title }: JsonObject) => title),
+    ['taken', 'a', 'late'],
+  );
+});
+
+t.test('a record that others of its body affect is decided after these', async (t) => {
+  const { service, operator, as, made } = await open(t);
+  const ann = await as('ann', 'self');
+  const [hall, second] = [await made('/halls', {}), await made('/halls', {})];
+  const body = lines([
+    { hallId: hall, userName: 'ann' },
+    { hallId: hall, userName: 'bob' },
+    { hallId: second, userName: 'bob' },
+  ]);
+  t.match(await ann('POST', '/seats', body, LENIENT, NDJSON), {
+    status: 201,
+    json: { meta: { stored: 2 }, faults: [{ line: 2, pointer: '', code: 'ACCESS_DENIED' }] },
+  });
+  t.match(await ann('POST', '/seats', body, {}, NDJSON), {
+    json: { error: { details: { faults: [{ line: 1 }, { line: 2 }, { line: 3 }] } } },
+  });
+  t.equal((await operator('GET', '/seats?page=1')).json.meta.total, 2);
+  const third = await made('/halls', {});
+  t.match(
+    await service.send('POST', '/seats', {
+      type: NDJSON,
+      body: lines([{ hallId: third }, { hallId: third }]),
+      headers: LENIENT,
+    }),
+    { status: 201, json: { meta: { stored: 1, refused: 1 } } },
+    'a caller without a credential',
+  );
+});
+
+t.test('rules and requests that create nothing', async (t) => {
+  const { service, as, room } = await open(t);
+  const reader = await as('ann', 'tickets:read');
+  const ann = await as('ann', 'self');
+  const body = lines([{ title: 'a', roomId: room }]);
+  t.match(await reader('POST', '/tickets', body, LENIENT, NDJSON), {
+    status: 403,
+    json: { error: { code: 'INSUFFICIENT_SCOPE' } },
+  });
+  t.match(await service.send('POST', '/tickets', { type: NDJSON, body }), { status: 401 });
+  for (const prefer of ['respond-async', 'respond-async, handling=lenient'])
+    t.match(await ann('POST', '/deals', '{}', { prefer }, NDJSON), {
+      status: 400,
+      json: { error: { message: 'Access rules of deals name claims of a token. A job has none.' } },
+    });
+  t.match(await ann('POST', '/deals', '{}', LENIENT, NDJSON), {
+    status: 201,
+    json: { meta: { stored: 0 }, faults: [{ line: 1, code: 'ACCESS_DENIED' }] },
+  });
+  t.match(await ann('POST', `/rooms/${room}/tickets`, body, {}, NDJSON), { status: 404 });
+  t.match(
+    await ann('POST', '/batch', { operations: [{ method: 'POST', path: '/tickets', body: { title: 'a' } }] }),
+    { status: 403, json: { error: { code: 'ACCESS_DENIED' } } },
+  );
+});
