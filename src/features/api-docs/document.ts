@@ -2,11 +2,11 @@ import { type Doc, type Documentation, type ErrorName, when } from '../../api/do
 import { type Endpoint, offerOf, scopesOf, subjectsOf } from '../../api/endpoint.js';
 import { coreEndpoints } from '../../api/endpoints.js';
 import type { Schema } from '../../api/schema.js';
-import { visible } from '../../api/visible.js';
 import type { Resource } from '../../collection/resource.js';
 import { CORE_TYPES } from '../../errors/catalogue.js';
 import type { ProblemType } from '../../errors/problem.js';
 import { notFoundCode } from '../../errors/record-errors.js';
+import { visible } from '../../http/visible.js';
 import type { JsonObject } from '../../json.js';
 import { LongWork } from '../../limits/long-task.js';
 import { type Principal, SCHEMES, STRANGER } from '../../principal.js';

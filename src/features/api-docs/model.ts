@@ -1,9 +1,9 @@
 import type { ErrorName, SchemaName } from '../../api/doc.js';
 import { type Schema, schemaRef } from '../../api/schema.js';
-import { visible } from '../../api/visible.js';
 import type { Resource } from '../../collection/resource.js';
 import { typeOf } from '../../errors/catalogue.js';
 import type { ProblemType, Shape } from '../../errors/problem.js';
+import { visible } from '../../http/visible.js';
 import { type Principal, readingOf } from '../../principal.js';
 
 /** One error that an operation responds with. */

@@ -1,10 +1,10 @@
-import { visible } from '../../api/visible.js';
 import type { Resource } from '../../collection/resource.js';
 import type { SchemaFiles } from '../../declarations/schema-files.js';
 import { badRequest, originNotAllowed } from '../../errors/request-errors.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { OpenEndpoint, Router } from '../../http/router.js';
+import { visible } from '../../http/visible.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { callTool, ToolChecks } from './call.js';
 import { RecordResources } from './record-resources.js';

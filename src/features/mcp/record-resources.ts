@@ -1,10 +1,10 @@
-import { visible } from '../../api/visible.js';
 import { JSON_TYPE } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import type { SchemaFiles } from '../../declarations/schema-files.js';
 import { noSuchPath } from '../../errors/request-errors.js';
 import type { Request } from '../../http/request.js';
 import type { OpenEndpoint, Router } from '../../http/router.js';
+import { visible } from '../../http/visible.js';
 import type { JsonObject } from '../../json.js';
 import type { Principal } from '../../principal.js';
 import { runOperation } from './call.js';

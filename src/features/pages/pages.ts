@@ -1,9 +1,9 @@
-import { visible } from '../../api/visible.js';
 import { HTML_TYPE, JSON_TYPE } from '../../collection/representation.js';
 import { pageHeaders } from '../../formats/html-page.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { OpenEndpoint, Route } from '../../http/router.js';
+import { visible } from '../../http/visible.js';
 import type { JsonObject } from '../../json.js';
 import { ofDocument } from '../../limits/long-task.js';
 import { formEndpoint, type PageForm } from './form-action.js';

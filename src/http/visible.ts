@@ -1,5 +1,5 @@
 import { type Principal, permissionOf, STRANGER } from '../principal.js';
-import type { Description } from './endpoint.js';
+import type { OpenEndpoint } from './router.js';
 
 /**
  * Whether a caller may see an endpoint: it may use it with the path of `params`, or else with some path, which may be that of
@@ -7,7 +7,7 @@ import type { Description } from './endpoint.js';
  */
 export function visible(
   caller: Principal,
-  { requires }: Pick<Description, 'requires'>,
+  { requires }: Pick<OpenEndpoint, 'requires'>,
   params: Readonly<Record<string, string | undefined>> = { id: caller.subject },
 ): boolean {
   return requires === 'credential'
