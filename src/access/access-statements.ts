@@ -7,7 +7,7 @@ import type { ComparedColumn, Symbolic } from '../list/condition.js';
 import { grantSql } from '../list/condition-sql.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { bound } from './bound-conditions.js';
-import type { Grant, Rules, Verb } from './rules.js';
+import { type Grant, type Rules, type Verb, wholeReads } from './rules.js';
 
 /** Precedes the number of a symbol in the place of its value, which never has U+0000. */
 const MARK = '\0';
@@ -142,9 +142,9 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
 
   /** As the mask to read, but after a grant of all fields no other one is examined. */
   #deciding(records: string, callers: string, bits: string): string {
-    const whole = this.#granted('read')
-      .filter(({ fields }) => !fields)
-      .map((grant) => `when ${this.#usable(grant, records, callers, bits)} then ${1 << grant.place}`);
+    const whole = wholeReads(this.rules).map(
+      (grant) => `when ${this.#usable(grant, records, callers, bits)} then ${1 << grant.place}`,
+    );
     const limited = this.#mask('read', records, callers, bits, ({ fields }) => fields !== undefined);
     return whole.length === 0 ? limited : `case ${whole.join(' ')} else ${limited} end`;
   }

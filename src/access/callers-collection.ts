@@ -5,16 +5,17 @@ import type { ValidatedInput } from '../collection/validated-input.js';
 import { admits, NO_PRECONDITIONS, type WritePreconditions } from '../collection/write-preconditions.js';
 import type { Run } from '../db/db.js';
 import { accessDenied } from '../errors/caller-errors.js';
-import type { Problem } from '../errors/problem.js';
 import { unknownReference } from '../errors/record-errors.js';
 import { beyond } from '../errors/service-errors.js';
-import { type JsonObject, member } from '../json.js';
-import type { Collection } from '../list/collection.js';
-import { type Access, OWN_COLUMNS, type Selection } from '../list/condition.js';
+import type { JsonObject } from '../json.js';
+import type { Collection, PermittedWrites } from '../list/collection.js';
+import type { Access } from '../list/condition.js';
 import type { Principal } from '../principal.js';
 import { readAccess } from './bound-conditions.js';
-import { checkPart, type Fields, fieldsOf, requireSettable, shownPart } from './fields.js';
+import { among, checkedReferences, unreadableReferences } from './checked-references.js';
+import { checkPart, fieldsOf, requireSettable, shownPart } from './fields.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
+import { LinkRules } from './link-rules.js';
 import { ALL, type RuledReads } from './ruled-reads.js';
 import type { Candidacy, Masks } from './ruled-statements.js';
 import { type Grant, isChangedByCreation, type Verb } from './rules.js';
@@ -25,6 +26,7 @@ const ATTEMPTS = 8;
 /** One collection as there is for one caller. */
 export class CallersCollection {
   readonly #access: Access | undefined;
+  readonly #links: LinkRules;
 
   constructor(
     readonly whole: Collection,
@@ -32,7 +34,10 @@ export class CallersCollection {
     readonly other: (name: string) => Guarded,
     readonly principal: Principal,
   ) {
-    this.#access = readAccess(ruled?.rules, whole.resource, principal);
+    const { resource } = whole;
+    this.#access = readAccess(ruled?.rules, resource, principal);
+    const children = resource.children.map((name) => other(name).resource);
+    this.#links = new LinkRules(ruled?.rules, resource, children, principal);
   }
 
   collection(): Collection {
@@ -49,11 +54,21 @@ export class CallersCollection {
       remove: (id: string, preconditions: WritePreconditions, run?: Run, actor?: string) =>
         this.#remove(id, preconditions, run, actor),
       creationErrors: (inputs: readonly ValidatedInput[], run: Run) => this.#creationErrors(inputs, run),
+      ...(this.ruled && { writesOf: (id: string, run?: Run) => this.#writesOf(id, run) }),
     };
-    if (!access) return { ...whole, ...writes };
+    const unlinked = this.#links.unlinked(undefined);
+    const own = { ...whole, ...writes, unlinked };
+    if (!access && unlinked === undefined) return own;
+    if (!access)
+      return {
+        ...own,
+        get: async (id, run) => {
+          const found = await whole.get(id, run);
+          return typeof found === 'string' ? found : this.#shown(found, undefined);
+        },
+      };
     return {
-      ...whole,
-      ...writes,
+      ...own,
       access,
       check: (input, origin, present, caller) => checkPart(whole, input, origin, present, caller),
       get: (id, run) => this.#get(id, run),
@@ -85,11 +100,17 @@ export class CallersCollection {
     return this.#reads.readable(id, this.principal, run);
   }
 
+  /** As Collection.writesOf. */
+  async #writesOf(id: string, run: Run | undefined): Promise<PermittedWrites> {
+    const { update = 0, remove = 0 } = (await this.#masks(id, run)) ?? {};
+    return { update: update !== 0, remove: remove !== 0 };
+  }
+
   async #get(id: string, run: Run | undefined): Promise<StoredRecord | 'absent'> {
     const found = await this.#reads.read(id, this.principal, run);
     if (found === 'absent') return found;
     if (found === 'large') return (await this.#inspect(id, run))?.present ?? 'absent';
-    return shownPart(found.record, this.#readable(found.mask));
+    return this.#shown(found.record, found.mask);
   }
 
   /**
@@ -109,14 +130,20 @@ export class CallersCollection {
       if (typeof record === 'string') return undefined;
       const held = masks ?? ALL;
       if (!masks || masks.version === record.version)
-        return { record, masks: held, present: shownPart(record, this.#readable(held.read)) };
+        return { record, masks: held, present: this.#shown(record, held.read) };
     }
     throw beyond('record');
   }
 
-  /** The fields that a caller may read of a record for which grants hold; undefined: all. */
-  #readable(mask: number): Fields {
-    return this.#access ? fieldsOf(this.#held(mask)) : undefined;
+  /**
+   * A record as there is for the caller: the part that it may read, with the links that it might follow. `mask`: the bits of the grants
+   * to read that hold; undefined: unknown, for a caller that may read all.
+   */
+  #shown(record: StoredRecord, mask: number | undefined): StoredRecord {
+    const isPart = this.#access && mask !== undefined;
+    const shown = isPart ? shownPart(record, fieldsOf(this.#held(mask))) : record;
+    const unlinked = this.#links.unlinked(isPart ? mask : undefined);
+    return unlinked === undefined ? shown : { ...shown, unlinked };
   }
 
   #held(mask: number): readonly Grant[] {
@@ -128,7 +155,7 @@ export class CallersCollection {
     // The statement of the check does not know the numbers that the record will have.
     const isKnown = this.#access && this.whole.resource.numbers.length === 0;
     if (!isKnown) return this.#written(this.whole.create(input, run), run);
-    return shownPart(await this.whole.create(input, run), this.#readable(readable));
+    return this.#shown(await this.whole.create(input, run), readable);
   }
 
   /**
@@ -159,7 +186,7 @@ export class CallersCollection {
   async #creationErrors(inputs: readonly ValidatedInput[], run: Run): Promise<unknown[]> {
     const decided = this.#isChangedByCreations ? inputs.slice(0, 1) : inputs;
     const [unreadable, found] = await Promise.all([
-      this.#unreadable(decided, run),
+      unreadableReferences(this.whole.resource, this.other, decided, this, run),
       this.ruled && this.#reads.creations(decided, this.principal, run),
     ]);
     return decided.map((input, at) => {
@@ -184,26 +211,11 @@ export class CallersCollection {
     );
   }
 
-  /** The error of the first reference of each new record to a record that the caller may not read. */
-  async #unreadable(inputs: readonly ValidatedInput[], run: Run): Promise<(Problem | undefined)[]> {
-    const references = inputs.map((input) => this.#checkedReferences(input, {}));
-    const named = new Map<Guarded, Set<string>>();
-    for (const { target, id } of references.flat())
-      named.set(target, (named.get(target) ?? new Set<string>()).add(id));
-    const readable = new Map<Guarded, ReadonlySet<string>>();
-    for (const [target, ids] of named)
-      readable.set(target, new Set(await target.as(this).ids(among([...ids]), ids.size, run)));
-    return references.map((each) => {
-      const missing = each.find(({ target, id }) => !readable.get(target)!.has(id));
-      return missing && unknownReference(missing.field, missing.singular);
-    });
-  }
-
   /** The part of a written record that the caller may read. */
   async #written<T extends StoredRecord | undefined>(writing: Promise<T>, run: Run | undefined): Promise<T> {
     const stored = await writing;
-    if (!stored || !this.#access) return stored;
-    return shownPart(stored, this.#readable(await this.#readableBits(stored.id, run))) as T;
+    if (!stored) return stored;
+    return this.#shown(stored, this.#access && (await this.#readableBits(stored.id, run))) as T;
   }
 
   async #replace(
@@ -255,35 +267,14 @@ export class CallersCollection {
 
   /** Throws 422 for a reference to a record that the caller may not read, as for one to no record. */
   async #checkReferences(input: ValidatedInput, before: JsonObject, run: Run | undefined): Promise<void> {
-    for (const { field, singular, target, id } of this.#checkedReferences(input, before))
+    for (const { field, singular, target, id } of checkedReferences(
+      this.whole.resource,
+      this.other,
+      input,
+      before,
+    ))
       if (!(await target.as(this).exists(id, run))) throw unknownReference(field, singular);
   }
-
-  /** The references that a write sets to records of collections with rules. */
-  #checkedReferences(input: ValidatedInput, before: JsonObject): CheckedReference[] {
-    const { references, set } = this.whole.resource;
-    return references.flatMap(({ field, to, singular }) => {
-      const id = member(input.fields, field);
-      const target = this.other(to);
-      if (typeof id !== 'string' || !target.ruled || id === member(before, field)) return [];
-      // The caller does not choose the record that the service names.
-      return set.some((each) => each.field === field) ? [] : [{ field, singular, target, id }];
-    });
-  }
 }
-
-/** A reference to a record that the caller must be able to read. */
-interface CheckedReference {
-  readonly field: string;
-  readonly singular: string;
-  readonly target: Guarded;
-  readonly id: string;
-}
-
-/** The selection of the records with these ids. */
-const among = (values: readonly string[]): Selection => ({
-  conditions: [{ kind: 'comparison', field: 'id', column: OWN_COLUMNS.get('id')!, operator: 'in', values }],
-  search: [],
-});
 
 const only = (version: number): WritePreconditions => ({ ...NO_PRECONDITIONS, versions: [version] });

@@ -35,7 +35,9 @@ function guard(whole: Collection, ruled: Ruled | undefined, other: (name: string
     ruled,
     whole,
     as: ({ principal }) => {
-      isLimited ??= ruled !== undefined || resource.references.some(({ to }) => other(to).ruled);
+      isLimited ??=
+        ruled !== undefined ||
+        [...resource.references.map(({ to }) => to), ...resource.children].some((name) => other(name).ruled);
       return isLimited ? (known.get(principal) ?? open(principal)) : whole;
     },
   };

@@ -56,19 +56,18 @@ export function readGrant(
   resource: Resource,
   resources: readonly Resource[],
 ): Grant {
-  const { can, where = {}, fields, scope, to } = declared;
+  const { where = {}, fields, scope, to } = declared;
   const parameters = new URLSearchParams();
   addFilter(parameters, where);
   const others = (name: string) => ({
     resource: resources.find((each) => each.name === name)!,
     access: undefined,
   });
-  const named = typeof can === 'string' ? [can] : can;
   const conditions = readFilter(parameters, resource, others, symbolsOf(resources));
   return {
     place,
     declared,
-    verbs: new Set(named.flatMap((each) => (each === 'all' ? VERBS : [each]))),
+    verbs: new Set(verbsOf(declared)),
     conditions,
     symbols: conditions.flatMap(symbolsIn),
     fields,
@@ -76,6 +75,9 @@ export function readGrant(
     isForAnyone: to === 'anyone',
   };
 }
+
+const verbsOf = ({ can }: DeclaredGrant): readonly Verb[] =>
+  [can].flat().flatMap((each) => (each === 'all' ? VERBS : [each]));
 
 const symbolsIn = (condition: Condition): Symbolic[] =>
   condition.kind === 'comparison' ? [condition.symbol ?? []].flat() : condition.conditions.flatMap(symbolsIn);
@@ -108,7 +110,7 @@ function symbolsOf(resources: readonly Resource[]): ReadSymbol {
 
 /** Whether a caller may use a grant with records for which its conditions hold. A token's scopes and the rules both apply. */
 export function appliesTo(
-  { scope, isForAnyone }: Grant,
+  { scope, isForAnyone }: Pick<Grant, 'scope' | 'isForAnyone'>,
   verb: Verb,
   { scopes }: Resource,
   principal: Principal,
@@ -120,6 +122,18 @@ export function appliesTo(
   return needed === undefined || holds(needed) || holds(scopes.write) || principal.scopes.has('self');
 }
 
+/**
+ * The grants to read all fields, in the order in which a read examines them, until one holds: first those that say at little cost
+ * whether the caller may change or delete the record as well.
+ */
+export function wholeReads({ grants }: Rules): readonly Grant[] {
+  const whole = grants.filter(({ verbs, fields }) => verbs.has('read') && !fields);
+  const isCheap = (condition: Condition) => condition.kind === 'comparison' && !condition.symbol?.through;
+  const isFirst = ({ verbs, conditions }: Grant) =>
+    (verbs.has('update') || verbs.has('delete')) && conditions.every(isCheap);
+  return [...whole.filter(isFirst), ...whole.filter((grant) => !isFirst(grant))];
+}
+
 /** The grants that a caller may use. */
 export const grantsFor = (
   { grants }: Rules,
@@ -128,6 +142,19 @@ export const grantsFor = (
   principal: Principal,
 ): readonly Grant[] =>
   grants.filter((grant) => grant.verbs.has(verb) && appliesTo(grant, verb, resource, principal));
+
+/**
+ * Whether a grant of a collection permits something with records that fulfil its conditions, if there are any: to a caller, or to
+ * anybody at all. Without access rules the scopes alone decide.
+ */
+export const mightPermit = (resource: Resource, verb: Verb, principal?: Principal): boolean =>
+  resource.access === undefined ||
+  resource.access.some(
+    (grant) =>
+      verbsOf(grant).includes(verb) &&
+      (!principal ||
+        appliesTo({ scope: grant.scope, isForAnyone: grant.to === 'anyone' }, verb, resource, principal)),
+  );
 
 /** Whether the values of a caller change with the time. */
 export const dependsOnTime = ({ grants }: Rules): boolean =>

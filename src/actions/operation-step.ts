@@ -7,10 +7,12 @@ import {
   MAX_TARGET,
   negotiateType,
   type OpenEndpoint,
+  optionsOf,
   type Router,
   requireParameters,
   selectAction,
 } from '../http/router.js';
+import { visible } from '../http/visible.js';
 import { permit } from '../principal.js';
 import type { Operation } from './batch-operations.js';
 
@@ -47,7 +49,10 @@ export function stepOf(operation: Operation, router: Router, request: Request): 
     type: action ? negotiateType(action, headers.accept) : '',
     body: action && bodyOf(operation, action),
   };
-  return { action, request: step, allow: match.allow };
+  const { allow } = optionsOf(match.actions, (endpoint) =>
+    visible(request.principal, endpoint, match.params),
+  );
+  return { action, request: step, allow };
 }
 
 /** The path of an operation without its query. */

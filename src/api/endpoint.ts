@@ -3,7 +3,7 @@ import { badRequest } from '../errors/request-errors.js';
 import type { HandledRequest } from '../http/handler.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
-import type { Action, Offer, OpenEndpoint, Route } from '../http/router.js';
+import type { Action, Offer, OpenEndpoint, Permitted, Route } from '../http/router.js';
 import { ACCOUNT_DELETION, type Requirement } from '../principal.js';
 import type { Doc } from './doc.js';
 import type { HomeLink, Kind } from './kind.js';
@@ -27,11 +27,10 @@ export type RecordMethod =
   | 'createNested';
 
 /** One method of one path, as data. */
-export interface Description extends Offer {
+export interface Description extends Offer, Permitted {
   readonly method: 'GET' | 'QUERY' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** A template: `/keys/:id`. */
   readonly path: string;
-  readonly requires: Requirement;
   /** Responds during maintenance and after the sunset of a version as well, and is not rate limited. */
   readonly alwaysAvailable?: boolean;
   /** Responds after the sunset of a version as well. */
@@ -118,7 +117,7 @@ export function openRoutes<Services>(
 }
 
 function openEndpoint<Services>(endpoint: Endpoint<Services>, services: Services): OpenEndpoint {
-  const { requires, alwaysAvailable, outlivesVersion, notInBatch } = endpoint;
+  const { requires, mightPermit, alwaysAvailable, outlivesVersion, notInBatch } = endpoint;
   const action = endpoint.open?.(services) ?? {
     run: (request: Request) => endpoint.run!(services, request),
   };
@@ -130,6 +129,7 @@ function openEndpoint<Services>(endpoint: Endpoint<Services>, services: Services
     ...(identify && { identify }),
     ...offerOf(endpoint),
     requires,
+    ...(mightPermit && { mightPermit }),
     ...(alwaysAvailable && { alwaysAvailable }),
     ...(outlivesVersion && { outlivesVersion }),
   };

@@ -1,4 +1,4 @@
-import type { Verb } from '../access/rules.js';
+import { mightPermit, type Verb } from '../access/rules.js';
 import { PATCH_TYPES } from '../actions/patch.js';
 import { writableKeys } from '../actions/upsert.js';
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE, RECORD_TYPES } from '../collection/representation.js';
@@ -6,7 +6,7 @@ import type { Resource } from '../collection/resource.js';
 import type { Offer } from '../http/router.js';
 import { keysetParameters, listParameters } from '../list/read-list.js';
 import { RECORD_PARAMETERS } from '../list/view.js';
-import { type Requirement, readingOf, type ScopeRequirement } from '../principal.js';
+import { type Principal, type Requirement, readingOf, type ScopeRequirement } from '../principal.js';
 import type { Description, Endpoint, RecordMethod } from './endpoint.js';
 import type { RecordActions } from './record-actions.js';
 
@@ -71,11 +71,16 @@ const of = (
   name: RecordMethod,
   requires: Requirement,
   offer: Offer,
+  /** The collection above nested records. */
+  parent?: Resource,
 ): Endpoint<RecordServices> => ({
   ...offer,
   method,
   path,
   requires,
+  ...(resource.access || parent?.access
+    ? { mightPermit: (caller) => isPossible(name, resource, parent, caller) }
+    : {}),
   records: { method: name, resource },
   open: ({ records }) => records.get(resource.name)![name]!,
 });
@@ -123,6 +128,34 @@ function endpointsOf(
   ];
 }
 
+/** Whether access rules might permit a method to a caller, or to anybody at all. Nobody changes a record that it may not read. */
+function isPossible(
+  method: RecordMethod,
+  resource: Resource,
+  parent: Resource | undefined,
+  caller: Principal | undefined,
+): boolean {
+  const may = (verb: Verb) => mightPermit(resource, verb, caller);
+  if (parent && !mightPermit(parent, 'read', caller)) return false;
+  switch (method) {
+    case 'create':
+    case 'createNested':
+      return may('create');
+    case 'upsert':
+      return may('create') || (may('read') && may('update'));
+    case 'replace':
+      return (resource.hasClientIds && may('create')) || (may('read') && may('update'));
+    case 'patch':
+    case 'patchMatching':
+      return may('read') && may('update');
+    case 'remove':
+    case 'removeMatching':
+      return may('read') && may('delete');
+    default:
+      return may('read');
+  }
+}
+
 /** Whether an access rule permits something to callers without a credential. */
 const isForAnyone = ({ access = [] }: Resource, verb: Verb): boolean =>
   access.some(
@@ -148,8 +181,8 @@ function nestedEndpoints(
   const write = isOpen('create') ? 'optional' : readingOf([writing, parent.scopes], ownership);
   const path = `/${parent.name}/:id/${name}`;
   return [
-    of(resource, path, 'GET', 'listNested', read, offers.list),
-    of(resource, path, 'QUERY', 'queryNested', read, offers.query),
-    of(resource, path, 'POST', 'createNested', write, offers.create),
+    of(resource, path, 'GET', 'listNested', read, offers.list, parent),
+    of(resource, path, 'QUERY', 'queryNested', read, offers.query, parent),
+    of(resource, path, 'POST', 'createNested', write, offers.create, parent),
   ];
 }

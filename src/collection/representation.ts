@@ -45,9 +45,13 @@ export function hrefOf(resource: Resource, id: string, prefix = resource.prefix)
   return `${prefix}/${resource.name}/${id}`;
 }
 
-/** ETag (RFC 9110 section 8.8.3) of a representation: the record's version, and a suffix for HTML and CSV. */
-export function etagOf(stored: StoredRecord, type = JSON_TYPE): string {
-  return `"${stored.version}${REPRESENTATIONS[type]!.suffix}"`;
+/**
+ * ETag (RFC 9110 section 8.8.3) of a representation: the record's version, and a suffix for HTML and CSV. Callers for whom records have
+ * different links have different ones.
+ */
+export function etagOf({ version, unlinked }: StoredRecord, type = JSON_TYPE): string {
+  const hasLinks = unlinked !== undefined && type !== CSV_TYPE;
+  return `"${version}${hasLinks ? `-${hash('sha1', `${type}\n${unlinked}`, 'base64url')}` : REPRESENTATIONS[type]!.suffix}"`;
 }
 
 /** ETag and Last-Modified of a record. */
@@ -139,10 +143,11 @@ export function referenceOf(resource: Resource, record: JsonObject, field: strin
 /** The document with `_links` as its last member. */
 export function withLinks(
   resource: Resource,
-  { id, doc }: Pick<StoredRecord, 'id' | 'doc'>,
+  { id, doc, unlinked }: Pick<StoredRecord, 'id' | 'doc' | 'unlinked'>,
   prefix: string,
 ): string {
-  return withLastMember(doc, linkTemplate(resource).join(hrefOf(resource, id, prefix)));
+  const template = unlinked === undefined ? linkTemplate(resource) : linkTemplateWithout(resource, unlinked);
+  return withLastMember(doc, template.join(hrefOf(resource, id, prefix)));
 }
 
 const linkTemplates = new WeakMap<Resource, readonly string[]>();
@@ -151,14 +156,21 @@ const linkTemplates = new WeakMap<Resource, readonly string[]>();
 function linkTemplate(resource: Resource): readonly string[] {
   const known = linkTemplates.get(resource);
   if (known) return known;
+  const template = linkTemplateWithout(resource, '');
+  linkTemplates.set(resource, template);
+  return template;
+}
+
+function linkTemplateWithout(resource: Resource, unlinked: string): readonly string[] {
+  const absent = unlinked.split(' ');
   const links = [
     ['self', '', 'GET'],
     ['update', '', 'PATCH'],
     ['delete', '', 'DELETE'],
     ...resource.children.map((name) => [name, `/${name}`, 'GET']),
   ];
-  const texts = links.map(([name, path, method]) => `"${name}":{"href":"\n${path}","method":"${method}"}`);
-  const template = `,"_links":{${texts.join(',')}}`.split('\n');
-  linkTemplates.set(resource, template);
-  return template;
+  const texts = links
+    .filter(([name]) => !absent.includes(name!))
+    .map(([name, path, method]) => `"${name}":{"href":"\n${path}","method":"${method}"}`);
+  return `,"_links":{${texts.join(',')}}`.split('\n');
 }

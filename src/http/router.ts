@@ -49,9 +49,15 @@ export interface Action {
   readonly identify?: (query: string) => Promise<Principal> | undefined;
 }
 
-/** An endpoint of a running service: an action, and the permission that it requires. */
-export interface OpenEndpoint extends Action, Offer {
+/** The permission that an endpoint requires. */
+export interface Permitted {
   readonly requires: Requirement;
+  /** Whether an access rule might permit something to a caller whose scopes suffice, or to anybody at all; absent: there are no rules. */
+  readonly mightPermit?: (caller?: Principal) => boolean;
+}
+
+/** An endpoint of a running service: an action, and the permission that it requires. */
+export interface OpenEndpoint extends Action, Offer, Permitted {
   /** Responds during maintenance and after the sunset of a version as well, and is not rate limited. */
   readonly alwaysAvailable?: boolean;
   /** Responds after the sunset of its version as well: it explains the errors of that time. */
@@ -73,6 +79,7 @@ export interface Match {
   /** The route's template: `/users/:id`. */
   readonly template: string;
   readonly actions: ReadonlyMap<string, OpenEndpoint>;
+  /** The methods that any caller might be permitted. */
   readonly allow: string;
   /** The methods for the response to a CORS preflight, also with a filter. */
   readonly preflightAllow: string;
@@ -122,11 +129,22 @@ function compile({ path: template, actions, handler, form }: Route): Compiled {
   const table = new Map(Object.entries(actions));
   const get = table.get('GET');
   if (get) table.set('HEAD', get);
-  const hasMethod = (method: string) => table.has(method) || method === 'OPTIONS';
-  const isPlain = (method: string) => hasMethod(method) && !table.get(method)?.requiresFilter;
-  const allow = METHODS.filter(isPlain).join(', ');
-  const preflightAllow = METHODS.filter(hasMethod).join(', ');
-  const accepted = (method: string) => (isPlain(method) ? table.get(method)?.accepts : undefined);
+  const preflightAllow = METHODS.filter((method) => table.has(method) || method === 'OPTIONS').join(', ');
+  const { allow, acceptFields } = optionsOf(table, ({ mightPermit }) => mightPermit?.() ?? true);
+  const notAllowed = methodNotAllowed(allow);
+  return { template, actions: table, allow, preflightAllow, acceptFields, notAllowed, handler, form };
+}
+
+/** The methods that a request of one record or list may have, and the media types of their bodies. */
+export function optionsOf(
+  actions: ReadonlyMap<string, OpenEndpoint>,
+  isPermitted: (endpoint: OpenEndpoint) => boolean,
+): Pick<Match, 'allow' | 'acceptFields'> {
+  const methods = METHODS.filter((method) => {
+    const endpoint = actions.get(method);
+    return endpoint ? !endpoint.requiresFilter && isPermitted(endpoint) : method === 'OPTIONS';
+  });
+  const accepted = (method: string) => (methods.includes(method) ? actions.get(method)?.accepts : undefined);
   const acceptFields = [
     ['Accept-Post', accepted('POST')],
     ['Accept-Patch', accepted('PATCH')],
@@ -134,8 +152,7 @@ function compile({ path: template, actions, handler, form }: Route): Compiled {
     // RFC 7694 section 3.
     ['Accept-Encoding', METHODS.some(accepted) ? BODY_CODINGS : undefined],
   ].flatMap(([field, types]) => (types ? [field as string, (types as string[]).join(', ')] : []));
-  const notAllowed = methodNotAllowed(allow);
-  return { template, actions: table, allow, preflightAllow, acceptFields, notAllowed, handler, form };
+  return { allow: methods.join(', '), acceptFields };
 }
 
 /** The action of a method; undefined for OPTIONS, which is the same for every resource. Throws 405. */

@@ -1,5 +1,5 @@
 import { type Principal, permissionOf, STRANGER } from '../principal.js';
-import type { OpenEndpoint } from './router.js';
+import type { Permitted } from './router.js';
 
 /**
  * Whether a caller may see an endpoint: it may use it with the path of `params`, or else with some path, which may be that of
@@ -7,9 +7,10 @@ import type { OpenEndpoint } from './router.js';
  */
 export function visible(
   caller: Principal,
-  { requires }: Pick<OpenEndpoint, 'requires'>,
+  { requires, mightPermit }: Permitted,
   params: Readonly<Record<string, string | undefined>> = { id: caller.subject },
 ): boolean {
+  if (mightPermit && !mightPermit(caller)) return false;
   return requires === 'credential'
     ? caller !== STRANGER
     : permissionOf(caller, requires, params) !== undefined;

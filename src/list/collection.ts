@@ -14,6 +14,12 @@ import type { Json } from '../json.js';
 import type { Access } from './condition.js';
 import { type Lists, openLists } from './lists.js';
 
+/** The writes of a record that a caller may make. */
+export interface PermittedWrites {
+  readonly update: boolean;
+  readonly remove: boolean;
+}
+
 /**
  * An open collection. With a `run`, statements run in its transaction.
  */
@@ -21,6 +27,10 @@ export interface Collection extends Reads, Writes, Lists {
   readonly resource: Resource;
   /** The records and fields that there are for the caller; undefined: all. */
   readonly access?: Access | undefined;
+  /** Whether the access rules permit the caller to write a record. Absent: there are none. */
+  writesOf?(id: string, run?: Run): Promise<PermittedWrites>;
+  /** The names of the links that the caller can follow from no record, as StoredRecord.unlinked has them. */
+  readonly unlinked?: string | undefined;
   /** Throws 400 with every failure, or 422 for a reference to a missing record. `caller`: the subject of the request. */
   check(input: Json | undefined, origin?: Origin, present?: BeforeWrite, caller?: string): ValidatedInput;
   /**

@@ -4,7 +4,8 @@ import { rateLimited } from '../errors/caller-errors.js';
 import { unavailable } from '../errors/service-errors.js';
 import { isRetiring } from '../http/api-version.js';
 import type { Reply } from '../http/reply.js';
-import type { Match, OpenEndpoint } from '../http/router.js';
+import { type Match, type OpenEndpoint, optionsOf } from '../http/router.js';
+import { visible } from '../http/visible.js';
 import { clientKey } from '../limits/client-key.js';
 import { NOBODY, type Principal } from '../principal.js';
 import { readBytes } from '../transport/request-body.js';
@@ -12,11 +13,12 @@ import type { RequestContext } from './context.js';
 import { finish } from './respond.js';
 import type { ServedVersion } from './served-version.js';
 
-/** The response to OPTIONS. It needs no credential, since browsers send none with a CORS preflight. */
-export function optionsReply(
-  { req, options }: RequestContext,
-  { allow, preflightAllow, acceptFields }: Pick<Match, 'allow' | 'preflightAllow' | 'acceptFields'>,
-): Reply {
+/** The response to OPTIONS. `caller`: lists the methods that it might be permitted; absent: those that anybody might be. */
+export function optionsReply({ req, options }: RequestContext, match: Match, caller?: Principal): Reply {
+  const { actions, params, preflightAllow } = match;
+  const { allow, acceptFields } = caller
+    ? optionsOf(actions, (endpoint) => visible(caller, endpoint, params))
+    : match;
   const preflight = options.cors?.preflight(req.headers, preflightAllow) ?? [];
   return { status: 204, headers: ['Allow', allow, ...acceptFields, ...preflight] };
 }

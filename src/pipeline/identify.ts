@@ -12,7 +12,7 @@ import type { RequestContext } from './context.js';
  */
 export function identify(
   context: RequestContext,
-  { requires }: OpenEndpoint,
+  { requires }: Pick<OpenEndpoint, 'requires'>,
   isForm: boolean,
 ): Promise<Principal> | Principal {
   const { authenticate, session } = context.options;

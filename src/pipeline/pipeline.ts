@@ -39,7 +39,7 @@ import {
 import { requireCoding } from './compression.js';
 import type { PipelineOptions, RequestContext } from './context.js';
 import { identify, isFormPost } from './identify.js';
-import { fail, respond } from './respond.js';
+import { fail, finish, respond } from './respond.js';
 import { runHandler } from './run-handler.js';
 import { type ServedVersion, servedVersions } from './served-version.js';
 import { streamedBody } from './stream-body.js';
@@ -94,7 +94,7 @@ async function handle(context: RequestContext): Promise<void> {
     admitVersion(context, served, pathVersion, match); //                     400, 410
     const form = match.form && isFormPost(req) ? match.form : undefined;
     const action = form ?? selectAction(match, req.method!, target.query); //                  405
-    if (!action) return await finishCounted(context, optionsReply(context, match)); // 429
+    if (!action) return await finishOptions(context, match); //               401, 429, 503
     requireAvailable(context, action); //                                     503
     observation.identifies();
     // No await of a plain value: it would cost a microtask in each request.
@@ -141,6 +141,18 @@ async function handle(context: RequestContext): Promise<void> {
     context.streamed?.close();
     context.ended();
   }
+}
+
+/** Responds to OPTIONS. It needs no credential, since browsers send none with a CORS preflight. Rejects with 401, 429, 503. */
+async function finishOptions(context: RequestContext, match: Match): Promise<void> {
+  const { options, observation } = context;
+  if (isPreflight(context)) return finish(context, optionsReply(context, match));
+  observation.identifies();
+  const principal = await identify(context, { requires: 'optional' }, false);
+  context.principal = principal;
+  observation.identified(principal);
+  if (options.rateLimit) await countRequest(context, principal);
+  finish(context, optionsReply(context, match, principal === STRANGER ? undefined : principal));
 }
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'QUERY']);

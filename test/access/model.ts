@@ -80,6 +80,12 @@ export class Model {
     );
   }
 
+  /** Whether a grant might permit something to a caller with some record. */
+  might(caller: Caller, name: Name, verb: Verb): boolean {
+    const grants = this.rules[name];
+    return !grants || grants.some((grant) => can(grant, verb) && this.#applies(caller, grant, name, verb));
+  }
+
   /** Whether there are records or fields that a caller may not read. */
   isLimited(caller: Caller, name: Name): boolean {
     const isWhole = (grant: DrawnGrant) =>

@@ -108,10 +108,35 @@ export const getting: Surface = async (world, caller) => {
   const view = record && model.view(caller, name, record);
   if (!view) return requireFailure(world, found, { status: 404 }, shown);
   t.equal(found.status, 200, `${shown}: ${found.text}`);
-  if (accept === 'application/json')
+  if (accept === 'application/json') {
     t.same(bare(found.json), shownRecord(world, caller, name, view, include, fields), shown);
+    requireLinks(world, caller, name, record, found.json._links);
+  }
   await revalidating(world, caller, path, accept, found, shown);
 };
+
+/** A record has the link of each write that its caller may make, and none of a write or a list for which no grant is for the caller. */
+function requireLinks(
+  { t, model }: World,
+  caller: Caller,
+  name: Name,
+  record: JsonObject,
+  links: JsonObject,
+): void {
+  const isRuled = model.rules[name] !== undefined;
+  for (const verb of ['update', 'delete'] as const) {
+    const shown = `${caller.label} ${verb} ${name} ${JSON.stringify(record)}`;
+    if (!isRuled || model.held(caller, name, verb, record).length > 0)
+      t.ok(Object.hasOwn(links, verb), shown);
+    if (!model.might(caller, name, verb)) t.notOk(Object.hasOwn(links, verb), shown);
+  }
+  for (const child of NESTED.filter((each) => PARENTS[each]!.to === name))
+    t.equal(
+      Object.hasOwn(links, child),
+      model.might(caller, child, 'read'),
+      `${caller.label} ${name} ${child}`,
+    );
+}
 
 /** 304 for the ETag of the caller's own response alone, unless that of the operator is equal, and so is what it shows. */
 async function revalidating(

@@ -119,7 +119,7 @@ function missingOf(count: number, caller: Principal): string {
   const missing = `\n\n${count} operations are missing here, since this document has only what its caller may use.`;
   return caller === STRANGER
     ? `${missing} It was requested without a credential. A request for it with one shows the operations that the credential permits: \`Authorization: Bearer <token>\` or \`X-API-Key: <key>\`, as the service supports.`
-    : `${missing} The credential with which it was requested has no scope for them.`;
+    : `${missing} The credential with which it was requested does not permit them.`;
 }
 
 const TAGS: Readonly<Record<string, string>> = {

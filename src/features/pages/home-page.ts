@@ -1,9 +1,10 @@
 import type { Guarded } from '../../access/guarded-collection.js';
+import { mightPermit } from '../../access/rules.js';
 import { html, type Part } from '../../formats/html.js';
 import { firstPage } from '../../list/list-request.js';
 import { mayReadAll } from '../../principal.js';
 import type { Page, PageOptions } from './pages.js';
-import type { Site } from './site.js';
+import { collectionsFor, type Site } from './site.js';
 
 /** The first page: the collections with their counts, as far as the caller may read them, and the documents. */
 export const homePage: Page = {
@@ -11,11 +12,12 @@ export const homePage: Page = {
     const links = Object.entries(json.links as Record<string, string>).filter(([name]) =>
       isUseful(name, site),
     );
+    const listed = collectionsFor(site, request.principal);
     return {
       title: 'Plinth',
       body: html`<h2>Collections</h2>
 <div class="scroll"><table class="list"><thead><tr><th scope="col">name</th><th scope="col" class="number">records</th><th scope="col">description</th></tr></thead>
-<tbody>${await Promise.all(site.collections.map((collection) => row(collection, request)))}</tbody></table></div>
+<tbody>${await Promise.all(listed.map((collection) => row(collection, request)))}</tbody></table></div>
 <h2>Documents</h2>
 <ul>${links.map(([name, href]) => html`<li><a href="${href}">${name}</a></li>`)}</ul>`,
     };
@@ -41,7 +43,10 @@ async function countOf(
   { principal, run }: PageOptions['request'],
 ): Promise<string | undefined> {
   const { resource } = collection;
-  if (!collection.ruled && !mayReadAll(principal, resource.scopes)) return undefined;
+  const mayRead = collection.ruled
+    ? mightPermit(resource, 'read', principal)
+    : mayReadAll(principal, resource.scopes);
+  if (!mayRead) return undefined;
   const { total } = await collection.as({ principal }).page(firstPage(resource, 1), run);
   return total!.toLocaleString('en');
 }

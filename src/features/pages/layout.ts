@@ -2,7 +2,7 @@ import { type Html, html, type Part } from '../../formats/html.js';
 import { cut, htmlDocument } from '../../formats/html-page.js';
 import type { ErrorPageRequest } from '../../pipeline/context.js';
 import { NOBODY, type Principal } from '../../principal.js';
-import { ACCOUNT_PATH, hasSignIn, type Site, signInHref } from './site.js';
+import { ACCOUNT_PATH, collectionsFor, hasSignIn, type Site, signInHref } from './site.js';
 
 /** A link, or the name of the page itself. */
 export interface Crumb {
@@ -36,7 +36,7 @@ export function layout(
     heading === 'Plinth' ? heading : `${heading} · Plinth`,
     html`<a class="skip" href="#main">Skip to the content</a>
 <header class="bar"><div class="top">
-<nav aria-label="Service"><a class="brand" href="${site.prefix}/">Plinth</a>${barLinks(site)}</nav>
+<nav aria-label="Service"><a class="brand" href="${site.prefix}/">Plinth</a>${barLinks(site, request)}</nav>
 <p class="who">${whoIs(site, request)}</p>
 </div></header>
 <main id="main">
@@ -48,8 +48,9 @@ ${foot && html`<footer class="foot">${foot}</footer>`}`,
   );
 }
 
-function barLinks({ collections, prefix }: Site): Part {
-  const shown = collections
+function barLinks(site: Site, { principal }: ErrorPageRequest): Part {
+  const { prefix } = site;
+  const shown = collectionsFor(site, principal)
     .slice(0, MAX_IN_BAR)
     .map(({ resource: { name } }) => ({ name, path: `/${name}` }));
   return shown.map(({ name, path }) => html` <a href="${prefix}${path}">${name}</a>`);

@@ -11,6 +11,7 @@ import { recordTable } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { changeAction } from './record-form-actions.js';
 import { changeDetails } from './record-forms.js';
+import { collectionsFor } from './site.js';
 
 /** The page of a record: its fields, what it refers to and what refers to it, its changes, and forms to change it. */
 export function recordPage(resource: Resource): Page {
@@ -23,12 +24,16 @@ export function recordPage(resource: Resource): Page {
       const id = String(json.id);
       // A part of a record cannot be edited as if it were the record.
       const canEdit = isWhole(readView(new URLSearchParams(request.query), resource));
+      const collection = site.collections.find((each) => each.resource.name === resource.name)!;
+      const writes = canEdit ? await collection.as(request).writesOf?.(id, request.run) : undefined;
+      const may = (method: string) =>
+        shown.may(method) && (writes?.[method === 'DELETE' ? 'remove' : 'update'] ?? true);
       return {
         title: editable.titleOf(json),
         crumbs: [...crumbsOf(site, resource.name), { text: editable.titleOf(json) }],
         body: html`${recordTable(json, (each, field) => referenceOf(resource, each, field))}
-${related(resource, id)}
-${canEdit && changeDetails(editable, json, shown)}
+${related(resource, id, shown)}
+${canEdit && changeDetails(editable, json, { ...shown, may })}
 ${request.run ? undefined : await history(resource, id, shown)}`,
         query: '',
       };
@@ -36,9 +41,13 @@ ${request.run ? undefined : await history(resource, id, shown)}`,
   };
 }
 
-/** Links to the records that refer to this one. */
-function related(resource: Resource, id: string): Part {
-  const { children, referredBy, prefix } = resource;
+/** Links to the records that refer to this one, in collections of which access rules might permit the caller to read some. */
+function related(resource: Resource, id: string, { site, request }: PageOptions): Part {
+  const isReadable = (name: string) =>
+    collectionsFor(site, request.principal).some((each) => each.resource.name === name);
+  const { prefix } = resource;
+  const children = resource.children.filter(isReadable);
+  const referredBy = resource.referredBy.filter(({ collection }) => isReadable(collection));
   const nested = children.map((name) => ({ name, href: `${hrefOf(resource, id)}/${name}` }));
   const others = referredBy
     .filter(({ collection }) => !children.includes(collection))

@@ -1,10 +1,11 @@
 import type { Guarded } from '../../access/guarded-collection.js';
+import { mightPermit } from '../../access/rules.js';
 import type { Api } from '../../api/record-actions.js';
 import { usesHttps } from '../../config/edge.js';
 import type { Db } from '../../db/db.js';
 import type { Feed } from '../../events/feed.js';
 import type { Route } from '../../http/router.js';
-import type { SchemeName } from '../../principal.js';
+import { type Principal, type SchemeName, STRANGER } from '../../principal.js';
 
 /** The facts about the service that pages need. */
 export interface Site {
@@ -30,6 +31,10 @@ export function siteOf({ db, collections, feed, settings }: Api, routes: readonl
   const paths = new Set(routes.map(({ path }) => path));
   return { db, collections, feed, paths, prefix, publicUrl, auth, isSecure: usesHttps(settings) };
 }
+
+/** The collections that pages name: those of which access rules might permit the caller to read records. A stranger may sign in. */
+export const collectionsFor = ({ collections }: Site, principal: Principal): readonly Guarded[] =>
+  collections.filter(({ resource }) => principal === STRANGER || mightPermit(resource, 'read', principal));
 
 /** The page on which users of the embedded authorization server sign in. */
 export const ACCOUNT_PATH = '/account';

@@ -149,7 +149,7 @@ t.test('the document shows what a caller may use', async (t) => {
     const missing = Number(/(\d+) operations are missing/.exec(await described(path))?.[1]);
     t.equal(missing, admin.length - stranger.length);
     t.match(await described(path), /without a credential/);
-    t.match(await described(path, ['order_lines:read']), /has no scope for them/);
+    t.match(await described(path, ['order_lines:read']), /does not permit them/);
     t.notMatch(await described(path, ['admin']), /missing/);
   }
   t.equal((await service.send('GET', '/openapi.json', { headers: { 'x-api-key': 'no' } })).status, 401);
