@@ -12,13 +12,14 @@ import type { Collection, PermittedWrites } from '../list/collection.js';
 import type { Access } from '../list/condition.js';
 import type { Principal } from '../principal.js';
 import { readAccess } from './bound-conditions.js';
-import { among, checkedReferences, unreadableReferences } from './checked-references.js';
+import { among, checkedReferences } from './checked-references.js';
+import { creationErrors, requireCreatable } from './creation-errors.js';
 import { checkPart, fieldsOf, requireSettable, shownPart } from './fields.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
 import { LinkRules } from './link-rules.js';
 import { ALL, type RuledReads } from './ruled-reads.js';
-import type { Candidacy, Masks } from './ruled-statements.js';
-import { type Grant, isChangedByCreation, type Verb } from './rules.js';
+import type { Masks } from './ruled-statements.js';
+import { grantsIn } from './rules.js';
 
 /** Attempts of a write while others change the record. */
 const ATTEMPTS = 8;
@@ -53,20 +54,15 @@ export class CallersCollection {
         this.#replace(id, input, preconditions, run),
       remove: (id: string, preconditions: WritePreconditions, run?: Run, actor?: string) =>
         this.#remove(id, preconditions, run, actor),
-      creationErrors: (inputs: readonly ValidatedInput[], run: Run) => this.#creationErrors(inputs, run),
+      creationErrors: (inputs: readonly ValidatedInput[], run: Run) => creationErrors(this, inputs, run),
       ...(this.ruled && { writesOf: (id: string, run?: Run) => this.#writesOf(id, run) }),
     };
     const unlinked = this.#links.unlinked(undefined);
     const own = { ...whole, ...writes, unlinked };
     if (!access && unlinked === undefined) return own;
-    if (!access)
-      return {
-        ...own,
-        get: async (id, run) => {
-          const found = await whole.get(id, run);
-          return typeof found === 'string' ? found : this.#shown(found, undefined);
-        },
-      };
+    const get = (id: string, run?: Run) =>
+      whole.get(id, run).then((found) => (typeof found === 'string' ? found : { ...found, unlinked }));
+    if (!access) return { ...own, get };
     return {
       ...own,
       access,
@@ -130,7 +126,7 @@ export class CallersCollection {
       if (typeof record === 'string') return undefined;
       const held = masks ?? ALL;
       if (!masks || masks.version === record.version)
-        return { record, masks: held, present: this.#shown(record, held.read) };
+        return { record, masks: held, present: this.#shown(record, this.#access && held.read) };
     }
     throw beyond('record');
   }
@@ -140,14 +136,10 @@ export class CallersCollection {
    * to read that hold; undefined: unknown, for a caller that may read all.
    */
   #shown(record: StoredRecord, mask: number | undefined): StoredRecord {
-    const isPart = this.#access && mask !== undefined;
-    const shown = isPart ? shownPart(record, fieldsOf(this.#held(mask))) : record;
-    const unlinked = this.#links.unlinked(isPart ? mask : undefined);
+    const isPart = mask !== undefined;
+    const shown = isPart ? shownPart(record, fieldsOf(grantsIn(this.ruled!.rules, mask))) : record;
+    const unlinked = this.#links.unlinked(mask);
     return unlinked === undefined ? shown : { ...shown, unlinked };
-  }
-
-  #held(mask: number): readonly Grant[] {
-    return this.ruled!.rules.grants.filter(({ place }) => (mask & (1 << place)) !== 0);
   }
 
   async #create(input: ValidatedInput, run: Run | undefined): Promise<StoredRecord> {
@@ -172,43 +164,8 @@ export class CallersCollection {
       this.#checkReferences(input, {}, run),
     ]);
     if (!found) return 0;
-    this.#requireCreatable(found, input);
+    requireCreatable(this.whole.resource, this.ruled!.rules, found, input);
     return found.readable;
-  }
-
-  /** Throws 403 unless the grants that hold for a new record permit it, and each field that it sets. */
-  #requireCreatable({ mask }: Candidacy, input: ValidatedInput): void {
-    if (mask === 0) throw accessDenied('No access rule permits you to create this record.');
-    requireSettable(this.whole.resource, fieldsOf(this.#held(mask)), input, undefined);
-  }
-
-  /** As Collection.creationErrors. */
-  async #creationErrors(inputs: readonly ValidatedInput[], run: Run): Promise<unknown[]> {
-    const decided = this.#isChangedByCreations ? inputs.slice(0, 1) : inputs;
-    const [unreadable, found] = await Promise.all([
-      unreadableReferences(this.whole.resource, this.other, decided, this, run),
-      this.ruled && this.#reads.creations(decided, this.principal, run),
-    ]);
-    return decided.map((input, at) => {
-      if (unreadable[at] || !found) return unreadable[at];
-      try {
-        this.#requireCreatable(found[at]!, input);
-        return undefined;
-      } catch (error) {
-        return error;
-      }
-    });
-  }
-
-  /** Whether the creation of one record can change whether the caller may create another one. */
-  get #isChangedByCreations(): boolean {
-    const { resource } = this.whole;
-    const isChanged = (ruled: Ruled | undefined, verb: Verb) =>
-      ruled !== undefined && isChangedByCreation(ruled.rules, verb, resource);
-    return (
-      isChanged(this.ruled, 'create') ||
-      resource.references.some(({ to }) => isChanged(this.other(to).ruled, 'read'))
-    );
   }
 
   /** The part of a written record that the caller may read. */
@@ -237,7 +194,7 @@ export class CallersCollection {
         const held = masks.update & after.mask;
         if (held === 0)
           throw accessDenied('No access rule permits the record as it would be after the change.');
-        requireSettable(this.whole.resource, fieldsOf(this.#held(held)), input, before);
+        requireSettable(this.whole.resource, fieldsOf(grantsIn(this.ruled.rules, held)), input, before);
       }
       const outcome = await this.whole.replace(id, input, only(record.version), run);
       if (isStored(outcome)) return this.#written(Promise.resolve(outcome), run);

@@ -156,6 +156,10 @@ export const mightPermit = (resource: Resource, verb: Verb, principal?: Principa
         appliesTo({ scope: grant.scope, isForAnyone: grant.to === 'anyone' }, verb, resource, principal)),
   );
 
+/** The grants whose bits a mask has. */
+export const grantsIn = ({ grants }: Rules, mask: number): readonly Grant[] =>
+  grants.filter(({ place }) => (mask & (1 << place)) !== 0);
+
 /** Whether the values of a caller change with the time. */
 export const dependsOnTime = ({ grants }: Rules): boolean =>
   grants.some(({ symbols }) => symbols.some(({ kind }) => kind === 'now'));

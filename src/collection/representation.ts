@@ -46,8 +46,8 @@ export function hrefOf(resource: Resource, id: string, prefix = resource.prefix)
 }
 
 /**
- * ETag (RFC 9110 section 8.8.3) of a representation: the record's version, and a suffix for HTML and CSV. Callers for whom records have
- * different links have different ones.
+ * ETag (RFC 9110 section 8.8.3) of a representation: the record's version, and a suffix for HTML and CSV, or a hash of the links
+ * that the caller cannot follow.
  */
 export function etagOf({ version, unlinked }: StoredRecord, type = JSON_TYPE): string {
   const hasLinks = unlinked !== undefined && type !== CSV_TYPE;

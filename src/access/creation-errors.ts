@@ -1,0 +1,62 @@
+import type { Resource } from '../collection/resource.js';
+import type { ValidatedInput } from '../collection/validated-input.js';
+import type { Run } from '../db/db.js';
+import { accessDenied } from '../errors/caller-errors.js';
+import type { Principal } from '../principal.js';
+import { unreadableReferences } from './checked-references.js';
+import { fieldsOf, requireSettable } from './fields.js';
+import type { Guarded, Ruled } from './guarded-collection.js';
+import type { Candidacy } from './ruled-statements.js';
+import { grantsIn, isChangedByCreation, type Rules, type Verb } from './rules.js';
+
+/** A caller that creates records of a collection. */
+interface Creator {
+  readonly whole: { readonly resource: Resource };
+  readonly ruled: Ruled | undefined;
+  readonly other: (name: string) => Guarded;
+  readonly principal: Principal;
+}
+
+/** Throws 403 unless the grants that hold for a new record permit it, and each field that it sets. */
+export function requireCreatable(
+  resource: Resource,
+  rules: Rules,
+  { mask }: Candidacy,
+  input: ValidatedInput,
+): void {
+  if (mask === 0) throw accessDenied('No access rule permits you to create this record.');
+  requireSettable(resource, fieldsOf(grantsIn(rules, mask)), input, undefined);
+}
+
+/** As Collection.creationErrors. */
+export async function creationErrors(
+  creator: Creator,
+  inputs: readonly ValidatedInput[],
+  run: Run,
+): Promise<unknown[]> {
+  const { ruled, other, principal } = creator;
+  const { resource } = creator.whole;
+  const decided = isChangedByCreations(creator) ? inputs.slice(0, 1) : inputs;
+  const [unreadable, found] = await Promise.all([
+    unreadableReferences(resource, other, decided, creator, run),
+    ruled?.reads.creations(decided, principal, run),
+  ]);
+  return decided.map((input, at) => {
+    if (unreadable[at] || !ruled || !found) return unreadable[at];
+    try {
+      requireCreatable(resource, ruled.rules, found[at]!, input);
+      return undefined;
+    } catch (error) {
+      return error;
+    }
+  });
+}
+
+/** Whether the creation of one record can change whether the caller may create another one. */
+function isChangedByCreations({ whole: { resource }, ruled, other }: Creator): boolean {
+  const isChanged = (each: Ruled | undefined, verb: Verb) =>
+    each !== undefined && isChangedByCreation(each.rules, verb, resource);
+  return (
+    isChanged(ruled, 'create') || resource.references.some(({ to }) => isChanged(other(to).ruled, 'read'))
+  );
+}
