@@ -131,9 +131,9 @@ export function collectionsFor(
     config.anyParameters ? { ...resource, list: 'array' as const } : resource,
   );
   const faults = scopeSettingFaults(config, knownScopes(resources));
-  if (config.anyParameters && resources.some(({ access }) => access))
+  if (config.anyParameters && resources.some(({ isRuled }) => isRuled))
     faults.push('COMPAT=json-server cannot be combined with access rules');
-  if (engine === 'citus' && resources.some(({ access }) => access))
+  if (engine === 'citus' && resources.some(({ isRuled }) => isRuled))
     faults.push(
       'access rules are not possible on Citus: their conditions join tables by other columns than those that distribute them',
     );

@@ -46,29 +46,24 @@ export interface ScopeRequirement {
   readonly deletesAccount?: boolean | undefined;
 }
 
-/** The scopes of a collection; without `read`, everybody may read. */
+/** The scopes of a collection. */
 export interface CollectionScopes {
-  readonly read?: string | undefined;
+  readonly read: string;
   readonly write: string;
 }
 
 /** The requirement of reading all records of collections. The scope that permits writing one permits reading it. */
-export function readingOf(
+export const readingOf = (
   collections: readonly CollectionScopes[],
   ownership?: ScopeRequirement['ownership'],
-): Requirement {
-  const limited = collections.filter(({ read }) => read !== undefined);
-  if (limited.length === 0) return 'nothing';
-  return {
-    scopes: limited.map(({ read }) => read!),
-    sufficient: limited.map(({ write }) => write),
-    ownership,
-  };
-}
-
-/** Whether a caller may read all records of a collection. */
-export const mayReadAll = (caller: Principal, scopes: CollectionScopes): boolean =>
-  permissionOf(caller, readingOf([scopes]), {}) === 'all';
+): Requirement =>
+  collections.length === 0
+    ? 'nothing'
+    : {
+        scopes: collections.map(({ read }) => read),
+        sufficient: collections.map(({ write }) => write),
+        ownership,
+      };
 
 /** The scope with which an application may delete the account of its user. */
 export const ACCOUNT_DELETION = 'self:delete';

@@ -2,11 +2,11 @@ import type { Run } from '../db/db.js';
 import type { Json } from '../json.js';
 import type { Condition } from '../list/condition.js';
 import { readFilter } from '../list/filter.js';
-import { includes, type Principal } from '../principal.js';
+import type { Principal } from '../principal.js';
 import { bound, valueFor } from './bound-conditions.js';
 import { fieldsOf } from './fields.js';
 import type { Guarded } from './guarded-collection.js';
-import { appliesTo, type Grant, VERBS, type Verb } from './rules.js';
+import { appliesTo, type Grant, holdsScope, VERBS, type Verb } from './rules.js';
 
 /** Whether a grant permits something, and why it does not. */
 export interface ExplainedGrant {
@@ -71,10 +71,11 @@ async function explainGrant(
   const pointer = { grant: `/x-collection/access/${grant.place}` };
   if (!appliesTo(grant, verb, resource, principal)) {
     const { scope } = grant;
-    const holdsScope =
-      scope === undefined || principal.scopes.has('admin') || includes(principal.scopes, scope);
     const needed = verb === 'read' ? resource.scopes.read : resource.scopes.write;
-    const reason = holdsScope ? `needs the scope ${needed} or self` : `needs the scope ${scope}`;
+    const reason =
+      scope === undefined || holdsScope(principal, scope)
+        ? `needs the scope ${needed} or self`
+        : `needs the scope ${scope}`;
     return { ...pointer, holds: false, reason, failed: [] };
   }
   if (grant.conditions.length === 0) return { ...pointer, holds: true, reason: null, failed: [] };
@@ -91,7 +92,7 @@ async function explainGrant(
 }
 
 /** A condition as its declaration has it: each member of `where` is one, but those with several operators. */
-function declared({ declared: { where = {} }, conditions }: Grant, at: number, condition: Condition): Json {
+function declared({ where = {}, conditions }: Grant, at: number, condition: Condition): Json {
   const members = Object.entries(where as Readonly<Record<string, Json>>);
   const member = members.length === conditions.length ? members[at] : undefined;
   return member

@@ -1,5 +1,6 @@
 import type { DeclaredGrant, Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
+import type { JsonObject } from '../json.js';
 import type { Condition, Symbolic } from '../list/condition.js';
 import { readFilter } from '../list/filter.js';
 import type { ReadSymbol } from '../list/filter-values.js';
@@ -13,21 +14,14 @@ export type Verb = (typeof VERBS)[number];
 export const MAX_GRANTS = 30;
 
 /** A permission of some callers for some records of a collection. */
-export interface Grant {
+export interface Grant extends DeclaredGrant {
   /** The place in the declaration, from 0. */
   readonly place: number;
   readonly verbs: ReadonlySet<Verb>;
-  readonly declared: DeclaredGrant;
   /** The conditions that all hold for a record. They may have symbols. */
   readonly conditions: readonly Condition[];
   /** The symbols of the conditions. */
   readonly symbols: readonly Symbolic[];
-  /** The fields that the grant shows or sets; undefined: all. */
-  readonly fields: readonly string[] | undefined;
-  /** The scope that the caller needs; undefined: none of its own. */
-  readonly scope: string | undefined;
-  /** Whether the grant is for everybody, with or without a credential. */
-  readonly isForAnyone: boolean;
 }
 
 /** The access rules of a collection. Grants are alternatives. */
@@ -37,16 +31,16 @@ export interface Rules {
 
 const known = new WeakMap<Resource, Rules | undefined>();
 
-/** The access rules of a collection; undefined: its scopes alone decide. `resources` are all collections. Throws 400. */
+/** The access rules of a collection; undefined: it has shorthands alone. `resources` are all collections. Throws 400. */
 export function rulesOf(resource: Resource, resources: readonly Resource[]): Rules | undefined {
   if (!known.has(resource)) known.set(resource, readRules(resource, resources));
   return known.get(resource);
 }
 
 function readRules(resource: Resource, resources: readonly Resource[]): Rules | undefined {
-  const { access } = resource;
-  if (!access) return undefined;
-  return { grants: access.map((grant, place) => readGrant(grant, place, resource, resources)) };
+  const { grants, isRuled } = resource;
+  if (!isRuled) return undefined;
+  return { grants: grants.map((grant, place) => readGrant(grant, place, resource, resources)) };
 }
 
 /** Throws 400, whose message names what is wrong in `where`. */
@@ -56,7 +50,7 @@ export function readGrant(
   resource: Resource,
   resources: readonly Resource[],
 ): Grant {
-  const { where = {}, fields, scope, to } = declared;
+  const { where = {} } = declared;
   const parameters = new URLSearchParams();
   addFilter(parameters, where);
   const others = (name: string) => ({
@@ -65,19 +59,13 @@ export function readGrant(
   });
   const conditions = readFilter(parameters, resource, others, symbolsOf(resources));
   return {
+    ...declared,
     place,
-    declared,
-    verbs: new Set(verbsOf(declared)),
+    verbs: new Set(VERBS.filter((verb) => isAbout(declared, verb))),
     conditions,
     symbols: conditions.flatMap(symbolsIn),
-    fields,
-    scope,
-    isForAnyone: to === 'anyone',
   };
 }
-
-const verbsOf = ({ can }: DeclaredGrant): readonly Verb[] =>
-  [can].flat().flatMap((each) => (each === 'all' ? VERBS : [each]));
 
 const symbolsIn = (condition: Condition): Symbolic[] =>
   condition.kind === 'comparison' ? [condition.symbol ?? []].flat() : condition.conditions.flatMap(symbolsIn);
@@ -108,18 +96,20 @@ function symbolsOf(resources: readonly Resource[]): ReadSymbol {
   };
 }
 
+const isAbout = ({ can }: DeclaredGrant, verb: Verb): boolean =>
+  can === 'all' || can === verb || (typeof can !== 'string' && (can.includes('all') || can.includes(verb)));
+
 /** Whether a caller may use a grant with records for which its conditions hold. A token's scopes and the rules both apply. */
 export function appliesTo(
-  { scope, isForAnyone }: Pick<Grant, 'scope' | 'isForAnyone'>,
+  { scope, to }: DeclaredGrant,
   verb: Verb,
   { scopes }: Resource,
   principal: Principal,
 ): boolean {
-  const holds = (name: string) => principal.scopes.has('admin') || includes(principal.scopes, name);
-  if (scope !== undefined && !holds(scope)) return false;
-  if (isForAnyone) return true;
+  if (scope !== undefined && !holdsScope(principal, scope)) return false;
+  if (to) return true;
   const needed = verb === 'read' ? scopes.read : scopes.write;
-  return needed === undefined || holds(needed) || holds(scopes.write) || principal.scopes.has('self');
+  return holdsScope(principal, needed) || holdsScope(principal, scopes.write) || principal.scopes.has('self');
 }
 
 /**
@@ -134,26 +124,41 @@ export function wholeReads({ grants }: Rules): readonly Grant[] {
   return [...whole.filter(isFirst), ...whole.filter((grant) => !isFirst(grant))];
 }
 
-/** The grants that a caller may use. */
-export const grantsFor = (
-  { grants }: Rules,
+/** Whether a caller has a scope, or one that includes it. */
+export const holdsScope = ({ scopes }: Principal, scope: string): boolean =>
+  scopes.has('admin') || includes(scopes, scope);
+
+/** The grants of a collection that a caller may use. */
+export const grantsFor = <T extends DeclaredGrant>(
+  { grants }: { readonly grants: readonly T[] },
   verb: Verb,
   resource: Resource,
   principal: Principal,
-): readonly Grant[] =>
-  grants.filter((grant) => grant.verbs.has(verb) && appliesTo(grant, verb, resource, principal));
+): readonly T[] =>
+  grants.filter((grant) => isAbout(grant, verb) && appliesTo(grant, verb, resource, principal));
+
+/** Whether a caller may read all records and fields of a collection. */
+export const readsAll = (resource: Resource, principal: Principal): boolean =>
+  resource.grants.some(
+    (grant) => isUnlimited(grant) && isAbout(grant, 'read') && appliesTo(grant, 'read', resource, principal),
+  );
+
+/** Whether a grant permits something to callers without a credential. */
+export const isForAnyone = ({ grants }: Pick<Resource, 'grants'>, verb: Verb): boolean =>
+  grants.some((grant) => grant.to && isAbout(grant, verb));
+
+/** Whether everybody reads a collection without access rules. */
+export const isPublic = (resource: Pick<Resource, 'grants' | 'isRuled'>): boolean =>
+  !resource.isRuled && isForAnyone(resource, 'read');
 
 /**
  * Whether a grant of a collection permits something with records that fulfil its conditions, if there are any: to a caller, or to
  * anybody at all. Without access rules the scopes alone decide.
  */
 export const mightPermit = (resource: Resource, verb: Verb, principal?: Principal): boolean =>
-  resource.access === undefined ||
-  resource.access.some(
-    (grant) =>
-      verbsOf(grant).includes(verb) &&
-      (!principal ||
-        appliesTo({ scope: grant.scope, isForAnyone: grant.to === 'anyone' }, verb, resource, principal)),
+  !resource.isRuled ||
+  resource.grants.some(
+    (grant) => isAbout(grant, verb) && (!principal || appliesTo(grant, verb, resource, principal)),
   );
 
 /** The grants whose bits a mask has. */
@@ -165,8 +170,8 @@ export const dependsOnTime = ({ grants }: Rules): boolean =>
   grants.some(({ symbols }) => symbols.some(({ kind }) => kind === 'now'));
 
 /** Whether a grant is about all records and all fields. */
-export const isUnlimited = ({ conditions, fields }: Grant): boolean =>
-  conditions.length === 0 && fields === undefined;
+export const isUnlimited = ({ where, fields }: DeclaredGrant): boolean =>
+  fields === undefined && (where === undefined || Object.keys(where as JsonObject).length === 0);
 
 /** Whether the creation of a record of a collection can change what the grants for a verb permit with other records. */
 export const isChangedByCreation = ({ grants }: Rules, verb: Verb, { name }: Resource): boolean =>

@@ -17,6 +17,7 @@ import { type Operation, readOperations } from './batch-operations.js';
 import { type BatchLimits, BatchResults } from './batch-results.js';
 import { gathered } from './large-page.js';
 import { type OperationStep, pathOf, stepOf } from './operation-step.js';
+import { conditionField } from './owner-check.js';
 
 export const BATCH_PATH = '/batch';
 
@@ -140,7 +141,7 @@ async function lockAll(
     const ids = requests.flatMap(({ params }) => parseUuid(params.id ?? '') ?? []);
     if (ids.length === 0) continue;
     const { permission, principal } = requests[0]!;
-    const isOwn = permission === 'own' && collection.resource.isOwned;
+    const isOwn = permission === 'own' && conditionField(collection.resource) !== undefined;
     const owner = isOwn ? parseUuid(principal.subject) : undefined;
     await collection.as({ principal }).lock(ids, owner, run);
   }

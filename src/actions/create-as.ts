@@ -6,11 +6,10 @@ import { gone, invalidId, preconditionFailed } from '../errors/record-errors.js'
 import { unavailable } from '../errors/service-errors.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { type JsonObject, member } from '../json.js';
 import { ofDocument } from '../limits/long-task.js';
-import type { Collection } from '../list/collection.js';
 import { createdAt, isVersion7, parseUuid } from '../uuid.js';
 import { checkNew, createdReply } from './create.js';
+import { isOwn } from './owner-check.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 import type { CheckReferences } from './permitted-references.js';
 
@@ -41,22 +40,16 @@ export function replaceOrCreate(replacement: Action, creation: Action): Action {
 /** Creates a record with the id in the path: 201 with Location, 400, 403, 409, 410, 412, 413, 415, 422. */
 export function createAs(guarded: Guarded, checkReferences: CheckReferences): Action {
   const { resource } = guarded;
-  /** A caller that may write only its own record may create none. */
-  const authorize = ({ permission }: Request): void => {
-    if (permission === 'own' && !resource.isOwned) throw forbidden([resource.scopes.write]);
-  };
   return {
-    authorize,
     prepare: (request) => passwordPreparation(guarded, request, () => checkNew(guarded.as(request), request)),
     run: async (request) => {
-      authorize(request);
       const collection = guarded.as(request);
       const input = withPasswordHash(checkNew(collection, request), request);
       await checkReferences(input, request);
       const id = parseUuid(request.params.id ?? '');
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const found = id === undefined ? 'absent' : await collection.get(id, request.run);
-        if (found !== 'absent') throw await existing(collection, found, request);
+        if (found !== 'absent') throw await existing(guarded, found, request);
         const stored = await collection.createAs(newId(id), input, request.run);
         if (stored) return createdReply(resource, stored, request);
         // The record with the id is not there for the caller.
@@ -77,14 +70,12 @@ function newId(id: string | undefined): string {
 }
 
 /** The 412 or 410 for an id that is not free; the 403 of every id for a caller that may not write its record. */
-async function existing({ resource }: Collection, found: StoredRecord | 'gone', request: Request) {
-  const { permission, principal, prefix } = request;
-  const ownerOf = (record: JsonObject) => member(record, resource.parent?.field ?? '');
-  const owner = found === 'gone' || permission === 'all' ? undefined : await ofDocument(found.doc, ownerOf);
-  if (permission === 'own' && owner !== parseUuid(principal.subject))
+async function existing(guarded: Guarded, found: StoredRecord | 'gone', request: Request) {
+  const { resource } = guarded;
+  if (request.permission === 'own' && (found === 'gone' || !(await isOwn(guarded, found.id, request))))
     return forbidden([resource.scopes.write]);
   if (found === 'gone') return gone(resource.singular);
-  return ofDocument(withLinks(resource, found, prefix), (record) =>
+  return ofDocument(withLinks(resource, found, request.prefix), (record) =>
     preconditionFailed(etagOf(found), record),
   );
 }

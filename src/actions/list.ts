@@ -22,8 +22,7 @@ export function list(guarded: Guarded, related: readonly Guarded[], feed?: FeedP
   return listing(guarded, related, feed, ({ permission, principal }) => {
     // A caller that may read only its own records gets the list of them.
     const own = permission === 'own' ? parseUuid(principal.subject) : undefined;
-    if (permission === 'own' && own === undefined)
-      throw forbidden([guarded.resource.scopes.read ?? `${guarded.resource.name}:read`]);
+    if (permission === 'own' && own === undefined) throw forbidden([guarded.resource.scopes.read]);
     return own;
   });
 }

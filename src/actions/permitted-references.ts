@@ -1,11 +1,11 @@
 import type { Guarded } from '../access/guarded-collection.js';
+import { readsAll } from '../access/rules.js';
 import type { Reference } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { forbidden } from '../errors/caller-errors.js';
 import type { Request } from '../http/request.js';
 import { type JsonObject, member } from '../json.js';
-import { mayReadAll } from '../principal.js';
-import { parseUuid } from '../uuid.js';
+import { isOwn } from './owner-check.js';
 
 /**
  * Rejects with 403 if a write refers to a record that the caller may not read, whether the record exists or not. `present`: the
@@ -43,30 +43,18 @@ export function checkReferences({ resource }: Guarded, related: readonly Guarded
       for (const { reference, target, id, reach } of limited) {
         if (reach === 'own' && (await isOwn(target, id, request))) continue;
         before ??= (await present?.()) ?? {};
-        if (member(before, reference.field) !== id)
-          throw forbidden([mayRead(request, target) ? resource.scopes.write : target.resource.scopes.read!]);
+        if (member(before, reference.field) === id) continue;
+        const isReadable = readsAll(target.resource, request.principal);
+        throw forbidden([isReadable ? resource.scopes.write : target.resource.scopes.read]);
       }
     })();
   };
 }
 
-function reachOf(request: Request, reference: Reference, target: Guarded): Reach {
-  const { scopes } = request.principal;
+function reachOf({ principal, permission }: Request, { onDelete }: Reference, target: Guarded): Reach {
   // A collection with rules is checked where the record is written.
-  if (scopes.has('admin') || target.ruled) return 'all';
-  const isBound = request.permission === 'own' && reference.onDelete === 'restrict';
-  if (mayRead(request, target) && !isBound) return 'all';
-  return scopes.has('self') ? 'own' : 'none';
-}
-
-/** Whether the caller may read all records of a collection. */
-const mayRead = ({ principal }: Request, { resource }: Guarded): boolean =>
-  mayReadAll(principal, resource.scopes);
-
-/** Whether a record is the caller, or belongs to it. */
-async function isOwn(target: Guarded, id: string, { principal, run }: Request): Promise<boolean> {
-  const subject = parseUuid(principal.subject);
-  if (subject === undefined) return false;
-  if (target.resource.owner) return id === subject;
-  return target.resource.isOwned && target.whole.belongs(id, subject, run);
+  if (target.ruled || principal.scopes.has('admin')) return 'all';
+  const isBound = permission === 'own' && onDelete === 'restrict';
+  if (!isBound && readsAll(target.resource, principal)) return 'all';
+  return principal.scopes.has('self') ? 'own' : 'none';
 }

@@ -1,7 +1,15 @@
 import type { Guarded } from '../access/guarded-collection.js';
+import { readsAll } from '../access/rules.js';
+import type { Resource } from '../collection/resource.js';
+import { forbidden } from '../errors/caller-errors.js';
 import type { Request } from '../http/request.js';
 import type { Others } from '../list/relations.js';
-import { permit, readingOf } from '../principal.js';
+import type { Principal } from '../principal.js';
+
+/** Throws 403 unless the scopes of a caller permit it to read all records of a collection. */
+export function requireReadable(resource: Resource, principal: Principal): void {
+  if (!readsAll(resource, principal)) throw forbidden([resource.scopes.read]);
+}
 
 /** The collections to which relations lead. Its function throws 403 unless the caller may read all records of one. */
 export const readable =
@@ -10,7 +18,7 @@ export const readable =
     const guarded = named(related, name);
     const { resource } = guarded;
     if (guarded.ruled) return { resource, access: guarded.as({ principal }).access };
-    permit(principal, readingOf([resource.scopes]), {});
+    requireReadable(resource, principal);
     return { resource, access: undefined };
   };
 

@@ -48,7 +48,7 @@ export function coreEndpoints(
     ...(auth.includes('bearer')
       ? [metadata([...new Set([...scopesOf(first), 'events:read', 'admin'])])]
       : []),
-    ...(resources.some(({ access }) => access) ? [ACCESS] : []),
+    ...(resources.some(({ isRuled }) => isRuled) ? [ACCESS] : []),
     ...HEALTH,
     ...(metricsPort === undefined ? [METRICS] : []),
     ...(hasKeys ? KEYS : [NO_KEYS]),

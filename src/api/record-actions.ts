@@ -103,24 +103,18 @@ export function openRecords(api: Api): ReadonlyMap<string, RecordActions> {
 function actionsOf(api: Api, collection: Guarded): RecordActions {
   const { db, settings, adapter = NATIVE } = api;
   const { resource } = collection;
-  const isChild = resource.isOwned;
-  const ofRecord = (action: Action) => (isChild ? restrictToOwnRecord(db, collection, action) : action);
+  const ofRecord = (action: Action) => restrictToOwnRecord(db, collection, action);
   const getting = reading(api, (each) => {
     const opened = ofName(each.collections, resource);
     const action = get(opened, each.collections);
-    const native = isChild ? restrictToOwnRecord(each.db, opened, action) : action;
-    return adapter.record(native, each, resource);
+    return adapter.record(restrictToOwnRecord(each.db, opened, action), each, resource);
   });
   const references = checkReferences(collection, api.collections);
-  const creating = create(collection, references);
-  const creation = isChild ? restrictCreationToOwn(collection, creating) : creating;
+  const creation = restrictCreationToOwn(collection, create(collection, references));
   const withId = createAs(collection, references);
   const replacing = ofRecord(replace(collection, settings, references));
   const putting = resource.hasClientIds
-    ? replaceOrCreate(
-        replacing,
-        idempotent(api, isChild ? restrictCreationToOwn(collection, withId) : withId),
-      )
+    ? replaceOrCreate(replacing, idempotent(api, restrictCreationToOwn(collection, withId)))
     : replacing;
   const patching = patch(collection, settings, references);
   const removing = remove(collection, settings);

@@ -1,4 +1,4 @@
-import { mightPermit, type Verb } from '../access/rules.js';
+import { isForAnyone, isPublic, mightPermit, type Verb } from '../access/rules.js';
 import { PATCH_TYPES } from '../actions/patch.js';
 import { writableKeys } from '../actions/upsert.js';
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE, RECORD_TYPES } from '../collection/representation.js';
@@ -78,7 +78,7 @@ const of = (
   method,
   path,
   requires,
-  ...(resource.access || parent?.access
+  ...(resource.isRuled || parent?.isRuled
     ? { mightPermit: (caller) => isPossible(name, resource, parent, caller) }
     : {}),
   records: { method: name, resource },
@@ -91,12 +91,12 @@ function endpointsOf(
   offers: ReturnType<typeof offersOf>,
   hasEvents: boolean,
 ): Endpoint<RecordServices>[] {
-  const { name, scopes, isOwned, owner, hasHistory } = resource;
-  const isRuled = resource.access !== undefined;
-  const ownership = isRuled ? 'rules' : owner ? 'path' : isOwned ? 'record' : undefined;
-  const ofList = isRuled || isOwned ? ownership : undefined;
+  const { name, scopes, isRuled, owner, callerField, hasHistory } = resource;
+  const ownership = isRuled ? 'rules' : owner ? 'path' : callerField === undefined ? undefined : 'record';
+  // A caller has no list of callers.
+  const ofList = ownership === 'path' ? undefined : ownership;
   const reading = (given: ScopeRequirement['ownership']) =>
-    isForAnyone(resource, 'read') ? 'optional' : readingOf([scopes], given);
+    isRuled && isForAnyone(resource, 'read') ? 'optional' : readingOf(limitedScopes(resource), given);
   const [read, readAll] = [reading(ownership), reading(ofList)];
   const writing = (verb: Verb, given: ScopeRequirement['ownership'], more = {}): Requirement =>
     isForAnyone(resource, verb) ? 'optional' : { scopes: [scopes.write], ownership: given, ...more };
@@ -156,11 +156,9 @@ function isPossible(
   }
 }
 
-/** Whether an access rule permits something to callers without a credential. */
-const isForAnyone = ({ access = [] }: Resource, verb: Verb): boolean =>
-  access.some(
-    ({ to, can }) => to === 'anyone' && [can].flat().some((each) => each === 'all' || each === verb),
-  );
+/** The scopes of the collections that not everybody reads. */
+const limitedScopes = (...resources: readonly Resource[]) =>
+  resources.filter((each) => !isPublic(each)).map(({ scopes }) => scopes);
 
 /** The endpoints of the list below a record of the parent. */
 function nestedEndpoints(
@@ -171,14 +169,14 @@ function nestedEndpoints(
   const { name, parent: reference, scopes } = resource;
   const parent = resources.find((each) => each.name === reference?.to);
   if (!parent) return [];
-  const isReadable = parent.access !== undefined || parent.scopes.read === undefined;
-  const ownership =
-    resource.access && isReadable ? 'rules' : parent.owner && !resource.access ? 'path' : undefined;
+  const ofParent = parent.owner ? 'path' : undefined;
+  const ofRules = parent.isRuled || isPublic(parent) ? 'rules' : undefined;
+  const ownership = resource.isRuled ? ofRules : ofParent;
   const writing = { read: scopes.write, write: scopes.write };
   const isOpen = (verb: Verb) =>
-    isForAnyone(resource, verb) && (isForAnyone(parent, 'read') || parent.scopes.read === undefined);
-  const read = isOpen('read') ? 'optional' : readingOf([scopes, parent.scopes], ownership);
-  const write = isOpen('create') ? 'optional' : readingOf([writing, parent.scopes], ownership);
+    resource.isRuled && isForAnyone(resource, verb) && isForAnyone(parent, 'read');
+  const read = isOpen('read') ? 'optional' : readingOf(limitedScopes(resource, parent), ownership);
+  const write = isOpen('create') ? 'optional' : readingOf([writing, ...limitedScopes(parent)], ownership);
   const path = `/${parent.name}/:id/${name}`;
   return [
     of(resource, path, 'GET', 'listNested', read, offers.list, parent),

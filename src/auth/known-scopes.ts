@@ -1,18 +1,17 @@
 import type { AuthConfig } from '../config/auth.js';
-import { ACCOUNT_DELETION } from '../principal.js';
+import { ACCOUNT_DELETION, type CollectionScopes } from '../principal.js';
 
 interface ScopedCollection {
-  readonly name: string;
-  readonly scopes: { readonly read?: string | undefined; readonly write: string };
-  readonly access?: readonly { readonly scope?: string }[] | undefined;
+  readonly scopes: CollectionScopes;
+  readonly grants: readonly { readonly scope?: string }[];
 }
 
-/** The scopes that credentials may have: two for each collection, those that its access rules name, and those of the service. */
+/** The scopes that credentials may have: two for each collection, those that its grants name, and those of the service. */
 export function knownScopes(resources: readonly ScopedCollection[]): readonly string[] {
-  const ofCollections = resources.flatMap(({ name, scopes, access = [] }) => [
-    scopes.read ?? `${name}:read`,
+  const ofCollections = resources.flatMap(({ scopes, grants }) => [
+    scopes.read,
     scopes.write,
-    ...access.flatMap(({ scope }) => scope ?? []),
+    ...grants.flatMap(({ scope }) => scope ?? []),
   ]);
   return [...new Set([...ofCollections, 'events:read', 'self', ACCOUNT_DELETION, 'admin'])];
 }

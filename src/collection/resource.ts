@@ -96,8 +96,8 @@ export interface Resource extends FieldRules {
   readonly parent: Reference | undefined;
   /** Whether the records are the callers that may authenticate; the scope `self` is about these and their children. */
   readonly owner: boolean;
-  /** Whether the records belong to callers, so that the scope `self` applies to them. */
-  readonly isOwned: boolean;
+  /** The field with the id of the caller that a record belongs to: `id` of callers, the parent below callers; undefined: there is none. */
+  readonly callerField: string | undefined;
   /** Whether events store the record before each change. */
   readonly hasHistory: boolean;
   /** The form of a list without parameters: the first page, or an array of everything. */
@@ -118,10 +118,12 @@ export interface Resource extends FieldRules {
   readonly words: readonly string[];
   /** The language of these words: the name of a text search configuration of PostgreSQL. */
   readonly language: string;
-  /** Scopes to read and to write; undefined: everyone may read. */
-  readonly scopes: { readonly read: string | undefined; readonly write: string };
-  /** The access rules of the collection; undefined: the scopes alone decide. */
-  readonly access: readonly DeclaredGrant[] | undefined;
+  /** Scopes to read and to write. */
+  readonly scopes: { readonly read: string; readonly write: string };
+  /** The access rules of the collection, or the grants for which its shorthands stand. */
+  readonly grants: readonly DeclaredGrant[];
+  /** Whether the grants are access rules. Those of shorthands decide before a record is read: what they do not permit is 403. */
+  readonly isRuled: boolean;
   /** Whether PUT, PATCH and DELETE need If-Match; undefined: as the operator decides. */
   readonly requireIfMatch: boolean | undefined;
   /** Body of the 404 for a missing record: `{error: string}`, or none. */

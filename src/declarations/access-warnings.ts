@@ -1,5 +1,5 @@
 import { implyAll } from '../access/implied-conditions.js';
-import { type Grant, type Rules, rulesOf } from '../access/rules.js';
+import { type Grant, isForAnyone, type Rules, rulesOf } from '../access/rules.js';
 import { knownScopes } from '../auth/known-scopes.js';
 import type { Resource } from '../collection/resource.js';
 import { nearest } from '../edit-distance.js';
@@ -51,14 +51,11 @@ const isBuiltIn = ({ name, schema }: Declarations['collections'][number]): boole
 function ruleWarnings(resource: Resource, { grants }: Rules, resources: readonly Resource[]): Warning[] {
   const { name } = resource;
   const at = ({ place }: Grant, member = '') => `/x-collection/access/${place}${member}`;
-  const [known, named] = [
-    knownScopes(resources.map((each) => ({ ...each, access: undefined }))),
-    new Set<string>(),
-  ];
+  const [known, named] = [knownScopes(resources.map((each) => ({ ...each, grants: [] }))), new Set<string>()];
   return grants.flatMap((grant): Warning[] => {
     const wider = grants.find((other) => other !== grant && includesGrant(other, grant));
     const never = contradictionIn(grant.conditions, resource);
-    const isOpen = grants.some((each) => each.isForAnyone && each.verbs.has('read'));
+    const isOpen = isForAnyone({ grants }, 'read');
     const changes = grant.verbs.has('update') || grant.verbs.has('delete');
     const scope =
       grant.scope !== undefined && !named.has(grant.scope) ? scopeWarning(grant.scope, known) : undefined;
@@ -68,7 +65,7 @@ function ruleWarnings(resource: Resource, { grants }: Rules, resources: readonly
       ...(wider
         ? [[name, at(grant), `has no effect: the grant ${wider.place} permits all of it`] as const]
         : []),
-      ...(grant.isForAnyone && changes && !isOpen
+      ...(grant.to && changes && !isOpen
         ? [
             [
               name,
@@ -93,7 +90,7 @@ function ruleWarnings(resource: Resource, { grants }: Rules, resources: readonly
 function includesGrant(wide: Grant, grant: Grant): boolean {
   const isPart = (all: Grant, part: Grant) =>
     [...part.verbs].every((verb) => all.verbs.has(verb)) &&
-    (all.isForAnyone || !part.isForAnyone) &&
+    (all.to || !part.to) &&
     (all.scope === undefined || all.scope === part.scope) &&
     (!all.fields || (part.fields?.every((field) => all.fields!.includes(field)) ?? false)) &&
     implyAll(part.conditions, all.conditions);
@@ -119,26 +116,17 @@ function* slowFields(conditions: readonly Condition[], resource: Resource): Gene
 
 /** Warnings about the writes that the shorthands `owner` and `nested` permit to the scope `self`, which each user has. */
 function shorthandWarnings(resources: readonly Resource[], builtIn: ReadonlySet<string>): Warning[] {
-  return resources.flatMap(({ name, access, isOwned, owner, parent }): Warning[] => {
-    if (access || builtIn.has(name)) return [];
-    if (isOwned)
-      return [
-        [
-          name,
-          '/x-collection/nested',
-          `the scope self, which each user has, creates, changes and deletes the records below a record of ${parent!.to}: write access rules if that is more than you want`,
-        ],
-      ];
-    return owner
-      ? [
-          [
-            name,
-            '/x-collection/owner',
-            'the scope self changes all fields of the own record, and deletes it: write access rules if that is more than you want',
-          ],
-        ]
-      : [];
-  });
+  return resources
+    .filter(({ name, isRuled, callerField }) => callerField !== undefined && !isRuled && !builtIn.has(name))
+    .map(({ name, owner, parent }) => [
+      name,
+      `/x-collection/${owner ? 'owner' : 'nested'}`,
+      `${
+        owner
+          ? 'the scope self changes all fields of the own record, and deletes it'
+          : `the scope self, which each user has, creates, changes and deletes the records below a record of ${parent!.to}`
+      }: write access rules if that is more than you want`,
+    ]);
 }
 
 /** The fields and records on which rules depend, and which callers may write by `self` or by a grant about their own record. */
@@ -166,7 +154,7 @@ function escalations(
         ],
       ),
     ...[...related]
-      .filter(({ access, isOwned }) => isOwned && !access)
+      .filter(({ owner, callerField, isRuled }) => callerField !== undefined && !owner && !isRuled)
       .map(
         ({ name }): Warning => [
           name,

@@ -13,6 +13,7 @@ import { columnOf, hasColumn, placedColumn, type StoredType } from './column-of.
 import { CREDENTIALS } from './credential-faults.js';
 import type { CollectionOptions, Declaration, DeclaredField } from './declaration.js';
 import { SIGN_IN_FILE } from './read-declarations.js';
+import { permissionsOf } from './shorthand-grants.js';
 
 /** Where collections are; a description of them needs neither. */
 export interface ResourceOptions {
@@ -37,11 +38,15 @@ export function resourcesWithoutRefs(
   const sortsOf = new Map(
     resources.map(({ name, sorts }) => [name, [...sorts.keys()].filter((each) => sorts.get(each) !== RANK)]),
   );
-  const owners = new Set(resources.filter(({ owner }) => owner).map(({ name }) => name));
-  return resources.map((resource) => ({
+  const isOfCallers = ({ to }: Reference) => resources.some(({ name, owner }) => owner && name === to);
+  return resources.map((resource, at) => ({
     ...resource,
+    ...permissionsOf(
+      declarations[at]!.schema['x-collection'] ?? {},
+      resource.scopes,
+      resource.parent && isOfCallers(resource.parent) ? resource.parent : undefined,
+    ),
     references: resource.references.map((each) => ({ ...each, sorts: sortsOf.get(each.to) ?? [] })),
-    isOwned: resource.parent !== undefined && owners.has(resource.parent.to),
     referredBy: resources.flatMap(({ name, references }) =>
       references.filter(({ to }) => to === resource.name).map(({ field }) => ({ collection: name, field })),
     ),
@@ -96,7 +101,7 @@ function resourceOf(
     hasClientIds: options.ids === 'client',
     parent: nested === false ? undefined : parent,
     ...featuresOf(options),
-    isOwned: false,
+    callerField: undefined,
     list: options.list ?? 'array',
     direction: options.sort === '-created_at' ? 'desc' : 'asc',
     hasOneSort: options.sortKeys === 'one',
@@ -105,10 +110,11 @@ function resourceOf(
     sorts: sortsOf(declaration, columns),
     ...searchOf(declaration, named),
     scopes: {
-      read: options.public === 'read' ? undefined : (options.scopes?.read ?? `${name}:read`),
+      read: (options.public ? undefined : options.scopes?.read) ?? `${name}:read`,
       write: options.scopes?.write ?? `${name}:write`,
     },
-    access: options.access,
+    grants: [],
+    isRuled: false,
     requireIfMatch: options.requireIfMatch,
     absent: options.absent ?? 'empty',
     referredBy: [],

@@ -1,10 +1,10 @@
 import { readAccess } from '../access/bound-conditions.js';
-import { grantsFor, isUnlimited, rulesOf } from '../access/rules.js';
+import { grantsFor, isPublic, isUnlimited, rulesOf } from '../access/rules.js';
 import type { Resource } from '../collection/resource.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { badRequest } from '../errors/request-errors.js';
 import type { Access, Condition } from '../list/condition.js';
-import { mayReadAll, type Principal } from '../principal.js';
+import type { Principal } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import type { Event } from './event.js';
 
@@ -53,35 +53,29 @@ export function filterOf(
   resources: readonly Resource[],
 ): Filter {
   const { scopes, subject } = principal;
-  const isWhole = (resource: Resource) => {
-    const rules = rulesOf(resource, resources);
-    return !rules || grantsFor(rules, 'read', resource, principal).some(isUnlimited);
-  };
+  const mayFollow = scopes.has('admin') || scopes.has('events:read');
+  /** With `self` alone, a reader follows what access rules permit, and its own records. */
+  const grantsOf = (resource: Resource) =>
+    grantsFor(resource, 'read', resource, principal).filter(
+      ({ where }) => mayFollow || (scopes.has('self') && (resource.isRuled || where)),
+    );
+  const isWhole = (resource: Resource) => grantsOf(resource).some(isUnlimited);
   if (requested === null && scopes.has('admin') && resources.every(isWhole)) return filter(null, [], null);
-  const owner = scopes.has('self') ? (parseUuid(subject) ?? null) : null;
+  const owner = parseUuid(subject) ?? null;
   const [types, ownTypes]: [string[], string[]] = [[], []];
   const ruled = new Map<string, Ruled>();
   for (const [type, resource] of requested === null ? allTypes(resources) : typesOf(requested, resources)) {
-    const scope = resource.scopes.read;
-    const mayFollow = scopes.has('admin') || scopes.has('events:read');
-    const isAdmitted = mayFollow || scopes.has('self');
-    if (
-      resource.access &&
-      isAdmitted &&
-      !isWhole(resource) &&
-      readAccess(rulesOf(resource, resources), resource, principal)!.grants.length > 0
-    ) {
+    const grants = grantsOf(resource);
+    if (grants.some(isUnlimited)) types.push(type);
+    else if (grants.length > 0 && resource.isRuled) {
       types.push(type);
       ruled.set(resource.name, {
         resource,
         access: () => readAccess(rulesOf(resource, resources), resource, principal)!,
       });
-    } else if (
-      resource.access ? isAdmitted && isWhole(resource) : mayFollow && mayReadAll(principal, resource.scopes)
-    )
-      types.push(type);
-    else if (owner !== null && !resource.access && (resource.owner || resource.isOwned)) ownTypes.push(type);
-    else if (requested !== null) throw forbidden(['events:read', ...(scope === undefined ? [] : [scope])]);
+    } else if (grants.length > 0 && owner !== null) ownTypes.push(type);
+    else if (requested !== null)
+      throw forbidden(['events:read', ...(isPublic(resource) ? [] : [resource.scopes.read])]);
   }
   const found = filter(types, ownTypes, ownTypes.length === 0 ? null : owner);
   if (ruled.size === 0) return found;

@@ -61,7 +61,7 @@ export interface Distribution {
 
 /** The table of a collection. */
 export function tableOf(resource: Resource, { engine, schema }: Layout): Table {
-  const { name, columns, references } = resource;
+  const { name, columns, references, callerField } = resource;
   const columnName = (field: string) => columns.get(field)!.name;
   const distribution = engine === 'citus' ? distributionOf(resource) : undefined;
   return {
@@ -85,7 +85,7 @@ export function tableOf(resource: Resource, { engine, schema }: Layout): Table {
       target: qualified(schema, to),
       onDelete,
     })),
-    owner: resource.owner ? 'id' : resource.isOwned ? columnName(resource.parent!.field) : undefined,
+    owner: callerField === 'id' ? 'id' : callerField && columnName(callerField),
     hasHistory: resource.hasHistory,
     distribution,
   };

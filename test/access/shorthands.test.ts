@@ -1,3 +1,6 @@
+import { readGrant } from '../../src/access/rules.js';
+import { readDeclarations } from '../../src/declarations/read-declarations.js';
+import { resourcesWithoutRefs } from '../../src/declarations/resource-of.js';
 import type { JsonObject } from '../../src/json.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
@@ -147,4 +150,47 @@ t.test('shorthands permit what the grants permit that the documentation names', 
     permitted > 40 && permitted < shorthands.length - 40,
     `${permitted} of ${shorthands.length} are permitted`,
   );
+});
+
+t.test(
+  'shorthands are loaded as the grants that the documentation names, in the language of access rules',
+  (t) => {
+    const declarations = declared((name) => (name === 'notices' ? { public: 'read' } : {}));
+    // A field with the name of a combination of conditions.
+    const combined = { type: 'object', properties: { or: author }, 'x-collection': { nested: 'or' } };
+    const folder = declare(t, { ...declarations, 'words.json': combined } as never);
+    const resources = resourcesWithoutRefs(readDeclarations(folder).collections);
+    const expected = {
+      ...GRANTS,
+      words: [...scoped('words'), { can: 'all', where: { '\\or': '$caller' } }],
+    };
+    t.same(Object.fromEntries(resources.map(({ name, grants }) => [name, grants])), expected);
+    for (const resource of resources)
+      for (const [place, grant] of resource.grants.entries()) {
+        const { symbols } = readGrant(grant, place, resource, resources);
+        t.equal(symbols.length, grant.where ? 1 : 0, `${resource.name} ${place}`);
+      }
+    t.end();
+  },
+);
+
+t.test('users below another collection change their own records', async (t) => {
+  const teams = { type: 'object', properties: { title: text } };
+  const team = { type: 'string', 'x-references': 'teams', 'x-on-delete': 'cascade' };
+  const users = { type: 'object', properties: { teamId: team }, 'x-collection': { nested: 'teamId' } };
+  const service = await testService(t, {
+    AUTH: 'api-key',
+    COLLECTIONS: declare(t, { 'teams.json': teams, 'users.json': users } as never),
+    DATABASE_URL: await undeclaredDatabase(t),
+  });
+  const as = (key: string) => (method: string, path: string, body: unknown) =>
+    service.send(method, path, { body, headers: { 'x-api-key': key } } as never);
+  const operator = as((await makeKey(service.db)).key);
+  const { id: teamId } = (await operator('POST', '/teams', { title: 'a' })).json;
+  const { id } = (await operator('POST', '/users', { name: 'Ann', email: 'ann@example.org', teamId })).json;
+  const own = as((await makeKey(service.db, { subject: id, scopes: ['self'] } as never)).key);
+  const renamed = await own('PATCH', `/users/${id}`, { name: 'Anna' });
+  t.equal(renamed.status, 200, renamed.text);
+  t.match(renamed.json, { name: 'Anna', teamId });
+  t.equal((await own('POST', '/users', { name: 'Eve', email: 'eve@example.org', teamId })).status, 403);
 });

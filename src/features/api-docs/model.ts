@@ -1,4 +1,4 @@
-import { mightPermit } from '../../access/rules.js';
+import { isPublic, mightPermit } from '../../access/rules.js';
 import type { ErrorName, SchemaName } from '../../api/doc.js';
 import { type Schema, schemaRef } from '../../api/schema.js';
 import type { Resource } from '../../collection/resource.js';
@@ -33,9 +33,10 @@ export const typeName = (words: string): string =>
     .join('');
 
 /** Whether a caller may read records of a collection, with `self` its own if they can belong to callers. */
-export function mayRead(caller: Principal, resource: Resource): boolean {
-  const { scopes, owner, isOwned } = resource;
-  if (resource.access) return mightPermit(resource, 'read', caller);
-  const ownership = owner || isOwned ? 'record' : undefined;
-  return visible(caller, { requires: readingOf([scopes], ownership) });
-}
+export const mayRead = (caller: Principal, resource: Resource): boolean =>
+  resource.isRuled
+    ? mightPermit(resource, 'read', caller)
+    : isPublic(resource) ||
+      visible(caller, {
+        requires: readingOf([resource.scopes], resource.callerField === undefined ? undefined : 'record'),
+      });

@@ -95,7 +95,7 @@ function errorsOf(
   const { method, requires, records, accepts, alwaysAvailable, outlivesVersion } = endpoint;
   const isOpen = auth.length === 0 || requires === 'nothing';
   const isRead = method === 'GET' || method === 'QUERY';
-  const isRuled = !isRead && records?.resource.access !== undefined;
+  const isRuled = !isRead && records?.resource.isRuled === true;
   // A page of another site may not write with what its browser adds on its own.
   const isForged = !isRead && (isOpen || auth.includes('basic') || auth.includes('mtls'));
   return [

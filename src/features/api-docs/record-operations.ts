@@ -39,7 +39,7 @@ export const NOT_MODIFIED: Success = {
 
 /** A record after a write; with access rules, the part that the caller may read. */
 const written = (resource: DescribedResource, description: string, ...more: string[]): Success =>
-  json(description, resource.access ? shownRecord(resource) : schemaNames(resource).record, [
+  json(description, resource.isRuled ? shownRecord(resource) : schemaNames(resource).record, [
     'ETag',
     'Last-Modified',
     'Idempotency-Replayed',

@@ -1,7 +1,7 @@
 import type { Guarded } from '../../access/guarded-collection.js';
-import { grantsFor } from '../../access/rules.js';
+import { grantsFor, readsAll } from '../../access/rules.js';
 import { badRequest, notFound } from '../../errors/request-errors.js';
-import { mayReadAll, type Permission, type Principal } from '../../principal.js';
+import type { Permission, Principal } from '../../principal.js';
 
 /** The outcome of an export. */
 export interface ExportOutcome {
@@ -18,7 +18,7 @@ export const collectionGone = (name: string) =>
 /** Throws 400 if access rules of one of these collections name claims, which a job does not have. */
 export function requireNoClaims(...collections: readonly Guarded[]): void {
   for (const { resource } of collections)
-    if (JSON.stringify(resource.access ?? []).includes('"$claims.'))
+    if (JSON.stringify(resource.grants).includes('"$claims.'))
       throw badRequest(`Access rules of ${resource.name} name claims of a token. A job has none.`);
 }
 
@@ -36,8 +36,7 @@ export const readingGrants = (
   { ruled, resource }: Guarded,
   principal: Principal,
 ): readonly string[] | undefined =>
-  ruled &&
-  grantsFor(ruled.rules, 'read', resource, principal).map(({ declared }) => JSON.stringify(declared));
+  ruled && grantsFor(resource, 'read', resource, principal).map((grant) => JSON.stringify(grant));
 
 /**
  * Whether a caller may download what an export has read: all its grants must still be those of the caller. No scope is above
@@ -51,5 +50,5 @@ export function mayDownload(
   const present = readingGrants(collection, principal);
   if (present) return job.isOwn && (job.grants?.every((grant) => present.includes(grant)) ?? false);
   const isOfOwn = job.permission === 'own' && principal.scopes.has('self');
-  return isOfOwn || mayReadAll(principal, collection.resource.scopes);
+  return isOfOwn || readsAll(collection.resource, principal);
 }

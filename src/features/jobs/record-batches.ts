@@ -60,7 +60,7 @@ export class RecordBatches {
     this.#rules = { resource, check, origin: 'request', rename, maxBytes, retainsIds, columns };
     this.#check = checkReferences(collection, collections);
     const none: Action = { run: () => ({ status: 204, headers: [] }) };
-    this.#authorize = resource.isOwned ? restrictCreationToOwn(collection, none).authorize : undefined;
+    this.#authorize = restrictCreationToOwn(collection, none).authorize;
   }
 
   /** The records of bytes from a position on, in chunks. */

@@ -1,3 +1,4 @@
+import { requireReadable } from '../../actions/readable.js';
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Db } from '../../db/db.js';
@@ -6,7 +7,6 @@ import type { Request } from '../../http/request.js';
 import { type Json, type JsonObject, member, setMember } from '../../json.js';
 import type { Collection } from '../../list/collection.js';
 import { relationName } from '../../list/relations.js';
-import { permit, readingOf } from '../../principal.js';
 import { largeChildrenStatement, largeReferredStatement, looseChildrenStatement } from './loose-relations.js';
 import type { JsonServerQuery } from './query.js';
 
@@ -92,7 +92,7 @@ async function embedRecords(
     for (const record of records) setMember(record, name, []);
     return true;
   }
-  requireReadable(child.resource, request);
+  requireReadable(child.resource, request.principal);
   const ids = records.map(({ id }) => String(id));
   const { text, args } = looseChildrenStatement(child.resource, child.field, ids, MAX_PAGE_BYTES);
   const rows = await (request.run ? request.run(text, args) : db.query(text, args));
@@ -120,7 +120,7 @@ async function expandRecords(
   const reference = referenceOf(collection.resource, name);
   const other = related.find(({ resource }) => resource.name === reference?.to);
   if (!reference || !other) return true;
-  requireReadable(other.resource, request);
+  requireReadable(other.resource, request.principal);
   const idOf = (record: JsonObject) => member(record, reference.field);
   const ids = [...new Set(records.map(idOf).filter((id) => typeof id === 'string'))];
   const found = await other.referring('id', ids, 1, request.run);
@@ -135,9 +135,4 @@ async function expandRecords(
     setMember(record, name, JSON.parse(doc) as Json);
   }
   return true;
-}
-
-/** Throws 403 unless the caller may read all records of a collection. */
-function requireReadable({ scopes }: Resource, { principal }: Request): void {
-  permit(principal, readingOf([scopes]), {});
 }

@@ -1,8 +1,7 @@
 import type { Guarded } from '../../access/guarded-collection.js';
-import { mightPermit } from '../../access/rules.js';
+import { mightPermit, readsAll } from '../../access/rules.js';
 import { html, type Part } from '../../formats/html.js';
 import { firstPage } from '../../list/list-request.js';
-import { mayReadAll } from '../../principal.js';
 import type { Page, PageOptions } from './pages.js';
 import { collectionsFor, type Site } from './site.js';
 
@@ -43,9 +42,9 @@ async function countOf(
   { principal, run }: PageOptions['request'],
 ): Promise<string | undefined> {
   const { resource } = collection;
-  const mayRead = collection.ruled
+  const mayRead = resource.isRuled
     ? mightPermit(resource, 'read', principal)
-    : mayReadAll(principal, resource.scopes);
+    : readsAll(resource, principal);
   if (!mayRead) return undefined;
   const { total } = await collection.as({ principal }).page(firstPage(resource, 1), run);
   return total!.toLocaleString('en');
