@@ -12,6 +12,7 @@ import {
   type WritePreconditions,
   writePreconditionsOf,
 } from '../collection/write-preconditions.js';
+import type { Run } from '../db/db.js';
 import { currentPasswordRequired } from '../errors/caller-errors.js';
 import { preconditionFailed, preconditionRequired, versionConflict } from '../errors/record-errors.js';
 import { readConditions } from '../http/preconditions.js';
@@ -20,6 +21,7 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
 import { ofDocument } from '../limits/long-task.js';
+import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
 
 /** Settings for writes. */
@@ -64,6 +66,22 @@ export function confirmSignInChange(
   const id = parseUuid(params.id ?? '');
   return id === undefined ? undefined : accounts.confirm({ principal, permission }, id, change);
 }
+
+/** As `confirmSignInChange`, before the record is read: nothing about a record that is not there for the caller. */
+export async function confirmInAdvance(
+  guarded: Guarded,
+  request: Request,
+  change: SignInChange,
+  settings: WriteSettings,
+): Promise<void> {
+  const id = parseUuid(request.params.id ?? '');
+  if (id !== undefined && (await isThere(guarded.as(request), id, request.run)))
+    await confirmSignInChange(guarded, request, change, settings);
+}
+
+/** Whether a caller that may not read all records may read a record; true for other callers. */
+export const isThere = async (collection: Collection, id: string, run: Run | undefined): Promise<boolean> =>
+  collection.access === undefined || collection.exists(id, run);
 
 /** The parts of validated input with which a user signs in. */
 export function signInChangeOf({ fields, password, currentPassword }: ValidatedInput): SignInChange {

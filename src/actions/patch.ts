@@ -21,6 +21,7 @@ import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
 import { writeOnlyNames } from '../validation/validation.js';
 import {
+  confirmInAdvance,
   confirmSignInChange,
   expectedVersion,
   narrowToVersion,
@@ -60,7 +61,7 @@ export function patch(guarded: Guarded, settings: WriteSettings, checkReferences
   return {
     prepare: (request) =>
       passwordPreparation(guarded, request, undefined, (change) =>
-        confirmSignInChange(guarded, request, change, settings),
+        confirmInAdvance(guarded, request, change, settings),
       ),
     run: (request) => {
       const preconditions = readWritePreconditions(guarded, request, settings);

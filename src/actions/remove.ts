@@ -4,7 +4,12 @@ import { beyond } from '../errors/service-errors.js';
 import type { Action } from '../http/router.js';
 import { callerOf } from '../principal.js';
 import { parseUuid } from '../uuid.js';
-import { readWritePreconditions, requirePreconditions, type WriteSettings } from './conditional-write.js';
+import {
+  isThere,
+  readWritePreconditions,
+  requirePreconditions,
+  type WriteSettings,
+} from './conditional-write.js';
 
 const ATTEMPTS = 8;
 
@@ -16,8 +21,9 @@ export function remove(guarded: Guarded, settings: WriteSettings): Action {
       const collection = guarded.as(request);
       const preconditions = readWritePreconditions(collection, request, settings);
       const id = parseUuid(request.params.id ?? '');
-      if (resource.hasPasswords && id !== undefined && request.permission !== 'own')
-        await settings.accounts?.requireDeletable(request.principal, id);
+      const isProtected = resource.hasPasswords && request.permission !== 'own';
+      if (isProtected && id !== undefined && (await isThere(collection, id, request.run)))
+        await settings.accounts?.requireDeletable(request, id);
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const outcome =
           id === undefined

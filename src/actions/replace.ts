@@ -10,6 +10,7 @@ import { ofDocument } from '../limits/long-task.js';
 import type { Collection } from '../list/collection.js';
 import { parseUuid } from '../uuid.js';
 import {
+  confirmInAdvance,
   confirmSignInChange,
   expectedVersion,
   narrowToVersion,
@@ -39,7 +40,7 @@ export function replace(guarded: Guarded, settings: WriteSettings, checkReferenc
         guarded.ruled
           ? undefined
           : () => guarded.whole.check(request.body?.value, 'request', asItself(request)),
-        (change) => confirmSignInChange(guarded, request, change, settings),
+        (change) => confirmInAdvance(guarded, request, change, settings),
       ),
     run: async (request) => {
       const collection = guarded.as(request);

@@ -2,6 +2,7 @@ import { hash as digest } from 'node:crypto';
 import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db, Row } from '../db/db.js';
 import {
+  accessDenied,
   currentPasswordRequired,
   currentPasswordWrong,
   passwordNotSet,
@@ -63,19 +64,19 @@ export interface SignInChange {
 /** Protects accounts from callers that may write user records. */
 export interface AccountProtection {
   /**
-   * Requires that a caller has each scope that was granted to a user before it changes the email or the password of the user: with
-   * a new password it could sign in as that user. Requires that users who change their own email or password know the current
+   * Requires that a caller has each scope that was granted to another user before it changes the email or the password of that user:
+   * with a new password it could sign in as that user. Requires that users who change their own email or password know the current
    * password, or are present themselves: with Basic, or with a session in a browser that began within five minutes. Tokens and
    * keys, which applications hold, never replace the current password. Returns the password that confirms the change, which must
    * still be the current one when the change commits; undefined: nothing needs a confirmation. Throws 403, 429 while the account
    * must wait after too many failures, and 503 when too many passwords are being checked.
    */
   confirm(caller: AccountCaller, userId: string, change: SignInChange): Promise<VerifiedPassword | undefined>;
-  /** Requires that a caller that may write all users has each scope that was granted to a user before it deletes the user. Throws 403. */
-  requireDeletable(principal: Principal, userId: string): Promise<void>;
+  /** Requires that a caller has each scope that was granted to another user before it deletes that user. Throws 403. */
+  requireDeletable(caller: AccountCaller, userId: string): Promise<void>;
 }
 
-/** A caller, and whether it may write all user records or its own only. */
+/** A caller, and whether it may write all user records, its own only, or those that access rules permit. */
 export interface AccountCaller {
   readonly principal: Principal;
   readonly permission: Permission;
@@ -98,7 +99,11 @@ export function accountProtection(db: Db, check: PasswordCheck, throttle: LoginT
         return password === undefined ? undefined : verifiedPasswordOf(principal);
       if (!isUser(principal, userId)) throw userHasMoreScopes();
     }
-    if (hasSignedInRecently(principal)) return verifiedPasswordOf(principal);
+    if (hasSignedInRecently(principal)) {
+      if (!isUser(principal, userId) && !hasScopesOf(principal, row))
+        throw protectedFrom(permission, 'change');
+      return verifiedPasswordOf(principal);
+    }
     // An application that set the first password could sign in from then on.
     if (row.hash === null) throw passwordNotSet();
     if (currentPassword === undefined) throw currentPasswordRequired();
@@ -112,15 +117,21 @@ export function accountProtection(db: Db, check: PasswordCheck, throttle: LoginT
     return { userId, version: row.version as number };
   }
 
-  async function requireDeletable(principal: Principal, userId: string): Promise<void> {
+  async function requireDeletable({ principal, permission }: AccountCaller, userId: string): Promise<void> {
     if (principal.scopes.has('admin')) return;
     const [row] = await db.run(PASSWORD_OF, [userId]);
     if (!row || hasScopesOf(principal, row)) return;
-    if (!isUser(principal, userId) || !mayDeleteAccount(principal)) throw userHasMoreScopes();
+    if (!isUser(principal, userId) || !mayDeleteAccount(principal)) throw protectedFrom(permission, 'delete');
   }
 
   return { confirm, requireDeletable };
 }
+
+/** Access rules alone refuse a record in these words: a caller learns from no other ones which users have granted scopes. */
+const protectedFrom = (permission: Permission, verb: 'change' | 'delete') =>
+  permission === 'ruled'
+    ? accessDenied(`No access rule permits you to ${verb} this record.`)
+    : userHasMoreScopes();
 
 const isUser = ({ subject }: Principal, userId: string): boolean => parseUuid(subject) === userId;
 

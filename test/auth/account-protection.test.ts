@@ -1,6 +1,13 @@
 import { setUserScopes } from '../../src/auth/user-scopes.js';
+import type { JsonObject } from '../../src/json.js';
+import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
-import { type SendOptions, type ServiceResponse, testService } from '../support/service.js';
+import {
+  type SendOptions,
+  type ServiceResponse,
+  testService,
+  undeclaredDatabase,
+} from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
@@ -12,8 +19,8 @@ const MORE = 'The user was granted scopes that this credential lacks.';
 
 type As = (method: string, path: string, options?: SendOptions) => Promise<ServiceResponse>;
 
-async function setUp(t: Test) {
-  const service = await testService(t, ENV);
+async function setUp(t: Test, env: Record<string, string> = {}) {
+  const service = await testService(t, { ...ENV, ...env });
   const by = async (subject: string, ...scopes: string[]): Promise<As> => {
     const { key } = await makeKey(service.db, { subject, scopes });
     return (method, path, options = {}) =>
@@ -206,4 +213,81 @@ t.test('an administrator whose credential has fewer scopes is a user of its own 
   t.equal((await send('GET', '/whoami', { headers: { authorization } })).status, 200);
   t.equal((await token('DELETE', `/users/${id}`)).status, 403, 'an application without self:delete');
   t.equal((await (await by(id, 'users:write', 'self:delete'))('DELETE', `/users/${id}`)).status, 204);
+});
+
+/** Leaders change and delete the members of their teams, and read and write nobody else. */
+const WITH_LEADERS: JsonObject = {
+  type: 'object',
+  properties: { leader: { type: 'string', maxLength: 100, 'x-index': true } },
+  'x-collection': {
+    owner: true,
+    access: [
+      { can: 'all', where: { leader: '$caller' } },
+      { can: 'all', scope: 'admin' },
+    ],
+  },
+};
+
+async function withLeader(t: Test) {
+  const declared = { COLLECTIONS: declare(t, { 'users.json': WITH_LEADERS }) };
+  const all = await setUp(t, { ...declared, DATABASE_URL: await undeclaredDatabase(t) });
+  const { admin, user, send } = all;
+  const leader = await user('leader');
+  await admin('PATCH', `/users/${leader}`, { body: { password: PASSWORD } });
+  const authorization = `Basic ${Buffer.from(`leader@example.org:${PASSWORD}`).toString('base64')}`;
+  const member = async (name: string, ...scopes: string[]) => {
+    const id = await user(name, ...scopes);
+    await admin('PATCH', `/users/${id}`, { body: { leader } });
+    return id;
+  };
+  const inPerson: As = (method, path, options = {}) =>
+    send(method, path, { ...options, headers: { ...options.headers, authorization } });
+  return { ...all, leader, member, inPerson };
+}
+
+t.test(
+  'access rules let nobody take over or delete an account with scopes that the caller lacks',
+  async (t) => {
+    const { admin, member, inPerson, passwords } = await withLeader(t);
+    const id = await member('root', 'admin');
+    const before = (await admin('GET', `/users/${id}`)).text;
+    for (const { name: says, method, path, options } of ways(id, 'root')) {
+      const { status, json, text } = await inPerson(method, path, options);
+      const refused = path === '/mcp' ? json.result?.isError : status === 403;
+      t.equal(refused, true, `${says}: ${status} ${text}`);
+      t.match(text, 'ACCESS_DENIED', says);
+    }
+    t.equal((await admin('GET', `/users/${id}`)).text, before, 'nothing was changed');
+    t.equal(await passwords(), 1);
+    const free = await member('free');
+    t.equal((await inPerson('PATCH', `/users/${free}`, { body: { password: PASSWORD } })).status, 200);
+    t.equal((await inPerson('DELETE', `/users/${free}`)).status, 204);
+  },
+);
+
+t.test('the protection of accounts reveals nothing of users that access rules hide', async (t) => {
+  const { admin, user, by, leader, inPerson } = await withLeader(t);
+  const application = await by(leader, 'self', 'self:delete');
+  const hidden = [await user('plain'), await user('root', 'admin'), await user('known')];
+  await admin('PATCH', `/users/${hidden[2]}`, { body: { password: PASSWORD } });
+  const absent = '01a20900-0000-7000-8000-000000000000';
+  const body = { password: PASSWORD, current_password: 'a guess of a password' };
+  const key = () => ({ 'idempotency-key': String(Math.random()) });
+  for (const caller of [inPerson, application]) {
+    const responses = async (id: string) => {
+      const path = `/users/${id}`;
+      const operations = [{ method: 'PATCH', path, body }];
+      const sent = [
+        await caller('DELETE', path),
+        await caller('PATCH', path, { body }),
+        await caller('PATCH', path, { body, headers: key() }),
+        await caller('PUT', path, { body: { ...body, name: 'A', email: 'a@example.org' }, headers: key() }),
+        await caller('POST', '/batch', { body: { operations } }),
+        await caller('POST', '/batch', { body: { operations: [{ method: 'DELETE', path }] } }),
+      ];
+      return sent.map(({ status, text }) => [status, text.replace(/,"requestId":"[^"]*"/, '')]);
+    };
+    const expected = await responses(absent);
+    for (const id of hidden) t.same(await responses(id), expected);
+  }
 });
