@@ -150,9 +150,11 @@ export class OwnTokens implements TokenSource {
     return this.#tokenOf(claims, source);
   }
 
-  #tokenOf(claims: JWTPayload, { passwordVersion }: Source): Token {
+  #tokenOf(claims: JWTPayload, { isOfUser, passwordVersion }: Source): Token {
     const token = tokenOf(claims, this.config, Date.now());
-    return { ...token, principal: { ...token.principal, passwordVersion } };
+    // A user whose id is that of the client is no client.
+    const subject = isOfUser ? claims.sub! : token.principal.subject;
+    return { ...token, principal: { ...token.principal, subject, passwordVersion } };
   }
 
   /** Each id is that of a source, and after a line break the hash by which the database knows the revoked token. */

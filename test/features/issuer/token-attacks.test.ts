@@ -8,6 +8,7 @@ import {
   authorizationServer,
   begin,
   consent,
+  PASSWORD,
   REDIRECT,
   signIn,
 } from './authorization-server.js';
@@ -67,6 +68,19 @@ t.test('a code without its verifier, redirect URI or client is refused', async (
   t.equal(json.status, 400, 'JSON');
   t.equal((await fetch(`${server.issuer}/token?${new URLSearchParams(fields)}`)).status, 405, 'GET');
   t.equal((await post(server.issuer, '/token', fields)).status, 200, 'the code is still valid');
+});
+
+t.test('a user whose id is that of a client is not the client', async (t) => {
+  const server = await authorizationServer(t);
+  const users = server.service.collections.find(({ resource }) => resource.hasPasswords)!;
+  for (const tokenFormat of ['jwt', 'opaque'] as const) {
+    const { id, config } = await server.register({ tokenFormat });
+    const user = { id, email: `${tokenFormat}@example.org` };
+    await users.createAs(id, users.check({ email: user.email, name: 'Eve', password: PASSWORD }));
+    const { access_token: token } = await signIn({ ...server, user }, config);
+    const { json } = await server.service.send('GET', '/whoami', bearer(token));
+    t.equal(json.subject, id, tokenFormat);
+  }
 });
 
 t.test('grants that are off, or not of the client', async (t) => {
