@@ -102,15 +102,12 @@ export function requireSettable(
 ): void {
   if (!fields) return;
   const properties = schema.properties as Readonly<Record<string, { default?: Json } | undefined>>;
-  const initial = (name: string) => (Object.hasOwn(properties, name) ? properties[name]?.default : undefined);
-  /** Validation gives absent fields their defaults, also those that the caller may not read. */
+  /** Validation gives absent fields their defaults, also those that the caller may not read. A field without a rule can have null. */
   const isUnchanged = (name: string) => {
-    const value = member(input.fields, name) ?? null;
-    const present = (before && member(before, name)) ?? null;
-    return (
-      isDeepStrictEqual(value, present) ||
-      (present === null && isDeepStrictEqual(value, initial(name) ?? null))
-    );
+    const [value, present] = [member(input.fields, name), before && member(before, name)];
+    if (!Object.hasOwn(properties, name)) return isDeepStrictEqual(value, present);
+    const isInitial = (present ?? null) === null && isDeepStrictEqual(value, properties[name]?.default);
+    return isInitial || isDeepStrictEqual(value ?? null, present ?? null);
   };
   const names = new Set([...Object.keys(input.fields), ...Object.keys(before ?? {})]);
   const changed = [...names].filter(
