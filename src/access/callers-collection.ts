@@ -19,7 +19,7 @@ import type { Guarded, Ruled } from './guarded-collection.js';
 import { LinkRules } from './link-rules.js';
 import { ALL, type RuledReads } from './ruled-reads.js';
 import type { Masks } from './ruled-statements.js';
-import { grantsIn } from './rules.js';
+import { grantsIn, leadTo } from './rules.js';
 
 /** Attempts of a write while others change the record. */
 const ATTEMPTS = 8;
@@ -144,8 +144,11 @@ export class CallersCollection {
 
   async #create(input: ValidatedInput, run: Run | undefined): Promise<StoredRecord> {
     const readable = await this.#creation(input, run);
-    // The statement of the check does not know the numbers that the record will have.
-    const isKnown = this.#access && this.whole.resource.numbers.length === 0;
+    // The statement of the check knows neither the numbers that the record will have, nor the record as a related one.
+    const isKnown =
+      this.#access &&
+      this.whole.resource.numbers.length === 0 &&
+      !this.#access.grants.some(({ conditions }) => leadTo(conditions, this.whole.resource));
     if (!isKnown) return this.#written(this.whole.create(input, run), run);
     return this.#shown(await this.whole.create(input, run), readable);
   }

@@ -169,6 +169,15 @@ export const grantsIn = ({ grants }: Rules, mask: number): readonly Grant[] =>
 export const dependsOnTime = ({ grants }: Rules): boolean =>
   grants.some(({ symbols }) => symbols.some(({ kind }) => kind === 'now'));
 
+/** Whether conditions lead to records of a collection, so that a new one of these may decide about itself. */
+export const leadTo = (conditions: readonly Condition[], resource: Resource): boolean =>
+  conditions.some(
+    (condition) =>
+      condition.kind !== 'comparison' &&
+      ((condition.kind === 'relation' && condition.other === resource) ||
+        leadTo(condition.conditions, resource)),
+  );
+
 /** Whether a grant is about all records and all fields. */
 export const isUnlimited = ({ where, fields }: DeclaredGrant): boolean =>
   fields === undefined && (where === undefined || Object.keys(where as JsonObject).length === 0);

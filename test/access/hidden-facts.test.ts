@@ -46,6 +46,17 @@ const DECLARATIONS = {
     properties: { text },
     'x-collection': { access: [{ can: 'all', to: 'anyone' }] },
   },
+  'branches.json': {
+    type: 'object',
+    properties: { text, pin: { type: 'string', default: '1234' }, parentId: reference('branches') },
+    'x-collection': {
+      access: [
+        { can: ['read', 'create'], where: { parent: { branches: { none: { text: 'last' } } } } },
+        { can: ['read', 'create'], fields: ['text', 'parentId'] },
+        ALL,
+      ],
+    },
+  },
   'orders.json': {
     type: 'object',
     properties: {
@@ -82,9 +93,11 @@ async function open(t: Test) {
         headers: { 'X-API-Key': key, ...headers },
       } as never);
   };
-  const reading = ['notes', 'diaries', 'letters', 'posters', 'orders'].map((name) => `${name}:read`);
+  const reading = ['notes', 'diaries', 'letters', 'posters', 'orders', 'branches'].map(
+    (name) => `${name}:read`,
+  );
   const operator = await caller('root', ['admin']);
-  const ann = await caller('ann', [...reading, 'orders:write', 'events:read', 'self']);
+  const ann = await caller('ann', [...reading, 'orders:write', 'branches:write', 'events:read', 'self']);
   const made = async (path: string, body: JsonObject): Promise<string> =>
     (await operator('POST', path, body)).json.id;
   return { service, caller, operator, ann, made };
@@ -185,6 +198,18 @@ t.test('failures of fields that a caller may not read name neither the fields no
   ]);
   await operator('PATCH', path, { cost: 60, remark: 'ok' });
   t.equal((await ann('PATCH', path, { status: 'closed' })).status, 200);
+});
+
+t.test('the creation of a record that hides a part of itself does not show that part', async (t) => {
+  const { ann, made } = await open(t);
+  const parentId = await made('/branches', { text: 'trunk' });
+  t.match(await ann('POST', '/branches', { text: 'first', parentId }), {
+    status: 201,
+    json: { pin: '1234' },
+  });
+  const created = await ann('POST', '/branches', { text: 'last', parentId });
+  t.match(created, { status: 201, json: { text: 'last', pin: undefined } });
+  t.same(created.json, (await ann('GET', `/branches/${created.json.id}`)).json);
 });
 
 t.test('an immutable field that a caller may not read cannot be guessed', async (t) => {
