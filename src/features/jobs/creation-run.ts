@@ -7,7 +7,7 @@ import { inTransaction } from '../transfer/transaction.js';
 import type { CreationServices } from './creations.js';
 import { recordsRefused, tooManyRecords } from './errors.js';
 import { inputFrom, PART_BYTES } from './job-parts.js';
-import { collectionGone, requireCreatable } from './job-rules.js';
+import { collectionGone, creationResources, requireNoClaims } from './job-rules.js';
 import { type ClaimedJob, type JobProgress, type Leased, LeaseLost } from './job-store.js';
 import { type CreationTask, requestOf } from './job-task.js';
 import { RecordBatches } from './record-batches.js';
@@ -39,7 +39,7 @@ export class CreationRun {
     const { collection } = job.task;
     const found = services.collections.find(({ resource }) => resource.name === collection);
     if (!found) throw collectionGone(collection);
-    requireCreatable(found, services.collections);
+    requireNoClaims(creationResources(found, services.collections));
     this.#collection = found;
   }
 

@@ -1,6 +1,8 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { grantsFor, readsAll } from '../../access/rules.js';
+import type { Resource } from '../../collection/resource.js';
 import { badRequest, notFound } from '../../errors/request-errors.js';
+import type { Condition } from '../../list/condition.js';
 import type { Permission, Principal } from '../../principal.js';
 
 /** The outcome of an export. */
@@ -16,20 +18,27 @@ export const collectionGone = (name: string) =>
   notFound.variant({ message: `There is no collection ${name} any more.` });
 
 /** Throws 400 if access rules of one of these collections name claims, which a job does not have. */
-export function requireNoClaims(...collections: readonly Guarded[]): void {
-  for (const { resource } of collections)
-    if (JSON.stringify(resource.grants).includes('"$claims.'))
-      throw badRequest(`Access rules of ${resource.name} name claims of a token. A job has none.`);
+export function requireNoClaims(resources: readonly Resource[]): void {
+  for (const { name, grants } of resources)
+    if (JSON.stringify(grants).includes('"$claims.'))
+      throw badRequest(`Access rules of ${name} name claims of a token. A job has none.`);
 }
 
-/** Throws as requireNoClaims for a collection whose records a job creates, and those to which these refer. */
-export function requireCreatable(collection: Guarded, all: readonly Guarded[]): void {
-  const { references } = collection.resource;
-  requireNoClaims(
-    collection,
-    ...all.filter(({ resource }) => references.some(({ to }) => to === resource.name)),
-  );
-}
+/** The collections whose rules decide about the records that a job creates: theirs, and those to which the records refer. */
+export const creationResources = ({ resource }: Guarded, all: readonly Guarded[]): readonly Resource[] => [
+  resource,
+  ...all
+    .map((each) => each.resource)
+    .filter(({ name }) => resource.references.some(({ to }) => to === name)),
+];
+
+/** The collections to which conditions lead. A job without the claims of their rules would find other records than the request. */
+export const relatedIn = (conditions: readonly Condition[]): Resource[] =>
+  conditions.flatMap((condition) => {
+    if (condition.kind === 'comparison') return [];
+    const below = relatedIn(condition.conditions);
+    return condition.kind === 'relation' ? [condition.other, ...below] : below;
+  });
 
 /** The grants by which a caller reads a collection; undefined: it has no access rules. */
 export const readingGrants = (

@@ -78,7 +78,7 @@ async function runExport(
   const list = actions.get(`${method} ${collection}`);
   const guarded = collections.find(({ resource }) => resource.name === collection);
   if (!list || !guarded) throw collectionGone(collection);
-  requireNoClaims(guarded);
+  requireNoClaims([guarded.resource]);
   const request = requestOf(job);
   const { principal } = request;
   const { list: whole, end } = notedList(

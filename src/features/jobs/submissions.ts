@@ -14,7 +14,7 @@ import { jobCancelled } from './errors.js';
 import { wholeList } from './export-run.js';
 import { acceptedReply, type JobServices } from './job-actions.js';
 import { addInput, PART_BYTES } from './job-parts.js';
-import { requireCreatable, requireNoClaims } from './job-rules.js';
+import { creationResources, relatedIn, requireNoClaims } from './job-rules.js';
 import { openJob, queueJob, removeJob } from './job-store.js';
 import { permittedBy, type Task } from './job-task.js';
 
@@ -26,7 +26,7 @@ export async function submitCreation(
 ): Promise<Reply> {
   const { headers, body } = request;
   const { jobBytes, collections } = services;
-  requireCreatable(collection, collections);
+  requireNoClaims(creationResources(collection, collections));
   const content = body!.stream!;
   const identity = identityOf(request, async () => fingerprintOf(request, await content.digest(jobBytes)));
   const task: Task = {
@@ -48,7 +48,7 @@ export async function submitExport(
 ): Promise<Reply> {
   const { method, query, body, type, version } = request;
   if (request.run) throw badRequest('A batch cannot begin an export.');
-  requireNoClaims(collection);
+  requireNoClaims([collection.resource]);
   // A query that is not valid has its response now.
   await wholeList(list, request);
   const task: Task = {
@@ -68,8 +68,8 @@ export async function submitChange(
 ): Promise<Reply> {
   const { query, headers, body, prefix, version } = request;
   const { method, action } = change;
-  requireNoClaims(collection);
-  matching(collection, services.collections, request);
+  const { conditions } = matching(collection, services.collections, request);
+  requireNoClaims([collection.resource, ...relatedIn(conditions)]);
   readWritePreconditions(collection, request, services.settings);
   if (method === 'PATCH') requireValidPatch(body);
   if (action.prepare?.(request)) throw badRequest('A job changes no passwords.');

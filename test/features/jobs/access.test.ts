@@ -30,6 +30,10 @@ const MORE = {
     properties: { tenant: text },
     'x-collection': { access: [{ can: 'all', where: { tenant: '$claims.tenant' } }] },
   },
+  'offers.json': {
+    type: 'object',
+    properties: { text, dealId: { type: 'string', 'x-references': 'deals', 'x-on-delete': 'cascade' } },
+  },
 };
 
 /** A team with an owner and a member, an issue of it, and one of another team. */
@@ -219,8 +223,13 @@ t.test('a job creates records by the access rules as of each of its transactions
     state: 'failed',
     error: { status: 400, code: 'BAD_REQUEST' },
   });
-  t.match(await operator('GET', '/deals', undefined, LINES), {
-    status: 400,
-    json: { error: { message: /name claims/ } },
-  });
+  const claims = { status: 400, json: { error: { message: /of deals name claims/ } } };
+  t.match(await operator('GET', '/deals', undefined, LINES), claims);
+  for (const filter of [
+    'filter[deal][tenant]=a',
+    'filter[not][deal][tenant]=a',
+    'filter[or][0][deal][tenant]=a',
+  ])
+    for (const [method, body] of [['DELETE'], ['PATCH', { text: 'b' }]] as const)
+      t.match(await operator(method, `/offers?${filter}`, body, { Prefer: 'respond-async' }), claims, filter);
 });
