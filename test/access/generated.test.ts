@@ -16,6 +16,7 @@ t.test('what callers read and write is what the rules say, on every surface', as
   const seed = Number(process.env.ACCESS_SEED ?? Math.floor(Math.random() * 2 ** 31));
   t.comment(`seed ${seed}`);
   const draw = drawing(seed);
+  let requests = 0;
   for (let worlds = times(2, 3, 60); worlds > 0; worlds--) {
     const rules = drawRules(draw);
     const world = await World.open(t, rules, draw);
@@ -23,10 +24,12 @@ t.test('what callers read and write is what the rules say, on every surface', as
       await draw.pick(SURFACES)(world, draw.pick(world.callers));
       await world.replenish();
     }
+    requests += world.requests;
     if (!t.passing()) {
       t.comment(JSON.stringify(rules));
-      return;
+      break;
     }
     await world.service.stop();
   }
+  t.comment(`${requests} requests`);
 });

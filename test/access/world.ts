@@ -35,6 +35,8 @@ const COUNTS: Readonly<Record<Name, number>> = {
 export class World {
   model!: Model;
   readonly callers: Caller[] = [];
+  /** The requests of callers. */
+  requests = 0;
   #tokens = 0;
 
   private constructor(
@@ -169,6 +171,7 @@ export class World {
     path: string,
     options: SendOptions = {},
   ): Promise<ServiceResponse> {
+    this.requests++;
     const headers = { ...caller.headers, ...options.headers };
     const response = await this.service.send(method, path, { ...options, headers });
     const isWrite = !['GET', 'HEAD', 'QUERY'].includes(method) && !path.startsWith('/mcp');

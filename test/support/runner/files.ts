@@ -109,7 +109,13 @@ const OF_NODE = 'faults/programs';
 const SOAK = 'soak';
 const REPEATING = ['api/linearizability', 'events/crash', 'features/issuer/crash'];
 /** The files that draw requests, declarations and records, each time others. */
-const DRAWING = ['list/conditions', 'list/groups', 'list/includes'];
+const DRAWING = [
+  'access/generated',
+  'access/row-level-security',
+  'list/conditions',
+  'list/groups',
+  'list/includes',
+];
 const SOAKED = ['api/concurrent-creates', ...REPEATING, ...DRAWING];
 /** The files that repeat more, or with more records, in thorough tests (thorough.ts). */
 const THOROUGH = 'thorough';
