@@ -2,7 +2,7 @@ import { DOCUMENT_SQL } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
 import { definitionsOf } from '../collection/sql-templates.js';
 import type { Engine } from '../db/engine.js';
-import type { Parameter } from '../list/comparison-sql.js';
+import { joined, type Parameter } from '../list/comparison-sql.js';
 import type { ComparedColumn, Symbolic } from '../list/condition.js';
 import { grantSql } from '../list/condition-sql.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
@@ -14,12 +14,13 @@ const MARK = '\0';
 
 /**
  * The statements that find out which grants hold for records, for several callers at once: a row of the parameters is a record
- * with a caller. `grants` are the bits of the grants that the caller may use, `value_0` and so on the values of its symbols.
+ * with a caller. `grants$` are the bits of the grants that the caller may use, `value$0` and so on the values of its symbols: no
+ * column of a collection has such a name.
  */
 export class AccessStatements {
   /** The symbols of all grants, in the order of their values. */
   readonly symbols: readonly Symbolic[];
-  /** The conditions of each grant about a source of records, with values from a source of callers. */
+  /** The conditions of each grant about a source of records, with values from columns that begin with the name of callers. */
   readonly #held: (grant: Grant, records: string, callers: string) => string;
   readonly #texts = new Map<string, string>();
 
@@ -63,8 +64,8 @@ export class AccessStatements {
       () =>
         `select string_agg(found.place || ':' || found.mask || ':' || ${DOCUMENT_SQL.document}, ${DOCUMENT_SQL.separator}) as records
 from (
-  select given.place, record.id, record.doc, ${this.#deciding('record', 'given', 'grants')} as mask
-  from unnest($1::uuid[], $2::integer[]${this.#unnested(3)}) with ordinality as given (id, grants${this.#names}, place)
+  select given.place, record.id, record.doc, ${this.deciding('record', 'given.', 'grants$')} as mask
+  from unnest($1::uuid[], $2::integer[]${this.#unnested(3)}) with ordinality as given (id, grants$${this.#names}, place)
   join ${this.resource.table} as record on record.id = given.id
   offset 0
 ) as found
@@ -76,8 +77,8 @@ where found.mask <> 0`,
   get readable(): string {
     return this.#text(
       'readable',
-      () => `select given.place::integer as place, ${this.#deciding('record', 'given', 'grants')} as mask
-from unnest($1::uuid[], $2::integer[]${this.#unnested(3)}) with ordinality as given (id, grants${this.#names}, place)
+      () => `select given.place::integer as place, ${this.deciding('record', 'given.', 'grants$')} as mask
+from unnest($1::uuid[], $2::integer[]${this.#unnested(3)}) with ordinality as given (id, grants$${this.#names}, place)
 join ${this.resource.table} as record on record.id = given.id`,
     );
   }
@@ -89,11 +90,11 @@ join ${this.resource.table} as record on record.id = given.id`,
   get masks(): string {
     return this.#text('masks', () => {
       const masks = (['read', 'update', 'delete'] as const).map(
-        (verb) => `${this.#mask(verb, 'record', 'given', verb)} as ${verb}`,
+        (verb) => `${this.#mask(verb, 'record', 'given.', `${verb}$`)} as ${verb}`,
       );
       return `select given.place::integer as place, record.version, ${masks.join(', ')}
 from unnest($1::uuid[], $2::integer[], $3::integer[], $4::integer[]${this.#unnested(5)}) with ordinality
-  as given (id, read, update, delete${this.#names}, place)
+  as given (id, read$, update$, delete$${this.#names}, place)
 join ${this.resource.table} as record on record.id = given.id`;
     });
   }
@@ -102,8 +103,8 @@ join ${this.resource.table} as record on record.id = given.id`;
   get held(): string {
     return this.#text(
       'held',
-      () => `select distinct ${this.#mask('read', 'record', 'given', 'grants')} as mask
-from unnest($2::integer[]${this.#unnested(3)}) as given (grants${this.#names})
+      () => `select distinct ${this.#mask('read', 'record', 'given.', 'grants$')} as mask
+from unnest($2::integer[]${this.#unnested(3)}) as given (grants$${this.#names})
 join ${this.resource.table} as record on record.id = any ($1::uuid[])`,
     );
   }
@@ -116,10 +117,10 @@ join ${this.resource.table} as record on record.id = any ($1::uuid[])`,
     return this.#text(`candidates_${verb}`, () => {
       const columns = definitionsOf(this.resource);
       const names = columns.map((each) => each.split(' ', 1)[0]);
-      return `select record.place::integer as place, ${this.#mask(verb, 'record', 'record', 'grants')} as mask,
-  ${verb === 'create' ? this.#deciding('record', 'record', 'reading') : '0'} as readable
+      return `select record.place$::integer as place, ${this.#mask(verb, 'record', 'record.', 'grants$')} as mask,
+  ${verb === 'create' ? this.deciding('record', 'record.', 'reading$') : '0'} as readable
 from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), unnest($2::integer[], $3::integer[]${this.#unnested(4)}))
-  with ordinality as record (${names.join(', ')}, grants, reading${this.#names}, place)`;
+  with ordinality as record (${names.join(', ')}, grants$, reading$${this.#names}, place$)`;
     });
   }
 
@@ -136,12 +137,22 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
     return this.rules.grants.filter(({ verbs }) => verbs.has(verb));
   }
 
+  /** Whether a grant holds. `callers` precedes the names of the columns with what callers have. */
   #usable(grant: Grant, records: string, callers: string, bits: string): string {
-    return `(${callers}.${bits} & ${1 << grant.place} <> 0 and ${this.#held(grant, records, callers)})`;
+    return `(${callers}${bits} & ${1 << grant.place} <> 0 and ${this.#held(grant, records, callers)})`;
   }
 
-  /** As the mask to read, but after a grant of all fields no other one is examined. */
-  #deciding(records: string, callers: string, bits: string): string {
+  /** SQL that is true if any grant holds: those without conditions come first. */
+  anyOf(verb: Verb, records: string, callers: string, bits: string): string {
+    const granted = this.#granted(verb).toSorted((a, b) => a.conditions.length - b.conditions.length);
+    return joined(
+      granted.map((grant) => this.#usable(grant, records, callers, bits)),
+      'or',
+    );
+  }
+
+  /** The SQL of the mask to read, for which no grant is examined after one of all fields. */
+  deciding(records: string, callers: string, bits: string): string {
     const whole = wholeReads(this.rules).map(
       (grant) => `when ${this.#usable(grant, records, callers, bits)} then ${1 << grant.place}`,
     );
@@ -166,7 +177,7 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
   }
 
   get #names(): string {
-    return this.symbols.map((_, at) => `, value_${at}`).join('');
+    return this.symbols.map((_, at) => `, value$${at}`).join('');
   }
 
   #unnested(first: number): string {
@@ -174,10 +185,10 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
   }
 }
 
-/** The values of a rule: those of symbols are columns of a source of callers, the others are texts of the declaration. */
+/** The values of a rule: those of symbols are columns with what callers have, the others are texts of the declaration. */
 function valuesIn(callers: string): Parameter {
   return (value, type = 'text') =>
     value.startsWith(MARK)
-      ? `${callers}.value_${value.slice(MARK.length)}::${type}`
+      ? `${callers}value$${value.slice(MARK.length)}::${type}`
       : `'${value.replaceAll("'", "''")}'::${type}`;
 }

@@ -17,9 +17,10 @@ import { creationErrors, requireCreatable } from './creation-errors.js';
 import { checkPart, fieldsOf, requireSettable, shownPart } from './fields.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
 import { LinkRules } from './link-rules.js';
+import type { CreateRuled } from './ruled-creations.js';
 import { ALL, type RuledReads } from './ruled-reads.js';
 import type { Masks } from './ruled-statements.js';
-import { grantsIn, leadTo } from './rules.js';
+import { grantsIn, isChangedByCreation } from './rules.js';
 
 /** Attempts of a write while others change the record. */
 const ATTEMPTS = 8;
@@ -34,6 +35,7 @@ export class CallersCollection {
     readonly ruled: Ruled | undefined,
     readonly other: (name: string) => Guarded,
     readonly principal: Principal,
+    readonly createRuled: CreateRuled,
   ) {
     const { resource } = whole;
     this.#access = readAccess(ruled?.rules, resource, principal);
@@ -143,14 +145,16 @@ export class CallersCollection {
   }
 
   async #create(input: ValidatedInput, run: Run | undefined): Promise<StoredRecord> {
-    const readable = await this.#creation(input, run);
+    const { whole } = this;
+    const created = run ? undefined : await this.createRuled(input, this.principal);
+    const readable = created ? created.readable : await this.#creation(input, run);
+    const creating = created ? Promise.resolve(created.stored) : whole.create(input, run);
     // The statement of the check knows neither the numbers that the record will have, nor the record as a related one.
     const isKnown =
       this.#access &&
-      this.whole.resource.numbers.length === 0 &&
-      !this.#access.grants.some(({ conditions }) => leadTo(conditions, this.whole.resource));
-    if (!isKnown) return this.#written(this.whole.create(input, run), run);
-    return this.#shown(await this.whole.create(input, run), readable);
+      whole.resource.numbers.length === 0 &&
+      !isChangedByCreation(this.#access.grants, whole.resource);
+    return isKnown ? this.#shown(await creating, readable) : this.#written(creating, run);
   }
 
   /**

@@ -55,7 +55,11 @@ export async function creationErrors(
 /** Whether the creation of one record can change whether the caller may create another one. */
 function isChangedByCreations({ whole: { resource }, ruled, other }: Creator): boolean {
   const isChanged = (each: Ruled | undefined, verb: Verb) =>
-    each !== undefined && isChangedByCreation(each.rules, verb, resource);
+    each !== undefined &&
+    isChangedByCreation(
+      each.rules.grants.filter(({ verbs }) => verbs.has(verb)),
+      resource,
+    );
   return (
     isChanged(ruled, 'create') || resource.references.some(({ to }) => isChanged(other(to).ruled, 'read'))
   );

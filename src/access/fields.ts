@@ -95,12 +95,22 @@ function withFailuresOf<T>(isShown: (field: string) => boolean, check: () => T):
 
 /** Throws 403 for fields that a write changes beyond those that the caller may set. `before`: the record; undefined: there is none. */
 export function requireSettable(
-  { schema, readOnly, writeOnly }: Resource,
+  resource: Resource,
   fields: Fields,
   input: ValidatedInput,
   before: JsonObject | undefined,
 ): void {
   if (!fields) return;
+  const denied = changedFields(resource, input, before).filter((name) => !fields.has(name));
+  if (denied.length > 0) throw fieldsDenied(denied);
+}
+
+/** The fields that a write changes, of those that callers may set. `before`: the record; undefined: there is none. */
+export function changedFields(
+  { schema, readOnly, writeOnly }: Resource,
+  input: ValidatedInput,
+  before: JsonObject | undefined,
+): string[] {
   const properties = schema.properties as Readonly<Record<string, { default?: Json } | undefined>>;
   /** Validation gives absent fields their defaults, also those that the caller may not read. A field without a rule can have null. */
   const isUnchanged = (name: string) => {
@@ -123,6 +133,5 @@ export function requireSettable(
         (name) => before || member(secret as JsonObject, name) !== null,
       ),
     );
-  const denied = [...new Set(changed)].filter((name) => !fields.has(name));
-  if (denied.length > 0) throw fieldsDenied(denied);
+  return [...new Set(changed)];
 }

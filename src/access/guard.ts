@@ -3,6 +3,7 @@ import type { Collection } from '../list/collection.js';
 import type { Principal } from '../principal.js';
 import { CallersCollection } from './callers-collection.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
+import { type CreateRuled, openRuledCreations } from './ruled-creations.js';
 import { dependsOnTime } from './rules.js';
 
 const MAX_KNOWN = 1000;
@@ -22,11 +23,16 @@ export function guardAll(
 function guard(whole: Collection, ruled: Ruled | undefined, other: (name: string) => Guarded): Guarded {
   const { resource } = whole;
   let isLimited: boolean | undefined;
+  let creations: { readonly create: CreateRuled | undefined } | undefined;
+  const createRuled: CreateRuled = async (input, principal) => {
+    creations ??= { create: ruled && openRuledCreations(ruled, other) };
+    return creations.create?.(input, principal);
+  };
   /** Collections as there are for the last callers: the requests with a credential have one principal while it is cached. */
   const known = new QuickLRU<Principal, Collection>({ maxSize: MAX_KNOWN / 2 });
   const isTimed = ruled !== undefined && dependsOnTime(ruled.rules);
   const open = (principal: Principal): Collection => {
-    const collection = new CallersCollection(whole, ruled, other, principal).collection();
+    const collection = new CallersCollection(whole, ruled, other, principal, createRuled).collection();
     if (!isTimed) known.set(principal, collection);
     return collection;
   };

@@ -22,6 +22,8 @@ export const ALL: Masks = { version: 0, read: bits, update: bits, remove: bits }
 
 /** Finds out which grants hold for records. Without a `run`, requests of several callers share a statement. */
 export interface RuledReads {
+  readonly db: Db;
+  readonly statements: RuledStatements;
   /** A record, if the caller may read it; `large`: it may, and the record is too large to be read together with others. */
   read(id: string, principal: Principal, run: Run | undefined): Promise<Readable | 'absent' | 'large'>;
   /** The bits of the grants that decide which fields of a record the caller may read; 0: there is none for the caller. */
@@ -73,6 +75,8 @@ export function openRuledReads(db: Db, resource: Resource, rules: Rules): RuledR
   );
   const candidate = { create: candidates('create'), update: candidates('update') };
   return {
+    db,
+    statements,
     read: (id, principal, run) => {
       const pair = statements.pairOf(id, principal);
       return run ? statements.read(run, [pair]).then(([found]) => found!) : read(pair);

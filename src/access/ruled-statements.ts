@@ -32,10 +32,12 @@ export interface Candidacy {
 }
 
 /** The grants and values of a caller. */
-interface Caller {
+export interface Caller {
   /** The bits of the grants that the caller may use, by verb. */
   readonly grants: Readonly<Record<Verb, number>>;
-  /** The values of the symbols that the caller has, as elements of arrays of PostgreSQL. */
+  /** The values of the symbols that the caller has; null: it has none. */
+  readonly texts: readonly (string | null)[];
+  /** The texts as elements of arrays of PostgreSQL. */
   readonly values: readonly string[];
   /** A text that is equal for equal callers. */
   readonly key: string;
@@ -53,7 +55,7 @@ export interface Candidate extends Pair {
 
 /** The statements of one collection with their parameters and results. */
 export class RuledStatements {
-  readonly #texts: AccessStatements;
+  readonly texts: AccessStatements;
   readonly #columnNames: readonly string[];
   readonly #isTimed: boolean;
   readonly #callers = new WeakMap<Principal, Caller>();
@@ -63,16 +65,20 @@ export class RuledStatements {
     readonly rules: Rules,
     engine: Engine,
   ) {
-    this.#texts = new AccessStatements(resource, rules, engine);
+    this.texts = new AccessStatements(resource, rules, engine);
     this.#isTimed = dependsOnTime(rules);
     this.#columnNames = [...resource.columns.values()].map(({ name }) => name);
   }
 
   pairOf(id: string, principal: Principal): Pair {
-    return { id, caller: this.#callers.get(principal) ?? this.#callerOf(principal) };
+    return { id, caller: this.callerOf(principal) };
   }
 
-  #callerOf(principal: Principal): Caller {
+  callerOf(principal: Principal): Caller {
+    return this.#callers.get(principal) ?? this.#readCaller(principal);
+  }
+
+  #readCaller(principal: Principal): Caller {
     const bits = (verb: Verb) =>
       grantsFor(this.rules, verb, this.resource, principal).reduce((sum, { place }) => sum | (1 << place), 0);
     const grants = {
@@ -81,8 +87,9 @@ export class RuledStatements {
       update: bits('update'),
       delete: bits('delete'),
     };
-    const values = this.#texts.symbols.map((symbol) => elementOf(valueFor(symbol, principal)));
-    const caller = { grants, values, key: JSON.stringify([grants, values]) };
+    const texts = this.texts.symbols.map((symbol) => valueFor(symbol, principal) ?? null);
+    const values = texts.map(elementOf);
+    const caller = { grants, texts, values, key: JSON.stringify([grants, values]) };
     if (!this.#isTimed) this.#callers.set(principal, caller);
     return caller;
   }
@@ -103,7 +110,7 @@ export class RuledStatements {
   }
 
   async read(run: Run, pairs: readonly Pair[]): Promise<(Readable | 'absent' | 'large')[]> {
-    const [row] = await run(this.#texts.read, [
+    const [row] = await run(this.texts.read, [
       idsOf(pairs),
       grantsOf(pairs, 'read'),
       ...this.#valuesOf(pairs),
@@ -120,7 +127,7 @@ export class RuledStatements {
   }
 
   async readable(run: Run, pairs: readonly Pair[]): Promise<number[]> {
-    const rows = await run(this.#texts.readable, [
+    const rows = await run(this.texts.readable, [
       idsOf(pairs),
       grantsOf(pairs, 'read'),
       ...this.#valuesOf(pairs),
@@ -131,7 +138,7 @@ export class RuledStatements {
   }
 
   async masks(run: Run, pairs: readonly Pair[]): Promise<(Masks | undefined)[]> {
-    const rows = await run(this.#texts.masks, [
+    const rows = await run(this.texts.masks, [
       idsOf(pairs),
       grantsOf(pairs, 'read'),
       grantsOf(pairs, 'update'),
@@ -154,12 +161,12 @@ export class RuledStatements {
 
   async held(run: Run, ids: string, principal: Principal): Promise<number[]> {
     const pairs = [this.pairOf('', principal)];
-    const rows = await run(this.#texts.held, [ids, grantsOf(pairs, 'read'), ...this.#valuesOf(pairs)]);
+    const rows = await run(this.texts.held, [ids, grantsOf(pairs, 'read'), ...this.#valuesOf(pairs)]);
     return rows.map(({ mask }) => Number(mask));
   }
 
   async candidates(verb: 'create' | 'update', run: Run, given: readonly Candidate[]): Promise<Candidacy[]> {
-    const rows = await run(this.#texts.candidates(verb), [
+    const rows = await run(this.texts.candidates(verb), [
       padForImmediateWrite(`[${given.map(({ row }) => row).join(',')}]`),
       grantsOf(given, verb),
       grantsOf(given, 'read'),
@@ -172,7 +179,7 @@ export class RuledStatements {
   }
 
   #valuesOf(pairs: readonly Pair[]): string[] {
-    return this.#texts.symbols.map((_, at) => `{${pairs.map(({ caller }) => caller.values[at]!).join(',')}}`);
+    return this.texts.symbols.map((_, at) => `{${pairs.map(({ caller }) => caller.values[at]!).join(',')}}`);
   }
 }
 
@@ -183,7 +190,7 @@ const grantsOf = (pairs: readonly Pair[], verb: Verb): string =>
   `{${pairs.map(({ caller }) => caller.grants[verb]).join(',')}}`;
 
 /** An element of an array of PostgreSQL. */
-const elementOf = (text: string | undefined): string =>
-  text === undefined ? 'null' : `"${text.replace(/["\\]/g, '\\$&')}"`;
+const elementOf = (text: string | null): string =>
+  text === null ? 'null' : `"${text.replace(/["\\]/g, '\\$&')}"`;
 
 export const keyOf = ({ id, caller }: Pair): string => `${id}${caller.key}`;

@@ -169,22 +169,15 @@ export const grantsIn = ({ grants }: Rules, mask: number): readonly Grant[] =>
 export const dependsOnTime = ({ grants }: Rules): boolean =>
   grants.some(({ symbols }) => symbols.some(({ kind }) => kind === 'now'));
 
-/** Whether conditions lead to records of a collection, so that a new one of these may decide about itself. */
-export const leadTo = (conditions: readonly Condition[], resource: Resource): boolean =>
-  conditions.some(
-    (condition) =>
-      condition.kind !== 'comparison' &&
-      ((condition.kind === 'relation' && condition.other === resource) ||
-        leadTo(condition.conditions, resource)),
-  );
-
 /** Whether a grant is about all records and all fields. */
 export const isUnlimited = ({ where, fields }: DeclaredGrant): boolean =>
   fields === undefined && (where === undefined || Object.keys(where as JsonObject).length === 0);
 
-/** Whether the creation of a record of a collection can change what the grants for a verb permit with other records. */
-export const isChangedByCreation = ({ grants }: Rules, verb: Verb, { name }: Resource): boolean =>
-  grants.some(({ verbs, conditions }) => verbs.has(verb) && conditions.some((each) => findsNew(each, name)));
+/** Whether the creation of a record of a collection can change for which records grants hold. */
+export const isChangedByCreation = (
+  grants: readonly Pick<Grant, 'conditions'>[],
+  { name }: Resource,
+): boolean => grants.some(({ conditions }) => conditions.some((each) => findsNew(each, name)));
 
 /** No record refers to one that is new, but a new record may refer to others. */
 const findsNew = (condition: Condition, name: string): boolean =>

@@ -35,20 +35,29 @@ export const rowsText = (writes: readonly Write[], columnNames: readonly string[
     })),
   );
 
+/** The writes that share a statement. */
+export interface SharedWrite<W extends Write, R> {
+  /** The statement: it takes the rows as JSON and returns the `key` (position among the rows, from 1) of each one that it wrote. */
+  readonly text: string;
+  readonly columnNames: readonly string[];
+  /** The outcome of a write that took place, of the row that the statement returned. */
+  readonly resultOf: (write: W, row: Row) => R;
+  /** Writes a record that the statement did not write, or finds out why it cannot be written. */
+  readonly writeSingle: (write: W) => Promise<R>;
+  /** Whether a write without others takes the statement as well, before `writeSingle`. */
+  readonly isForOne?: boolean;
+  readonly sharing: Sharing;
+}
+
 /**
  * Writes the records of one tick together: one statement and one commit, and each write resolves when its record is
- * durable. `text` takes the rows as JSON and returns the `key` (position among the rows, from 1) of each one that it
- * wrote, of which `storedOf` makes the record. The others go to `writeSingle`, which finds out why, so that a rejected row
- * affects no other. After a lost connection nothing is repeated, since it is unknown which writes took effect.
+ * durable. A record that cannot be written affects no other. After a lost connection nothing is repeated, since it is unknown
+ * which writes took effect.
  */
 export function batchWrites<W extends Write, R>(
   { run, engine }: Pick<Db, 'run' | 'engine'>,
-  text: string,
-  columnNames: readonly string[],
-  writeSingle: (write: W) => Promise<R>,
-  sharing: Sharing,
-  storedOf: (write: W, row: Row) => StoredRecord = ({ stored }) => stored,
-): (write: W) => Promise<R | StoredRecord> {
+  { text, columnNames, resultOf, writeSingle, isForOne = false, sharing }: SharedWrite<W, R>,
+): (write: W) => Promise<R> {
   // On Citus no event has an actor.
   const hasActors = engine !== 'citus';
 
@@ -72,7 +81,7 @@ export function batchWrites<W extends Write, R>(
     }
   }
 
-  return createBatcher<W, R | StoredRecord>(
+  return createBatcher<W, R>(
     {
       max: MAX_BYTES,
       inFlight: MAX_IN_FLIGHT,
@@ -81,11 +90,11 @@ export function batchWrites<W extends Write, R>(
       weigh: ({ stored }) => Math.max(MIN_BYTES, stored.doc.length),
     },
     async (writes) => {
-      if (writes.length === 1) return [await writeSingle(writes[0]!)];
+      if (writes.length === 1 && !isForOne) return [await writeSingle(writes[0]!)];
       const written = await writeMany(writes);
       return writes.map((write, index) => {
         const row = written.get(index);
-        return row ? storedOf(write, row) : writeSingle(write);
+        return row ? resultOf(write, row) : writeSingle(write);
       });
     },
   );

@@ -44,34 +44,30 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
   const columnNames = [...resource.columns.values()].map(({ name }) => name);
   const singles = singleWrites(statements, columnNames, db.engine);
   const share = (operation: string) => sharing(db.metrics, operation, resource.name);
-  const create = batchWrites<Write, StoredRecord>(
-    db,
-    statements.of(resource.numbers.length > 0 ? 'create_numbered' : 'create_many'),
+  const create = batchWrites<Write, StoredRecord>(db, {
+    text: statements.of(resource.numbers.length > 0 ? 'create_numbered' : 'create_many'),
     columnNames,
-    (write) => singles.create(db.run, write),
-    share('create'),
-    ({ stored }, row) => numberedRecord(resource, stored, row),
-  );
-  const replace = batchWrites<Write & Replacement, Replaced>(
-    db,
-    statements.of('replace_many'),
+    resultOf: ({ stored }, row) => numberedRecord(resource, stored, row),
+    writeSingle: (write) => singles.create(db.run, write),
+    sharing: share('create'),
+  });
+  const replace = batchWrites<Write & Replacement, Replaced>(db, {
+    text: statements.of('replace_many'),
     columnNames,
-    (replacement) => singles.replace(db.run, replacement),
-    share('replace'),
-  );
+    resultOf: ({ stored }) => stored,
+    writeSingle: (replacement) => singles.replace(db.run, replacement),
+    sharing: share('replace'),
+  });
   const createAs = creationWithId(db, statements, singles);
   const explain = (error: unknown): never => {
     throw writeProblem(error, resource) ?? error;
   };
   return {
     create: (input, run) => {
-      const { id, ms } = nextIdentity();
-      const now = new Date(ms).toISOString();
-      const stored = toRecord(id, documentHead(id, input.fields, now, now, numberMembers(resource)), 1);
-      const creation = { stored, updatedAt: now, columns: input.columns, actor: input.caller };
+      const creation = creationOf(resource, input);
       const inTransaction = (run: Run) => singles.create(run, creation);
       const alone = () => (run ? inTransaction(run) : create(creation));
-      return (withPassword(db, id, input, run, inTransaction) ?? alone()).catch(explain);
+      return (withPassword(db, creation.stored.id, input, run, inTransaction) ?? alone()).catch(explain);
     },
 
     createAs: (id, input, run) => createAs(id, input, run).catch(explain),
@@ -94,6 +90,14 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
 
     remove: removal(db, resource, statements),
   };
+}
+
+/** A new record with an id and a time of its own. */
+export function creationOf(resource: Resource, { fields, columns, caller }: ValidatedInput): Write {
+  const { id, ms } = nextIdentity();
+  const now = new Date(ms).toISOString();
+  const stored = toRecord(id, documentHead(id, fields, now, now, numberMembers(resource)), 1);
+  return { stored, updatedAt: now, columns, actor: caller };
 }
 
 function removal(db: Db, resource: Resource, statements: Statements): Writes['remove'] {

@@ -12,10 +12,13 @@ t.test('a statement writes each record once, and names the caller of that write'
   const alone: string[] = [];
   const write = batchWrites<Write, unknown>(
     { run, engine: 'postgresql' },
-    '',
-    [],
-    async ({ actor }) => void alone.push(actor!),
-    sharing(createDbMetrics(), 'replace', 'items'),
+    {
+      text: '',
+      columnNames: [],
+      resultOf: ({ stored }) => stored,
+      writeSingle: async ({ actor }) => void alone.push(actor!),
+      sharing: sharing(createDbMetrics(), 'replace', 'items'),
+    },
   );
   const writeOf = (id: string, actor: string): Write => ({
     stored: { id, version: 2, doc: '{}' } as Write['stored'],

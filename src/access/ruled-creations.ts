@@ -1,0 +1,83 @@
+import type { ColumnValue } from '../collection/column.js';
+import type { StoredRecord } from '../collection/record.js';
+import type { ValidatedInput } from '../collection/validated-input.js';
+import { batchWrites, type Write } from '../collection/write-batching.js';
+import { creationOf } from '../collection/writes.js';
+import type { Principal } from '../principal.js';
+import { sharing } from '../telemetry/metrics.js';
+import { creationSql, creatorColumns } from './creation-sql.js';
+import { changedFields } from './fields.js';
+import type { Guarded, Ruled } from './guarded-collection.js';
+import type { Caller } from './ruled-statements.js';
+
+/** A new record, and the bits of the grants that decide which of its fields its creator may read. */
+interface Created {
+  readonly stored: StoredRecord;
+  readonly readable: number;
+}
+
+/**
+ * Creates a record if one grant permits it with all its fields, and if its creator may read the records to which it refers: in one
+ * statement with the records of other callers. Undefined: it was not created, and the checks of a single creation find out why.
+ */
+export type CreateRuled = (input: ValidatedInput, principal: Principal) => Promise<Created | undefined>;
+
+/** Undefined: the records of the collection are checked and created one by one. `other` has the rules of other collections. */
+export function openRuledCreations(
+  { rules, reads: { db, statements } }: Ruled,
+  other: (name: string) => Guarded,
+): CreateRuled | undefined {
+  const { resource, texts } = statements;
+  // The statement would not know the numbers of the records.
+  if (resource.numbers.length > 0) return undefined;
+  // A creator does not choose the record that the service names.
+  const isGiven = (field: string) => !resource.set.some((each) => each.field === field);
+  const references = resource.references.flatMap(({ field, to }) => {
+    const target = isGiven(field) ? other(to).ruled?.reads.statements : undefined;
+    return target ? [{ field, target, statements: target.texts }] : [];
+  });
+  const create = batchWrites<Write, Created | undefined>(db, {
+    text: creationSql(texts, references),
+    columnNames: [
+      ...[...resource.columns.values()].map(({ name }) => name),
+      ...creatorColumns(texts, references),
+    ],
+    resultOf: ({ stored }, { readable }) => ({ stored, readable: Number(readable) }),
+    writeSingle: async () => undefined,
+    isForOne: true,
+    sharing: sharing(db.metrics, 'create with rules', resource.name),
+  });
+
+  /** The bits of the grants each of which permits to create a record with these fields. */
+  const sufficient = (bits: number, input: ValidatedInput): number => {
+    const usable = rules.grants.filter(({ place }) => (bits & (1 << place)) !== 0);
+    if (usable.every(({ fields }) => !fields)) return bits;
+    const changed = changedFields(resource, input, undefined);
+    return usable
+      .filter(({ fields }) => !fields || changed.every((name) => fields.includes(name)))
+      .reduce((sum, { place }) => sum | (1 << place), 0);
+  };
+
+  return async (input, principal) => {
+    // A password is stored in a transaction with its record.
+    if (input.password !== undefined || input.passwordHash !== undefined || input.confirmedBy)
+      return undefined;
+    const caller = statements.callerOf(principal);
+    const grants = sufficient(caller.grants.create, input);
+    if (grants === 0) return undefined;
+    const creation = creationOf(resource, input);
+    const columns = [
+      ...creation.columns,
+      ...given(caller, grants),
+      ...references.flatMap(({ target }) => given(target.callerOf(principal), 0)),
+    ];
+    return create({ ...creation, columns });
+  };
+}
+
+/** The values of the columns that `creatorColumns` names. */
+const given = ({ grants, texts }: Caller, creating: number): ColumnValue[] => [
+  creating,
+  grants.read,
+  ...texts,
+];
