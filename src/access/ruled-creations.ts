@@ -66,12 +66,15 @@ export function openRuledCreations(
     const grants = sufficient(caller.grants.create, input);
     if (grants === 0) return undefined;
     const creation = creationOf(resource, input);
+    const others = references.map(({ target }) => target.callerOf(principal));
     const columns = [
       ...creation.columns,
       ...given(caller, grants),
-      ...references.flatMap(({ target }) => given(target.callerOf(principal), 0)),
+      ...others.flatMap((each) => given(each, 0)),
     ];
-    return create({ ...creation, columns });
+    // The claims of a token may be long.
+    const more = others.reduce((sum, { key }) => sum + key.length, caller.key.length);
+    return create({ ...creation, columns, more });
   };
 }
 

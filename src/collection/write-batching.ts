@@ -15,6 +15,8 @@ export interface Write {
   readonly columns: readonly ColumnValue[];
   /** The caller; undefined: unknown. */
   readonly actor: string | undefined;
+  /** Bytes of values that the document does not have; absent: few. */
+  readonly more?: number;
 }
 
 /** Bytes of documents in one statement, and waiting. A short document counts as 4 KiB, which limits the rows too. */
@@ -87,7 +89,7 @@ export function batchWrites<W extends Write, R>(
       inFlight: MAX_IN_FLIGHT,
       waiting: MAX_WAITING_BYTES,
       sharing,
-      weigh: ({ stored }) => Math.max(MIN_BYTES, stored.doc.length),
+      weigh: ({ stored, more = 0 }) => Math.max(MIN_BYTES, stored.doc.length + more),
     },
     async (writes) => {
       if (writes.length === 1 && !isForOne) return [await writeSingle(writes[0]!)];
