@@ -12,6 +12,7 @@ const WHERE = {
   project: 'i join projects p on p.id = i.project_id where p.title = $1',
   team: 'i join projects p on p.id = i.project_id join teams t on t.id = p.team_id where t.name = $1',
   or: 'i where i.estimate = $1::float8 or i.code = $1::float8',
+  and: "i where i.estimate = $1::float8 and i.status = 'open'",
 };
 const GROUPS = `select status, count(*)::integer as count, sum(estimate) as "sum(estimate)"
   from issues group by status order by status`;

@@ -32,6 +32,7 @@ const PAGES = [
   ],
   ['over two', 'filter[project][team][name]=team%20{number}', 'team=team%20{number}'],
   ['or', 'filter[or][0][estimate]={number}&filter[or][1][code]={number}', 'or={number}'],
+  ['and', 'filter[estimate]={number}&filter[status]=open', 'and={number}'],
 ] as const;
 
 const CASES: readonly Case[] = [

@@ -9,6 +9,8 @@
 --   :record        one record of the page by its id
 --   :rank          the relevance of a record, if the order is by relevance
 --   :related, :matches, :most, :max_matches  queries for few related records and few matches, the most rows of one, and how many are few
+--   :near         the first matches in the order of the ids
+--   :given, :columns, :rows, :page  the values of pages that a statement reads together, the rows of each, and the page that they are
 --   :first_rows    the last row that `page_first` reads; the planner needs a constant
 --   :number_of_rows, :number_in_page  the number of the page's records as `rows`, which tells whether a page without a total is full
 -- A page has up to $1 records, from offset $2 on. Its total is from the snapshot of its records.
@@ -42,19 +44,54 @@ from total;
 select (:total) as total:number_of_rows, :documents as docs
 from (select record.* from :records order by :order limit $1::bigint offset $2::bigint) as record;
 
--- A page of few matches, which indexes find up to a limit in no order: one plan is good for all values of the conditions. If there are
--- more, its documents are not read.
--- name: page_few
-with :related match as materialized (
-  :matches
-), total as (
-  select count(*) as total, :most as most from match
-)
-select total.total, total.most, page.* from total, lateral (
-  select count(*) as rows, :documents as docs
-  from (select * from match order by :by limit $1::bigint offset $2::bigint) as page, lateral :record as record
-  where total.most <= :max_matches
-) as page;
+-- Pages of few matches, which indexes find up to a limit in no order: one plan is good for all values of the conditions. If there are
+-- more, the documents of a page are not read. :given has the values of each page, :columns names them, and :rows has the limit. The
+-- pages are sorted, so that all are read before one is sent: an error comes before any rows.
+-- name: page_few_numbered
+select given.place, found.*
+from unnest(:given) with ordinality as given (:columns, place), lateral (
+  with :related match as materialized (
+    :matches
+  ), total as (
+    select count(*) as total, :most as most from match
+  )
+  select total.total, total.most, page.* from total, lateral (
+    select count(*) as rows, :documents as docs
+    from (select * from match order by :by :rows) as page, lateral :record as record
+    where total.most <= :max_matches
+  ) as page
+) as found
+order by given.place;
+
+-- Pages of few matches in the order of the ids, whose records are read along the index of the condition.
+-- name: page_few_near
+select given.place, found.*
+from unnest(:given) with ordinality as given (:columns, place), lateral (
+  with :related total as materialized (
+    :total
+  )
+  select total.total, total.most, page.* from total, lateral (
+    select count(*) as rows, :documents as docs from (:near) as record where total.most <= :max_matches
+  ) as page
+) as found
+order by given.place;
+
+-- Pages of few matches between cursors.
+-- name: page_few_keyset
+select given.place, found.*
+from unnest(:given) with ordinality as given (:columns, place), lateral (
+  with :related match as materialized (
+    :matches
+  ), total as (
+    select count(*) as total, :most as most from match
+  ), shown as (
+    select record.id, record.doc
+    from total, (select id from match :rows) as page, lateral :record as record
+    where total.most <= :max_matches
+  )
+  select total.total, total.most, page.* from total, (:page) as page
+) as found
+order by given.place;
 
 -- A later page in the default order. It starts in the last row-count bucket before it instead of at the list's end, so
 -- that its cost does not depend on its position. `position` is the index of its first record, oldest first. `_delta` has

@@ -1,6 +1,12 @@
-import type { Resource } from '../collection/resource.js';
-import { comparisonSql, type Parameter } from './comparison-sql.js';
-import { type Condition, isSearch, type Selection } from './condition.js';
+import { comparable, type Resource } from '../collection/resource.js';
+import { comparisonSql, joined, type Parameter } from './comparison-sql.js';
+import {
+  type ComparedColumn,
+  type Comparison,
+  type Condition,
+  isSearch,
+  type Selection,
+} from './condition.js';
 import { accessibleSql } from './condition-sql.js';
 
 /** The most records, and the most related ones of each relation, that few matches are. */
@@ -9,31 +15,93 @@ export const MAX_MATCHES = 2000;
 /** The most indexes that one statement reads. */
 const MAX_SCANS = 8;
 
+/** The parts of the statement of a page of few matches that depend on its conditions. */
+export type FewMatches = Readonly<Record<'related' | 'matches' | 'most' | 'max_matches', string>>;
+
 /**
- * The parts of the statement `page_few` for a selection whose only condition is an equality, or alternatives of them, also about
- * related records. Each index is read up to a limit and in no order, so that one plan is good for all values. If one of the queries
- * has more than MAX_MATCHES rows, records are missing. Undefined: the selection has other conditions. `keys` are further columns.
+ * The matches of a selection that one of its conditions finds: an equality, or alternatives of them, also about related records. The
+ * others are comparisons of what it finds. Each index is read up to a limit and in no order, so that one plan is good for all values.
+ * If one of the queries has more than MAX_MATCHES rows, records are missing. Undefined: the conditions are others. `keys` are further
+ * columns.
  */
 export function fewMatches(
   resource: Resource,
-  selection: Selection,
+  conditions: readonly Condition[],
+  finding: Condition,
   keys: string,
   parameter: Parameter,
-): Readonly<Record<string, string>> | undefined {
-  const [condition, ...others] = selection.conditions;
-  const { parent, access } = selection;
-  if (!condition || others.length > 0 || parent !== undefined || access || isSearch(selection))
-    return undefined;
+): FewMatches | undefined {
   const scans = new Scans(parameter);
-  const matches = scans.query(resource, condition, `record.id${keys}`, 'union');
-  if (matches === undefined) return undefined;
+  const others = conditions.filter((each) => each !== finding);
+  if (!others.every(({ kind }) => kind === 'comparison')) return undefined;
+  const terms = others.map((each) => comparisonSql(resource, 'record', each as Comparison, parameter));
+  const columns = `record.id${keys}${terms.length === 0 ? '' : `, (${joined(terms, 'and')}) as holds`}`;
+  const found = scans.query(resource, finding, columns, 'union');
+  if (found === undefined) return undefined;
+  const queries = scans.related.map((query, at) => `related_${at + 1} as materialized (${query}), `);
+  if (terms.length > 0) queries.push(`found as materialized (${found}), `);
   const counts = scans.related.map((_, at) => `, (select count(*) from related_${at + 1})`);
   return {
-    related: scans.related.map((query, at) => `related_${at + 1} as materialized (${query}), `).join(''),
-    matches,
-    most: `greatest(count(*)${counts.join('')})`,
+    related: queries.join(''),
+    matches: terms.length === 0 ? found : 'select * from found where holds',
+    most: `greatest(${terms.length === 0 ? 'count(*)' : '(select count(*) from found)'}${counts.join('')})`,
     max_matches: String(MAX_MATCHES),
   };
+}
+
+/**
+ * The first matches in the order of the ids, which the index of an equality has: of one about related records, the first ones of
+ * each of these. `most` is the number of matches, if they are counted, or of rows that are read. Undefined: the condition is another.
+ */
+export function nearMatches(
+  { resource, direction, counts }: { resource: Resource; direction: string; counts: boolean },
+  condition: Condition,
+  [size, skipped, end]: readonly [size: string, skipped: string, end: string],
+  parameter: Parameter,
+): Readonly<Record<'related' | 'total' | 'near' | 'max_matches', string>> | undefined {
+  const scans = new Scans(parameter);
+  const term = scans.term(resource, condition);
+  if (term === undefined) return undefined;
+  const source = accessibleSql(resource, 'record', undefined, parameter, 'postgresql');
+  const most = [counts ? 'count(*)' : '0'];
+  // Compared with an array, the column remains part of the order, so that the planner never walks the index of the ids instead.
+  const first = (column: ComparedColumn, value: string, limit: string) => {
+    const key = comparable(column, 'record.');
+    const order = `${key} ${direction}, record.id ${direction}`;
+    return `select record.* from ${source} where ${key} = any (array[${value}]) order by ${order} limit ${limit}`;
+  };
+  let near: string;
+  if (condition.kind === 'relation') {
+    const [{ own, conditions }, last] = [condition, `related_${scans.related.length}`];
+    // Alternatives would find a related record twice.
+    if (!own || conditions[0]!.kind === 'or') return undefined;
+    near = `select record.* from ${last} as related, lateral (${first(own, 'related.id', end)}) as record
+      order by record.id ${direction} limit ${size} offset ${skipped}`;
+    most.push(`(select count(*) from ${last}) * ${end}`);
+  } else if (condition.kind === 'comparison') {
+    const { column, values } = condition;
+    const type = column.type === 'boolean' ? 'text::boolean' : column.type;
+    near = first(column, parameter(values[0]!, type), `${size} offset ${skipped}`);
+  } else return undefined;
+  const matches = counts
+    ? ` from (select from ${source} where ${term} limit ${MAX_MATCHES + 1}) as match`
+    : '';
+  most.push(...scans.related.map((_, at) => `(select count(*) from related_${at + 1})`));
+  return {
+    related: scans.related.map((query, at) => `related_${at + 1} as materialized (${query}), `).join(''),
+    total: `select ${counts ? 'count(*)' : 'null::bigint'} as total, greatest(${most.join(', ')}) as most${matches}`,
+    near,
+    max_matches: String(MAX_MATCHES),
+  };
+}
+
+/** The conditions of a selection that may have few matches, that on the parent included; none: it has others. */
+export function fewConditions({ columns, parent }: Resource, selection: Selection): readonly Condition[] {
+  const { conditions, parent: id, access } = selection;
+  if (access || isSearch(selection) || conditions.length === 0 || conditions.length > MAX_SCANS) return [];
+  const column = columns.get(parent?.field ?? '');
+  if (id === undefined || !column) return id === undefined ? conditions : [];
+  return [...conditions, { kind: 'comparison', field: parent!.field, column, operator: 'eq', values: [id] }];
 }
 
 class Scans {
@@ -54,15 +122,15 @@ class Scans {
     const source = accessibleSql(resource, 'record', undefined, this.parameter, 'postgresql');
     const queries: string[] = [];
     for (const each of alternatives) {
-      const term = ++this.#scans > MAX_SCANS ? undefined : this.#term(resource, each);
+      const term = ++this.#scans > MAX_SCANS ? undefined : this.term(resource, each);
       if (term === undefined) return undefined;
       queries.push(`(select ${columns} from ${source} where ${term} limit ${MAX_MATCHES + 1})`);
     }
     return queries.join(` ${word} `);
   }
 
-  /** A condition that an index has; undefined: none has it. */
-  #term(resource: Resource, condition: Condition): string | undefined {
+  /** SQL of a condition that an index has; undefined: none has it. */
+  term(resource: Resource, condition: Condition): string | undefined {
     if (condition.kind === 'comparison') {
       const isIndexed = condition.operator === 'eq' && resource.filterable.includes(condition.field);
       return isIndexed ? comparisonSql(resource, 'record', condition, this.parameter) : undefined;

@@ -2,7 +2,7 @@ import { DOCUMENT_SQL, MAX_PAGE_BYTES } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
 import type { Value } from '../db/db.js';
 import type { Engine } from '../db/engine.js';
-import { parametersIn } from './comparison-sql.js';
+import { type Parameter, parametersIn } from './comparison-sql.js';
 import { hasTerms } from './condition.js';
 import { recordsSql, totalSql } from './condition-sql.js';
 import type { KeyColumn } from './keyset.js';
@@ -17,9 +17,10 @@ import { outerOrder, rowsSql } from './ordered-rows.js';
 export function keysetSql(
   resource: Resource,
   { selection, counts }: ListRequest,
-  { keyset, position, limit }: KeysetPart,
+  part: KeysetPart,
   engine: Engine,
 ): { readonly text: string; readonly args: readonly Value[] } {
+  const { keyset, position, limit } = part;
   const args: Value[] = [];
   const parameter = parametersIn(args);
   const isBackward = position?.side === 'before';
@@ -35,8 +36,14 @@ export function keysetSql(
     ...limits,
   };
   const rows = `select * from (${rowsSql(scan, engine, parameter)}) as record order by ${outerOrder(keyset, '', isBackward)} limit ${size} + 1`;
+  return { text: `select ${total} as total, page.* from (${pageSql(rows, part, size)}) as page`, args };
+}
+
+/** The page that some rows in the order of the page are, of which the last one tells that there are more. */
+function pageSql(rows: string, { keyset, position }: KeysetPart, size: string): string {
+  const isBackward = position?.side === 'before';
   const keys = ['id', ...keyset.keys.map(keyText)].join(', ');
-  const text = `select ${total} as total, rows, has_more, docs, keys[1] as nearest, keys[rows::int] as farthest
+  return `select rows, has_more, docs, keys[1] as nearest, keys[rows::int] as farthest
 from (
   select count(*) filter (where is_shown) as rows, coalesce(bool_or(not is_shown), false) as has_more,
     string_agg(doc, ${DOCUMENT_SQL.separator} order by position ${isBackward ? 'desc' : 'asc'}) filter (where is_shown) as docs,
@@ -51,7 +58,19 @@ from (
     ) as record
   ) as record
 ) as page`;
-  return { text, args };
+}
+
+/** The rows of `match` that a page in the order of the ids has, and the page that they are, in a statement for few matches. */
+export function keysetRows(part: KeysetPart, parameter: Parameter): { rows: string; page: string } {
+  const { keyset, position, limit } = part;
+  const isBackward = position?.side === 'before';
+  const size = parameter(String(limit), 'bigint');
+  const sign = `${(keyset.direction === 'asc') === isBackward ? '<' : '>'}${position?.isInclusive ? '=' : ''}`;
+  const where = position ? `where id ${sign} ${parameter(position.id, 'uuid')} ` : '';
+  return {
+    rows: `${where}order by ${outerOrder(keyset, '', isBackward)} limit ${size} + 1`,
+    page: pageSql('select * from shown', part, size),
+  };
 }
 
 /** A value of the order as cursors have it. */

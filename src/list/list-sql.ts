@@ -9,7 +9,8 @@ import { CallersPages } from './callers-pages.js';
 import { type Parameter, parametersIn } from './comparison-sql.js';
 import { type Access, EVERYTHING, hasTerms, isSearch, type Selection } from './condition.js';
 import { accessibleSql, parentColumn, recordsSql, totalSql } from './condition-sql.js';
-import { fewMatches, MAX_MATCHES } from './few-matches.js';
+import type { FewStatement } from './few-pages.js';
+import { type FewContext, fewStatements } from './few-statements.js';
 import { type Keyset, keysetOf } from './keyset.js';
 import { keysetSql } from './keyset-sql.js';
 import type { ListRequest, NumberedPart, PageRequest } from './list-request.js';
@@ -31,6 +32,7 @@ export class ListStatements {
   readonly #texts = new Map<string, string>();
   readonly #callersPages = new CallersPages();
   readonly #orders: Orders;
+  readonly #few: FewContext;
   readonly #templates: ReadonlyMap<string, string>;
 
   constructor(
@@ -38,6 +40,8 @@ export class ListStatements {
     readonly engine: Engine,
   ) {
     this.#orders = new Orders(resource);
+    const fill: FewContext['fill'] = (name, parts) => this.#fill(name, parts);
+    this.#few = { resource, orders: this.#orders, fill };
     this.#templates = statementsOn(engine, 'collection/list.sql');
   }
 
@@ -74,17 +78,9 @@ export class ListStatements {
     return { text: this.#fillPage(shape, list, parametersIn(args)), args, cost };
   }
 
-  /** Reads a page if few records match: `most` exceeds MAX_MATCHES if they are more. Undefined: the conditions are others. */
-  few(list: PageRequest): ListStatement | undefined {
-    const { part, selection, sorts } = list;
-    if (part.kind !== 'numbered' || selection.conditions.length !== 1 || this.engine === 'citus')
-      return undefined;
-    const offset = (part.page - 1) * part.limit;
-    if (offset > MAX_MATCHES || partsOf(this.resource, list)) return undefined;
-    const args: Value[] = [part.limit, offset];
-    const order = this.#orders.of(sorts, undefined);
-    const found = fewMatches(this.resource, selection, order.keys!, parametersIn(args));
-    return found && { text: this.#fill('page_few', { ...order, ...found }), args, cost: 'short' };
+  /** Statements that read a page of few matches; none: the conditions are others. */
+  few(list: PageRequest): FewStatement[] {
+    return this.engine === 'citus' || partsOf(this.resource, list) ? [] : fewStatements(this.#few, list);
   }
 
   /** Reads a page of a list that no index has in its order. */

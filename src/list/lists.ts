@@ -9,8 +9,7 @@ import { type Json, type JsonObject, setMember } from '../json.js';
 import { sharing } from '../telemetry/metrics.js';
 import type { Access, Selection } from './condition.js';
 import { excerptHtml, excerptSql } from './excerpt-sql.js';
-import { MAX_MATCHES } from './few-matches.js';
-import { FrequentTexts } from './frequent-texts.js';
+import { openFewPages } from './few-pages.js';
 import { groupSql } from './group-sql.js';
 import { type GroupRequest, MAX_GROUPS } from './groups.js';
 import type { ListRequest, PageRequest } from './list-request.js';
@@ -102,15 +101,6 @@ const PAGES = {
   keyOf: ({ text, args }: ListStatement) => `${text}\0${args.join('\0')}`,
 };
 
-const frequentTexts = new WeakMap<Db, FrequentTexts>();
-
-/** The texts that the connections of a database prepare for all collections. */
-function frequentOf(db: Db): FrequentTexts {
-  const frequent = frequentTexts.get(db) ?? new FrequentTexts();
-  frequentTexts.set(db, frequent);
-  return frequent;
-}
-
 export function openLists(db: Db, resource: Resource): Lists {
   const statements = new ListStatements(resource, db.engine);
   const share = (operation: string) => sharing(db.metrics, operation, resource.name);
@@ -133,18 +123,13 @@ export function openLists(db: Db, resource: Resource): Lists {
       throw isTimeout ? queryTimeout() : error;
     }
   };
-  const frequent = frequentOf(db);
-  const few = async (statement: ListStatement): Promise<Row | undefined> => {
-    if (!frequent.isUsed(statement.text)) return undefined;
-    const [row] = await short(statement);
-    const areFew = Number(row!.most) <= MAX_MATCHES;
-    frequent.note(statement.text, areFew);
-    return areFew ? row : undefined;
-  };
+  const few = openFewPages(db, share('page'));
   return {
     page: async (list, run) => {
-      const found = run ? undefined : statements.few(list);
-      const row = (found && (await few(found))) ?? (await read(statements.page(list), run))[0];
+      const candidates = run ? [] : statements.few(list);
+      const row =
+        (candidates.length > 0 ? await few(candidates) : undefined) ??
+        (await read(statements.page(list), run))[0];
       const { counts, part } = list;
       const total = counts ? Number(row!.total) : undefined;
       return part.kind === 'numbered'

@@ -8,19 +8,24 @@ import t from '../support/test.js';
 
 const reference = (to: string) => ({ type: 'string', format: 'uuid', 'x-references': to });
 const text = { type: 'string', maxLength: 100, 'x-index': true };
-const collection = (properties: JsonObject) => ({
+const collection = (properties: JsonObject, options: JsonObject = {}) => ({
   type: 'object',
   properties,
-  'x-collection': { list: 'page' },
+  'x-collection': { list: 'page', ...options },
 });
 const DECLARATIONS = {
   'shelves.json': collection({ room: text }),
-  'books.json': collection({
-    shelfId: reference('shelves'),
-    status: text,
-    number: { type: 'number', 'x-index': true },
-  }),
+  'books.json': collection(
+    { shelfId: reference('shelves'), status: text, number: { type: 'number', 'x-index': true } },
+    { nested: true },
+  ),
 };
+
+const identity = (n: number) =>
+  n
+    .toString(16)
+    .padStart(32, '0')
+    .replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
 
 /** Of 2,500 shelves, ten are in the room "small"; each has a book, and the first has 2,500 more, which are "sold". */
 const FILL = `
@@ -69,9 +74,31 @@ t.test(
         '/shelves?filter[or][0][books][some][status]=sold&filter[or][1][books][some][number]=7',
         `id in (select shelf_id from books where status = 'sold' or number = 7)`,
       ],
+      // One of several conditions finds few records, or none of them does.
+      ['/books?filter[status]=sold&filter[number]=7', `status = 'sold' and number = 7`],
+      ['/books?filter[number]=7&filter[status]=sold', `status = 'sold' and number = 7`],
+      ['/books?filter[status]=sold&filter[number][gte]=50', `status = 'sold' and number >= 50`],
+      [
+        '/books?filter[number]=7&filter[status][in]=sold,here7&filter[created_at][gt]=2020-01-01&sort=status&order=desc',
+        'false',
+      ],
+      [
+        '/books?filter[shelf][room]=small&filter[number][lt]=7&sort=number&order=asc',
+        `shelf_id in (select id from shelves where room = 'small') and number < 7`,
+        'number, id',
+      ],
+      [
+        '/books?filter[or][0][status]=here7&filter[or][1][number]=7&filter[status][prefix]=here',
+        `(status = 'here7' or number = 7) and status like 'here%'`,
+      ],
+      [`/shelves/${identity(1)}/books?filter[number]=7`, `number = 7 and shelf_id = '${identity(1)}'`],
+      [
+        `/shelves/${identity(7)}/books?filter[status][ne]=sold`,
+        `status <> 'sold' and shelf_id = '${identity(7)}'`,
+      ],
     ];
     for (const [path, where, order = 'id'] of queries) {
-      const table = path.slice(1).split('?', 1)[0]!;
+      const table = /(\w+)\?/.exec(path)![1]!;
       const found = await sql.unsafe(`select id::text from ${table} where ${where} order by ${order}`);
       const ids = found.map(({ id }) => String(id));
       // The third request with a text is the first whose statement is prepared.
@@ -89,6 +116,80 @@ t.test(
   },
 );
 
+t.test('pages between cursors are the same for few matches and many, in both directions', async (t) => {
+  const service = await testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto' });
+  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  await sql.unsafe(FILL);
+  for (const [conditions, where, order, limit] of [
+    ['filter[number]=7', 'number = 7', 'id', 7],
+    ['filter[number]=7&filter[status]=sold', `number = 7 and status = 'sold'`, 'id', 3],
+    [
+      'filter[shelf][room]=small&count=exact',
+      `shelf_id in (select id from shelves where room = 'small')`,
+      'id',
+      100,
+    ],
+    ['filter[shelf][room]=none&count=exact', 'false', 'id', 7],
+    ['filter[status]=here7&sort=number', `status = 'here7'`, 'number, id', 2],
+    ['filter[number]=8&sort=-created_at', 'number = 8', 'id desc', 10],
+  ] as const) {
+    const found = await sql.unsafe(`select id::text from books where ${where} order by ${order}`);
+    const ids = found.map(({ id }) => String(id));
+    for (const rel of ['next', 'prev'] as const)
+      for (let turn = 1; turn <= 2; turn++) {
+        let address: string | null = `/api/v2/books?${conditions}&limit=${limit}`;
+        let [all, last]: [string[], string] = [[], ''];
+        const totals = new Set<unknown>();
+        // The first page has no page before it: backwards begins at the last page.
+        for (const step of rel === 'next' ? ['next'] : ['next', 'prev']) {
+          if (step === 'prev') [address, all] = [last, []];
+          while (address !== null) {
+            const { json }: { json: JsonObject } = await service.send('GET', address);
+            last = address;
+            const page = (json.data as JsonObject[]).map(({ id }) => String(id));
+            all = step === 'next' ? [...all, ...page] : [...page, ...all];
+            totals.add((json.meta as JsonObject).total);
+            const link = (json.links as JsonObject)[step];
+            address = link === null ? null : String(link);
+          }
+        }
+        t.same(
+          [all, [...totals]],
+          [ids, [conditions.includes('count') ? ids.length : undefined]],
+          conditions,
+        );
+      }
+  }
+});
+
+t.test('a value that the database cannot compute with fails its own request alone', async (t) => {
+  const service = await testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto' });
+  const values = ['7', '1e-400', '"', '8', '-0.0', '1e3'];
+  for (let turn = 1; turn <= 5; turn++) {
+    const responses = await Promise.all(
+      values.map((value) => service.send('GET', `/books?filter[number]=${encodeURIComponent(value)}`)),
+    );
+    t.same(
+      responses.map(({ status }) => status),
+      [200, 400, 400, 200, 200, 200],
+    );
+  }
+  const texts = ['"', '\\', '{}', ',', 'NULL', ' a ', ''];
+  const created = await service.send('POST', '/shelves', { body: { room: 'a' } });
+  for (const text of texts)
+    await service.send('POST', '/books', { body: { shelfId: created.json.id, status: text } });
+  for (let turn = 1; turn <= 5; turn++) {
+    const responses = await Promise.all(
+      texts.map((text) => service.send('GET', `/books?filter[status]=${encodeURIComponent(text)}`)),
+    );
+    t.same(
+      responses.map(({ json }) => (json.data as JsonObject[]).map(({ status }) => status)),
+      texts.map((text) => [text]),
+    );
+  }
+});
+
 t.test('a condition that a plan for all values would serve badly has a plan for its own', async (t) => {
   const service = await testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto' });
   const resources = new Map(service.collections.map(({ resource }) => [resource.name, resource]));
@@ -101,7 +202,8 @@ t.test('a condition that a plan for all values would serve badly has a plan for 
     '',
     'filter[status][ne]=a',
     'filter[number][gt]=1',
-    'filter[status]=a&filter[number]=1',
+    'filter[status]=a&filter[not][number]=1',
+    'filter[status][ne]=a&filter[number][gt]=1',
     'filter[_version]=1',
     'filter[created_at]=2026-01-01',
     'filter[not][status]=a',

@@ -70,11 +70,18 @@ export function releaseQuery<T extends postgres.MaybeRow>(
   query: postgres.PendingQuery<T[]>,
   result: postgres.RowList<T[]>,
 ): T[] {
-  const rows = result.slice() as T[];
+  const rows = rowsOf(result);
   result.length = 0;
   Object.assign(query, { args: EMPTY, parameters: EMPTY } satisfies QueryInternals);
   return rows;
 }
+
+/**
+ * The rows of a finished query of the driver. After a statement that failed behind its first rows, the driver leaves as many places
+ * empty before the rows of the next statement: https://github.com/porsager/postgres/blob/v3.4.9/src/connection.js#L523. No issue reports it.
+ */
+export const rowsOf = <T extends postgres.MaybeRow>(result: postgres.RowList<T[]>): T[] =>
+  (0 in result ? result.slice() : result.filter(() => true)) as T[];
 
 /**
  * Resumes the socket behind the rows of a COPY that have ended. The driver pauses its socket when the stream is full, and

@@ -1,5 +1,5 @@
 import postgres from 'postgres';
-import { prepared } from '../../../src/db/pool/prepared.js';
+import { prepared, unprepared } from '../../../src/db/pool/prepared.js';
 import { testDatabase } from '../../support/service.js';
 import t from '../../support/test.js';
 
@@ -31,4 +31,15 @@ t.test('a statement that fails is rejected with the error of the server', async 
   t.teardown(() => driver.end());
   await t.rejects(prepared(driver, 'select $1::int as a', ['b']), { code: '22P02' });
   t.same(await prepared(driver, STATEMENT, ['b']), [{ a: 'b' }]);
+});
+
+t.test('a statement that fails behind its first rows leaves those of the next one as they are', async (t) => {
+  const driver = postgres(await testDatabase(t), { max: 1 });
+  t.teardown(() => driver.end());
+  for (const run of [prepared, unprepared]) {
+    const failing = run(driver, 'select 1 / (3 - n) as a from generate_series(1, 3) as n where n > $1', [0]);
+    const [failed, next] = await Promise.allSettled([failing, run(driver, STATEMENT, ['b'])]);
+    t.equal(failed.status, 'rejected');
+    t.same(next, { status: 'fulfilled', value: [{ a: 'b' }] });
+  }
 });

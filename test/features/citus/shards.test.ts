@@ -32,7 +32,7 @@ const FAN_OUT_OF_CHILDREN = new Set(['get', 'get_large', 'exists']);
 /** Statements about all that is selected, or about ids that a page has. */
 const OF_ANY_LENGTH = new Set(['stream', 'stream_matching', 'ids', 'referring']);
 /** Statements that Citus has none of, since others serve these pages. */
-const REPLACED = new Set(['page_found', 'page_few']);
+const REPLACED = new Set(['page_found', 'page_few_numbered', 'page_few_near', 'page_few_keyset']);
 
 interface Sent {
   /** The shards of the collection. */
