@@ -231,12 +231,8 @@ export class CallersCollection {
 
   /** Throws 422 for a reference to a record that the caller may not read, as for one to no record. */
   async #checkReferences(input: ValidatedInput, before: JsonObject, run: Run | undefined): Promise<void> {
-    for (const { field, singular, target, id } of checkedReferences(
-      this.whole.resource,
-      this.other,
-      input,
-      before,
-    ))
+    const checked = checkedReferences(this.whole.resource, this.other, input, before);
+    for (const { field, singular, target, id } of checked)
       if (!(await target.as(this).exists(id, run))) throw unknownReference(field, singular);
   }
 }

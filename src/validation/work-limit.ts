@@ -73,7 +73,7 @@ const script = new Script('validate()');
 
 /** Attempts share the time, and the last begins before a little more than half of it is used: a comparison can overrun its deadline. */
 const SHARES = 4;
-const LAST_START = 0.55;
+const LAST_START = 0.54;
 const MAX_ATTEMPTS = 6;
 /** How many times longer the clock may run than the processor works for an attempt. */
 const MAX_SLOWNESS = 8;

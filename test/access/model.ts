@@ -30,7 +30,7 @@ const WITHOUT_RULES: readonly DrawnGrant[] = [{ can: ['all'] }];
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const LISTS = ['in', 'nin', 'any'];
 
-const holds = ({ scopes }: Caller, scope: string) =>
+export const holds = ({ scopes }: Caller, scope: string) =>
   scopes.includes('admin') ||
   scopes.includes(scope) ||
   (scope.endsWith(':read') && scopes.includes(scope.replace(/read$/, 'write')));

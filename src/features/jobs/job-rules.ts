@@ -27,9 +27,7 @@ export function requireNoClaims(resources: readonly Resource[]): void {
 /** The collections whose rules decide about the records that a job creates: theirs, and those to which the records refer. */
 export const creationResources = ({ resource }: Guarded, all: readonly Guarded[]): readonly Resource[] => [
   resource,
-  ...all
-    .map((each) => each.resource)
-    .filter(({ name }) => resource.references.some(({ to }) => to === name)),
+  ...all.map((each) => each.resource).filter(({ name }) => resource.references.some(({ to }) => to === name)),
 ];
 
 /** The collections to which conditions lead. A job without the claims of their rules would find other records than the request. */

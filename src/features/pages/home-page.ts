@@ -42,9 +42,7 @@ async function countOf(
   { principal, run }: PageOptions['request'],
 ): Promise<string | undefined> {
   const { resource } = collection;
-  const mayRead = resource.isRuled
-    ? mightPermit(resource, 'read', principal)
-    : readsAll(resource, principal);
+  const mayRead = resource.isRuled ? mightPermit(resource, 'read', principal) : readsAll(resource, principal);
   if (!mayRead) return undefined;
   const { total } = await collection.as({ principal }).page(firstPage(resource, 1), run);
   return total!.toLocaleString('en');
