@@ -133,10 +133,7 @@ export class CallersCollection {
     throw beyond('record');
   }
 
-  /**
-   * A record as there is for the caller: the part that it may read, with the links that it might follow. `mask`: the bits of the grants
-   * to read that hold; undefined: unknown, for a caller that may read all.
-   */
+  /** The part of a record that the caller may read, with the links that it might follow. `mask`: undefined for a caller that may read all. */
   #shown(record: StoredRecord, mask: number | undefined): StoredRecord {
     const isPart = mask !== undefined;
     const shown = isPart ? shownPart(record, fieldsOf(grantsIn(this.ruled!.rules, mask))) : record;
