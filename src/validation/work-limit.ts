@@ -1,4 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
+import { getHeapStatistics } from 'node:v8';
 import { createContext, Script } from 'node:vm';
 
 /** How long a pattern that may backtrack without end can block the process in one validation. */
@@ -71,32 +72,35 @@ export function withinLimits(
 const sandbox: { validate?: () => boolean } = createContext({});
 const script = new Script('validate()');
 
-/** Attempts share the time, and the last begins before a little more than half of it is used: a comparison can overrun its deadline. */
-const SHARES = 4;
-const LAST_START = 0.54;
-const MAX_ATTEMPTS = 6;
-/** How many times longer the clock may run than the processor works for an attempt. */
-const MAX_SLOWNESS = 8;
+/**
+ * The times of the attempts, in quarters of the time of the processor. The first three are made in any case: the thread may collect
+ * garbage in one of them. A process that gets too little of the processor has the further ones.
+ */
+const ATTEMPTS = [1, 1, 1, 2, 4, 8, 8, 8];
+const CERTAIN_ATTEMPTS = 3;
 
 /**
  * The deadline of a script is one of the clock. A process that had to wait for the processor, or that collected garbage
- * meanwhile, tries again until most of the time of the processor is used.
+ * meanwhile, tries again until most of the time of the processor is used. A comparison that overran its deadline, since it was
+ * putting a long text on a stack, would do so again.
  */
 function withinTime(maxMs: number, validate: () => boolean): boolean {
   sandbox.validate = validate;
-  const share = Math.ceil(maxMs / SHARES);
-  let [used, slowness] = [0, 1];
+  const share = Math.ceil(maxMs / 4);
+  let used = 0;
   try {
-    for (let made = 0; made < MAX_ATTEMPTS && used <= LAST_START * maxMs; made++) {
-      const [clock, before] = [performance.now(), processorTime()];
+    for (const [made, shares] of ATTEMPTS.entries()) {
+      if (made >= CERTAIN_ATTEMPTS && used > maxMs / 2) break;
+      const [before, heap] = [processorTime(), getHeapStatistics().used_heap_size];
       try {
-        return script.runInContext(sandbox, { timeout: Math.ceil(share * slowness) }) as boolean;
+        return script.runInContext(sandbox, { timeout: shares * share }) as boolean;
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT') throw error;
       }
-      const worked = Math.max(1, processorTime() - before);
+      const worked = processorTime() - before;
+      const hasCollected = getHeapStatistics().used_heap_size < heap;
+      if (worked > shares * share + maxMs / 5 && !hasCollected) break;
       used += worked;
-      slowness = Math.min(MAX_SLOWNESS, Math.max(1, (performance.now() - clock) / worked));
     }
     throw new WorkLimitError('takes too long to compare with a pattern');
   } finally {

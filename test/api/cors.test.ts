@@ -226,6 +226,7 @@ const OTHER_FIELDS: Readonly<Record<string, string>> = {
   'x-forwarded-for': 'a proxy sets it',
   'x-forwarded-proto': 'a proxy sets it',
   'last-modified': 'every page may read it',
+  'x-http-method-override': 'it has no effect',
   'strict-transport-security': 'the browser reads it',
 };
 
