@@ -4,7 +4,7 @@ import type { Replaced } from '../collection/single-writes.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { admits, NO_PRECONDITIONS, type WritePreconditions } from '../collection/write-preconditions.js';
 import type { Run } from '../db/db.js';
-import { accessDenied } from '../errors/caller-errors.js';
+import { accessDenied, writeDenied } from '../errors/caller-errors.js';
 import { unknownReference } from '../errors/record-errors.js';
 import { beyond } from '../errors/service-errors.js';
 import type { JsonObject } from '../json.js';
@@ -98,7 +98,7 @@ export class CallersCollection {
     return this.#reads.readable(id, this.principal, run);
   }
 
-  /** As Collection.writesOf. */
+  /** Whether the access rules permit the caller to write a record. */
   async #writesOf(id: string, run: Run | undefined): Promise<PermittedWrites> {
     const { update = 0, remove = 0 } = (await this.#masks(id, run)) ?? {};
     return { update: update !== 0, remove: remove !== 0 };
@@ -133,7 +133,7 @@ export class CallersCollection {
     throw beyond('record');
   }
 
-  /** The part of a record that the caller may read, with the links that it might follow. `mask`: undefined for a caller that may read all. */
+  /** The part of a record that the caller may read, with its links; `mask`: of the grants to read, undefined if it may read all. */
   #shown(record: StoredRecord, mask: number | undefined): StoredRecord {
     const isPart = mask !== undefined;
     const shown = isPart ? shownPart(record, fieldsOf(grantsIn(this.ruled!.rules, mask))) : record;
@@ -189,7 +189,7 @@ export class CallersCollection {
       const found = await this.#inspect(id, run);
       if (!found) return this.#access ? 'absent' : this.whole.replace(id, input, preconditions, run);
       const { record, present, masks } = found;
-      if (masks.update === 0) throw accessDenied('No access rule permits you to change this record.');
+      if (masks.update === 0) throw writeDenied('change');
       if (!admits(preconditions, record.version, modifiedAt(record))) return { current: present };
       const before = JSON.parse(record.doc) as JsonObject;
       await this.#checkReferences(input, before, run);
@@ -218,7 +218,7 @@ export class CallersCollection {
       const found = await this.#inspect(id, run);
       if (!found) return preconditions === NO_PRECONDITIONS ? undefined : 'absent';
       const { record, present, masks } = found;
-      if (masks.remove === 0) throw accessDenied('No access rule permits you to delete this record.');
+      if (masks.remove === 0) throw writeDenied('delete');
       if (!admits(preconditions, record.version, modifiedAt(record))) return { current: present };
       const outcome = await this.whole.remove(id, only(record.version), run, actor);
       if (typeof outcome !== 'object') return outcome;

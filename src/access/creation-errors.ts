@@ -28,7 +28,7 @@ export function requireCreatable(
   requireSettable(resource, fieldsOf(grantsIn(rules, mask)), input, undefined);
 }
 
-/** As Collection.creationErrors. */
+/** Resolves to the error of each of the first new records, undefined for one that the caller may create, as a Collection does. */
 export async function creationErrors(
   creator: Creator,
   inputs: readonly ValidatedInput[],

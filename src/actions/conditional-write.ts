@@ -13,7 +13,7 @@ import {
   writePreconditionsOf,
 } from '../collection/write-preconditions.js';
 import type { Run } from '../db/db.js';
-import { currentPasswordRequired } from '../errors/caller-errors.js';
+import { currentPasswordRequired, writeDenied } from '../errors/caller-errors.js';
 import { preconditionFailed, preconditionRequired, versionConflict } from '../errors/record-errors.js';
 import { readConditions } from '../http/preconditions.js';
 import { prefersMinimal } from '../http/prefer.js';
@@ -67,7 +67,10 @@ export function confirmSignInChange(
   return id === undefined ? undefined : accounts.confirm({ principal, permission }, id, change);
 }
 
-/** As `confirmSignInChange`, before the record is read: nothing about a record that is not there for the caller. */
+/**
+ * Requires what `confirmSignInChange` requires, before the record is read. A record that is not there for the caller needs nothing, so
+ * that the response does not tell whether it exists.
+ */
 export async function confirmInAdvance(
   guarded: Guarded,
   request: Request,
@@ -127,6 +130,25 @@ export async function requirePreconditions(
   }
   if (expected !== undefined && expected !== current.version)
     throw await ofDocument(shown(), (record) => versionConflict(etagOf(current), record));
+}
+
+/**
+ * Requires the preconditions of a change, as `requirePreconditions` does. If they fail, rejects with 403 if access rules permit no
+ * change of the record: RFC 9110 section 13.2.1 has no preconditions for a request that fails without them.
+ */
+export async function requireChangePreconditions(
+  collection: Collection,
+  failed: PreconditionFailed,
+  preconditions: WritePreconditions,
+  expected: number | undefined,
+  request: Request,
+): Promise<void> {
+  try {
+    await requirePreconditions(collection.resource, failed, preconditions, expected, request);
+  } catch (error) {
+    const writes = await collection.writesOf?.(failed.current.id, request.run);
+    throw writes?.update === false ? writeDenied('change') : error;
+  }
 }
 
 /** 200 with the record, or 204 with `Prefer: return=minimal` (RFC 7240 section 4.2). */

@@ -26,7 +26,7 @@ import {
   expectedVersion,
   narrowToVersion,
   readWritePreconditions,
-  requirePreconditions,
+  requireChangePreconditions,
   signInChangeOf,
   type WriteSettings,
   writtenReply,
@@ -121,7 +121,7 @@ class Patching {
     const { collection, request, body, preconditions } = this;
     const { resource } = collection;
     const isLong = current.doc.length + body.bytes.length > LONG_TASK_BYTES;
-    await requirePreconditions(resource, { current }, preconditions, undefined, request);
+    await requireChangePreconditions(collection, { current }, preconditions, undefined, request);
     const record = this.#parse(current);
     if (isLong) await nextLongTask();
     // Patches change the record itself.
@@ -131,7 +131,7 @@ class Patching {
     const next = patched(record, body);
     if (current.hidden && body.type === MERGE_PATCH) nameRemoved(next, body.value, current.hidden);
     if (isLong) await nextLongTask();
-    await requirePreconditions(resource, { current }, preconditions, expectedVersion(next), request);
+    await requireChangePreconditions(collection, { current }, preconditions, expectedVersion(next), request);
     await requireRecordBounds(next, body, this.settings.bodyLimit);
     if (isLong) await nextLongTask();
     const input = withPasswordHash(validatePermitted(collection, next, request, present), request);

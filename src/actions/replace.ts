@@ -15,7 +15,7 @@ import {
   expectedVersion,
   narrowToVersion,
   readWritePreconditions,
-  requirePreconditions,
+  requireChangePreconditions,
   signInChangeOf,
   type WriteSettings,
   writtenReply,
@@ -56,7 +56,7 @@ export function replace(guarded: Guarded, settings: WriteSettings, checkReferenc
         // A body is not compared with a record that is not there for the caller.
         if (!current && collection.access) throw missingForWrite(resource, 'absent');
         // A client with an outdated record may send values that others have changed: the preconditions come first.
-        if (current) await requirePreconditions(resource, current, preconditions, expected, request);
+        if (current) await requireChangePreconditions(collection, current, preconditions, expected, request);
         return { current, draft: draftOf(isRead && !current ? asItself(request) : current?.present) };
       };
       let { current, draft } = await readDraft();
@@ -75,7 +75,7 @@ export function replace(guarded: Guarded, settings: WriteSettings, checkReferenc
         );
         if (isStored(outcome)) return writtenReply(resource, outcome, request);
         if (typeof outcome === 'string') throw missingForWrite(resource, outcome);
-        await requirePreconditions(resource, outcome, preconditions, expected, request);
+        await requireChangePreconditions(collection, outcome, preconditions, expected, request);
         if (!current) continue;
         ({ current, draft } = await readDraft());
       }

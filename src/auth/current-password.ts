@@ -2,11 +2,11 @@ import { hash as digest } from 'node:crypto';
 import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db, Row } from '../db/db.js';
 import {
-  accessDenied,
   currentPasswordRequired,
   currentPasswordWrong,
   passwordNotSet,
   userHasMoreScopes,
+  writeDenied,
 } from '../errors/caller-errors.js';
 import type { LoginThrottle } from '../limits/login-throttle.js';
 import { verifyPassword } from '../passwords/password.js';
@@ -129,9 +129,7 @@ export function accountProtection(db: Db, check: PasswordCheck, throttle: LoginT
 
 /** Access rules alone refuse a record in these words: a caller learns from no other ones which users have granted scopes. */
 const protectedFrom = (permission: Permission, verb: 'change' | 'delete') =>
-  permission === 'ruled'
-    ? accessDenied(`No access rule permits you to ${verb} this record.`)
-    : userHasMoreScopes();
+  permission === 'ruled' ? writeDenied(verb) : userHasMoreScopes();
 
 const isUser = ({ subject }: Principal, userId: string): boolean => parseUuid(subject) === userId;
 

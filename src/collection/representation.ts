@@ -146,18 +146,18 @@ export function withLinks(
   { id, doc, unlinked }: Pick<StoredRecord, 'id' | 'doc' | 'unlinked'>,
   prefix: string,
 ): string {
-  const template = unlinked === undefined ? linkTemplate(resource) : linkTemplateWithout(resource, unlinked);
-  return withLastMember(doc, template.join(hrefOf(resource, id, prefix)));
+  return withLastMember(doc, linkTemplate(resource, unlinked).join(hrefOf(resource, id, prefix)));
 }
 
-const linkTemplates = new WeakMap<Resource, readonly string[]>();
+/** The templates of a collection, by the names of the links that they lack, of which the rules and scopes permit few combinations. */
+const linkTemplates = new WeakMap<Resource, Map<string, readonly string[]>>();
 
-/** The text of `_links`, split where the record's path belongs. It is built once per resource. */
-function linkTemplate(resource: Resource): readonly string[] {
-  const known = linkTemplates.get(resource);
+/** The text of `_links` without some links, cut where the path of the record belongs. */
+function linkTemplate(resource: Resource, unlinked = ''): readonly string[] {
+  const known = linkTemplates.get(resource)?.get(unlinked);
   if (known) return known;
-  const template = linkTemplateWithout(resource, '');
-  linkTemplates.set(resource, template);
+  const template = linkTemplateWithout(resource, unlinked);
+  linkTemplates.set(resource, new Map(linkTemplates.get(resource)).set(unlinked, template));
   return template;
 }
 

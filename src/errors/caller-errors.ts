@@ -33,6 +33,10 @@ export const accessDenied = define('ACCESS_DENIED', 403, {
   make: (message: string) => ({ message }),
 });
 
+/** No access rule permits a caller a write of a record that it may read. */
+export const writeDenied = (verb: 'change' | 'delete') =>
+  accessDenied(`No access rule permits you to ${verb} this record.`);
+
 export const fieldsDenied = define('FIELDS_DENIED', 403, {
   message: 'The access rules do not permit you to set these fields.',
   cause: 'The grants that permit the write do not name all fields that it sets or changes.',

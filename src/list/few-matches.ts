@@ -104,6 +104,12 @@ export function fewConditions({ columns, parent }: Resource, selection: Selectio
   return [...conditions, { kind: 'comparison', field: parent!.field, column, operator: 'eq', values: [id] }];
 }
 
+/** Whether an index may have the records of a condition: that of an equality, or those of its parts. */
+export const mayFind = (resource: Resource, condition: Condition): boolean =>
+  condition.kind === 'comparison'
+    ? condition.operator === 'eq' && resource.filterable.includes(condition.field)
+    : condition.kind === 'relation' || condition.kind === 'or';
+
 class Scans {
   /** The queries for related records, which those after them read. */
   readonly related: string[] = [];
@@ -131,10 +137,8 @@ class Scans {
 
   /** SQL of a condition that an index has; undefined: none has it. */
   term(resource: Resource, condition: Condition): string | undefined {
-    if (condition.kind === 'comparison') {
-      const isIndexed = condition.operator === 'eq' && resource.filterable.includes(condition.field);
-      return isIndexed ? comparisonSql(resource, 'record', condition, this.parameter) : undefined;
-    }
+    if (!mayFind(resource, condition)) return undefined;
+    if (condition.kind === 'comparison') return comparisonSql(resource, 'record', condition, this.parameter);
     if (condition.kind !== 'relation') return undefined;
     const { quantifier, other, own, referring, conditions, access } = condition;
     const isFound = (quantifier === 'one' || quantifier === 'some') && conditions.length === 1 && !access;

@@ -66,7 +66,7 @@ function frequentOf(db: Db): FrequentTexts {
 export function openFewPages(
   db: Db,
   sharing: Sharing,
-): (candidates: readonly FewStatement[]) => Promise<Row | undefined> {
+): (candidates: Iterable<FewStatement>) => Promise<Row | undefined> {
   const frequent = frequentOf(db);
   /** The texts of frequent statements, by their keys. */
   const texts = new Map<string, string>();
@@ -112,8 +112,12 @@ export function openFewPages(
       return pages.map((page) => outcomes.get(page));
     },
   );
+  const frequentIn = (candidates: Iterable<FewStatement>): FewStatement | undefined => {
+    for (const each of candidates) if (frequent.isUsed(each.key)) return each;
+    return undefined;
+  };
   return async (candidates) => {
-    const statement = candidates.find(({ key }) => frequent.isUsed(key));
+    const statement = frequentIn(candidates);
     if (statement === undefined) return undefined;
     const row = await readAll(statement);
     const areFew = row !== undefined && Number(row.most) <= MAX_MATCHES;

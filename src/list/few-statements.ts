@@ -1,6 +1,6 @@
 import type { Resource } from '../collection/resource.js';
 import type { Condition } from './condition.js';
-import { fewConditions, fewMatches, MAX_MATCHES, nearMatches } from './few-matches.js';
+import { fewConditions, fewMatches, MAX_MATCHES, mayFind, nearMatches } from './few-matches.js';
 import { type FewStatement, numberedRows, PageValues } from './few-pages.js';
 import { keysetRows } from './keyset-sql.js';
 import type { PageRequest } from './list-request.js';
@@ -15,16 +15,20 @@ export interface FewContext {
 }
 
 /**
- * Statements each of which reads pages if one of the conditions has few matches: `most` exceeds MAX_MATCHES if it has more. None:
- * the conditions are others.
+ * Makes, one after the other, the statements each of which reads pages if one of the conditions has few matches: `most` exceeds
+ * MAX_MATCHES if it has more. None: the conditions are others.
  */
-export function fewStatements(context: FewContext, list: PageRequest): FewStatement[] {
+export function* fewStatements(context: FewContext, list: PageRequest): Generator<FewStatement> {
   const { part, selection } = list;
-  if (part.kind === 'numbered' && (part.page - 1) * part.limit > MAX_MATCHES) return [];
+  if (part.kind === 'numbered' && (part.page - 1) * part.limit > MAX_MATCHES) return;
   const conditions = fewConditions(context.resource, selection);
-  const found = conditions.flatMap((finding) => fewStatement(context, list, conditions, finding) ?? []);
-  const near = conditions.length === 1 ? nearStatement(context, list, conditions[0]!) : undefined;
-  return near ? [near, ...found] : found;
+  const finding = conditions.filter((each) => mayFind(context.resource, each));
+  const near = conditions.length === 1 && finding[0] ? nearStatement(context, list, finding[0]) : undefined;
+  if (near) yield near;
+  for (const each of finding) {
+    const statement = fewStatement(context, list, conditions, each);
+    if (statement) yield statement;
+  }
 }
 
 /** Reads pages in the default order, whose records the index of a condition has in this order. */

@@ -78,9 +78,10 @@ export class ListStatements {
     return { text: this.#fillPage(shape, list, parametersIn(args)), args, cost };
   }
 
-  /** Statements that read a page of few matches; none: the conditions are others. */
-  few(list: PageRequest): FewStatement[] {
-    return this.engine === 'citus' || partsOf(this.resource, list) ? [] : fewStatements(this.#few, list);
+  /** Statements that read a page of few matches; undefined: there are no conditions, or others. */
+  few(list: PageRequest): Iterable<FewStatement> | undefined {
+    const hasConditions = this.engine !== 'citus' && list.selection.conditions.length > 0;
+    return hasConditions && !partsOf(this.resource, list) ? fewStatements(this.#few, list) : undefined;
   }
 
   /** Reads a page of a list that no index has in its order. */

@@ -126,10 +126,8 @@ export function openLists(db: Db, resource: Resource): Lists {
   const few = openFewPages(db, share('page'));
   return {
     page: async (list, run) => {
-      const candidates = run ? [] : statements.few(list);
-      const row =
-        (candidates.length > 0 ? await few(candidates) : undefined) ??
-        (await read(statements.page(list), run))[0];
+      const candidates = run ? undefined : statements.few(list);
+      const row = (candidates && (await few(candidates))) ?? (await read(statements.page(list), run))[0];
       const { counts, part } = list;
       const total = counts ? Number(row!.total) : undefined;
       return part.kind === 'numbered'

@@ -170,17 +170,17 @@ interface Change {
 }
 
 /**
- * A patch compares its preconditions before the rules, and so does a replacement by a caller that may not read all records as a whole. Other
- * replacements do so after the grants of the present record.
+ * Preconditions do not matter without a grant to change the record. A replacement by a caller that may read all records as a whole needs
+ * the scopes of its references first.
  */
 function failureOf({ model }: World, caller: Caller, name: Name, change: Change): Failure | undefined {
   const { record, after, unseen, isStale, isPatch } = change;
   const failure = model.change(caller, name, record, after, unseen);
   if (!isStale) return failure;
-  if (isPatch || model.isLimited(caller, name)) return { status: 412 };
-  const isFirst =
-    failure?.code === 'INSUFFICIENT_SCOPE' || model.held(caller, name, 'update', record).length === 0;
-  return isFirst ? failure : { status: 412 };
+  const isFirst = !isPatch && !model.isLimited(caller, name) && failure?.code === 'INSUFFICIENT_SCOPE';
+  if (isFirst) return failure;
+  const isPermitted = model.held(caller, name, 'update', record).length > 0;
+  return isPermitted ? { status: 412 } : { status: 403, code: 'ACCESS_DENIED' };
 }
 
 /** DELETE of a record. */

@@ -215,7 +215,7 @@ t.test('an administrator whose credential has fewer scopes is a user of its own 
   t.equal((await (await by(id, 'users:write', 'self:delete'))('DELETE', `/users/${id}`)).status, 204);
 });
 
-/** Leaders change and delete the members of their teams, and read and write nobody else. */
+/** Leaders change and delete the members of their teams, and have no other records. */
 const WITH_LEADERS: JsonObject = {
   type: 'object',
   properties: { leader: { type: 'string', maxLength: 100, 'x-index': true } },
@@ -246,7 +246,7 @@ async function withLeader(t: Test) {
 }
 
 t.test(
-  'access rules let nobody take over or delete an account with scopes that the caller lacks',
+  'access rules let no caller take over or delete an account with scopes that the caller lacks',
   async (t) => {
     const { admin, member, inPerson, passwords } = await withLeader(t);
     const id = await member('root', 'admin');

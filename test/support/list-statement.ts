@@ -28,6 +28,6 @@ export function fewStatement(
   context = NUMBERED,
   engine: Engine = 'postgresql',
 ): { readonly text: string; readonly args: readonly string[] } | undefined {
-  const [statement] = new ListStatements(resource, engine).few(pageOf(resource, query, context));
+  const [statement] = new ListStatements(resource, engine).few(pageOf(resource, query, context)) ?? [];
   return statement && { text: statement.text(), args: argumentsOf([statement]) };
 }
