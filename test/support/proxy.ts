@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import net from 'node:net';
+import { Transform } from 'node:stream';
 import { claimPort } from './claimed-port.js';
 import type { Test } from './test.js';
 
@@ -15,6 +16,8 @@ export interface Proxy {
   reset(): void;
   /** Every byte vanishes, and neither side is notified; what was open then stays dead when it is restored. */
   swallow(): void;
+  /** Passes that many bytes from the database on each connection from now on; the rest waits until the connection ends. */
+  holdAfter(bytes: number): void;
   /** How many connections came while bytes vanished. */
   readonly swallowed: () => number;
   restore(): Promise<void>;
@@ -37,13 +40,24 @@ export async function testProxy(t: Test, url: string): Promise<Proxy> {
   };
   let swallowing = false;
   let swallowed = 0;
+  let maxBytes = Number.POSITIVE_INFINITY;
+  /** Passes what a connection may still send. */
+  const gate = (): Transform => {
+    let bytes = 0;
+    return new Transform({
+      transform: (chunk: Buffer, _, done) => {
+        if (maxBytes < Number.POSITIVE_INFINITY) bytes += chunk.length;
+        if (bytes <= maxBytes) done(null, chunk);
+      },
+    });
+  };
   const server = net.createServer((near) => {
     if (swallowing) {
       swallowed++;
       return void keep(near).resume();
     }
     const far = keep(net.connect({ host: target.hostname, port: Number(target.port) }));
-    keep(near).pipe(far).pipe(near);
+    keep(near).pipe(far).pipe(gate()).pipe(near);
     near.on('close', () => !dead.has(near) && far.destroy());
     far.on('close', () => !dead.has(far) && near.destroy());
   });
@@ -82,6 +96,9 @@ export async function testProxy(t: Test, url: string): Promise<Proxy> {
         dead.add(socket);
         socket.unpipe().resume();
       }
+    },
+    holdAfter: (bytes) => {
+      maxBytes = bytes;
     },
     swallowed: () => swallowed,
     restore: async () => {
