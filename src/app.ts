@@ -16,7 +16,7 @@ import { originRule } from './http/request-origin.js';
 import type { Route } from './http/router.js';
 import { ParseLimit } from './limits/parse-limit.js';
 import { rateLimiter } from './limits/rate-limit.js';
-import type { Collection } from './list/collection.js';
+import type { Collection } from './list/open-collection.js';
 import { memberOf, type Openable, type OpenFeatures } from './open-features.js';
 import { Mount } from './pipeline/mount.js';
 import { createPipeline } from './pipeline/pipeline.js';

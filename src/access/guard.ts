@@ -1,5 +1,5 @@
 import QuickLRU from 'quick-lru';
-import type { Collection } from '../list/collection.js';
+import type { Collection } from '../list/open-collection.js';
 import type { Principal } from '../principal.js';
 import { CallersCollection } from './callers-collection.js';
 import type { Guarded, Ruled } from './guarded-collection.js';

@@ -1,5 +1,5 @@
 import type { Resource } from '../collection/resource.js';
-import type { Collection } from '../list/collection.js';
+import type { Collection } from '../list/open-collection.js';
 import type { Principal } from '../principal.js';
 import type { RuledReads } from './ruled-reads.js';
 import type { Rules } from './rules.js';

@@ -10,7 +10,7 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, setMember } from '../json.js';
-import type { Collection } from '../list/collection.js';
+import type { Collection } from '../list/open-collection.js';
 import { callerOf } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';

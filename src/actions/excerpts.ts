@@ -1,7 +1,7 @@
 import type { Run } from '../db/db.js';
 import type { JsonObject } from '../json.js';
-import type { Collection } from '../list/collection.js';
 import type { ListRequest } from '../list/list-request.js';
+import type { Collection } from '../list/open-collection.js';
 
 /** Reads the excerpts of records by their ids; absent: a response has none. */
 export type Excerpts = (

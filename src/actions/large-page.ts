@@ -5,7 +5,7 @@ import { piecesOf } from '../http/listed-text.js';
 import type { Reply } from '../http/reply.js';
 import type { JsonObject } from '../json.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
-import type { Collection } from '../list/collection.js';
+import type { Collection } from '../list/open-collection.js';
 
 /** The response with a page that is too large for memory, as an array, which may have a frame, or as lines. It has no ETag. */
 export function largePage(

@@ -7,7 +7,7 @@ import { Problem } from '../errors/problem.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, type Json, member } from '../json.js';
-import type { Collection } from '../list/collection.js';
+import type { Collection } from '../list/open-collection.js';
 import { callerOf } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 

@@ -17,7 +17,7 @@ import { requireStorable } from '../http/strict-json.js';
 import { isObject, type Json, type JsonObject, setMember } from '../json.js';
 import { LONG_TASK_BYTES, nextLongTask, ofDocument } from '../limits/long-task.js';
 import { ParseLimit } from '../limits/parse-limit.js';
-import type { Collection } from '../list/collection.js';
+import type { Collection } from '../list/open-collection.js';
 import { parseUuid } from '../uuid.js';
 import { writeOnlyNames } from '../validation/validation.js';
 import {

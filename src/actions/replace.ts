@@ -7,7 +7,7 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, type JsonObject } from '../json.js';
 import { ofDocument } from '../limits/long-task.js';
-import type { Collection } from '../list/collection.js';
+import type { Collection } from '../list/open-collection.js';
 import { parseUuid } from '../uuid.js';
 import {
   confirmInAdvance,

@@ -1,7 +1,7 @@
 import type { VerifiedPassword } from '../auth/verified-password.js';
 import { isStored } from '../collection/record.js';
 import type { JsonObject } from '../json.js';
-import type { Collection } from '../list/collection.js';
+import type { Collection } from '../list/open-collection.js';
 
 const ATTEMPTS = 8;
 

@@ -22,7 +22,7 @@ import type { Resource } from '../collection/resource.js';
 import type { Db } from '../db/db.js';
 import type { Feed } from '../events/feed.js';
 import type { Action } from '../http/router.js';
-import { openCollection } from '../list/collection.js';
+import { openCollection } from '../list/open-collection.js';
 import type { RecordMethod } from './endpoint.js';
 import type { ProtectedResource } from './service.js';
 

@@ -8,7 +8,7 @@ import { AUTH_SQL } from '../db/core-statements.js';
 import type { Database } from '../db/open.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { ExitError } from '../exit-error.js';
-import { type Collection, openCollection } from '../list/collection.js';
+import { type Collection, openCollection } from '../list/open-collection.js';
 import { ensureCollections } from '../schema/ensure-collections.js';
 import { storedResources } from '../schema/stored-resources.js';
 import { parse, subcommandOf } from './arguments.js';

@@ -5,7 +5,7 @@ import { isEqual } from '../../auth/cookies.js';
 import { type Failure, Problem } from '../../errors/problem.js';
 import type { HandledRequest } from '../../http/handler.js';
 import type { Reply } from '../../http/reply.js';
-import type { Collection } from '../../list/collection.js';
+import type { Collection } from '../../list/open-collection.js';
 import {
   beginSession,
   browserCookie,

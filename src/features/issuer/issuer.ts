@@ -9,7 +9,7 @@ import { payloadTooLarge } from '../../errors/input-errors.js';
 import type { HandledRequest } from '../../http/handler.js';
 import type { Reply } from '../../http/reply.js';
 import type { OpenCounts } from '../../limits/shared-counters.js';
-import type { Collection } from '../../list/collection.js';
+import type { Collection } from '../../list/open-collection.js';
 import { singleFlight } from '../../single-flight.js';
 import type { Log } from '../../telemetry/log.js';
 import { handleAccessJwts } from './access-jwts.js';

@@ -5,7 +5,7 @@ import type { Db } from '../../db/db.js';
 import { invalidQuery } from '../../errors/input-errors.js';
 import type { Request } from '../../http/request.js';
 import { type Json, type JsonObject, member, setMember } from '../../json.js';
-import type { Collection } from '../../list/collection.js';
+import type { Collection } from '../../list/open-collection.js';
 import { relationName } from '../../list/relations.js';
 import { largeChildrenStatement, largeReferredStatement, looseChildrenStatement } from './loose-relations.js';
 import type { JsonServerQuery } from './query.js';

@@ -3,7 +3,7 @@ import { openRuledReads } from '../../access/ruled-reads.js';
 import type { Reader } from '../../api/record-actions.js';
 import { connectAs } from '../../db/open.js';
 import type { Feature } from '../../feature.js';
-import { onReplica } from '../../list/collection.js';
+import { onReplica } from '../../list/open-collection.js';
 import type { Core } from '../../open-features.js';
 import type { Replica } from './replica.js';
 import { REPLICA_SETTINGS } from './settings.js';
