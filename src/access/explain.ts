@@ -1,7 +1,7 @@
 import type { Run } from '../db/db.js';
 import type { Json } from '../json.js';
 import type { Condition } from '../list/condition.js';
-import { readFilter } from '../list/filter.js';
+import { readFilter } from '../list/read-filter.js';
 import type { Principal } from '../principal.js';
 import { bound, valueFor } from './bound-conditions.js';
 import { fieldsOf } from './fields.js';

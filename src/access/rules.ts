@@ -2,9 +2,9 @@ import type { DeclaredGrant, Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import type { JsonObject } from '../json.js';
 import type { Condition, Symbolic } from '../list/condition.js';
-import { readFilter } from '../list/filter.js';
 import type { ReadSymbol } from '../list/filter-values.js';
 import { addFilter } from '../list/json-filter.js';
+import { readFilter } from '../list/read-filter.js';
 import { includes, type Principal } from '../principal.js';
 
 export const VERBS = ['read', 'create', 'update', 'delete'] as const;

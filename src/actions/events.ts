@@ -9,7 +9,7 @@ import { preferredWait } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { readFilter } from '../list/filter.js';
+import { readFilter } from '../list/read-filter.js';
 import type { Version } from '../versions/version.js';
 import { readable } from './readable.js';
 

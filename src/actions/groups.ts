@@ -5,8 +5,8 @@ import { csvHeader, csvRow } from '../formats/csv.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
-import { type GroupRequest, MAX_GROUPS } from '../list/groups.js';
 import type { Collection } from '../list/open-collection.js';
+import { type GroupRequest, MAX_GROUPS } from '../list/read-groups.js';
 import { isLines } from './list-lines.js';
 
 /** The media type of groups. Its profile distinguishes them from the records of a list. */

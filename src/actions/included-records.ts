@@ -6,7 +6,7 @@ import { type Json, type JsonObject, member } from '../json.js';
 import { ofDocument } from '../limits/long-task.js';
 import { EVERYTHING } from '../list/condition.js';
 import type { Collection } from '../list/open-collection.js';
-import type { Include, View } from '../list/view.js';
+import type { Include, View } from '../list/read-fields-and-includes.js';
 import { parseUuid } from '../uuid.js';
 import type { Excerpts } from './excerpts.js';
 import { readDocuments } from './large-page.js';

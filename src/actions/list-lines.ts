@@ -6,7 +6,7 @@ import type { Lines, Reply } from '../http/reply.js';
 import { MAX_TARGET } from '../http/router.js';
 import { type JsonObject, member, setMember } from '../json.js';
 import { ofDocument } from '../limits/long-task.js';
-import type { View } from '../list/view.js';
+import type { View } from '../list/read-fields-and-includes.js';
 
 /** Whether a list of this type has a line for each record. */
 export const isLines = (type: string): boolean => type === CSV_TYPE || type === NDJSON_TYPE;

@@ -9,7 +9,7 @@ import { cursorAt } from '../list/keyset.js';
 import type { KeysetPart, NumberedPart, PageRequest } from '../list/list-request.js';
 import type { Page } from '../list/lists.js';
 import type { Collection } from '../list/open-collection.js';
-import { isWhole } from '../list/view.js';
+import { isWhole } from '../list/read-fields-and-includes.js';
 import { excerptsOf } from './excerpts.js';
 import { linkFields } from './forward-list.js';
 import { type Shown, shownDocument, shownOf, shownRecords } from './included-records.js';

@@ -5,9 +5,9 @@ import type { Action } from '../http/router.js';
 import { MAX_TARGET, requireParameters } from '../http/router.js';
 import { escapeToken, isObject, type Json } from '../json.js';
 import { addFilter, MAX_QUERY, textOf } from '../list/json-filter.js';
-import { isSingleSort, sortNames } from '../list/order.js';
 import { escapeName, splitNames } from '../list/query-names.js';
 import { keysetParameters, listParameters } from '../list/read-list.js';
+import { isSingleSort, sortNames } from '../list/read-sort.js';
 
 /**
  * Lists what a query in the body selects, as `list` does for one in the address (QUERY, RFC 10008): 200, 400, 406, 413,

@@ -11,7 +11,7 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { escapeToken, isObject, type Json, member, setMember } from '../json.js';
 import type { Comparison, Condition } from '../list/condition.js';
-import { readFilter } from '../list/filter.js';
+import { readFilter } from '../list/read-filter.js';
 import { parseUuid } from '../uuid.js';
 import { instantOf } from '../validation/times.js';
 

@@ -4,8 +4,8 @@ import { fewConditions, fewMatches, MAX_MATCHES, mayFind, nearMatches } from './
 import { type FewStatement, numberedRows, PageValues } from './few-pages.js';
 import { keysetRows } from './keyset-sql.js';
 import type { PageRequest } from './list-request.js';
-import type { SortKey } from './order.js';
 import type { Orders } from './order-parts.js';
+import type { SortKey } from './read-sort.js';
 
 /** The collection whose pages statements read, its orders, and the function that fills a named statement. */
 export interface FewContext {

@@ -4,7 +4,7 @@ import type { Engine } from '../db/engine.js';
 import { parametersIn } from './comparison-sql.js';
 import type { ComparedColumn } from './condition.js';
 import { recordsSql } from './condition-sql.js';
-import { type Aggregate, type GroupKey, type GroupRequest, MAX_GROUPS, type Period } from './groups.js';
+import { type Aggregate, type GroupKey, type GroupRequest, MAX_GROUPS, type Period } from './read-groups.js';
 
 /** Reads the groups of a selection: `value_0` and so on are the keys, then the aggregates. It reads one more than the limit. */
 export function groupSql(

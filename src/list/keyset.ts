@@ -4,7 +4,7 @@ import { foreignCursor } from '../errors/input-errors.js';
 import { parseUuid } from '../uuid.js';
 import { TIME_FORMATS } from '../validation/times.js';
 import { type Access, hides, identityOf, type Selection } from './condition.js';
-import type { Direction, RelatedRecord, SortKey } from './order.js';
+import type { Direction, RelatedRecord, SortKey } from './read-sort.js';
 
 /** A column by which a list is ordered. */
 export interface KeyColumn {

@@ -1,8 +1,8 @@
 import type { Resource } from '../collection/resource.js';
 import { EVERYTHING, type Selection } from './condition.js';
 import type { Keyset, Position } from './keyset.js';
-import type { SortKey } from './order.js';
-import { type View, WHOLE } from './view.js';
+import { type View, WHOLE } from './read-fields-and-includes.js';
+import type { SortKey } from './read-sort.js';
 
 /** Maximum records of a page. */
 export const MAX_LIMIT = 100;

@@ -14,10 +14,10 @@ import { type FewContext, fewStatements } from './few-statements.js';
 import { type Keyset, keysetOf } from './keyset.js';
 import { keysetSql } from './keyset-sql.js';
 import type { ListRequest, NumberedPart, PageRequest } from './list-request.js';
-import type { SortKey } from './order.js';
 import { documentsOf, Orders, rankedParts, TOO_LARGE } from './order-parts.js';
 import { joinedSql, outerOrder, partsOf, rowsSql, wholeOrder } from './ordered-rows.js';
 import { COMMON, type Cost, FIRST_ROWS, type Kind, kindOf, nameOf, shapeOf } from './page-kind.js';
+import type { SortKey } from './read-sort.js';
 
 /** A statement with its parameters. Names in it come from the declaration, values are parameters. */
 export interface ListStatement {

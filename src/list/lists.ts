@@ -11,10 +11,10 @@ import type { Access, Selection } from './condition.js';
 import { excerptHtml, excerptSql } from './excerpt-sql.js';
 import { openFewPages } from './few-pages.js';
 import { groupSql } from './group-sql.js';
-import { type GroupRequest, MAX_GROUPS } from './groups.js';
 import type { ListRequest, PageRequest } from './list-request.js';
 import { type ListStatement, ListStatements } from './list-sql.js';
 import { TOO_LARGE } from './order-parts.js';
+import { type GroupRequest, MAX_GROUPS } from './read-groups.js';
 
 /** A page of a list. */
 export interface Page {

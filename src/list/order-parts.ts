@@ -1,7 +1,7 @@
 import { LARGE_DOCUMENT_BYTES, MAX_PAGE_BYTES } from '../collection/document.js';
 import { comparable, RANK, type Resource } from '../collection/resource.js';
 import { type Access, hides } from './condition.js';
-import type { Direction, SortKey } from './order.js';
+import type { Direction, SortKey } from './read-sort.js';
 
 /** The text in place of documents that are too large. In a page, the ids of its records follow. */
 export const TOO_LARGE = '!';

@@ -4,7 +4,7 @@ import type { Parameter } from './comparison-sql.js';
 import { sourceSql } from './condition-sql.js';
 import { type KeyColumn, type Keyset, keysetOf, type Position } from './keyset.js';
 import type { ListRequest } from './list-request.js';
-import type { Direction } from './order.js';
+import type { Direction } from './read-sort.js';
 
 /** The records of a list on one side of a position. */
 export interface Scan {

@@ -1,14 +1,14 @@
 import { canSearch, RELEVANCE, type Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import type { Access } from './condition.js';
-import { readFilter } from './filter.js';
 import { type Keyset, keysetOf, listIdentity, type Position, readCursor } from './keyset.js';
 import { type ListRequest, MAX_LIMIT, type Part } from './list-request.js';
-import { findSorts, isByRelevance, isRelevance, isSingleSort, readSorts, type SortKey } from './order.js';
 import { escapeName, listIn, splitNames } from './query-names.js';
+import { readView } from './read-fields-and-includes.js';
+import { readFilter } from './read-filter.js';
 import { cut, EXCERPTS, readExcerpts, requireSearch, searchIn, selectionOf } from './read-search.js';
+import { findSorts, isByRelevance, isRelevance, isSingleSort, readSorts, type SortKey } from './read-sort.js';
 import type { Others } from './relations.js';
-import { readView } from './view.js';
 
 const DEFAULT_LIMIT = 20;
 

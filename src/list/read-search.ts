@@ -2,7 +2,7 @@ import { searchedTexts } from '../collection/normalized-text.js';
 import { canSearch, RELEVANCE, type Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import type { Condition, Selection } from './condition.js';
-import { isByRelevance, type SortKey } from './order.js';
+import { isByRelevance, type SortKey } from './read-sort.js';
 import { wordsOf } from './words.js';
 
 /** Maximum code points of a search. */

@@ -11,11 +11,11 @@ import {
   operatorsOf,
 } from '../../list/condition.js';
 import { MAX_VALUES } from '../../list/filter-values.js';
-import { aggregatesOf, groupKeys } from '../../list/groups.js';
 import { MAX_LIMIT } from '../../list/list-request.js';
-import { sortKeysOf, sortNames } from '../../list/order.js';
 import { conditionName, escapeName } from '../../list/query-names.js';
+import { aggregatesOf, groupKeys } from '../../list/read-groups.js';
 import { MAX_SEARCH } from '../../list/read-search.js';
+import { sortKeysOf, sortNames } from '../../list/read-sort.js';
 import { relationsOf } from '../../list/relations.js';
 import { searchMeaning } from '../../list/words.js';
 import type { Version } from '../../versions/version.js';

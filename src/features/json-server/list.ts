@@ -11,7 +11,7 @@ import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
 import { EVERYTHING, type Selection } from '../../list/condition.js';
-import { type View, WHOLE } from '../../list/view.js';
+import { type View, WHOLE } from '../../list/read-fields-and-includes.js';
 import { parseUuid } from '../../uuid.js';
 import { looseStatement } from './loose-query.js';
 import { type JsonServerQuery, readQuery } from './query.js';

@@ -1,7 +1,7 @@
 import { type Html, html, type Part } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
-import { groupKeys } from '../../list/groups.js';
 import { conditionName, escapeName } from '../../list/query-names.js';
+import { groupKeys } from '../../list/read-groups.js';
 import { listParameters } from '../../list/read-list.js';
 import { filterForm } from './filter-form.js';
 import type { Crumb, PageContent } from './layout.js';

@@ -1,9 +1,9 @@
 import type { Resource } from '../../collection/resource.js';
-import { hasGroups } from '../../list/groups.js';
 import type { ListRequest } from '../../list/list-request.js';
-import { isRelevance, sortNames } from '../../list/order.js';
 import { escapeName } from '../../list/query-names.js';
+import { hasGroups } from '../../list/read-groups.js';
 import { listParameters, readList } from '../../list/read-list.js';
+import { isRelevance, sortNames } from '../../list/read-sort.js';
 import type { Others } from '../../list/relations.js';
 import type { Sort } from './list-table.js';
 

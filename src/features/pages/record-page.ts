@@ -4,7 +4,7 @@ import { type Change, type FieldChange, readHistory } from '../../events/history
 import { type Html, html, type Part } from '../../formats/html.js';
 import type { Json } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
-import { isWhole, readView } from '../../list/view.js';
+import { isWhole, readView } from '../../list/read-fields-and-includes.js';
 import { crumbsOf, editableOf } from './form-model.js';
 import { cellOf } from './html-cells.js';
 import { recordTable } from './list-table.js';

@@ -1,11 +1,11 @@
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { type ComparedColumn, comparedColumn, operatorsOf, type Selection } from './condition.js';
-import { readFilter } from './filter.js';
-import type { Direction } from './order.js';
 import { listIn, unescapeName } from './query-names.js';
+import { readFilter } from './read-filter.js';
 import type { ListContext } from './read-list.js';
 import { searchIn, selectionOf } from './read-search.js';
+import type { Direction } from './read-sort.js';
 
 /** The most keys and aggregates of a request. */
 export const MAX_KEYS = 4;
