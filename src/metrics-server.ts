@@ -1,6 +1,6 @@
 import type { Server } from 'node:http';
 import { openRoutes } from './api/endpoint.js';
-import { METRICS } from './api/service.js';
+import { METRICS } from './api/service-endpoints.js';
 import { allowHosts } from './http/allowed-hosts.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
 import { createRouter } from './http/router.js';

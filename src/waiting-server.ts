@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { healthReply } from './api/service.js';
+import { healthReply } from './api/service-endpoints.js';
 import type { Config } from './config/config.js';
 import { startWithDatabase, waitForDatabase } from './db/wait-for-database.js';
 import { unavailable } from './errors/service-errors.js';

@@ -2,16 +2,23 @@ import { BATCH_PATH, batch } from '../actions/batch.js';
 import type { Resource } from '../collection/resource.js';
 import type { Config } from '../config/config.js';
 import type { Router } from '../http/router.js';
-import { ACCESS, type AccessServices } from './access.js';
+import { ACCESS, type AccessServices } from './access-endpoints.js';
 import { json } from './doc.js';
-import { ERRORS, type ErrorServices, HOME, type HomeServices } from './documents.js';
+import { ERRORS, type ErrorServices, HOME, type HomeServices } from './document-endpoints.js';
 import { at, type Endpoint, scopesOf } from './endpoint.js';
-import { EVENTS } from './events.js';
-import { KEYS, type KeyServices, NO_KEYS } from './keys.js';
-import type { KnownScopes } from './managed.js';
+import { EVENTS } from './event-endpoints.js';
+import { KEYS, type KeyServices, NO_KEYS } from './key-endpoints.js';
+import type { KnownScopes } from './managed-endpoints.js';
 import { type Api, idempotent } from './record-actions.js';
-import { type RecordServices, recordEndpoints } from './records.js';
-import { HEALTH, type HealthServices, METRICS, type MetricServices, metadata, WHOAMI } from './service.js';
+import { type RecordServices, recordEndpoints } from './record-endpoints.js';
+import {
+  HEALTH,
+  type HealthServices,
+  METRICS,
+  type MetricServices,
+  metadata,
+  WHOAMI,
+} from './service-endpoints.js';
 
 /** The services that endpoints of the core run with. */
 export interface Services

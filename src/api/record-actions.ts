@@ -24,7 +24,7 @@ import type { Feed } from '../events/feed.js';
 import type { Action } from '../http/router.js';
 import { openCollection } from '../list/open-collection.js';
 import type { RecordMethod } from './endpoint.js';
-import type { ProtectedResource } from './service.js';
+import type { ProtectedResource } from './service-endpoints.js';
 
 /** The settings of the API. */
 export interface ApiSettings extends WriteSettings, BatchLimits {

@@ -1,4 +1,4 @@
-import { type AccessServices, explanationOf } from '../api/access.js';
+import { type AccessServices, explanationOf } from '../api/access-endpoints.js';
 import { openCollections } from '../api/record-actions.js';
 import { collectionsFor } from '../app-parts.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';

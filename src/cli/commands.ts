@@ -33,7 +33,7 @@ const CORE: Table = {
     group: 'access',
     run: async (args, io) => {
       const { managedCommand } = await import('./managed.js');
-      const { STORED_KEYS } = await import('../api/keys.js');
+      const { STORED_KEYS } = await import('../api/key-endpoints.js');
       return managedCommand(KEY, STORED_KEYS, ACCESS_COMMANDS, args, io);
     },
   },

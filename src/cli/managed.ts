@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { FieldForm, Kind } from '../api/kind.js';
-import { inputOf, type KnownScopes, type Store, type Stored } from '../api/managed.js';
+import { inputOf, type KnownScopes, type Store, type Stored } from '../api/managed-endpoints.js';
 import type { Schema } from '../api/schema.js';
 import { knownScopes } from '../auth/known-scopes.js';
 import type { Config } from '../config/config.js';

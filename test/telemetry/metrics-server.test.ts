@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { AggregatorRegistry, Gauge, Registry } from 'prom-client';
-import { showMetrics } from '../../src/api/service.js';
+import { showMetrics } from '../../src/api/service-endpoints.js';
 import type { Request } from '../../src/http/request.js';
 import { createMetrics } from '../../src/telemetry/metrics.js';
 import { makeKey } from '../support/credentials.js';

@@ -1,5 +1,5 @@
 import QuickLRU from 'quick-lru';
-import { documented } from '../../api/documents.js';
+import { documented } from '../../api/document-endpoints.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
 import { TEXT } from '../../api/schema.js';
 import { HTML_TYPE, hashedReply, JSON_TYPE, YAML_TYPE } from '../../collection/representation.js';

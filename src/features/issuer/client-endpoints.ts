@@ -1,6 +1,6 @@
 import { timeOf } from '../../actions/secret-reply.js';
 import type { Endpoint } from '../../api/endpoint.js';
-import { type KnownScopes, managedEndpoints, type Store } from '../../api/managed.js';
+import { type KnownScopes, managedEndpoints, type Store } from '../../api/managed-endpoints.js';
 import type { Db } from '../../db/db.js';
 import { readClientInput } from './client-input.js';
 import { CLIENT } from './client-kind.js';

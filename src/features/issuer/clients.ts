@@ -1,6 +1,6 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { AdapterPayload } from 'oidc-provider';
-import type { Created } from '../../api/managed.js';
+import type { Created } from '../../api/managed-endpoints.js';
 import type { Db, Row, Run } from '../../db/db.js';
 import { scopesOf } from '../../principal.js';
 import { nextIdentity, parseUuid } from '../../uuid.js';

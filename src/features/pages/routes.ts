@@ -1,4 +1,4 @@
-import { ERRORS_PATH } from '../../api/documents.js';
+import { ERRORS_PATH } from '../../api/document-endpoints.js';
 import { type Description, type Endpoint, offerOf } from '../../api/endpoint.js';
 import type { Kind } from '../../api/kind.js';
 import type { Resource } from '../../collection/resource.js';

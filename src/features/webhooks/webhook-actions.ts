@@ -1,5 +1,5 @@
 import { timeOf } from '../../actions/secret-reply.js';
-import type { Store } from '../../api/managed.js';
+import type { Store } from '../../api/managed-endpoints.js';
 import type { Db } from '../../db/db.js';
 import { invalid } from '../../errors/input-errors.js';
 import { absent } from '../../errors/record-errors.js';

@@ -1,4 +1,4 @@
-import type { Created } from '../../api/managed.js';
+import type { Created } from '../../api/managed-endpoints.js';
 import type { Db, Row, Run } from '../../db/db.js';
 import { filled } from '../../db/statements.js';
 import { nextIdentity } from '../../uuid.js';

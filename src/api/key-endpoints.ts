@@ -12,7 +12,7 @@ import { noKeysAccepted } from '../errors/request-errors.js';
 import { at, type Endpoint } from './endpoint.js';
 import { type CredentialInput, readCredentialInput } from './key-input.js';
 import { KEY } from './key-kind.js';
-import { type KnownScopes, managedEndpoints, type Store } from './managed.js';
+import { type KnownScopes, managedEndpoints, type Store } from './managed-endpoints.js';
 
 /** The services that endpoints of keys run with. */
 export interface KeyServices {
