@@ -21,18 +21,18 @@ const CORE: Table = {
   migrate: {
     ...migrate,
     group: 'service',
-    run: async (args, io) => (await import('./migrate.js')).migrateCommand(args, io),
+    run: async (args, io) => (await import('./migrate-command.js')).migrateCommand(args, io),
   },
   collections: {
     ...collections,
     group: 'service',
-    run: async (args, io) => (await import('./collections.js')).collectionsCommand(args, io),
+    run: async (args, io) => (await import('./collections-command.js')).collectionsCommand(args, io),
   },
   keys: {
     ...keys,
     group: 'access',
     run: async (args, io) => {
-      const { managedCommand } = await import('./managed.js');
+      const { managedCommand } = await import('./managed-command.js');
       const { STORED_KEYS } = await import('../api/key-endpoints.js');
       return managedCommand(KEY, STORED_KEYS, ACCESS_COMMANDS, args, io);
     },
@@ -41,12 +41,12 @@ const CORE: Table = {
     ...users,
     group: 'access',
     isExtended: true,
-    run: async (args, io) => (await import('./users.js')).usersCommand(args, io),
+    run: async (args, io) => (await import('./users-command.js')).usersCommand(args, io),
   },
   access: {
     ...access,
     group: 'access',
-    run: async (args, io) => (await import('./access.js')).accessCommand(args, io),
+    run: async (args, io) => (await import('./access-command.js')).accessCommand(args, io),
   },
 };
 

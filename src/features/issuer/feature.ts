@@ -44,7 +44,7 @@ export default {
       ...COMMANDS.clients,
       group: 'access',
       run: async (args, io) => {
-        const { managedCommand } = await import('../../cli/managed.js');
+        const { managedCommand } = await import('../../cli/managed-command.js');
         const { STORED_CLIENTS } = await import('./client-endpoints.js');
         return managedCommand(CLIENT, STORED_CLIENTS, COMMANDS, args, io);
       },

@@ -12,7 +12,7 @@ import { explanationText } from './explanation-text.js';
 import type { Io } from './io.js';
 import { print } from './output.js';
 import { ACCESS_COMMANDS } from './table/access-commands.js';
-import { idOf } from './users.js';
+import { idOf } from './users-command.js';
 import { logOf, withDatabase } from './with-database.js';
 
 const VERBS: Readonly<Record<string, string>> = {
@@ -27,7 +27,7 @@ const VERBS: Readonly<Record<string, string>> = {
 /** Explains access rules, or tests them. Throws UsageError and ExitError. */
 export async function accessCommand(args: string[], io: Io): Promise<ExitCode> {
   const { verb, rest } = subcommandOf(ACCESS_COMMANDS, 'access', args);
-  if (verb === 'test') return (await import('./access-test.js')).testRules(rest, io);
+  if (verb === 'test') return (await import('./access-test-command.js')).testRules(rest, io);
   await explainRequest(rest, io);
   return 0;
 }
