@@ -6,14 +6,14 @@ import type { Config } from '../../config/config.js';
 import type { ExitCode } from '../../exit-error.js';
 import { embeddedOf } from '../../open-features.js';
 import type { Check } from './check.js';
+import { checkIssuerClock } from './check-clock.js';
+import { checkDatabase } from './check-database.js';
+import { checkDisk, checkFiles, checkPorts } from './check-host.js';
+import { checkProxies } from './check-proxies.js';
+import { checkReplicas } from './check-replicas.js';
 import { checkDeclared, checkSettings, failedCheck } from './check-settings.js';
-import { checkIssuerClock } from './clock.js';
+import { checkTls } from './check-tls.js';
 import { COMMANDS } from './commands.js';
-import { checkDatabase } from './database.js';
-import { checkDisk, checkFiles, checkPorts } from './host.js';
-import { checkProxies } from './proxies.js';
-import { checkReplicas } from './replicas.js';
-import { checkTls } from './tls.js';
 
 /** Checks the settings and what they need. Returns the exit code, 1 if there is a problem. Throws UsageError. */
 export async function doctorCommand(args: string[], io: Io): Promise<ExitCode> {

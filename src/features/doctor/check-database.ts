@@ -12,8 +12,8 @@ import { createLog } from '../../telemetry/log.js';
 import { findBinaries } from '../embedded/binaries.js';
 import { EMBEDDED_SETTINGS } from '../embedded/settings.js';
 import { type Check, messageOf, resultsOf } from './check.js';
-import { checkDatabaseClock } from './clock.js';
-import { checkPlan } from './plan.js';
+import { checkDatabaseClock } from './check-clock.js';
+import { checkPlan } from './check-plan.js';
 
 const database = resultsOf('database');
 const permissions = resultsOf('permissions');
