@@ -1,4 +1,4 @@
-import type { AuthConfig } from '../config/auth.js';
+import type { AuthConfig } from '../config/auth-settings.js';
 import { ACCOUNT_DELETION, type CollectionScopes } from '../principal.js';
 
 interface ScopedCollection {

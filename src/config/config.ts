@@ -2,16 +2,16 @@ import { existsSync, readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
 import { ExitError } from '../exit-error.js';
 import { textOf } from '../text-encoding.js';
-import { authFaults, readAuth } from './auth.js';
-import { databaseWarnings, engineFaults, readDatabase } from './database.js';
+import { authFaults, readAuth } from './auth-settings.js';
+import { databaseWarnings, engineFaults, readDatabase } from './database-settings.js';
 import { readEdge } from './edge.js';
 import { createReader, type Env, misspelledSettings, outdatedSettings, type Reader } from './env-reader.js';
-import { readEventsConfig } from './events.js';
+import { readEventsConfig } from './event-settings.js';
 import { readHttp } from './http.js';
-import { readLimits } from './limits.js';
+import { readLimits } from './limit-settings.js';
 import { pathIn } from './parsers.js';
-import { retirementFaults } from './retirement.js';
-import { readTelemetry } from './telemetry.js';
+import { retirementFaults } from './retirement-settings.js';
+import { readTelemetry } from './telemetry-settings.js';
 
 /** The settings and constants of the core. Durations in milliseconds, sizes in bytes, unless the name says otherwise. */
 export type CoreConfig = Readonly<ReturnType<typeof readAll>>;

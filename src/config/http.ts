@@ -1,5 +1,5 @@
 import type { Reader } from './env-reader.js';
-import { readRetirement } from './retirement.js';
+import { readRetirement } from './retirement-settings.js';
 
 /** Reads what the service does for each request, and how long it waits for clients. */
 export function readHttp(reader: Reader) {

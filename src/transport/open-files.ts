@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config/config.js';
-import { MAX_INTROSPECTIONS } from '../config/limits.js';
+import { MAX_INTROSPECTIONS } from '../config/limit-settings.js';
 import type { Log } from '../telemetry/log.js';
 import { MAX_METRICS_CONNECTIONS, MAX_REFUSED } from './connection-limits.js';
 

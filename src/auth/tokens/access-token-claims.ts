@@ -1,4 +1,4 @@
-import type { JwtConfig, JwtType } from '../../config/jwt.js';
+import type { JwtConfig, JwtType } from '../../config/jwt-settings.js';
 import type { JsonObject } from '../../json.js';
 import { scopesOf } from '../../principal.js';
 import { refusal } from './access-token.js';

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.js';
-import { MAX_INTROSPECTIONS } from '../../config/limits.js';
+import { MAX_INTROSPECTIONS } from '../../config/limit-settings.js';
 import { beyond, unavailable } from '../../errors/service-errors.js';
 import { scopesOf } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';

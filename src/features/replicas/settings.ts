@@ -1,5 +1,5 @@
 import { FeatureSettings } from '../../config/config.js';
-import { databaseUrlOf, parameterWarnings } from '../../config/database.js';
+import { databaseUrlOf, parameterWarnings } from '../../config/database-settings.js';
 
 const NAME = 'DATABASE_READ_URL';
 

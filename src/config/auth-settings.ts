@@ -1,7 +1,7 @@
 import { SCHEMES, type SchemeName } from '../principal.js';
 import type { EdgeConfig } from './edge.js';
 import type { Reader } from './env-reader.js';
-import { type JwtConfig, readJwtConfig } from './jwt.js';
+import { type JwtConfig, readJwtConfig } from './jwt-settings.js';
 import { isLoopback, parseJson, parseNames, parseSecureUrl, SECURE_URL } from './parsers.js';
 
 export type AuthConfig = Readonly<ReturnType<typeof readAuth>> & JwtConfig;
