@@ -90,7 +90,7 @@ const sdkApart = {
   name: 'sdk-apart',
   setup: ({ onResolve }) =>
     onResolve({ filter: /\/sdk\.js$/ }, ({ importer }) =>
-      importer === at('dist/src/features/mcp/server.js')
+      importer === at('dist/src/features/mcp/mcp-server.js')
         ? { path: './mcp-sdk.cjs', external: true }
         : undefined,
     ),

@@ -1,9 +1,9 @@
 import type { Documentation } from './api/doc.js';
-import type { OwnCredentials } from './auth/open.js';
+import type { OwnCredentials } from './auth/open-schemes.js';
 import type { RunnableCommand } from './cli/command.js';
 import type { Config } from './config/config.js';
 import type { Run } from './db/db.js';
-import type { OpenEmbedded } from './db/open.js';
+import type { OpenEmbedded } from './db/open-database.js';
 import type { ProblemType } from './errors/problem.js';
 import type { FieldNames } from './http/cors.js';
 import type { Base, Core, EndpointsOf, Openable, OpenFeature, Represent } from './open-features.js';

@@ -4,7 +4,7 @@ import { type App, startApp } from './app.js';
 import { CoalescedRuns } from './coalesced-runs.js';
 import { type Config, processesOf } from './config/config.js';
 import { pathIn } from './config/parsers.js';
-import { openServer, type Server } from './db/open.js';
+import { openServer, type Server } from './db/open-database.js';
 import { ExitError } from './exit-error.js';
 import type { Started } from './feature.js';
 import { FEATURES } from './features.js';

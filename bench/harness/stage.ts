@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 import type postgres from 'postgres';
 import { connect } from '../../src/db/db.js';
 import { migrate } from '../../src/db/migrate.js';
-import { collectionsSchema } from '../../src/db/open.js';
+import { collectionsSchema } from '../../src/db/open-database.js';
 import { compact, uncompacted } from '../../src/db/row-counts.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
 import { startEmbedded } from '../../src/features/embedded/embedded.js';

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import { createReplayGuard } from '../../src/auth/replay-guard.js';
 import { readConfig } from '../../src/config/config.js';
-import { openDatabase } from '../../src/db/open.js';
+import { openDatabase } from '../../src/db/open-database.js';
 import { openKeys } from '../../src/features/issuer/keys.js';
 import { createProvider } from '../../src/features/issuer/provider.js';
 import { ISSUER_SETTINGS } from '../../src/features/issuer/settings.js';

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { openParts, type Parts } from '../app-parts.js';
 import type { Config } from '../config/config.js';
 import { problemOf } from '../db/database-errors.js';
-import { openServer } from '../db/open.js';
+import { openServer } from '../db/open-database.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
 import { Problem } from '../errors/problem.js';
 import type { ExitCode } from '../exit-error.js';

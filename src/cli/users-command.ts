@@ -5,7 +5,7 @@ import { knownScopes, scopeFault } from '../auth/known-scopes.js';
 import { setUserScopes } from '../auth/user-scopes.js';
 import type { Config } from '../config/config.js';
 import { AUTH_SQL } from '../db/core-statements.js';
-import type { Database } from '../db/open.js';
+import type { Database } from '../db/open-database.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { ExitError } from '../exit-error.js';
 import { type Collection, openCollection } from '../list/open-collection.js';

@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.js';
 import { problemOf } from '../db/database-errors.js';
-import { type Database, openDatabase } from '../db/open.js';
+import { type Database, openDatabase } from '../db/open-database.js';
 import { type Failure, Problem } from '../errors/problem.js';
 import { ExitError, UnavailableError } from '../exit-error.js';
 import { embeddedOf } from '../open-features.js';

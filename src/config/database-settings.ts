@@ -1,7 +1,7 @@
 import { statSync } from 'node:fs';
-import { ignoredParameters, ignoredVariables } from '../database-url/parameters.js';
 import { parameterNames, serversOf, withVariables } from '../database-url/servers.js';
 import { DatabaseUrlError } from '../database-url/syntax.js';
+import { ignoredParameters, ignoredVariables } from '../database-url/url-parameters.js';
 import type { Env, Reader } from './env-reader.js';
 import { pathIn } from './parsers.js';
 

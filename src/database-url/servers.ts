@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { userInfo } from 'node:os';
-import { isKnown, type Parameters, parameterFault, variablesIn } from './parameters.js';
 import { DatabaseUrlError, parametersOf } from './syntax.js';
+import { isKnown, type Parameters, parameterFault, variablesIn } from './url-parameters.js';
 
 /** How a connection to a server is protected. */
 export interface TlsRequest {

@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { isKnown, type Parameters } from './parameters.js';
+import { isKnown, type Parameters } from './url-parameters.js';
 
 /** A database URL cannot be used. The message says why, and holds no secret. */
 export class DatabaseUrlError extends Error {}

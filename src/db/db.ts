@@ -7,7 +7,7 @@ import { copy } from './pool/copy.js';
 import { countedLease } from './pool/counted-lease.js';
 import { ExclusivePool, type Lease } from './pool/exclusive-pool.js';
 import { HostOrder } from './pool/host-order.js';
-import { type Listening, listen } from './pool/listen.js';
+import { type Listening, listen } from './pool/notifications.js';
 import { PipelinedPool } from './pool/pipelined-pool.js';
 import { plannedOnce, prepared, type Row, unprepared, type Value } from './pool/prepared.js';
 import { createQueueLimit } from './pool/queue-limit.js';

@@ -3,7 +3,7 @@ import type { Log } from '../telemetry/log.js';
 import { AUTH_SQL, EVENTS_SQL, IDEMPOTENCY_SQL } from './core-statements.js';
 import type { Db, Value } from './db.js';
 import { type EventLimits, pruneEvents } from './event-pruning.js';
-import type { Database } from './open.js';
+import type { Database } from './open-database.js';
 import { compact, uncompacted } from './row-counts.js';
 
 /** A statement that deletes a batch of expired rows, and returns no row when none is left. */

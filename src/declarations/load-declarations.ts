@@ -3,10 +3,10 @@ import type { Resource } from '../collection/resource.js';
 import type { Config } from '../config/config.js';
 import { ownPathsOf } from '../http/own-paths.js';
 import { createAjv, loadFormats } from '../validation/ajv.js';
+import { readSqlFiles } from './operator-sql.js';
 import { type Declarations, readFolder } from './read-declarations.js';
 import { type ResourceOptions, resourcesWithoutRefs } from './resource-of.js';
 import { baseOf, SchemaFiles } from './schema-files.js';
-import { readSqlFiles } from './sql-files.js';
 
 /** Formats that need a library: all but those of the service itself. */
 const LIBRARY_FORMATS = /"format":"(?!(?:email|password-hash|date|time|date-time|duration)")/;

@@ -9,7 +9,7 @@ import { sharing } from '../telemetry/metrics.js';
 import type { FeedContext } from './cloudevents.js';
 import { cursorIn, positionIn } from './cursor.js';
 import type { Event } from './event.js';
-import { admits, type Filter, isCompared } from './filter.js';
+import { admits, type Filter, isCompared } from './event-filter.js';
 import { FeedFollower } from './follower.js';
 import { type Batch, lastNumber, readEvents, type Span } from './outbox.js';
 import { readableEvents } from './readable-events.js';

@@ -2,7 +2,7 @@ import { EVENTS_SQL } from '../db/core-statements.js';
 import type { Row, Run } from '../db/db.js';
 import type { Snapshot } from './commit-horizon.js';
 import type { Event } from './event.js';
-import type { Filter } from './filter.js';
+import type { Filter } from './event-filter.js';
 
 /** Events after a position. */
 export interface Batch {

@@ -4,7 +4,7 @@ import type { Resource } from '../collection/resource.js';
 import type { Db } from '../db/db.js';
 import type { Access } from '../list/condition.js';
 import type { Event, Match } from './event.js';
-import { admits, type Filter, isCompared, type Live, type Ruled } from './filter.js';
+import { admits, type Filter, isCompared, type Live, type Ruled } from './event-filter.js';
 import { type Fulfilled, matchEvents } from './matching.js';
 
 /**

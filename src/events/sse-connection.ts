@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { RESPONSES } from '../limits/byte-budget.js';
 import { type FeedContext, messageOf } from './cloudevents.js';
 import type { Event } from './event.js';
-import { admits, type Filter } from './filter.js';
+import { admits, type Filter } from './event-filter.js';
 
 /** The subscription of a client, and its end (milliseconds since 1970). */
 export interface Subscription {

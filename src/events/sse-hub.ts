@@ -8,7 +8,7 @@ import type { EventMetrics } from '../telemetry/metrics.js';
 import { WorkSlots } from '../work-slots.js';
 import type { FeedContext } from './cloudevents.js';
 import type { Event } from './event.js';
-import { type Filter, isCompared } from './filter.js';
+import { type Filter, isCompared } from './event-filter.js';
 import type { FeedFollower } from './follower.js';
 import { readEvents } from './outbox.js';
 import type { ReaderSlot } from './reader-slots.js';

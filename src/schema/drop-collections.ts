@@ -1,4 +1,4 @@
-import type { Database } from '../db/open.js';
+import type { Database } from '../db/open-database.js';
 import { withSchemaConnection } from '../db/schema-connection.js';
 import { runStep } from './apply-plan.js';
 import { layoutOf, readCatalog } from './catalog.js';

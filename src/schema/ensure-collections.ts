@@ -7,7 +7,7 @@ import { readCatalog } from './catalog.js';
 import { migrateCollections, namesOf, planCollections, recordApplied } from './migrate-collections.js';
 import { planChanges } from './plan.js';
 import { planText } from './plan-text.js';
-import { appliedText } from './rules.js';
+import { appliedText } from './stricter-rules.js';
 
 /** The database does not match the declarations. */
 class SchemaChangeRefused extends ExitError {

@@ -13,8 +13,8 @@ import { type Catalog, formerNames, layoutOf, readCatalog, storedTypes } from '.
 import { type CheckedPlan, isRefused, type Plan, violationsText } from './checked-plan.js';
 import type { TableOf } from './dangling.js';
 import { planChanges } from './plan.js';
-import { appliedText } from './rules.js';
 import type { SchemaStep } from './step.js';
+import { appliedText } from './stricter-rules.js';
 
 /** The key of an advisory lock: "plnt" and 2. */
 const LOCK = [0x706c6e74, 2];

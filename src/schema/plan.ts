@@ -18,10 +18,10 @@ import {
 import { type Change, fieldsOf, worksOf } from './field-work.js';
 import { requireFormerNames } from './former-names.js';
 import { isCollection, makeWay, requireCollection } from './occupied.js';
-import { isStricter } from './rules.js';
 import { requireInShards } from './shards.js';
 import { isNamedIn, sqlFileSteps } from './sql-file-steps.js';
 import type { SchemaStep } from './step.js';
+import { isStricter } from './stricter-rules.js';
 import { type Table, tableOf } from './table.js';
 import { alterTable, createTable, referenceTables } from './table-steps.js';
 

@@ -1,6 +1,6 @@
 import type { Resource } from '../collection/resource.js';
 import { COLLECTIONS_SQL } from '../db/core-statements.js';
-import type { Database } from '../db/open.js';
+import type { Database } from '../db/open-database.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 

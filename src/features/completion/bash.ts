@@ -1,4 +1,4 @@
-import { operandsOf, optionsOf, type Words } from './words.js';
+import { operandsOf, optionsOf, type Words } from './command-words.js';
 
 /** A script for bash, to be sourced. */
 export function bashScript({ first, forms, subcommands, valueOptions }: Words): string {

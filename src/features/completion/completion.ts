@@ -3,9 +3,9 @@ import type { Commands } from '../../cli/command.js';
 import { UsageError } from '../../cli/exit.js';
 import type { Io } from '../../cli/io.js';
 import { bashScript } from './bash.js';
+import { wordsOf } from './command-words.js';
 import { COMMANDS } from './commands.js';
 import { fishScript } from './fish.js';
-import { wordsOf } from './words.js';
 import { zshScript } from './zsh.js';
 
 const SCRIPTS = new Map([

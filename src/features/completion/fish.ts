@@ -1,4 +1,4 @@
-import { operandsOf, type Words } from './words.js';
+import { operandsOf, type Words } from './command-words.js';
 
 /** A script for fish, to be stored among its completions. */
 export function fishScript({ commands, forms, subcommands }: Words): string {

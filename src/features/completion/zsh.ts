@@ -1,4 +1,4 @@
-import { operandsOf, optionsOf, type Words } from './words.js';
+import { operandsOf, optionsOf, type Words } from './command-words.js';
 
 /** A script for zsh, to be sourced or stored in a folder of fpath as _plinth. */
 export function zshScript({ commands, forms, subcommands, valueOptions }: Words): string {

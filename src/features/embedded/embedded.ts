@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { findBinaries } from './binaries.js';
 import { type Cluster, EmbeddedError, initialise, pickUser, type RunAs, urlOf } from './cluster.js';
 import { ownedPort } from './owner-lock.js';
-import { claim, type Server } from './server.js';
+import { claim, type Server } from './postgres-server.js';
 import { whileStarting } from './start-lock.js';
 
 /** A PostgreSQL of the service's own, running on a loopback port for as long as the service runs. */

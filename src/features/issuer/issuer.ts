@@ -1,7 +1,7 @@
 import type { EventEmitter } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import type { Provider } from 'oidc-provider';
-import type { Auth } from '../../auth/open.js';
+import type { Auth } from '../../auth/open-schemes.js';
 import type { Config } from '../../config/config.js';
 import { problemOf } from '../../db/database-errors.js';
 import type { Db } from '../../db/db.js';

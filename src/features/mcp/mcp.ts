@@ -7,12 +7,12 @@ import type { OpenEndpoint, Router } from '../../http/router.js';
 import { visible } from '../../http/visible.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { callTool, ToolChecks } from './call.js';
+import { type Offer, respondWithSdk } from './mcp-server.js';
 import { RecordResources } from './record-resources.js';
 import { schemaFiles } from './record-schema.js';
-import { type Offer, respondWithSdk } from './server.js';
 import { type Tool, toolsOf } from './tools.js';
 
-export { prepareSdk } from './server.js';
+export { prepareSdk } from './mcp-server.js';
 
 /** The settings that apply. */
 export interface McpSettings {

@@ -1,6 +1,6 @@
 import { hrefOf, referenceOf } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
-import { type Change, type FieldChange, readHistory } from '../../events/history.js';
+import { type Change, type FieldChange, readHistory } from '../../events/record-history.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import type { Json } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';

@@ -1,7 +1,7 @@
 import { guardAll } from '../../access/guard.js';
 import { openRuledReads } from '../../access/ruled-reads.js';
 import type { Reader } from '../../api/record-actions.js';
-import { connectAs } from '../../db/open.js';
+import { connectAs } from '../../db/open-database.js';
 import type { Feature } from '../../feature.js';
 import { onReplica } from '../../list/open-collection.js';
 import type { Core } from '../../open-features.js';

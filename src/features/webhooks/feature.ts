@@ -10,7 +10,7 @@ export default {
   errors: async () => typesIn(await import('./errors.js')),
   documentation: { tags: { webhooks: 'Webhooks and their deliveries.' }, sendsEvents: true },
   open: async ({ config, db, log, feed, collections }) => {
-    const { openWebhooks, targetRules } = await import('./open.js');
+    const { openWebhooks, targetRules } = await import('./open-webhooks.js');
     const { sourceOf } = await import('./feed-source.js');
     const { readerOf } = await import('./webhook-actions.js');
     const { createWebhookMetrics } = await import('./metrics.js');

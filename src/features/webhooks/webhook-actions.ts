@@ -7,7 +7,7 @@ import type { Request } from '../../http/request.js';
 import type { Json } from '../../json.js';
 import { parseUuid } from '../../uuid.js';
 import { compileOnFirstUse } from '../../validation/validation.js';
-import type { Webhooks } from './open.js';
+import type { Webhooks } from './open-webhooks.js';
 import { readTarget, type TargetRules } from './target-url.js';
 import { webhookSchema } from './webhook-kind.js';
 import {

@@ -2,7 +2,7 @@ import type { Worker } from 'node:cluster';
 import type { Config } from '../../config/config.js';
 import { withBulkConnection } from '../../db/bulk-connection.js';
 import type { Run } from '../../db/db.js';
-import { openPrepared, prepareDatabase, type Server } from '../../db/open.js';
+import { openPrepared, prepareDatabase, type Server } from '../../db/open-database.js';
 import { reportFaults } from '../../db/start-faults.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
 import type { Program, Started } from '../../feature.js';

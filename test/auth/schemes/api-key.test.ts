@@ -3,7 +3,7 @@ import { hashOf, isKey, newKey } from '../../../src/auth/credentials/api-key-for
 import { CredentialCache } from '../../../src/auth/credentials/credential-cache.js';
 import { createCredential } from '../../../src/auth/credentials/credentials.js';
 import type { Db, Row } from '../../../src/db/db.js';
-import type { Listening } from '../../../src/db/pool/listen.js';
+import type { Listening } from '../../../src/db/pool/notifications.js';
 import { createLog } from '../../../src/telemetry/log.js';
 import { makeKey } from '../../support/credentials.js';
 import { mockClock } from '../../support/pause.js';

@@ -1,6 +1,6 @@
 import { readConfig } from '../../../src/config/config.js';
 import { migrate } from '../../../src/db/migrate.js';
-import { openDatabase } from '../../../src/db/open.js';
+import { openDatabase } from '../../../src/db/open-database.js';
 import { createLog } from '../../../src/telemetry/log.js';
 import { testDatabase, testService } from '../../support/service.js';
 import { openSql } from '../../support/sql.js';

@@ -1,7 +1,7 @@
 import { chmodSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Cluster } from '../../../src/features/embedded/cluster.js';
-import { claim } from '../../../src/features/embedded/server.js';
+import { claim } from '../../../src/features/embedded/postgres-server.js';
 import t, { type Test } from '../../support/test.js';
 
 /** A cluster whose server is a script. */

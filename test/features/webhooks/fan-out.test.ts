@@ -1,7 +1,7 @@
 import { fanOut, type Source } from '../../../src/features/webhooks/fan-out.js';
 import { sourceOf } from '../../../src/features/webhooks/feed-source.js';
 import { createWebhookMetrics } from '../../../src/features/webhooks/metrics.js';
-import { openWebhooks } from '../../../src/features/webhooks/open.js';
+import { openWebhooks } from '../../../src/features/webhooks/open-webhooks.js';
 import { WEBHOOK_SETTINGS } from '../../../src/features/webhooks/settings.js';
 import { createLog } from '../../../src/telemetry/log.js';
 import { freshService } from '../../support/service.js';

@@ -5,8 +5,8 @@ import { Problem } from '../errors/problem.js';
 import { type Json, type JsonObject, member } from '../json.js';
 import type { Principal } from '../principal.js';
 import { writeOnlyNames } from '../validation/validation.js';
+import { type Filter, filterOf } from './event-filter.js';
 import type { Feed } from './feed.js';
-import { type Filter, filterOf } from './filter.js';
 
 const HISTORY = EVENTS_SQL.history;
 
