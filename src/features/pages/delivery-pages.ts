@@ -1,10 +1,10 @@
 import { type Html, html } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { STATUSES } from '../webhooks/delivery-store.js';
+import { pagesNav } from './collection-page.js';
 import type { PageForm } from './form-action.js';
 import { crumbsOf } from './form-model.js';
 import type { Crumb } from './layout.js';
-import { pagesNav } from './list-page.js';
 import { listTable, recordTable } from './list-table.js';
 import { button } from './managed-pages.js';
 import type { Page, PageOptions } from './pages.js';

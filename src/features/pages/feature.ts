@@ -7,9 +7,9 @@ export default {
   errors: async () => typesIn(await import('./errors.js')),
   documentation: { hasErrorPages: true },
   represent: async (endpoints, resources) =>
-    (await import('./routes.js')).describePages(endpoints, resources),
+    (await import('./page-routes.js')).describePages(endpoints, resources),
   open: async ({ description: { endpoints } }) => {
-    const { deliveryPagesFor, kindsOf, withPages } = await import('./routes.js');
+    const { deliveryPagesFor, kindsOf, withPages } = await import('./page-routes.js');
     const { siteOf } = await import('./site.js');
     const { errorPage } = await import('./error-page.js');
     const deliveries = await deliveryPagesFor(endpoints);

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../json.js';
 import { ofDocument } from '../../limits/long-task.js';
 import { formEndpoint, type PageForm } from './form-action.js';
 import { FormTokens } from './form-token.js';
-import { formatLinks } from './formats.js';
+import { formatLinks } from './format-links.js';
 import { summaryOf } from './html-cells.js';
 import { layout, type PageContent } from './layout.js';
 import type { Site } from './site.js';

@@ -3,11 +3,11 @@ import { type Description, type Endpoint, offerOf } from '../../api/endpoint.js'
 import type { Kind } from '../../api/kind.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Route } from '../../http/router.js';
+import { listPage } from './collection-page.js';
 import { errorCodePage, errorsPage, whoamiPage } from './document-pages.js';
 import { eventsPage } from './events-page.js';
 import { formEndpoint, type PageForm } from './form-action.js';
 import { homePage } from './home-page.js';
-import { listPage } from './list-page.js';
 import { managedPages, rotationForms } from './managed-pages.js';
 import { type Page, withHtml, withPage } from './pages.js';
 import { recordPage } from './record-page.js';
