@@ -1,14 +1,14 @@
 import type { Reader } from '../../api/record-actions.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Feature } from '../../feature.js';
-import type { Source } from './relations.js';
+import type { Source } from './loose-relations.js';
 
 /** The requests and responses of json-server 0.17. */
 export default {
   open: async ({ config: { publicUrl, tlsCert } }) => {
-    const { asJsonServer } = await import('./list.js');
-    const { asJsonServerCreation, asJsonServerRecord } = await import('./records.js');
-    const { referenceTo } = await import('./relations.js');
+    const { asJsonServer } = await import('./loose-list.js');
+    const { asJsonServerCreation, asJsonServerRecord } = await import('./loose-records.js');
+    const { referenceTo } = await import('./loose-relations.js');
     const scheme = tlsCert === undefined ? 'http' : 'https';
     const originOf: Source['originOf'] = ({ host }) =>
       publicUrl ?? (host === undefined ? '' : `${scheme}://${host}`);

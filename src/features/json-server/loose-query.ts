@@ -1,170 +1,166 @@
-import type { Resource } from '../../collection/resource.js';
-import type { Parameter } from '../../list/comparison-sql.js';
-import type { Selection } from '../../list/condition.js';
-import { sourceSql } from '../../list/condition-sql.js';
-import { type Builder, idTexts, LEGACY_ID, listOf, memberSql, textSql, valueSql } from './loose-values.js';
+import { invalidQuery } from '../../errors/input-errors.js';
+import type { LooseCondition, LooseQuery } from './loose-sql.js';
 
-/** A condition on the text of a member of a document, which need not be declared. */
-export interface LooseCondition {
-  /** The name of the member, or names that lead to it: `author.names[0]`. */
-  readonly field: string;
-  readonly operator: 'eq' | 'ne' | 'gte' | 'lte' | 'like';
-  /** One of them must fit; with `ne` all. */
-  readonly values: readonly string[];
+/** The records of a page without `_limit`. */
+export const DEFAULT_LIMIT = 10;
+const MAX_CONDITIONS = 20;
+const MAX_VALUES = 100;
+const MAX_SORTS = 5;
+const MAX_PATTERN = 200;
+/** How often a part of a pattern may be repeated by counted repetitions, nested ones multiplied. */
+const MAX_REPETITIONS = 255;
+
+/** Names with an underscore that are no filters. */
+const OPTIONS = [
+  '_page',
+  '_limit',
+  '_per_page',
+  '_start',
+  '_end',
+  '_sort',
+  '_order',
+  '_embed',
+  '_expand',
+  '_delay',
+];
+const SUFFIX = /_(gte|lte|ne|like)$/;
+
+/** A query of a list as json-server 0.17 reads it. */
+export interface JsonServerQuery extends Omit<LooseQuery, 'selection'> {
+  /** Whether the response has the number of matches. */
+  readonly isSlice: boolean;
+  /** The number of the page and its limit, for links. */
+  readonly page: { readonly number: number; readonly limit: number } | undefined;
+  readonly embed: readonly string[];
+  readonly expand: readonly string[];
 }
 
-/** A query of json-server: about documents as they are, without declarations. */
-export interface LooseQuery {
-  readonly conditions: readonly LooseCondition[];
-  /** The text, in lower case, that a value of the record contains; empty: each record matches. */
-  readonly term: string;
-  readonly sorts: readonly { readonly field: string; readonly isFalling: boolean }[];
-  /** The first record, and the one after the last; undefined: all that follow. Negative ones count from the end. */
-  readonly start: number;
-  readonly end: number | undefined;
-  /** The records that the conditions are about. */
-  readonly selection: Selection;
-}
-
-/** A statement with its parameters, all of type text. */
-export interface LooseStatement {
-  readonly text: string;
-  readonly args: readonly string[];
-}
-
-/** Max records of a page whose documents are read one by one. */
-const MAX_LARGE_RECORDS = 10_000;
-
-/**
- * Builds the statement of a query. It returns the number of matches and the documents of the page, if these `fit` into a
- * number of bytes; otherwise their ids, unless there are too many.
- */
-export function looseStatement(
-  resource: Resource,
-  others: ReadonlyMap<string, Resource>,
-  query: LooseQuery,
-  maxBytes: number,
-): LooseStatement {
-  const args: string[] = [];
-  const parameter: Parameter = (value, type = 'text') => `$${args.push(value)}::text::${type}`;
-  const builder = { resource, others, parameter };
-  const conditions = [
-    ...query.conditions.map((condition) => conditionSql(builder, condition)),
-    ...(query.term === '' ? [] : [termSql(builder, query.term)]),
-  ];
-  const order = [...query.sorts.flatMap((sort) => orderSql(builder, sort)), 'record.id'];
-  const bound = (at: number) =>
-    at < 0
-      ? `greatest((select count(*) from _matching) + ${parameter(String(at), 'bigint')}, 0)`
-      : parameter(String(at), 'bigint');
-  const start = bound(query.start);
-  const limit = query.end === undefined ? 'null' : `greatest(${bound(query.end)} - ${start}, 0)`;
-  const source = sourceSql(resource, 'record');
-  // No column of a collection has a name with an underscore at its beginning.
-  const text = `with _matching as materialized (
-  select record.id, row_number() over (order by ${order.join(', ')}) as _position
-  from ${sourceSql(resource, 'record', query.selection, parameter)}
-  cross join lateral (select record.doc::jsonb as json) as parsed
-  ${conditions.length === 0 ? '' : `where ${conditions.join('\n    and ')}`}
-), _page as (
-  select id, _position from _matching order by _position offset ${start} limit ${limit}
-), _size as (
-  select coalesce(sum(octet_length(record.doc)), 0) <= ${parameter(String(maxBytes))}::bigint as fits, count(*) as records
-  from _page join ${source} using (id)
-)
-select (select count(*) from _matching)::text as total, _size.fits, case when _size.fits then (
-  select string_agg(record.doc, ',' order by _position) from _page join ${source} using (id)
-) end as docs, case when not _size.fits and _size.records <= ${parameter(String(MAX_LARGE_RECORDS))}::bigint then (
-  select string_agg(id::text, ',' order by _position) from _page
-) end as ids
-from _size`;
-  return { text, args };
-}
-
-function conditionSql(builder: Builder, condition: LooseCondition): string {
-  const { resource, others } = builder;
-  const { field, operator, values } = condition;
-  const reference = resource.references.find((each) => each.field === field);
-  const isId = field === 'id';
-  if ((isId || reference) && (operator === 'eq' || operator === 'ne')) {
-    const list = listOf(builder, values);
-    const target = reference && others.get(reference.to);
-    const matches = target
-      ? `exists (
-      select from ${sourceSql(target, 'referred')}
-      where referred.id = record.${resource.columns.get(field)!.name} and ${idTexts('referred', target)} && ${list}
-    )`
-      : `${idTexts('record', resource)} && ${list}`;
-    const isPresent = reference ? `record.${resource.columns.get(field)!.name} is not null and ` : '';
-    return operator === 'eq' ? matches : `(${isPresent}not ${matches})`;
-  }
-  return comparedSql(builder, condition);
-}
-
-function comparedSql(builder: Builder, { field, operator, values }: LooseCondition): string {
-  const value = valueSql(builder, field);
-  const text = `(${textSql(value)})`;
-  if (operator === 'ne') return `${text} <> all (${listOf(builder, values)})`;
-  if (operator === 'eq') {
-    // json-server ignores the names of fields that no record has.
-    const isKnown = `exists (
-      select from ${sourceSql(builder.resource, 'any_record')}
-      cross join lateral (select any_record.doc::jsonb as json) as parsed
-      where ${memberSql(builder, field)} is not null
-    )`;
-    return `(${text} = any (${listOf(builder, values)}) or not ${isKnown})`;
-  }
-  const compared = values.map((each) => {
-    if (operator === 'like') return `${text} ~* ${builder.parameter(each)}`;
-    const sign = operator === 'gte' ? '>=' : '<=';
-    const given = Number(each);
-    const number = (own: string) =>
-      Number.isNaN(given) ? 'false' : `${own} ${sign} ${builder.parameter(String(given), 'numeric')}`;
-    return `case jsonb_typeof(${value})
-      when 'null' then false
-      when 'number' then ${number(`(${value})::numeric`)}
-      when 'boolean' then ${number(`(${value})::boolean::integer`)}
-      else ${text} collate "C" ${sign} ${builder.parameter(each)}
-    end`;
-  });
-  return `(${compared.join(' or ')})`;
-}
-
-/** Fields that json-server's records do not have: those of the service, and references, which are ids of the service. */
-function termSql(builder: Builder, term: string): string {
-  const own = [
-    'id',
-    'created_at',
-    'updated_at',
-    '_version',
-    ...builder.resource.references.map(({ field }) => field),
-  ];
-  return `exists (
-      select from jsonb_path_query(parsed.json - ${listOf(builder, own)}, 'strict $.**') as member (value)
-      where jsonb_typeof(value) in ('string', 'number', 'boolean') and value not in ('0', 'false')
-        and strpos(lower(value #>> '{}'), ${builder.parameter(term)}) > 0
-    )`;
-}
-
-/** Values before null, and null before no value; falling the other way round. Numbers as numbers, texts by code points. */
-function orderSql(builder: Builder, { field, isFalling }: LooseQuery['sorts'][number]): string[] {
-  const direction = isFalling ? 'desc' : 'asc';
-  const value = valueSql(builder, field);
-  // Ids since an import follow the ids from before, in their order.
-  const ids = field === 'id' ? [`record.id ${direction}`] : [];
-  if (ids.length > 0 && !builder.resource.columns.has(LEGACY_ID)) return ids;
-  return [
-    `case when ${value} is null then 2 when jsonb_typeof(${value}) = 'null' then 1 else 0 end ${direction}`,
-    `case jsonb_typeof(${value}) when 'number' then (${value} #>> '{}')::numeric when 'boolean' then (${value} #>> '{}')::boolean::integer end ${direction}`,
-    `(${textSql(value)}) collate "C" ${direction}`,
-    ...ids,
-  ];
-}
-
-/** Finds the id of a record by its id or the one from before an import. */
-export function looseIdStatement(resource: Resource, text: string): LooseStatement {
+/** Reads a query. Throws 400 for one with more than there is room for. */
+export function readQuery(query: URLSearchParams): JsonServerQuery {
+  // Arrays as many clients write them: `id[]=1&id[]=2`, `id[0]=1&id[1]=2`.
+  const given = new URLSearchParams();
+  for (const [name, value] of query) given.append(name.replace(/\[\d*\]$/, ''), value);
+  const names = [...new Set(given.keys())].filter(isFilter);
+  if (names.length > MAX_CONDITIONS)
+    throw invalidQuery('filter', `has more than ${MAX_CONDITIONS} conditions`);
   return {
-    text: `select record.id from ${sourceSql(resource, 'record')} where ${idTexts('record', resource)} && array[$1::text] order by record.id limit 1`,
-    args: [text],
+    conditions: names.map((name) => conditionOf(name, given.getAll(name))),
+    term: (given.get('q') ?? '').toLowerCase().replaceAll('\0', ''),
+    sorts: sortsOf(given),
+    ...sliceOf(given),
+    embed: relationsIn(given, '_embed'),
+    expand: relationsIn(given, '_expand'),
   };
 }
+
+const isFilter = (name: string) =>
+  name !== 'q' &&
+  name !== 'callback' &&
+  name !== '_' &&
+  name !== '' &&
+  !OPTIONS.includes(name) &&
+  !name.startsWith('_');
+
+function conditionOf(name: string, values: readonly string[]): LooseCondition {
+  if (values.length > MAX_VALUES) throw invalidQuery(name, `has more than ${MAX_VALUES} values`);
+  if ([name, ...values].some((each) => each.includes('\0')))
+    throw invalidQuery(name, 'must not contain U+0000');
+  const operator = (SUFFIX.exec(name)?.[1] ?? 'eq') as LooseCondition['operator'];
+  const field = name.replace(SUFFIX, '');
+  if (operator !== 'like') return { field, operator, values };
+  for (const value of values) requireBounded(name, value);
+  return { field, operator, values: values.map(patternOf) };
+}
+
+/** Throws 400 for a pattern that takes PostgreSQL long to compile, or to compare. */
+function requireBounded(name: string, pattern: string): void {
+  if (pattern.length > MAX_PATTERN) throw invalidQuery(name, `has more than ${MAX_PATTERN} characters`);
+  if (repetitionsOf(pattern) > MAX_REPETITIONS)
+    throw invalidQuery(name, `repeats a part more than ${MAX_REPETITIONS} times`);
+}
+
+const TOKEN = /\\[\s\S]|\((?:\?<?[:=!])?|\{(\d*)(?:,(\d*))?\}|[\s\S]/g;
+
+/**
+ * How often the most repeated part of a pattern occurs when its counted repetitions are written out, as PostgreSQL does. A
+ * reference to a group counts as more than the maximum, since its comparison takes exponential time.
+ */
+function repetitionsOf(pattern: string): number {
+  /** The most repeated part of each group that is open, and of the whole pattern. */
+  const open = [1];
+  let last = 1;
+  /** Where a class of characters begins that is open. */
+  let start: number | undefined;
+  for (const { 0: token, 1: from, 2: to, index } of pattern.matchAll(TOKEN)) {
+    if (start !== undefined) {
+      // The first character of a class may be a bracket.
+      const isFirst = index === start + 1 || (index === start + 2 && pattern[start + 1] === '^');
+      if (token === ']' && !isFirst) start = undefined;
+      continue;
+    }
+    if (/^\\[1-9]/.test(token)) return Number.POSITIVE_INFINITY;
+    if (token.startsWith('(')) open.push(1);
+    else if (token === ')') last = open.length > 1 ? open.pop()! : 1;
+    else if (from !== undefined) last *= Math.max(1, Number(from), Number(to ?? 0));
+    else if (!'*+?'.includes(token)) last = 1;
+    if (token === '[') start = index;
+    open.push(Math.max(open.pop()!, last));
+  }
+  return Math.max(...open);
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { '\\b': '\\y', '\\B': '\\Y' };
+
+/**
+ * A regular expression of JavaScript as PostgreSQL writes it: their boundaries of words have other names, a letter without a
+ * meaning stands for itself, and no dot matches the end of a line.
+ */
+function patternOf(pattern: string): string {
+  let isClass = false;
+  return pattern.replace(/\\[\s\S]|[\s\S]/g, (token) => {
+    if (isClass) {
+      isClass = token !== ']';
+      return token === '[' ? '\\[' : token;
+    }
+    isClass = token === '[';
+    if (token === '.') return '[^\\n\\r\\u2028\\u2029]';
+    return ESCAPES[token] ?? token.replace(/^\\(?=[aeghijklmopqyzACE-RTUVXYZ])/, '');
+  });
+}
+
+function sortsOf(given: URLSearchParams): JsonServerQuery['sorts'] {
+  const orders = (given.get('_order') ?? '').toLowerCase().split(',');
+  const keys = (given.get('_sort') ?? '').split(',');
+  if (keys.length > MAX_SORTS) throw invalidQuery('_sort', `has more than ${MAX_SORTS} fields`);
+  const sorts = keys.map((key, at) => ({
+    field: key.replaceAll('\0', ''),
+    isFalling: orders[at] === 'desc',
+  }));
+  return sorts.filter(({ field }) => field !== '');
+}
+
+function sliceOf(given: URLSearchParams): Pick<JsonServerQuery, 'isSlice' | 'page' | 'start' | 'end'> {
+  const number = (name: string) => bounded(Number.parseInt(given.get(name) ?? '', 10) || 0);
+  const has = (name: string) => (given.get(name) ?? '') !== '';
+  const given_limit = has('_limit') ? number('_limit') : number('_per_page');
+  if (has('_page')) {
+    const page = {
+      number: Math.max(number('_page'), 1),
+      limit: given_limit > 0 ? given_limit : DEFAULT_LIMIT,
+    };
+    const [start, end] = [bounded((page.number - 1) * page.limit), bounded(page.number * page.limit)];
+    return { isSlice: true, page, start, end };
+  }
+  const start = number('_start');
+  if (has('_end')) return { isSlice: true, page: undefined, start, end: number('_end') };
+  if (has('_limit') || has('_per_page'))
+    return { isSlice: true, page: undefined, start, end: bounded(start + given_limit) };
+  return { isSlice: false, page: undefined, start: 0, end: undefined };
+}
+
+const bounded = (value: number) =>
+  Math.max(Math.min(value, Number.MAX_SAFE_INTEGER), Number.MIN_SAFE_INTEGER);
+
+const relationsIn = (given: URLSearchParams, name: string): string[] => [
+  ...new Set(given.getAll(name).filter((each) => each !== '')),
+];

@@ -8,9 +8,9 @@ import type { Body, Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import { parseUuid } from '../../uuid.js';
-import { looseIdStatement } from './loose-query.js';
-import { readQuery } from './query.js';
-import { addRelations, type Source } from './relations.js';
+import { readQuery } from './loose-query.js';
+import { addRelations, type Source } from './loose-relations.js';
+import { looseIdStatement } from './loose-sql.js';
 
 /**
  * An action on one record with the addresses, bodies and responses of json-server 0.17: an id from before an import leads to

@@ -13,9 +13,9 @@ import type { JsonObject } from '../../json.js';
 import { EVERYTHING, type Selection } from '../../list/condition.js';
 import { type View, WHOLE } from '../../list/read-fields-and-includes.js';
 import { parseUuid } from '../../uuid.js';
-import { looseStatement } from './loose-query.js';
-import { type JsonServerQuery, readQuery } from './query.js';
-import { addRelations, fitsEach, type Source } from './relations.js';
+import { type JsonServerQuery, readQuery } from './loose-query.js';
+import { addRelations, fitsEach, type Source } from './loose-relations.js';
+import { looseStatement } from './loose-sql.js';
 
 /** The parameters of this service's lists, whose responses stay as they are. */
 const NATIVE =
