@@ -4,7 +4,7 @@ import type { Db } from '../../db/db.js';
 import type { Action } from '../../http/router.js';
 import type { Log } from '../../telemetry/log.js';
 import { inTransaction } from '../transfer/transaction.js';
-import type { CreationServices } from './creations.js';
+import type { CreationServices } from './create-many.js';
 import { recordsRefused, tooManyRecords } from './errors.js';
 import { inputFrom, PART_BYTES } from './job-parts.js';
 import { collectionGone, creationResources, requireNoClaims } from './job-rules.js';

@@ -2,7 +2,7 @@ import { openIdempotency } from '../../actions/idempotency.js';
 import { typesIn } from '../../errors/catalogue.js';
 import type { Feature } from '../../feature.js';
 import type { Action } from '../../http/router.js';
-import type { Creations } from './creations.js';
+import type { Creations } from './create-many.js';
 import type { JobServices } from './job-actions.js';
 import { JOB_SETTINGS } from './settings.js';
 
@@ -15,9 +15,9 @@ export default {
     response: ['Accept-Ranges', 'Content-Disposition', 'Content-Range'],
   },
   documentation: { tags: { jobs: 'Work that goes on after its response.' } },
-  represent: async (endpoints) => (await import('./representation.js')).describeJobs(endpoints),
+  represent: async (endpoints) => (await import('./job-routes.js')).describeJobs(endpoints),
   open: async ({ config, db, log, collections, databaseUrl, feed }) => {
-    const { withJobs } = await import('./representation.js');
+    const { withJobs } = await import('./job-routes.js');
     const { createJobMetrics } = await import('./metrics.js');
     const { JobLoop } = await import('./job-loop.js');
     const { jobPrunes } = await import('./job-store.js');
@@ -40,7 +40,7 @@ export default {
     };
     let opening: Promise<Creations> | undefined;
     // Loaded on demand, so that a start without it takes less time and memory.
-    const load = async () => new (await import('./creations.js')).Creations(all);
+    const load = async () => new (await import('./create-many.js')).Creations(all);
     const loop = new JobLoop(all);
     const jobs: JobServices = { ...all, wake: () => loop.wake() };
     return {

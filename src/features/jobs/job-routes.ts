@@ -10,9 +10,9 @@ import { prefersAsync } from '../../http/prefer.js';
 import type { Request } from '../../http/request.js';
 import type { Action, Route } from '../../http/router.js';
 import { STRANGER } from '../../principal.js';
-import type { Creations } from './creations.js';
+import type { Creations } from './create-many.js';
 import type { JobServices } from './job-actions.js';
-import { submitChange, submitCreation, submitExport } from './submissions.js';
+import { submitChange, submitCreation, submitExport } from './submit-job.js';
 
 /** The media types of a body with many records. */
 const TYPES = [NDJSON_TYPE, CSV_TYPE];
