@@ -1,13 +1,12 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { fingerprintOf, type Idempotency, type Identity, identityOf } from '../../actions/idempotency.js';
-import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';
+import { type BulkConnection, inTransaction, withBulkConnection } from '../../db/bulk-connection.js';
 import { unavailable } from '../../errors/service-errors.js';
 import { prefersLenient } from '../../http/prefer.js';
 import type { Reply } from '../../http/reply.js';
 import type { Content, Request } from '../../http/request.js';
 import { BODIES } from '../../limits/byte-budget.js';
 import { WorkSlots } from '../../work-slots.js';
-import { inTransaction } from '../transfer/transaction.js';
 import { recordsRefused, tooManyRecords } from './errors.js';
 import type { JobMetrics } from './metrics.js';
 import { CHUNK_BYTES, type CreationSettings, RecordBatches } from './record-batches.js';

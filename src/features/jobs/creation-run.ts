@@ -1,9 +1,8 @@
 import type { Guarded } from '../../access/guarded-collection.js';
-import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';
+import { type BulkConnection, inTransaction, withBulkConnection } from '../../db/bulk-connection.js';
 import type { Db } from '../../db/db.js';
 import type { Action } from '../../http/router.js';
 import type { Log } from '../../telemetry/log.js';
-import { inTransaction } from '../transfer/transaction.js';
 import type { CreationServices } from './create-many.js';
 import { recordsRefused, tooManyRecords } from './errors.js';
 import { inputFrom, PART_BYTES } from './job-parts.js';

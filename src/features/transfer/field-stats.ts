@@ -1,7 +1,7 @@
 import { isObject, type Json, type JsonObject } from '../../json.js';
 import { isEmail } from '../../validation/email.js';
 import { TIME_FORMATS } from '../../validation/times.js';
-import { isNamedAsId, stemOf } from './record-id.js';
+import { isNamedAsId, stemOf } from './id-fields.js';
 import { isExported } from './record-identity.js';
 
 /** The properties that the values of a field have in common. */

@@ -2,19 +2,18 @@ import type { Resource } from '../../collection/resource.js';
 import { compileInput } from '../../collection/validated-input.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
 import { fill } from '../../db/statements.js';
-import { checkDrafts, type RecordRules, readDrafts } from './batch.js';
 import { followReferences } from './check-references.js';
 import { type Chunk, chunksOf } from './chunks.js';
 import { columnsOf } from './csv-record.js';
 import { deferReferences } from './deferred-references.js';
 import { ImportErrors } from './import-errors.js';
-import type { ImportRow } from './import-row.js';
+import { beginning, type Progress, recordProgress } from './import-progress.js';
+import { checkDrafts, type ImportRow, type RecordRules, readDrafts } from './import-rows.js';
 import type { ImportRun } from './import-run.js';
 import { recordStatement } from './import-statements.js';
 import { dropIndexes } from './indexes.js';
-import { beginning, type Progress, recordProgress } from './progress.js';
 import { registerIds, useRegisteredIds } from './registered-ids.js';
-import type { Source } from './source.js';
+import type { Source } from './sources.js';
 import { hashPasswords, storeBatch } from './store-batch.js';
 
 /** Bytes of a chunk, and of one whose records may have passwords, which take long. */

@@ -7,14 +7,13 @@ import type { ExitCode } from '../../exit-error.js';
 import { hashOnAllCores } from '../../passwords/password-queue.js';
 import { COMMANDS } from './commands.js';
 import { delimiterOf } from './csv-header.js';
-import { declareSources } from './import-infer.js';
+import { declareSources } from './declare-sources.js';
 import { importInto, type LoadOptions } from './import-into.js';
-import { ImportProgress } from './import-progress.js';
 import { ImportReport } from './import-report.js';
 import { openInput } from './input.js';
+import { ImportProgress } from './progress-line.js';
 import type { OnConflict } from './retained-ids.js';
-import type { Source } from './source.js';
-import { sourcesOf } from './sources.js';
+import { type Source, sourcesOf } from './sources.js';
 
 interface Options extends LoadOptions {
   readonly file: string;

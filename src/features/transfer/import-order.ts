@@ -1,5 +1,5 @@
 import type { Resource } from '../../collection/resource.js';
-import type { Source } from './source.js';
+import type { Source } from './sources.js';
 
 /** The sources in the order in which they are stored, and what refers to later records. */
 export interface ImportOrder {

@@ -1,39 +1,66 @@
-import type { Io, Output } from '../../cli/io.js';
+import type { Run } from '../../db/db.js';
+import { ExitError } from '../../exit-error.js';
+import type { Position } from './chunks.js';
+import { IMPORT_SQL } from './import-statements.js';
 
-/** The interval of the progress. */
-const INTERVAL_MS = 100;
+/** How far the import of a collection has got. */
+export interface Progress extends Position {
+  readonly stored: number;
+  readonly refused: number;
+  /** Records whose id was in use, and that were left out. */
+  readonly unchanged: number;
+  /** Whether the records keep their ids. */
+  readonly retainsIds: boolean;
+  readonly finished: boolean;
+}
 
-/** Progress on the standard error output, if it is a terminal: one line, which is overwritten. */
-export class ImportProgress {
-  readonly #out: Output;
-  readonly #isShown: boolean;
-  #shownAt = Date.now();
+/** No record has been imported. */
+export const beginning = ({ from }: { readonly from: Position }, retainsIds: boolean): Progress => ({
+  ...from,
+  stored: 0,
+  refused: 0,
+  unchanged: 0,
+  retainsIds,
+  finished: false,
+});
 
-  constructor({ stderr }: Io) {
-    this.#out = stderr;
-    this.#isShown = stderr.isTTY === true;
-  }
+/** Locks an import for the session. Throws ExitError if another process imports the same. */
+export async function lockImport(run: Run, key: string): Promise<void> {
+  const [lock] = await run(IMPORT_SQL.lock_import, [key]);
+  if (!lock?.locked) throw new ExitError('this file is being imported by another process');
+  await run(IMPORT_SQL.forget_old, []);
+}
 
-  /** Shows how far a collection is: by bytes, since the number of records is not known before the end. */
-  showRecords(collection: string, records: number, position: number, size: number | undefined): void {
-    const percentage = size === undefined ? '' : ` (${Math.floor((100 * position) / Math.max(1, size))}%)`;
-    this.show(`${collection}: ${records} records${percentage}`);
-  }
+export async function forgetProgress(run: Run, key: string): Promise<void> {
+  await run(IMPORT_SQL.restart, [key]);
+}
 
-  /** Shows a line if the last is old enough; `isDue`: in any case. */
-  show(line: string, isDue = false): void {
-    if (!this.#isShown || (!isDue && Date.now() - this.#shownAt < INTERVAL_MS)) return;
-    this.#shownAt = Date.now();
-    this.#out.write(`\r${line}\x1b[K`);
-  }
+/** The progress of an import by collection. */
+export async function readProgress(run: Run, key: string): Promise<ReadonlyMap<string, Progress>> {
+  const rows = await run(IMPORT_SQL.progress, [key]);
+  return new Map(
+    rows.map(({ collection, position, place, stored, refused, unchanged, retains_ids, finished }) => [
+      collection as string,
+      {
+        position: Number(position),
+        place: Number(place),
+        stored: Number(stored),
+        refused: Number(refused),
+        unchanged: Number(unchanged),
+        retainsIds: retains_ids === true,
+        finished: finished === true,
+      },
+    ]),
+  );
+}
 
-  /** Prints a line that stays. */
-  print(line: string): void {
-    this.clear();
-    this.#out.write(`${line}\n`);
-  }
-
-  clear(): void {
-    if (this.#isShown) this.#out.write('\r\x1b[K');
-  }
+/** Records progress; in the transaction of the records that it counts. */
+export async function recordProgress(
+  run: Run,
+  key: string,
+  collection: string,
+  { position, place, stored, refused, unchanged, retainsIds, finished }: Progress,
+): Promise<void> {
+  const counts = [position, place, stored, refused, unchanged];
+  await run(IMPORT_SQL.record_progress, [key, collection, ...counts, String(retainsIds), String(finished)]);
 }

@@ -1,7 +1,7 @@
 import type { Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
-import type { ImportProgress } from './import-progress.js';
 import type { Imported } from './import-sources.js';
+import type { ImportProgress } from './progress-line.js';
 
 /** Refusals that the JSON document lists; more are counted. */
 const MAX_REFUSALS = 1000;

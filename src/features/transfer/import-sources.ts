@@ -6,16 +6,16 @@ import { Problem } from '../../errors/problem.js';
 import { type Removed, settleReferences } from './deferred-references.js';
 import { CollectionImport, isEmpty } from './import-collection.js';
 import { orderOf } from './import-order.js';
+import { forgetProgress, lockImport, type Progress, readProgress } from './import-progress.js';
 import type { ImportRun } from './import-run.js';
 import { IMPORT_SQL } from './import-statements.js';
 import { buildAlone } from './indexes.js';
-import { forgetProgress, lockImport, type Progress, readProgress } from './progress.js';
 import { isExported } from './record-identity.js';
 import { reasonsOf } from './refusal-reasons.js';
 import { registerSource, registration } from './registered-ids.js';
 import type { OnConflict } from './retained-ids.js';
-import type { Source } from './source.js';
 import { firstRecord } from './source-records.js';
+import type { Source } from './sources.js';
 
 export interface ImportOptions {
   /** Stop at the first record that is refused. */

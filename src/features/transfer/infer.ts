@@ -7,8 +7,8 @@ import { type Cell, isExactNumber } from './csv-cell.js';
 import { CollectionStats } from './field-stats.js';
 import { FileError } from './input.js';
 import { propose, type Target } from './propose.js';
-import type { Source } from './source.js';
 import { recordsOf } from './source-records.js';
+import type { Source } from './sources.js';
 
 /** The declaration for a source. */
 export interface Proposal {

@@ -3,7 +3,7 @@ import { columnName, hasColumn } from '../../declarations/column-of.js';
 import type { DeclaredField, DeclaredSchema } from '../../declarations/declaration.js';
 import { type Json, type JsonObject, setMember } from '../../json.js';
 import type { CollectionStats, FieldStats } from './field-stats.js';
-import { LEGACY_ID, plainName, pluralsOf, stemOf } from './record-id.js';
+import { LEGACY_ID, plainName, pluralsOf, stemOf } from './id-fields.js';
 
 /** Fields that the service sets. */
 const OWNED: ReadonlySet<string> = new Set([

@@ -1,15 +1,14 @@
 import { compileInput } from '../../collection/validated-input.js';
-import { type RecordRules, readDrafts } from './batch.js';
+import { inTransaction } from '../../db/bulk-connection.js';
 import { idsInImport } from './check-references.js';
 import { chunksOf } from './chunks.js';
 import { columnsOf } from './csv-record.js';
-import type { ImportRow } from './import-row.js';
+import { beginning, type Progress, recordProgress } from './import-progress.js';
+import { type ImportRow, type RecordRules, readDrafts } from './import-rows.js';
 import type { ImportRun } from './import-run.js';
 import { IMPORT_SQL } from './import-statements.js';
-import { beginning, type Progress, recordProgress } from './progress.js';
 import { identityWith } from './record-identity.js';
-import type { Source } from './source.js';
-import { inTransaction } from './transaction.js';
+import type { Source } from './sources.js';
 
 const CHUNK_BYTES = 262_144;
 

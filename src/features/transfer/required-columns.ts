@@ -2,9 +2,9 @@ import type { Resource } from '../../collection/resource.js';
 import type { DeclaredField } from '../../declarations/declaration.js';
 import { editDistance } from '../../edit-distance.js';
 import { OWNED_FIELDS } from './csv-header.js';
+import { LEGACY_ID, oldIdField, plainName } from './id-fields.js';
 import { FileError } from './input.js';
-import { LEGACY_ID, oldIdField, plainName } from './record-id.js';
-import type { Source } from './source.js';
+import type { Source } from './sources.js';
 
 /**
  * Throws FileError for a header with which every record would be refused, with its columns and with the options --rename that

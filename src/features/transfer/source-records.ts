@@ -4,7 +4,7 @@ import { chunksOf } from './chunks.js';
 import { ANY, type Cell, readCell, readExportedCell } from './csv-cell.js';
 import { csvRecord } from './csv-record.js';
 import { readRecord, withNames } from './read-record.js';
-import type { Source } from './source.js';
+import type { Source } from './sources.js';
 
 const CHUNK_BYTES = 262_144;
 

@@ -1,8 +1,21 @@
-import { headerOf } from './csv-header.js';
+import type { Position } from './chunks.js';
+import { type CsvHeader, headerOf } from './csv-header.js';
 import { FileError, type Input } from './input.js';
 import { findArrays } from './json-arrays.js';
-import { csvScanner, ELEMENTS, NDJSON } from './scan.js';
-import type { Source } from './source.js';
+import { csvScanner, ELEMENTS, NDJSON, type Scanner } from './scan.js';
+
+/** The records of one collection in a file. */
+export interface Source {
+  readonly collection: string;
+  readonly input: Pick<Input, 'name' | 'read' | 'size'>;
+  readonly scanner: Scanner;
+  /** Where the records begin. */
+  readonly from: Position;
+  /** The columns of CSV. */
+  readonly header?: CsvHeader;
+  /** A record's place as the user sees it. */
+  readonly placeText: (place: number) => string;
+}
 
 export interface SourceOptions {
   /** Of CSV; absent: the one that its header uses. */

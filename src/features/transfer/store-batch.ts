@@ -3,7 +3,7 @@ import { writeProblem } from '../../collection/constraint-errors.js';
 import type { Resource } from '../../collection/resource.js';
 import { givenRowsSql } from '../../collection/sql-templates.js';
 import { storedPassword } from '../../collection/writes.js';
-import type { BulkConnection } from '../../db/bulk-connection.js';
+import { type BulkConnection, inTransaction } from '../../db/bulk-connection.js';
 import { isDataError, problemOf } from '../../db/database-errors.js';
 import { fill } from '../../db/statements.js';
 import { isObject, type Json, type JsonObject } from '../../json.js';
@@ -12,10 +12,9 @@ import { requireReferences, requireUnique } from './check-references.js';
 import { copyText, escapeText } from './copy-text.js';
 import type { ImportErrors } from './import-errors.js';
 import { numberRows } from './import-numbers.js';
-import type { ImportRow, Row } from './import-row.js';
+import type { ImportRow, Row } from './import-rows.js';
 import { IMPORT_SQL, type RecordStatement, recordStatement } from './import-statements.js';
 import { type OnConflict, settleConflicts } from './retained-ids.js';
-import { inTransaction } from './transaction.js';
 
 /** Hashes the passwords of a batch, before its transaction begins. */
 export async function hashPasswords(

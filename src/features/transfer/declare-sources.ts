@@ -8,7 +8,7 @@ import { ExitError } from '../../exit-error.js';
 import { ownPathsOf } from '../../http/own-paths.js';
 import type { ImportReport } from './import-report.js';
 import { infer, type Proposal } from './infer.js';
-import type { Source } from './source.js';
+import type { Source } from './sources.js';
 
 /** The folder of declarations, if COLLECTIONS names no other. */
 const FOLDER = './collections';
