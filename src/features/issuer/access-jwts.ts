@@ -3,11 +3,11 @@ import { CredentialRejected } from '../../auth/scheme.js';
 import { withImplied } from '../../auth/user-scopes.js';
 import type { Db } from '../../db/db.js';
 import { scopesOf } from '../../principal.js';
-import { findAccount } from './accounts.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { errors } from './oidc-provider.js';
 import { GRANT_CLAIM, type OwnTokens, REVOKED_TOKEN, recordHash } from './own-tokens.js';
-import { Records } from './records.js';
+import { Records } from './provider-records.js';
+import { findAccount } from './user-claims.js';
 
 /** How much longer than the token the record of its revocation lives, since the clocks of processes differ. */
 const MARGIN_S = 300;

@@ -14,14 +14,14 @@ import {
   sessionCookies,
   sessionOf,
 } from './account-session.js';
-import { findUser, type User } from './accounts.js';
 import type { InteractionParts } from './interactions.js';
 import { errors } from './oidc-provider.js';
-import { accountPage, accountSignInPage } from './pages/account.js';
-import { pageHeaders } from './pages/layout.js';
+import { accountPage, accountSignInPage } from './pages/account-page.js';
+import { pageHeaders } from './pages/page-frame.js';
 import type { PasskeyForm } from './pages/passkey.js';
 import { ACCOUNT } from './paths.js';
 import { confirmPassword } from './seen-passwords.js';
+import { findUser, type User } from './user-claims.js';
 import { endSession, grantsOf, revokeClient, sessionsOf } from './user-grants.js';
 
 export interface AccountParts extends InteractionParts {

@@ -2,8 +2,8 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { isClaimScope, mayAllow, withImplied } from '../../auth/user-scopes.js';
 import type { Db } from '../../db/db.js';
 import { scopesOf } from '../../principal.js';
-import { findUser, type User } from './accounts.js';
 import { ISSUER_SQL } from './issuer-statements.js';
+import { findUser, type User } from './user-claims.js';
 
 type Grant = InstanceType<Provider['Grant']>;
 

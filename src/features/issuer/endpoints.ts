@@ -7,9 +7,9 @@ import { badRequest } from '../../errors/request-errors.js';
 import type { Handler } from '../../http/handler.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
-import { claimsOf, findUser } from './accounts.js';
 import { CLIENTS, type ClientServices } from './client-endpoints.js';
 import { ACCOUNT, INTERACTION, PATHS } from './paths.js';
+import { claimsOf, findUser } from './user-claims.js';
 
 /**
  * The services that endpoints of the authorization server run with. `plain` and `limited` handle requests to oidc-provider,

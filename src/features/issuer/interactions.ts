@@ -8,16 +8,16 @@ import type { Db } from '../../db/db.js';
 import type { HandledRequest } from '../../http/handler.js';
 import type { Reply } from '../../http/reply.js';
 import type { LoginThrottle } from '../../limits/login-throttle.js';
-import { findUser } from './accounts.js';
 import { addScopes, rememberConsent } from './consents.js';
 import { errors } from './oidc-provider.js';
-import { consentPage } from './pages/consent.js';
-import { errorPage } from './pages/device.js';
-import { pageHeaders } from './pages/layout.js';
+import { consentPage } from './pages/consent-page.js';
+import { errorPage } from './pages/device-page.js';
+import { pageHeaders } from './pages/page-frame.js';
 import { nameOf } from './pages/provider-pages.js';
-import { signInPage } from './pages/sign-in.js';
+import { signInPage } from './pages/sign-in-page.js';
 import type { Passkeys } from './passkeys.js';
 import { confirmPassword } from './seen-passwords.js';
+import { findUser } from './user-claims.js';
 
 type Interaction = InstanceType<Provider['Interaction']>;
 

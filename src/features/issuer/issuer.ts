@@ -16,13 +16,13 @@ import { handleAccessJwts } from './access-jwts.js';
 import { account } from './account.js';
 import type { IssuerServices } from './endpoints.js';
 import { type InteractionParts, interact } from './interactions.js';
-import { type IssuerKeys, openKeys, readKeys } from './keys.js';
 import type { OwnTokens } from './own-tokens.js';
 import { Passkeys } from './passkeys.js';
 import { createProvider } from './provider.js';
 import { Guesses, guardResponses, limitGuesses } from './provider-guards.js';
 import { withSeenPasswords } from './seen-passwords.js';
 import { ISSUER_SETTINGS } from './settings.js';
+import { type IssuerKeys, openKeys, readKeys } from './signing-keys.js';
 import { Strangers } from './strangers.js';
 
 /** A notification of new keys can be lost, and a key begins to sign at its own time. */

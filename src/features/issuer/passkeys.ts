@@ -5,7 +5,7 @@ import { isEqual } from '../../auth/cookies.js';
 import type { CheckReplay } from '../../auth/replay-guard.js';
 import type { Db, Row } from '../../db/db.js';
 import { ISSUER_SQL } from './issuer-statements.js';
-import type { Entry } from './pages/account.js';
+import type { Entry } from './pages/account-page.js';
 import type { PasskeyForm } from './pages/passkey.js';
 import { notePassword, seenPassword } from './seen-passwords.js';
 import { timeText } from './user-grants.js';

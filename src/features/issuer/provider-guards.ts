@@ -5,7 +5,7 @@ import { Problem } from '../../errors/problem.js';
 import { pageHeaders } from '../../formats/html-page.js';
 import type { Attempt } from '../../limits/login-throttle.js';
 import { errors, Provider } from './oidc-provider.js';
-import { sourceOf } from './pages/layout.js';
+import { sourceOf } from './pages/page-frame.js';
 import { showError } from './pages/provider-pages.js';
 
 /** The attempts of requests that may be guesses of a secret or a code. */

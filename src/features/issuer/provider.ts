@@ -6,11 +6,9 @@ import { PROOF_ALGORITHMS } from '../../auth/tokens/proof.js';
 import { CLAIMS } from '../../auth/user-scopes.js';
 import type { Config } from '../../config/config.js';
 import type { Db } from '../../db/db.js';
-import { findAccount } from './accounts.js';
 import { ID_TOKEN_ALGORITHMS } from './client-kind.js';
 import { API_SCOPES, findMetadata, isSecret, TOKEN_FORMAT } from './clients.js';
 import { loadGrant } from './consents.js';
-import type { IssuerKeys } from './keys.js';
 import { errors, Provider } from './oidc-provider.js';
 import { GRANT_CLAIM } from './own-tokens.js';
 import {
@@ -22,10 +20,12 @@ import {
   showSignOut,
 } from './pages/provider-pages.js';
 import { INTERACTION, PATHS } from './paths.js';
-import { Records } from './records.js';
+import { Records } from './provider-records.js';
 import { addImplied, resourceServer } from './resource-server.js';
 import { ISSUER_SETTINGS } from './settings.js';
+import type { IssuerKeys } from './signing-keys.js';
 import { STRANGER_S, type Strangers } from './strangers.js';
+import { findAccount } from './user-claims.js';
 
 const HOUR_S = 3600;
 const DAY_S = 24 * HOUR_S;

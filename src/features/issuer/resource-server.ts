@@ -1,10 +1,10 @@
 import type { Client, KoaContextWithOIDC, ResourceServer } from 'oidc-provider';
 import { CLAIMS, withImplied } from '../../auth/user-scopes.js';
 import { scopesOf } from '../../principal.js';
-import type { UserAccount } from './accounts.js';
 import { API_SCOPES, TOKEN_FORMAT } from './clients.js';
 import { errors } from './oidc-provider.js';
 import { OWN_ALGORITHM } from './own-keys.js';
+import type { UserAccount } from './user-claims.js';
 
 /**
  * This API as a client may use it. Adds to the requested scopes the ones that they imply. Throws invalid_scope for a scope

@@ -4,8 +4,8 @@ import type { Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
 import { withDatabase } from '../../cli/with-database.js';
 import { COMMANDS } from './commands.js';
-import { rotateKeys } from './keys.js';
 import { ISSUER_SETTINGS } from './settings.js';
+import { rotateKeys } from './signing-keys.js';
 
 /** Rotates the signing keys of the embedded authorization server. Throws UsageError and ExitError. */
 export async function issuerCommand(args: string[], io: Io): Promise<void> {

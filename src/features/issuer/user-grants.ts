@@ -1,6 +1,6 @@
 import type { Db } from '../../db/db.js';
 import { ISSUER_SQL } from './issuer-statements.js';
-import type { Entry } from './pages/account.js';
+import type { Entry } from './pages/account-page.js';
 
 /** The other sessions of a user, the newest first; `current` is the one of the request. */
 export async function sessionsOf(db: Db, userId: string, current: string): Promise<Entry[]> {

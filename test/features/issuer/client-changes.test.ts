@@ -1,7 +1,7 @@
 import { calculateJwkThumbprint, createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import * as client from 'openid-client';
 import { getClient } from '../../../src/features/issuer/clients.js';
-import { rotateKeys } from '../../../src/features/issuer/keys.js';
+import { rotateKeys } from '../../../src/features/issuer/signing-keys.js';
 import { plinth } from '../../support/command.js';
 import { makeKey } from '../../support/credentials.js';
 import t from '../../support/test.js';

@@ -1,6 +1,6 @@
 import { decodeProtectedHeader } from 'jose';
 import * as client from 'openid-client';
-import { rotateKeys } from '../../../src/features/issuer/keys.js';
+import { rotateKeys } from '../../../src/features/issuer/signing-keys.js';
 import { follow } from '../../events/follow.js';
 import { testService } from '../../support/service.js';
 import t from '../../support/test.js';

@@ -17,7 +17,7 @@ import { connect } from '../../../src/db/db.js';
 import { migrate } from '../../../src/db/migrate.js';
 import { readDeclarations } from '../../../src/declarations/read-declarations.js';
 import { type Embedded, startEmbedded } from '../../../src/features/embedded/embedded.js';
-import { openKeys } from '../../../src/features/issuer/keys.js';
+import { openKeys } from '../../../src/features/issuer/signing-keys.js';
 import { migrateCollections } from '../../../src/schema/migrate-collections.js';
 import { CITUS_URL, closeOnNodes, createCluster, databaseAt, dropOnNodes } from '../citus.js';
 import { fastFolder } from '../fast-folder.js';
@@ -91,7 +91,7 @@ const SOURCES = [
   'dist/src/db',
   'dist/src/schema',
   'dist/src/declarations',
-  'dist/src/features/issuer/keys.js',
+  'dist/src/features/issuer/signing-keys.js',
   'dist/test/support/reset.js',
   'dist/test/support/renamed.js',
   'dist/test/support/runner/servers.js',

@@ -1,5 +1,5 @@
 import { Html, html } from '../../../formats/html.js';
-import { hidden } from './layout.js';
+import { hidden } from './page-frame.js';
 import { SCRIPT } from './passkey-script.js';
 
 /** The data with which a page lets a browser create or use a passkey. */

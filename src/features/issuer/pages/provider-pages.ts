@@ -1,8 +1,8 @@
 import type { Client, ErrorOut, KoaContextWithOIDC } from 'oidc-provider';
 import { Html, html } from '../../../formats/html.js';
 import { PATHS } from '../paths.js';
-import { deviceConfirmationPage, deviceEntryPage, deviceSuccessPage, errorPage } from './device.js';
-import { layout, pageHeaders } from './layout.js';
+import { deviceConfirmationPage, deviceEntryPage, deviceSuccessPage, errorPage } from './device-page.js';
+import { layout, pageHeaders } from './page-frame.js';
 
 const ACTION = PATHS.code_verification;
 

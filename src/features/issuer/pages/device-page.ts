@@ -1,5 +1,5 @@
 import { html } from '../../../formats/html.js';
-import { errorText, hidden, layout } from './layout.js';
+import { errorText, hidden, layout } from './page-frame.js';
 
 /** The form for the code that a device shows. `action` is its address, `csrf` its token. */
 export function deviceEntryPage(action: string, csrf: string, code: string, error?: string): string {

@@ -1,5 +1,5 @@
 import { type Html, html } from '../../../formats/html.js';
-import { errorText, hidden, layout } from './layout.js';
+import { errorText, hidden, layout } from './page-frame.js';
 import { type PasskeyForm, passkeyForm } from './passkey.js';
 
 export interface SignInPage {

@@ -1,5 +1,5 @@
 import { html } from '../../../formats/html.js';
-import { hidden, layout } from './layout.js';
+import { hidden, layout } from './page-frame.js';
 
 export interface ConsentPage {
   readonly client: string;

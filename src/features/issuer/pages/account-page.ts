@@ -1,7 +1,7 @@
 import { type Html, html } from '../../../formats/html.js';
-import { errorText, hidden, layout } from './layout.js';
+import { errorText, hidden, layout } from './page-frame.js';
 import { type PasskeyForm, passkeyForm } from './passkey.js';
-import { signInFields } from './sign-in.js';
+import { signInFields } from './sign-in-page.js';
 
 /** A session or an application of the user. */
 export interface Entry {
