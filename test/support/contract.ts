@@ -173,7 +173,7 @@ const documentsOf = ({ features }: App) => features.get('api-docs') as ApiDocume
 /** The document of a service without examples, whose validation would take most of the time. */
 async function rulesFor(service: App, version: Version): Promise<Contract['document']> {
   const { settings, description } = documentsOf(service);
-  const { rulesOf } = await import('../../src/features/api-docs/document.js');
+  const { rulesOf } = await import('../../src/features/api-docs/openapi-document.js');
   return (await rulesOf({ ...settings, ...description, version }, NOBODY)) as Contract['document'];
 }
 

@@ -8,7 +8,7 @@ import type { Principal } from '../../principal.js';
 import type { Version } from '../../versions/version.js';
 import { ISSUER_SETTINGS } from '../issuer/settings.js';
 import { REPLICA_SETTINGS } from '../replicas/settings.js';
-import type { Described } from './document.js';
+import type { Described } from './openapi-document.js';
 
 /** The subjects of the documents, besides those that the documents load themselves. */
 type DocumentSettings = Omit<Described, keyof ApiDescription | 'version'>;
@@ -43,7 +43,7 @@ export class ApiDocuments implements OpenFeature {
   /** The OpenAPI document of what a caller may use in a version. */
   async openApi(caller: Principal, version: Version, work?: LongWork): Promise<JsonObject> {
     const { settings, description } = this;
-    const { openApi } = await import('./document.js');
+    const { openApi } = await import('./openapi-document.js');
     return openApi({ ...settings, ...description, version }, caller, work);
   }
 
