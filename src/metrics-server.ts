@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import { openRoutes } from './api/endpoint.js';
 import { METRICS } from './api/service-endpoints.js';
+import type { Peer } from './database-url/servers.js';
 import { allowHosts } from './http/allowed-hosts.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
 import { createRouter } from './http/router.js';
@@ -8,7 +9,6 @@ import { ParseLimit } from './limits/parse-limit.js';
 import type { PipelineOptions } from './pipeline/context.js';
 import { createPipeline } from './pipeline/pipeline.js';
 import { createHttpServer, type ServerOptions } from './pipeline/server.js';
-import type { Peer } from './telemetry/database-address.js';
 import type { Log } from './telemetry/log.js';
 import { createMetrics, type Metrics } from './telemetry/metrics.js';
 import { createObserver } from './telemetry/request-observer.js';

@@ -1,7 +1,6 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { createServer, type Server as HttpServer } from 'node:http';
 import { type App, startApp } from './app.js';
-import { CoalescedRuns } from './coalesced-runs.js';
 import { type Config, processesOf } from './config/config.js';
 import { pathIn } from './config/parsers.js';
 import { openServer, type Server } from './db/open-database.js';
@@ -11,6 +10,7 @@ import { FEATURES } from './features.js';
 import { embeddedOf } from './open-features.js';
 import { listen, urlOf } from './process/listen.js';
 import { type Stoppable, stopOnSignals } from './process/signals.js';
+import { CoalescedRuns } from './shared-runs.js';
 import type { Log } from './telemetry/log.js';
 
 /** The parts of its process that `runWatching` needs. */

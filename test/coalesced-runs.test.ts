@@ -1,4 +1,4 @@
-import { CoalescedRuns } from '../src/coalesced-runs.js';
+import { CoalescedRuns } from '../src/shared-runs.js';
 import t from './support/test.js';
 
 /** A loop whose runs the test ends. */

@@ -1,4 +1,4 @@
-import { singleFlight } from '../src/single-flight.js';
+import { singleFlight } from '../src/shared-runs.js';
 import t from './support/test.js';
 
 const tick = () => new Promise<void>((done) => setImmediate(done));

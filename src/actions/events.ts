@@ -10,7 +10,7 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { readFilter } from '../list/read-filter.js';
-import type { Version } from '../versions/version.js';
+import type { Version } from '../versions/supported.js';
 import { readable } from './readable.js';
 
 const BATCH_TYPE = 'application/cloudevents-batch+json';

@@ -1,8 +1,7 @@
 import { CACHE, headersOf } from '../collection/representation.js';
 import type { Run } from '../db/db.js';
 import type { Problem } from '../errors/problem.js';
-import { piecesOf } from '../http/listed-text.js';
-import type { Reply } from '../http/reply.js';
+import { piecesOf, type Reply } from '../http/reply.js';
 import type { JsonObject } from '../json.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import type { Collection } from '../list/open-collection.js';

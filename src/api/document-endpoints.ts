@@ -10,8 +10,7 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { Json } from '../json.js';
-import { mountOf, VERSIONS } from '../versions/supported.js';
-import type { Version } from '../versions/version.js';
+import { mountOf, VERSIONS, type Version } from '../versions/supported.js';
 import type { Doc, ErrorName, SchemaName, Success } from './doc.js';
 import { at, type Description, type Endpoint } from './endpoint.js';
 

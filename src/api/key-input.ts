@@ -6,7 +6,7 @@ import { parseDate } from '../config/parsers.js';
 import { invalid } from '../errors/input-errors.js';
 import type { Failure } from '../errors/problem.js';
 import type { Json } from '../json.js';
-import { certificateBlocks } from '../process/pem.js';
+import { certificateBlocks } from '../process/tls.js';
 import { compileOnFirstUse } from '../validation/validation.js';
 import { KEY_SCHEMA } from './key-kind.js';
 

@@ -4,7 +4,7 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { SchemeName } from '../principal.js';
-import { singleFlight } from '../single-flight.js';
+import { singleFlight } from '../shared-runs.js';
 import type { Metrics } from '../telemetry/metrics.js';
 import { json } from './doc.js';
 import { at, type Endpoint } from './endpoint.js';

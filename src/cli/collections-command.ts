@@ -10,8 +10,7 @@ import { ExitError } from '../exit-error.js';
 import { ownPathsOf } from '../http/own-paths.js';
 import { parse, subcommandOf } from './arguments.js';
 import { OutputError, UsageError } from './exit.js';
-import { configOf, fileOf, type Io } from './io.js';
-import { nextLine } from './next-line.js';
+import { configOf, fileOf, type Io, nextLine } from './io.js';
 import { print } from './output.js';
 import { SERVICE_COMMANDS } from './table/service-commands.js';
 

@@ -1,3 +1,4 @@
+import type { Kind } from '../api/kind.js';
 import type { ExitCode } from '../exit-error.js';
 import type { Io } from './io.js';
 
@@ -82,3 +83,17 @@ type Given<O extends Option> = O extends { readonly value: string }
 
 /** The values of options, by their names. */
 export type Values<F extends Form> = { readonly [Name in keyof F['options']]: Given<F['options'][Name]> };
+
+/** The forms of the command that manages resources. */
+export function formsOf({ order, command }: Kind): Readonly<Record<string, Form>> {
+  const { create, update, remove } = command!;
+  const newest = order === 'newest first' ? ', the newest first' : '';
+  return {
+    create: { text: create.text, options: { ...create.options, ...JSON_OPTION } },
+    ...(update && {
+      update: { text: update.text, operands: 'ID', options: { ...update.options, ...JSON_OPTION } },
+    }),
+    list: { text: `prints one JSON object a line${newest}`, options: JSON_OPTION },
+    [remove.verb]: { text: remove.text, operands: 'ID', options: JSON_OPTION },
+  };
+}

@@ -1,6 +1,8 @@
+import type { Interface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
 import { type Config, readConfig } from '../config/config.js';
 import { pathIn } from '../config/parsers.js';
+import { ExitError } from '../exit-error.js';
 import { type Openable, settingsOf } from '../open-features.js';
 
 /** An output, and whether it is a terminal, as Node says of a process's. */
@@ -45,3 +47,12 @@ export const configOf = ({ env, cwd = '', features }: Io): Config =>
 
 /** A file that an argument names, as Node's file functions need it. */
 export const fileOf = ({ cwd = '' }: Io, path: string): string => pathIn(cwd, path);
+
+/** The next line of an input after a prompt. Rejects when the input fails or ends before, which `question` alone ignores. */
+export async function nextLine(lines: Interface, prompt: string): Promise<string> {
+  const ended = new Promise<never>((_, reject) => {
+    lines.on('error', (error) => reject(new ExitError(`the input cannot be read: ${error.message}`)));
+    lines.once('close', () => reject(new ExitError('the input ended before a line')));
+  });
+  return Promise.race([lines.question(prompt), ended]);
+}

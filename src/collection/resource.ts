@@ -1,5 +1,5 @@
 import type { Json } from '../json.js';
-import type { FieldRules } from '../validation/field-rules.js';
+import type { FieldRules } from '../validation/require-valid.js';
 import type { Column, ColumnType } from './column.js';
 
 /** A field that refers to a record by its id. */

@@ -213,3 +213,15 @@ function tlsOf(parameters: Parameters): TlsRequest {
     maxVersion: textOf(parameters, 'ssl_max_protocol_version'),
   };
 }
+
+export interface Peer {
+  readonly host: string;
+  readonly port: number;
+  readonly database: string;
+}
+
+/** The first server of a database URL. */
+export function peerOf(databaseUrl: string): Peer {
+  const { host, port, database } = serversOf(databaseUrl).servers[0];
+  return { host, port, database };
+}

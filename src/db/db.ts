@@ -1,11 +1,10 @@
 import type { Readable } from 'node:stream';
-import { type Peer, peerOf } from '../telemetry/database-address.js';
+import { type Peer, peerOf } from '../database-url/servers.js';
 import { createDbMetrics, type DbMetrics, type Sharing } from '../telemetry/metrics.js';
 import { nameOf, trackWait } from '../telemetry/wait-tracking.js';
 import type { Engine } from './engine.js';
 import { copy } from './pool/copy.js';
-import { countedLease } from './pool/counted-lease.js';
-import { ExclusivePool, type Lease } from './pool/exclusive-pool.js';
+import { countedLease, ExclusivePool, type Lease } from './pool/exclusive-pool.js';
 import { HostOrder } from './pool/host-order.js';
 import { type Listening, listen } from './pool/notifications.js';
 import { PipelinedPool } from './pool/pipelined-pool.js';

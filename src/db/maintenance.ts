@@ -1,4 +1,4 @@
-import { singleFlight } from '../single-flight.js';
+import { singleFlight } from '../shared-runs.js';
 import type { Log } from '../telemetry/log.js';
 import { AUTH_SQL, EVENTS_SQL, IDEMPOTENCY_SQL } from './core-statements.js';
 import type { Db, Value } from './db.js';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { CoalescedRuns } from '../coalesced-runs.js';
 import { createBatcher } from '../db/batcher.js';
 import type { Db } from '../db/db.js';
+import { CoalescedRuns } from '../shared-runs.js';
 import type { Log } from '../telemetry/log.js';
 import { sharing } from '../telemetry/metrics.js';
 import { CommitHorizon, type Snapshot } from './commit-horizon.js';

@@ -1,8 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { otherVersion, unsupportedVersion, versionMismatch } from '../errors/request-errors.js';
 import { pathOf } from '../telemetry/request-attributes.js';
-import { DEFAULT_VERSION, VERSIONS } from '../versions/supported.js';
-import type { Version } from '../versions/version.js';
+import { DEFAULT_VERSION, VERSIONS, type Version } from '../versions/supported.js';
 
 /** When a version retires. */
 export interface Retirement {

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Problem } from '../errors/problem.js';
-import { prefixOf, VERSIONS } from '../versions/supported.js';
-import type { Version } from '../versions/version.js';
+import { prefixOf, VERSIONS, type Version } from '../versions/supported.js';
 import { probableVersion } from './api-version.js';
 import { render } from './problem-body.js';
 import type { Reply } from './reply.js';

@@ -1,6 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Problem } from '../errors/problem.js';
-import type { ErrorForm } from '../versions/version.js';
+import type { ErrorForm } from '../versions/supported.js';
 
 /** The response to a problem. `headers` include Content-Type, unless the body is empty. */
 export interface Rendered {

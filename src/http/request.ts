@@ -3,7 +3,7 @@ import type { Run } from '../db/db.js';
 import type { Json } from '../json.js';
 import type { HashedPassword } from '../passwords/password.js';
 import type { Permission, Principal } from '../principal.js';
-import type { Version } from '../versions/version.js';
+import type { Version } from '../versions/supported.js';
 
 /** A parsed body, with its media type without parameters. */
 export interface Body {

@@ -3,7 +3,7 @@ import { unknownParameter } from '../errors/input-errors.js';
 import type { Problem } from '../errors/problem.js';
 import { badRequest, filterRequired, methodNotAllowed, notAcceptable } from '../errors/request-errors.js';
 import type { Principal, Requirement } from '../principal.js';
-import type { Version } from '../versions/version.js';
+import type { Version } from '../versions/supported.js';
 import { BODY_CODINGS } from './content-coding.js';
 import { formatOf, negotiate } from './content-negotiation.js';
 import type { Handler } from './handler.js';

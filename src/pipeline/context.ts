@@ -17,7 +17,7 @@ import type { Expectation } from '../transport/admission-control.js';
 import type { BodyLimits } from '../transport/arriving-body.js';
 import type { BodyStream } from '../transport/body-stream.js';
 import type { Target } from '../transport/request-target.js';
-import type { Version } from '../versions/version.js';
+import type { Version } from '../versions/supported.js';
 import type { ServedVersion, ServedVersions, VersionSettings } from './served-version.js';
 
 /** One request and its response on their way through the stages. */

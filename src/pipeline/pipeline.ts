@@ -24,8 +24,7 @@ import type { Run } from '../transport/admission-control.js';
 import { decodeBody } from '../transport/decoded-body.js';
 import { readBody } from '../transport/request-body.js';
 import { ALL_METHODS, readTarget } from '../transport/request-target.js';
-import { DEFAULT_VERSION } from '../versions/supported.js';
-import type { Version } from '../versions/version.js';
+import { DEFAULT_VERSION, type Version } from '../versions/supported.js';
 import {
   authRequestOf,
   countCall,

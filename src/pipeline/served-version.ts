@@ -1,6 +1,5 @@
 import type { Retirement } from '../http/api-version.js';
-import { prefixOf, VERSIONS } from '../versions/supported.js';
-import type { Version } from '../versions/version.js';
+import { prefixOf, VERSIONS, type Version } from '../versions/supported.js';
 
 /** A version as this service has it. */
 export interface ServedVersion {

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { Config } from '../config/config.js';
 import { ExitError } from '../exit-error.js';
-import { certificateBlocks } from './pem.js';
 
 /** A file of the TLS settings cannot be used. */
 export class TlsError extends ExitError {}
@@ -53,4 +52,18 @@ function read(name: string, file: string): string {
   } catch (error) {
     throw new TlsError(`${name} ${file} cannot be read: ${(error as Error).message}`);
   }
+}
+
+const BEGIN = '-----BEGIN CERTIFICATE-----';
+const END = '-----END CERTIFICATE-----';
+
+/** The certificates in a text in PEM (RFC 7468 section 2), each with its boundaries; other text is left out. */
+export function certificateBlocks(text: string): string[] {
+  const blocks: string[] = [];
+  for (let start = text.indexOf(BEGIN); start >= 0; start = text.indexOf(BEGIN, start + BEGIN.length)) {
+    const dash = text.indexOf('-', start + BEGIN.length);
+    if (dash > start + BEGIN.length && text.startsWith(END, dash))
+      blocks.push(text.slice(start, dash + END.length));
+  }
+  return blocks;
 }

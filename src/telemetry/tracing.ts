@@ -12,7 +12,7 @@ import {
   type Tracer,
   trace,
 } from '@opentelemetry/api';
-import type { Peer } from './database-address.js';
+import type { Peer } from '../database-url/servers.js';
 import { pathOf, schemeOf } from './request-attributes.js';
 
 /** The span of a request and the context of its children. */

@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream';
-import { piecesOf } from '../http/listed-text.js';
-import type { Lines, Reply } from '../http/reply.js';
+import { type Lines, piecesOf, type Reply } from '../http/reply.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { chunksOf, documentsOf, joinInPlace } from './copy-rows.js';
 import type { StreamedBody } from './streamed-body.js';

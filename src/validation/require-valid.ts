@@ -1,10 +1,29 @@
-import type { ValidateFunction } from 'ajv/dist/2020.js';
+import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js';
 import { invalid, invalidBody, MAX_FAILURES } from '../errors/input-errors.js';
 import type { Json, JsonObject } from '../json.js';
 import { sharedAjv } from './ajv.js';
 import { failureOf } from './failure.js';
-import type { FieldRules } from './field-rules.js';
+import type { Normalization } from './normalization.js';
 import { WorkLimitError, withinLimits } from './work-limit.js';
+
+/** The rules of the fields of a body. */
+export interface FieldRules {
+  /** JSON Schema of the client's fields. Other fields are stored unchanged, unless it forbids them. */
+  readonly schema: {
+    readonly type: 'object';
+    readonly required: readonly string[];
+    readonly additionalProperties?: unknown;
+    readonly properties: Readonly<Record<string, object>>;
+    readonly [keyword: string]: unknown;
+  };
+  /** The schemas that this one refers to, and the validators with them; absent: it refers to none. */
+  readonly referred?: {
+    readonly ajv: (allErrors: boolean) => Ajv2020;
+    readonly schemas: () => readonly object[];
+  };
+  /** The steps of a field before validation. */
+  readonly normalize: Readonly<Record<string, readonly Normalization[]>>;
+}
 
 /** Limits of a validation with the first failure, and of one with all. */
 const FIRST_LIMITS = { work: 2_000_000, failures: 100_000 };

@@ -1,8 +1,7 @@
 import { invalidBody } from '../errors/input-errors.js';
 import { isObject, type Json, type JsonObject, setMember } from '../json.js';
-import type { FieldRules } from './field-rules.js';
 import { normalized } from './normalization.js';
-import { compileValidation } from './require-valid.js';
+import { compileValidation, type FieldRules } from './require-valid.js';
 
 /** Fields that the service owns: a body may hold them, and they are left out of what is stored. */
 const OWNED = new Set(['id', 'created_at', 'updated_at', '_version', '_links']);

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { PassThrough } from 'node:stream';
-import { nextLine } from '../../src/cli/next-line.js';
+import { nextLine } from '../../src/cli/io.js';
 import t from '../support/test.js';
 
 t.test('a prompt ends with a line, with the failure of its input, or with the end of it', async (t) => {

@@ -10,8 +10,7 @@ import type { ApiDocuments } from '../../src/features/api-docs/api-documents.js'
 import type { JsonObject } from '../../src/json.js';
 import { NOBODY } from '../../src/principal.js';
 import { createAjv } from '../../src/validation/ajv.js';
-import { DEFAULT_VERSION, VERSIONS } from '../../src/versions/supported.js';
-import type { Version } from '../../src/versions/version.js';
+import { DEFAULT_VERSION, VERSIONS, type Version } from '../../src/versions/supported.js';
 
 /** A response of the service, as a test received it. */
 export interface Received {

@@ -1,6 +1,5 @@
 import { KEY } from '../../api/key-kind.js';
-import { type CommandTable, JSON_OPTION } from '../command.js';
-import { formsOf } from '../kind-forms.js';
+import { type CommandTable, formsOf, JSON_OPTION } from '../command.js';
 
 const SCOPES = 'SCOPES';
 const SCOPE_LIST = 'SCOPE[,SCOPE]...';

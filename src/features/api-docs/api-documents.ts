@@ -5,7 +5,7 @@ import type { JsonObject } from '../../json.js';
 import type { LongWork } from '../../limits/long-task.js';
 import type { ApiDescription, OpenFeature } from '../../open-features.js';
 import type { Principal } from '../../principal.js';
-import type { Version } from '../../versions/version.js';
+import type { Version } from '../../versions/supported.js';
 import { ISSUER_SETTINGS } from '../issuer/settings.js';
 import { REPLICA_SETTINGS } from '../replicas/settings.js';
 import type { Described } from './openapi-document.js';

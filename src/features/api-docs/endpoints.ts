@@ -8,7 +8,7 @@ import type { Action } from '../../http/router.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { LongWork } from '../../limits/long-task.js';
 import { type Principal, STRANGER } from '../../principal.js';
-import type { Version } from '../../versions/version.js';
+import type { Version } from '../../versions/supported.js';
 import type { ApiDocuments } from './api-documents.js';
 import { docsAsset, docsPage } from './docs-page.js';
 

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../json.js';
-import type { Version } from '../../versions/version.js';
+import type { Version } from '../../versions/supported.js';
 
 const text = (description: string, more: JsonObject = {}): JsonObject => ({
   description,

@@ -2,7 +2,7 @@ import { type Doc, type ErrorName, when } from '../../api/doc.js';
 import type { Description } from '../../api/endpoint.js';
 import { parametersIn } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
-import type { Version } from '../../versions/version.js';
+import type { Version } from '../../versions/supported.js';
 import { schemaOf } from './model.js';
 import { parametersOf } from './parameters.js';
 import type { Responses } from './responses.js';

@@ -18,7 +18,7 @@ import { MAX_SEARCH } from '../../list/read-search.js';
 import { sortKeysOf, sortNames } from '../../list/read-sort.js';
 import { relationsOf } from '../../list/relations.js';
 import { searchMeaning } from '../../list/words.js';
-import type { Version } from '../../versions/version.js';
+import type { Version } from '../../versions/supported.js';
 import { requestFields } from './headers.js';
 import { typeName } from './model.js';
 import type { DescribedResource } from './type-names.js';

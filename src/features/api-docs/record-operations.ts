@@ -1,7 +1,7 @@
 import { type Doc, type ErrorName, json, type SchemaName, type Success, when } from '../../api/doc.js';
 import { objectOf, TEXT } from '../../api/schema.js';
 import { notFoundCode } from '../../errors/record-errors.js';
-import type { Version } from '../../versions/version.js';
+import type { Version } from '../../versions/supported.js';
 import { schemaNames, shownRecord } from './record-schemas.js';
 import type { DescribedResource } from './type-names.js';
 

@@ -2,7 +2,7 @@ import { arrayOf, objectOf, type Schema, schemaRef } from '../../api/schema.js';
 import { IDENTIFIERS, withSubschemas } from '../../declarations/schema-files.js';
 import type { JsonObject } from '../../json.js';
 import { relatedOf } from '../../list/relations.js';
-import type { Version } from '../../versions/version.js';
+import type { Version } from '../../versions/supported.js';
 import { asInput, hasDefault, withoutDefaults } from './input-schema.js';
 import { type DescribedResource, derivedNames, type TypeNames } from './type-names.js';
 

@@ -5,7 +5,7 @@ import { typeOf } from '../../errors/catalogue.js';
 import { type ProblemType, withShape } from '../../errors/problem.js';
 import { EXAMPLE_REQUEST_ID, render } from '../../http/problem-body.js';
 import type { JsonObject } from '../../json.js';
-import type { Version } from '../../versions/version.js';
+import type { Version } from '../../versions/supported.js';
 import { type ErrorRef, errorOf, schemaOf } from './model.js';
 
 /** The responses of operations, which share equal error responses as components. */

@@ -1,5 +1,5 @@
 import { arrayOf, objectOf, type Schema, schemaRef } from '../../api/schema.js';
-import type { Version } from '../../versions/version.js';
+import type { Version } from '../../versions/supported.js';
 
 const text: Schema = { type: 'string' };
 const page: Schema = { type: ['string', 'null'], description: 'A path; null: there is no such page.' };

@@ -2,8 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { Config } from '../../config/config.js';
-import { certificateBlocks } from '../../process/pem.js';
-import { readTls } from '../../process/tls.js';
+import { certificateBlocks, readTls } from '../../process/tls.js';
 import { type Check, messageOf, resultsOf } from './check.js';
 
 const { ok, warning, problem } = resultsOf('tls');

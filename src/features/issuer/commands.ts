@@ -1,5 +1,4 @@
-import { type CommandTable, JSON_OPTION } from '../../cli/command.js';
-import { formsOf } from '../../cli/kind-forms.js';
+import { type CommandTable, formsOf, JSON_OPTION } from '../../cli/command.js';
 import { ACCESS_COMMANDS } from '../../cli/table/access-commands.js';
 import { CLIENT } from './client-kind.js';
 

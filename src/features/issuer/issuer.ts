@@ -10,7 +10,7 @@ import type { HandledRequest } from '../../http/handler.js';
 import type { Reply } from '../../http/reply.js';
 import type { OpenCounts } from '../../limits/shared-counters.js';
 import type { Collection } from '../../list/open-collection.js';
-import { singleFlight } from '../../single-flight.js';
+import { singleFlight } from '../../shared-runs.js';
 import type { Log } from '../../telemetry/log.js';
 import { handleAccessJwts } from './access-jwts.js';
 import { account } from './account.js';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { CoalescedRuns } from '../../coalesced-runs.js';
 import { createBatcher } from '../../db/batcher.js';
 import type { Db } from '../../db/db.js';
+import { CoalescedRuns } from '../../shared-runs.js';
 import type { Log } from '../../telemetry/log.js';
 import { sharing } from '../../telemetry/metrics.js';
 import { type Claimed, claim, finish, type Result } from './delivery-store.js';

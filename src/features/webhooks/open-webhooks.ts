@@ -1,5 +1,5 @@
-import { CoalescedRuns } from '../../coalesced-runs.js';
 import type { Db } from '../../db/db.js';
+import { CoalescedRuns } from '../../shared-runs.js';
 import type { Log } from '../../telemetry/log.js';
 import { Dispatcher } from './dispatcher.js';
 import { fanOut, type Source } from './fan-out.js';

@@ -1,4 +1,4 @@
-import { singleFlight } from '../../single-flight.js';
+import { singleFlight } from '../../shared-runs.js';
 import type { WorkerOrder } from './messages.js';
 
 /** A worker, as far as metrics go. */
