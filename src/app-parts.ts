@@ -5,7 +5,7 @@ import { knownScopes, scopeSettingFaults } from './auth/known-scopes.js';
 import { type Auth, openAuth } from './auth/open-schemes.js';
 import type { Resource } from './collection/resource.js';
 import { type Config, ConfigError } from './config/config.js';
-import { hostsOfMetrics } from './config/edge.js';
+import { hostsOfMetrics } from './config/server-settings.js';
 import type { Engine } from './db/engine.js';
 import { type Database, openDatabase, openPrepared } from './db/open-database.js';
 import { reportFaults } from './db/start-faults.js';

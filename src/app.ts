@@ -3,7 +3,7 @@ import type { Server as TlsServer } from 'node:https';
 import type { SecureContextOptions } from 'node:tls';
 import { closeNow, openParts, type Parts, type Primary } from './app-parts.js';
 import type { Config } from './config/config.js';
-import { hostsOf } from './config/edge.js';
+import { hostsOf } from './config/server-settings.js';
 import type { Db } from './db/db.js';
 import { startMaintenance } from './db/maintenance.js';
 import { databaseReadiness, type NotReadyReason } from './db/readiness.js';

@@ -1,6 +1,6 @@
 import type { Config } from './config/config.js';
-import { hostsOf } from './config/edge.js';
 import { isLoopback } from './config/parsers.js';
+import { hostsOf } from './config/server-settings.js';
 import { serversOf } from './database-url/servers.js';
 import type { FeatureEntry, Started, StartLine } from './feature.js';
 import { isOn } from './open-features.js';

@@ -1,8 +1,8 @@
 import { SCHEMES, type SchemeName } from '../principal.js';
-import type { EdgeConfig } from './edge.js';
 import type { Reader } from './env-reader.js';
 import { type JwtConfig, readJwtConfig } from './jwt-settings.js';
 import { isLoopback, parseJson, parseNames, parseSecureUrl, SECURE_URL } from './parsers.js';
+import type { ServerConfig } from './server-settings.js';
 
 export type AuthConfig = Readonly<ReturnType<typeof readAuth>> & JwtConfig;
 
@@ -69,7 +69,7 @@ export function readAuth(reader: Reader) {
  * there is an authorization server, which may be a feature of the service.
  */
 export function authFaults(
-  config: AuthConfig & EdgeConfig,
+  config: AuthConfig & ServerConfig,
   isAuthSet: boolean,
   hasIssuer: boolean,
 ): string[] {

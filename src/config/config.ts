@@ -4,13 +4,12 @@ import { ExitError } from '../exit-error.js';
 import { textOf } from '../text-encoding.js';
 import { authFaults, readAuth } from './auth-settings.js';
 import { databaseWarnings, engineFaults, readDatabase } from './database-settings.js';
-import { readEdge } from './edge.js';
 import { createReader, type Env, misspelledSettings, outdatedSettings, type Reader } from './env-reader.js';
 import { readEventsConfig } from './event-settings.js';
-import { readHttp } from './http.js';
 import { readLimits } from './limit-settings.js';
 import { pathIn } from './parsers.js';
 import { retirementFaults } from './retirement-settings.js';
+import { readHttp, readServer } from './server-settings.js';
 import { readTelemetry } from './telemetry-settings.js';
 
 /** The settings and constants of the core. Durations in milliseconds, sizes in bytes, unless the name says otherwise. */
@@ -163,7 +162,7 @@ function readAll(reader: Reader) {
     ...readHttp(reader),
     ...readLimits(reader),
     ...readAuth(reader),
-    ...readEdge(reader),
+    ...readServer(reader),
     ...readTelemetry(reader),
     ...readEventsConfig(reader),
   };

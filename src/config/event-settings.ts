@@ -1,7 +1,5 @@
 import type { Reader } from './env-reader.js';
 
-export type EventsConfig = Readonly<ReturnType<typeof readEventsConfig>>;
-
 /** Reads what the event feed stores and how it is read. */
 export function readEventsConfig({ flag, integer }: Reader) {
   return {

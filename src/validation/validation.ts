@@ -43,10 +43,6 @@ export function compileCheck(resource: FieldRules, patternMs?: number): (input: 
 export const writeOnlyNames = ({ properties }: FieldRules['schema']): string[] =>
   Object.keys(properties).filter((name) => rulesOf(properties, name).writeOnly === true);
 
-/** The fields that only the service and imports set. */
-export const readOnlyNames = ({ properties }: FieldRules['schema']): string[] =>
-  Object.keys(properties).filter((name) => rulesOf(properties, name).readOnly === true);
-
 /** The keywords of a field's schema. */
 function rulesOf(
   properties: FieldRules['schema']['properties'],

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.js';
-import { usesHttps } from '../../config/edge.js';
 import { isLoopback } from '../../config/parsers.js';
+import { usesHttps } from '../../config/server-settings.js';
 import { isInNetworks, type Network, parseIp } from '../../ip-address.js';
 import { type Check, resultsOf } from './check.js';
 

@@ -2,7 +2,7 @@ import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 import { SESSION_COOKIE, writeCookie } from '../../auth/cookies.js';
 import { isYoungerThan } from '../../auth/current-password.js';
-import { usesHttps } from '../../config/edge.js';
+import { usesHttps } from '../../config/server-settings.js';
 import type { HandledRequest } from '../../http/handler.js';
 import type { InteractionParts } from './interactions.js';
 

@@ -1,5 +1,5 @@
 import { knownScopes } from '../../auth/known-scopes.js';
-import { usesHttps } from '../../config/edge.js';
+import { usesHttps } from '../../config/server-settings.js';
 import type { Feature } from '../../feature.js';
 import { withPackage } from '../../process/optional-package.js';
 import { CLIENT } from './client-kind.js';

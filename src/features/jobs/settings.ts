@@ -1,7 +1,5 @@
 import { FeatureSettings } from '../../config/config.js';
 
-export type JobConfig = ReturnType<typeof JOB_SETTINGS.of>;
-
 export const JOB_SETTINGS = new FeatureSettings({
   read: ({ flag, integer }) => ({
     /** Whether the service has jobs, and whether a request can create many records. */

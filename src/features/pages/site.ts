@@ -1,7 +1,7 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { mightPermit } from '../../access/rules.js';
 import type { Api } from '../../api/record-actions.js';
-import { usesHttps } from '../../config/edge.js';
+import { usesHttps } from '../../config/server-settings.js';
 import type { Db } from '../../db/db.js';
 import type { Feed } from '../../events/feed.js';
 import type { Route } from '../../http/router.js';
@@ -44,9 +44,6 @@ export const hasSignIn = ({ paths }: Site): boolean => paths.has(ACCOUNT_PATH);
 /** The address of the page on which users sign in, and from which they return to `target`. */
 export const signInHref = ({ prefix }: Site, target: string): string =>
   `${prefix}${ACCOUNT_PATH}?return=${encodeURIComponent(prefix + target)}`;
-
-/** Whether an address below a known path exists. */
-export const hasPath = ({ paths }: Site, path: string): boolean => paths.has(path);
 
 /** The scheme, host and port of the service for a client with this Host. */
 export function originOf({ publicUrl, isSecure }: Site, host: string | undefined): string {

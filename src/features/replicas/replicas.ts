@@ -160,7 +160,7 @@ export class Replicas {
   }
 }
 
-/** Samples that are retained: those of a minute, at the interval of check-replicas.ts. */
+/** Samples that are retained: those of a minute, at intervals of LOOK_MS. */
 const MAX_SAMPLES = 240;
 
 interface Sample {

@@ -1,11 +1,12 @@
 import type { Network } from '../ip-address.js';
 import type { Reader } from './env-reader.js';
 import { isHost, isLoopback, parseNames, parseNetworks } from './parsers.js';
+import { readRetirement } from './retirement-settings.js';
 
-export type EdgeConfig = Readonly<ReturnType<typeof readEdge>>;
+export type ServerConfig = Readonly<ReturnType<typeof readServer>>;
 
 /** Reads how clients reach the service: its address, proxies, host names and TLS. */
-export function readEdge({ read, optional, path, oneOf, integer }: Reader) {
+export function readServer({ read, optional, path, oneOf, integer }: Reader) {
   return {
     host: read('HOST', '127.0.0.1', 'an IP address or a host name', (text) =>
       isHost(text) ? text : undefined,
@@ -51,11 +52,11 @@ export function readEdge({ read, optional, path, oneOf, integer }: Reader) {
 }
 
 /** Whether browsers reach the service by https. */
-export const usesHttps = ({ publicUrl, tlsCert }: Pick<EdgeConfig, 'publicUrl' | 'tlsCert'>): boolean =>
+export const usesHttps = ({ publicUrl, tlsCert }: Pick<ServerConfig, 'publicUrl' | 'tlsCert'>): boolean =>
   publicUrl === undefined ? tlsCert !== undefined : publicUrl.startsWith('https:');
 
 /** The hosts by which clients may reach the service while AUTH is off, besides those of this machine. */
-export function hostsOf({ host, publicUrl, allowedHosts }: EdgeConfig): readonly string[] {
+export function hostsOf({ host, publicUrl, allowedHosts }: ServerConfig): readonly string[] {
   const published = publicUrl === undefined ? [] : [new URL(publicUrl).hostname.replace(/^\[|\]$/g, '')];
   return [host, ...published, ...allowedHosts];
 }
@@ -65,7 +66,32 @@ export function hostsOf({ host, publicUrl, allowedHosts }: EdgeConfig): readonly
  * reaches is protected against DNS rebinding; the operator opened any other.
  */
 export function hostsOfMetrics(
-  config: EdgeConfig & { readonly metricsHost: string },
+  config: ServerConfig & { readonly metricsHost: string },
 ): readonly string[] | undefined {
   return isLoopback(config.metricsHost) ? hostsOf(config) : undefined;
+}
+
+/** Reads what the service does for each request, and how long it waits for clients. */
+export function readHttp(reader: Reader) {
+  const { read, integer, flag } = reader;
+  const publicPrefix = read('PUBLIC_PREFIX', '', 'a path without a slash at the end: /api/v1', (text) =>
+    /^(\/[\w.~-]+){1,10}$/.test(text) ? text : undefined,
+  );
+  return {
+    headersTimeoutMs: 10_000,
+    requestTimeoutMs: integer('REQUEST_TIMEOUT_MS', 60_000, 100, 3_600_000),
+    /** How long a client may read nothing of a response. */
+    streamStallMs: 30_000,
+    keepAliveMs: integer('KEEP_ALIVE_MS', 65_000, 0, 3_600_000),
+    /** Responses are compressed for clients that accept it. */
+    compression: flag('COMPRESSION', true),
+    /** Shorter bodies fit into one packet in any case. */
+    compressionMinBytes: integer('COMPRESSION_MIN_BYTES', 1400, 0, 1_073_741_824),
+    requireIfMatch: flag('REQUIRE_IF_MATCH'),
+    /** Lists are arrays and have any parameter, whatever the declarations say. A feature may set this. */
+    anyParameters: false as boolean,
+    /** Precedes the paths of links and of Location, behind a proxy that exposes only `/api/v1` or adds a path. */
+    publicPrefix,
+    retirement: readRetirement(reader, publicPrefix),
+  };
 }
