@@ -10,12 +10,9 @@ import { includes, type Principal } from '../principal.js';
 export const VERBS = ['read', 'create', 'update', 'delete'] as const;
 export type Verb = (typeof VERBS)[number];
 
-/** The most grants of a collection: an integer of PostgreSQL has a bit for each. */
-export const MAX_GRANTS = 30;
-
 /** A permission of some callers for some records of a collection. */
 export interface Grant extends DeclaredGrant {
-  /** The place in the declaration, from 0. */
+  /** The place in the declaration, from 0 to 29: an integer of PostgreSQL has a bit for each. */
   readonly place: number;
   readonly verbs: ReadonlySet<Verb>;
   /** The conditions that all hold for a record. They may have symbols. */

@@ -3,7 +3,7 @@ import type { StoredRecord } from '../collection/record.js';
 import { etagOf, withLinks } from '../collection/representation.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { gone, invalidId, preconditionFailed } from '../errors/record-errors.js';
-import { unavailable } from '../errors/service-errors.js';
+import { beyond } from '../errors/service-errors.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { ofDocument } from '../limits/long-task.js';
@@ -55,7 +55,7 @@ export function createAs(guarded: Guarded, checkReferences: CheckReferences): Ac
         // The record with the id is not there for the caller.
         if (collection.access && attempt > 0) throw preconditionFailed();
       }
-      throw unavailable('Too many clients are changing the record at once.');
+      throw beyond('record');
     },
   };
 }

@@ -5,7 +5,7 @@ import type { Db, Run } from '../db/db.js';
 import { invalidBody, invalidQuery } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';
 import { preconditionFailed } from '../errors/record-errors.js';
-import { unavailable } from '../errors/service-errors.js';
+import { beyond } from '../errors/service-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
@@ -50,7 +50,7 @@ export function upsert(db: Db, guarded: Guarded, replacement: Action, creation: 
           if (!isOvertaken(error, key) || (guarded.as(request).access && attempt > 0)) throw error;
         }
       }
-      throw unavailable('Too many clients are changing the record at once.');
+      throw beyond('record');
     },
   };
 }

@@ -6,7 +6,7 @@ import { badRequest } from '../errors/request-errors.js';
 import type { Access, Condition } from '../list/condition.js';
 import type { Principal } from '../principal.js';
 import { parseUuid } from '../uuid.js';
-import type { Event } from './event.js';
+import { EVENT_VERBS, type Event } from './event.js';
 
 /** Which events a reader requested and may read. */
 export interface Filter {
@@ -39,8 +39,6 @@ export interface Live {
   /** The conditions that all hold. */
   readonly conditions: readonly Condition[];
 }
-
-const VERBS = ['created', 'updated', 'deleted'];
 
 /**
  * The filter for `types` (a comma-separated list like `users.created, users.*`; null: all), as far as the principal may
@@ -119,7 +117,9 @@ const textOf = (conditions: readonly Condition[]): string =>
 
 function allTypes(resources: readonly Resource[]): Map<string, Resource> {
   return new Map(
-    resources.flatMap((resource) => VERBS.map((verb) => [`${resource.name}.${verb}`, resource] as const)),
+    resources.flatMap((resource) =>
+      EVENT_VERBS.map((verb) => [`${resource.name}.${verb}`, resource] as const),
+    ),
   );
 }
 
@@ -128,7 +128,7 @@ function typesOf(requested: string, resources: readonly Resource[]): Map<string,
   const found = new Map<string, Resource>();
   for (const name of requested.split(',').map((text) => text.trim())) {
     const [collection, verb] = name.split('.');
-    const named = verb === '*' ? VERBS.map((each) => `${collection}.${each}`) : [name];
+    const named = verb === '*' ? EVENT_VERBS.map((each) => `${collection}.${each}`) : [name];
     for (const type of named) {
       const resource = all.get(type);
       if (!resource)

@@ -1,3 +1,6 @@
+/** What can happen to a record: the second part of the type of an event. */
+export const EVENT_VERBS = ['created', 'updated', 'deleted'] as const;
+
 /** Whether a record fulfils the conditions of a reader since a change, as before it, or no longer. */
 export type Match = 'entered' | 'changed' | 'left';
 

@@ -1,5 +1,6 @@
 import { schemaRef } from '../../api/schema.js';
 import type { Resource } from '../../collection/resource.js';
+import { EVENT_VERBS } from '../../events/event.js';
 import type { JsonObject } from '../../json.js';
 import { LongWork } from '../../limits/long-task.js';
 import type { Principal } from '../../principal.js';
@@ -17,8 +18,6 @@ export interface StreamSettings {
   readonly publicPrefix: string;
 }
 
-const VERBS = ['created', 'updated', 'deleted'] as const;
-
 /** The AsyncAPI 3.0 document of the event stream, with a message for each type of event. */
 export async function asyncApi(settings: StreamSettings, caller: Principal): Promise<JsonObject> {
   const { publicUrl = 'http://localhost:3000', publicPrefix } = settings;
@@ -28,7 +27,7 @@ export async function asyncApi(settings: StreamSettings, caller: Principal): Pro
   const { host, protocol } = new URL(publicUrl);
   const messages = Object.fromEntries(
     resources.flatMap((resource) =>
-      VERBS.map((verb) => [`${resource.name}.${verb}`, messageOf(resource, verb)] as const),
+      EVENT_VERBS.map((verb) => [`${resource.name}.${verb}`, messageOf(resource, verb)] as const),
     ),
   );
   const names = Object.keys(messages);

@@ -5,11 +5,11 @@ import { isYoungerThan } from '../../auth/current-password.js';
 import { usesHttps } from '../../config/server-settings.js';
 import type { HandledRequest } from '../../http/handler.js';
 import type { InteractionParts } from './interactions.js';
+import { SESSION_S } from './settings.js';
 
 export type Session = InstanceType<Provider['Session']>;
 type Config = InteractionParts['config'];
 
-const SESSION_S = 14 * 24 * 3600;
 /** How long after a sign-in a passkey may be added, which is a way to sign in for good. */
 const RECENT_S = 10 * 60;
 

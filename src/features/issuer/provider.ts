@@ -22,7 +22,7 @@ import {
 import { INTERACTION, PATHS } from './paths.js';
 import { Records } from './provider-records.js';
 import { addImplied, resourceServer } from './resource-server.js';
-import { ISSUER_SETTINGS } from './settings.js';
+import { ISSUER_SETTINGS, SESSION_S } from './settings.js';
 import type { IssuerKeys } from './signing-keys.js';
 import { STRANGER_S, type Strangers } from './strangers.js';
 import { findAccount } from './user-claims.js';
@@ -148,7 +148,7 @@ function lifetimes(accessTokenSeconds: number): Configuration {
       IdToken: HOUR_S,
       Interaction: STRANGER_S,
       RefreshToken: 14 * DAY_S,
-      Session: (_ctx, { accountId }) => (accountId === undefined ? STRANGER_S : 14 * DAY_S),
+      Session: (_ctx, { accountId }) => (accountId === undefined ? STRANGER_S : SESSION_S),
       Grant: 180 * DAY_S,
     },
     // oidc-provider reads the scopes of a refresh after this call, and before it knows the API.

@@ -2,6 +2,9 @@ import { type CoreConfig, FeatureSettings } from '../../config/config.js';
 import type { Reader } from '../../config/env-reader.js';
 import { isLoopback, parseSecureUrl } from '../../config/parsers.js';
 
+/** How long a user remains signed in to a browser. */
+export const SESSION_S = 14 * 24 * 3600;
+
 export type IssuerConfig = Readonly<ReturnType<typeof readIssuerConfig>>;
 
 const KEY_BYTES = 32;

@@ -1,8 +1,7 @@
 import type { InputSchema, Kind } from '../../api/kind.js';
 import { ID, type Schema, TEXT_OR_NULL, TIME, TIME_OR_NULL } from '../../api/schema.js';
+import { EVENT_VERBS } from '../../events/event.js';
 import { MAX_URL } from './target-url.js';
-
-const VERBS = ['created', 'updated', 'deleted'];
 
 /** Members that the service sets. */
 const READ_ONLY = {
@@ -13,7 +12,7 @@ const READ_ONLY = {
 
 /** The JSON Schema of a webhook's fields for a service with these collections. */
 export function webhookSchema(collections: readonly string[]) {
-  const known = collections.flatMap((name) => [`${name}.*`, ...VERBS.map((verb) => `${name}.${verb}`)]);
+  const known = collections.flatMap((name) => [`${name}.*`, ...EVENT_VERBS.map((verb) => `${name}.${verb}`)]);
   return {
     type: 'object' as const,
     required: ['url', 'types'],
