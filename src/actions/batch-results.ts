@@ -1,6 +1,6 @@
-import { JSON_TYPE } from '../collection/representation.js';
 import { batchResponseTooLarge } from '../errors/input-errors.js';
 import { beyond } from '../errors/service-errors.js';
+import { JSON_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import { RESPONSES } from '../limits/byte-budget.js';
 

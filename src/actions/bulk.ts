@@ -1,8 +1,8 @@
 import type { Guarded } from '../access/guarded-collection.js';
-import { JSON_TYPE } from '../collection/representation.js';
 import type { Db, Run } from '../db/db.js';
 import { tooManyMatches } from '../errors/input-errors.js';
 import { badRequest } from '../errors/request-errors.js';
+import { JSON_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';

@@ -3,7 +3,7 @@ import type { AccountProtection, SignInChange } from '../auth/current-password.j
 import { type VerifiedPassword, verifiedPasswordOf } from '../auth/verified-password.js';
 import { modifiedAt } from '../collection/document.js';
 import type { PreconditionFailed, StoredRecord } from '../collection/record.js';
-import { etagOf, headersOf, JSON_TYPE, validatorFields, withLinks } from '../collection/representation.js';
+import { etagOf, headersOf, validatorFields, withLinks } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import {
@@ -15,6 +15,7 @@ import {
 import type { Run } from '../db/db.js';
 import { currentPasswordRequired, writeDenied } from '../errors/caller-errors.js';
 import { preconditionFailed, preconditionRequired, versionConflict } from '../errors/record-errors.js';
+import { JSON_TYPE } from '../http/media-types.js';
 import { readConditions } from '../http/preconditions.js';
 import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';

@@ -1,10 +1,11 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import type { StoredRecord } from '../collection/record.js';
-import { hrefOf, JSON_TYPE, validatorFields, withLinks } from '../collection/representation.js';
+import { hrefOf, validatorFields, withLinks } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { Problem } from '../errors/problem.js';
 import { noSuchParent } from '../errors/record-errors.js';
+import { JSON_TYPE } from '../http/media-types.js';
 import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';

@@ -1,7 +1,8 @@
 import { MAX_PAGE_BYTES } from '../collection/document.js';
-import { hashedText, headersOf, JSON_TYPE, NDJSON_TYPE } from '../collection/representation.js';
+import { hashedText, headersOf } from '../collection/representation.js';
 import { pageExceeds, tooManyGroups } from '../errors/input-errors.js';
 import { csvHeader, csvRow } from '../formats/csv.js';
+import { JSON_TYPE, NDJSON_TYPE } from '../http/media-types.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';

@@ -1,11 +1,11 @@
 import type { Guarded } from '../access/guarded-collection.js';
-import { JSON_TYPE } from '../collection/representation.js';
 import { EVENTS_SQL } from '../db/core-statements.js';
 import type { Db, Row } from '../db/db.js';
 import type { Event } from '../events/event.js';
 import type { Feed } from '../events/feed.js';
 import { type ReadableStates, readableStates } from '../events/readable-events.js';
 import { changedFields, type FieldChange, timeOf } from '../events/record-history.js';
+import { JSON_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';

@@ -1,6 +1,7 @@
-import { CSV_TYPE, hashedReply, NDJSON_TYPE } from '../collection/representation.js';
+import { hashedReply } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import { csvHeader, csvRow } from '../formats/csv.js';
+import { CSV_TYPE, NDJSON_TYPE } from '../http/media-types.js';
 import type { Conditions } from '../http/preconditions.js';
 import type { Lines, Reply } from '../http/reply.js';
 import { MAX_TARGET } from '../http/router.js';

@@ -1,6 +1,7 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import { idOf, MAX_PAGE_BYTES } from '../collection/document.js';
-import { hashedReply, JSON_TYPE, withLinks } from '../collection/representation.js';
+import { hashedReply, withLinks } from '../collection/representation.js';
+import { JSON_TYPE } from '../http/media-types.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';

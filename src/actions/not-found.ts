@@ -1,8 +1,8 @@
 import type { NotFoundReason } from '../collection/record.js';
-import { JSON_TYPE } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import type { Problem } from '../errors/problem.js';
 import { absent, gone, notFoundCode } from '../errors/record-errors.js';
+import { JSON_TYPE } from '../http/media-types.js';
 
 /** The 404 or 410 for a missing record of a write: `{error: string}`. */
 export function missingForWrite({ singular }: Resource, reason: NotFoundReason): Problem {

@@ -1,7 +1,7 @@
-import { JSON_TYPE } from '../collection/representation.js';
 import { unsupportedMediaType } from '../errors/input-errors.js';
 import { uriTooLong } from '../errors/request-errors.js';
 import { requireSameVersion, splitVersion } from '../http/api-version.js';
+import { JSON_TYPE } from '../http/media-types.js';
 import type { Body, Request } from '../http/request.js';
 import {
   MAX_TARGET,

@@ -2,7 +2,7 @@ import { setTimeout } from 'node:timers/promises';
 import type { Guarded } from '../access/guarded-collection.js';
 import { createKeyedMutex } from '../collection/keyed-mutex.js';
 import { type HiddenPart, isStored, type StoredRecord } from '../collection/record.js';
-import { JSON_TYPE, withLinks } from '../collection/representation.js';
+import { withLinks } from '../collection/representation.js';
 import { retainsFields } from '../collection/resource.js';
 import type { WritePreconditions } from '../collection/write-preconditions.js';
 import { invalid, payloadTooLarge } from '../errors/input-errors.js';
@@ -10,6 +10,7 @@ import { beyond } from '../errors/service-errors.js';
 import { jsonPatch, readOperations } from '../formats/json-patch.js';
 import { assign, mergePatch } from '../formats/merge-patch.js';
 import { requireJsonBounds } from '../http/json-bounds.js';
+import { JSON_PATCH, JSON_TYPE, MERGE_PATCH } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import type { Body, Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
@@ -35,9 +36,6 @@ import { missingForWrite } from './not-found.js';
 import { validatePermitted } from './owner-check.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 import type { CheckReferences } from './permitted-references.js';
-
-const MERGE_PATCH = 'application/merge-patch+json';
-const JSON_PATCH = 'application/json-patch+json';
 
 /** The media types of a patch. */
 export const PATCH_TYPES = [MERGE_PATCH, JSON_PATCH, JSON_TYPE];

@@ -1,8 +1,7 @@
-import { JSON_TYPE } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import { invalidBody, payloadTooLarge } from '../errors/input-errors.js';
-import type { Action } from '../http/router.js';
-import { MAX_TARGET, requireParameters } from '../http/router.js';
+import { JSON_TYPE } from '../http/media-types.js';
+import { type Action, MAX_TARGET, requireParameters } from '../http/router.js';
 import { escapeToken, isObject, type Json } from '../json.js';
 import { addFilter, MAX_QUERY, textOf } from '../list/json-filter.js';
 import { escapeName, splitNames } from '../list/query-names.js';

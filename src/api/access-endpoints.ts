@@ -1,11 +1,11 @@
 import { type Explanation, explain } from '../access/explain.js';
 import type { Guarded } from '../access/guarded-collection.js';
 import { userScopes } from '../auth/user-scopes.js';
-import { JSON_TYPE } from '../collection/representation.js';
 import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { splitVersion } from '../http/api-version.js';
+import { JSON_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import { type Principal, scopesOf } from '../principal.js';

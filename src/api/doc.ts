@@ -1,4 +1,5 @@
 import type { Shape } from '../errors/problem.js';
+import { JSON_TYPE } from '../http/media-types.js';
 import type { JsonObject } from '../json.js';
 
 /** The texts of a feature in the documents about the API, besides the descriptions of its endpoints. */
@@ -43,8 +44,6 @@ export interface Doc {
   /** The query parameters. */
   readonly query?: Readonly<Record<string, JsonObject>>;
 }
-
-const JSON_TYPE = 'application/json';
 
 /** The fields of a representation with an ETag. */
 export const VALIDATED = ['Cache-Control', 'ETag'];

@@ -1,9 +1,10 @@
 import { STATUS_CODES } from 'node:http';
-import { hashedReply, JSON_TYPE } from '../collection/representation.js';
+import { hashedReply } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import { entriesOf, entryOf, typeOf } from '../errors/catalogue.js';
 import type { ProblemType } from '../errors/problem.js';
 import { noSuchErrorCode } from '../errors/request-errors.js';
+import { JSON_TYPE } from '../http/media-types.js';
 import { readConditions } from '../http/preconditions.js';
 import { type DocumentForm, EXAMPLE_REQUEST_ID, type Rendered, render } from '../http/problem-body.js';
 import type { Reply } from '../http/reply.js';

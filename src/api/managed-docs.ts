@@ -1,10 +1,10 @@
+import { JSON_TYPE, MERGE_PATCH } from '../http/media-types.js';
 import type { ScopeRequirement } from '../principal.js';
 import { type ErrorName, json, UNCHANGED, VALIDATED } from './doc.js';
 import type { Description } from './endpoint.js';
 import type { Kind } from './kind.js';
 import { listOf, objectOf, type Schema, schemaRef, TEXT } from './schema.js';
 
-const JSON_TYPE = 'application/json';
 const ADMIN: ScopeRequirement = { scopes: ['admin'] };
 const STORED: readonly ErrorName[] = ['VALIDATION_ERROR', 'INSUFFICIENT_STORAGE'];
 const MISSING: ErrorName = ['NOT_FOUND', 'simple'];
@@ -68,7 +68,7 @@ export function describeKind(kind: Kind) {
       ...stored,
       id: `update${type}`,
       summary: `Change fields of ${one}`,
-      body: { [JSON_TYPE]: `${type}Patch`, 'application/merge-patch+json': `${type}Patch` },
+      body: { [JSON_TYPE]: `${type}Patch`, [MERGE_PATCH]: `${type}Patch` },
     }),
     remove: managing('DELETE', `${path}/:id`, many, {
       id: `delete${type}`,

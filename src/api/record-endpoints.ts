@@ -1,8 +1,9 @@
 import { isForAnyone, isPublic, mightPermit, type Verb } from '../access/rules.js';
 import { PATCH_TYPES } from '../actions/patch.js';
 import { writableKeys } from '../actions/upsert.js';
-import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE, RECORD_TYPES } from '../collection/representation.js';
+import { RECORD_TYPES } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
+import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../http/media-types.js';
 import type { Offer } from '../http/router.js';
 import { RECORD_PARAMETERS } from '../list/read-fields-and-includes.js';
 import { keysetParameters, listParameters } from '../list/read-list.js';

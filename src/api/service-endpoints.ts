@@ -1,5 +1,5 @@
-import { JSON_TYPE } from '../collection/representation.js';
 import type { NotReadyReason } from '../db/readiness.js';
+import { JSON_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { preconditionFailed } from '../errors/record-errors.js';
 import { csv } from '../formats/csv.js';
+import { CSV_TYPE, HTML_TYPE, JSON_TYPE, NDJSON_TYPE, YAML_TYPE } from '../http/media-types.js';
 import { type Conditions, evaluate, matchedEtag, type Validators } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import { type JsonObject, member } from '../json.js';
@@ -8,13 +9,6 @@ import { ofDocument } from '../limits/long-task.js';
 import { lastModified, modifiedAt, withLastMember } from './document.js';
 import type { StoredRecord } from './record.js';
 import type { Resource } from './resource.js';
-
-export const JSON_TYPE = 'application/json';
-export const HTML_TYPE = 'text/html';
-export const CSV_TYPE = 'text/csv';
-export const YAML_TYPE = 'application/yaml';
-/** A JSON document in each line: only for lists. */
-export const NDJSON_TYPE = 'application/x-ndjson';
 
 /** The media types of a single record, besides its page. */
 export const RECORD_TYPES = [JSON_TYPE, CSV_TYPE];

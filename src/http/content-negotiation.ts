@@ -1,3 +1,5 @@
+import { HTML_TYPE, JSON_TYPE, PROBLEM_TYPE } from './media-types.js';
+
 interface Range {
   readonly type: string;
   readonly subtype: string;
@@ -6,7 +8,6 @@ interface Range {
   readonly q: number;
 }
 
-const PROBLEM = 'application/problem+json';
 /** Maximum ranges of a header that are read. */
 const MAX_RANGES = 64;
 
@@ -32,7 +33,7 @@ export function negotiate(accept: string | undefined, offers: readonly string[])
 /** Whether Accept names problem details (RFC 9457). */
 export function acceptsProblemJson(accept: string | undefined): boolean {
   if (accept === undefined || !/problem\+json/i.test(accept)) return false;
-  return parseAccept(accept).some(({ type, subtype, q }) => q > 0 && `${type}/${subtype}` === PROBLEM);
+  return parseAccept(accept).some(({ type, subtype, q }) => q > 0 && `${type}/${subtype}` === PROBLEM_TYPE);
 }
 
 /** Invalid ranges are ignored, as RFC 9110 permits. */
@@ -85,7 +86,7 @@ export const formatOf = (type: string): string => type.slice(type.indexOf('/') +
 
 /** Whether Accept prefers a page to data, as that of browsers does. */
 export function prefersPage(accept: string | undefined): boolean {
-  return accept?.includes('html') === true && negotiate(accept, DATA_OR_PAGE) === 'text/html';
+  return accept?.includes('html') === true && negotiate(accept, DATA_OR_PAGE) === HTML_TYPE;
 }
 
-const DATA_OR_PAGE = ['application/json', 'text/html'];
+const DATA_OR_PAGE = [JSON_TYPE, HTML_TYPE];

@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http';
 import type { Problem } from '../errors/problem.js';
 import type { ErrorForm } from '../versions/supported.js';
+import { JSON_TYPE, PROBLEM_TYPE } from './media-types.js';
 
 /** The response to a problem. `headers` include Content-Type, unless the body is empty. */
 export interface Rendered {
@@ -28,11 +29,7 @@ export function render(problem: Problem, requestId: string, form?: DocumentForm)
   const headers = more.headers ? [...more.headers, ...NO_STORE] : [...NO_STORE];
   const body = form ? problemDocument(problem, requestId, form) : textOf(problem, requestId);
   if (body !== '') {
-    const type = form
-      ? 'application/problem+json'
-      : more.shape === 'text'
-        ? 'text/plain; charset=utf-8'
-        : JSON_TYPE;
+    const type = form ? PROBLEM_TYPE : more.shape === 'text' ? 'text/plain; charset=utf-8' : JSON_TYPE;
     headers.push('Content-Type', type);
   }
   return { status, headers, body };
@@ -40,8 +37,6 @@ export function render(problem: Problem, requestId: string, form?: DocumentForm)
 
 /** Errors are not stored by caches (RFC 9111 section 5.2.2.5), since they may depend on the credential. */
 const NO_STORE = ['Cache-Control', 'no-store'];
-
-const JSON_TYPE = 'application/json';
 
 /** Only the request id differs between responses to the same problem, so that the rest is rendered once. */
 function textOf(problem: Problem, requestId: string): string {

@@ -7,6 +7,7 @@ import type { Version } from '../versions/supported.js';
 import { BODY_CODINGS } from './content-coding.js';
 import { formatOf, negotiate } from './content-negotiation.js';
 import type { Handler } from './handler.js';
+import { HTML_TYPE } from './media-types.js';
 import { nearestPaths } from './nearest-path.js';
 import type { Reply } from './reply.js';
 import type { Request } from './request.js';
@@ -176,7 +177,7 @@ export function negotiateType({ offers }: Offer, accept: string | undefined, que
   if (!offers) return '';
   const type = negotiate(accept, offers);
   if (type === undefined) throw notAcceptable(offers);
-  if (type !== 'text/html' || !query.includes('_format=')) return type;
+  if (type !== HTML_TYPE || !query.includes('_format=')) return type;
   const format = new URLSearchParams(query).get('_format');
   return offers.find((offer) => formatOf(offer) === format) ?? type;
 }

@@ -1,8 +1,8 @@
 import type { AuthRequest } from '../auth/scheme.js';
-import { HTML_TYPE } from '../collection/representation.js';
 import { rateLimited } from '../errors/caller-errors.js';
 import { unavailable } from '../errors/service-errors.js';
 import { isRetiring } from '../http/api-version.js';
+import { HTML_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import { type Match, type OpenEndpoint, optionsOf } from '../http/router.js';
 import { visible } from '../http/visible.js';

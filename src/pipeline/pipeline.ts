@@ -1,4 +1,3 @@
-import { HTML_TYPE } from '../collection/representation.js';
 import { Problem } from '../errors/problem.js';
 import { expectationFailed, noSuchPath, versionSunset } from '../errors/request-errors.js';
 import {
@@ -10,6 +9,7 @@ import {
   versionOf,
 } from '../http/api-version.js';
 import { addFields, requestId } from '../http/common-headers.js';
+import { HTML_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import type { Body } from '../http/request.js';
 import {

@@ -5,12 +5,12 @@ import type { RecordMethod } from '../../api/endpoint.js';
 import { objectOf, type Schema, schemaRef, TEXT } from '../../api/schema.js';
 import { canSearch } from '../../collection/resource.js';
 import { notFoundCode } from '../../errors/record-errors.js';
+import { JSON_TYPE } from '../../http/media-types.js';
 import {
   type CollectionSettings,
   created,
   history,
   IDEMPOTENT,
-  JSON_TYPE,
   NOT_MODIFIED,
   patch,
   patchBody,

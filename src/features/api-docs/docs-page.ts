@@ -1,8 +1,9 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { HTML_TYPE, hashedText } from '../../collection/representation.js';
+import { hashedText } from '../../collection/representation.js';
 import { noSuchPath, notFound } from '../../errors/request-errors.js';
 import { html } from '../../formats/html.js';
+import { HTML_TYPE } from '../../http/media-types.js';
 import { readConditions } from '../../http/preconditions.js';
 import type { Action } from '../../http/router.js';
 import { APP_SCRIPT } from './docs-page-script.js';

@@ -1,6 +1,7 @@
 import { type Doc, type ErrorName, json, type SchemaName, type Success, when } from '../../api/doc.js';
 import { objectOf, TEXT } from '../../api/schema.js';
 import { notFoundCode } from '../../errors/record-errors.js';
+import { JSON_TYPE } from '../../http/media-types.js';
 import type { Version } from '../../versions/supported.js';
 import { schemaNames, shownRecord } from './record-schemas.js';
 import type { DescribedResource } from './type-names.js';
@@ -17,8 +18,6 @@ export interface CollectionSettings {
   /** The version that is described. */
   readonly version: Version;
 }
-
-export const JSON_TYPE = 'application/json';
 
 const CONDITIONS = ['If-Match', 'If-None-Match', 'If-Modified-Since', 'If-Unmodified-Since'];
 

@@ -1,10 +1,10 @@
 import { type Doc, json } from '../../api/doc.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
 import { objectOf, TEXT } from '../../api/schema.js';
-import { JSON_TYPE } from '../../collection/representation.js';
 import { absent } from '../../errors/record-errors.js';
 import { badRequest } from '../../errors/request-errors.js';
 import type { Handler } from '../../http/handler.js';
+import { JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import { CLIENTS, type ClientServices } from './client-endpoints.js';

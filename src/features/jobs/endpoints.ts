@@ -1,6 +1,7 @@
 import { json } from '../../api/doc.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
 import { arrayOf, ID, objectOf, schemaRef, TEXT, TIME, TIME_OR_NULL } from '../../api/schema.js';
+import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../../http/media-types.js';
 import { deleteJob, getJob, getJobs, getResult, type JobServices } from './job-actions.js';
 
 const COUNT = { type: 'integer', minimum: 0 } as const;
@@ -45,7 +46,7 @@ const SCHEMAS = {
   ),
 };
 
-const RESULT = { 'application/json': {}, 'text/csv': TEXT, 'application/x-ndjson': TEXT };
+const RESULT = { [JSON_TYPE]: {}, [CSV_TYPE]: TEXT, [NDJSON_TYPE]: TEXT };
 const RESULT_FIELDS = ['Accept-Ranges', 'Cache-Control', 'Content-Disposition', 'ETag', 'Last-Modified'];
 
 /** The jobs of a principal. */

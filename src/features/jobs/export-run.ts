@@ -1,7 +1,7 @@
-import { JSON_TYPE, NDJSON_TYPE } from '../../collection/representation.js';
 import type { Db } from '../../db/db.js';
 import { payloadTooLarge } from '../../errors/input-errors.js';
 import { badRequest } from '../../errors/request-errors.js';
+import { JSON_TYPE, NDJSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';

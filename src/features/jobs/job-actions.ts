@@ -1,9 +1,10 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { callerKey, type Idempotency } from '../../actions/idempotency.js';
-import { headersOf, JSON_TYPE, NDJSON_TYPE } from '../../collection/representation.js';
+import { headersOf } from '../../collection/representation.js';
 import type { Db, Run } from '../../db/db.js';
 import { accessDenied } from '../../errors/caller-errors.js';
 import { notFound } from '../../errors/request-errors.js';
+import { JSON_TYPE, NDJSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { JSON_TYPE } from '../../collection/representation.js';
 import { problemOf } from '../../db/database-errors.js';
 import { Problem } from '../../errors/problem.js';
 import { internal } from '../../errors/service-errors.js';
+import { JSON_TYPE } from '../../http/media-types.js';
 import { ChangeRun } from './change-run.js';
 import { CreationRun, type RunnerServices } from './creation-run.js';
 import { wholeList, writeResult } from './export-run.js';

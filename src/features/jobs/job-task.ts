@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { JSON_TYPE } from '../../collection/representation.js';
+import { JSON_TYPE } from '../../http/media-types.js';
 import type { Body, Request } from '../../http/request.js';
 import type { Json } from '../../json.js';
 import type { Permission, Principal } from '../../principal.js';

@@ -1,6 +1,6 @@
-import { CSV_TYPE } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { invalidBody } from '../../errors/input-errors.js';
+import { CSV_TYPE } from '../../http/media-types.js';
 import { markOf } from '../../text-encoding.js';
 import type { Position } from '../transfer/chunks.js';
 import { headerOf } from '../transfer/csv-header.js';

@@ -1,10 +1,11 @@
 import { largePage, parsedElements, readDocuments } from '../../actions/large-page.js';
 import { columnsOf, isLines, linesPage, shownLines } from '../../actions/list-lines.js';
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
-import { HTML_TYPE, hashedReply, JSON_TYPE } from '../../collection/representation.js';
+import { hashedReply } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { databaseErrorOf } from '../../db/database-errors.js';
 import { invalidQuery, pageExceeds, queryTimeout } from '../../errors/input-errors.js';
+import { HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import { readConditions } from '../../http/preconditions.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';

@@ -1,8 +1,9 @@
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
-import { CACHE, JSON_TYPE } from '../../collection/representation.js';
+import { CACHE } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { pageExceeds } from '../../errors/input-errors.js';
 import { Problem } from '../../errors/problem.js';
+import { JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { Body, Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';

@@ -1,8 +1,8 @@
 import { at, openRoutes } from '../../api/endpoint.js';
 import { openRecords } from '../../api/record-actions.js';
 import { recordEndpoints } from '../../api/record-endpoints.js';
-import { JSON_TYPE } from '../../collection/representation.js';
 import type { Feature } from '../../feature.js';
+import { JSON_TYPE } from '../../http/media-types.js';
 import { type Action, createRouter } from '../../http/router.js';
 import { withPackage } from '../../process/optional-package.js';
 

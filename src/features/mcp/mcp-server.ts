@@ -1,4 +1,4 @@
-import { JSON_TYPE } from '../../collection/representation.js';
+import { JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request as ApiRequest } from '../../http/request.js';
 import type { Json, JsonObject } from '../../json.js';

@@ -1,14 +1,12 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Operation } from '../../actions/batch-operations.js';
 import { addFields } from '../../actions/query.js';
-import { JSON_TYPE } from '../../collection/representation.js';
+import { JSON_TYPE, MERGE_PATCH } from '../../http/media-types.js';
 import type { Json, JsonObject } from '../../json.js';
 import { conditionName, escapeName } from '../../list/query-names.js';
 
 /** Makes the request of a tool from its arguments, which have been checked. `path` is that of the collection. */
 type OperationOf = (args: JsonObject) => Operation;
-
-const MERGE_PATCH = 'application/merge-patch+json';
 
 export const listOf =
   (path: string): OperationOf =>

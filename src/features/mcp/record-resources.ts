@@ -1,7 +1,7 @@
-import { JSON_TYPE } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import type { SchemaFiles } from '../../declarations/schema-files.js';
 import { noSuchPath } from '../../errors/request-errors.js';
+import { JSON_TYPE } from '../../http/media-types.js';
 import type { Request } from '../../http/request.js';
 import type { OpenEndpoint, Router } from '../../http/router.js';
 import { visible } from '../../http/visible.js';

@@ -1,7 +1,7 @@
-import { HTML_TYPE, JSON_TYPE } from '../../collection/representation.js';
 import { Problem } from '../../errors/problem.js';
 import { methodNotAllowed } from '../../errors/request-errors.js';
 import { pageHeaders } from '../../formats/html-page.js';
+import { HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { Body, Request } from '../../http/request.js';
 import { METHODS, type OpenEndpoint, type Route, requiring } from '../../http/router.js';

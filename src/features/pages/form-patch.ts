@@ -1,10 +1,8 @@
-import { JSON_TYPE } from '../../collection/representation.js';
+import { JSON_PATCH, JSON_TYPE } from '../../http/media-types.js';
 import type { Body } from '../../http/request.js';
 import { escapeToken, isObject, type Json, type JsonObject, setMember } from '../../json.js';
 import type { FormField } from './form-fields.js';
 import { bodyOf, type SubmittedForm, valuesIn } from './form-values.js';
-
-const JSON_PATCH = 'application/json-patch+json';
 
 /** A JSON Patch of what was changed: fields that were emptied are removed. Rejects with 400. */
 export async function jsonPatchOf(entered: SubmittedForm, fields: readonly FormField[]): Promise<Body> {

@@ -1,5 +1,5 @@
-import { HTML_TYPE, JSON_TYPE } from '../../collection/representation.js';
 import { pageHeaders } from '../../formats/html-page.js';
+import { HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { OpenEndpoint, Route } from '../../http/router.js';
