@@ -1,4 +1,3 @@
-import type { Explanation } from '../access/explain.js';
 import { type AccessServices, explanationOf } from '../api/access-endpoints.js';
 import { openCollections } from '../api/record-actions.js';
 import { collectionsFor } from '../app-parts.js';
@@ -9,6 +8,7 @@ import { storedResources } from '../schema/stored-resources.js';
 import { parseUuid } from '../uuid.js';
 import { parse, subcommandOf } from './arguments.js';
 import { UsageError } from './exit.js';
+import { explanationText } from './explanation-text.js';
 import type { Io } from './io.js';
 import { print } from './output.js';
 import { ACCESS_COMMANDS } from './table/access-commands.js';
@@ -53,14 +53,4 @@ async function explainRequest(args: string[], io: Io): Promise<void> {
     print(io, values.json, explanation, explanationText(explanation));
     if (explanation.permitted === false) throw new ExitError(`${method} ${path} is not permitted`);
   });
-}
-
-/** An explanation as lines for a terminal. */
-export function explanationText({ verb, permitted, fields, grants }: Explanation): string {
-  const outcome = permitted === null ? 'the record decides' : permitted ? 'permitted' : 'not permitted';
-  const lines = grants.map(({ grant, holds, reason, failed }) => {
-    const state = holds === null ? 'depends on the record' : holds ? 'holds' : reason;
-    return `  ${grant}: ${state}${failed.map((each) => `\n    ${JSON.stringify(each)}`).join('')}\n`;
-  });
-  return `${verb}: ${outcome}${fields ? ` (${fields.join(', ')})` : ''}\n${lines.join('')}`;
 }

@@ -172,6 +172,30 @@ t.test('what only one place does is done in that place', async (t) => {
   ]);
 });
 
+/** The names of files that each feature may have, and that are the same in all features. */
+const OF_FEATURES = ['feature', 'settings', 'commands', 'endpoints', 'errors', 'metrics'];
+
+t.test('a name leads to one file', async (t) => {
+  const names = files.map((file) => file.split('/').at(-1)!.replace(/\.ts$/, ''));
+  const repeated = names.filter((name, at) => names.indexOf(name) !== at && !OF_FEATURES.includes(name));
+  t.same(repeated, []);
+});
+
+t.test('a file of less than 20 lines has several users, or is a part of each feature', async (t) => {
+  const users = new Map<string, Set<string>>();
+  for (const file of files)
+    for (const imported of importsOf(source, file))
+      users.set(imported, (users.get(imported) ?? new Set()).add(file));
+  const small = files.filter(
+    (file) =>
+      source.get(file)!.split('\n').length <= 20 &&
+      users.get(file)?.size === 1 &&
+      !OF_FEATURES.some((name) => file.endsWith(`/${name}.ts`)),
+  );
+  // A bundle replaces the first two, and the command of the third is loaded on demand.
+  t.same(small.sort(), ['cli/version.ts', 'features/issuer/rotate-keys.ts', 'features/mcp/sdk.ts']);
+});
+
 t.test('no file outgrows its one noun', async (t) => {
   for (const [file, text] of source)
     t.ok(text.split('\n').length <= 240, `${file} is short enough to read at once`);

@@ -8,7 +8,7 @@ import { isObject, type Json, type JsonObject, member, setMember } from '../../j
 import { parseUuid } from '../../uuid.js';
 import { isExactNumber } from './csv-cell.js';
 import { LEGACY_ID } from './id-fields.js';
-import type { ImportRow, Refuse } from './import-rows.js';
+import type { ImportRow, Refuse } from './import-row.js';
 import { IMPORT_SQL, recordStatement } from './import-statements.js';
 
 /**

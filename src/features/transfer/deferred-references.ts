@@ -3,7 +3,7 @@ import { inTransaction } from '../../db/bulk-connection.js';
 import type { Row as Found } from '../../db/db.js';
 import { fill } from '../../db/statements.js';
 import { unknownReference } from '../../errors/record-errors.js';
-import type { ImportRow } from './import-rows.js';
+import type { ImportRow } from './import-row.js';
 import type { ImportRun } from './import-run.js';
 import { IMPORT_SQL } from './import-statements.js';
 

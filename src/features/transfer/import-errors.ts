@@ -1,5 +1,5 @@
 import type { Json } from '../../json.js';
-import type { Refuse } from './import-rows.js';
+import type { Refuse } from './import-row.js';
 
 /** A record that was refused, and everything that is wrong with it. */
 export interface RefusedRecord {

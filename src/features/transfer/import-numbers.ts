@@ -5,7 +5,7 @@ import type { ValidatedInput } from '../../collection/validated-input.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
 import { fill } from '../../db/statements.js';
 import { member } from '../../json.js';
-import type { Row } from './import-rows.js';
+import type { Row } from './import-row.js';
 import { IMPORT_SQL } from './import-statements.js';
 
 /** Whether a record has no value of a field with numbers, so that it gets the next one. */

@@ -4,9 +4,10 @@ import { idsInImport } from './check-references.js';
 import { chunksOf } from './chunks.js';
 import { columnsOf } from './csv-record.js';
 import { beginning, type Progress, recordProgress } from './import-progress.js';
-import { type ImportRow, type RecordRules, readDrafts } from './import-rows.js';
+import type { ImportRow } from './import-row.js';
 import type { ImportRun } from './import-run.js';
 import { IMPORT_SQL } from './import-statements.js';
+import { type RecordRules, readDrafts } from './read-rows.js';
 import { identityWith } from './record-identity.js';
 import type { Source } from './sources.js';
 

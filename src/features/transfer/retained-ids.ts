@@ -6,7 +6,7 @@ import { fill } from '../../db/statements.js';
 import { duplicate } from '../../errors/record-errors.js';
 import { isObject, type Json, type JsonObject } from '../../json.js';
 import type { ImportErrors } from './import-errors.js';
-import type { ImportRow, Row } from './import-rows.js';
+import type { ImportRow, Row } from './import-row.js';
 import { IMPORT_SQL } from './import-statements.js';
 
 /** The treatment of a record whose id belongs to a stored record that differs. */

@@ -12,7 +12,7 @@ import { requireReferences, requireUnique } from './check-references.js';
 import { copyText, escapeText } from './copy-text.js';
 import type { ImportErrors } from './import-errors.js';
 import { numberRows } from './import-numbers.js';
-import type { ImportRow, Row } from './import-rows.js';
+import type { ImportRow, Row } from './import-row.js';
 import { IMPORT_SQL, type RecordStatement, recordStatement } from './import-statements.js';
 import { type OnConflict, settleConflicts } from './retained-ids.js';
 
