@@ -5,6 +5,7 @@ import type { Condition, Symbolic } from '../list/condition.js';
 import type { ReadSymbol } from '../list/filter-values.js';
 import { addFilter } from '../list/json-filter.js';
 import { readFilter } from '../list/read-filter.js';
+import { relatedOf } from '../list/relations.js';
 import { includes, type Principal } from '../principal.js';
 
 export const VERBS = ['read', 'create', 'update', 'delete'] as const;
@@ -147,6 +148,22 @@ export const isForAnyone = ({ grants }: Pick<Resource, 'grants'>, verb: Verb): b
 /** Whether everybody reads a collection without access rules. */
 export const isPublic = (resource: Pick<Resource, 'grants' | 'isRuled'>): boolean =>
   !resource.isRuled && isForAnyone(resource, 'read');
+
+/** Whether a caller may read some records of a collection, if there are any that fulfil the conditions of its grants. */
+export const mayRead = (resource: Resource, principal: Principal): boolean =>
+  grantsFor(resource, 'read', resource, principal).length > 0;
+
+/** Whether relations of a collection lead, over any number of steps, to one that not everybody reads. */
+export function leadsToLimited(resource: Resource, resources: readonly Resource[]): boolean {
+  const reached = new Set([resource]);
+  for (const each of reached)
+    for (const { collection } of relatedOf(each)) {
+      const other = resources.find(({ name }) => name === collection)!;
+      if (!isPublic(other)) return true;
+      reached.add(other);
+    }
+  return false;
+}
 
 /**
  * Whether a grant of a collection permits something with records that fulfil its conditions, if there are any: to a caller, or to

@@ -1,6 +1,7 @@
 import type { Resource } from '../collection/resource.js';
 import { invalidBody, payloadTooLarge } from '../errors/input-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
+import type { Request } from '../http/request.js';
 import { type Action, MAX_TARGET, requireParameters } from '../http/router.js';
 import { escapeToken, isObject, type Json } from '../json.js';
 import { addFilter, MAX_QUERY, textOf } from '../list/json-filter.js';

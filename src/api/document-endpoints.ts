@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http';
+import { mayRead } from '../access/rules.js';
 import { hashedReply } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import { entriesOf, entryOf, typeOf } from '../errors/catalogue.js';
@@ -10,6 +11,7 @@ import { type DocumentForm, EXAMPLE_REQUEST_ID, type Rendered, render } from '..
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import { visible } from '../http/visible.js';
 import type { Json } from '../json.js';
 import { mountOf, VERSIONS, type Version } from '../versions/supported.js';
 import type { Doc, ErrorName, SchemaName, Success } from './doc.js';
@@ -41,31 +43,34 @@ export interface HomeServices {
 }
 
 export const HOME: Endpoint<HomeServices> = {
-  ...at('GET', '/', 'nothing'),
+  ...at('GET', '/', 'optional'),
   doc: documented(
     {
       id: 'getHome',
-      summary: 'Name the collections and documents of the service',
-      description: 'Links to everything.',
+      summary: 'Name the collections and documents of the service that the caller may read',
+      description: 'Links to all that the caller may read.',
     },
     { [JSON_TYPE]: 'Home' },
   ),
   open: home,
 };
 
-/** Names the collections, the versions and the documents of the service, with links: 200, 304, 406, 412. */
+/** Names the versions, and the collections and documents that the caller may read, with links: 200, 304, 406, 412. */
 function home({ resources, endpoints, settings: { publicPrefix } }: HomeServices): Action {
   const documents = endpoints
-    .flatMap(({ path, homeLink }) => (homeLink ? [{ path, ...homeLink }] : []))
+    .flatMap((endpoint) => (endpoint.homeLink ? [{ endpoint, ...endpoint.homeLink }] : []))
     .sort((a, b) => a.position - b.position);
   const versions = VERSIONS.map((version) => [version.number, `${mountOf(version, publicPrefix)}/`]);
   return {
-    run: ({ headers, prefix }) => {
-      const links = documents.map(({ name, path }) => [name, prefix + path]);
+    run: ({ headers, prefix, principal }) => {
+      const links = documents
+        .filter(({ endpoint }) => visible(principal, endpoint))
+        .map(({ name, endpoint }) => [name, prefix + endpoint.path]);
+      const readable = resources.filter((resource) => mayRead(resource, principal));
       const body = JSON.stringify({
         name: 'Plinth',
         versions: Object.fromEntries(versions),
-        collections: resources.map(({ name, singular }) => ({ name, singular, href: `${prefix}/${name}` })),
+        collections: readable.map(({ name, singular }) => ({ name, singular, href: `${prefix}/${name}` })),
         links: { self: `${prefix}/`, ...Object.fromEntries(links) },
       });
       return hashedReply(JSON_TYPE, body, readConditions(headers));

@@ -1,4 +1,4 @@
-import { isForAnyone, isPublic, mightPermit, type Verb } from '../access/rules.js';
+import { isForAnyone, isPublic, leadsToLimited, mightPermit, type Verb } from '../access/rules.js';
 import { PATCH_TYPES } from '../actions/patch.js';
 import { writableKeys } from '../actions/upsert.js';
 import { RECORD_TYPES } from '../collection/representation.js';
@@ -23,7 +23,9 @@ export function recordEndpoints(
   hasEvents: boolean,
 ): Endpoint<RecordServices>[] {
   return [
-    ...resources.flatMap((resource) => endpointsOf(resource, offersOf(resource, anyParameters), hasEvents)),
+    ...resources.flatMap((resource) =>
+      endpointsOf(resource, resources, offersOf(resource, anyParameters), hasEvents),
+    ),
     ...resources.flatMap((resource) =>
       nestedEndpoints(resource, resources, offersOf(resource, anyParameters)),
     ),
@@ -89,6 +91,7 @@ const of = (
 /** The endpoints of a list, and of one record. */
 function endpointsOf(
   resource: Resource,
+  resources: readonly Resource[],
   offers: ReturnType<typeof offersOf>,
   hasEvents: boolean,
 ): Endpoint<RecordServices>[] {
@@ -97,7 +100,7 @@ function endpointsOf(
   // A caller has no list of callers.
   const ofList = ownership === 'path' ? undefined : ownership;
   const reading = (given: ScopeRequirement['ownership']) =>
-    isRuled && isForAnyone(resource, 'read') ? 'optional' : readingOf(limitedScopes(resource), given);
+    isForAnyone(resource, 'read') ? openReading(resource, resources) : readingOf([scopes], given);
   const [read, readAll] = [reading(ownership), reading(ofList)];
   const writing = (verb: Verb, given: ScopeRequirement['ownership'], more = {}): Requirement =>
     isForAnyone(resource, verb) ? 'optional' : { scopes: [scopes.write], ownership: given, ...more };
@@ -157,6 +160,10 @@ function isPossible(
   }
 }
 
+/** The requirement of reading where nobody needs a scope: a credential matters if it shows more than a stranger sees. */
+const openReading = (resource: Resource, resources: readonly Resource[]): Requirement =>
+  resource.isRuled || leadsToLimited(resource, resources) ? 'optional' : 'nothing';
+
 /** The scopes of the collections that not everybody reads. */
 const limitedScopes = (...resources: readonly Resource[]) =>
   resources.filter((each) => !isPublic(each)).map(({ scopes }) => scopes);
@@ -174,9 +181,10 @@ function nestedEndpoints(
   const ofRules = parent.isRuled || isPublic(parent) ? 'rules' : undefined;
   const ownership = resource.isRuled ? ofRules : ofParent;
   const writing = { read: scopes.write, write: scopes.write };
-  const isOpen = (verb: Verb) =>
-    resource.isRuled && isForAnyone(resource, verb) && isForAnyone(parent, 'read');
-  const read = isOpen('read') ? 'optional' : readingOf(limitedScopes(resource, parent), ownership);
+  const isOpen = (verb: Verb) => isForAnyone(resource, verb) && isForAnyone(parent, 'read');
+  const read = isOpen('read')
+    ? openReading(resource, resources)
+    : readingOf(limitedScopes(resource, parent), ownership);
   const write = isOpen('create') ? 'optional' : readingOf([writing, ...limitedScopes(parent)], ownership);
   const path = `/${parent.name}/:id/${name}`;
   return [

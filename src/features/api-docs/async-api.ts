@@ -1,3 +1,4 @@
+import { mayRead } from '../../access/rules.js';
 import { schemaRef } from '../../api/schema.js';
 import type { Resource } from '../../collection/resource.js';
 import { EVENT_VERBS } from '../../events/event.js';
@@ -6,7 +7,6 @@ import { LongWork } from '../../limits/long-task.js';
 import type { Principal } from '../../principal.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { COMMON_SCHEMAS } from './common-schemas.js';
-import { mayRead } from './model.js';
 import { definitions, recordSchemas, schemaNames } from './record-schemas.js';
 import { usedComponents } from './references.js';
 import { type DescribedResource, describedResources } from './type-names.js';
@@ -22,7 +22,7 @@ export interface StreamSettings {
 export async function asyncApi(settings: StreamSettings, caller: Principal): Promise<JsonObject> {
   const { publicUrl = 'http://localhost:3000', publicPrefix } = settings;
   const described = describedResources(settings.resources, Object.keys(COMMON_SCHEMAS));
-  const resources = described.filter((resource) => mayRead(caller, resource));
+  const resources = described.filter((resource) => mayRead(resource, caller));
   const readable = new Set(resources.map(({ name }) => name));
   const { host, protocol } = new URL(publicUrl);
   const messages = Object.fromEntries(

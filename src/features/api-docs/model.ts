@@ -1,11 +1,7 @@
-import { isPublic, mightPermit } from '../../access/rules.js';
 import type { ErrorName, SchemaName } from '../../api/doc.js';
 import { type Schema, schemaRef } from '../../api/schema.js';
-import type { Resource } from '../../collection/resource.js';
 import { typeOf } from '../../errors/catalogue.js';
 import type { ProblemType, Shape } from '../../errors/problem.js';
-import { visible } from '../../http/visible.js';
-import { type Principal, readingOf } from '../../principal.js';
 
 /** One error that an operation responds with. */
 export interface ErrorRef {
@@ -31,12 +27,3 @@ export const typeName = (words: string): string =>
     .split(/[^a-zA-Z0-9]/)
     .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
     .join('');
-
-/** Whether a caller may read records of a collection, with `self` its own if they can belong to callers. */
-export const mayRead = (caller: Principal, resource: Resource): boolean =>
-  resource.isRuled
-    ? mightPermit(resource, 'read', caller)
-    : isPublic(resource) ||
-      visible(caller, {
-        requires: readingOf([resource.scopes], resource.callerField === undefined ? undefined : 'record'),
-      });

@@ -1,3 +1,4 @@
+import { mayRead } from '../../access/rules.js';
 import { type Doc, type Documentation, type ErrorName, when } from '../../api/doc.js';
 import { type Endpoint, offerOf, scopesOf, subjectsOf } from '../../api/endpoint.js';
 import { coreEndpoints } from '../../api/endpoints.js';
@@ -15,7 +16,6 @@ import { recordOperation } from './collection-operations.js';
 import { COMMON_SCHEMAS } from './common-schemas.js';
 import { withExamples } from './examples.js';
 import { headersOf } from './headers.js';
-import { mayRead } from './model.js';
 import { type Operation, type OperationSettings, operationObject } from './operation.js';
 import { filterComponents, ownFilterComponents } from './parameters.js';
 import type { CollectionSettings } from './record-operations.js';
@@ -79,7 +79,7 @@ export async function rulesOf(
     await work.pause();
   }
   const tags = [...new Set(operations.map(({ description }) => description.tag))];
-  const readable = resources.filter((resource) => mayRead(caller, resource));
+  const readable = resources.filter((resource) => mayRead(resource, caller));
   const schemas = schemasOf(described, resources, new Set(readable.map(({ name }) => name)));
   await work.pause();
   return {

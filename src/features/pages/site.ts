@@ -1,5 +1,5 @@
 import type { Guarded } from '../../access/guarded-collection.js';
-import { mightPermit } from '../../access/rules.js';
+import { mayRead } from '../../access/rules.js';
 import type { Api } from '../../api/record-actions.js';
 import { usesHttps } from '../../config/server-settings.js';
 import type { Db } from '../../db/db.js';
@@ -32,9 +32,9 @@ export function siteOf({ db, collections, feed, settings }: Api, routes: readonl
   return { db, collections, feed, paths, prefix, publicUrl, auth, isSecure: usesHttps(settings) };
 }
 
-/** The collections that pages name: those of which access rules might permit the caller to read records. A stranger may sign in. */
+/** The collections that pages name: those of which the caller may read records. A stranger may sign in. */
 export const collectionsFor = ({ collections }: Site, principal: Principal): readonly Guarded[] =>
-  collections.filter(({ resource }) => principal === STRANGER || mightPermit(resource, 'read', principal));
+  collections.filter(({ resource }) => principal === STRANGER || mayRead(resource, principal));
 
 /** The page on which users of the embedded authorization server sign in. */
 export const ACCOUNT_PATH = '/account';
