@@ -3,6 +3,7 @@ import { invalidBody, payloadTooLarge } from '../errors/input-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import type { Request } from '../http/request.js';
 import { type Action, MAX_TARGET, requireParameters } from '../http/router.js';
+import { type Request } from '../http/request.js';
 import { escapeToken, isObject, type Json } from '../json.js';
 import { addFilter, MAX_QUERY, textOf } from '../list/json-filter.js';
 import { escapeName, splitNames } from '../list/query-names.js';
@@ -36,6 +37,10 @@ export function queryBy(list: Action, resource: Resource): Action {
 
 /** Members whose lists consist of names, which are in a body as they are. */
 const NAMES: readonly string[] = ['sort', 'include', 'group', 'aggregate'];
+
+/** The parameters of the address for a request that lists records, which QUERY has in its body. Throws 400. */
+export const parametersIn = ({ method, query, body }: Request, resource: Resource): URLSearchParams =>
+  method === 'QUERY' ? parametersOf(body?.value, resource) : new URLSearchParams(query);
 
 /** The parameters of the address for a query: {"filter": {"price": {"gte": 10}}, "sort": ["-price"], ...}. */
 function parametersOf(value: Json | undefined, resource: Resource): URLSearchParams {

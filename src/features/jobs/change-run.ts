@@ -8,7 +8,7 @@ import { type Comparison, OWN_COLUMNS, type Selection } from '../../list/conditi
 import { createdAt } from '../../uuid.js';
 import type { RunnerServices } from './creation-run.js';
 import { inputFrom } from './job-parts.js';
-import { collectionGone } from './job-rules.js';
+import { changeResources, collectionGone, requireNoClaims } from './job-rules.js';
 import { type ClaimedJob, type Leased, LeaseLost } from './job-store.js';
 import { type ChangeTask, requestOf } from './job-task.js';
 import { Report } from './report.js';
@@ -49,6 +49,8 @@ export class ChangeRun {
     const { services, job, held } = this;
     const { db, metrics, wrote } = services;
     const request = requestOf(job, await buffer(inputFrom(db.run, job.id, 0)));
+    const selection = matching(this.#collection, services.collections, request);
+    requireNoClaims(changeResources(this.#collection, services.collections, selection, request.body));
     while (await db.transaction((run) => this.#changeNext(request, run))) wrote();
     const { meta, faults } = this.#report.result(false);
     const { records: matched, stored: changed, ...rest } = meta;

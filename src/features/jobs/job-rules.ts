@@ -1,8 +1,14 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { grantsFor, readsAll } from '../../access/rules.js';
-import type { Resource } from '../../collection/resource.js';
+import { parametersIn } from '../../actions/query.js';
+import { readable } from '../../actions/readable.js';
+import type { Reference, Resource } from '../../collection/resource.js';
 import { badRequest, notFound } from '../../errors/request-errors.js';
-import type { Condition } from '../../list/condition.js';
+import { readOperations } from '../../formats/json-patch.js';
+import type { Body, Request } from '../../http/request.js';
+import { escapeToken, isObject, type Json, member } from '../../json.js';
+import type { Condition, Selection } from '../../list/condition.js';
+import { readList } from '../../list/read-list.js';
 import type { Permission, Principal } from '../../principal.js';
 
 /** The outcome of an export. */
@@ -27,11 +33,54 @@ export function requireNoClaims(resources: readonly Resource[]): void {
 /** The collections whose rules decide about the records that a job creates: theirs, and those to which the records refer. */
 export const creationResources = ({ resource }: Guarded, all: readonly Guarded[]): readonly Resource[] => [
   resource,
-  ...all.map((each) => each.resource).filter(({ name }) => resource.references.some(({ to }) => to === name)),
+  ...namedBy(resource.references, all),
 ];
 
+const namedBy = (references: readonly Reference[], all: readonly Guarded[]): Resource[] =>
+  all.map(({ resource }) => resource).filter(({ name }) => references.some(({ to }) => to === name));
+
+/** The collections whose rules decide which records an export lists. Throws 400 and 403, as the list does. */
+export function exportResources(
+  collection: Guarded,
+  all: readonly Guarded[],
+  request: Request,
+): readonly Resource[] {
+  const { resource } = collection;
+  const { selection } = readList(parametersIn(request, resource), resource, {
+    lists: request.version.lists,
+    isLines: true,
+    isBody: request.method === 'QUERY',
+    access: collection.as(request).access,
+    others: readable(all, request),
+  });
+  return [resource, ...relatedIn(selection.conditions)];
+}
+
+/**
+ * The collections whose rules decide about the records that a job changes: theirs, those to which the conditions lead, and those to
+ * which the patch may refer. Throws 400 for a malformed patch.
+ */
+export function changeResources(
+  { resource }: Guarded,
+  all: readonly Guarded[],
+  { conditions }: Selection,
+  patch: Body | undefined,
+): readonly Resource[] {
+  const set = patch ? resource.references.filter((each) => mayRefer(patch.value, each)) : [];
+  return [resource, ...relatedIn(conditions), ...namedBy(set, all)];
+}
+
+/** Whether a patch may give a value to a reference. */
+function mayRefer(patch: Json | undefined, { field }: Reference): boolean {
+  if (isObject(patch)) return (member(patch, field) ?? null) !== null;
+  const pointer = `/${escapeToken(field)}`;
+  return readOperations(patch ?? null).some(
+    ({ op, path }) => op !== 'remove' && op !== 'test' && (path === '' || path === pointer),
+  );
+}
+
 /** The collections to which conditions lead. A job without the claims of their rules would find other records than the request. */
-export const relatedIn = (conditions: readonly Condition[]): Resource[] =>
+const relatedIn = (conditions: readonly Condition[]): Resource[] =>
   conditions.flatMap((condition) => {
     if (condition.kind === 'comparison') return [];
     const below = relatedIn(condition.conditions);

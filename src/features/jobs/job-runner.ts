@@ -6,7 +6,13 @@ import { JSON_TYPE } from '../../http/media-types.js';
 import { ChangeRun } from './change-run.js';
 import { CreationRun, type RunnerServices } from './creation-run.js';
 import { wholeList, writeResult } from './export-run.js';
-import { collectionGone, type ExportOutcome, readingGrants, requireNoClaims } from './job-rules.js';
+import {
+  collectionGone,
+  type ExportOutcome,
+  exportResources,
+  readingGrants,
+  requireNoClaims,
+} from './job-rules.js';
 import { type ClaimedJob, claimJob, type Leased, LeaseLost, leased, RENEW_MS } from './job-store.js';
 import { type ExportTask, requestOf } from './job-task.js';
 import { addRecords, notedList } from './result-records.js';
@@ -78,8 +84,8 @@ async function runExport(
   const list = actions.get(`${method} ${collection}`);
   const guarded = collections.find(({ resource }) => resource.name === collection);
   if (!list || !guarded) throw collectionGone(collection);
-  requireNoClaims([guarded.resource]);
   const request = requestOf(job);
+  requireNoClaims(exportResources(guarded, collections, request));
   const { principal } = request;
   const { list: whole, end } = notedList(
     await wholeList(list, request),

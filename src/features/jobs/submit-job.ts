@@ -14,7 +14,7 @@ import { jobCancelled } from './errors.js';
 import { wholeList } from './export-run.js';
 import { acceptedReply, type JobServices } from './job-actions.js';
 import { addInput, PART_BYTES } from './job-parts.js';
-import { creationResources, relatedIn, requireNoClaims } from './job-rules.js';
+import { changeResources, creationResources, exportResources, requireNoClaims } from './job-rules.js';
 import { openJob, queueJob, removeJob } from './job-store.js';
 import { permittedBy, type Task } from './job-task.js';
 
@@ -48,9 +48,9 @@ export async function submitExport(
 ): Promise<Reply> {
   const { method, query, body, type, version } = request;
   if (request.run) throw badRequest('A batch cannot begin an export.');
-  requireNoClaims([collection.resource]);
   // A query that is not valid has its response now.
   await wholeList(list, request);
+  requireNoClaims(exportResources(collection, services.collections, request));
   const task: Task = {
     ...{ kind: 'export', collection: collection.resource.name, type, method, query },
     ...{ body: body?.value ?? null, version: version.number },
@@ -68,10 +68,10 @@ export async function submitChange(
 ): Promise<Reply> {
   const { query, headers, body, prefix, version } = request;
   const { method, action } = change;
-  const { conditions } = matching(collection, services.collections, request);
-  requireNoClaims([collection.resource, ...relatedIn(conditions)]);
-  readWritePreconditions(collection, request, services.settings);
+  const selection = matching(collection, services.collections, request);
   if (method === 'PATCH') requireValidPatch(body);
+  requireNoClaims(changeResources(collection, services.collections, selection, body));
+  readWritePreconditions(collection, request, services.settings);
   if (action.prepare?.(request)) throw badRequest('A job changes no passwords.');
   const preconditions = PRECONDITIONS.flatMap((name) =>
     headers[name] === undefined ? [] : [[name, headers[name]]],
