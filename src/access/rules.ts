@@ -94,7 +94,8 @@ function symbolsOf(resources: readonly Resource[]): ReadSymbol {
   };
 }
 
-const isAbout = ({ can }: DeclaredGrant, verb: Verb): boolean =>
+/** Whether a grant permits something. */
+export const isAbout = ({ can }: DeclaredGrant, verb: Verb): boolean =>
   can === 'all' || can === verb || (typeof can !== 'string' && (can.includes('all') || can.includes(verb)));
 
 /** Whether a caller may use a grant with records for which its conditions hold. A token's scopes and the rules both apply. */

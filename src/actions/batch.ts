@@ -1,4 +1,5 @@
 import type { Guarded } from '../access/guarded-collection.js';
+import { ownershipOf } from '../access/own-records.js';
 import { MAX_PAGE_BYTES } from '../collection/document.js';
 import { problemOf } from '../db/database-errors.js';
 import type { Db, Run } from '../db/db.js';
@@ -17,7 +18,6 @@ import { type Operation, readOperations } from './batch-operations.js';
 import { type BatchLimits, BatchResults } from './batch-results.js';
 import { gathered } from './large-page.js';
 import { type OperationStep, pathOf, stepOf } from './operation-step.js';
-import { conditionField } from './owner-check.js';
 
 export const BATCH_PATH = '/batch';
 
@@ -141,7 +141,7 @@ async function lockAll(
     const ids = requests.flatMap(({ params }) => parseUuid(params.id ?? '') ?? []);
     if (ids.length === 0) continue;
     const { permission, principal } = requests[0]!;
-    const isOwn = permission === 'own' && conditionField(collection.resource) !== undefined;
+    const isOwn = permission === 'own' && ownershipOf(collection.resource, 'update') === 'record';
     const owner = isOwn ? parseUuid(principal.subject) : undefined;
     await collection.as({ principal }).lock(ids, owner, run);
   }

@@ -72,7 +72,10 @@ function newId(id: string | undefined): string {
 /** The 412 or 410 for an id that is not free; the 403 of every id for a caller that may not write its record. */
 async function existing(guarded: Guarded, found: StoredRecord | 'gone', request: Request) {
   const { resource } = guarded;
-  if (request.permission === 'own' && (found === 'gone' || !(await isOwn(guarded, found.id, request))))
+  if (
+    request.permission === 'own' &&
+    (found === 'gone' || !(await isOwn(guarded, 'read', found.id, request)))
+  )
     return forbidden([resource.scopes.write]);
   if (found === 'gone') return gone(resource.singular);
   return ofDocument(withLinks(resource, found, request.prefix), (record) =>

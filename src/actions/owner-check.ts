@@ -1,5 +1,6 @@
 import type { Guarded } from '../access/guarded-collection.js';
-import type { Resource } from '../collection/resource.js';
+import { ownershipOf, ownField } from '../access/own-records.js';
+import type { Verb } from '../access/rules.js';
 import type { BeforeWrite, ValidatedInput } from '../collection/validated-input.js';
 import type { Db, Run } from '../db/db.js';
 import { forbidden } from '../errors/caller-errors.js';
@@ -11,23 +12,20 @@ import type { Collection } from '../list/open-collection.js';
 import { callerOf } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 
-/** The reference that the grant of `nested` compares with the caller; undefined: there is no such grant. */
-export const conditionField = ({ isRuled, owner, callerField }: Resource): string | undefined =>
-  isRuled || owner ? undefined : callerField;
-
 /**
- * Restricts an action on a record to callers that own its parent. Other callers' records and missing ones are the same 403,
- * and neither is locked. The caller's own record is locked during the action.
+ * Restricts an action on a record to the records that a grant permits to their owner. Other callers' records and missing ones are the
+ * same 403, and neither is locked. The caller's own record is locked during the action.
  */
-export function restrictToOwnRecord(db: Db, guarded: Guarded, action: Action): Action {
-  if (conditionField(guarded.resource) === undefined) return action;
+export function restrictToOwnRecord(db: Db, guarded: Guarded, verb: Verb, action: Action): Action {
+  // A caller's own path was compared before.
+  if (ownershipOf(guarded.resource, verb) !== 'record') return action;
   return {
     ...action,
-    authorize: (request) => (request.permission === 'own' ? requireOwn(guarded, request) : undefined),
+    authorize: (request) => (request.permission === 'own' ? requireOwn(guarded, verb, request) : undefined),
     run: (request) => {
       if (request.permission !== 'own') return action.run(request);
       const work = async (run: Run) => {
-        await requireOwn(guarded, request, run);
+        await requireOwn(guarded, verb, request, run);
         return action.run({ ...request, run });
       };
       return request.run ? work(request.run) : db.transaction(work);
@@ -35,16 +33,17 @@ export function restrictToOwnRecord(db: Db, guarded: Guarded, action: Action): A
   };
 }
 
-/** Restricts the creation of a record, whose body names its parent, to the caller's own. No caller creates callers by `self`. */
+/** Restricts the creation of a record, whose body names its parent, to records that a grant permits to their owner. */
 export function restrictCreationToOwn({ resource }: Guarded, action: Action): Action {
-  const { isRuled, owner, callerField: field } = resource;
-  if (isRuled || field === undefined) return action;
+  const field = ownField(resource, 'create');
+  // Without such a grant, each creation needs a scope.
+  if (field === undefined) return action;
   const authorize = ({ permission, principal, body }: Request): void => {
+    if (permission !== 'own') return;
     const value = body?.value;
-    const parent = isObject(value) && !owner ? member(value, field) : undefined;
-    const isPermitted =
-      typeof parent === 'string' && parent.toLowerCase() === principal.subject.toLowerCase();
-    if (permission === 'own' && !isPermitted) throw forbidden([resource.scopes.write]);
+    const parent = isObject(value) ? member(value, field) : undefined;
+    if (typeof parent !== 'string' || parent.toLowerCase() !== principal.subject.toLowerCase())
+      throw forbidden([resource.scopes.write]);
   };
   return {
     ...action,
@@ -66,12 +65,13 @@ export function validatePermitted(
   request: Request,
   present?: BeforeWrite,
 ): ValidatedInput {
-  const field = conditionField(collection.resource);
+  const { resource } = collection;
   const check = () => collection.check(input, 'request', present, callerOf(request.principal));
-  if (request.permission !== 'own' || field === undefined) return check();
+  if (request.permission !== 'own' || ownershipOf(resource, 'update') !== 'record') return check();
   const draft = withoutUnknown(check);
+  const field = ownField(resource, 'update')!;
   if (draft === undefined || draft.fields[field] !== parseUuid(request.principal.subject))
-    throw forbidden([collection.resource.scopes.write]);
+    throw forbidden([resource.scopes.write]);
   return draft;
 }
 
@@ -88,22 +88,25 @@ function withoutUnknown(check: () => ValidatedInput): ValidatedInput | undefined
 /** Throws 403 unless the record is the caller's own. Within a transaction, it is locked. */
 async function requireOwn(
   guarded: Guarded,
-  { method, params, principal }: Request,
+  verb: Verb,
+  { params, principal }: Request,
   run?: Run,
 ): Promise<void> {
   const id = parseUuid(params.id ?? '');
   const { read, write } = guarded.resource.scopes;
-  if (id === undefined || !(await isOwn(guarded, id, { principal, run })))
-    throw forbidden([method === 'GET' || method === 'HEAD' ? read : write]);
+  if (id === undefined || !(await isOwn(guarded, verb, id, { principal, run })))
+    throw forbidden([verb === 'read' ? read : write]);
 }
 
-/** Whether a record is the caller, or belongs to it: then it is locked within a transaction. */
+/** Whether a grant permits something with a record to its owner, who is the caller: within a transaction, it is then locked. */
 export async function isOwn(
-  { resource: { owner, callerField }, whole }: Guarded,
+  { resource, whole }: Guarded,
+  verb: Verb,
   id: string,
   { principal, run }: Pick<Request, 'principal' | 'run'>,
 ): Promise<boolean> {
   const subject = parseUuid(principal.subject);
-  if (subject === undefined || callerField === undefined) return false;
-  return owner ? id === subject : whole.belongs(id, subject, run);
+  const field = ownField(resource, verb);
+  if (subject === undefined || field === undefined) return false;
+  return field === 'id' ? id === subject : whole.belongs(id, subject, run);
 }

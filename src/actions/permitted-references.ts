@@ -41,7 +41,7 @@ export function checkReferences({ resource }: Guarded, related: readonly Guarded
     return (async () => {
       let before: JsonObject | undefined;
       for (const { reference, target, id, reach } of limited) {
-        if (reach === 'own' && (await isOwn(target, id, request))) continue;
+        if (reach === 'own' && (await isOwn(target, 'read', id, request))) continue;
         before ??= (await present?.()) ?? {};
         if (member(before, reference.field) === id) continue;
         const isReadable = readsAll(target.resource, request.principal);

@@ -1,7 +1,7 @@
 import { guardAll } from '../access/guard.js';
 import type { Guarded } from '../access/guarded-collection.js';
 import { openRuledReads } from '../access/ruled-reads.js';
-import { rulesOf } from '../access/rules.js';
+import { rulesOf, type Verb } from '../access/rules.js';
 import type { BatchLimits } from '../actions/batch-results.js';
 import { forAllMatching } from '../actions/bulk.js';
 import type { WriteSettings } from '../actions/conditional-write.js';
@@ -103,16 +103,16 @@ export function openRecords(api: Api): ReadonlyMap<string, RecordActions> {
 function actionsOf(api: Api, collection: Guarded): RecordActions {
   const { db, settings, adapter = NATIVE } = api;
   const { resource } = collection;
-  const ofRecord = (action: Action) => restrictToOwnRecord(db, collection, action);
+  const ofRecord = (verb: Verb, action: Action) => restrictToOwnRecord(db, collection, verb, action);
   const getting = reading(api, (each) => {
     const opened = ofName(each.collections, resource);
     const action = get(opened, each.collections);
-    return adapter.record(restrictToOwnRecord(each.db, opened, action), each, resource);
+    return adapter.record(restrictToOwnRecord(each.db, opened, 'read', action), each, resource);
   });
   const references = checkReferences(collection, api.collections);
   const creation = restrictCreationToOwn(collection, create(collection, references));
   const withId = createAs(collection, references);
-  const replacing = ofRecord(replace(collection, settings, references));
+  const replacing = ofRecord('update', replace(collection, settings, references));
   const putting = resource.hasClientIds
     ? replaceOrCreate(replacing, idempotent(api, restrictCreationToOwn(collection, withId)))
     : replacing;
@@ -132,10 +132,10 @@ function actionsOf(api: Api, collection: Guarded): RecordActions {
     ),
     get: getting,
     replace: adapted(putting),
-    patch: idempotent(api, adapted(ofRecord(patching))),
-    remove: adapted(ofRecord(removing)),
+    patch: idempotent(api, adapted(ofRecord('update', patching))),
+    remove: adapted(ofRecord('delete', removing)),
     ...(api.feed && {
-      history: history(collection, ofRecord(get(collection, api.collections)), db, api.feed),
+      history: history(collection, ofRecord('read', get(collection, api.collections)), db, api.feed),
     }),
   };
 }

@@ -1,3 +1,4 @@
+import { ownershipOf, ownField } from '../access/own-records.js';
 import { isForAnyone, isPublic, leadsToLimited, mightPermit, type Verb } from '../access/rules.js';
 import { PATCH_TYPES } from '../actions/patch.js';
 import { writableKeys } from '../actions/upsert.js';
@@ -95,35 +96,35 @@ function endpointsOf(
   offers: ReturnType<typeof offersOf>,
   hasEvents: boolean,
 ): Endpoint<RecordServices>[] {
-  const { name, scopes, isRuled, owner, callerField, hasHistory } = resource;
-  const ownership = isRuled ? 'rules' : owner ? 'path' : callerField === undefined ? undefined : 'record';
-  // A caller has no list of callers.
-  const ofList = ownership === 'path' ? undefined : ownership;
+  const { name, scopes, isRuled, owner, hasHistory } = resource;
+  const own = (verb: Verb) => ownershipOf(resource, verb);
+  // A list has no path of its record.
+  const ofList = (verb: Verb) => (own(verb) === 'path' ? undefined : own(verb));
   const reading = (given: ScopeRequirement['ownership']) =>
     isForAnyone(resource, 'read') ? openReading(resource, resources) : readingOf([scopes], given);
-  const [read, readAll] = [reading(ownership), reading(ofList)];
+  const [read, readAll] = [reading(own('read')), reading(ofList('read'))];
   const writing = (verb: Verb, given: ScopeRequirement['ownership'], more = {}): Requirement =>
     isForAnyone(resource, verb) ? 'optional' : { scopes: [scopes.write], ownership: given, ...more };
-  const ofAll = isRuled ? ownership : undefined;
+  const ofAll = isRuled ? 'rules' : undefined;
   const [list, one] = [`/${name}`, `/${name}/:id`];
   return [
     of(resource, list, 'GET', 'list', readAll, offers.list),
     of(resource, list, 'QUERY', 'query', readAll, offers.query),
     of(resource, list, 'PATCH', 'patchMatching', writing('update', ofAll), offers.patchMatching),
     of(resource, list, 'DELETE', 'removeMatching', writing('delete', ofAll), offers.removeMatching),
-    of(resource, list, 'POST', 'create', writing('create', ofList), offers.create),
+    of(resource, list, 'POST', 'create', writing('create', ofList('create')), offers.create),
     ...(writableKeys(resource).length > 0
-      ? [of(resource, list, 'PUT', 'upsert', writing('update', ofList), offers.upsert)]
+      ? [of(resource, list, 'PUT', 'upsert', writing('update', ofList('update')), offers.upsert)]
       : []),
     of(resource, one, 'GET', 'get', read, offers.get),
-    of(resource, one, 'PUT', 'replace', writing('update', ownership), offers.replace),
-    of(resource, one, 'PATCH', 'patch', writing('update', ownership), offers.patch),
+    of(resource, one, 'PUT', 'replace', writing('update', own('update')), offers.replace),
+    of(resource, one, 'PATCH', 'patch', writing('update', own('update')), offers.patch),
     of(
       resource,
       one,
       'DELETE',
       'remove',
-      writing('delete', ownership, { deletesAccount: owner }),
+      writing('delete', own('delete'), { deletesAccount: owner }),
       offers.remove,
     ),
     ...(hasHistory && hasEvents
@@ -177,15 +178,18 @@ function nestedEndpoints(
   const { name, parent: reference, scopes } = resource;
   const parent = resources.find((each) => each.name === reference?.to);
   if (!parent) return [];
-  const ofParent = parent.owner ? 'path' : undefined;
   const ofRules = parent.isRuled || isPublic(parent) ? 'rules' : undefined;
-  const ownership = resource.isRuled ? ofRules : ofParent;
+  // The caller in the path is the one with which a grant compares the reference.
+  const ofParent = (verb: Verb) => (ownField(resource, verb) === reference!.field ? 'path' : undefined);
+  const ownership = (verb: Verb) => (resource.isRuled ? ofRules : ofParent(verb));
   const writing = { read: scopes.write, write: scopes.write };
   const isOpen = (verb: Verb) => isForAnyone(resource, verb) && isForAnyone(parent, 'read');
   const read = isOpen('read')
     ? openReading(resource, resources)
-    : readingOf(limitedScopes(resource, parent), ownership);
-  const write = isOpen('create') ? 'optional' : readingOf([writing, ...limitedScopes(parent)], ownership);
+    : readingOf(limitedScopes(resource, parent), ownership('read'));
+  const write = isOpen('create')
+    ? 'optional'
+    : readingOf([writing, ...limitedScopes(parent)], ownership('create'));
   const path = `/${parent.name}/:id/${name}`;
   return [
     of(resource, path, 'GET', 'listNested', read, offers.list, parent),

@@ -194,3 +194,47 @@ t.test('users below another collection change their own records', async (t) => {
   t.match(renamed.json, { name: 'Anna', teamId });
   t.equal((await own('POST', '/users', { name: 'Eve', email: 'eve@example.org', teamId })).status, 403);
 });
+
+t.test('users below users change their own records, and neither read nor create others', async (t) => {
+  const manager = { type: 'string', 'x-references': 'users', 'x-on-delete': 'restrict' };
+  const users = {
+    type: 'object',
+    properties: { managerId: manager },
+    'x-collection': { nested: 'managerId' },
+  };
+  const service = await testService(t, {
+    AUTH: 'api-key',
+    COLLECTIONS: declare(t, { 'users.json': users } as never),
+    DATABASE_URL: await undeclaredDatabase(t),
+  });
+  const as = (key: string) => (method: string, path: string, body?: unknown) =>
+    service.send(method, path, { body, headers: { 'x-api-key': key } } as never);
+  const operator = as((await makeKey(service.db)).key);
+  const ann = (await operator('POST', '/users', { name: 'Ann', email: 'ann@example.org' })).json.id;
+  const below = { name: 'Bob', email: 'bob@example.org' };
+  const created = await operator('POST', `/users/${ann}/users`, below);
+  t.equal(created.status, 201, created.text);
+  const bob = created.json.id;
+  const own = as((await makeKey(service.db, { subject: ann, scopes: ['self'] } as never)).key);
+  const writer = as((await makeKey(service.db, { subject: 'w', scopes: ['users:write'] } as never)).key);
+  const eve = { name: 'Eve', email: 'eve@example.org' };
+  const rows: readonly (readonly [method: string, path: string, body: object | undefined, status: number])[] =
+    [
+      ['GET', `/users/${ann}`, undefined, 200],
+      ['PATCH', `/users/${ann}`, { age: 40 }, 200],
+      ['GET', `/users/${bob}`, undefined, 403],
+      ['PATCH', `/users/${bob}`, { age: 40 }, 403],
+      ['GET', `/users/${ann}/users`, undefined, 403],
+      ['GET', `/users/${bob}/users`, undefined, 403],
+      ['POST', `/users/${ann}/users`, eve, 403],
+      ['POST', '/users', { ...eve, managerId: ann }, 403],
+      ['GET', '/users', undefined, 403],
+    ];
+  for (const [method, path, body, status] of rows) {
+    const reply = await own(method, path, body);
+    t.equal(reply.status, status, `${method} ${path} ${reply.text}`);
+    if (status === 403) t.equal(reply.json.error.code, 'INSUFFICIENT_SCOPE');
+  }
+  t.equal((await writer('GET', `/users/${ann}/users`)).json.length, 1);
+  t.equal((await writer('POST', `/users/${ann}/users`, eve)).status, 201);
+});
