@@ -1,0 +1,292 @@
+import type { JsonObject } from '../../src/json.js';
+import { declare } from '../support/collections.js';
+import { makeKey } from '../support/credentials.js';
+import { whenEventsAreFinal } from '../support/final-events.js';
+import { type ServiceResponse, testService, undeclaredDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
+
+const [HTML, CSV, NDJSON] = ['text/html', 'text/csv', 'application/x-ndjson'];
+const text: JsonObject = { type: 'string', 'x-index': true };
+const reference = (to: string): JsonObject => ({
+  type: 'string',
+  'x-references': to,
+  'x-on-delete': 'cascade',
+});
+
+/** The field that Ann may not read of her file, and the title of a file that she may not read. */
+const [SECRET, FOREIGN] = ['zebra', 'quagga'];
+
+const DECLARATIONS: Readonly<Record<string, JsonObject>> = {
+  'folders.json': { type: 'object', properties: { name: text } },
+  'files.json': {
+    type: 'object',
+    properties: {
+      title: { ...text, 'x-search': true },
+      secret: { ...text, 'x-search': true },
+      owner: text,
+      folderId: reference('folders'),
+    },
+    'x-collection': {
+      nested: 'folderId',
+      history: true,
+      access: [
+        { can: 'read', where: { owner: '$caller' }, fields: ['title', 'owner', 'folderId'] },
+        { can: ['create', 'update'], where: { owner: '$caller' } },
+        { can: 'all', scope: 'admin' },
+      ],
+    },
+  },
+  'notes.json': { type: 'object', properties: { text, fileId: reference('files') } },
+};
+
+async function open(t: Test) {
+  const service = await testService(t, {
+    AUTH: 'api-key',
+    MCP: 'on',
+    COLLECTIONS: declare(t, DECLARATIONS),
+    DATABASE_URL: await undeclaredDatabase(t),
+  });
+  const as = async (subject: string, ...scopes: string[]) => {
+    const { key } = await makeKey(service.db, { subject, scopes });
+    return (method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) =>
+      service.send(method, path, {
+        ...(body === undefined ? {} : { body: body as JsonObject }),
+        headers: { 'x-api-key': key, ...headers },
+      });
+  };
+  const admin = await as('root', 'admin');
+  const ann = await as('ann', 'self', 'folders:read', 'notes:read', 'notes:write', 'events:read');
+  const made = async (path: string, body: JsonObject): Promise<string> => {
+    const { status, json, text: problem } = await admin('POST', path, body);
+    t.equal(status, 201, problem);
+    return json.id;
+  };
+  const folderId = await made('/folders', { name: 'Desk' });
+  const own = await made('/files', { title: 'Plan', secret: SECRET, owner: 'ann', folderId });
+  const foreign = await made('/files', { title: FOREIGN, secret: SECRET, owner: 'bob', folderId });
+  const [ownNote, foreignNote] = [
+    await made('/notes', { text: 'of Ann', fileId: own }),
+    await made('/notes', { text: 'of Bob', fileId: foreign }),
+  ];
+  await whenEventsAreFinal(service);
+  return { service, as, admin, ann, made, folderId, own, foreign, ownNote, foreignNote };
+}
+
+type Opened = Awaited<ReturnType<typeof open>>;
+type Call = Opened['ann'];
+/** A request, and a text that only a caller who may read everything gets. */
+type Row = readonly [name: string, request: (call: Call) => Promise<ServiceResponse>, only: RegExp];
+
+const ANY = new RegExp(`${SECRET}|${FOREIGN}`);
+
+/** Requests of each surface. Links repeat the query, which therefore has a part of each text alone. */
+function rowsOf({ folderId, own, foreign, ownNote, foreignNote }: Opened): readonly Row[] {
+  const get =
+    (path: string, accept = 'application/json') =>
+    (call: Call) =>
+      call('GET', path, undefined, { accept });
+  const tool = (name: string, args: JsonObject) => (call: Call) =>
+    call(
+      'POST',
+      '/mcp',
+      { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
+      { accept: 'application/json, text/event-stream' },
+    );
+  const resource = (id: string) => (call: Call) =>
+    call(
+      'POST',
+      '/mcp',
+      { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: `plinth://files/${id}` } },
+      { accept: 'application/json, text/event-stream' },
+    );
+  const batched =
+    (...operations: JsonObject[]) =>
+    (call: Call) =>
+      call('POST', '/batch', { operations });
+  const forms = [undefined, HTML, CSV];
+  const lists = ['/files', '/files?page=1', `/folders/${folderId}/files?page=1`];
+  return [
+    ...forms.map(
+      (accept): Row => [`a record as ${accept}`, get(`/files/${own}`, accept), new RegExp(SECRET)],
+    ),
+    ...forms.map((accept): Row => [`a hidden record as ${accept}`, get(`/files/${foreign}`, accept), ANY]),
+    ['fields of a record', get(`/files/${own}?fields=secret`), new RegExp(SECRET)],
+    ...lists.flatMap((path) => forms.map((accept): Row => [`${path} as ${accept}`, get(path, accept), ANY])),
+    ['an array', get('/files?sort=title'), ANY],
+    ['lines', get('/files', NDJSON), ANY],
+    ['lines below a parent', get(`/folders/${folderId}/files`, NDJSON), ANY],
+    ['version 2', get('/api/v2/files?limit=9'), ANY],
+    ['a search', get(`/files?search=quag&page=1`), new RegExp(`"title":"${FOREIGN}"`)],
+    ['a search of a hidden field', get(`/files?search=zeb&page=1`), /"total":2/],
+    ['a total', get('/files?page=1&limit=1'), /"total":2/],
+    ['a total as HTML', get('/folders?page=1&filter[files][some][secret][prefix]=zeb', HTML), /Desk/],
+    ['groups', get('/files?group=title'), new RegExp(FOREIGN)],
+    ['groups of a hidden field', get('/files?group=secret'), new RegExp(SECRET)],
+    ['QUERY', (call) => call('QUERY', '/files', { filter: { folder: { name: 'Desk' } }, page: 1 }), ANY],
+    ['included records', get(`/folders/${folderId}?include=files`), ANY],
+    ['included records of a list', get('/folders?page=1&include=files'), ANY],
+    ['an included record', get(`/notes/${foreignNote}?include=file`), new RegExp(FOREIGN)],
+    ['fields of an included record', get(`/notes/${ownNote}?include=file`), new RegExp(SECRET)],
+    ['numbers of included records', get(`/folders/${folderId}?include=files.count`), /"files.count":2/],
+    ['a condition on a hidden field', get('/files?page=1&filter[secret][prefix]=zeb'), /"total":2/],
+    ['a condition over a relation', get(`/notes?page=1&filter[file][title][prefix]=quag`), /of Bob/],
+    [
+      'a condition over a relation to a hidden field',
+      get('/notes?page=1&filter[file][secret][prefix]=zeb'),
+      /of Ann/,
+    ],
+    [
+      'a condition over a relation backwards',
+      get('/folders?page=1&filter[files][some][secret][prefix]=zeb'),
+      /Desk/,
+    ],
+    [
+      'a batch',
+      batched(
+        { method: 'GET', path: `/files/${own}` },
+        { method: 'GET', path: '/files?page=1' },
+        { method: 'GET', path: `/folders/${folderId}?include=files` },
+      ),
+      ANY,
+    ],
+    ['a tool', tool('files_get', { id: own }), ANY],
+    ['a tool for lists', tool('files_list', {}), ANY],
+    ['a tool for groups', tool('files_group', { group: ['secret'] }), ANY],
+    ['a resource of agents', resource(own), ANY],
+    ['a hidden resource of agents', resource(foreign), ANY],
+    ['the history', get(`/files/${own}/history`), new RegExp(SECRET)],
+    ['the history of a hidden record', get(`/files/${foreign}/history`), ANY],
+    ['events', get('/events?types=files.*'), ANY],
+    ['a live query', get('/events?types=files.*&filter[secret][prefix]=zeb'), ANY],
+    [
+      '412',
+      (call) => call('PATCH', `/files/${own}`, { title: 'Plan' }, { 'if-match': '"99"' }),
+      new RegExp(SECRET),
+    ],
+    ['409', (call) => call('PATCH', `/files/${own}`, { title: 'Plan', _version: 99 }), new RegExp(SECRET)],
+    ['an explanation', get(`/access?path=/files/${foreign}&as=bob`), /"permitted":true/],
+  ];
+}
+
+t.test('no surface shows a record or a field that its caller may not read', async (t) => {
+  const opened = await open(t);
+  const { admin, ann } = opened;
+  for (const [name, request, only] of rowsOf(opened)) {
+    t.match((await request(admin)).text, only, `${name}: an operator gets it`);
+    const reply = await request(ann);
+    t.notMatch(reply.text, only, name);
+    t.notMatch(reply.text, ANY, name);
+    t.ok(reply.status < 500, `${name}: ${reply.status}`);
+  }
+});
+
+t.test('no surface writes a record or a field that its caller may not write', async (t) => {
+  const opened = await open(t);
+  const { admin, ann, own, foreign, folderId } = opened;
+  const stateOf = async () =>
+    (await admin('GET', '/files?page=1')).json.data.map(({ id, title, secret, owner }: JsonObject) => [
+      ...[id, title, secret, owner],
+    ]);
+  const before = await stateOf();
+  const body = { title: 'Mine', owner: 'ann' };
+  const operations = [{ op: 'replace', path: '/title', value: 'Mine' }];
+  const rows: readonly (readonly [string, string, unknown, number, Readonly<Record<string, string>>?])[] = [
+    ['PUT', `/files/${foreign}`, body, 404],
+    ['PATCH', `/files/${foreign}`, body, 404],
+    ['PATCH', `/files/${foreign}`, operations, 404, { 'content-type': 'application/json-patch+json' }],
+    ['PATCH', `/files/${foreign}`, body, 404, { 'if-match': '*' }],
+    ['DELETE', `/files/${foreign}`, undefined, 204],
+    ['DELETE', `/files/${foreign}`, undefined, 412, { 'if-match': '*' }],
+    ['DELETE', `/files/${own}`, undefined, 403],
+    ['PATCH', `/files/${own}`, { owner: 'bob' }, 403],
+    ['POST', '/files', { title: 'New', owner: 'bob' }, 403],
+    ['POST', `/folders/${folderId}/files`, { title: 'New', owner: 'bob' }, 403],
+    ['POST', '/files', JSON.stringify({ title: 'New', owner: 'bob' }), 422, { 'content-type': NDJSON }],
+    ['PATCH', `/files?filter[title]=${FOREIGN}`, { title: 'Mine' }, 200],
+    ['PATCH', '/files?filter[secret]=zebra', { title: 'Mine' }, 200],
+    ['DELETE', `/files?filter[title]=${FOREIGN}`, undefined, 200],
+    ['POST', '/batch', { operations: [{ method: 'PATCH', path: `/files/${foreign}`, body }] }, 404],
+    ['POST', '/batch', { operations: [{ method: 'DELETE', path: `/files/${own}` }] }, 403],
+    ['POST', '/notes', { text: 'a', fileId: foreign }, 422],
+    ['POST', '/webhooks', { url: 'https://example.org/', types: 'files.*' }, 403],
+  ];
+  for (const [method, path, given, status, headers] of rows) {
+    const type = headers?.['content-type'];
+    const reply = await ann(method, path, given, { 'content-type': type ?? 'application/json', ...headers });
+    t.equal(reply.status, status, `${method} ${path} ${reply.text}`);
+    t.notMatch(reply.text, ANY, `${method} ${path}`);
+    if (reply.status === 200) t.equal(reply.json.meta.matched, 0, `${method} ${path}`);
+    t.same(await stateOf(), before, `${method} ${path}`);
+  }
+});
+
+t.test('a stored response is without a record that its caller may not read any more', async (t) => {
+  const { admin, ann, made, folderId } = await open(t);
+  const file = () => made('/files', { title: 'Draft', secret: SECRET, owner: 'ann', folderId });
+  const requests: readonly (readonly [
+    name: string,
+    run: (id: string, key: string) => Promise<ServiceResponse>,
+  ])[] = [
+    ['PATCH', (id, key) => ann('PATCH', `/files/${id}`, { title: FOREIGN }, { 'idempotency-key': key })],
+    [
+      'batch',
+      (id, key) =>
+        ann(
+          'POST',
+          '/batch',
+          { operations: [{ method: 'PATCH', path: `/files/${id}`, body: { title: FOREIGN } }] },
+          { 'idempotency-key': key },
+        ),
+    ],
+    [
+      'batch of reads',
+      (id, key) =>
+        ann(
+          'POST',
+          '/batch',
+          {
+            operations: [
+              { method: 'PATCH', path: `/files/${id}`, body: { title: FOREIGN } },
+              { method: 'GET', path: `/files/${id}` },
+              { method: 'GET', path: '/files?page=1' },
+              { method: 'GET', path: `/folders/${folderId}?include=files` },
+            ],
+          },
+          { 'idempotency-key': key },
+        ),
+    ],
+  ];
+  for (const [name, run] of requests) {
+    const id = await file();
+    const first = await run(id, `key-${name.replaceAll(' ', '-')}`);
+    t.equal(first.status, 200, `${name} ${first.text}`);
+    t.match(first.text, FOREIGN);
+    t.notMatch(first.text, SECRET);
+    t.equal((await admin('PATCH', `/files/${id}`, { owner: 'bob' })).status, 200);
+    const again = await run(id, `key-${name.replaceAll(' ', '-')}`);
+    t.notMatch(again.text, ANY, name);
+    t.equal(again.headers['idempotency-replayed'], 'true', name);
+  }
+});
+
+t.test('the result of an export has what its principal may read', async (t) => {
+  const { admin, ann } = await open(t);
+  const resultOf = async (call: Call, accept: string): Promise<string> => {
+    const { status, headers } = await call('GET', '/files', undefined, { accept, prefer: 'respond-async' });
+    t.equal(status, 202);
+    const location = headers.location!;
+    await until(
+      'the job has ended',
+      () => call('GET', location),
+      ({ json }) => json.state === 'done',
+    );
+    return (await call('GET', `${location}/result`)).text;
+  };
+  for (const accept of ['application/json', NDJSON, CSV]) {
+    t.match(await resultOf(admin, accept), ANY);
+    const found = await resultOf(ann, accept);
+    t.match(found, /Plan/);
+    t.notMatch(found, ANY);
+  }
+});
