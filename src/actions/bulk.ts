@@ -8,6 +8,7 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { Selection } from '../list/condition.js';
 import { readList } from '../list/read-list.js';
+import { ownParent } from './owner-check.js';
 import { readable } from './readable.js';
 
 const MAX_MATCHES = 1000;
@@ -43,14 +44,15 @@ export function forAllMatching(
 }
 
 /** The records that a request about all that match a filter selects. Throws 400 for a request that is not valid, 403. */
-export function matching({ resource }: Guarded, related: readonly Guarded[], request: Request): Selection {
+export function matching(guarded: Guarded, related: readonly Guarded[], request: Request): Selection {
   const condition = request.headers['if-match'];
   if (condition !== undefined && condition.trim() !== '*')
     throw badRequest(
       'An ETag in If-Match is about one record, and this request is about several: send If-Match: *.',
     );
-  const { selection } = readList(new URLSearchParams(request.query), resource, {
+  const { selection } = readList(new URLSearchParams(request.query), guarded.resource, {
     lists: 'numbered',
+    parent: ownParent(guarded, request),
     others: readable(related, request),
   });
   if (selection.conditions.length === 0) throw badRequest('The filter is empty.');

@@ -1,6 +1,5 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import { headersOf } from '../collection/representation.js';
-import { forbidden } from '../errors/caller-errors.js';
 import { noSuchParent } from '../errors/record-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
@@ -12,6 +11,7 @@ import { parseUuid } from '../uuid.js';
 import { groupsReply } from './groups.js';
 import { isLines, streamedLines } from './list-lines.js';
 import { listPage } from './list-page.js';
+import { ownParent } from './owner-check.js';
 import { readable } from './readable.js';
 
 /**
@@ -19,12 +19,7 @@ import { readable } from './readable.js';
  * collections whose records a query can include.
  */
 export function list(guarded: Guarded, related: readonly Guarded[], feed?: FeedPosition): Action {
-  return listing(guarded, related, feed, ({ permission, principal }) => {
-    // A caller that may read only its own records gets the list of them.
-    const own = permission === 'own' ? parseUuid(principal.subject) : undefined;
-    if (permission === 'own' && own === undefined) throw forbidden([guarded.resource.scopes.read]);
-    return own;
-  });
+  return listing(guarded, related, feed, (request) => ownParent(guarded, request));
 }
 
 /** Where the feed is. */

@@ -85,6 +85,18 @@ function withoutUnknown(check: () => ValidatedInput): ValidatedInput | undefined
   }
 }
 
+/** The caller as the parent of the records that a request is about; undefined: it is about all. Throws 403 for a caller that is no parent. */
+export function ownParent(
+  { resource: { scopes } }: Guarded,
+  { permission, principal, method }: Pick<Request, 'permission' | 'principal' | 'method'>,
+): string | undefined {
+  if (permission !== 'own') return undefined;
+  const own = parseUuid(principal.subject);
+  const isWrite = method === 'PATCH' || method === 'DELETE';
+  if (own === undefined) throw forbidden([isWrite ? scopes.write : scopes.read]);
+  return own;
+}
+
 /** Throws 403 unless the record is the caller's own. Within a transaction, it is locked. */
 async function requireOwn(
   guarded: Guarded,

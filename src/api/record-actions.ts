@@ -123,8 +123,11 @@ function actionsOf(api: Api, collection: Guarded): RecordActions {
   return {
     list: reading(api, (each) => adapter.list(native(each), each, resource)),
     query: queryBy(reading(api, native), resource),
-    patchMatching: idempotent(api, forAllMatching(db, collection, api.collections, patching)),
-    removeMatching: forAllMatching(db, collection, api.collections, removing),
+    patchMatching: idempotent(
+      api,
+      forAllMatching(db, collection, api.collections, ofRecord('update', patching)),
+    ),
+    removeMatching: forAllMatching(db, collection, api.collections, ofRecord('delete', removing)),
     create: idempotent(api, adapter.creation(creation, api, resource)),
     upsert: idempotent(
       api,

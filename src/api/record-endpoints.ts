@@ -96,22 +96,28 @@ function endpointsOf(
   offers: ReturnType<typeof offersOf>,
   hasEvents: boolean,
 ): Endpoint<RecordServices>[] {
-  const { name, scopes, isRuled, owner, hasHistory } = resource;
+  const { name, scopes, owner, hasHistory } = resource;
   const own = (verb: Verb) => ownershipOf(resource, verb);
-  // A list has no path of its record.
+  // A request about several records has no path of one.
   const ofList = (verb: Verb) => (own(verb) === 'path' ? undefined : own(verb));
   const reading = (given: ScopeRequirement['ownership']) =>
     isForAnyone(resource, 'read') ? openReading(resource, resources) : readingOf([scopes], given);
   const [read, readAll] = [reading(own('read')), reading(ofList('read'))];
   const writing = (verb: Verb, given: ScopeRequirement['ownership'], more = {}): Requirement =>
     isForAnyone(resource, verb) ? 'optional' : { scopes: [scopes.write], ownership: given, ...more };
-  const ofAll = isRuled ? 'rules' : undefined;
   const [list, one] = [`/${name}`, `/${name}/:id`];
   return [
     of(resource, list, 'GET', 'list', readAll, offers.list),
     of(resource, list, 'QUERY', 'query', readAll, offers.query),
-    of(resource, list, 'PATCH', 'patchMatching', writing('update', ofAll), offers.patchMatching),
-    of(resource, list, 'DELETE', 'removeMatching', writing('delete', ofAll), offers.removeMatching),
+    of(resource, list, 'PATCH', 'patchMatching', writing('update', ofList('update')), offers.patchMatching),
+    of(
+      resource,
+      list,
+      'DELETE',
+      'removeMatching',
+      writing('delete', ofList('delete')),
+      offers.removeMatching,
+    ),
     of(resource, list, 'POST', 'create', writing('create', ofList('create')), offers.create),
     ...(writableKeys(resource).length > 0
       ? [of(resource, list, 'PUT', 'upsert', writing('update', ofList('update')), offers.upsert)]

@@ -6,6 +6,7 @@ import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
+import { until } from '../support/until.js';
 
 const text: JsonObject = { type: 'string', 'x-index': true };
 const author: JsonObject = { type: 'string', 'x-references': 'users', 'x-on-delete': 'cascade' };
@@ -118,6 +119,12 @@ async function outcomesOf(t: Test, declarations: Readonly<Record<string, unknown
         ['GET', `/users/${id}/letters`],
         ['POST', `/users/${id}/letters`, { title: 'c' }],
       ]),
+      ['PATCH', '/letters?filter[title][ne]=none', { title: 'd' }],
+      ['DELETE', '/letters?filter[title]=none'],
+      // The caller's own user has no list.
+      ...(hasScopes
+        ? ([['PATCH', '/users?filter[email][prefix]=ann', { age: 40 }]] as [string, string, JsonObject][])
+        : []),
       ['DELETE', async () => `/books/${await made('/books', { title: 'c' })}`],
       ['DELETE', async () => `/letters/${await made('/letters', { title: 'c', userId: ann })}`],
       ['DELETE', async () => `/users/${await user('eve')}`],
@@ -237,4 +244,57 @@ t.test('users below users change their own records, and neither read nor create 
   }
   t.equal((await writer('GET', `/users/${ann}/users`)).json.length, 1);
   t.equal((await writer('POST', `/users/${ann}/users`, eve)).status, 201);
+});
+
+t.test('a write of all records that match a filter changes those of the caller alone', async (t) => {
+  const service = await testService(t, {
+    AUTH: 'api-key',
+    COLLECTIONS: declare(t, declared(() => ({})) as never),
+    DATABASE_URL: await undeclaredDatabase(t),
+  });
+  const as =
+    (key: string) =>
+    (method: string, path: string, body?: unknown, headers = {}) =>
+      service.send(method, path, { body, headers: { 'x-api-key': key, ...headers } } as never);
+  const operator = as((await makeKey(service.db)).key);
+  const user = async (name: string): Promise<string> =>
+    (await operator('POST', '/users', { name, email: `${name}@example.org` })).json.id;
+  const [ann, bob] = [await user('ann'), await user('bob')];
+  for (const userId of [ann, ann, bob]) await operator('POST', '/letters', { title: 'a', userId });
+  const scopes = [['self'], ['self', 'letters:read'], ['self', 'users:read']];
+  const titles = async () =>
+    (await operator('GET', '/letters')).json
+      .map(({ title, userId }: JsonObject) => `${userId === ann ? 'ann' : 'bob'} ${title}`)
+      .sort()
+      .join();
+  for (const [at, each] of scopes.entries()) {
+    const own = as((await makeKey(service.db, { subject: ann, scopes: each } as never)).key);
+    const [before, after, late] = at === 0 ? ['a', 'b0', 'c0'] : [`c${at - 1}`, `b${at}`, `c${at}`];
+    const changed = await own('PATCH', '/letters?filter[title][ne]=none', { title: after });
+    t.match(changed, { status: 200, json: { meta: { matched: 2 } } }, `${each.join()} ${changed.text}`);
+    t.equal(await titles(), `ann ${after},ann ${after},bob a`, `after ${before}`);
+    const taken = await own('PATCH', '/letters?filter[title][ne]=none', { userId: bob });
+    t.match(taken, { status: 403, json: { error: { code: 'INSUFFICIENT_SCOPE' } } });
+    const job = await own(
+      'PATCH',
+      '/letters?filter[title][ne]=none',
+      { title: late },
+      { prefer: 'respond-async' },
+    );
+    t.equal(job.status, 202, job.text);
+    const { json } = await until(
+      'the job has ended',
+      () => own('GET', job.headers.location!),
+      ({ json: { state } }) => state === 'done' || state === 'failed',
+    );
+    t.match(json.report.meta, { matched: 2, changed: 2, refused: 0 });
+    t.equal(await titles(), `ann ${late},ann ${late},bob a`);
+  }
+  const client = as((await makeKey(service.db, { subject: 'a client', scopes: ['self'] } as never)).key);
+  t.equal((await client('PATCH', '/letters?filter[title][ne]=none', { title: 'x' })).status, 403);
+  const own = as((await makeKey(service.db, { subject: ann, scopes: ['self'] } as never)).key);
+  t.equal((await own('PATCH', '/users?filter[name]=ann', { age: 40 })).status, 403);
+  t.equal((await own('PATCH', '/books?filter[title]=a', { title: 'x' })).status, 403);
+  t.match(await own('DELETE', '/letters?filter[title][ne]=none'), { json: { meta: { matched: 2 } } });
+  t.equal(await titles(), 'bob a');
 });

@@ -1,4 +1,6 @@
 import type { Guarded } from '../../access/guarded-collection.js';
+import type { Verb } from '../../access/rules.js';
+import { restrictToOwnRecord } from '../../actions/owner-check.js';
 import { patch } from '../../actions/patch.js';
 import { checkReferences } from '../../actions/permitted-references.js';
 import { remove } from '../../actions/remove.js';
@@ -96,9 +98,10 @@ function withChanges(
   jobs: JobServices,
 ): Route['actions'] {
   const { resource } = collection;
+  const ofOwn = (verb: Verb, action: Action) => restrictToOwnRecord(api.db, collection, verb, action);
   const single = {
-    PATCH: patch(collection, api.settings, checkReferences(collection, api.collections)),
-    DELETE: remove(collection, api.settings),
+    PATCH: ofOwn('update', patch(collection, api.settings, checkReferences(collection, api.collections))),
+    DELETE: ofOwn('delete', remove(collection, api.settings)),
   };
   const changing = (['PATCH', 'DELETE'] as const).map((method) => {
     const action = actions[method]!;
