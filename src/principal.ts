@@ -39,9 +39,10 @@ export interface ScopeRequirement {
   readonly sufficient?: readonly (string | undefined)[] | undefined;
   /**
    * The ownership that is sufficient with the scope `self`: a path whose `:id` is the caller's own, or a record whose parent
-   * is the caller, which the action itself checks, or with `rules` each record that access rules permit.
+   * is the caller, which the action itself checks, or with `rules` each record that access rules permit; with `path and rules`
+   * those below the caller's own path.
    */
-  readonly ownership?: 'path' | 'record' | 'rules' | undefined;
+  readonly ownership?: 'path' | 'record' | 'rules' | 'path and rules' | undefined;
   /** The action deletes the caller's own account, which `self` permits to the user in person alone. */
   readonly deletesAccount?: boolean | undefined;
 }
@@ -111,11 +112,13 @@ export function permissionOf(
   if (need.scopes.every(isHeld)) return 'all';
   const isPermitted = need.deletesAccount ? mayDeleteAccount(principal) : scopes.has('self');
   if (isPermitted && need.ownership === 'rules') return 'ruled';
-  return isPermitted && isOwn(principal, need, params) ? 'own' : undefined;
+  if (!isPermitted || !isOwn(principal, need, params)) return undefined;
+  return need.ownership === 'path and rules' ? 'ruled' : 'own';
 }
 
 function isOwn({ subject }: Principal, { ownership }: ScopeRequirement, { id }: Params): boolean {
-  return ownership === 'record' || (ownership === 'path' && id?.toLowerCase() === subject.toLowerCase());
+  const isOfPath = ownership === 'path' || ownership === 'path and rules';
+  return ownership === 'record' || (isOfPath && id?.toLowerCase() === subject.toLowerCase());
 }
 
 /** Basic and the session of a browser are the user in person; all other credentials are held by applications. */

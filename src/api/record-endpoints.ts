@@ -184,7 +184,9 @@ function nestedEndpoints(
   const { name, parent: reference, scopes } = resource;
   const parent = resources.find((each) => each.name === reference?.to);
   if (!parent) return [];
-  const ofRules = parent.isRuled || isPublic(parent) ? 'rules' : undefined;
+  // By `self` a caller reads its own record alone, if the parents are callers without access rules.
+  const ofOwn = ownField(parent, 'read') === 'id' ? 'path and rules' : undefined;
+  const ofRules = parent.isRuled || isPublic(parent) ? 'rules' : ofOwn;
   // The caller in the path is the one with which a grant compares the reference.
   const ofParent = (verb: Verb) => (ownField(resource, verb) === reference!.field ? 'path' : undefined);
   const ownership = (verb: Verb) => (resource.isRuled ? ofRules : ofParent(verb));

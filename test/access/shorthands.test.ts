@@ -298,3 +298,64 @@ t.test('a write of all records that match a filter changes those of the caller a
   t.match(await own('DELETE', '/letters?filter[title][ne]=none'), { json: { meta: { matched: 2 } } });
   t.equal(await titles(), 'bob a');
 });
+
+t.test('records with rules below the own record of a caller are those that the rules permit', async (t) => {
+  const options = {
+    nested: 'userId',
+    access: [{ can: 'all', where: { userId: '$caller', title: { ne: 'hidden' } } }],
+  };
+  const service = await testService(t, {
+    AUTH: 'api-key',
+    COLLECTIONS: declare(t, {
+      'plans.json': { type: 'object', properties: { title: text, userId: author }, 'x-collection': options },
+    } as never),
+    DATABASE_URL: await undeclaredDatabase(t),
+  });
+  const as = (key: string) => (method: string, path: string, body?: unknown) =>
+    service.send(method, path, { body, headers: { 'x-api-key': key } } as never);
+  const operator = as((await makeKey(service.db)).key);
+  const user = async (name: string): Promise<string> =>
+    (await operator('POST', '/users', { name, email: `${name}@example.org` })).json.id;
+  const [ann, bob] = [await user('ann'), await user('bob')];
+  const callers = Object.fromEntries(
+    await Promise.all(
+      Object.entries({ self: ['self'], reader: ['plans:read', 'users:read'], plans: ['plans:write'] }).map(
+        async ([name, scopes]) =>
+          [name, as((await makeKey(service.db, { subject: ann, scopes } as never)).key)] as const,
+      ),
+    ),
+  );
+  const { self, reader, plans } = callers;
+  const made = await self!('POST', `/users/${ann}/plans`, { title: 'a' });
+  t.match(made, { status: 201, json: { userId: ann } }, made.text);
+  t.match(await self!('POST', `/users/${ann}/plans`, { title: 'hidden' }), {
+    status: 403,
+    json: { error: { code: 'ACCESS_DENIED' } },
+  });
+  t.match((await self!('GET', `/users/${ann}`)).json._links.plans, { href: `/users/${ann}/plans` });
+  for (const path of ['/plans', `/users/${ann}/plans`])
+    t.same(
+      (await self!('GET', path)).json.map(({ title }: JsonObject) => title),
+      ['a'],
+      path,
+    );
+  t.match(await self!('QUERY', `/users/${ann}/plans`, { page: 1 }), {
+    status: 200,
+    json: { meta: { total: 1 } },
+  });
+  t.equal((await reader!('GET', `/users/${ann}/plans`)).json.length, 1);
+  t.same((await reader!('GET', `/users/${bob}/plans`)).json, []);
+  // Whether a user exists is not revealed, and neither is that a scope would be enough.
+  const absent = bob.replace(/.$/, bob.endsWith('0') ? '1' : '0');
+  for (const [call, path] of [
+    [self!, `/users/${bob}/plans`],
+    [self!, `/users/${absent}/plans`],
+    [plans!, `/users/${ann}/plans`],
+  ] as const)
+    for (const [method, body] of [['GET'], ['POST', { title: 'b' }]] as const)
+      t.match(
+        await call(method, path, body),
+        { status: 403, json: { error: { code: 'INSUFFICIENT_SCOPE' } } },
+        path,
+      );
+});
