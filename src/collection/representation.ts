@@ -114,7 +114,8 @@ function taggedText(fields: readonly string[], body: string, etag: string, condi
   return revalidated ?? { status: 200, headers: [...fields, ...validators], body };
 }
 
-function revalidate(
+/** The 304 of a representation with these validators, if the preconditions lead to one. Throws 412. */
+export function revalidate(
   conditions: Conditions,
   validators: Validators,
   /** Begins with the ETag. */

@@ -1,4 +1,4 @@
-import { json } from '../../api/doc.js';
+import { json, UNCHANGED } from '../../api/doc.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
 import { arrayOf, ID, objectOf, schemaRef, TEXT, TIME, TIME_OR_NULL } from '../../api/schema.js';
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../../http/media-types.js';
@@ -83,9 +83,16 @@ export const ENDPOINTS: readonly Endpoint<JobServices>[] = [
       success: {
         200: { description: 'The list.', content: RESULT, headers: [...RESULT_FIELDS] },
         206: { description: 'The range.', content: RESULT, headers: [...RESULT_FIELDS, 'Content-Range'] },
+        304: { ...UNCHANGED, headers: [...UNCHANGED.headers!, 'Last-Modified'] },
       },
-      errors: ['ACCESS_DENIED', ['NOT_FOUND', 'simple'], 'RESULT_MISSING', 'RANGE_NOT_SATISFIABLE'],
-      fields: ['Range', 'If-Range'],
+      errors: [
+        'ACCESS_DENIED',
+        ['NOT_FOUND', 'simple'],
+        'RESULT_MISSING',
+        'RANGE_NOT_SATISFIABLE',
+        'PRECONDITION_FAILED',
+      ],
+      fields: ['Range', 'If-Range', 'If-Match', 'If-None-Match', 'If-Modified-Since', 'If-Unmodified-Since'],
     },
     run: getResult,
   },

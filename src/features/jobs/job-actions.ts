@@ -1,10 +1,11 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { callerKey, type Idempotency } from '../../actions/idempotency.js';
-import { headersOf } from '../../collection/representation.js';
-import type { Db, Run } from '../../db/db.js';
+import { headersOf, JSON_TYPE, NDJSON_TYPE, revalidate } from '../../collection/representation.js';
+import { type Db, type Run } from '../../db/db.js';
 import { accessDenied } from '../../errors/caller-errors.js';
 import { notFound } from '../../errors/request-errors.js';
 import { JSON_TYPE, NDJSON_TYPE } from '../../http/media-types.js';
+import { readConditions } from '../../http/preconditions.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
@@ -47,7 +48,7 @@ export async function getJob(services: JobServices, request: Request): Promise<R
 }
 
 /**
- * GET /jobs/:id/result: what an export has written, or a range of it: 200, 206, 404, 409 while it is not complete, 416.
+ * GET /jobs/:id/result: what an export has written, or a range of it: 200, 206, 304, 404, 409 while it is not complete, 412, 416.
  * 404 as well if the caller lacks a grant by which the job has read, and 403 if it may not read any more what the result has.
  */
 export async function getResult(services: JobServices, request: Request): Promise<Reply> {
@@ -66,6 +67,11 @@ export async function getResult(services: JobServices, request: Request): Promis
     );
   const { bytes: length } = outcome;
   const [etag, modifiedAt] = [`"${id}"`, Date.parse(endedAt!)];
+  const validators = ['ETag', etag, 'Last-Modified', new Date(modifiedAt).toUTCString()];
+  const fields = [...validators, 'Cache-Control', 'private, no-cache'];
+  const conditions = readConditions(request.headers);
+  const revalidated = conditions && revalidate(conditions, { etag, modified: () => modifiedAt }, fields);
+  if (revalidated) return revalidated;
   const { range, 'if-range': ifRange } = request.headers;
   const part =
     request.method === 'GET'
@@ -78,8 +84,7 @@ export async function getResult(services: JobServices, request: Request): Promis
     headers: [
       ...headersOf(task.type),
       ...['Content-Disposition', `attachment; filename="${task.collection}.${extension}"`],
-      ...['Accept-Ranges', 'bytes', 'ETag', etag, 'Last-Modified', new Date(modifiedAt).toUTCString()],
-      ...['Cache-Control', 'private, no-cache'],
+      ...['Accept-Ranges', 'bytes', ...fields],
       ...(part ? ['Content-Range', `bytes ${from}-${to - 1}/${length}`] : []),
     ],
     stored: { length: to - from, read: () => partOf(services.db.run, id, from, to) },

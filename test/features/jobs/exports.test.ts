@@ -127,6 +127,25 @@ t.test('a result is downloaded in ranges', async (t) => {
     t.equal((await get('bytes=1-2', { 'if-range': ifRange })).status, 206, ifRange);
   for (const ifRange of ['"other"', `W/${etag}`, 'Thu, 01 Jan 1970 00:00:00 GMT', 'x'])
     t.equal((await get('bytes=1-2', { 'if-range': ifRange })).status, 200, ifRange);
+  const old = 'Thu, 01 Jan 1970 00:00:00 GMT';
+  for (const [name, value, status] of [
+    ['if-none-match', etag, 304],
+    ['if-none-match', '*', 304],
+    ['if-none-match', '"other"', 206],
+    ['if-modified-since', modified, 304],
+    ['if-modified-since', old, 206],
+    ['if-match', etag, 206],
+    ['if-match', '"other"', 412],
+    ['if-unmodified-since', modified, 206],
+    ['if-unmodified-since', old, 412],
+    ['if-match', 'malformed', 400],
+  ] as const) {
+    const found = await get('bytes=1-2', { [name]: value });
+    t.equal(found.status, status, `${name}: ${value}`);
+    if (status === 304) t.match(found, { text: '', headers: { etag, 'last-modified': modified } });
+    const whole = await send('HEAD', path, { headers: { [name]: value } });
+    t.equal(whole.status, status === 206 ? 200 : status, `HEAD with ${name}: ${value}`);
+  }
 });
 
 t.test('an export has the permission of its request, and refuses pages', async (t) => {
