@@ -2,6 +2,7 @@ import { hrefOf, referenceOf } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
+import { addedColumns } from './added-columns.js';
 import { filterForm } from './filter-form.js';
 import { editableOf } from './form-model.js';
 import { groupsNav, groupsPage, isGroups } from './groups-page.js';
@@ -11,6 +12,7 @@ import { listTable, sortLink } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { creationAction } from './record-form-actions.js';
 import { createDetails } from './record-forms.js';
+import { othersOf } from './site.js';
 
 /** The page of a list: to search, filter, sort and turn pages. `parent` is that above a nested one. */
 export function listPage(resource: Resource, parent?: Resource): Page {
@@ -24,11 +26,7 @@ export function listPage(resource: Resource, parent?: Resource): Page {
 function contentOf(resource: Resource, parent: Resource | undefined, shown: PageOptions): PageContent {
   const { site, request, json } = shown;
   const path = site.prefix + request.path;
-  const others = (name: string) => ({
-    resource: site.collections.find((each) => each.resource.name === name)!.resource,
-    access: undefined,
-  });
-  const view = new ListView(resource, path, request.query, others);
+  const view = new ListView(resource, path, request.query, othersOf(site));
   if (isGroups(json))
     return groupsPage(view, json, [...crumbsTo(parent, shown), { text: resource.name, href: path }]);
   const { data, meta, links } = json as unknown as ListJson;
@@ -44,7 +42,7 @@ ${createDetails(editableOf(resource), shown)}
 <p class="dim">${summaryOf(data.length, meta)}</p>
 ${groupsNav(view)}
 ${sorts.length > 0 && html`<nav class="sorts" aria-label="Sort"><span>Sort by</span>${sorts.map((sort) => html` ${sortLink(sort, sort.field)}`)}</nav>`}
-${listTable(data, own, sorts)}
+${listTable(data, own, sorts, addedColumns(view.list, data, site.collections))}
 ${pagesNav(links)}`,
     query: self,
   };

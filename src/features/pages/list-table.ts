@@ -1,6 +1,7 @@
 import { type Html, html, type Part } from '../../formats/html.js';
 import { cut } from '../../formats/html-page.js';
 import { type Json, type JsonObject, member } from '../../json.js';
+import type { AddedColumn } from './added-columns.js';
 import { cellOf, columnsOf, layoutOf, MAX_CELL_CHARACTERS } from './html-cells.js';
 
 /** Fields of a record that its page shows, and characters of each value. */
@@ -38,10 +39,15 @@ export interface Sort {
   readonly order?: 'asc' | 'desc' | undefined;
 }
 
-/** The first fields of some records, each with links to its own page and to what it refers to. */
-export function listTable(records: readonly JsonObject[], hrefOf: HrefOf, sorts: readonly Sort[] = []): Html {
+/** The first fields of some records, each with links to its own page and to what it refers to, and the added columns. */
+export function listTable(
+  records: readonly JsonObject[],
+  hrefOf: HrefOf,
+  sorts: readonly Sort[] = [],
+  added: readonly AddedColumn[] = [],
+): Html {
   if (records.length === 0) return html`<p>No records.</p>`;
-  const names = columnsOf(records);
+  const names = [...new Set([...columnsOf(records), ...added.map(({ name }) => name)])];
   const labels = names.map((name) => cut(name, MAX_CELL_CHARACTERS));
   const head = names.map((name, index) => {
     const sort = sorts.find(({ field }) => field === name);
@@ -53,7 +59,8 @@ export function listTable(records: readonly JsonObject[], hrefOf: HrefOf, sorts:
   const rows = records.map((record) => {
     const cells = names.map((name, index) => {
       const value = member(record, name);
-      const content = linked(cellOf(value), hrefOf(record, name));
+      const cell = added.find((each) => each.name === name)?.cell(record);
+      const content = cell ?? linked(cellOf(value), hrefOf(record, name));
       return html`<td class="${layoutOf(value)}" data-label="${labels[index]}">${content}</td>`;
     });
     return html`<tr>${cells}</tr>\n`;

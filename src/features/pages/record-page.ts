@@ -11,7 +11,7 @@ import { recordTable } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { changeAction } from './record-form-actions.js';
 import { changeDetails } from './record-forms.js';
-import { collectionsFor } from './site.js';
+import { collectionsFor, othersOf } from './site.js';
 
 /** The page of a record: its fields, what it refers to and what refers to it, its changes, and forms to change it. */
 export function recordPage(resource: Resource): Page {
@@ -23,7 +23,7 @@ export function recordPage(resource: Resource): Page {
       const { site, request, json } = shown;
       const id = String(json.id);
       // A part of a record cannot be edited as if it were the record.
-      const canEdit = isWhole(readView(new URLSearchParams(request.query), resource));
+      const canEdit = isWhole(readView(new URLSearchParams(request.query), resource, othersOf(site)));
       const collection = site.collections.find((each) => each.resource.name === resource.name)!;
       const writes = canEdit ? await collection.as(request).writesOf?.(id, request.run) : undefined;
       const may = (method: string) =>

@@ -5,6 +5,7 @@ import { usesHttps } from '../../config/server-settings.js';
 import type { Db } from '../../db/db.js';
 import type { Feed } from '../../events/feed.js';
 import type { Route } from '../../http/router.js';
+import type { Others } from '../../list/relations.js';
 import { type Principal, type SchemeName, STRANGER } from '../../principal.js';
 
 /** The facts about the service that pages need. */
@@ -35,6 +36,14 @@ export function siteOf({ db, collections, feed, settings }: Api, routes: readonl
 /** The collections that pages name: those of which the caller may read records. A stranger may sign in. */
 export const collectionsFor = ({ collections }: Site, principal: Principal): readonly Guarded[] =>
   collections.filter(({ resource }) => principal === STRANGER || mayRead(resource, principal));
+
+/** The collections of relations, for a query that the action has read, and permitted, already. */
+export const othersOf =
+  ({ collections }: Site): Others =>
+  (name) => ({
+    resource: collections.find((each) => each.resource.name === name)!.resource,
+    access: undefined,
+  });
 
 /** The page on which users of the embedded authorization server sign in. */
 export const ACCOUNT_PATH = '/account';
