@@ -23,6 +23,9 @@ export interface Success {
   readonly headers?: readonly string[];
 }
 
+/** Requests of an operation whose body or responses differ from those of all its other requests. */
+export interface Variant extends Pick<Doc, 'summary' | 'body' | 'success'> {}
+
 /** An error that an endpoint responds with. The shape and the status are for codes with several. */
 export type ErrorName = string | readonly [code: string, shape: Shape, status?: number];
 
@@ -35,6 +38,8 @@ export interface Doc {
   /** Schemas of the body by media type. */
   readonly body?: Readonly<Record<string, SchemaName>>;
   readonly success: Readonly<Record<number, Success>>;
+  /** Requests whose types generated clients would merge with those of the others. */
+  readonly variants?: readonly Variant[];
   /** Errors besides those that follow from what the endpoint requires and accepts. */
   readonly errors?: readonly ErrorName[];
   /** Whether the errors of other endpoints are its errors as well. */

@@ -38,7 +38,7 @@ export interface Description extends Offer, Permitted {
   /** The description in the documents about the API; absent: they do not mention it, unless it is about records. */
   readonly doc?: Doc;
   /** Additions of a feature to the description of an endpoint about records. A header field replaces the one with its name. */
-  readonly adds?: Pick<Doc, 'body' | 'success' | 'errors' | 'fields'>;
+  readonly adds?: Pick<Doc, 'body' | 'success' | 'variants' | 'errors' | 'fields'>;
   /** The endpoint is about the records of a collection. */
   readonly records?: { readonly method: RecordMethod; readonly resource: Resource };
   /** The kind of the things that it lists, which pages and the documents show. */

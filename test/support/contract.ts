@@ -26,6 +26,7 @@ interface DocumentedResponse {
 
 interface DocumentedOperation {
   readonly responses: Readonly<Record<string, DocumentedResponse & { readonly $ref?: string }>>;
+  readonly 'x-variants'?: readonly DocumentedOperation[];
 }
 
 /** The fields that any response may have, besides those that the document names. */
@@ -75,16 +76,28 @@ export class Contract {
     const operation = template === undefined ? undefined : (this.document.paths[template]![key] as unknown);
     if (operation === undefined) return undefined;
     const { status, headers } = response;
-    // docs/jobs.md has these: generated clients would not distinguish them from the record or the list.
     const isJob = status === 202 && String(headers['preference-applied']).includes('respond-async');
-    if (isJob || String(headers['content-type']).endsWith('profile=report')) return undefined;
+    const isVariant = isJob || String(headers['content-type']).endsWith('profile=report');
+    const described = operation as DocumentedOperation;
     const signature = signatureOf(response);
     noteSeen(kindOf(template!, this.document), key, status);
     const name = `${method} ${template} ${status}`;
     if (this.#checked.has(`${name} ${signature}`)) return undefined;
-    const fault = this.#faultOf(operation as DocumentedOperation, response, method);
+    const fault = isVariant
+      ? this.#variantFaultOf(described, response, method)
+      : this.#faultOf(described, response, method);
     if (fault === undefined) this.#checked.add(`${name} ${signature}`);
     return fault === undefined ? undefined : `${name}: ${fault}: ${response.text.slice(0, 300)}`;
+  }
+
+  /** The fault of a response that one of the variants of an operation is to have. */
+  #variantFaultOf(
+    { 'x-variants': variants = [] }: DocumentedOperation,
+    response: Received,
+    method: string,
+  ): string | undefined {
+    const faults = variants.map((each) => this.#faultOf(each, response, method));
+    return faults.includes(undefined) ? undefined : (faults[0] ?? 'there are no variants');
   }
 
   #faultOf(
@@ -233,8 +246,9 @@ const SHARED = new Set(
 function noteDocumented(document: Contract['document']): void {
   for (const [path, item] of Object.entries(document.paths))
     for (const [key, operation] of Object.entries(item)) {
-      const { responses } = operation as unknown as DocumentedOperation;
-      for (const [status, { $ref }] of Object.entries(responses)) {
+      const { responses, 'x-variants': variants = [] } = operation as unknown as DocumentedOperation;
+      const all = [responses, ...variants.map((each) => each.responses)];
+      for (const [status, { $ref }] of all.flatMap((each) => Object.entries(each))) {
         const codes = $ref === undefined ? [] : $ref.split('/').at(-1)!.split('.').slice(1);
         const plain = codes.map((code) => code.split('-')[0]!);
         const isShared = plain.length > 0 && plain.every((code) => SHARED.has(code) || status === 'default');

@@ -152,13 +152,14 @@ function descriptionOf(
 
 function withAdded(doc: Doc, adds: Endpoint['adds']): Doc {
   if (!adds) return doc;
-  const { body, success, errors = [], fields = [] } = adds;
+  const { body, success, variants, errors = [], fields = [] } = adds;
   const nameOf = (field: string) => field.split('-')[0];
   const others = (doc.fields ?? []).filter((each) => !fields.some((field) => nameOf(field) === nameOf(each)));
   return {
     ...doc,
     ...(body && { body: { ...doc.body, ...body } }),
     success: { ...doc.success, ...success },
+    ...(variants && { variants }),
     errors: [...(doc.errors ?? []), ...errors],
     fields: [...others, ...fields],
   };

@@ -34,7 +34,7 @@ export function operationObject(
 ): JsonObject {
   const { endpoint, description, resource } = operation;
   const { version } = described;
-  const { id, summary, tag, body, success } = description;
+  const { id, summary, tag, body, success, variants } = description;
   const found = [...(description.errors ?? []), ...errorsOf(described, operation)].map((each) =>
     responses.errorOf(each),
   );
@@ -46,13 +46,7 @@ export function operationObject(
       found.filter((each) => each.status === status),
     ),
   ]);
-  const successes = Object.entries(success).map(([status, each]) => [
-    status,
-    responses.success(each, endpoint.offers),
-  ]);
-  const content =
-    body &&
-    Object.fromEntries(Object.entries(body).map(([type, schema]) => [type, { schema: schemaOf(schema) }]));
+  const { offers } = endpoint;
   return {
     operationId: id,
     summary,
@@ -64,17 +58,41 @@ export function operationObject(
       resource,
       version,
     ),
-    ...(content ? { requestBody: { required: true, content } } : {}),
+    ...bodyOf(body),
     responses: {
-      ...Object.fromEntries([...successes, ...errors]),
+      ...successesOf(success, responses, offers),
+      ...Object.fromEntries(errors),
       default: responses.errors(
         500,
         CONNECTION_ERRORS.map((each) => responses.errorOf(each)),
       ),
     },
+    // Generators of clients ignore it, and retain one type of a response.
+    ...(variants && {
+      'x-variants': variants.map((each) => ({
+        summary: each.summary,
+        ...bodyOf(each.body),
+        responses: successesOf(each.success, responses, []),
+      })),
+    }),
     security: securityOf(described, endpoint),
   };
 }
+
+function bodyOf(body: Doc['body']): JsonObject {
+  if (!body) return {};
+  const content = Object.entries(body).map(([type, schema]) => [type, { schema: schemaOf(schema) }] as const);
+  return { requestBody: { required: true, content: Object.fromEntries(content) } };
+}
+
+const successesOf = (
+  success: Doc['success'],
+  responses: Responses,
+  offers: readonly string[] | undefined,
+): JsonObject =>
+  Object.fromEntries(
+    Object.entries(success).map(([status, each]) => [status, responses.success(each, offers)]),
+  );
 
 /** Errors of any request, before it reaches an operation. */
 const CONNECTION_ERRORS: readonly ErrorName[] = [

@@ -121,7 +121,7 @@ const noSuchJob = () => notFound.variant({ message: 'No such job.', shape: 'simp
 
 const FIELDS = ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'];
 
-/** 202 with the address of a job (RFC 7240 section 4.1). Generated clients know the record or the list as the only body. */
+/** 202 with the address of a job (RFC 7240 section 4.1). */
 export function acceptedReply({ id, task }: Pick<Job, 'id' | 'task'>, { prefix }: Request): Reply {
   const isApplied = task.kind === 'creation' && task.isLenient;
   const applied = isApplied ? 'respond-async, handling=lenient' : 'respond-async';

@@ -4,8 +4,11 @@ import { restrictToOwnRecord } from '../../actions/owner-check.js';
 import { patch } from '../../actions/patch.js';
 import { checkReferences } from '../../actions/permitted-references.js';
 import { remove } from '../../actions/remove.js';
+import type { Success } from '../../api/doc.js';
 import type { Endpoint } from '../../api/endpoint.js';
 import type { Api } from '../../api/record-actions.js';
+import { TEXT } from '../../api/schema.js';
+import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../../collection/representation.js';
 import { unsupportedMediaType } from '../../errors/input-errors.js';
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../../http/media-types.js';
 import { prefersAsync } from '../../http/prefer.js';
@@ -15,6 +18,8 @@ import { STRANGER } from '../../principal.js';
 import type { Creations } from './create-many.js';
 import type { JobServices } from './job-actions.js';
 import { submitChange, submitCreation, submitExport } from './submit-job.js';
+import { REPORT_TYPE } from './media-types.js';
+import { submitChange, submitCreation, submitExport } from './submissions.js';
 
 /** The media types of a body with many records. */
 const TYPES = [NDJSON_TYPE, CSV_TYPE];
@@ -28,27 +33,56 @@ export const describeJobs = (endpoints: readonly Endpoint[]): Endpoint[] =>
     return isList ? { ...each, adds: EXPORT } : isChange ? { ...each, adds: CHANGE } : each;
   });
 
-/**
- * The success of a job, 202, and bodies with many records and their success are not in the documents about the API: generators of clients
- * would make one type of them and of the record or list that all other requests have. docs/jobs.md has them.
- */
+const accepted = (...fields: string[]): Success => ({
+  description: 'A job has begun. `Location` is its address.',
+  headers: ['Location', 'Preference-Applied', 'Cache-Control', ...fields],
+});
+
 const EXPORT: NonNullable<Endpoint['adds']> = {
   success: {},
+  variants: [
+    { summary: 'With `Prefer: respond-async`: write the whole list in a job', success: { 202: accepted() } },
+  ],
   errors: ['TOO_MANY_JOBS'],
   fields: ['Prefer-async'],
 };
 
-const CHANGE = { ...EXPORT, fields: ['Prefer-change'] } as const;
+const CHANGE: NonNullable<Endpoint['adds']> = {
+  ...EXPORT,
+  variants: [
+    {
+      summary: 'With `Prefer: respond-async`: change any number of records in a job',
+      success: { 202: accepted('Idempotency-Replayed') },
+    },
+  ],
+  fields: ['Prefer-change'],
+};
+
+const CREATION: NonNullable<Endpoint['adds']> = {
+  success: {},
+  variants: [
+    {
+      summary: 'Create many records, with `Prefer: respond-async` in a job',
+      body: { [NDJSON_TYPE]: TEXT, [CSV_TYPE]: TEXT },
+      success: {
+        201: {
+          description: 'How many records were stored, and which were refused.',
+          content: { [REPORT_TYPE]: 'CreationReport' },
+          headers: ['Preference-Applied', 'Cache-Control', 'Idempotency-Replayed'],
+        },
+        202: accepted('Idempotency-Replayed'),
+      },
+    },
+  ],
+  errors: ['RECORDS_REFUSED', 'TOO_MANY_RECORDS', 'TOO_MANY_JOBS', 'JOB_CANCELLED'],
+  fields: ['Prefer-creation'],
+};
 
 const withCreation = (each: Endpoint): Endpoint => ({
   ...each,
   accepts: [...(each.accepts ?? []), ...TYPES],
   streams: TYPES,
-  adds: {
-    success: {},
-    errors: ['RECORDS_REFUSED', 'TOO_MANY_RECORDS', 'TOO_MANY_JOBS', 'JOB_CANCELLED'],
-    fields: ['Prefer-creation'],
-  },
+  adds: CREATION,
 });
 
 /** The routes, of which those of collections create many records, and begin jobs. */

@@ -18,6 +18,7 @@ import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { hasAllCases, isThorough } from '../../support/thorough.js';
 import { typeFaults } from '../../support/type-faults.js';
+import { until } from '../../support/until.js';
 import { LOOPBACK, testTarget } from '../webhooks/target.js';
 
 const ALL_SCHEMES = {
@@ -180,7 +181,18 @@ t.test('representations with an ETag are revalidated, as the document says', asy
     headers: as,
     body: { email: 'a@example.org', name: 'A' },
   });
-  const ids: Readonly<Record<string, string>> = { '/keys/{id}': id, '/errors/{code}': 'NOT_FOUND' };
+  const begun = await service.send('GET', '/users', { headers: { ...as, prefer: 'respond-async' } });
+  const job = begun.headers.location!;
+  await until(
+    'the job has ended',
+    async () => (await service.send('GET', job, { headers: as })).json.state,
+    (state) => state === 'done',
+  );
+  const ids: Readonly<Record<string, string>> = {
+    '/keys/{id}': id,
+    '/errors/{code}': 'NOT_FOUND',
+    '/jobs/{id}/result': job.split('/').at(-1)!,
+  };
   const { paths } = (await service.send('GET', '/openapi.json', { headers: as })).json;
   for (const [path, item] of Object.entries(paths as Record<string, { get?: { responses: object } }>)) {
     if (!item.get || !('304' in item.get.responses) || /webhooks|items|posts/.test(path)) continue;
@@ -194,6 +206,31 @@ t.test('representations with an ETag are revalidated, as the document says', asy
     const failed = await service.send('GET', at, { headers: { ...as, 'if-match': '"other"' } });
     t.equal(failed.status, 412, path);
   }
+});
+
+t.test('the document has the bodies and responses of jobs and of many records as variants', async (t) => {
+  const service = await testService(t);
+  for (const mount of ['', '/api/v2']) {
+    const { json } = await service.send('GET', `${mount}/openapi.json`);
+    const { paths, components } = json;
+    const variants = (method: string) =>
+      paths['/items'][method]['x-variants'].map(({ requestBody, responses }: JsonObject) => [
+        Object.keys((requestBody as { content?: object } | undefined)?.content ?? {}),
+        Object.keys(responses as object),
+      ]);
+    for (const method of ['get', 'x-query', 'patch', 'delete'])
+      t.same(variants(method), [[[], ['202']]], `${mount} ${method}`);
+    t.same(variants('post'), [
+      [
+        ['application/x-ndjson', 'text/csv'],
+        ['201', '202'],
+      ],
+    ]);
+    t.notOk(paths['/users/{id}/posts'].get['x-variants'], 'a list below a record begins no job');
+    t.ok(components.schemas.CreationReport);
+  }
+  const without = await testService(t, { JOBS: 'off' });
+  t.notMatch((await without.send('GET', '/openapi.json')).text, 'x-variants');
 });
 
 t.test('the document of the event stream is valid AsyncAPI 3.0', async (t) => {
