@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../../src/json.js';
 import type { Data } from './evaluator.js';
-import { DECLARATIONS, type Draw, RELATIONS, WORDS } from './tracker.js';
+import { type Draw, type Schema, TRACKER, WORDS } from './tracker.js';
 
 const OPERATORS: Readonly<Record<string, readonly string[]>> = {
   string: ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'between', 'in', 'nin', 'prefix', 'null'],
@@ -10,22 +10,30 @@ const OPERATORS: Readonly<Record<string, readonly string[]>> = {
   array: ['has', 'any'],
 };
 
-const properties = (name: string) =>
-  (DECLARATIONS as unknown as Record<string, { properties: Record<string, JsonObject> }>)[`${name}.json`]!
-    .properties;
+const propertiesIn =
+  ({ declarations }: Schema) =>
+  (name: string) =>
+    declarations[`${name}.json`]!.properties;
+
+/** A backslash distinguishes a field from a name that combines conditions. */
+const escaped = (field: string): string => (['and', 'or', 'not'].includes(field) ? `\\${field}` : field);
+
+/** Whether lists can be filtered, and unless it is an array, sorted and grouped by a field. */
+export const isIndexed = (rules: JsonObject): boolean =>
+  ['x-index', 'x-unique', 'x-references'].some((keyword) => rules[keyword] !== undefined);
 
 /** Draws filters of a collection, with the values of its records. */
-export function filters(data: Data, { next, pick, maybe }: Draw) {
+export function filters(data: Data, { next, pick, maybe }: Draw, schema = TRACKER) {
+  const properties = propertiesIn(schema);
   const condition = (name: string): [string, Json] => {
-    const declared = Object.entries(properties(name)).filter(
-      ([, rules]) => rules['x-index'] || rules['x-references'],
-    );
+    const declared = Object.entries(properties(name)).filter(([, rules]) => isIndexed(rules));
     const own = ['id', 'created_at', 'updated_at', '_version'] as const;
     const searched = Object.keys(properties(name)).filter((field) => properties(name)[field]!['x-search']);
     if (searched.length > 0 && maybe(0.15))
-      return [pick(searched), { contains: pick([...WORDS, 're', 'RED', 'n', '%', '_', '\\']) }];
+      return [escaped(pick(searched)), { contains: pick([...WORDS, 're', 'RED', 'n', '%', '_', '\\']) }];
     const [field, rules] = maybe(0.2) ? [pick(own), { type: 'own' } as JsonObject] : pick(declared);
-    const values = data[name]!.flatMap((record) => (record[field] === undefined ? [] : [record[field]!]));
+    const values = data[name]!.flatMap((record) => record[field] ?? []);
+    if (values.length === 0) return ['_version', { gte: 1 }];
     const isId = rules['x-references'] !== undefined || field === 'id';
     const kind = isId
       ? 'uuid'
@@ -33,7 +41,9 @@ export function filters(data: Data, { next, pick, maybe }: Draw) {
         ? 'number'
         : rules.type === 'own'
           ? 'time'
-          : String(rules.type);
+          : rules.type === 'integer'
+            ? 'number'
+            : String(rules.type);
     const operators =
       kind === 'time' || rules.format === 'date-time'
         ? OPERATORS.string!.filter((each) => each !== 'prefix')
@@ -43,10 +53,7 @@ export function filters(data: Data, { next, pick, maybe }: Draw) {
         ? operators.filter((each) => each !== 'null')
         : operators,
     );
-    const value = (): Json => {
-      const found = values.length === 0 ? WORDS[0]! : pick(values);
-      return Array.isArray(found) ? pick(found) : found;
-    };
+    const value = (): Json => pick(values);
     const list = (length: number) => Array.from({ length }, value);
     const operand =
       operator === 'null'
@@ -59,13 +66,12 @@ export function filters(data: Data, { next, pick, maybe }: Draw) {
               ? String(value()).slice(0, 1 + next(3))
               : value();
     const written = operator === 'eq' && maybe(0.5) ? operand : { [operator]: operand };
-    // A backslash distinguishes a field from a name that combines conditions.
-    return [['or', 'not'].includes(field) ? `\\${field}` : field, written];
+    return [escaped(field), written];
   };
   const filter = (name: string, steps: number, depth: number): JsonObject => {
     const members: [string, Json][] = [];
     for (let n = 1 + next(2); n > 0; n--) {
-      const relations = Object.entries(RELATIONS[name]!);
+      const relations = Object.entries(schema.relations[name]!);
       const kind = next(10);
       if (depth > 0 && kind < 2)
         members.push([
@@ -73,7 +79,7 @@ export function filters(data: Data, { next, pick, maybe }: Draw) {
           Array.from({ length: 1 + next(3) }, () => filter(name, steps, depth - 1)),
         ]);
       else if (depth > 0 && kind === 2) members.push(['not', filter(name, steps, depth - 1)]);
-      else if (steps > 0 && kind < 7) {
+      else if (steps > 0 && relations.length > 0 && kind < 7) {
         const [relation, { to, field }] = pick(relations);
         const inner = () => filter(to, steps - 1, depth - 1);
         if (field !== undefined) members.push([relation, inner()]);
@@ -89,15 +95,16 @@ export function filters(data: Data, { next, pick, maybe }: Draw) {
 }
 
 /** Draws the keys of an order of a collection: by its own members, and by those of records that it refers to. */
-export function drawSort({ next, pick, maybe }: Draw, collection: string): string[] {
+export function drawSort({ next, pick, maybe }: Draw, collection: string, schema = TRACKER): string[] {
+  const properties = propertiesIn(schema);
   const members = (name: string) => [
     'created_at',
     'updated_at',
     ...Object.entries(properties(name)).flatMap(([field, rules]) =>
-      (rules['x-index'] || rules['x-references']) && rules.type !== 'array' ? [field] : [],
+      isIndexed(rules) && rules.type !== 'array' ? [field] : [],
     ),
   ];
-  const related = Object.entries(RELATIONS[collection]!).flatMap(([relation, { to, field }]) =>
+  const related = Object.entries(schema.relations[collection]!).flatMap(([relation, { to, field }]) =>
     field === undefined ? [] : members(to).map((member) => `${relation}.${member}`),
   );
   return Array.from({ length: next(4) }, () => {

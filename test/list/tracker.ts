@@ -75,6 +75,19 @@ export const RELATIONS: Relations = {
   comments: { issue: { to: 'issues', field: 'issueId' }, author: { to: 'people', field: 'authorId' } },
 };
 
+/** Declarations of collections by their files, with the relations of the collections. */
+export interface Schema {
+  readonly declarations: Readonly<
+    Record<string, { readonly properties: Readonly<Record<string, JsonObject>> }>
+  >;
+  readonly relations: Relations;
+}
+
+export const TRACKER: Schema = {
+  declarations: DECLARATIONS as unknown as Schema['declarations'],
+  relations: RELATIONS,
+};
+
 export const WORDS = ['red', 'Red', 'green', 'blue-green', '50%', 'a_b', 'back\\slash', 'a,b', 'ü', 'z'];
 const STATUSES = ['open', 'closed', 'waiting'];
 
@@ -90,11 +103,7 @@ export type Draw = ReturnType<typeof drawing>;
 /** Stores records of all collections, of which many lack fields, and returns them as the service shows them. */
 export async function fill(service: TestService, draw: Draw): Promise<Data> {
   const { next, pick, maybe } = draw;
-  const data: Record<string, JsonObject[]> = {};
-  const some = (fields: JsonObject): JsonObject =>
-    Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && maybe(0.75)));
-  const idOf = (name: string): Json => (data[name]?.length ? pick(data[name]).id! : (undefined as never));
-  const recordOf: Readonly<Record<string, () => JsonObject>> = {
+  const drawRecords = (idOf: (name: string) => Json): Readonly<Record<string, () => JsonObject>> => ({
     people: () => ({ name: pick(WORDS) }),
     teams: () => ({ name: pick(WORDS), rank: next(5), ownerId: idOf('people'), deputyId: idOf('people') }),
     memberships: () => ({
@@ -122,9 +131,23 @@ export async function fill(service: TestService, draw: Draw): Promise<Data> {
       isOpen: maybe(0.5),
     }),
     comments: () => ({ issueId: idOf('issues'), authorId: idOf('people'), likes: next(4) }),
-  };
+  });
   const COUNTS = { people: 6, teams: 8, memberships: 24, projects: 14, issues: 40, comments: 50 };
-  for (const [name, count] of Object.entries(COUNTS)) {
+  return store(service, draw, COUNTS, drawRecords);
+}
+
+/** Stores so many records of each collection, without some of their drawn fields. A field without a value is absent. */
+export async function store(
+  service: TestService,
+  { pick, maybe }: Draw,
+  counts: Readonly<Record<string, number>>,
+  drawRecords: (idOf: (name: string) => Json) => Readonly<Record<string, () => JsonObject>>,
+): Promise<Data> {
+  const data: Record<string, JsonObject[]> = {};
+  const some = (fields: JsonObject): JsonObject =>
+    Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined && maybe(0.75)));
+  const recordOf = drawRecords((name) => (data[name]?.length ? pick(data[name]).id! : (undefined as never)));
+  for (const [name, count] of Object.entries(counts)) {
     data[name] = [];
     for (let n = 0; n < count; n++) {
       const { status, json } = await service.send('POST', `/${name}`, { body: some(recordOf[name]!()) });
