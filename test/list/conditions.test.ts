@@ -11,9 +11,9 @@ import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { times } from '../support/thorough.js';
 import { drawSchema, fillDrawn } from './drawn-schema.js';
-import { type Data, fulfils, orderOf } from './evaluator.js';
+import { fulfils, orderOf } from './evaluator.js';
 import { drawSort, filters } from './filters.js';
-import { DECLARATIONS, type Draw, drawing, fill, type Schema, TRACKER } from './tracker.js';
+import { DECLARATIONS, drawingOf, fill, TRACKER, type World } from './tracker.js';
 
 /** The ids and the total that the statement for few matches has for a query; undefined: the query is none of its kind. */
 async function asFew(
@@ -88,19 +88,6 @@ t.test('drawn filters of drawn declarations select what the language says', asyn
     await compare(t, { service, draw, schema, data }, times(60, 100, 500));
   }
 });
-
-function drawingOf(t: Test): Draw {
-  const seed = Math.floor(Math.random() * 2 ** 31);
-  t.comment(`seed ${seed}`);
-  return drawing(seed);
-}
-
-interface World {
-  readonly service: TestService;
-  readonly draw: Draw;
-  readonly schema: Schema;
-  readonly data: Data;
-}
 
 /** Compares the responses to drawn queries with what plain JavaScript selects from the records. */
 async function compare(t: Test, { service, draw, schema, data }: World, count: number): Promise<void> {

@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../../src/json.js';
 import { randomOf } from '../support/runner/random.js';
 import type { TestService } from '../support/service.js';
+import type { Test } from '../support/test.js';
 import type { Data, Relations } from './evaluator.js';
 
 const reference = (to: string) => ({
@@ -99,6 +100,21 @@ export function drawing(seed: number) {
 }
 
 export type Draw = ReturnType<typeof drawing>;
+
+/** Draws from a seed that the test prints. */
+export function drawingOf(t: Test): Draw {
+  const seed = Math.floor(Math.random() * 2 ** 31);
+  t.comment(`seed ${seed}`);
+  return drawing(seed);
+}
+
+/** A service with records of drawn or fixed declarations. */
+export interface World {
+  readonly service: TestService;
+  readonly draw: Draw;
+  readonly schema: Schema;
+  readonly data: Data;
+}
 
 /** Stores records of all collections, of which many lack fields, and returns them as the service shows them. */
 export async function fill(service: TestService, draw: Draw): Promise<Data> {
