@@ -120,6 +120,7 @@ t.test('every operator is served by an index, over many records', async (t) => {
     'filter[books][some][books][some][isbn]=2077',
     'filter[author][books][some][isbn]=77',
     'filter[author][books][some][sequelOf][author][name]=author 77',
+    'filter[author][books][some][sequelOf][author][books][some][isbn]=77',
   ])
     t.notOk(
       (await plan(query)).some((node) => node['Node Type'] === 'Seq Scan'),
@@ -220,6 +221,11 @@ t.test('every operator is served by an index, over many records', async (t) => {
   // The next filters match most records: the page ends after its twenty, and only the total reads them all. Nothing but the page is sorted.
   for (const query of [
     'filter[price][ne]=77',
+    'filter[price][nin]=77,78',
+    'filter[not][price]=77',
+    'filter[_version]=1',
+    'filter[_version][nin]=2,3',
+    'filter[books][every][price][gte]=0',
     'filter[inPrint]=true',
     'filter[price][null]=false',
     'sort=-price,title',
