@@ -144,6 +144,8 @@ t.test('words, phrases, beginnings and exclusions are found in each form of a li
     limit: 1,
   });
   t.match(value.data, [{ name: 'Floor lamp', _excerpts: { name: 'Floor <mark>lamp</mark>' } }]);
+  const plain = (await call('lamps_list', { limit: 1 })).value;
+  t.notMatch(plain.links.self, 'excerpts', 'the links have what the arguments have');
   t.match((await call('lamps_group', { search: 'red', aggregate: ['count'] })).value.data, [{ count: 2 }]);
   const { json } = await service.send('DELETE', '/lamps?filter[price][null]=true&search=lamp%20-red');
   t.match(json, { meta: { matched: 2 } });

@@ -133,13 +133,17 @@ with _cancelled as (
 select id from _cancelled;
 
 -- name: find_job ($1 id)
-select id, caller, task, state, input_bytes::text, progress, outcome, to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at,
+select id, caller, task, state, input_bytes::text, progress, outcome,
+  (select position + octet_length(bytes) from plinth_job_parts where job = plinth_jobs.id order by position desc limit 1)::text as stored_bytes,
+  to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at,
   to_char(started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as started_at,
   to_char(ended_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as ended_at
 from plinth_jobs where id = $1;
 
 -- name: list_jobs ($1 caller; null: all)
-select id, caller, task, state, input_bytes::text, progress, outcome, to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at,
+select id, caller, task, state, input_bytes::text, progress, outcome,
+  (select position + octet_length(bytes) from plinth_job_parts where job = plinth_jobs.id order by position desc limit 1)::text as stored_bytes,
+  to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at,
   to_char(started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as started_at,
   to_char(ended_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as ended_at
 from plinth_jobs

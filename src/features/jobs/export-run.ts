@@ -17,7 +17,9 @@ export async function wholeList(
   const type = request.type === JSON_TYPE ? NDJSON_TYPE : request.type;
   const { stream, ...reply } = await list.run({ ...request, type });
   if (stream) return { ...reply, stream };
-  throw badRequest('An export is a whole list: leave out page, limit, after, before, include and group.');
+  throw badRequest(
+    'An export is a whole list: leave out page, limit, after, before, include, excerpts, group and aggregate.',
+  );
 }
 
 /** Writes the list into the database, as the result of a job. Returns its bytes. Throws LeaseLost, and 413. */

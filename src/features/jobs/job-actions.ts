@@ -130,12 +130,13 @@ export function acceptedReply({ id, task }: Pick<Job, 'id' | 'task'>, { prefix }
 }
 
 function shown({ jobTtl }: JobServices, job: Job, prefix: string): object {
-  const { id, task, state, inputBytes, progress, outcome, createdAt, startedAt, endedAt } = job;
+  const { id, task, state, inputBytes, storedBytes, progress, outcome, createdAt, startedAt, endedAt } = job;
   const isExport = task.kind === 'export';
   const isUndone = !isLenient(task) && state !== 'done' && state !== 'running';
   const { position = 0, stored = 0, refused = 0 } = progress ?? {};
   return {
     ...{ id, kind: task.kind, collection: task.collection, state },
+    ...(isExport && { progress: { bytes: storedBytes } }),
     ...(task.kind === 'change' && { progress: { changed: stored, refused } }),
     ...(task.kind === 'creation' && {
       progress: {

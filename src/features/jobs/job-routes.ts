@@ -142,8 +142,7 @@ function withChanges(
     const change = { method, action: single[method] };
     jobs.actions.set(`${method} ${resource.name}`, change.action);
     const run: Action['run'] = (request) =>
-      // An operation of a batch is part of its transaction.
-      request.run === undefined && prefersJob(request)
+      prefersJob(request)
         ? submitChange({ ...jobs, settings: api.settings }, collection, change, request)
         : action.run(request);
     return [method, { ...action, run }] as const;
@@ -151,8 +150,11 @@ function withChanges(
   return { ...actions, ...Object.fromEntries(changing) };
 }
 
-/** Whether a job is to do the work. Callers without a credential could not see it, and have none. */
-const prefersJob = ({ headers, principal }: Request): boolean =>
-  principal !== STRANGER && prefersAsync(headers.prefer);
+/**
+ * Whether a job is to do the work. Callers without a credential could not see it, and have none. An operation of a batch is part of its
+ * transaction.
+ */
+const prefersJob = ({ headers, principal, run }: Request): boolean =>
+  run === undefined && principal !== STRANGER && prefersAsync(headers.prefer);
 
 const LIST_TYPES = [JSON_TYPE, NDJSON_TYPE, CSV_TYPE];

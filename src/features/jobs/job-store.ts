@@ -41,6 +41,8 @@ export interface Job {
   readonly task: Task;
   readonly state: JobState;
   readonly inputBytes: number;
+  /** Bytes of the parts that are stored: of an export, those of its result so far. */
+  readonly storedBytes: number;
   readonly progress: JobProgress | undefined;
   /** The report or the error. */
   readonly outcome: unknown;
@@ -145,6 +147,7 @@ const jobOf = (row: Row): Job => ({
   createdAt: row.created_at as string,
   startedAt: row.started_at as string | null,
   endedAt: row.ended_at as string | null,
+  storedBytes: Number(row.stored_bytes ?? 0),
   ...contentOf(row),
 });
 

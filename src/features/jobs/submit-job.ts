@@ -47,7 +47,6 @@ export async function submitExport(
   request: Request,
 ): Promise<Reply> {
   const { method, query, body, type, version } = request;
-  if (request.run) throw badRequest('A batch cannot begin an export.');
   // A query that is not valid has its response now.
   await wholeList(list, request);
   requireNoClaims(exportResources(collection, services.collections, request));

@@ -132,7 +132,6 @@ export function listInput(resource: Resource): ToolInput {
       ? {
           excerpts: {
             type: 'boolean',
-            default: false,
             description:
               'true: _excerpts has the parts in which words are found, with <mark> around each word.',
           },

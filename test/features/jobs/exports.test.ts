@@ -99,6 +99,25 @@ t.test('a result is downloaded in ranges', async (t) => {
   const { bytes, headers: fields } = await send('GET', path);
   const length = bytes.length;
   t.equal(json.result.bytes, length);
+  t.same(json.progress, { bytes: length });
+  // As if the last part were still to come.
+  const { db } = service;
+  await db.run("update plinth_jobs set state = 'running', lease = id, leased_until = 'infinity'", []);
+  const [last] = await db.run(
+    'delete from plinth_job_parts where position = (select max(position) from plinth_job_parts) returning *',
+    [],
+  );
+  const half = Number(last!.position);
+  t.match(await send('GET', headers.location!), {
+    json: { state: 'running', progress: { bytes: half }, result: undefined },
+  });
+  t.match((await send('GET', '/jobs')).json.data, [{ progress: { bytes: half } }]);
+  await db.run('insert into plinth_job_parts (job, position, bytes) values ($1, $2, $3)', [
+    last!.job as string,
+    half,
+    last!.bytes as string,
+  ]);
+  await db.run("update plinth_jobs set state = 'done', lease = null, leased_until = null", []);
   const get = (range: string, more: Record<string, string> = {}) =>
     send('GET', path, { headers: { range, ...more } });
   const cases: [string, number, number][] = [
@@ -181,6 +200,11 @@ t.test('an export has the permission of its request, and refuses pages', async (
       json: { error: { code: 'BAD_REQUEST' } },
     });
   t.match(await send('GET', '/posts?filter[nothing]=1', as(admin, list)), { status: 400 });
+  const operations = [{ method: 'GET', path: '/posts?limit=5', headers: ASYNC }];
+  t.match(await send('POST', '/batch', { body: { operations }, ...as(admin) }), {
+    status: 200,
+    json: { results: [{ status: 200, body: { meta: { total: 2 } } }] },
+  });
   const creation = await send('POST', '/posts', {
     type: 'application/x-ndjson',
     body: JSON.stringify({ userId: ada }),
