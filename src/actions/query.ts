@@ -3,7 +3,6 @@ import { invalidBody, payloadTooLarge } from '../errors/input-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import type { Request } from '../http/request.js';
 import { type Action, MAX_TARGET, requireParameters } from '../http/router.js';
-import { type Request } from '../http/request.js';
 import { escapeToken, isObject, type Json } from '../json.js';
 import { addFilter, MAX_QUERY, textOf } from '../list/json-filter.js';
 import { escapeName, splitNames } from '../list/query-names.js';

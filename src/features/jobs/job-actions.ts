@@ -1,7 +1,7 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { callerKey, type Idempotency } from '../../actions/idempotency.js';
-import { headersOf, JSON_TYPE, NDJSON_TYPE, revalidate } from '../../collection/representation.js';
-import { type Db, type Run } from '../../db/db.js';
+import { headersOf, revalidate } from '../../collection/representation.js';
+import type { Db, Run } from '../../db/db.js';
 import { accessDenied } from '../../errors/caller-errors.js';
 import { notFound } from '../../errors/request-errors.js';
 import { JSON_TYPE, NDJSON_TYPE } from '../../http/media-types.js';

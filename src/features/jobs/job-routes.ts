@@ -8,18 +8,15 @@ import type { Success } from '../../api/doc.js';
 import type { Endpoint } from '../../api/endpoint.js';
 import type { Api } from '../../api/record-actions.js';
 import { TEXT } from '../../api/schema.js';
-import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../../collection/representation.js';
 import { unsupportedMediaType } from '../../errors/input-errors.js';
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../../http/media-types.js';
 import { prefersAsync } from '../../http/prefer.js';
 import type { Request } from '../../http/request.js';
 import type { Action, Route } from '../../http/router.js';
 import { STRANGER } from '../../principal.js';
-import type { Creations } from './create-many.js';
+import { type Creations, REPORT_TYPE } from './create-many.js';
 import type { JobServices } from './job-actions.js';
 import { submitChange, submitCreation, submitExport } from './submit-job.js';
-import { REPORT_TYPE } from './media-types.js';
-import { submitChange, submitCreation, submitExport } from './submissions.js';
 
 /** The media types of a body with many records. */
 const TYPES = [NDJSON_TYPE, CSV_TYPE];

@@ -1,5 +1,5 @@
 import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
-import { MAX_INCLUDES } from '../../list/view.js';
+import { MAX_INCLUDES } from '../../list/read-fields-and-includes.js';
 
 /** Columns of a list, and characters of a label, a text and a nested value. */
 const MAX_COLUMNS = 8;
