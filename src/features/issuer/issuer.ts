@@ -18,6 +18,7 @@ import type { IssuerServices } from './endpoints.js';
 import { type InteractionParts, interact } from './interactions.js';
 import type { OwnTokens } from './own-tokens.js';
 import { Passkeys } from './passkeys.js';
+import { receivePosted } from './posted-requests.js';
 import { createProvider } from './provider.js';
 import { Guesses, guardResponses, limitGuesses } from './provider-guards.js';
 import { withSeenPasswords } from './seen-passwords.js';
@@ -79,6 +80,7 @@ export class Issuer {
       scopes,
       plain: (request) => withSeenPasswords(() => this.#respond(request)),
       limited: (request) => withSeenPasswords(() => this.#respondLimited(request)),
+      inAddressOrForm: (request) => withSeenPasswords(() => this.#respondToForm(request)),
       interact: (request) => withSeenPasswords(() => this.#interact(request)),
       account: (request) =>
         withSeenPasswords(() => account(this.#provider, { ...this.#parts(), users }, request)),
@@ -91,7 +93,7 @@ export class Issuer {
 
   /** oidc-provider writes the response. Rejects with 413. */
   async #respond({ req, res, begin, body, address }: HandledRequest): Promise<undefined> {
-    if (body.length > MAX_FORM_BYTES) throw payloadTooLarge(MAX_FORM_BYTES);
+    requireSmall(body);
     this.#strangers.arrived(req, address);
     begin();
     await this.#handle(req, res);
@@ -104,6 +106,13 @@ export class Issuer {
   async #respondLimited(request: HandledRequest): Promise<undefined> {
     this.#guesses.begin(request.req, this.auth.throttle.begin(request.address));
     await this.#respond(request);
+  }
+
+  /** Responds to a request whose parameters are in the address, or by POST in a form. Rejects with 413 and 415. */
+  async #respondToForm(request: HandledRequest): Promise<Reply | undefined> {
+    if (request.req.method !== 'POST') return this.#respond(request);
+    requireSmall(request.body);
+    return (await receivePosted(this.#provider, request)) ?? this.#respond(request);
   }
 
   #interact(request: HandledRequest): Promise<Reply> {
@@ -153,4 +162,9 @@ export class Issuer {
       this.log.warn({ err }, 'the signing keys cannot be read; the present ones are used');
     }
   }
+}
+
+/** Throws 413. */
+function requireSmall({ length }: Buffer): void {
+  if (length > MAX_FORM_BYTES) throw payloadTooLarge(MAX_FORM_BYTES);
 }
