@@ -15,9 +15,9 @@ import { prefixOf, type Version } from '../../versions/supported.js';
 import { recordOperation } from './collection-operations.js';
 import { COMMON_SCHEMAS } from './common-schemas.js';
 import { withExamples } from './examples.js';
+import { filtersOf } from './filter-parameters.js';
 import { headersOf } from './headers.js';
 import { type Operation, type OperationSettings, operationObject } from './operation.js';
-import { filterComponents, ownFilterComponents } from './parameters.js';
 import type { CollectionSettings } from './record-operations.js';
 import { definitions, recordSchemas } from './record-schemas.js';
 import { usedComponents } from './references.js';
@@ -62,10 +62,15 @@ export async function rulesOf(
   const resources = describedResources(described.resources, reservedNames(described));
   const hasErrorPages = described.documentation.some((each) => each.hasErrorPages);
   const responses = new Responses(commonHeaders(described), version, described.errorTypes, hasErrorPages);
+  const readable = resources.filter((resource) => mayRead(caller, resource));
+  const filters = await filtersOf(resources, readable, caller, work);
   const all = endpoints.flatMap((endpoint): Operation[] => {
     const resource = resources.find(({ name }) => name === endpoint.records?.resource.name);
     const description = descriptionOf(endpoint, resource, resources, described);
-    return description ? [{ endpoint: { ...endpoint, ...offerOf(endpoint) }, description, resource }] : [];
+    const names = Object.keys(filters.get(resource?.name ?? '') ?? {});
+    return description
+      ? [{ endpoint: { ...endpoint, ...offerOf(endpoint) }, description, resource, filters: names }]
+      : [];
   });
   const operations = all.filter(({ endpoint }) => visible(caller, endpoint));
   const paths: Record<string, JsonObject> = {};
@@ -79,7 +84,6 @@ export async function rulesOf(
     await work.pause();
   }
   const tags = [...new Set(operations.map(({ description }) => description.tag))];
-  const readable = resources.filter((resource) => mayRead(resource, caller));
   const schemas = schemasOf(described, resources, new Set(readable.map(({ name }) => name)));
   await work.pause();
   return {
@@ -96,10 +100,7 @@ export async function rulesOf(
     ...(described.documentation.some(({ sendsEvents }) => sendsEvents) ? eventWebhooks(readable) : {}),
     components: {
       schemas,
-      parameters: Object.assign(
-        {},
-        ...resources.flatMap((each) => [filterComponents(each), ownFilterComponents(each)]),
-      ) as JsonObject,
+      parameters: Object.assign({}, ...filters.values()) as JsonObject,
       responses: responses.components,
       headers: headersOf(version),
       securitySchemes: securitySchemes(described, scopesOf(endpoints).sort()),

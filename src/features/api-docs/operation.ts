@@ -24,6 +24,8 @@ export interface Operation {
   readonly endpoint: Description;
   readonly description: Doc;
   readonly resource: DescribedResource | undefined;
+  /** The names of the components that are conditions of its list. */
+  readonly filters: readonly string[];
 }
 
 /** The object of an operation in the document. */
@@ -32,7 +34,7 @@ export function operationObject(
   responses: Responses,
   operation: Operation,
 ): JsonObject {
-  const { endpoint, description, resource } = operation;
+  const { endpoint, description, resource, filters } = operation;
   const { version } = described;
   const { id, summary, tag, body, success, variants } = description;
   const found = [...(description.errors ?? []), ...errorsOf(described, operation)].map((each) =>
@@ -51,13 +53,14 @@ export function operationObject(
     operationId: id,
     summary,
     tags: [tag],
-    parameters: parametersOf(
-      endpoint.path,
-      parametersIn(endpoint, version) ?? [],
+    parameters: parametersOf({
+      path: endpoint.path,
+      names: parametersIn(endpoint, version) ?? [],
       description,
       resource,
+      filters,
       version,
-    ),
+    }),
     ...bodyOf(body),
     responses: {
       ...successesOf(success, responses, offers),

@@ -2,17 +2,8 @@ import type { Doc } from '../../api/doc.js';
 import { ref, type Schema } from '../../api/schema.js';
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
-import {
-  type ComparedColumn,
-  comparedColumn,
-  LIST_OPERATORS,
-  type Operator,
-  OWN_COLUMNS,
-  operatorsOf,
-} from '../../list/condition.js';
-import { MAX_VALUES } from '../../list/filter-values.js';
 import { MAX_LIMIT } from '../../list/list-request.js';
-import { conditionName, escapeName } from '../../list/query-names.js';
+import { escapeName } from '../../list/query-names.js';
 import { aggregatesOf, groupKeys } from '../../list/read-groups.js';
 import { MAX_SEARCH } from '../../list/read-search.js';
 import { sortKeysOf, sortNames } from '../../list/read-sort.js';
@@ -20,8 +11,6 @@ import { relationsOf } from '../../list/relations.js';
 import { searchMeaning } from '../../list/words.js';
 import type { Version } from '../../versions/supported.js';
 import { requestFields } from './headers.js';
-import { typeName } from './model.js';
-import type { DescribedResource } from './type-names.js';
 
 const PATH_PARAMETERS: Readonly<Record<string, Schema>> = {
   id: { type: 'string', maxLength: 255 },
@@ -29,14 +18,28 @@ const PATH_PARAMETERS: Readonly<Record<string, Schema>> = {
   delivery: { type: 'string', pattern: '^[0-9]+$' },
 };
 
+/** The subject of parameters: an operation. */
+export interface Parametrized {
+  readonly path: string;
+  /** The names of its query parameters. */
+  readonly names: readonly string[];
+  readonly description: Doc;
+  /** The collection that it is about. */
+  readonly resource: Resource | undefined;
+  /** The names of the components that are its conditions. */
+  readonly filters: readonly string[];
+  readonly version: Version;
+}
+
 /** The parameters of an operation: of its path, of its query, and its header fields. */
-export function parametersOf(
-  path: string,
-  names: readonly string[],
-  { query = {}, fields = [] }: Doc,
-  resource: DescribedResource | undefined,
-  version: Version,
-): JsonObject[] {
+export function parametersOf({
+  path,
+  names,
+  description: { query = {}, fields = [] },
+  resource,
+  filters,
+  version,
+}: Parametrized): JsonObject[] {
   const inPath = [...path.matchAll(/:(\w+)/g)].map(([, name]) => ({
     name: name!,
     in: 'path',
@@ -45,7 +48,7 @@ export function parametersOf(
   }));
   const known = resource ? listParameters(resource, version) : {};
   const inQuery = names.flatMap((name): JsonObject[] => {
-    if (resource && name === 'filter') return filterReferences(resource);
+    if (resource && name === 'filter') return filters.map((each) => ref('parameters', each));
     const schema = query[name];
     return known[name] ? [known[name]] : schema ? [{ name, in: 'query', ...styleOf(schema), schema }] : [];
   });
@@ -143,75 +146,3 @@ function listParameters(resource: Resource, { lists }: Version): Readonly<Record
     ...(lists === 'keyset' ? KEYSET_PARAMETERS : { count: COUNT }),
   };
 }
-
-/**
- * The parameters that filter a list by a declared field, or with `areOwn` by those of all records, each of its own type, since
- * most generated clients cannot send nested objects.
- */
-const filterParameters = (resource: Resource, areOwn = false): JsonObject[] =>
-  [...operatorsOf(resource)].flatMap(([field, operators]) => {
-    if (OWN_COLUMNS.has(field) !== areOwn) return [];
-    const whole = valueSchema(comparedColumn(resource, field)!);
-    const schemaOf = (operator: Operator): Schema => {
-      if (operator === 'between') return { type: 'array', items: whole, minItems: 2, maxItems: 2 };
-      if (LIST_OPERATORS.has(operator))
-        return { type: 'array', items: whole, minItems: 1, maxItems: MAX_VALUES };
-      if (operator === 'null') return { type: 'boolean' };
-      return operator === 'prefix' || operator === 'contains' ? { type: 'string' } : whole;
-    };
-    return operators.map((operator) => ({
-      name: conditionName(field, operator),
-      in: 'query',
-      description: MEANINGS[operator],
-      ...(LIST_OPERATORS.has(operator) ? { style: 'form', explode: true } : {}),
-      schema: schemaOf(operator),
-    }));
-  });
-
-const MEANINGS: Readonly<Record<Operator, string>> = {
-  eq: 'The field has this value.',
-  ne: 'The field has another value.',
-  lt: 'The field is less.',
-  lte: 'The field is less or equal.',
-  gt: 'The field is greater.',
-  gte: 'The field is greater or equal.',
-  between: 'The field is at least the first value and at most the second.',
-  in: 'The field has one of these values. A value alone is split at its commas.',
-  nin: 'The field has a value, and none of these. A value alone is split at its commas.',
-  has: 'The array contains this value.',
-  any: 'The array contains one of these values. A value alone is split at its commas.',
-  prefix: 'The text begins so.',
-  contains: 'The text contains this, in any letter case.',
-  null: '`true`: the field is missing; `false`: it is not.',
-};
-
-function valueSchema({ type, format }: ComparedColumn): Schema {
-  const plain = type.replace('[]', '');
-  if (plain === 'double precision') return { type: 'number' };
-  if (plain === 'boolean') return { type: 'boolean' };
-  if (plain === 'uuid') return { type: 'string', format: 'uuid' };
-  return format === undefined ? { type: 'string' } : { type: 'string', format };
-}
-
-/** The parameters that filter a list by its declared fields, by the names of their components. */
-export function filterComponents(resource: DescribedResource): Record<string, JsonObject> {
-  return componentsOf(resource.types.one, filterParameters(resource));
-}
-
-/** The parameters that filter any list by the members of all records, by the names of their components. */
-export const ownFilterComponents = (resource: Resource): Record<string, JsonObject> =>
-  componentsOf('', filterParameters(resource, true));
-
-function componentsOf(type: string, parameters: readonly JsonObject[]): Record<string, JsonObject> {
-  const components = parameters.map((parameter, index): [string, JsonObject] => [
-    // The number distinguishes fields whose names have the same letters.
-    `${type}Filter${index + 1}${typeName(String(parameter.name).slice('filter'.length))}`,
-    parameter,
-  ]);
-  return Object.fromEntries(components);
-}
-
-const filterReferences = (resource: DescribedResource): JsonObject[] =>
-  Object.keys({ ...filterComponents(resource), ...ownFilterComponents(resource) }).map((name) =>
-    ref('parameters', name),
-  );

@@ -1,0 +1,167 @@
+import { readableFields } from '../../access/rules.js';
+import type { Schema } from '../../api/schema.js';
+import type { Resource } from '../../collection/resource.js';
+import type { JsonObject } from '../../json.js';
+import type { LongWork } from '../../limits/long-task.js';
+import {
+  type ComparedColumn,
+  comparedColumn,
+  LIST_OPERATORS,
+  type Operator,
+  OWN_COLUMNS,
+  operatorsOf,
+} from '../../list/condition.js';
+import { MAX_VALUES } from '../../list/filter-values.js';
+import { filterName, filterSegment } from '../../list/query-names.js';
+import { relatedOf } from '../../list/relations.js';
+import type { Principal } from '../../principal.js';
+import { typeName } from './model.js';
+import type { DescribedResource } from './type-names.js';
+
+/** One comparison of a list, as a parameter of its own with a type, since most generated clients cannot send nested objects. */
+interface Comparison {
+  /** The names in brackets before the operator. */
+  readonly segments: readonly string[];
+  readonly operator: Operator;
+  readonly column: ComparedColumn;
+}
+
+/**
+ * The most parameters of a collection that compare fields of related records. Without a limit, the document would have the
+ * fields of each collection as often as others refer to it, and be several times as long.
+ */
+export const MAX_RELATED = 100;
+
+/** The operators of related records in the order in which they have parameters, until there are as many as permitted. */
+const BY_USE: readonly Operator[] = [
+  'eq',
+  'in',
+  'has',
+  'any',
+  'gte',
+  'lte',
+  'contains',
+  'prefix',
+  'gt',
+  'lt',
+  'between',
+  'null',
+  'ne',
+  'nin',
+];
+
+/**
+ * The parameters that filter the list of each collection, by its name and by the names of their components: by its declared
+ * fields, by the members of all records, and by the fields of records to which it refers. A caller has those of the `readable`
+ * collections alone, and those of no field that access rules never show to the caller.
+ */
+export async function filtersOf(
+  resources: readonly DescribedResource[],
+  readable: readonly Resource[],
+  caller: Principal,
+  work: LongWork,
+): Promise<ReadonlyMap<string, Readonly<Record<string, JsonObject>>>> {
+  const found = new Map<string, Readonly<Record<string, JsonObject>>>();
+  for (const resource of resources) {
+    found.set(resource.name, filterComponents(resource, readable, caller));
+    await work.pause();
+  }
+  return found;
+}
+
+function filterComponents(
+  resource: DescribedResource,
+  readable: readonly Resource[],
+  caller: Principal,
+): Record<string, JsonObject> {
+  const { one } = resource.types;
+  const own = comparisonsOf(resource, caller);
+  const isDeclared = ({ segments: [name] }: Comparison) => !OWN_COLUMNS.has(name!);
+  return {
+    ...componentsOf(`${one}Filter`, own.filter(isDeclared)),
+    ...componentsOf(
+      'Filter',
+      own.filter((each) => !isDeclared(each)),
+    ),
+    ...componentsOf(`${one}Related`, relatedComparisons(resource, readable, caller)),
+  };
+}
+
+function comparisonsOf(resource: Resource, caller: Principal): Comparison[] {
+  const visible = readableFields(resource, caller);
+  return [...operatorsOf(resource)].flatMap(([field, operators]) => {
+    if (!OWN_COLUMNS.has(field) && visible && !visible.has(field)) return [];
+    const column = comparedColumn(resource, field)!;
+    return operators.map((operator) => ({ segments: [filterSegment(field)], operator, column }));
+  });
+}
+
+/** The comparisons of declared fields of records to which those of a collection refer. */
+function relatedComparisons(
+  resource: Resource,
+  readable: readonly Resource[],
+  caller: Principal,
+): readonly Comparison[] {
+  const found = relatedOf(resource).flatMap(({ name, collection, field }) => {
+    const other = readable.find((each) => each.name === collection);
+    if (field === undefined || !other) return [];
+    // After the name of a relation that is a field as well, the name of an operator is about the field.
+    const operators: readonly string[] = operatorsOf(resource).get(name) ?? [];
+    return comparisonsOf(other, caller)
+      .filter(({ segments: [first] }) => !OWN_COLUMNS.has(first!) && !operators.includes(first!))
+      .map((each) => ({ ...each, segments: [filterSegment(name), ...each.segments] }));
+  });
+  return found.sort((a, b) => BY_USE.indexOf(a.operator) - BY_USE.indexOf(b.operator)).slice(0, MAX_RELATED);
+}
+
+function componentsOf(start: string, comparisons: readonly Comparison[]): Record<string, JsonObject> {
+  return Object.fromEntries(
+    comparisons.map((comparison, index) => {
+      const parameter = parameterOf(comparison);
+      // The number distinguishes fields whose names have the same letters.
+      return [`${start}${index + 1}${typeName(parameter.name.slice('filter'.length))}`, parameter];
+    }),
+  );
+}
+
+function parameterOf({ segments, operator, column }: Comparison) {
+  return {
+    name: filterName(operator === 'eq' ? segments : [...segments, operator]),
+    in: 'query',
+    description: (segments.length > 1 ? 'Of the related record: ' : '') + MEANINGS[operator],
+    ...(LIST_OPERATORS.has(operator) ? { style: 'form', explode: true } : {}),
+    schema: schemaOf(operator, valueSchema(column)),
+  };
+}
+
+function schemaOf(operator: Operator, whole: Schema): Schema {
+  if (operator === 'between') return { type: 'array', items: whole, minItems: 2, maxItems: 2 };
+  if (LIST_OPERATORS.has(operator)) return { type: 'array', items: whole, minItems: 1, maxItems: MAX_VALUES };
+  if (operator === 'null') return { type: 'boolean' };
+  return operator === 'prefix' || operator === 'contains' ? { type: 'string' } : whole;
+}
+
+const MEANINGS: Readonly<Record<Operator, string>> = {
+  eq: 'The field has this value.',
+  ne: 'The field has another value.',
+  lt: 'The field is less.',
+  lte: 'The field is less or equal.',
+  gt: 'The field is greater.',
+  gte: 'The field is greater or equal.',
+  between: 'The field is at least the first value and at most the second.',
+  in: 'The field has one of these values. A value alone is split at its commas.',
+  nin: 'The field has a value, and none of these. A value alone is split at its commas.',
+  has: 'The array contains this value.',
+  any: 'The array contains one of these values. A value alone is split at its commas.',
+  prefix: 'The text begins so.',
+  contains: 'The text contains this, in any letter case.',
+  null: '`true`: the field is missing; `false`: it is not.',
+};
+
+function valueSchema({ type, format }: ComparedColumn): Schema {
+  const plain = type.replace('[]', '');
+  if (plain === 'double precision') return { type: 'number' };
+  if (plain === 'boolean') return { type: 'boolean' };
+  if (plain === 'uuid') return { type: 'string', format: 'uuid' };
+  return format === undefined ? { type: 'string' } : { type: 'string', format };
+}
