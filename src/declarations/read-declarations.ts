@@ -4,6 +4,7 @@ import { pathIn } from '../config/parsers.js';
 import { ExitError } from '../exit-error.js';
 import { isObject, type Json } from '../json.js';
 import { textOf } from '../text-encoding.js';
+import { withoutAnchors } from './anchors.js';
 import { builtInFiles } from './built-in.js';
 import type { Declaration, DeclarationFault, DeclaredField, DeclaredSchema, SqlFile } from './declaration.js';
 import { withFieldKeywords } from './field-keywords.js';
@@ -85,8 +86,9 @@ export function readFolder(folder: string | undefined, base = ''): ReadFolder {
       });
     }
   }
-  const complete = withReferredKeywords({ collections, shared }, faults);
-  return { declarations: { collections: complete, shared }, faults, unreadable };
+  const plain = withoutAnchors(collections, shared, faults);
+  const complete = withReferredKeywords(plain, faults);
+  return { declarations: { ...plain, collections: complete }, faults, unreadable };
 }
 
 function withReferredKeywords(

@@ -76,6 +76,7 @@ const REFERENCES = [
   '_shared.json#/$defs/s',
   '_shared.json',
   '#d',
+  '#e',
   'users.json',
   'betas.json',
 ];
@@ -162,6 +163,7 @@ export class Generator {
     if (depth > 0) add(3, 'not', () => this.schema(0, true));
     add(2, '$id', () => this.pick(['ab', 'cd']));
     add(2, '$dynamicAnchor', () => 'd');
+    add(3, '$anchor', () => this.pick(['d', 'e', 'e']));
     if (depth > 0 && this.often(3))
       // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
       Object.assign(schema, { if: this.schema(0, true), then: this.schema(0, true) });

@@ -1,0 +1,133 @@
+import { readFolder } from '../../src/declarations/read-declarations.js';
+import { declare } from '../support/collections.js';
+import { plinth } from '../support/command.js';
+import { testService, undeclaredDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+
+const name = { type: 'string', minLength: 2, maxLength: 50 };
+
+/** Two files that say the same: by anchors, or by pointers. */
+const files = (isAnchored: boolean) => {
+  const named = (anchor: string, schema: object) => (isAnchored ? { $anchor: anchor, ...schema } : schema);
+  const to = (anchor: string, pointer: string) => ({ $ref: isAnchored ? anchor : pointer });
+  const indexed = { ...named('indexed', name), 'x-index': true, 'x-search': true };
+  return {
+    'notes.json': {
+      title: 'Note',
+      type: 'object',
+      required: ['title'],
+      properties: {
+        title: to('#indexed', '#/$defs/a~1b'),
+        code: { ...to('_shared.json#code', '_shared.json#/$defs/code'), 'x-unique': true },
+        parts: { type: 'array', items: to('#part', '#/$defs/part') },
+        other: { anyOf: [to('notes.json#part', '#/$defs/part'), { type: 'null' }] },
+        inside: to('#deep', '#/properties/place/properties/deep'),
+        place: { type: 'object', properties: { deep: named('deep', { type: 'integer' }) } },
+        $anchor: { type: 'string', enum: ['#part'], default: '#part' },
+        not: { not: to('#_a.b-1', '#/$defs/number') },
+      },
+      $defs: {
+        'a/b': indexed,
+        part: named('part', {
+          type: 'object',
+          required: ['name'],
+          properties: {
+            name: to('_shared.json#code', '_shared.json#/$defs/code'),
+            parts: { type: 'array', items: to('#part', '#/$defs/part') },
+          },
+        }),
+        number: named('_a.b-1', { type: 'number' }),
+      },
+    },
+    '_shared.json': {
+      $defs: { code: named('code', { type: 'string', pattern: '^[A-Z]{3}$', maxLength: 3 }) },
+    },
+  };
+};
+
+async function open(t: Test, isAnchored: boolean) {
+  return testService(t, {
+    COLLECTIONS: declare(t, files(isAnchored)),
+    DATABASE_URL: await undeclaredDatabase(t),
+  });
+}
+
+t.test('a reference by an anchor is one by a pointer', async (t) => {
+  const read = (isAnchored: boolean) => readFolder(declare(t, files(isAnchored)));
+  const [anchored, pointed] = [read(true), read(false)];
+  t.same(anchored.faults, []);
+  const schemaOf = ({ declarations }: typeof anchored) => ({
+    own: declarations.collections.map(({ schema }) => schema),
+    shared: [...declarations.shared.values()],
+  });
+  const expected = schemaOf(pointed);
+  // The anchor of the same file by its name is a pointer within the file.
+  t.same(schemaOf(anchored), expected);
+
+  const service = await open(t, true);
+  for (const [body, status] of [
+    [{ title: 'ok', code: 'ABC' }, 201],
+    [{ title: 'o' }, 400],
+    [{ title: 'code', code: 'abc' }, 400],
+    [{ title: 'twice', code: 'ABC' }, 409],
+    [{ title: 'parts', parts: [{ name: 'ABC', parts: [{ name: 'DEF' }] }] }, 201],
+    [{ title: 'parts', parts: [{ name: 'ABC', parts: [{ name: 'def' }] }] }, 400],
+    [{ title: 'other', other: { name: 'abc' } }, 400],
+    [{ title: 'other', other: null }, 201],
+    [{ title: 'inside', inside: 1.5 }, 400],
+    [{ title: 'not', not: 1 }, 400],
+    [{ title: 'the field', $anchor: 'x' }, 400],
+  ] as const) {
+    const { status: found, text } = await service.send('POST', '/notes', { body });
+    t.equal(found, status, `${JSON.stringify(body)}: ${text}`);
+  }
+  const { json: list } = await service.send('GET', '/notes?filter[title][prefix]=ok&search=OK&page=1');
+  t.equal(list.meta.total, 1, 'keywords behind an anchor have their effect');
+  t.equal(list.data[0].$anchor, '#part');
+  const { json: document } = await service.send('GET', '/openapi.json');
+  const other = await open(t, false);
+  const { json: plain } = await other.send('GET', '/openapi.json');
+  t.same(document.components, plain.components, 'documents follow');
+});
+
+t.test('anchors that cannot be are faults with a file, a place and a reason', async (t) => {
+  const record = (properties: object, $defs: object = {}) => ({ type: 'object', properties, $defs });
+  for (const [title, declaration, fault] of [
+    ['a number', record({ a: { $anchor: 1 } }), '#/properties/a/$anchor: must be a name'],
+    ['empty', record({ a: { $anchor: '' } }), '#/properties/a/$anchor: must be a name'],
+    ['with a sign', record({ a: { $anchor: '#a' } }), '#/properties/a/$anchor: must be a name'],
+    ['with a space', record({ a: {} }, { b: { $anchor: 'a b' } }), '#/$defs/b/$anchor: must be a name'],
+    ['a digit', record({ a: { $anchor: '1a' } }), '#/properties/a/$anchor: must be a name'],
+    [
+      'twice',
+      record({ a: { $anchor: 'a' }, b: { $anchor: 'a' } }),
+      '#/properties/b/$anchor: another schema of the file has the anchor "a"',
+    ],
+    [
+      'as a dynamic one',
+      record({ a: { $dynamicAnchor: 'a' }, b: { $anchor: 'a' } }),
+      '#/properties/b/$anchor: another schema of the file has the anchor "a"',
+    ],
+    ['none', record({ a: { $ref: '#missing' } }), "#/properties/a/$ref: can't resolve reference #missing"],
+    [
+      'of another file',
+      record({ a: { $ref: 'users.json#missing' } }),
+      "#/properties/a/$ref: can't resolve reference users.json#missing",
+    ],
+    [
+      'keywords of fields in items',
+      record(
+        { a: { type: 'array', items: { $ref: '#b' } } },
+        { b: { $anchor: 'b', type: 'string', 'x-index': true } },
+      ),
+      '#/$defs/b/x-index: has no effect here',
+    ],
+    ['misspelt', record({ a: { $anker: 'a' } }), '#/properties/a/$anker: unknown keyword: "$anker"'],
+  ] as const) {
+    const { err, code } = await plinth(t, ['collections', 'check'], {
+      COLLECTIONS: declare(t, { 'notes.json': declaration }),
+    });
+    t.equal(code, 78, title);
+    t.ok(err.includes(`notes.json${fault}`), `${title}: ${err}`);
+  }
+});
