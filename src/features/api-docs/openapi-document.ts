@@ -62,7 +62,7 @@ export async function rulesOf(
   const resources = describedResources(described.resources, reservedNames(described));
   const hasErrorPages = described.documentation.some((each) => each.hasErrorPages);
   const responses = new Responses(commonHeaders(described), version, described.errorTypes, hasErrorPages);
-  const readable = resources.filter((resource) => mayRead(caller, resource));
+  const readable = resources.filter((resource) => mayRead(resource, caller));
   const filters = await filtersOf(resources, readable, caller, work);
   const all = endpoints.flatMap((endpoint): Operation[] => {
     const resource = resources.find(({ name }) => name === endpoint.records?.resource.name);

@@ -3,7 +3,7 @@ import type { Provider } from 'oidc-provider';
 import { unsupportedMediaType } from '../../errors/input-errors.js';
 import type { HandledRequest } from '../../http/handler.js';
 import type { Reply } from '../../http/reply.js';
-import { continuePage } from './pages/continue.js';
+import { continuePage } from './pages/continue-page.js';
 import { PATHS } from './paths.js';
 
 const FORM_TYPE = 'application/x-www-form-urlencoded';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Html, html } from '../../../formats/html.js';
 import { pageHeaders } from '../../../formats/html-page.js';
-import { hidden, layout, sourceOf } from './layout.js';
+import { hidden, layout, sourceOf } from './page-frame.js';
 
 const SCRIPT = 'document.forms[0].submit()';
 const SCRIPT_SOURCE = `'sha256-${createHash('sha256').update(SCRIPT).digest('base64')}'`;
