@@ -8,14 +8,12 @@ import type { Content, Request } from '../../http/request.js';
 import { BODIES } from '../../limits/byte-budget.js';
 import { WorkSlots } from '../../work-slots.js';
 import { recordsRefused, tooManyRecords } from './errors.js';
+import { REPORT_TYPE } from './job-task.js';
 import type { JobMetrics } from './metrics.js';
 import { CHUNK_BYTES, type CreationSettings, RecordBatches } from './record-batches.js';
 import { layoutOf } from './record-layout.js';
 import { type CreationReport, Report } from './report.js';
 import { MAX_CREATIONS } from './settings.js';
-
-/** The media type of a report. Its profile distinguishes it from the record of another creation, also in generated clients. */
-export const REPORT_TYPE = 'application/json; profile=report';
 
 /** Requests that wait for others with many records. */
 const MAX_WAITING = 16;

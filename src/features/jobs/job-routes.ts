@@ -14,8 +14,9 @@ import { prefersAsync } from '../../http/prefer.js';
 import type { Request } from '../../http/request.js';
 import type { Action, Route } from '../../http/router.js';
 import { STRANGER } from '../../principal.js';
-import { type Creations, REPORT_TYPE } from './create-many.js';
+import type { Creations } from './create-many.js';
 import type { JobServices } from './job-actions.js';
+import { REPORT_TYPE } from './job-task.js';
 import { submitChange, submitCreation, submitExport } from './submit-job.js';
 
 /** The media types of a body with many records. */

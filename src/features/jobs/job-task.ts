@@ -5,6 +5,9 @@ import type { Json } from '../../json.js';
 import type { Permission, Principal } from '../../principal.js';
 import { DEFAULT_VERSION, VERSIONS } from '../../versions/supported.js';
 
+/** The media type of a report. Its profile distinguishes it from the record of another creation, also in generated clients. */
+export const REPORT_TYPE = 'application/json; profile=report';
+
 /** The permission of a job. Claims of a token are no part of it. */
 interface Permitted {
   readonly collection: string;

@@ -10,7 +10,7 @@ import { excerptsOf, MAX_CELL_CHARACTERS } from './html-cells.js';
 /** A column of a list that shows more of a record than its fields, or a field in another way. */
 export interface AddedColumn {
   readonly name: string;
-  /** Its cell; undefined: that of the field, if there is one. */
+  /** The cell of a record; undefined: the cell of the field, if there is such a field. */
   readonly cell: (record: JsonObject) => Part;
 }
 

@@ -30,7 +30,7 @@ t.test(
       books.push(
         (
           await service.send('POST', '/books', {
-            // What a client stores under the name is no excerpt.
+            // A field of a client with the name of excerpts is no excerpt.
             body: { title: `b${index}`, text, authorId: author.id, _excerpts: { title: '<mark>x</mark>' } },
           })
         ).json,
