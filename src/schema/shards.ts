@@ -30,6 +30,9 @@ export function requireInShards(
     return [
       ...words,
       ...(resource.hasClientIds ? [fault('/x-collection/ids', 'clients cannot choose ids')] : []),
+      ...(resource.hasHistory
+        ? [fault('/x-collection/history', 'events do not store the record before a change')]
+        : []),
       ...numbers,
       ...keys.flatMap(({ fields }, index) => {
         if (parent === undefined)

@@ -174,6 +174,9 @@ t.test('on Citus a key has the field that decides the shard of a record', (t) =>
   t.throws(() => plan({ ids: 'client' }), {
     message: /#\/x-collection\/ids: on Citus clients cannot choose ids/,
   });
+  t.throws(() => plan({ history: true }), {
+    message: /#\/x-collection\/history: on Citus events do not store the record before a change/,
+  });
   const words = declare(t, {
     'notes.json': { type: 'object', properties: { text: { type: 'string', 'x-search': 'words' } } },
   });
