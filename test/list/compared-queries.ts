@@ -1,0 +1,150 @@
+import type postgres from 'postgres';
+import type { Resource } from '../../src/collection/resource.js';
+import type { JsonObject } from '../../src/json.js';
+import { parametersIn } from '../../src/list/comparison-sql.js';
+import { recordsSql } from '../../src/list/condition-sql.js';
+import { readList } from '../../src/list/read-list.js';
+import { fewStatement } from '../support/list-statement.js';
+import type { TestService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
+import type { Test } from '../support/test.js';
+import { fulfils, orderOf } from './evaluator.js';
+import { drawSort, filters } from './filters.js';
+import type { World } from './tracker.js';
+
+/** The ids and the total that the statement for few matches has for a query; undefined: the query is none of its kind. */
+async function asFew(
+  resources: ReadonlyMap<string, Resource>,
+  sql: postgres.Sql,
+  name: string,
+  address: string,
+): Promise<unknown[] | undefined> {
+  const query = address.slice(address.indexOf('?'));
+  const others = (other: string) => ({ resource: resources.get(other)!, access: undefined });
+  const statement = fewStatement(resources.get(name)!, query, { lists: 'numbered', others });
+  if (!statement) return undefined;
+  const [row] = await sql.unsafe(statement.text, [...statement.args]);
+  const records = JSON.parse(`[${row!.docs ?? ''}]`) as JsonObject[];
+  return [records.map(({ id }) => String(id)), Number(row!.total), Number(row!.rows)];
+}
+
+/** The ids that the source of Citus has for a query, read from PostgreSQL, which has its syntax as well. */
+async function onCitus(
+  resources: ReadonlyMap<string, Resource>,
+  sql: postgres.Sql,
+  name: string,
+  address: string,
+): Promise<string[]> {
+  const given = new URLSearchParams(address.slice(address.indexOf('?')));
+  const others = (other: string) => ({ resource: resources.get(other)!, access: undefined });
+  const { selection } = readList(given, resources.get(name)!, { lists: 'numbered', others });
+  const args: string[] = [];
+  const records = recordsSql(resources.get(name)!, selection, parametersIn(args), 'citus');
+  const rows = await sql.unsafe(`select record.id from ${records}`, args);
+  return rows.map(({ id }) => String(id)).sort();
+}
+
+/** The ids of all pages that follow one another, from the first one on or back from a page to the first. */
+async function idsOfPages(
+  service: TestService,
+  first: string,
+  rel: 'next' | 'prev',
+): Promise<[string[], string]> {
+  let address: string | null = first;
+  let [found, last]: [string[], string] = [[], first];
+  while (address !== null) {
+    const { json }: { json: JsonObject } = await service.send('GET', address);
+    const ids = (json.data as JsonObject[]).map(({ id }) => String(id));
+    found = rel === 'next' ? [...found, ...ids] : [...ids, ...found];
+    last = address;
+    const link = (json.links as JsonObject)[rel];
+    address = link === null ? null : String(link);
+  }
+  return [found, last];
+}
+
+/** Compares the responses to drawn queries with what plain JavaScript selects from the records. */
+export async function compareQueries(
+  t: Test,
+  { service, draw, schema, data }: World,
+  count: number,
+): Promise<void> {
+  const { relations } = schema;
+  const resources = new Map(service.collections.map(({ resource }) => [resource.name, resource]));
+  const sql = openSql(service.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  const drawFilter = filters(data, draw, schema);
+  const idsOf = (records: readonly JsonObject[]) => records.map(({ id }) => String(id));
+  // As the connections for short statements have them.
+  await sql`set enable_seqscan = off`;
+  let selecting = 0;
+  for (let n = count; n > 0; n--) {
+    const name = draw.pick(Object.keys(relations));
+    const filter = draw.maybe(0.1) ? {} : drawFilter(name, 1 + draw.next(5), 3);
+    const sort = drawSort(draw, name, schema);
+    const expected = idsOf(
+      data[name]!.filter((record) => fulfils(data, relations, name, record, filter)).sort(
+        orderOf(data, relations, name, sort),
+      ),
+    );
+    if (expected.length > 0 && expected.length < data[name]!.length) selecting++;
+    const body = { filter, sort, fields: ['id'], limit: 100 };
+    const shown = JSON.stringify({ filter, sort });
+    const found = await service.send('QUERY', `/${name}`, { body });
+    if (found.status !== 200) {
+      t.match(
+        found.json.error,
+        { code: 'INVALID_QUERY', message: /has more than (50 conditions|20 relations)|at most 24/ },
+        shown,
+      );
+      continue;
+    }
+    t.same(idsOf(found.json.data), expected, shown);
+    t.equal(found.json.meta.total, expected.length, `the total of ${shown}`);
+    const address = found.headers.location;
+    const fewMatches = address && (await asFew(resources, sql, name, address));
+    if (fewMatches) t.same(fewMatches, [expected, expected.length, expected.length], `few matches: ${shown}`);
+    if (address !== undefined && draw.maybe(0.3))
+      t.same(
+        await onCitus(resources, sql, name, address),
+        expected.toSorted(),
+        `with the statements of Citus: ${shown}`,
+      );
+    if (address === undefined || !draw.maybe(0.3)) continue;
+    const query = address.slice(address.indexOf('?') + 1);
+    t.same(idsOf((await service.send('GET', address)).json.data), expected, address);
+    const limit = 1 + draw.next(9);
+    const page = 1 + draw.next(4);
+    const numbered = await service.send(
+      'GET',
+      `/${name}?${query.replace('limit=100', `page=${page}&limit=${limit}`)}&count=none`,
+    );
+    t.same(
+      idsOf(numbered.json.data),
+      expected.slice((page - 1) * limit, page * limit),
+      `page ${page} of ${limit}: ${address}`,
+    );
+    const next = await service.send('GET', `/api/v2/${name}?${query}&count=exact`);
+    t.same(
+      [idsOf(next.json.data), next.json.meta.total],
+      [expected, expected.length],
+      `version 2: ${address}`,
+    );
+    if (draw.maybe(0.2)) {
+      const first = `/api/v2/${name}?${query.replace('limit=100', `limit=${limit + 3}`)}`;
+      const [forwards, last] = await idsOfPages(service, first, 'next');
+      t.same(forwards, expected, `between cursors: ${first}`);
+      const [backwards] = await idsOfPages(service, last, 'prev');
+      t.same(backwards, expected, `backwards: ${first}`);
+    }
+    const lines = await service.send('GET', `/${name}?${query.replace(/&?limit=100/, '')}`, {
+      headers: { accept: 'application/x-ndjson' },
+    });
+    const records = lines.text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => JSON.parse(line) as JsonObject);
+    t.same(idsOf(records), expected, `as lines: ${address}`);
+  }
+  t.ok(selecting > count / 6, `${selecting} of ${count} filters select a part of the records`);
+}
