@@ -70,7 +70,7 @@ export function operationObject(
         CONNECTION_ERRORS.map((each) => responses.errorOf(each)),
       ),
     },
-    // Generators of clients ignore it, and retain one type of a response.
+    // Generators of clients ignore `x-variants`, and retain one type of each response.
     ...(variants && {
       'x-variants': variants.map((each) => ({
         summary: each.summary,

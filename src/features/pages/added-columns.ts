@@ -3,14 +3,14 @@ import { hrefOf } from '../../collection/representation.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { cut } from '../../formats/html-page.js';
 import { isObject, type Json, type JsonObject, member } from '../../json.js';
-import type { Include, View } from '../../list/read-fields-and-includes.js';
+import type { Include, View } from '../../list/view.js';
 import { editableOf } from './form-model.js';
 import { excerptsOf, MAX_CELL_CHARACTERS } from './html-cells.js';
 
 /** A column of a list that shows more of a record than its fields, or a field in another way. */
 export interface AddedColumn {
   readonly name: string;
-  /** The cell of a record; undefined: the cell of the field, if there is such a field. */
+  /** The cell of a record; undefined: the value of the field with the name of the column. */
   readonly cell: (record: JsonObject) => Part;
 }
 

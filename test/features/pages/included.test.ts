@@ -30,7 +30,7 @@ t.test(
       books.push(
         (
           await service.send('POST', '/books', {
-            // A field of a client with the name of excerpts is no excerpt.
+            // A stored field with this name is no excerpt.
             body: { title: `b${index}`, text, authorId: author.id, _excerpts: { title: '<mark>x</mark>' } },
           })
         ).json,
