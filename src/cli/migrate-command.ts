@@ -56,7 +56,7 @@ export async function migrateCommand(args: string[], io: Io): Promise<ExitCode> 
   }
 }
 
-/** One line for each record, as it is found: there may be any number. */
+/** One line for each rule that a record violates, as it is found: there may be any number. */
 async function printViolations(
   url: string,
   declarations: Declarations,

@@ -40,11 +40,14 @@ export interface RecordCheck {
   readonly onlyDuplicates?: boolean;
 }
 
-/** A stored record that violates its declaration. */
-export interface Violation {
+/** A rule that a stored record violates. */
+export type BrokenRule = Pick<Failure, 'path' | 'message'>;
+
+/** A stored record that violates its declaration, with the first rule that it violates. */
+export interface Violation extends BrokenRule {
   readonly id: string;
-  readonly path: string;
-  readonly message: string;
+  /** The other rules that it violates. */
+  readonly others: readonly BrokenRule[];
   /** Whether it has a value that must be unique and that an earlier record has. */
   readonly isDuplicate: boolean;
 }
@@ -64,7 +67,7 @@ export async function findViolations(run: Run, check: RecordCheck): Promise<Viol
   return { collection: check.resource.name, records, violating, duplicates, examples };
 }
 
-/** For each record its first violation, or undefined; afterwards the records with a value that an earlier one has. */
+/** For each record what it violates, or undefined; afterwards the records with a value that an earlier one has. */
 export async function* checkRecords(run: Run, check: RecordCheck): AsyncGenerator<Violation | undefined> {
   const values = check.resource.unique.length > 0 ? await UniqueValues.open(run) : undefined;
   try {
@@ -79,6 +82,7 @@ export async function* checkRecords(run: Run, check: RecordCheck): AsyncGenerato
             more.length === 0
               ? `must be unique, and record ${first} has the value, too`
               : `must be unique together with ${more.join(' and ')}, and record ${first} has the values, too`,
+          others: [],
           isDuplicate: true,
         };
       }
@@ -99,14 +103,17 @@ async function* checkRules(
     const records = documents.map(({ doc }) => recordAfter(works, JSON.parse(doc) as JsonObject));
     const isDangling = await danglingIn(run, references, records, tableOf);
     const danglingOf = (record: JsonObject) => references.filter((each) => isDangling(record, each));
-    const failures = records.map((record) => {
-      if (onlyDuplicates) return undefined;
-      const [dangling] = danglingOf(record);
-      return (
-        failureOf(check, record) ??
-        tooLong(resource, record) ??
-        (dangling && { path: `/${dangling.field}`, message: `is the id of no ${dangling.singular}` })
-      );
+    const failures = records.map((record): readonly BrokenRule[] => {
+      if (onlyDuplicates) return [];
+      const dangling = danglingOf(record).map(({ field, singular }) => ({
+        path: `/${escapeToken(field)}`,
+        message: `is the id of no ${singular}`,
+      }));
+      const found: BrokenRule[] = [...failuresOf(check, record)];
+      for (const rule of [...tooLong(resource, record), ...dangling])
+        if (!found.some(({ path }) => path === rule.path || path.startsWith(`${rule.path}/`)))
+          found.push(rule);
+      return found;
     });
     await values?.add(
       records.flatMap((record, at) => {
@@ -119,29 +126,28 @@ async function* checkRules(
           const own = fields.map(storedIn);
           if (own.some((each) => each === null)) return [];
           const value = own.length === 1 ? String(own[0]) : JSON.stringify(own);
-          return [{ key, value, id: documents[at]!.id, isInvalid: failures[at] !== undefined }];
+          return [{ key, value, id: documents[at]!.id, isInvalid: failures[at]!.length > 0 }];
         });
       }),
     );
     for (const [at, { id }] of documents.entries()) {
-      const failure = failures[at];
-      yield failure && { id, path: failure.path, message: failure.message, isDuplicate: false };
+      const [first, ...others] = failures[at]!;
+      yield first && { id, path: first.path, message: first.message, others, isDuplicate: false };
     }
   }
 }
 
-/** A text of a record that is too long for the index of its field. */
-function tooLong({ columns }: Resource, record: JsonObject): Pick<Failure, 'path' | 'message'> | undefined {
-  const found = [...columns].find(
-    ([field, column]) => column.type !== 'jsonb' && storedValue(column, member(record, field)) === undefined,
-  );
-  return (
-    found && {
-      path: `/${escapeToken(found[0])}`,
+/** The texts of a record that are too long for the indexes of their fields. */
+const tooLong = ({ columns }: Resource, record: JsonObject): BrokenRule[] =>
+  [...columns]
+    .filter(
+      ([field, column]) =>
+        column.type !== 'jsonb' && storedValue(column, member(record, field)) === undefined,
+    )
+    .map(([field]) => ({
+      path: `/${escapeToken(field)}`,
       message: `must not have more than ${MAX_INDEXED_BYTES} bytes`,
-    }
-  );
-}
+    }));
 
 function recordAfter(works: readonly FieldWork[], stored: JsonObject): JsonObject {
   let record = stored;
@@ -152,13 +158,12 @@ function recordAfter(works: readonly FieldWork[], stored: JsonObject): JsonObjec
   return record;
 }
 
-function failureOf(check: (input: Json) => unknown, record: Json): Failure | undefined {
+function failuresOf(check: (input: Json) => unknown, record: Json): readonly Failure[] {
   try {
     check(record);
-    return undefined;
+    return [];
   } catch (error) {
-    if (error instanceof Problem && error.code === 'VALIDATION_ERROR')
-      return (error.more.details as Failure[])[0];
+    if (error instanceof Problem && error.code === 'VALIDATION_ERROR') return error.more.details as Failure[];
     throw error;
   }
 }

@@ -39,13 +39,13 @@ export function planCollections(
 }
 
 /**
- * Passes every stored record that violates its declaration to `onViolation`, also those that a migration let stay. The
- * records are checked as they are after the steps of the plan. Throws DatabaseError.
+ * Passes every stored record that violates its declaration to `onViolation`, once for each rule that it violates, also those
+ * that a migration let stay. The records are checked as they are after the steps of the plan. Throws DatabaseError.
  */
 export function listViolations(
   url: string,
   declarations: Declarations,
-  onViolation: (collection: string, violation: Violation) => void | Promise<void>,
+  onViolation: (collection: string, violation: Omit<Violation, 'others'>) => void | Promise<void>,
 ): Promise<void> {
   return withSchemaConnection(url, async ({ run }) => {
     const { collections } = declarations;
@@ -62,7 +62,11 @@ export function listViolations(
         works: change ? [...change.works, ...change.repeats] : [],
         tableOf: presentTables(catalog, collections),
       }))
-        if (violation) await onViolation(resource.name, violation);
+        if (violation) {
+          const { others, ...first } = violation;
+          for (const rule of [first, ...others.map(({ path, message }) => ({ ...first, path, message }))])
+            await onViolation(resource.name, rule);
+        }
     }
   });
 }

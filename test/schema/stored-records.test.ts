@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { declare } from '../support/collections.js';
@@ -478,4 +480,52 @@ t.test('unique values that services with a former declaration have repeated stop
   const [, second] = (await send('GET', '/books')).json;
   t.equal((await send('DELETE', `/books/${second.id}`)).status, 204);
   t.equal((await plinth(t, ['migrate', '--allow-drop'], env)).code, 0);
+});
+
+t.test('all rules that a stored record violates are listed at once', async (t) => {
+  const text = { type: 'string' };
+  const tag = { type: 'array', items: text };
+  const env = {
+    COLLECTIONS: declare(t, {
+      'books.json': { type: 'object', properties: { title: text, isbn: text, tags: tag, authorId: text } },
+    }),
+    DATABASE_URL: await undeclaredDatabase(t),
+  };
+  t.equal((await plinth(t, ['migrate'], env)).code, 0);
+  const file = join(env.COLLECTIONS, 'records.csv');
+  writeFileSync(
+    file,
+    `title,isbn,tags,authorId,gone\nlong,a,"[""long""]",${'0'.repeat(8)}-0000-7000-8000-000000000000,1\n`,
+  );
+  t.match(await plinth(t, ['import', file, '--as', 'books'], env), { code: 0 });
+  writeFileSync(
+    join(env.COLLECTIONS, 'books.json'),
+    JSON.stringify({
+      type: 'object',
+      additionalProperties: false,
+      required: ['state'],
+      properties: {
+        title: { ...text, maxLength: 3 },
+        isbn: { ...text, pattern: '^[0-9]+$' },
+        tags: { ...tag, items: { ...text, maxLength: 3 }, 'x-index': true },
+        authorId: { ...text, 'x-references': 'users' },
+        state: text,
+      },
+    }),
+  );
+  const { code, out } = await plinth(t, ['migrate', '--violations'], env);
+  t.equal(code, 1);
+  const lines = out.trimEnd().split('\n');
+  t.same(
+    lines.map((line) => /: (\/\S+|\S*) /.exec(line)?.[1]).sort(),
+    ['/authorId', '/gone', '/isbn', '/state', '/tags/0', '/title'],
+    out,
+  );
+  t.equal(new Set(lines.map((line) => line.split(':')[0])).size, 1, 'of one record');
+  const json = (await plinth(t, ['migrate', '--violations', '--json'], env)).out.trimEnd().split('\n');
+  t.same(
+    new Set(json.map((line) => Object.keys(JSON.parse(line) as object).join())),
+    new Set(['collection,id,path,message,isDuplicate']),
+  );
+  t.match(await plinth(t, ['migrate', '--plan'], env), { code: 1, out: /1 of 1 records of books violate/ });
 });

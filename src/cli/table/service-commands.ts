@@ -24,7 +24,9 @@ export const SERVICE_COMMANDS = {
       '': {
         options: {
           plan: { text: 'print the SQL of each step, what it locks and what it loses, and change nothing' },
-          violations: { text: 'list every stored record that violates its declaration, and change nothing' },
+          violations: {
+            text: 'list each stored record and each rule of its declaration that it violates, and change nothing',
+          },
           'allow-drop': {
             text: 'also remove what is no longer declared: collections with their records, values of fields that a declaration forbids, and what only services with the former declarations use',
           },
