@@ -70,7 +70,8 @@ function endOfString(text: string, start: number): number {
 const EXACT_LENGTH = 15;
 const [MIN_EXACT, MAX_EXACT] = [1e-290, 1e290];
 
-function isInexact(token: string): boolean {
+/** Whether the value of a number in decimal digits changes when it is read as a double. */
+export function isInexact(token: string): boolean {
   if (token.length < 16 && !token.includes('e') && !token.includes('E')) return false;
   const value = Math.abs(Number(token));
   if (token.length <= EXACT_LENGTH && value > MIN_EXACT && value < MAX_EXACT) return false;

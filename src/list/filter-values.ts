@@ -3,6 +3,7 @@ import { normalizedText } from '../collection/normalized-text.js';
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';
+import { isInexact } from '../http/exact-numbers.js';
 import { parseUuid } from '../uuid.js';
 import { instantOf, TIME_FORMATS } from '../validation/times.js';
 import {
@@ -102,6 +103,8 @@ function readValue(name: string, { type, format }: ComparedColumn, text: string,
     case 'double precision':
       if (!/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text) || !Number.isFinite(Number(text)))
         throw invalidQuery(name, 'must be a number');
+      // A double near it would be equal to another value, whose records a write by filter would change.
+      if (isInexact(text)) throw invalidQuery(name, 'must be a number that fits a double');
       return text;
     case 'boolean':
       return flagOf(name, text);

@@ -35,7 +35,7 @@ function addConditions(
   const members = isObject(given) ? Object.entries(given) : [...given.entries()];
   if (members.length === 0) {
     if (last !== 'some' && last !== 'none')
-      throw invalidBody('must have an operator, as in {"eq": 1}', 'minProperties', pointer);
+      throw invalidBody('must have a condition, or an operator, as in {"eq": 1}', 'minProperties', pointer);
     return parameters.append(name, 'true');
   }
   for (const [key, member] of members)

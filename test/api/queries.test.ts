@@ -224,6 +224,12 @@ t.test('what is not valid is 400 and names what is', async (t) => {
     ['filter[price][has]=1', 'filter[price][has]', /operators/],
     ['filter[price]=cheap', 'filter[price]', /must be a number/],
     ['filter[price]=', 'filter[price]', /must be a number/],
+    // The value of a double near it would find other records.
+    ['filter[price]=9007199254740993', 'filter[price]', /fits a double/],
+    ['filter[price][in]=1,9007199254740993', 'filter[price][in]', /fits a double/],
+    ['filter[price][lt]=-12345678901234567890', 'filter[price][lt]', /fits a double/],
+    ['filter[price][gte]=0.30000000000000000001', 'filter[price][gte]', /fits a double/],
+    ['filter[price]=1e-400', 'filter[price]', /fits a double/],
     ['filter[inPrint]=yes', 'filter[inPrint]', /true or false/],
     ['filter[authorId]=7', 'filter[authorId]', /id of a record/],
     ['filter[published]=soon', 'filter[published]', /RFC 3339/],
@@ -293,6 +299,20 @@ t.test('QUERY reads the same from a body, and repeats it as an address', async (
   t.same(again.json.data, found.json.data);
   t.same((await query({ filter: { isbn: { in: ['4,5'] } } })).json.meta.total, 1, 'a comma in a value');
   t.equal((await query({})).json.meta.total, BOOKS.length);
+  for (const filter of [
+    { price: {} },
+    { or: [] },
+    { or: [{}] },
+    { not: {} },
+    { not: { price: {} } },
+    { author: {} },
+    { author: { name: {} } },
+  ])
+    t.match(
+      await query({ filter }),
+      { status: 400, json: { errors: [{ message: /must have a condition, or an operator/ }] } },
+      JSON.stringify(filter),
+    );
   const long = await query({
     filter: { isbn: { in: ['1', '2', 'ä'.repeat(5000)] } },
     sort: ['-price'],
