@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { divided, OWN_MEMBERS } from '../collection/document-part.js';
 import type { StoredRecord } from '../collection/record.js';
 import type { Resource } from '../collection/resource.js';
 import type { BeforeWrite, Origin, ValidatedInput } from '../collection/validated-input.js';
@@ -6,15 +7,13 @@ import { fieldsDenied } from '../errors/caller-errors.js';
 import { invalid } from '../errors/input-errors.js';
 import { type Failure, Problem } from '../errors/problem.js';
 import { isObject, type Json, type JsonObject, member, setMember } from '../json.js';
-import type { Collection } from '../list/open-collection.js';
+import { type Collection } from '../list/open-collection.js';
+import { type Collection } from '../list/collection.js';
 import { writeOnlyNames } from '../validation/validation.js';
 import type { Grant } from './rules.js';
 
 /** Some fields of a record; undefined: all. */
 export type Fields = ReadonlySet<string> | undefined;
-
-/** Members that each record has, whatever a caller may read of it. */
-const OWN_MEMBERS = ['id', 'created_at', 'updated_at', '_version'];
 
 /** The fields of any of some grants. */
 export function fieldsOf(grants: readonly Grant[]): Fields {
@@ -27,17 +26,6 @@ export function shownPart(record: StoredRecord, fields: Fields): StoredRecord {
   if (!fields) return record;
   const [shown, hidden] = divided(record.doc, fields);
   return { ...record, doc: JSON.stringify(shown), hidden: { values: hidden, readable: fields } };
-}
-
-/** The text of a document with some of its fields. */
-export const partOf = (doc: string, fields: ReadonlySet<string>): string =>
-  JSON.stringify(divided(doc, fields)[0]);
-
-function divided(doc: string, fields: ReadonlySet<string>): [shown: JsonObject, hidden: JsonObject] {
-  const [shown, hidden]: [JsonObject, JsonObject] = [{}, {}];
-  for (const [name, value] of Object.entries(JSON.parse(doc) as JsonObject))
-    setMember(OWN_MEMBERS.includes(name) || fields.has(name) ? shown : hidden, name, value);
-  return [shown, hidden];
 }
 
 /**

@@ -1,5 +1,5 @@
-import { partOf } from '../access/fields.js';
 import { maskedCondition } from '../access/masked-conditions.js';
+import { partOf } from '../collection/document-part.js';
 import type { Resource } from '../collection/resource.js';
 import type { Db } from '../db/db.js';
 import type { Access } from '../list/condition.js';

@@ -5,6 +5,7 @@ import {
   type Access,
   type Condition,
   EVERYTHING,
+  hidesFields,
   isRestricted,
   type RelationCondition,
   type Selection,
@@ -53,7 +54,7 @@ export function accessibleSql(
   if (!access) return `${table} as ${name}`;
   const holds = (conditions: readonly Condition[]) =>
     grantSql(resource, 'granted', conditions, parameter, engine);
-  const columns = access.grants.some(({ fields }) => fields)
+  const columns = hidesFields(access)
     ? readableColumns(
         resource,
         access,

@@ -110,6 +110,9 @@ export interface Access {
 export const hides = (access: Access | undefined, field: string): boolean =>
   access?.grants.some(({ fields }) => fields && !fields.includes(field)) ?? false;
 
+/** Whether the caller may read some records without all their fields. */
+export const hidesFields = ({ grants }: Access): boolean => grants.some(({ fields }) => fields);
+
 /** Which records a list contains. */
 export interface Selection {
   /** The conditions that all hold for a record. */

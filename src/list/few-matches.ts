@@ -1,6 +1,7 @@
 import { comparable, type Resource } from '../collection/resource.js';
 import { comparisonSql, joined, type Parameter } from './comparison-sql.js';
 import {
+  type Access,
   type ComparedColumn,
   type Comparison,
   type Condition,
@@ -97,11 +98,19 @@ export function nearMatches(
 
 /** The conditions of a selection that may have few matches, that on the parent included; none: it has others. */
 export function fewConditions({ columns, parent }: Resource, selection: Selection): readonly Condition[] {
-  const { conditions, parent: id, access } = selection;
-  if (access || isSearch(selection) || conditions.length === 0 || conditions.length > MAX_SCANS) return [];
+  const { conditions, parent: id } = selection;
+  if (isSearch(selection) || conditions.length === 0 || conditions.length > MAX_SCANS) return [];
   const column = columns.get(parent?.field ?? '');
   if (id === undefined || !column) return id === undefined ? conditions : [];
   return [...conditions, { kind: 'comparison', field: parent!.field, column, operator: 'eq', values: [id] }];
+}
+
+/** The conditions of all that a caller may read, if it has to do with the caller; none: they are others. */
+export function callersConditions({ isSelective, alternatives }: Access): readonly Condition[] {
+  if (!isSelective) return [];
+  if (alternatives.length === 1) return alternatives[0]!;
+  const conditions = alternatives.flat();
+  return alternatives.length === conditions.length ? [{ kind: 'or', conditions }] : [];
 }
 
 /** Whether an index may have the records of a condition: that of an equality, or those of its parts. */
@@ -126,6 +135,7 @@ class Scans {
   ): string | undefined {
     const alternatives = condition.kind === 'or' ? condition.conditions : [condition];
     const source = accessibleSql(resource, 'record', undefined, this.parameter, 'postgresql');
+    if (alternatives.length === 0) return undefined;
     const queries: string[] = [];
     for (const each of alternatives) {
       const term = ++this.#scans > MAX_SCANS ? undefined : this.term(resource, each);

@@ -16,6 +16,8 @@ export interface FewStatement {
   readonly text: () => string;
   /** The values of the page. */
   readonly args: readonly string[];
+  /** The row of the page with the documents as the caller may read them; absent: the statement has read them so. */
+  readonly read?: (row: Row) => Row;
 }
 
 /** The values of a page in a statement that reads several. */
@@ -84,7 +86,8 @@ export function openFewPages(
       const found: Row[] = [];
       let load = 0;
       for (const row of rows) {
-        found[Number(row.place) - 1] = row;
+        const at = Number(row.place) - 1;
+        found[at] = pages[at]!.read?.(row) ?? row;
         load += Math.max(Number(row.most) / MAX_MATCHES, String(row.docs).length / MAX_PAGE_BYTES);
       }
       weight = Math.min(Math.max((load / rows.length) * MAX_PAGES, 1), MAX_PAGES);

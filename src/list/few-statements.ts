@@ -1,17 +1,31 @@
 import type { Resource } from '../collection/resource.js';
-import type { Condition } from './condition.js';
-import { fewConditions, fewMatches, MAX_MATCHES, mayFind, nearMatches } from './few-matches.js';
+import type { Row } from '../db/db.js';
+import type { Parameter } from './comparison-sql.js';
+import { type Access, type Condition, hasTerms, hides, hidesFields, OWN_COLUMNS } from './condition.js';
+import { grantSql } from './condition-sql.js';
+import {
+  callersConditions,
+  fewConditions,
+  fewMatches,
+  MAX_MATCHES,
+  mayFind,
+  nearMatches,
+} from './few-matches.js';
 import { type FewStatement, numberedRows, PageValues } from './few-pages.js';
 import { keysetRows } from './keyset-sql.js';
 import type { PageRequest } from './list-request.js';
-import type { Orders } from './order-parts.js';
-import type { SortKey } from './read-sort.js';
+import { type Orders, TOO_LARGE } from './order-parts.js';
+import { type SortKey } from './read-sort.js';
+import { type SortKey } from './order.js';
+import { partedDocuments, partSql, readableParts } from './readable-columns.js';
 
 /** The collection whose pages statements read, its orders, and the function that fills a named statement. */
 export interface FewContext {
   readonly resource: Resource;
   readonly orders: Orders;
   readonly fill: (name: string, parts: Readonly<Record<string, string>>) => string;
+  /** The statements of pages of all that callers may read, by their access and by order; undefined: there is none. */
+  readonly callers: WeakMap<Access, Map<string, FewStatement | undefined>>;
 }
 
 /**
@@ -21,6 +35,11 @@ export interface FewContext {
 export function* fewStatements(context: FewContext, list: PageRequest): Generator<FewStatement> {
   const { part, selection } = list;
   if (part.kind === 'numbered' && (part.page - 1) * part.limit > MAX_MATCHES) return;
+  if (selection.access) {
+    const statement = callersStatement(context, list, selection.access);
+    if (statement) yield statement;
+    return;
+  }
   const conditions = fewConditions(context.resource, selection);
   const finding = conditions.filter((each) => mayFind(context.resource, each));
   const near = conditions.length === 1 && finding[0] ? nearStatement(context, list, finding[0]) : undefined;
@@ -52,7 +71,7 @@ function nearStatement(
 /** Reads pages of matches that one of the conditions finds. */
 function fewStatement(
   { resource, orders, fill }: FewContext,
-  { part, sorts }: PageRequest,
+  { part, sorts, selection: { access } }: PageRequest,
   conditions: readonly Condition[],
   finding: Condition,
 ): FewStatement | undefined {
@@ -64,6 +83,52 @@ function fewStatement(
   const order = orders.of(sorts, undefined);
   const found = rows && fewMatches(resource, conditions, finding, order.keys!, page.parameter);
   if (!found) return undefined;
-  const text = () => fill(`page_few_${part.kind}`, { ...order, ...found, ...rows, ...page.parts });
-  return { key: [found.related, found.matches, order.order, rows.rows].join('\n'), text, args: page.args };
+  const parted =
+    access && hidesFields(access) ? partsOf(resource, access, order.order!, page.parameter) : undefined;
+  const text = () => fill(`page_few_${part.kind}`, { ...order, ...found, ...rows, ...parted, ...page.parts });
+  const key = [found.related, found.matches, order.order, rows.rows, parted?.more].join('\n');
+  return { key, text, args: page.args, ...(access && parted && { read: readRow(access) }) };
+}
+
+/** Reads a page of all that a caller may read, if this has to do with the caller. The callers with equal access have one statement. */
+function callersStatement(context: FewContext, list: PageRequest, access: Access): FewStatement | undefined {
+  const { part, selection, sorts } = list;
+  const [{ field, direction }] = sorts as [SortKey];
+  if (part.kind !== 'numbered' || sorts.length > 1 || hasTerms(selection)) return undefined;
+  // In the order of the page, fields that the caller may not read would be absent.
+  if (!OWN_COLUMNS.has(field) && hides(access, field)) return undefined;
+  const statements = context.callers.get(access) ?? new Map<string, FewStatement | undefined>();
+  context.callers.set(access, statements);
+  const order = `${direction} ${field}`;
+  if (!statements.has(order)) statements.set(order, statementFor(context, list, access));
+  const known = statements.get(order);
+  if (!known) return undefined;
+  const page = new PageValues();
+  numberedRows(part, page.parameter);
+  return { ...known, args: [...page.args, ...known.args.slice(page.args.length)] };
+}
+
+function statementFor(context: FewContext, list: PageRequest, access: Access): FewStatement | undefined {
+  const conditions = callersConditions(access);
+  for (const each of conditions.filter((each) => mayFind(context.resource, each))) {
+    const statement = fewStatement(context, list, conditions, each);
+    if (statement) return statement;
+  }
+  return undefined;
+}
+
+/** Returns the function that cuts the documents of a page. */
+const readRow =
+  (access: Access) =>
+  (row: Row): Row => {
+    const docs = (row.docs as string | null) ?? '';
+    return docs.startsWith(TOO_LARGE) ? row : { ...row, docs: readableParts(docs, access) };
+  };
+
+/** The parts of a statement whose page has whole documents, each with the grants that decide which of its fields the caller may read. */
+function partsOf(resource: Resource, access: Access, order: string, parameter: Parameter) {
+  const held = access.grants.map(({ conditions }) =>
+    grantSql(resource, 'record', conditions, parameter, 'postgresql'),
+  );
+  return { more: `, ${partSql(access, held)}`, documents: partedDocuments(order) };
 }

@@ -41,7 +41,7 @@ export class ListStatements {
   ) {
     this.#orders = new Orders(resource);
     const fill: FewContext['fill'] = (name, parts) => this.#fill(name, parts);
-    this.#few = { resource, orders: this.#orders, fill };
+    this.#few = { resource, orders: this.#orders, fill, callers: new WeakMap() };
     this.#templates = statementsOn(engine, 'collection/list.sql');
   }
 
@@ -78,9 +78,10 @@ export class ListStatements {
     return { text: this.#fillPage(shape, list, parametersIn(args)), args, cost };
   }
 
-  /** Statements that read a page of few matches; undefined: there are no conditions, or others. */
+  /** Statements that read a page of few matches; undefined: there are neither conditions nor access rules, or others. */
   few(list: PageRequest): Iterable<FewStatement> | undefined {
-    const hasConditions = this.engine !== 'citus' && list.selection.conditions.length > 0;
+    const { conditions, access } = list.selection;
+    const hasConditions = this.engine !== 'citus' && (conditions.length > 0 || access !== undefined);
     return hasConditions && !partsOf(this.resource, list) ? fewStatements(this.#few, list) : undefined;
   }
 
@@ -140,14 +141,14 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
 
   #fill(name: string, parts: Readonly<Record<string, string>> & { readonly source?: string }): string {
     const { resource } = this;
-    const { source = `${resource.table} as record` } = parts;
+    const { source = `${resource.table} as record`, more = '' } = parts;
     return fill(this.#templates.get(name)!, {
       table: resource.table,
       name: resource.name,
       parent: parentColumn(resource),
       search: resource.searchable.length === 0 ? '' : searchSql(resource),
       // limit 1: the planner would expect many rows and choose another plan.
-      record: `(select * from ${source} where record.id = page.id limit 1)`,
+      record: `(select *${more} from ${source} where record.id = page.id limit 1)`,
       rank: '',
       first_rows: String(FIRST_ROWS),
       max_bytes: String(MAX_PAGE_BYTES),

@@ -59,11 +59,14 @@ function partsOf(resource: Resource, sorts: readonly SortKey[], access: Access |
   };
 }
 
-/** The documents of a page, or TOO_LARGE and the ids of its records. A large document never becomes part of the text. */
-export const documentsOf = (order: string) => `case
+/**
+ * The documents of a page, or TOO_LARGE and the ids of its records. A large document never becomes part of the text. `document` and
+ * `separator` are SQL of what the text has of each record, and between two.
+ */
+export const documentsOf = (order: string, document = 'record.doc', separator = "','") => `case
     when max(octet_length(record.doc)) > ${LARGE_DOCUMENT_BYTES} or sum(octet_length(record.doc)) > ${MAX_PAGE_BYTES}
     then '${TOO_LARGE}' || string_agg(record.id::text, ',' order by ${order})
-    else string_agg(record.doc, ',' order by ${order}) filter (where octet_length(record.doc) <= ${LARGE_DOCUMENT_BYTES})
+    else string_agg(${document}, ${separator} order by ${order}) filter (where octet_length(record.doc) <= ${LARGE_DOCUMENT_BYTES})
   end`;
 
 /** Of a page by relevance, the relevance of a record is a column of the page. */
