@@ -6,9 +6,8 @@ import type { BeforeWrite, Origin, ValidatedInput } from '../collection/validate
 import { fieldsDenied } from '../errors/caller-errors.js';
 import { invalid } from '../errors/input-errors.js';
 import { type Failure, Problem } from '../errors/problem.js';
-import { isObject, type Json, type JsonObject, member, setMember } from '../json.js';
-import { type Collection } from '../list/open-collection.js';
-import { type Collection } from '../list/collection.js';
+import { isObject, type Json, type JsonObject, member } from '../json.js';
+import type { Collection } from '../list/open-collection.js';
 import { writeOnlyNames } from '../validation/validation.js';
 import type { Grant } from './rules.js';
 

@@ -15,8 +15,7 @@ import { type FewStatement, numberedRows, PageValues } from './few-pages.js';
 import { keysetRows } from './keyset-sql.js';
 import type { PageRequest } from './list-request.js';
 import { type Orders, TOO_LARGE } from './order-parts.js';
-import { type SortKey } from './read-sort.js';
-import { type SortKey } from './order.js';
+import type { SortKey } from './read-sort.js';
 import { partedDocuments, partSql, readableParts } from './readable-columns.js';
 
 /** The collection whose pages statements read, its orders, and the function that fills a named statement. */

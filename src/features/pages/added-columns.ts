@@ -3,7 +3,7 @@ import { hrefOf } from '../../collection/representation.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { cut } from '../../formats/html-page.js';
 import { isObject, type Json, type JsonObject, member } from '../../json.js';
-import type { Include, View } from '../../list/view.js';
+import type { Include, View } from '../../list/read-fields-and-includes.js';
 import { editableOf } from './form-model.js';
 import { excerptsOf, MAX_CELL_CHARACTERS } from './html-cells.js';
 
