@@ -1,5 +1,5 @@
-import { columnOf, hasColumn } from './column-of.js';
 import type { Declaration, DeclarationFault, DeclaredSchema } from './declaration.js';
+import { columnOf, hasColumn } from './declared-column.js';
 
 /** The faults of what x-collection says of fields. */
 export function collectionFaults({ file, schema }: Declaration): DeclarationFault[] {

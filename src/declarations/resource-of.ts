@@ -9,9 +9,9 @@ import {
   type SortColumn,
 } from '../collection/resource.js';
 import { qualified } from '../db/object-names.js';
-import { columnOf, hasColumn, placedColumn, type StoredType } from './column-of.js';
 import { CREDENTIALS } from './credential-faults.js';
 import type { CollectionOptions, Declaration, DeclaredField } from './declaration.js';
+import { columnOf, hasColumn, placedColumn, type StoredType } from './declared-column.js';
 import { SIGN_IN_FILE } from './read-declarations.js';
 import { permissionsOf } from './shorthand-grants.js';
 

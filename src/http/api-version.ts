@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { otherVersion, unsupportedVersion, versionMismatch } from '../errors/request-errors.js';
-import { pathOf } from '../telemetry/request-attributes.js';
+import { pathOf } from '../telemetry/span-attributes.js';
 import { DEFAULT_VERSION, VERSIONS, type Version } from '../versions/supported.js';
 
 /** When a version retires. */

@@ -7,8 +7,8 @@ import { acceptsProblemJson, prefersPage } from '../http/content-negotiation.js'
 import { type DocumentForm, type Rendered, render } from '../http/problem-body.js';
 import type { Reply, StoredBytes } from '../http/reply.js';
 import { RESPONSES } from '../limits/byte-budget.js';
-import { pathOf } from '../telemetry/request-attributes.js';
 import type { Abort } from '../telemetry/request-observer.js';
+import { pathOf } from '../telemetry/span-attributes.js';
 import { writeDocuments, writeRows } from '../transport/array-stream.js';
 import { BodyAborted } from '../transport/arriving-body.js';
 import { lingerOnClose } from '../transport/lingering-close.js';

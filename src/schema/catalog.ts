@@ -2,8 +2,8 @@ import { catalogSql } from '../db/core-statements.js';
 import type { Run } from '../db/db.js';
 import type { Engine } from '../db/engine.js';
 import { collectionsSchema } from '../db/open-database.js';
-import type { StoredType } from '../declarations/column-of.js';
 import type { Declaration } from '../declarations/declaration.js';
+import type { StoredType } from '../declarations/declared-column.js';
 import type { DocumentWork } from './step.js';
 
 /** One index as the database has it. */

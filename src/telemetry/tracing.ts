@@ -13,7 +13,7 @@ import {
   trace,
 } from '@opentelemetry/api';
 import type { Peer } from '../database-url/servers.js';
-import { pathOf, schemeOf } from './request-attributes.js';
+import { pathOf, schemeOf } from './span-attributes.js';
 
 /** The span of a request and the context of its children. */
 export interface RequestSpan {

@@ -1,6 +1,7 @@
 import { setImmediate } from 'node:timers/promises';
 import { prune } from '../../src/db/maintenance.js';
-import { VERSION_CALL_PRUNES, VersionCalls } from '../../src/features/version-calls/version-calls.js';
+import { VERSION_CALL_PRUNES } from '../../src/features/version-calls/version-call-statements.js';
+import { VersionCalls } from '../../src/features/version-calls/version-calls.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { makeKey } from '../support/credentials.js';
 import { startProcess } from '../support/process.js';

@@ -9,8 +9,8 @@ import { ofDocument } from '../../limits/long-task.js';
 import { formEndpoint, type PageForm } from './form-action.js';
 import { FormTokens } from './form-token.js';
 import { formatLinks } from './format-links.js';
-import { summaryOf } from './html-cells.js';
 import { layout, type PageContent } from './layout.js';
+import { summaryOf } from './list-columns.js';
 import type { Site } from './site.js';
 
 /** The content of a page. */

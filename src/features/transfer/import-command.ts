@@ -8,11 +8,11 @@ import { hashOnAllCores } from '../../passwords/password-queue.js';
 import { COMMANDS } from './commands.js';
 import { delimiterOf } from './csv-header.js';
 import { declareSources } from './declare-sources.js';
+import type { OnConflict } from './id-conflicts.js';
 import { importInto, type LoadOptions } from './import-into.js';
 import { ImportReport } from './import-report.js';
 import { openInput } from './input.js';
 import { ImportProgress } from './progress-line.js';
-import type { OnConflict } from './retained-ids.js';
 import { type Source, sourcesOf } from './sources.js';
 
 interface Options extends LoadOptions {

@@ -10,12 +10,12 @@ import { collectionsWithTables, dropCollections } from '../../schema/drop-collec
 import { ensureCollections } from '../../schema/ensure-collections.js';
 import { migrateCollections } from '../../schema/migrate-collections.js';
 import { storedResources } from '../../schema/stored-resources.js';
+import type { OnConflict } from './id-conflicts.js';
 import type { ImportReport } from './import-report.js';
 import { importSources, type Load } from './import-sources.js';
 import { FileError } from './input.js';
 import { ImportProgress } from './progress-line.js';
 import { requireHeader } from './required-columns.js';
-import type { OnConflict } from './retained-ids.js';
 import type { Source } from './sources.js';
 
 /** How sources are imported. */

@@ -1,8 +1,8 @@
 import type { Resource } from '../../collection/resource.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
 import type { Json } from '../../json.js';
+import type { OnConflict } from './id-conflicts.js';
 import type { Progress } from './import-progress.js';
-import type { OnConflict } from './retained-ids.js';
 
 /** The state that all collections of an import share. */
 export interface ImportRun {

@@ -4,6 +4,7 @@ import { type BulkConnection, type BulkSettings, withBulkConnection } from '../.
 import { problemOf } from '../../db/database-errors.js';
 import { Problem } from '../../errors/problem.js';
 import { type Removed, settleReferences } from './deferred-references.js';
+import type { OnConflict } from './id-conflicts.js';
 import { CollectionImport, isEmpty } from './import-collection.js';
 import { orderOf } from './import-order.js';
 import { forgetProgress, lockImport, type Progress, readProgress } from './import-progress.js';
@@ -13,7 +14,6 @@ import { buildAlone } from './indexes.js';
 import { isExported } from './record-identity.js';
 import { reasonsOf } from './refusal-reasons.js';
 import { registerSource, registration } from './registered-ids.js';
-import type { OnConflict } from './retained-ids.js';
 import { firstRecord } from './source-records.js';
 import type { Source } from './sources.js';
 

@@ -1,6 +1,6 @@
 import { MAX_INDEXED_BYTES } from '../../collection/column.js';
-import { columnName, hasColumn } from '../../declarations/column-of.js';
 import type { DeclaredField, DeclaredSchema } from '../../declarations/declaration.js';
+import { columnName, hasColumn } from '../../declarations/declared-column.js';
 import { type Json, type JsonObject, setMember } from '../../json.js';
 import type { CollectionStats, FieldStats } from './field-stats.js';
 import { LEGACY_ID, plainName, pluralsOf, stemOf } from './id-fields.js';

@@ -10,11 +10,11 @@ import { isObject, type Json, type JsonObject } from '../../json.js';
 import { maxConcurrentHashes } from '../../passwords/password-queue.js';
 import { requireReferences, requireUnique } from './check-references.js';
 import { copyText, escapeText } from './copy-text.js';
+import { type OnConflict, settleConflicts } from './id-conflicts.js';
 import type { ImportErrors } from './import-errors.js';
 import { numberRows } from './import-numbers.js';
 import type { ImportRow, Row } from './import-row.js';
 import { IMPORT_SQL, type RecordStatement, recordStatement } from './import-statements.js';
-import { type OnConflict, settleConflicts } from './retained-ids.js';
 
 /** Hashes the passwords of a batch, before its transaction begins. */
 export async function hashPasswords(

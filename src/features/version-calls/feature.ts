@@ -6,7 +6,8 @@ export default {
   endpoints: async () => (await import('./endpoints.js')).ENDPOINTS,
   documentation: { tags: { versions: 'Versions of the API, and who calls them.' } },
   open: async ({ db, log }) => {
-    const { VERSION_CALL_PRUNES, VersionCalls } = await import('./version-calls.js');
+    const { VersionCalls } = await import('./version-calls.js');
+    const { VERSION_CALL_PRUNES } = await import('./version-call-statements.js');
     const calls = new VersionCalls(db, log);
     return {
       services: () => calls,

@@ -1,21 +1,6 @@
 import type { Db } from '../../db/db.js';
-import type { PruneTask } from '../../db/maintenance.js';
-import { statements } from '../../db/statements.js';
 import type { Log } from '../../telemetry/log.js';
-
-/** The statements of the feature. */
-export const VERSION_CALLS_SQL = statements('features/version-calls/version-calls.sql', [
-  'add',
-  'list',
-  'prune',
-]);
-
-/** Days for which calls of versions are retained. */
-const CALL_DAYS = 30;
-
-export const VERSION_CALL_PRUNES: readonly PruneTask[] = [
-  { text: VERSION_CALLS_SQL.prune, args: [CALL_DAYS] },
-];
+import { VERSION_CALLS_SQL } from './version-call-statements.js';
 
 /** Who has called a version, with the number of calls on each day, the newest first. */
 export interface Caller {
