@@ -45,7 +45,7 @@ const ALL_FIELDS = -1;
 
 /**
  * The bits of the grants that decide which fields of a record a caller may read, as the column `part$`: no column of a collection has
- * such a name. `held`: SQL that is true if a grant holds.
+ * such a name. `held`: SQL that is true if a grant holds. A declaration has at most 30 grants, so that an integer holds the bits.
  */
 export function partSql({ grants }: Access, held: readonly string[]): string {
   const whole = held.filter((_, at) => !grants[at]!.fields);

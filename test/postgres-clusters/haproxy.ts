@@ -1,7 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { claimPort } from '../support/claimed-port.js';
+import { connected } from '../support/connected.js';
 import type { Test } from '../support/test.js';
+import { until } from '../support/until.js';
 import type { Node } from './patroni.js';
 import { run } from './programs.js';
 
@@ -26,5 +28,12 @@ export async function testDatabaseProxy(t: Test, nodes: readonly Node[]): Promis
   const file = join(t.testdir(), 'haproxy.cfg');
   writeFileSync(file, lines.join('\n'));
   run(t, ['haproxy', '-db', '-q', '-f', file]);
+  const address = { url: `tcp://127.0.0.1:${port}` };
+  await until('HAProxy listens', () =>
+    connected(t, address).then(
+      ({ socket }) => socket.destroy(),
+      () => undefined,
+    ),
+  );
   return `postgres://postgres:secret@127.0.0.1:${port}/postgres`;
 }

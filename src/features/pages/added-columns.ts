@@ -61,6 +61,6 @@ const REFERENCES: Readonly<Record<string, string>> = {
 /** An excerpt, of which each word that is found is marked. Any other tag in it is text. */
 function marked(excerpt: string): Html {
   const textOf = (part: string) => part.replaceAll(/&(?:amp|lt|gt|quot|#39);/g, (each) => REFERENCES[each]!);
-  const parts = excerpt.split(/<mark>(.*?)<\/mark>/s).map(textOf);
+  const parts = excerpt.split(/<mark>([^<]*)<\/mark>/).map(textOf);
   return html`${parts.map((part, index) => (index % 2 === 1 ? html`<mark>${part}</mark>` : part))}`;
 }
