@@ -8,17 +8,22 @@ import { invalid } from '../errors/input-errors.js';
 import { type Failure, Problem } from '../errors/problem.js';
 import { isObject, type Json, type JsonObject, member } from '../json.js';
 import type { Collection } from '../list/open-collection.js';
+import type { Principal } from '../principal.js';
 import { writeOnlyNames } from '../validation/validation.js';
-import type { Grant } from './rules.js';
+import { type Grant, grantsFor } from './rules.js';
 
 /** Some fields of a record; undefined: all. */
 export type Fields = ReadonlySet<string> | undefined;
 
 /** The fields of any of some grants. */
-export function fieldsOf(grants: readonly Grant[]): Fields {
+export function fieldsOf(grants: readonly Pick<Grant, 'fields'>[]): Fields {
   if (grants.some(({ fields }) => fields === undefined)) return undefined;
   return new Set(grants.flatMap(({ fields = [] }) => fields));
 }
+
+/** The fields that some records of a collection may show to a caller. */
+export const readableFields = (resource: Resource, principal: Principal): Fields =>
+  resource.isRuled ? fieldsOf(grantsFor(resource, 'read', resource, principal)) : undefined;
 
 /** A record of which a caller may read some fields. The order of its members remains. */
 export function shownPart(record: StoredRecord, fields: Fields): StoredRecord {

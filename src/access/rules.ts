@@ -176,15 +176,6 @@ export const mightPermit = (resource: Resource, verb: Verb, principal?: Principa
     (grant) => isAbout(grant, verb) && (!principal || appliesTo(grant, verb, resource, principal)),
   );
 
-/** The fields of a collection that some of its records may show to a caller; undefined: all. */
-export function readableFields(resource: Resource, principal: Principal): ReadonlySet<string> | undefined {
-  const { isRuled } = resource;
-  if (!isRuled) return undefined;
-  const grants = grantsFor(resource, 'read', resource, principal);
-  if (grants.some(({ fields }) => fields === undefined)) return undefined;
-  return new Set(grants.flatMap(({ fields = [] }) => fields));
-}
-
 /** The grants whose bits a mask has. */
 export const grantsIn = ({ grants }: Rules, mask: number): readonly Grant[] =>
   grants.filter(({ place }) => (mask & (1 << place)) !== 0);

@@ -167,7 +167,7 @@ function isPossible(
   }
 }
 
-/** The requirement of reading where nobody needs a scope: a credential matters if it shows more than a stranger sees. */
+/** The requirement of reading without a scope: a credential matters if it shows more than a stranger sees. */
 const openReading = (resource: Resource, resources: readonly Resource[]): Requirement =>
   resource.isRuled || leadsToLimited(resource, resources) ? 'optional' : 'nothing';
 

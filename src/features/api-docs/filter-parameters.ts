@@ -1,4 +1,4 @@
-import { readableFields } from '../../access/rules.js';
+import { readableFields } from '../../access/fields.js';
 import type { Schema } from '../../api/schema.js';
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
