@@ -1,7 +1,7 @@
 import { nearest } from '../edit-distance.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
 import type { createAjv } from '../validation/ajv.js';
-import { compilePattern } from '../validation/patterns.js';
+import { compilePattern } from '../validation/linear-patterns.js';
 import type { DeclarationFault } from './declaration.js';
 import { inPlace } from './field-keywords.js';
 import type { Declarations } from './read-declarations.js';

@@ -1,5 +1,5 @@
 import { escapeToken, isObject, type JsonObject } from '../json.js';
-import { isLinear } from '../validation/patterns.js';
+import { isLinear } from '../validation/linear-patterns.js';
 import type { DeclarationFault } from './declaration.js';
 import type { Declarations } from './read-declarations.js';
 import { SchemaFiles, type SchemaNode, subschemas } from './schema-files.js';

@@ -1,6 +1,6 @@
-import type { Violations } from './apply-plan.js';
 import type { Change } from './field-work.js';
 import type { SchemaStep } from './step.js';
+import type { Violations } from './violations.js';
 
 /** The steps that bring a database in line with declarations. */
 export interface Plan {

@@ -1,7 +1,7 @@
 import type { Database } from '../db/open-database.js';
 import { withSchemaConnection } from '../db/schema-connection.js';
-import { runStep } from './apply-plan.js';
 import { layoutOf, readCatalog } from './catalog.js';
+import { runStep } from './migrate-collections.js';
 import { planChanges } from './plan.js';
 
 /** The collections, of those given, that have a table. */

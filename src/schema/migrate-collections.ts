@@ -8,13 +8,14 @@ import { type SchemaConnection, withSchemaConnection } from '../db/schema-connec
 import type { Declaration } from '../declarations/declaration.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
-import { checkRecords, findViolations, runStep, type Violation, type Violations } from './apply-plan.js';
 import { type Catalog, formerNames, layoutOf, readCatalog, storedTypes } from './catalog.js';
 import { type CheckedPlan, isRefused, type Plan, violationsText } from './checked-plan.js';
 import type { TableOf } from './dangling.js';
+import { workOnDocuments } from './document-work.js';
 import { planChanges } from './plan.js';
 import type { SchemaStep } from './step.js';
 import { appliedText } from './stricter-rules.js';
+import { checkRecords, findViolations, type Violation, type Violations } from './violations.js';
 
 /** The key of an advisory lock: "plnt" and 2. */
 const LOCK = [0x706c6e74, 2];
@@ -198,4 +199,15 @@ export function namesOf(declarations: readonly Declaration[]): string[] {
     const was = schema['x-collection']?.was;
     return was === undefined ? [name] : [name, was];
   });
+}
+
+/** Runs one step. `resource`: the collection of its work on documents. */
+export async function runStep(
+  connection: SchemaConnection,
+  step: SchemaStep,
+  resource: Resource | undefined,
+): Promise<void> {
+  if (step.work) await workOnDocuments(connection.run, step.work, resource!);
+  if (step.isConcurrent) for (const text of step.sql) await connection.run(text, []);
+  else if (step.sql.length > 0) await connection.transaction(step.sql);
 }

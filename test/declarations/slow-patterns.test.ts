@@ -1,5 +1,5 @@
 import { checkSync } from 'recheck';
-import { isLinear } from '../../src/validation/patterns.js';
+import { isLinear } from '../../src/validation/linear-patterns.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import t from '../support/test.js';

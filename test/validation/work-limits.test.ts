@@ -4,7 +4,7 @@ import { Worker } from 'node:worker_threads';
 import { checkSync } from 'recheck';
 import type { Failure, Problem } from '../../src/errors/problem.js';
 import { escapeToken } from '../../src/json.js';
-import { isLinear } from '../../src/validation/patterns.js';
+import { isLinear } from '../../src/validation/linear-patterns.js';
 import { canonicalText } from '../../src/validation/unique-items.js';
 import { isUrl } from '../../src/validation/url.js';
 import { compileCheck } from '../../src/validation/validation.js';

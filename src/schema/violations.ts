@@ -1,15 +1,14 @@
 import { MAX_INDEXED_BYTES, storedValue } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
 import type { Run } from '../db/db.js';
-import type { SchemaConnection } from '../db/schema-connection.js';
 import type { Failure } from '../errors/problem.js';
 import { Problem } from '../errors/problem.js';
 import { escapeToken, type Json, type JsonObject, member } from '../json.js';
 import { compileCheck } from '../validation/validation.js';
 import { danglingIn, type TableOf } from './dangling.js';
-import { documentsOf, workOnDocuments } from './document-work.js';
+import { documentsOf } from './document-work.js';
 import { fieldsAfter } from './field-work.js';
-import type { FieldWork, SchemaStep } from './step.js';
+import type { FieldWork } from './step.js';
 import { type UniqueValue, UniqueValues } from './unique-values.js';
 
 /** Stored records that violate a declaration. */
@@ -166,15 +165,4 @@ function failuresOf(check: (input: Json) => unknown, record: Json): readonly Fai
     if (error instanceof Problem && error.code === 'VALIDATION_ERROR') return error.more.details as Failure[];
     throw error;
   }
-}
-
-/** Runs one step. `resource`: the collection of its work on documents. */
-export async function runStep(
-  connection: SchemaConnection,
-  step: SchemaStep,
-  resource: Resource | undefined,
-): Promise<void> {
-  if (step.work) await workOnDocuments(connection.run, step.work, resource!);
-  if (step.isConcurrent) for (const text of step.sql) await connection.run(text, []);
-  else if (step.sql.length > 0) await connection.transaction(step.sql);
 }
