@@ -1,5 +1,6 @@
 import type { Run } from '../db/db.js';
 import type { Json } from '../json.js';
+import { filterOfBody } from '../list/body-values.js';
 import type { Condition } from '../list/condition.js';
 import { readFilter } from '../list/read-filter.js';
 import type { Principal } from '../principal.js';
@@ -80,7 +81,7 @@ async function explainGrant(
   }
   if (grant.conditions.length === 0) return { ...pointer, holds: true, reason: null, failed: [] };
   if (id === undefined) return { ...pointer, holds: null, reason: null, failed: [] };
-  const only = readFilter(new URLSearchParams({ 'filter[id]': id }), resource);
+  const only = readFilter(filterOfBody({ id }, resource), resource);
   const failed: Json[] = [];
   for (const [at, condition] of grant.conditions.entries()) {
     const conditions = [...only, bound(condition, (symbol) => valueFor(symbol, principal))];

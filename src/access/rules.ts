@@ -1,9 +1,9 @@
 import type { DeclaredGrant, Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import type { JsonObject } from '../json.js';
+import { filterOfBody } from '../list/body-values.js';
 import type { Condition, Symbolic } from '../list/condition.js';
 import type { ReadSymbol } from '../list/filter-values.js';
-import { addFilter } from '../list/json-filter.js';
 import { readFilter } from '../list/read-filter.js';
 import { relatedOf } from '../list/relations.js';
 import { includes, type Principal } from '../principal.js';
@@ -49,13 +49,11 @@ export function readGrant(
   resources: readonly Resource[],
 ): Grant {
   const { where = {} } = declared;
-  const parameters = new URLSearchParams();
-  addFilter(parameters, where);
   const others = (name: string) => ({
     resource: resources.find((each) => each.name === name)!,
     access: undefined,
   });
-  const conditions = readFilter(parameters, resource, others, symbolsOf(resources));
+  const conditions = readFilter(filterOfBody(where, resource), resource, others, symbolsOf(resources));
   return {
     ...declared,
     place,

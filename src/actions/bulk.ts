@@ -6,6 +6,7 @@ import { JSON_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import { valuesOfAddress } from '../list/address-values.js';
 import type { Selection } from '../list/condition.js';
 import { readList } from '../list/read-list.js';
 import { ownParent } from './owner-check.js';
@@ -50,7 +51,7 @@ export function matching(guarded: Guarded, related: readonly Guarded[], request:
     throw badRequest(
       'An ETag in If-Match is about one record, and this request is about several: send If-Match: *.',
     );
-  const { selection } = readList(new URLSearchParams(request.query), guarded.resource, {
+  const { selection } = readList(valuesOfAddress(request.query), guarded.resource, {
     lists: 'numbered',
     parent: ownParent(guarded, request),
     others: readable(related, request),

@@ -9,6 +9,7 @@ import { preferredWait } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import { isCondition, valuesOfAddress } from '../list/address-values.js';
 import { readFilter } from '../list/read-filter.js';
 import type { Version } from '../versions/supported.js';
 import { readable } from './readable.js';
@@ -89,8 +90,6 @@ async function readQuery(feed: Feed, collections: readonly Guarded[], request: R
   return { start, filter, limit, rest, prefix, version, hasTicket: given.has('ticket') };
 }
 
-const isCondition = (name: string): boolean => /^filter(\[|$)/.test(name);
-
 /** The filter with the conditions of the address, in the words of lists. Throws 400, 403. */
 function readConditions(
   feed: Feed,
@@ -99,7 +98,7 @@ function readConditions(
   filter: Filter,
 ): Filter {
   if (feed.db.engine === 'citus') throw badRequest('On Citus, `filter` is not available for events.');
-  const given = new URLSearchParams(request.query);
+  const given = valuesOfAddress(request.query).filter();
   const read = (resource: Resource) => readFilter(given, resource, readable(collections, request));
   return withConditions(filter, feed.resources, read);
 }

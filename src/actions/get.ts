@@ -6,6 +6,7 @@ import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import { valuesOfAddress } from '../list/address-values.js';
 import { isWhole, readView, type View } from '../list/read-fields-and-includes.js';
 import { parseUuid } from '../uuid.js';
 import { shownDocument, shownOf } from './included-records.js';
@@ -17,9 +18,11 @@ export function get(guarded: Guarded, related: readonly Guarded[]): Action {
   const { resource } = guarded;
   return {
     run: (request) => {
-      const { params, query, type, run } = request;
+      const { params, query, values, type, run } = request;
       const view =
-        query === '' ? undefined : readView(new URLSearchParams(query), resource, readable(related, request));
+        query === '' && !values
+          ? undefined
+          : readView(values ?? valuesOfAddress(query), resource, readable(related, request));
       const show = view && !isWhole(view) ? viewer(resource, related, request, view) : whole;
       const id = parseUuid(params.id ?? '');
       if (id === undefined) throw notFoundProblem(resource, 'absent', type);

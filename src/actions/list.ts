@@ -4,6 +4,7 @@ import { noSuchParent } from '../errors/record-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import { valuesOfAddress } from '../list/address-values.js';
 import { isPage } from '../list/list-request.js';
 import { hasGroups, readGroups } from '../list/read-groups.js';
 import { readList } from '../list/read-list.js';
@@ -62,14 +63,13 @@ function listing(
     // Taken before the list is read, so that every later change comes after it.
     const before = feed?.cursor();
     const fields = before === undefined ? [] : ['Events-Cursor', before];
-    const { parameters, query, type, version } = request;
+    const { type, version } = request;
     const collection = guarded.as(request);
-    const given = parameters ?? new URLSearchParams(query);
+    const given = request.values ?? valuesOfAddress(request.query);
     const context = {
       lists: version.lists,
       parent,
       isLines: isLines(type),
-      isBody: parameters !== undefined,
       access: collection.access,
       others: readable(related, request),
     };

@@ -28,21 +28,22 @@ export interface OperationStep {
  * media types. The caller and the version are those of `request`. Throws 400, 403, 404, 405, 406, 414 and 415.
  */
 export function stepOf(operation: Operation, router: Router, request: Request): OperationStep {
-  const { method, headers } = operation;
+  const { method, headers, values } = operation;
   if (operation.path.length > MAX_TARGET) throw uriTooLong(MAX_TARGET);
   const target = pathOf(operation);
   const { path, pathVersion } = splitVersion(target);
   const match = router(path);
   requireSameVersion(request.version, headers['api-version'], pathVersion);
   const query = operation.path.slice(target.length + 1);
-  const action = selectAction(match, method, query);
+  const action = selectAction(match, method, values?.names ?? query);
   const permission = action ? permit(request.principal, action.requires, match.params) : 'all';
-  if (action) requireParameters(action, query, request.version);
+  if (action) requireParameters(action, values?.names ?? query, request.version);
   const step: Request = {
     ...request,
     method,
     path,
     query,
+    ...(values && { values }),
     params: match.params,
     permission,
     headers,

@@ -10,6 +10,7 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { escapeToken, isObject, type Json, member, setMember } from '../json.js';
+import { valuesOfAddress } from '../list/address-values.js';
 import type { Comparison, Condition } from '../list/condition.js';
 import { readFilter } from '../list/read-filter.js';
 import { parseUuid } from '../uuid.js';
@@ -74,8 +75,8 @@ export const writableKeys = ({ unique, readOnly, importOnly }: Resource): readon
     .filter((fields) => !fields.some((field) => readOnly.includes(field) || importOnly.includes(field)));
 
 /** The comparisons of the filter. Throws 400 unless they are those of one unique key, by equality. */
-function keyIn({ query }: Request, resource: Resource): readonly Comparison[] {
-  const conditions = readFilter(new URLSearchParams(query), resource);
+function keyIn({ query, values }: Request, resource: Resource): readonly Comparison[] {
+  const conditions = readFilter((values ?? valuesOfAddress(query)).filter(), resource);
   const keys = writableKeys(resource);
   const isOf = (fields: readonly string[]) =>
     conditions.length === fields.length &&

@@ -4,6 +4,7 @@ import type { Json } from '../json.js';
 import type { HashedPassword } from '../passwords/password.js';
 import type { Permission, Principal } from '../principal.js';
 import type { Version } from '../versions/supported.js';
+import type { QueryValues } from './query-values.js';
 
 /** A parsed body, with its media type without parameters. */
 export interface Body {
@@ -43,8 +44,8 @@ export interface Request {
   readonly params: Readonly<Record<string, string | undefined>>;
   /** The query without its question mark. */
   readonly query: string;
-  /** The parameters of a list that came in a body; absent: they are in the query. */
-  readonly parameters?: URLSearchParams;
+  /** The parameters that came in JSON; absent: they are in the query. */
+  readonly values?: QueryValues;
   readonly headers: IncomingHttpHeaders;
   /** The negotiated media type of the response. */
   readonly type: string;

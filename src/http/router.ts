@@ -156,13 +156,23 @@ export function optionsOf(
   return { allow: methods.join(', '), acceptFields };
 }
 
-/** The action of a method; undefined for OPTIONS, which is the same for every resource. Throws 405. */
-export function selectAction(match: Match, method: string, query: string): OpenEndpoint | undefined {
+/**
+ * The action of a method; undefined for OPTIONS, which is the same for every resource. `query`: that of the address, or the names
+ * of its parameters. Throws 405.
+ */
+export function selectAction(
+  match: Match,
+  method: string,
+  query: string | readonly string[],
+): OpenEndpoint | undefined {
   const action = match.actions.get(method);
-  if (action?.requiresFilter && !/(^|&)filter/.test(query)) throw filterRequired(match.allow);
+  if (action?.requiresFilter && !hasFilter(query)) throw filterRequired(match.allow);
   if (!action && method !== 'OPTIONS') throw match.notAllowed;
   return action;
 }
+
+const hasFilter = (query: string | readonly string[]): boolean =>
+  (typeof query === 'string' ? query.split('&') : query).some((name) => name.startsWith('filter'));
 
 /** The action for callers that meet the requirement. */
 export function requiring(requires: Requirement, action: Action & Offer): OpenEndpoint {
@@ -183,14 +193,15 @@ export function negotiateType({ offers }: Offer, accept: string | undefined, que
 }
 
 /**
- * Throws 400 for a query parameter that a list does not have. Names that start with an underscore are the client's own.
+ * Throws 400 for a parameter that a list does not have. `query`: that of the address, or names. Names that start with an underscore are the client's own.
  * A name may go on in brackets: `filter[price]` is `filter`.
  */
-export function requireParameters(action: Offer, query: string | URLSearchParams, version: Version): void {
+export function requireParameters(action: Offer, query: string | readonly string[], version: Version): void {
   if (query === '' || (action.acceptsAny && version.lists !== 'keyset')) return;
   const parameters = parametersIn(action, version);
   if (!parameters) return;
-  for (const name of new URLSearchParams(query).keys()) {
+  const names = typeof query === 'string' ? new URLSearchParams(query).keys() : query;
+  for (const name of names) {
     const [plain = ''] = name.split('[', 1);
     if (name !== '' && !name.startsWith('_') && !parameters.includes(plain))
       throw unknownParameter(name, parameters);

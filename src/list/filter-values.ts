@@ -4,6 +4,7 @@ import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';
 import { isInexact } from '../http/exact-numbers.js';
+import type { FilterPlace, Value } from '../http/query-values.js';
 import { parseUuid } from '../uuid.js';
 import { instantOf, TIME_FORMATS } from '../validation/times.js';
 import {
@@ -14,7 +15,6 @@ import {
   type Operator,
   type Symbolic,
 } from './condition.js';
-import type { Node } from './query-names.js';
 
 /** The most values of one operator. */
 export const MAX_VALUES = 100;
@@ -27,7 +27,7 @@ export function comparisonOf(
   { resource, symbols }: { readonly resource: Resource; readonly symbols: ReadSymbol | undefined },
   field: string,
   operator: string,
-  { name, values, members }: Node,
+  { name, values, isList: isGivenList, members }: FilterPlace,
   operators: readonly Operator[],
 ): Comparison {
   if (!(operators as readonly string[]).includes(operator))
@@ -37,19 +37,23 @@ export function comparisonOf(
     throw invalidQuery(below.name, 'must be like filter[field][operator]: no name follows an operator');
   const column = comparedColumn(resource, field)!;
   const part = PARTS[operator as Operator];
-  const normalized = (text: string) =>
-    column.type === 'text' && operator !== 'null'
-      ? normalizedText(resource, field, text, part ?? 'whole')
-      : text;
-  const read = (text: string) => readValue(name, column, normalized(text), part !== undefined);
+  const read = (value: Value) =>
+    readValue(
+      name,
+      column,
+      column.type === 'text' ? normalizedText(resource, field, String(value), part ?? 'whole') : value,
+      part !== undefined,
+    );
   const comparison = { kind: 'comparison', field, column, operator: operator as Operator } as const;
-  const symbol = values.length === 1 ? symbols?.(values[0]!, name) : undefined;
-  if (!symbol) return { ...comparison, values: valuesOf(name, operator as Operator, values, read) };
+  const [first] = values;
+  const symbol = values.length === 1 && typeof first === 'string' ? symbols?.(first, name) : undefined;
+  if (!symbol)
+    return { ...comparison, values: valuesOf(name, operator as Operator, values, isGivenList, read) };
   if (part !== undefined || operator === 'null' || operator === 'between' || field === 'created_at')
-    throw invalidQuery(name, `cannot be compared with ${values[0]} by ${operator}`);
+    throw invalidQuery(name, `cannot be compared with ${first} by ${operator}`);
   const isList = LIST_OPERATORS.has(operator);
   if (symbol.through && !isComparable(column, symbol.through.type, isList))
-    throw invalidQuery(name, `cannot be compared with ${values[0]}, whose values have another type`);
+    throw invalidQuery(name, `cannot be compared with ${first}, whose values have another type`);
   const attempt = (text: string) => {
     try {
       return read(text);
@@ -73,41 +77,54 @@ function isComparable(column: ComparedColumn, type: ColumnType, isList: boolean)
 /** The part of a text with which an operator compares its values; absent: the whole text. */
 const PARTS: Partial<Record<Operator, 'start' | 'any'>> = { prefix: 'start', contains: 'any' };
 
-/** Several values are separated by commas, or one parameter each. */
+/** Several values are a list, or one text in which commas separate them. */
 function valuesOf(
   name: string,
   operator: Operator,
-  given: readonly string[],
-  read: (text: string) => string,
+  given: readonly Value[],
+  isList: boolean,
+  read: (value: Value) => string,
 ): string[] {
+  const [first] = given;
   if (!LIST_OPERATORS.has(operator)) {
     if (given.length > 1) throw invalidQuery(name, 'must be given once');
-    return [operator === 'null' ? flagOf(name, given[0]!) : read(given[0]!)];
+    return [operator === 'null' ? flagOf(name, first!) : read(first!)];
   }
-  const values = given.length === 1 ? given[0]!.split(',') : given;
+  const values = isList || typeof first !== 'string' ? given : first.split(',');
   if (operator === 'between' && values.length !== 2)
     throw invalidQuery(name, 'must have two values, the least and the greatest');
   if (values.length > MAX_VALUES) throw invalidQuery(name, `has more than ${MAX_VALUES} values`);
-  return values.map(read);
+  const texts = values.map(read);
+  // An address repeats the only value of a list if the value has commas.
+  return operator === 'between' ? texts : [...new Set(texts)];
 }
 
-function flagOf(name: string, text: string): string {
+function flagOf(name: string, value: Value): string {
+  const text = String(value);
   if (text !== 'true' && text !== 'false') throw invalidQuery(name, 'must be true or false');
   return text;
 }
 
+/** A number as the text of a double. Throws 400. */
+function numberOf(name: string, value: Value): string {
+  const text = String(value);
+  const isNumber = typeof value === 'number' || /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text);
+  if (!isNumber || !Number.isFinite(Number(value))) throw invalidQuery(name, 'must be a number');
+  // A double near it would be equal to another value, whose records a write by filter would change.
+  if (typeof value === 'string' && isInexact(value))
+    throw invalidQuery(name, 'must be a number that fits a double');
+  return text;
+}
+
 /** A value as the text of the column's type. `isPart`: it is compared with a part of the stored text. */
-function readValue(name: string, { type, format }: ComparedColumn, text: string, isPart: boolean): string {
+function readValue(name: string, { type, format }: ComparedColumn, value: Value, isPart: boolean): string {
+  const text = String(value);
   if (text.includes('\0')) throw invalidQuery(name, 'must not contain U+0000');
   switch (type.replace('[]', '')) {
     case 'double precision':
-      if (!/^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text) || !Number.isFinite(Number(text)))
-        throw invalidQuery(name, 'must be a number');
-      // A double near it would be equal to another value, whose records a write by filter would change.
-      if (isInexact(text)) throw invalidQuery(name, 'must be a number that fits a double');
-      return text;
+      return numberOf(name, value);
     case 'boolean':
-      return flagOf(name, text);
+      return flagOf(name, value);
     case 'uuid': {
       const id = parseUuid(text);
       if (id === undefined) throw invalidQuery(name, 'must be the id of a record');

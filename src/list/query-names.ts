@@ -1,4 +1,5 @@
-import type { Problem } from '../errors/problem.js';
+import { invalidQuery } from '../errors/input-errors.js';
+import type { FilterPlace, FilterTree, Given, QueryValues, Value } from '../http/query-values.js';
 
 /**
  * Names of fields in the query of an address. A backslash precedes each of their characters that would be syntax: brackets,
@@ -8,11 +9,47 @@ export const escapeName = (name: string): string => name.replace(/[\\[\],]/g, '\
 
 export const unescapeName = (text: string): string => text.replace(/\\(.)/gs, '$1');
 
-/** The names in a list that commas separate, escaped as they are there. */
-export const splitNames = (text: string): string[] => splitAt(',', text);
+/** A name in a list: of an address or a text with its escapes, of a list in JSON as it is. */
+export interface Name {
+  readonly text: string;
+  readonly isEscaped: boolean;
+}
+
+export const nameOf = ({ text, isEscaped }: Name): string => (isEscaped ? unescapeName(text) : text);
+
+/** The names of a path, which dots separate. */
+export const stepsOf = ({ text, isEscaped }: Name): readonly string[] =>
+  isEscaped ? splitAt('.', text).map(unescapeName) : text.split('.');
+
+/** The names in a value of a parameter that is a list. */
+export const namesOf = (given: Given): Name[] =>
+  typeof given === 'object'
+    ? given.map((text) => ({ text, isEscaped: false }))
+    : splitAt(',', String(given)).map((text) => ({ text, isEscaped: true }));
+
+/** The names in a parameter that is a list, or repeated, as many clients write it. Undefined: the parameter is absent. */
+export function listIn(given: QueryValues, name: string): readonly Name[] | undefined {
+  const values = given.all(name);
+  return values.length === 0 ? undefined : values.flatMap(namesOf);
+}
+
+/** The first value of a parameter as a text; null: the parameter is absent. */
+export function textIn(given: QueryValues, name: string): string | null {
+  const [value] = given.all(name);
+  return value === undefined ? null : String(value);
+}
+
+/** An integer from 1 to a maximum, of which a text has at most as many digits; undefined: another value. */
+export function integerOf(given: Given, max: number): number | undefined {
+  const isText = typeof given === 'string' && /^\d+$/.test(given) && given.length <= String(max).length;
+  const number = isText ? Number(given) : given;
+  return typeof number === 'number' && Number.isInteger(number) && number >= 1 && number <= max
+    ? number
+    : undefined;
+}
 
 /** The names between separators without a backslash before them, escaped as they are there. */
-export function splitAt(separator: ',' | '.', text: string): string[] {
+function splitAt(separator: ',' | '.', text: string): string[] {
   const names: string[] = [];
   let start = 0;
   for (let at = 0; at <= text.length; at++) {
@@ -54,45 +91,41 @@ export function filterSegments(name: string): readonly string[] | undefined {
     : undefined;
 }
 
-/** A place in the parameters of a filter, which are a tree: `filter[a][b]` is below `filter[a]`. */
-export interface Node {
-  /** The parameter of the place. */
+const MAX_CONDITIONS = 50;
+
+/** A condition as a query names it. */
+export interface NamedCondition {
   readonly name: string;
-  readonly values: readonly string[];
-  /** The places below it, by their escaped names. */
-  readonly members: ReadonlyMap<string, Node>;
+  /** Undefined: the name has another form. */
+  readonly segments: readonly string[] | undefined;
+  readonly values: readonly Value[];
+  readonly isList: boolean;
 }
 
-/** The parameters of a filter as a tree. `invalid` makes the error for a parameter of another form. */
-export function filterTree(
-  names: readonly string[],
-  given: URLSearchParams,
-  invalid: (name: string) => Problem,
-): ReadonlyMap<string, Node> {
-  interface Growing extends Node {
-    values: readonly string[];
+/** The conditions of a query as a tree. Throws 400 for too many, and for a name that has another form. */
+export function filterTree(conditions: readonly NamedCondition[]): FilterTree {
+  interface Growing extends FilterPlace {
+    values: readonly Value[];
+    isList: boolean;
     readonly members: Map<string, Growing>;
   }
+  if (conditions.length > MAX_CONDITIONS)
+    throw invalidQuery('filter', `has more than ${MAX_CONDITIONS} conditions`);
   const root = new Map<string, Growing>();
-  for (const name of names) {
-    const segments = filterSegments(name);
-    if (!segments) throw invalid(name);
+  for (const { name, segments, values, isList } of conditions) {
+    if (!segments)
+      throw invalidQuery(
+        name,
+        `must be like filter[field] or filter[field][operator], with at most ${MAX_NESTING} names in brackets`,
+      );
     let members = root;
     for (const [at, segment] of segments.entries()) {
       const place = filterName(segments.slice(0, at + 1));
-      const node = members.get(segment) ?? { name: place, values: [], members: new Map() };
+      const node = members.get(segment) ?? { name: place, values: [], isList: false, members: new Map() };
       members.set(segment, node);
-      if (at === segments.length - 1) node.values = given.getAll(name);
+      if (at === segments.length - 1) Object.assign(node, { values, isList });
       members = node.members;
     }
   }
   return root;
-}
-
-/**
- * The names in a parameter that is a list, as they are escaped: separated by commas, or repeated, as many clients write it.
- * Undefined: the parameter is absent.
- */
-export function listIn(given: URLSearchParams, name: string): readonly string[] | undefined {
-  return given.has(name) ? given.getAll(name).flatMap(splitNames) : undefined;
 }

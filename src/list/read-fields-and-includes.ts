@@ -1,7 +1,8 @@
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
+import type { QueryValues } from '../http/query-values.js';
 import { writeOnlyNames } from '../validation/validation.js';
-import { listIn, splitAt, unescapeName } from './query-names.js';
+import { listIn, type Name, nameOf, stepsOf, unescapeName } from './query-names.js';
 import { type Others, type Related, relatedOf } from './relations.js';
 
 const MAX_FIELDS = 50;
@@ -45,32 +46,34 @@ export const isWhole = ({ fields, include, excerpts }: View): boolean =>
  * Reads `fields=title`, `include=project.team,comments.count` and `fields[project]=name`. Throws 400 for anything invalid, 403
  * for a relation to a collection that the caller may not read.
  */
-export function readView(given: URLSearchParams, resource: Resource, others?: Others): View {
-  const paths = [...new Set(listIn(given, 'include') ?? [])].filter((path) => path !== '');
-  const nested = new Map(
-    [...new Set(given.keys())]
-      .filter((name) => name.startsWith('fields['))
-      .map((name) => [name, { names: listIn(given, name)!, path: /^fields\[(.+)\]$/s.exec(name)?.[1] }]),
-  );
+export function readView(given: QueryValues, resource: Resource, others?: Others): View {
+  const included = (listIn(given, 'include') ?? []).filter(({ text }) => text !== '');
+  const paths = [...new Map(included.map((path) => [path.text, path])).values()];
+  const nested = given.names
+    .filter((name) => name.startsWith('fields['))
+    .map((name) => ({
+      parameter: name,
+      names: listIn(given, name)!,
+      path: unescapeName(/^fields\[(.+)\]$/s.exec(name)?.[1] ?? ''),
+    }));
   if (paths.length > MAX_INCLUDES) throw invalidQuery('include', `has more than ${MAX_INCLUDES} names`);
-  const used = new Set<string>();
+  const used = new Set<Fields>();
   const view = new ViewReader(others, (path) => {
-    const found = [...nested].find(([, each]) => each.path === path);
-    if (found) used.add(found[0]);
-    return found && { parameter: found[0], names: found[1].names };
-  }).read(resource, paths.map(stepsOf(resource)), [], listIn(given, 'fields'));
-  const unused = [...nested.keys()].find((name) => !used.has(name));
-  if (unused !== undefined) throw invalidQuery(unused, 'names no relation of `include`');
+    const found = nested.find((each) => each.path === path);
+    return found && used.add(found) && found;
+  }).read(resource, paths.map(relationsOf(resource)), [], listIn(given, 'fields'));
+  const unused = nested.find((each) => !used.has(each));
+  if (unused !== undefined) throw invalidQuery(unused.parameter, 'names no relation of `include`');
   return view;
 }
 
-/** The names of a path, escaped as they are there. A relation may have a dot in its name. */
-const stepsOf =
+/** The names of a path. A relation may have a dot in its name. */
+const relationsOf =
   (resource: Resource) =>
-  (path: string): readonly string[] =>
-    relatedOf(resource).some(({ name }) => name === unescapeName(path)) ? [path] : splitAt('.', path);
+  (path: Name): readonly string[] =>
+    relatedOf(resource).some(({ name }) => name === nameOf(path)) ? [nameOf(path)] : stepsOf(path);
 
-type Fields = { readonly parameter: string; readonly names: readonly string[] } | undefined;
+type Fields = { readonly parameter: string; readonly names: readonly Name[] } | undefined;
 
 class ViewReader {
   #includes = 0;
@@ -86,7 +89,7 @@ class ViewReader {
     resource: Resource,
     paths: readonly (readonly string[])[],
     above: readonly string[],
-    fields: readonly string[] | undefined,
+    fields: readonly Name[] | undefined,
     parameter = 'fields',
   ): View {
     const first = new Set(paths.map(([segment]) => segment!));
@@ -106,11 +109,10 @@ class ViewReader {
   /** A relation with what follows it in the paths: the number of its records, or relations of these. */
   #include(
     resource: Resource,
-    segment: string,
+    name: string,
     rests: readonly (readonly string[])[],
     above: readonly string[],
   ): Include[] {
-    const name = unescapeName(segment);
     const relation = relatedOf(resource).find((each) => each.name === name);
     if (!relation || !this.others) throw unknownRelation(name, resource);
     if (above.length === MAX_STEPS)
@@ -125,7 +127,7 @@ class ViewReader {
     if (rests.some(isCount)) included.push({ name: `${name}.count`, relation, isCount: true, view: WHOLE });
     const others = rests.filter((rest) => !isCount(rest));
     if (others.length > 0) {
-      const path = [...above, segment];
+      const path = [...above, name];
       const fields = this.fieldsOf(path.join('.'));
       const below = others.filter((rest) => rest.length > 0);
       const view = this.read(other, below, path, fields?.names, fields?.parameter);
@@ -149,12 +151,12 @@ const OWN_FIELDS = ['id', 'created_at', 'updated_at', '_version'];
 
 /** Declared fields, unless others are permitted as well. */
 function readFields(
-  given: readonly string[] | undefined,
+  given: readonly Name[] | undefined,
   { schema }: Resource,
   parameter: string,
 ): string[] | undefined {
   if (given === undefined) return undefined;
-  const names = given.filter((name) => name !== '').map(unescapeName);
+  const names = given.map(nameOf).filter((name) => name !== '');
   if (names.length > MAX_FIELDS) throw invalidQuery(parameter, `has more than ${MAX_FIELDS} fields`);
   const hidden = new Set(writeOnlyNames(schema));
   const valid = [...OWN_FIELDS, ...Object.keys(schema.properties).filter((name) => !hidden.has(name))];

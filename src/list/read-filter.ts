@@ -1,5 +1,6 @@
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
+import type { FilterPlace, FilterTree } from '../http/query-values.js';
 import {
   type Combination,
   type Condition,
@@ -10,10 +11,9 @@ import {
   type RelationCondition,
 } from './condition.js';
 import { comparisonOf, type ReadSymbol } from './filter-values.js';
-import { COMBINATIONS, filterTree, MAX_NESTING, type Node, unescapeName } from './query-names.js';
+import { COMBINATIONS, unescapeName } from './query-names.js';
 import { type Accessible, type Others, type Related, relatedOf } from './relations.js';
 
-const MAX_CONDITIONS = 50;
 /** The most relations in one condition, one after the other. */
 const MAX_STEPS = 5;
 /** The most relations in one filter, each of which the database joins. */
@@ -24,26 +24,15 @@ const MAX_RELATIONS = 20;
  * `filter[books][some][title]=Dune`. Without `others`, no relations are known. Throws 400 that names what is valid.
  */
 export function readFilter(
-  given: URLSearchParams,
+  filter: FilterTree,
   resource: Resource,
   others?: Others,
   symbols?: ReadSymbol,
 ): Condition[] {
-  const names = [...new Set(given.keys())].filter((name) => /^filter(\[|$)/.test(name));
   // Most lists have no conditions, and the table of operators takes longer than the rest of their parameters.
-  if (names.length === 0) return [];
-  if (names.length > MAX_CONDITIONS)
-    throw invalidQuery('filter', `has more than ${MAX_CONDITIONS} conditions`);
-  const members = filterTree(names, given, (name) =>
-    invalidQuery(
-      name,
-      `must be like filter[field] or filter[field][operator], with at most ${MAX_NESTING} names in brackets`,
-    ),
-  );
-  return conditionsOf(
-    members,
-    new Scope({ resource, access: undefined }, others, symbols, 0, { relations: 0 }),
-  );
+  if (filter.size === 0) return [];
+  const records = { resource, access: undefined };
+  return conditionsOf(filter, new Scope(records, others, symbols, 0, { relations: 0 }));
 }
 
 /** The collection about whose records conditions are. */
@@ -68,7 +57,7 @@ class Scope {
   }
 
   /** The scope of the records of a relation. Throws 400, 403. */
-  of({ collection }: Related, { name }: Node): Scope {
+  of({ collection }: Related, { name }: FilterPlace): Scope {
     if (this.steps === MAX_STEPS) throw invalidQuery(name, `leads over more than ${MAX_STEPS} relations`);
     if (++this.used.relations > MAX_RELATIONS)
       throw invalidQuery('filter', `has more than ${MAX_RELATIONS} relations`);
@@ -84,7 +73,7 @@ class Scope {
 const listed = (names: readonly string[]) => (names.length === 0 ? 'none' : names.join(', '));
 
 /** Conditions that all hold. */
-function conditionsOf(members: ReadonlyMap<string, Node>, scope: Scope): Condition[] {
+function conditionsOf(members: FilterTree, scope: Scope): Condition[] {
   return [...members].flatMap(([segment, node]): Condition | Condition[] =>
     COMBINATIONS.has(segment) && !isOfField(segment, node, scope)
       ? combinationOf(segment as Combination['kind'], node, scope)
@@ -93,13 +82,13 @@ function conditionsOf(members: ReadonlyMap<string, Node>, scope: Scope): Conditi
 }
 
 /** Whether a place is about a field that has the name of a combination: it has a value or operators. */
-function isOfField(segment: string, { members }: Node, { operators }: Scope): boolean {
+function isOfField(segment: string, { members }: FilterPlace, { operators }: Scope): boolean {
   const known: readonly string[] | undefined = operators.get(segment);
   return known !== undefined && [...members.keys()].every((name) => known.includes(name));
 }
 
 /** `or` and `and` have numbered alternatives, each with conditions that all hold; `not` has such conditions itself. */
-function combinationOf(kind: Combination['kind'], node: Node, scope: Scope): Combination {
+function combinationOf(kind: Combination['kind'], node: FilterPlace, scope: Scope): Combination {
   requireMembers(node, kind === 'not' ? 'the name of a field' : 'a number, as in filter[or][0][field]');
   if (kind === 'not') return { kind, conditions: conditionsOf(node.members, scope) };
   const groups = [...node.members].map(([index, group]) => {
@@ -114,12 +103,12 @@ function combinationOf(kind: Combination['kind'], node: Node, scope: Scope): Com
 const allOf = (conditions: readonly Condition[]): Condition =>
   conditions.length === 1 ? conditions[0]! : { kind: 'and', conditions };
 
-function requireMembers({ name, values, members }: Node, follows: string): void {
+function requireMembers({ name, values, members }: FilterPlace, follows: string): void {
   if (values.length > 0 || members.size === 0) throw invalidQuery(name, `must be followed by ${follows}`);
 }
 
 /** The conditions on a field, or on the records of a relation. For a name of both, what follows decides. */
-function fieldConditions(field: string, node: Node, scope: Scope): Condition[] {
+function fieldConditions(field: string, node: FilterPlace, scope: Scope): Condition[] {
   const operators = scope.operators.get(field);
   const relation = scope.relation(field);
   if (!operators && !relation)
@@ -133,7 +122,7 @@ function fieldConditions(field: string, node: Node, scope: Scope): Condition[] {
       );
     found.push(comparisonOf(scope, field, 'eq', { ...node, members: NONE }, operators));
   }
-  const ofRelation = new Map<string, Node>();
+  const ofRelation = new Map<string, FilterPlace>();
   for (const [segment, member] of node.members)
     if (operators && (!relation || (operators as readonly string[]).includes(segment)))
       found.push(comparisonOf(scope, field, segment, member, operators));
@@ -143,12 +132,15 @@ function fieldConditions(field: string, node: Node, scope: Scope): Condition[] {
     : [...found, ...relationConditions(relation!, ofRelation, node, scope)];
 }
 
-const NONE: ReadonlyMap<string, Node> = new Map();
+const NONE: FilterTree = new Map();
+
+const isTrue = ({ values: [value, ...more] }: FilterPlace): boolean =>
+  more.length === 0 && (value === true || value === 'true');
 
 function relationConditions(
   relation: Related,
-  members: ReadonlyMap<string, Node>,
-  node: Node,
+  members: FilterTree,
+  node: FilterPlace,
   scope: Scope,
 ): RelationCondition[] {
   const others = scope.of(relation, node);
@@ -168,7 +160,7 @@ function relationConditions(
     if (!(QUANTIFIERS as readonly string[]).includes(segment))
       throw invalidQuery(member.name, `must have one of ${QUANTIFIERS.join(', ')} after ${relation.name}`);
     // `filter[books][some]=true`: there is one.
-    const isAny = segment !== 'every' && member.members.size === 0 && member.values.join() === 'true';
+    const isAny = segment !== 'every' && member.members.size === 0 && isTrue(member);
     if (!isAny)
       requireMembers(member, segment === 'every' ? 'the name of a field' : 'the name of a field, or be true');
     return {

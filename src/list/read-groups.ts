@@ -1,7 +1,8 @@
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
+import type { Given, QueryValues } from '../http/query-values.js';
 import { type ComparedColumn, comparedColumn, operatorsOf, type Selection } from './condition.js';
-import { listIn, unescapeName } from './query-names.js';
+import { integerOf, listIn, nameOf } from './query-names.js';
 import { readFilter } from './read-filter.js';
 import type { ListContext } from './read-list.js';
 import { searchIn, selectionOf } from './read-search.js';
@@ -48,17 +49,18 @@ export interface GroupRequest {
 }
 
 /** Whether a request asks for the groups of a list. */
-export const hasGroups = (given: URLSearchParams): boolean => given.has('group') || given.has('aggregate');
+export const hasGroups = (given: QueryValues): boolean =>
+  given.names.some((name) => name === 'group' || name === 'aggregate');
 
 const PARAMETERS = ['group', 'aggregate', 'filter', 'search', 'sort', 'limit'];
 
 /** Reads `group=status,month(created_at)&aggregate=count,sum(estimate)&sort=-count&limit=10`. Throws 400, 403. */
 export function readGroups(
-  given: URLSearchParams,
+  given: QueryValues,
   resource: Resource,
   { parent, others }: ListContext,
 ): GroupRequest {
-  const foreign = [...given.keys()].find(
+  const foreign = given.names.find(
     (name) => !PARAMETERS.includes(name.split('[', 1)[0]!) && name !== '' && !name.startsWith('_'),
   );
   if (foreign !== undefined) throw invalidQuery(foreign, 'cannot be combined with group or aggregate');
@@ -71,7 +73,7 @@ export function readGroups(
   const taken = aggregates.find(({ name }) => isKey(name));
   if (taken) throw invalidQuery('aggregate', `has the name of a group, ${taken.name}: send count(*)`);
   const selection = selectionOf(
-    readFilter(given, resource, others),
+    readFilter(given.filter(), resource, others),
     resource,
     searchIn(given, resource),
     parent,
@@ -83,22 +85,19 @@ export function readGroups(
       throw invalidQuery('sort', `must be one of ${names.join(', ')}, or have a minus before it`);
     return { place, direction: key.startsWith('-') ? ('desc' as const) : ('asc' as const) };
   });
-  return { selection, keys, aggregates, sorts, limit: limitIn(given.get('limit')) };
+  return { selection, keys, aggregates, sorts, limit: limitIn(given.all('limit')[0]) };
 }
 
-function namesIn(given: URLSearchParams, parameter: string, most: number): string[] {
-  const names = [
-    ...new Set((listIn(given, parameter) ?? []).filter((name) => name !== '').map(unescapeName)),
-  ];
+function namesIn(given: QueryValues, parameter: string, most: number): string[] {
+  const names = [...new Set((listIn(given, parameter) ?? []).map(nameOf).filter((name) => name !== ''))];
   if (names.length > most) throw invalidQuery(parameter, `has more than ${most} names`);
   return names;
 }
 
-function limitIn(text: string | null): number | undefined {
-  if (text === null) return undefined;
-  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
-  if (limit < 1 || limit > MAX_GROUPS)
-    throw invalidQuery('limit', `must be an integer from 1 to ${MAX_GROUPS}`);
+function limitIn(given: Given | undefined): number | undefined {
+  if (given === undefined) return undefined;
+  const limit = integerOf(given, MAX_GROUPS);
+  if (limit === undefined) throw invalidQuery('limit', `must be an integer from 1 to ${MAX_GROUPS}`);
   return limit;
 }
 

@@ -1,9 +1,10 @@
 import { canSearch, RELEVANCE, type Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
+import type { Given, QueryValues } from '../http/query-values.js';
 import type { Access } from './condition.js';
 import { type Keyset, keysetOf, listIdentity, type Position, readCursor } from './keyset.js';
 import { type ListRequest, MAX_LIMIT, type Part } from './list-request.js';
-import { escapeName, listIn, splitNames } from './query-names.js';
+import { escapeName, integerOf, listIn, type Name, namesOf, textIn } from './query-names.js';
 import { readView } from './read-fields-and-includes.js';
 import { readFilter } from './read-filter.js';
 import { cut, EXCERPTS, readExcerpts, requireSearch, searchIn, selectionOf } from './read-search.js';
@@ -52,8 +53,6 @@ export interface ListContext {
   readonly parent?: string | undefined;
   /** Whether the response has a line for each record, as CSV has. */
   readonly isLines?: boolean;
-  /** Whether the parameters come from a body, whose keys of the order are all meant. */
-  readonly isBody?: boolean;
   /** The records and fields that there are for the caller; undefined: all. */
   readonly access?: Access | undefined;
   /** The collections over which conditions and views may lead; absent: none. */
@@ -61,7 +60,7 @@ export interface ListContext {
 }
 
 /** Reads the parameters of a list. Throws 400. */
-export function readList(given: URLSearchParams, resource: Resource, context: ListContext): ListRequest {
+export function readList(given: QueryValues, resource: Resource, context: ListContext): ListRequest {
   return context.lists === 'keyset'
     ? readKeysetList(given, resource, context)
     : readNumberedList(given, resource, context);
@@ -72,25 +71,26 @@ export function readList(given: URLSearchParams, resource: Resource, context: Li
  * text. Throws 400 for anything invalid in the others.
  */
 function readNumberedList(
-  given: URLSearchParams,
+  given: QueryValues,
   resource: Resource,
-  { parent, isLines = false, isBody = false, others }: ListContext,
+  { parent, isLines = false, others }: ListContext,
 ): ListRequest {
-  const order = given.get('order');
-  const search = canSearch(resource) ? cut(given.get('search') ?? '') : '';
+  const has = (name: string) => given.all(name).length > 0;
+  const order = textIn(given, 'order');
+  const search = canSearch(resource) ? cut(textIn(given, 'search') ?? '') : '';
   const direction =
     isSortable(resource) && (order === 'asc' || order === 'desc') ? order : resource.direction;
-  const { sorts, isExtended } = readOrder(given.get('sort'), resource, { direction, isBody, others, search });
-  const conditions = readFilter(given, resource, others);
+  const { sorts, isExtended } = readOrder(given, resource, { direction, others, search });
+  const conditions = readFilter(given.filter(), resource, others);
   const view = { ...readView(given, resource, others), ...readExcerpts(given, resource) };
   const repeated = (['sort', 'order', 'search'] as const).filter(
-    (name) => given.has(name) && (name === 'search' ? canSearch(resource) : isSortable(resource)),
+    (name) => has(name) && (name === 'search' ? canSearch(resource) : isSortable(resource)),
   );
-  const hasPage = given.has('page') || given.has('limit');
+  const hasPage = has('page') || has('limit');
   const hasMore =
     isExtended ||
     view.excerpts !== undefined ||
-    [...given.keys()].some((name) => EXTENDED_PARAMETERS.includes(name.split('[', 1)[0]!));
+    given.names.some((name) => EXTENDED_PARAMETERS.includes(name.split('[', 1)[0]!));
   const isPage = isLines
     ? hasPage || view.include.length > 0 || view.excerpts === true
     : hasPage || hasMore || (resource.list === 'page' && repeated.length === 0);
@@ -99,10 +99,10 @@ function readNumberedList(
     selection: selectionOf(conditions, resource, search, parent, sorts),
     sorts,
     ...view,
-    counts: readCount(given.get('count')) !== 'none',
+    counts: readCount(textIn(given, 'count')) !== 'none',
     part: isPage ? numberedPart(given) : { kind: 'all' },
     repeated: hasMore
-      ? without(given, ['page', 'limit'])
+      ? without(given.address(), ['page', 'limit'])
       : repeated.map((name) => `${name}=${encodeURIComponent(effective[name])}`).join('&'),
     search,
   };
@@ -111,30 +111,29 @@ function readNumberedList(
 interface OrderContext {
   /** The direction of a single field. */
   readonly direction: SortKey['direction'];
-  readonly isBody: boolean;
   readonly others: Others | undefined;
   readonly search: string;
 }
 
 /** One field whose direction is in `order`, or several keys; neither: the order is the default. Throws 400 if all keys are meant. */
 function readOrder(
-  text: string | null,
+  given: QueryValues,
   resource: Resource,
-  { direction, isBody, others, search }: OrderContext,
+  { direction, others, search }: OrderContext,
 ): { readonly sorts: readonly SortKey[]; readonly isExtended: boolean } {
-  const names = splitNames(text ?? '');
+  const { isBody } = given;
+  const [sort] = given.all('sort');
+  const names = sort === undefined ? [] : namesOf(sort);
   const read = isBody ? readSorts : findSorts;
-  const keys = text === null ? undefined : read(names, resource, others);
+  const keys = sort === undefined ? undefined : read(names, resource, others);
   if (isBody) requireSearch(keys ?? [], resource, search);
-  const [first] = keys ?? [];
-  const isName = first && (text === first.field || text === escapeName(first.field));
   if (
     keys === undefined ||
-    (resource.hasOneSort && !isBody && !isName) ||
+    (resource.hasOneSort && !isBody && !isName(names, keys)) ||
     (search === '' && isByRelevance(resource, keys))
   )
     return { sorts: [{ field: 'created_at', direction }], isExtended: false };
-  if (isSingleSort(names))
+  if (isSingleSort(names, resource))
     return {
       sorts: isByRelevance(resource, keys) ? keys : [{ ...keys[0]!, direction }],
       isExtended: false,
@@ -142,14 +141,22 @@ function readOrder(
   return { sorts: keys, isExtended: true };
 }
 
-function numberedPart(given: URLSearchParams): Part {
-  const [page, limit] = ['page', 'limit'].map((name) => Number.parseInt(given.get(name) ?? '', 10));
+/** Whether an order is the name of its field, without an escape that it does not need. */
+const isName = ([name]: readonly Name[], [key]: readonly SortKey[]): boolean =>
+  key !== undefined && (name?.text === key.field || name?.text === escapeName(key.field));
+
+function numberedPart(given: QueryValues): Part {
+  const [page, limit] = ['page', 'limit'].map((name) => wholeOf(given.all(name)[0]));
   return {
     kind: 'numbered',
     page: atLeastOne(page!, 1),
     limit: Math.min(atLeastOne(limit! || Number.NaN, DEFAULT_LIMIT), MAX_LIMIT),
   };
 }
+
+/** The integer at the beginning of a value; NaN: there is none. */
+const wholeOf = (given: Given | undefined): number =>
+  typeof given === 'number' ? Math.trunc(given) : Number.parseInt(String(given ?? ''), 10);
 
 function atLeastOne(value: number, fallback: number): number {
   return Number.isNaN(value) ? fallback : Math.min(Math.max(value, 1), Number.MAX_SAFE_INTEGER);
@@ -163,30 +170,30 @@ function readCount(text: string | null): 'exact' | 'none' {
 
 /** Reads a list whose pages are between cursors. Throws 400 for everything that has no meaning. */
 function readKeysetList(
-  given: URLSearchParams,
+  given: QueryValues,
   resource: Resource,
   { parent, isLines = false, others, access }: ListContext,
 ): ListRequest {
-  const repeated = SINGLE.find((name) => given.getAll(name).length > 1);
+  const repeated = SINGLE.find((name) => given.all(name).length > 1);
   if (repeated !== undefined) throw invalidQuery(repeated, 'must be given once');
   const sort = listIn(given, 'sort');
   const sorts =
     sort === undefined
       ? [{ field: 'created_at', direction: resource.direction }]
       : readSorts(sort, resource, others);
-  const conditions = readFilter(given, resource, others);
+  const conditions = readFilter(given.filter(), resource, others);
   const view = { ...readView(given, resource, others), ...readExcerpts(given, resource) };
-  const count = given.get('count');
+  const count = textIn(given, 'count');
   if (count !== null && count !== 'exact') throw invalidQuery('count', 'must be exact, or absent');
   const search = searchIn(given, resource);
   requireSearch(sorts, resource, search);
   const selection = selectionOf(conditions, resource, search, parent, sorts);
   const keyset = keysetOf(resource, sorts, access);
   const identity = listIdentity(resource, selection, sorts);
-  const limit = readLimit(given.get('limit'));
+  const limit = readLimit(given.all('limit')[0]);
   const position = readPosition(given, identity, keyset);
-  const isPage = !isLines || view.excerpts === true || PAGED.some((name) => given.has(name));
-  const rest = new URLSearchParams(given);
+  const isPage = !isLines || view.excerpts === true || PAGED.some((name) => given.all(name).length > 0);
+  const rest = new URLSearchParams(given.address());
   rest.set('limit', String(limit));
   return {
     selection,
@@ -203,16 +210,15 @@ const SINGLE = ['after', 'before', 'limit', 'search', EXCERPTS, 'count'];
 /** Parameters whose response is a page in lines, too. */
 const PAGED = ['after', 'before', 'limit', 'include'];
 
-function readLimit(text: string | null): number {
-  if (text === null) return DEFAULT_LIMIT;
-  const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0;
-  if (limit < 1 || limit > MAX_LIMIT)
-    throw invalidQuery('limit', `must be an integer from 1 to ${MAX_LIMIT}`);
+function readLimit(given: Given | undefined): number {
+  if (given === undefined) return DEFAULT_LIMIT;
+  const limit = integerOf(given, MAX_LIMIT);
+  if (limit === undefined) throw invalidQuery('limit', `must be an integer from 1 to ${MAX_LIMIT}`);
   return limit;
 }
 
-function readPosition(given: URLSearchParams, identity: string, keyset: Keyset): Position | undefined {
-  const [after, before] = [given.get('after'), given.get('before')];
+function readPosition(given: QueryValues, identity: string, keyset: Keyset): Position | undefined {
+  const [after, before] = [textIn(given, 'after'), textIn(given, 'before')];
   if (after !== null && before !== null) throw invalidQuery('before', 'cannot be combined with after');
   if (after !== null) return readCursor(after, 'after', identity, keyset);
   return before === null ? undefined : readCursor(before, 'before', identity, keyset);

@@ -1,6 +1,6 @@
 import { RANK, type Resource, type SortColumn } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
-import { unescapeName } from './query-names.js';
+import { type Name, nameOf, unescapeName } from './query-names.js';
 import { type Others, type Related, relatedOf } from './relations.js';
 
 export type Direction = 'asc' | 'desc';
@@ -31,8 +31,22 @@ export const isByRelevance = (resource: Resource, sorts: readonly SortKey[]): bo
   sorts.some(({ field }) => isRelevance(resource, field));
 
 /** Whether a sort is the name of a field alone, whose direction is in `order`. */
-export const isSingleSort = (names: readonly string[]): boolean =>
-  names.length === 1 && !names[0]!.startsWith('-');
+export const isSingleSort = (names: readonly Name[], resource: Resource): boolean =>
+  names.length === 1 && !directed(names[0]!, resource).isDescending;
+
+/** A key of an order. In a list in JSON, a field whose own name begins with a minus is found if there is none without it. */
+export function directed(
+  name: Name,
+  resource: Resource,
+): { readonly field: string; readonly isDescending: boolean } {
+  const { text, isEscaped } = name;
+  if (!text.startsWith('-')) return { field: nameOf(name), isDescending: false };
+  const field = isEscaped ? unescapeName(text.slice(1)) : text.slice(1);
+  if (isEscaped) return { field, isDescending: true };
+  const sortable = sortNames(resource);
+  const isDescending = !sortable.includes(text) || sortable.includes(field);
+  return { field: isDescending ? field : text, isDescending };
+}
 
 /** A member by which a list can be sorted: its own name, and the relation if it is one of a related record. */
 interface Sortable {
@@ -71,12 +85,12 @@ export const sortKeysOf = (resource: Resource, nameOf = (field: string) => field
   );
 
 /** `-price` and `project.name`: descending prices, and for equal prices ascending names. Throws 400, 403. */
-export function readSorts(names: readonly string[], resource: Resource, others?: Others): SortKey[] {
+export function readSorts(names: readonly Name[], resource: Resource, others?: Others): SortKey[] {
   if (names.length > MAX_SORTS) throw invalidQuery('sort', `has more than ${MAX_SORTS} fields`);
   return names.map((name) => {
     const key = sortKeyOf(name, resource, others);
     if (key) return key;
-    const needed = /^-?updated_at$/.test(name)
+    const needed = /^-?updated_at$/.test(name.text)
       ? 'needs an index: "index": ["updated_at"] in x-collection of the declaration'
       : 'names no field that can be sorted by';
     throw invalidQuery('sort', `${needed}: there are ${sortNames(resource).join(', ')}`);
@@ -85,7 +99,7 @@ export function readSorts(names: readonly string[], resource: Resource, others?:
 
 /** As readSorts; undefined: the names as a whole are not valid. Throws 403. */
 export function findSorts(
-  names: readonly string[],
+  names: readonly Name[],
   resource: Resource,
   others?: Others,
 ): SortKey[] | undefined {
@@ -94,12 +108,12 @@ export function findSorts(
   return keys.every((key) => key !== undefined) ? keys : undefined;
 }
 
-function sortKeyOf(text: string, resource: Resource, others: Others | undefined): SortKey | undefined {
-  const field = unescapeName(text.replace(/^-/, ''));
+function sortKeyOf(name: Name, resource: Resource, others: Others | undefined): SortKey | undefined {
+  const { field, isDescending } = directed(name, resource);
   // The most relevant records are first: that order has no other direction.
-  if (isRelevance(resource, field)) return text === field ? { field, direction: 'desc' } : undefined;
+  if (isRelevance(resource, field)) return isDescending ? undefined : { field, direction: 'desc' };
   const sortable = sortablesOf(resource).get(field);
-  const key = { field, direction: text.startsWith('-') ? 'desc' : 'asc' } as const;
+  const key = { field, direction: isDescending ? 'desc' : 'asc' } as const;
   if (!sortable?.relation) return sortable && key;
   if (!others) return undefined;
   const { resource: other, access } = others(sortable.relation.collection);

@@ -1,5 +1,5 @@
+import { MAX_QUERY } from '../../src/list/body-values.js';
 import { MAX_VALUES } from '../../src/list/filter-values.js';
-import { MAX_QUERY } from '../../src/list/json-filter.js';
 import { testService } from '../support/service.js';
 import t from '../support/test.js';
 
@@ -9,7 +9,7 @@ const values = (count: number) => ({
   filter: { name: { in: Array.from({ length: count }, (_, n) => `${n}`) } },
 });
 
-t.test('QUERY is bounded in bytes and in values, before it becomes an address', async (t) => {
+t.test('QUERY is bounded in bytes and in values', async (t) => {
   const { send } = await testService(t);
   t.equal((await send('POST', '/items', { body: { name: '7' } })).status, 201);
   for (const path of ['/items', '/api/v2/items']) {

@@ -1,6 +1,7 @@
 import type postgres from 'postgres';
 import type { Resource } from '../../src/collection/resource.js';
 import type { JsonObject } from '../../src/json.js';
+import { valuesOfAddress } from '../../src/list/address-values.js';
 import { parametersIn } from '../../src/list/comparison-sql.js';
 import { recordsSql } from '../../src/list/condition-sql.js';
 import { readList } from '../../src/list/read-list.js';
@@ -37,7 +38,7 @@ async function onCitus(
 ): Promise<string[]> {
   const given = new URLSearchParams(address.slice(address.indexOf('?')));
   const others = (other: string) => ({ resource: resources.get(other)!, access: undefined });
-  const { selection } = readList(given, resources.get(name)!, { lists: 'numbered', others });
+  const { selection } = readList(valuesOfAddress(given), resources.get(name)!, { lists: 'numbered', others });
   const args: string[] = [];
   const records = recordsSql(resources.get(name)!, selection, parametersIn(args), 'citus');
   const rows = await sql.unsafe(`select record.id from ${records}`, args);

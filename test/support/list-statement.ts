@@ -1,5 +1,6 @@
 import type { Resource } from '../../src/collection/resource.js';
 import type { Engine } from '../../src/db/engine.js';
+import { valuesOfAddress } from '../../src/list/address-values.js';
 import { argumentsOf } from '../../src/list/few-pages.js';
 import { isPage, type PageRequest } from '../../src/list/list-request.js';
 import { type ListStatement, ListStatements } from '../../src/list/list-sql.js';
@@ -8,7 +9,7 @@ import { type ListContext, readList } from '../../src/list/read-list.js';
 const NUMBERED: ListContext = { lists: 'numbered' };
 
 function pageOf(resource: Resource, query: string, context: ListContext): PageRequest {
-  const list = readList(new URLSearchParams(query), resource, context);
+  const list = readList(valuesOfAddress(query), resource, context);
   if (!isPage(list)) throw new Error(`"${query}" requests no page`);
   return list;
 }

@@ -1,6 +1,6 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { grantsFor, readsAll } from '../../access/rules.js';
-import { parametersIn } from '../../actions/query.js';
+import { valuesIn } from '../../actions/query.js';
 import { readable } from '../../actions/readable.js';
 import type { Reference, Resource } from '../../collection/resource.js';
 import { badRequest, notFound } from '../../errors/request-errors.js';
@@ -46,10 +46,9 @@ export function exportResources(
   request: Request,
 ): readonly Resource[] {
   const { resource } = collection;
-  const { selection } = readList(parametersIn(request, resource), resource, {
+  const { selection } = readList(valuesIn(request, resource), resource, {
     lists: request.version.lists,
     isLines: true,
-    isBody: request.method === 'QUERY',
     access: collection.as(request).access,
     others: readable(all, request),
   });

@@ -1,9 +1,10 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Operation } from '../../actions/batch-operations.js';
-import { addFields } from '../../actions/query.js';
+import type { Resource } from '../../collection/resource.js';
 import { JSON_TYPE, MERGE_PATCH } from '../../http/media-types.js';
 import type { Json, JsonObject } from '../../json.js';
-import { conditionName, escapeName } from '../../list/query-names.js';
+import { valuesOfBody } from '../../list/body-values.js';
+import { COMBINATIONS } from '../../list/query-names.js';
 
 /** Makes the request of a tool from its arguments, which have been checked. `path` is that of the collection. */
 type OperationOf = (args: JsonObject) => Operation;
@@ -18,12 +19,14 @@ export const groupOf =
   (args) => ({ method: 'QUERY', path, headers: headersOf({}, JSON_TYPE), body: args });
 
 export const getOf =
-  (path: string): OperationOf =>
-  ({ id, ...view }) => {
-    const query = String(viewOf(view));
-    const target = `${pathOf(path, id!)}${query === '' ? '' : `?${query}`}`;
-    return { method: 'GET', path: target, headers: READ, body: undefined };
-  };
+  (path: string, resource: Resource): OperationOf =>
+  ({ id, ...view }) => ({
+    method: 'GET',
+    path: pathOf(path, id!),
+    headers: READ,
+    body: undefined,
+    values: valuesOfBody(view, resource),
+  });
 
 export const createOf =
   (path: string): OperationOf =>
@@ -36,15 +39,21 @@ export const createOf =
 
 /** The values of the key are the filter. */
 export const upsertOf =
-  (path: string): OperationOf =>
+  (path: string, resource: Resource): OperationOf =>
   ({ key, record, ...args }) => {
-    const filter = Object.entries(key as JsonObject).map(([field, value]): [string, string] => [
-      conditionName(field),
-      String(value),
-    ]);
-    const query = new URLSearchParams(filter);
-    return { method: 'PUT', path: `${path}?${query}`, headers: headersOf(args, JSON_TYPE), body: record };
+    const values = Object.entries(key as JsonObject);
+    const filter = Object.fromEntries(values.map(([field, value]) => [memberOf(field), value]));
+    return {
+      method: 'PUT',
+      path,
+      headers: headersOf(args, JSON_TYPE),
+      body: record,
+      values: valuesOfBody({ filter }, resource),
+    };
   };
+
+/** The member of a filter for a field. */
+const memberOf = (field: string): string => (COMBINATIONS.has(field) ? `\\${field}` : field);
 
 export const updateOf =
   (path: string): OperationOf =>
@@ -80,14 +89,6 @@ function headersOf({ ifMatch, idempotencyKey }: JsonObject, type?: string): Inco
 /** A version as a number, or without the quotes of an ETag, means the ETag. */
 const etagOf = (match: string | number): string =>
   /^\d+$/.test(String(match)) ? `"${match}"` : String(match);
-
-/** The parameters for what a caller asks for of a record. */
-function viewOf({ fields, include }: JsonObject): URLSearchParams {
-  const query = new URLSearchParams();
-  if (fields !== undefined) addFields(query, fields as Json[]);
-  if (include !== undefined) query.set('include', (include as string[]).map(escapeName).join(','));
-  return query;
-}
 
 /** The body of the query: the arguments, whose names are as a body has them. */
 function queryOf({ sort, count, ...args }: JsonObject): JsonObject {

@@ -66,7 +66,8 @@ export class RecordResources {
     const [, name, id] = RECORD.exec(uri) ?? [];
     const found = this.#collections.find(({ resource }) => resource.name === name);
     if (!found || id === undefined) throw noSuchPath();
-    const reply = await runOperation(getOf(`/${found.resource.name}`)({ id }), this.router, request);
+    const operation = getOf(`/${name}`, found.resource)({ id });
+    const reply = await runOperation(operation, this.router, request);
     return reply.body!;
   }
 

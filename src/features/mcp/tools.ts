@@ -96,7 +96,7 @@ function readingTools(resource: Resource): Tool[] {
       samplePath: one,
       returns: 'record',
       body: undefined,
-      operationOf: getOf(list),
+      operationOf: getOf(list, resource),
     },
   ];
 }
@@ -159,7 +159,7 @@ function upsertTool(resource: Resource, files: SchemaFiles): Tool {
     samplePath: list,
     returns: 'record',
     body: 'record',
-    operationOf: upsertOf(list),
+    operationOf: upsertOf(list, resource),
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Resource } from '../../collection/resource.js';
+import { valuesOfAddress } from '../../list/address-values.js';
 import type { ListRequest } from '../../list/list-request.js';
 import { escapeName } from '../../list/query-names.js';
 import { hasGroups } from '../../list/read-groups.js';
@@ -14,7 +15,7 @@ export function listQueryOf(query: string): string {
     ([name, value]) => !name.startsWith('_') && !(value === '' && /^(filter\[|search$)/.test(name)),
   );
   const result = new URLSearchParams(stated);
-  if (!result.has('page') && !hasGroups(result)) result.set('page', '1');
+  if (!result.has('page') && !hasGroups(valuesOfAddress(result))) result.set('page', '1');
   return String(result);
 }
 
@@ -30,7 +31,7 @@ export class ListView {
     others: Others,
   ) {
     this.parameters = new URLSearchParams(listQueryOf(query));
-    this.list = readList(this.parameters, resource, { lists: 'numbered', others });
+    this.list = readList(valuesOfAddress(this.parameters), resource, { lists: 'numbered', others });
   }
 
   /** The address of the first page of another selection; null removes a parameter. */

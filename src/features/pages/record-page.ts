@@ -3,6 +3,7 @@ import type { Resource } from '../../collection/resource.js';
 import { type Change, type FieldChange, readHistory } from '../../events/record-history.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import type { Json } from '../../json.js';
+import { valuesOfAddress } from '../../list/address-values.js';
 import { conditionName } from '../../list/query-names.js';
 import { isWhole, readView } from '../../list/read-fields-and-includes.js';
 import { crumbsOf, editableOf } from './form-model.js';
@@ -23,7 +24,7 @@ export function recordPage(resource: Resource): Page {
       const { site, request, json } = shown;
       const id = String(json.id);
       // A part of a record cannot be edited as if it were the record.
-      const canEdit = isWhole(readView(new URLSearchParams(request.query), resource, othersOf(site)));
+      const canEdit = isWhole(readView(valuesOfAddress(request.query), resource, othersOf(site)));
       const collection = site.collections.find((each) => each.resource.name === resource.name)!;
       const writes = canEdit ? await collection.as(request).writesOf?.(id, request.run) : undefined;
       const may = (method: string) =>

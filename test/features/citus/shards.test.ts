@@ -3,6 +3,7 @@ import { Statements } from '../../../src/collection/sql-templates.js';
 import { readSql } from '../../../src/db/sql-files.js';
 import { resourcesOf } from '../../../src/declarations/load-declarations.js';
 import { readDeclarations } from '../../../src/declarations/read-declarations.js';
+import { valuesOfAddress } from '../../../src/list/address-values.js';
 import { ListStatements } from '../../../src/list/list-sql.js';
 import { readList } from '../../../src/list/read-list.js';
 import { pageStatement } from '../../support/list-statement.js';
@@ -147,7 +148,7 @@ t.test(
     const items = resourcesOf(readDeclarations(undefined), { schema: SCHEMA }).find(
       ({ name }) => name === 'items',
     )!;
-    const { selection } = readList(new URLSearchParams('filter[price][gt]=1'), items, { lists: 'numbered' });
+    const { selection } = readList(valuesOfAddress('filter[price][gt]=1'), items, { lists: 'numbered' });
     const statements = [
       pageStatement(items, 'limit=10&sort=-price,name&filter[price][gt]=1&count=none', undefined, 'citus'),
       new ListStatements(items, 'citus').ids(selection, 1001),
