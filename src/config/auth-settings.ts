@@ -22,16 +22,15 @@ const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256
 
 /** Reads the settings of authentication. */
 export function readAuth(reader: Reader) {
-  const { read, optional, text, oneOf, integer } = reader;
+  const { read, optional, text, oneOf } = reader;
   return {
     ...readJwtConfig(reader),
     /** The accepted schemes; none: every client may do everything. */
     auth: read<readonly SchemeName[]>('AUTH', [], `none, or any of ${SCHEMES.join(', ')}`, (text) =>
       text === 'none' ? [] : someOf(SCHEMES, text),
     ),
-    realm: read('REALM', 'plinth', 'up to 100 printable characters without quotes', (text) =>
-      /^[\x20\x21\x23-\x5b\x5d-\x7e]{1,100}$/.test(text) ? text : undefined,
-    ),
+    /** In the challenges of a 401. */
+    realm: 'plinth',
     issuer: optional('ISSUER', `${SECURE_URL}, or the email address of a service account`, (text) =>
       SERVICE_ACCOUNT.test(text) ? text : parseSecureUrl(text),
     ),
@@ -44,7 +43,8 @@ export function readAuth(reader: Reader) {
       `any of ${ALGORITHMS.join(', ')}`,
       (text) => someOf(ALGORITHMS, text),
     ),
-    jwtSkewSeconds: integer('JWT_SKEW', 5, 0, 300),
+    /** The tolerated difference between the clocks of the issuer and the service. */
+    jwtSkewSeconds: 5,
     /** Each `jti` is accepted once. */
     jwtOnce: oneOf('JWT_REPLAY', ['accept', 'reject']) === 'reject',
     introspectionUri: optional('INTROSPECTION_URI', SECURE_URL, parseSecureUrl),

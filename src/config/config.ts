@@ -8,7 +8,6 @@ import { createReader, type Env, misspelledSettings, outdatedSettings, type Read
 import { readEventsConfig } from './event-settings.js';
 import { readLimits } from './limit-settings.js';
 import { pathIn } from './parsers.js';
-import { retirementFaults } from './retirement-settings.js';
 import { readHttp, readServer } from './server-settings.js';
 import { readTelemetry } from './telemetry-settings.js';
 
@@ -95,7 +94,6 @@ export function readConfig(
     ...reader.faults,
     ...authFaults(config, (env.AUTH?.trim() ?? '') !== '', completed.issuer !== undefined),
     ...settings.flatMap((each) => each.part.faults?.(features.get(each), config) ?? []),
-    ...retirementFaults(config.retirement),
     ...engineFaults(config),
   ];
   if (faults.length > 0) throw new ConfigError(faults);

@@ -5,13 +5,25 @@ import { ignoredParameters, ignoredVariables } from '../database-url/url-paramet
 import type { Env, Reader } from './env-reader.js';
 import { pathIn } from './parsers.js';
 
+/** How long deletions are remembered, unless the setting says how long. */
+const TOMBSTONE_SECONDS = 2_592_000;
+
 const COLLECTIONS = './collections';
 
 /** Reads where the data is, and how the service uses the database. */
 export function readDatabase(reader: Reader) {
-  const { folder, read, oneOf, integer, flag } = reader;
+  const { folder, read, oneOf, integer } = reader;
   const inFolder = (file: string) => statSync(pathIn(folder, file), { throwIfNoEntry: false });
   const databaseUrl = databaseUrlOf(reader, 'DATABASE_URL');
+  const tombstoneSeconds = read('TOMBSTONES', 0, '`off`, `on` or a number of seconds', (text) =>
+    text === 'on'
+      ? TOMBSTONE_SECONDS
+      : text === 'off'
+        ? 0
+        : /^[1-9]\d{0,9}$/.test(text)
+          ? Number(text)
+          : undefined,
+  );
   return {
     databaseUrl,
     /** The server of DATABASE_URL: one PostgreSQL, or the coordinator of a Citus cluster. */
@@ -40,10 +52,11 @@ export function readDatabase(reader: Reader) {
     /** How long the start waits for a database that is not there yet; 0: not at all. */
     dbStartMs: integer('DB_START_MS', 300_000, 0, 86_400_000),
     queryTimeoutMs: integer('QUERY_TIMEOUT_MS', 5000, 10, 600_000),
-    tombstones: flag('TOMBSTONES'),
-    tombstoneTtlSeconds: integer('TOMBSTONE_TTL', 2_592_000, 1, 3_153_600_000),
+    tombstones: tombstoneSeconds > 0,
+    tombstoneTtlSeconds: tombstoneSeconds,
     idempotencyTtlSeconds: integer('IDEMPOTENCY_TTL', 86_400, 1, 31_536_000),
-    idempotencyMaxBytes: integer('IDEMPOTENCY_MAX_BYTES', 268_435_456, 1_048_576, 999_999_999_999),
+    /** The bytes of stored responses. */
+    idempotencyMaxBytes: 268_435_456,
   };
 }
 

@@ -10,16 +10,24 @@ const FORMER_NAMES: Readonly<Record<string, string>> = {
 };
 
 const REMOVED = [
+  'BATCH_BYTES',
   'BODY_RATE_MS',
+  'COMPRESSION_MIN_BYTES',
   'DB_QUEUE',
   'EVENTS_BUFFER',
   'EVENTS_HEARTBEAT_MS',
   'EVENTS_MAX',
+  'EVENTS_STREAMS_PER_PRINCIPAL',
   'EVENTS_STREAM_MS',
   'HEADERS_TIMEOUT_MS',
+  'IDEMPOTENCY_MAX_BYTES',
+  'JWT_SKEW',
   'MAX_REQUESTS_PER_CONNECTION',
+  'METRICS_HOST',
+  'REALM',
   'SHUTDOWN_IDLE_MS',
   'STREAM_STALL_MS',
+  'TOMBSTONE_TTL',
 ];
 
 /** One line for each variable in use that was renamed or removed; `removed` are those that features had. */

@@ -38,7 +38,7 @@ export function readLimits({ integer, oneOf, optional, faults }: Reader) {
     /** All responses in memory: batches in progress, and bodies that clients have not read. */
     responseBytes: integer('RESPONSE_BYTES', Math.min(268_435_456, heapShare), 1024, 17_179_869_184),
     /** The response to one batch. */
-    batchBytes: integer('BATCH_BYTES', 4_194_304, 1024, 1_073_741_824),
+    batchBytes: 4_194_304,
     maxConnections: integer('MAX_CONNECTIONS', 16_384, 1, 1_000_000),
     /** 0: any number. */
     connectionsPerAddress: integer('CONNECTIONS_PER_ADDRESS', 0, 0, 1_000_000),

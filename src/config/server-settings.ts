@@ -1,7 +1,16 @@
 import type { Network } from '../ip-address.js';
 import type { Reader } from './env-reader.js';
 import { isHost, isLoopback, parseNames, parseNetworks } from './parsers.js';
-import { readRetirement } from './retirement-settings.js';
+
+/** When a version retires, and where its successor is. */
+interface RetirementSettings {
+  readonly deprecation: Date | undefined;
+  readonly sunset: Date | undefined;
+  readonly successor: string;
+}
+
+/** By the number of the version. */
+export type RetirementConfig = Readonly<Record<string, RetirementSettings>>;
 
 export type ServerConfig = Readonly<ReturnType<typeof readServer>>;
 
@@ -72,8 +81,7 @@ export function hostsOfMetrics(
 }
 
 /** Reads what the service does for each request, and how long it waits for clients. */
-export function readHttp(reader: Reader) {
-  const { read, integer, flag } = reader;
+export function readHttp({ read, integer, flag }: Reader) {
   const publicPrefix = read('PUBLIC_PREFIX', '', 'a path without a slash at the end: /api/v1', (text) =>
     /^(\/[\w.~-]+){1,10}$/.test(text) ? text : undefined,
   );
@@ -86,12 +94,13 @@ export function readHttp(reader: Reader) {
     /** Responses are compressed for clients that accept it. */
     compression: flag('COMPRESSION', true),
     /** Shorter bodies fit into one packet in any case. */
-    compressionMinBytes: integer('COMPRESSION_MIN_BYTES', 1400, 0, 1_073_741_824),
+    compressionMinBytes: 1400,
     requireIfMatch: flag('REQUIRE_IF_MATCH'),
     /** Lists are arrays and have any parameter, whatever the declarations say. A feature may set this. */
     anyParameters: false as boolean,
     /** Precedes the paths of links and of Location, behind a proxy that exposes only `/api/v1` or adds a path. */
     publicPrefix,
-    retirement: readRetirement(reader, publicPrefix),
+    /** When versions of the API retire. A feature sets this. */
+    retirement: {} as RetirementConfig,
   };
 }

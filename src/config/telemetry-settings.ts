@@ -7,6 +7,11 @@ const ACCESS_LEVELS = ['info', 'debug', 'trace'];
 
 /** Reads the settings of logs and metrics. */
 export function readTelemetry({ read, optional, flag, faults }: Reader) {
+  const metrics = optional(
+    'METRICS_PORT',
+    'a port from 0 to 65535, or an IP address and a port: 0.0.0.0:9464, [::]:9464',
+    parseListener,
+  );
   const accessLog = flag('ACCESS_LOG');
   const logLevel = read('LOG_LEVEL', accessLog ? 'info' : 'warn', `one of ${LEVELS.join(', ')}`, (text) =>
     LEVELS.find((level) => level === text),
@@ -20,11 +25,17 @@ export function readTelemetry({ read, optional, flag, faults }: Reader) {
     /** Responses have a Server-Timing field. */
     serverTiming: flag('SERVER_TIMING'),
     /** A separate listener for metrics; undefined: /metrics of the service itself. */
-    metricsPort: optional('METRICS_PORT', 'an integer from 0 to 65535', (text) =>
-      /^\d{1,5}$/.test(text) && Number(text) <= 65_535 ? Number(text) : undefined,
-    ),
-    metricsHost: read('METRICS_HOST', '127.0.0.1', 'an IP address', (text) =>
-      isIP(text) ? text : undefined,
-    ),
+    metricsPort: metrics?.port,
+    metricsHost: metrics?.host ?? LOOPBACK,
   };
+}
+
+const LOOPBACK = '127.0.0.1';
+
+/** `9090`, `0.0.0.0:9090` or `[::]:9090`. */
+function parseListener(text: string): { readonly host: string; readonly port: number } | undefined {
+  const [, host = LOOPBACK, digits] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? [];
+  const address = host.replace(/^\[(.*:.*)\]$/, '$1');
+  const isValid = isIP(address) === (address === host ? 4 : 6) && Number(digits) <= 65_535;
+  return isValid ? { host: address, port: Number(digits) } : undefined;
 }

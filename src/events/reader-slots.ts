@@ -8,7 +8,6 @@ import type { CounterValue } from '../telemetry/instruments.js';
 
 export interface ReaderLimits {
   readonly eventsStreams: number;
-  /** 0: no limit. */
   readonly eventsStreamsPerPrincipal: number;
 }
 
@@ -36,7 +35,7 @@ export function admitReaders(
 
   function enter({ scheme, subject }: Principal): () => void {
     if (readers.value >= eventsStreams) throw beyond('readers');
-    const key = scheme === 'none' || limit === 0 ? undefined : clientKey('principal', subject);
+    const key = scheme === 'none' ? undefined : clientKey('principal', subject);
     if (key !== undefined && ofPrincipal.of(key) >= limit) throw tooManyStreams(limit);
     readers.value++;
     if (key !== undefined) ofPrincipal.add(key, 1);

@@ -105,7 +105,7 @@ t.test('only what is worth it is compressed', async (t) => {
   t.equal((await get('gzip;q=0')).headers['content-encoding'], undefined);
 });
 
-t.test('COMPRESSION and COMPRESSION_MIN_BYTES', async (t) => {
+t.test('COMPRESSION, and the least bytes of a body that is compressed', async (t) => {
   const off = await withItem(t, { COMPRESSION: 'off' });
   for (const coding of ['gzip', 'identity;q=0']) {
     const response = await off.get(coding);
@@ -113,7 +113,7 @@ t.test('COMPRESSION and COMPRESSION_MIN_BYTES', async (t) => {
     t.equal(response.headers['content-encoding'], undefined, coding);
     t.notMatch(response.headers.vary, /Encoding/, coding);
   }
-  const least = await testService(t, { COMPRESSION_MIN_BYTES: '0' });
+  const least = await testService(t, {}, { compressionMinBytes: 0 });
   const headers = { 'accept-encoding': 'gzip' };
   t.equal((await least.send('GET', '/whoami', { headers })).headers['content-encoding'], 'gzip');
   const empty = await least.send('DELETE', '/items/1', { headers });

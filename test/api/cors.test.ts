@@ -80,7 +80,6 @@ t.test('every field that responses have is exposed, except those that pages may 
     RATE_LIMIT: '100/60',
     V1_DEPRECATION: '2020-01-01T00:00:00Z',
     V1_SUNSET: '2999-01-01T00:00:00Z',
-    V1_SUCCESSOR: '/api/v2',
   });
   const headers = { origin: APP };
   const created = await send('POST', '/items', {

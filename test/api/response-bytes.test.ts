@@ -41,9 +41,9 @@ t.test('HTML of a large record is cut, and not indented', async (t) => {
 });
 
 t.test(
-  'a batch is 413 as soon as its responses exceed BATCH_BYTES, and nothing of it took place',
+  'a batch is 413 as soon as its responses exceed their limit, and nothing of it took place',
   async (t) => {
-    const service = await testService(t, { BATCH_BYTES: '2000000' });
+    const service = await testService(t, {}, { batchBytes: 2_000_000 });
     const id = await created(t, service, '/items', { name: 'large', x: MANY });
     const price = { method: 'PATCH', path: `/items/${id}`, body: { price: 1 } };
     const body = [price, ...batchOf(5, `/items/${id}`)];

@@ -86,15 +86,19 @@ t.test('a batch with a key that responds with large pages is refused and writes 
   t.equal((await send('POST', '/batch', { body })).status, 200, 'without a key it is a batch like any other');
 });
 
-t.test('beyond IDEMPOTENCY_MAX_BYTES the caller that stores most loses its oldest responses', async (t) => {
-  const { send, db } = await testService(t);
-  for (let n = 0; n < 5; n++) await send('POST', '/items', { headers: keyed(`k${n}`), body: { name: 'x' } });
-  await db.run("update idempotency_keys set caller = 'another' where key = 'k0'", []);
-  const keys = async () =>
-    (await db.run('select key from idempotency_keys order by created_at', [])).map(({ key }) => key);
-  await prune(db, RETENTION);
-  t.equal((await keys()).length, 5);
-  const [one] = await db.run('select max(bytes) as bytes from idempotency_keys', []);
-  await prune(db, { ...RETENTION, idempotencyMaxBytes: 3 * (one!.bytes as number) });
-  t.same(await keys(), ['k0', 'k3', 'k4']);
-});
+t.test(
+  'beyond the bytes of all stored responses the caller that stores most loses its oldest responses',
+  async (t) => {
+    const { send, db } = await testService(t);
+    for (let n = 0; n < 5; n++)
+      await send('POST', '/items', { headers: keyed(`k${n}`), body: { name: 'x' } });
+    await db.run("update idempotency_keys set caller = 'another' where key = 'k0'", []);
+    const keys = async () =>
+      (await db.run('select key from idempotency_keys order by created_at', [])).map(({ key }) => key);
+    await prune(db, RETENTION);
+    t.equal((await keys()).length, 5);
+    const [one] = await db.run('select max(bytes) as bytes from idempotency_keys', []);
+    await prune(db, { ...RETENTION, idempotencyMaxBytes: 3 * (one!.bytes as number) });
+    t.same(await keys(), ['k0', 'k3', 'k4']);
+  },
+);

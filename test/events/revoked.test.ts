@@ -30,8 +30,8 @@ const basicOf = (email: string, password: string) => ({
 });
 
 /** A stream of another credential, to see that only those concerned end. */
-async function setup(t: Test, env: Record<string, string> = {}) {
-  const service = await testService(t, { ...ENV, ...env }, QUIET);
+async function setup(t: Test, env: Record<string, string> = {}, limits = {}) {
+  const service = await testService(t, { ...ENV, ...env }, { ...QUIET, ...limits });
   const admin = { 'x-api-key': (await makeKey(service.db)).key };
   const stream = (headers: http.OutgoingHttpHeaders, from: TestService = service) =>
     follow(t, from.url + EVENTS, headers);
@@ -208,9 +208,9 @@ t.test('introspected tokens: introspected again when the remembered response is 
   t.same(new Set(ended), new Set(['revoked', 'narrowed']));
 });
 
-t.test('a principal has a limit of its own: EVENTS_STREAMS_PER_PRINCIPAL', async (t) => {
-  const env = { EVENTS_STREAMS_PER_PRINCIPAL: '2' };
-  const { service, admin, stream } = await setup(t, env);
+t.test('a principal has a limit of its own', async (t) => {
+  const limits = { eventsStreamsPerPrincipal: 2 };
+  const { service, admin, stream } = await setup(t, {}, limits);
   const second = await makeKey(service.db);
   t.equal((await stream({ 'x-api-key': second.key })).status, 200, 'the second of the same subject');
   const surplus = await service.send('GET', EVENTS, {
@@ -226,7 +226,7 @@ t.test('a principal has a limit of its own: EVENTS_STREAMS_PER_PRINCIPAL', async
   const open = await stream({ 'x-api-key': another.key });
   t.equal(open.status, 200, 'other principals have their own');
   open.leave();
-  const nobody = await testService(t, { ...env, AUTH: 'none', DATABASE_URL: service.databaseUrl });
+  const nobody = await testService(t, { AUTH: 'none', DATABASE_URL: service.databaseUrl }, limits);
   for (let count = 0; count < 3; count++) t.equal((await stream({}, nobody)).status, 200, 'without AUTH');
 });
 

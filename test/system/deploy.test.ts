@@ -112,7 +112,6 @@ t.test('addresses of probes and the metrics that scale are those of a service', 
     ...environmentOf('Deployment'),
     DATABASE_URL: await testDatabase(t),
     SHUTDOWN_DELAY_MS: '0',
-    METRICS_HOST: '127.0.0.1',
     METRICS_PORT: '0',
   });
   const { startupProbe, readinessProbe, livenessProbe } = containerOf('Deployment');
@@ -151,7 +150,7 @@ t.test('names, ports, labels and times fit together', async (t) => {
   );
   const env = environmentOf('Deployment');
   t.equal(String(portOf.get('http')), IMAGE.PORT);
-  t.equal(String(portOf.get('metrics')), env.METRICS_PORT);
+  t.equal(`0.0.0.0:${portOf.get('metrics')}`, env.METRICS_PORT);
   t.ok(compose.services.plinth.ports[0].endsWith(`:${IMAGE.PORT}`));
   for (const probe of [container.startupProbe, container.readinessProbe, container.livenessProbe])
     t.equal(probe.httpGet.port, 'http');

@@ -38,7 +38,7 @@ export async function checkIssuerClock(config: Config): Promise<Check[]> {
     const ahead = date - Math.min(Math.max(date, began - DATE_MS), ended);
     const text = `the clock of ISSUER ${difference(ahead)}`;
     return Math.abs(ahead) > jwtSkewSeconds * 1000
-      ? [problem(`${text}, and JWT_SKEW is ${jwtSkewSeconds} s: its tokens may be refused`, ADVICE)]
+      ? [problem(`${text}, more than ${jwtSkewSeconds} s: its tokens may be refused`, ADVICE)]
       : [ok(text)];
   } catch (error) {
     const { cause } = error as { cause?: unknown };

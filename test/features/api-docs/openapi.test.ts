@@ -79,7 +79,6 @@ const SETTINGS: readonly ((t: Test) => Record<string, string>)[] = [
     TOMBSTONES: 'on',
     REQUIRE_IF_MATCH: 'on',
     V1_DEPRECATION: '2020-01-01T00:00:00Z',
-    V2_DEPRECATION: '2020-01-01T00:00:00Z',
   }),
 ];
 
@@ -164,7 +163,6 @@ t.test('all codes of errors are in the document', async (t) => {
     TOMBSTONES: 'on',
     REQUIRE_IF_MATCH: 'on',
     V1_SUNSET: '2999-01-01T00:00:00Z',
-    V2_SUNSET: '2999-01-01T00:00:00Z',
   });
   const { key } = await makeKey(service.db);
   for (const path of ['/openapi.json', '/api/v2/openapi.json']) {
