@@ -27,7 +27,7 @@ import { listen } from './process/listen.js';
 import { ensureCollections } from './schema/ensure-collections.js';
 import { storedResources } from './schema/stored-resources.js';
 import type { Log } from './telemetry/log.js';
-import { createMetrics, type Metrics, registryOfAll } from './telemetry/metrics.js';
+import { createMetrics, type Metrics, type Scrape, scrapeOfAll } from './telemetry/metrics.js';
 
 /** The primary process of a worker. It has prepared the database. */
 export interface Primary {
@@ -40,7 +40,7 @@ export interface Parts {
   readonly config: Config;
   readonly log: Log;
   readonly metrics: Metrics;
-  readonly registry: Metrics['registry'];
+  readonly scrape: Scrape;
   readonly database: Database;
   /** The listener of METRICS_PORT; undefined without the setting. */
   readonly metricsServer: Server | undefined;
@@ -63,7 +63,7 @@ export async function openParts(
   closers: (() => unknown)[],
 ): Promise<Parts> {
   const metrics = createMetrics();
-  const registry = primary ? () => registryOfAll(primary.collect) : metrics.registry;
+  const scrape = primary ? () => scrapeOfAll(primary.collect) : metrics.scrape;
   const database = await (primary ? openPrepared : openDatabase)(config, log, {
     metrics: metrics.db,
     openEmbedded: embeddedOf(features),
@@ -80,7 +80,7 @@ export async function openParts(
     await storedResources(database, declarations, config.publicPrefix),
     db.engine,
   );
-  const metricsServer = await startMetricsServer(config, log, database, registry);
+  const metricsServer = await startMetricsServer(config, log, database, scrape);
   closers.push(() => closeNow(metricsServer));
   // Loaded on demand, so that a start without it takes less time and memory.
   const counters =
@@ -107,7 +107,7 @@ export async function openParts(
     config,
     log,
     metrics,
-    registry,
+    scrape,
     database,
     metricsServer,
     counters,
@@ -145,11 +145,11 @@ async function startMetricsServer(
   config: Config,
   log: Log,
   { db }: Database,
-  registry: Metrics['registry'],
+  scrape: Scrape,
 ): Promise<Server | undefined> {
   const { metricsPort: port, metricsHost: host } = config;
   if (port === undefined) return undefined;
-  const server = createMetricsServer(registry, config, log, db.peer, hostsOfMetrics(config));
+  const server = createMetricsServer(scrape, config, log, db.peer, hostsOfMetrics(config));
   await listen(server, { host, port, setting: 'METRICS_PORT' });
   return server;
 }

@@ -10,7 +10,7 @@ import type { PipelineOptions } from './pipeline/context.js';
 import { createPipeline } from './pipeline/pipeline.js';
 import { createHttpServer, type ServerOptions } from './pipeline/server.js';
 import type { Log } from './telemetry/log.js';
-import { createMetrics, type Metrics } from './telemetry/metrics.js';
+import { createMetrics, type Scrape } from './telemetry/metrics.js';
 import { createObserver } from './telemetry/request-observer.js';
 import { MAX_METRICS_CONNECTIONS } from './transport/connection-limits.js';
 
@@ -19,7 +19,7 @@ import { MAX_METRICS_CONNECTIONS } from './transport/connection-limits.js';
  * the metrics of the service. `allowedHosts` undefined: any Host is accepted.
  */
 export function createMetricsServer(
-  registry: Metrics['registry'],
+  scrape: Scrape,
   options: Omit<ServerOptions, 'commonFields' | 'always'> &
     Pick<PipelineOptions, 'compression' | 'compressionMinBytes'>,
   log: Log,
@@ -29,7 +29,7 @@ export function createMetricsServer(
   const fixed = fixedFields(false, 0);
   const commonFields = createCommonFields(fixed, undefined);
   const pipeline = createPipeline({
-    router: createRouter(openRoutes([{ ...METRICS, requires: 'nothing' }], () => ({ registry }))),
+    router: createRouter(openRoutes([{ ...METRICS, requires: 'nothing' }], () => ({ scrape }))),
     log,
     observer: createObserver({
       metrics: createMetrics().http,

@@ -18,7 +18,7 @@ export function routesOf(
   notReadyReason: () => Promise<NotReadyReason>,
   furtherRoutes: readonly Route[],
 ): ApiRoutes {
-  const { config, database, auth, collections, feed, registry, features } = parts;
+  const { config, database, auth, collections, feed, scrape, features } = parts;
   const { endpoints, errorTypes } = parts.description;
   const { lookup, accounts } = auth;
   const resources = collections.map(({ resource }) => resource);
@@ -35,7 +35,7 @@ export function routesOf(
     resources,
     endpoints,
     lookup,
-    registry,
+    scrape,
     notReadyReason,
     scopes: knownScopes(resources),
     records: openRecords(api),

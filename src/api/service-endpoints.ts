@@ -5,7 +5,8 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import type { SchemeName } from '../principal.js';
 import { singleFlight } from '../shared-runs.js';
-import type { Metrics } from '../telemetry/metrics.js';
+import { EXPOSITION_TYPE, exposition } from '../telemetry/exposition.js';
+import type { Scrape } from '../telemetry/metrics.js';
 import { json } from './doc.js';
 import { at, type Endpoint } from './endpoint.js';
 import { TEXT } from './schema.js';
@@ -125,7 +126,7 @@ export function healthReply(status: number, state: string): Reply {
 }
 
 export interface MetricServices {
-  readonly registry: Metrics['registry'];
+  readonly scrape: Scrape;
 }
 
 /** The metrics, in maintenance as well. */
@@ -140,19 +141,15 @@ export const METRICS: Endpoint<MetricServices> = {
       200: { description: 'The metrics.', content: { 'text/plain': TEXT }, headers: ['Cache-Control'] },
     },
   },
-  open: ({ registry }) => showMetrics(registry),
+  open: ({ scrape }) => showMetrics(scrape),
 };
 
-/** Spells the value of samples without a number as the format does: prom-client writes `Nan`. */
-const withNaN = (text: string) => text.replace(/ Nan$/gm, ' NaN');
-
-/** The metrics in the text format of Prometheus, version 0.0.4. */
-export function showMetrics(registry: Metrics['registry']): Action {
+/** The metrics in the text format of Prometheus. */
+export function showMetrics(scrape: Scrape): Action {
   // Concurrent requests share one response: it takes a while to write.
   const run = singleFlight(async (): Promise<Reply> => {
-    const found = await registry();
-    const headers = ['Content-Type', found.contentType, 'Cache-Control', 'no-store'];
-    return { status: 200, headers, body: withNaN(await found.metrics()) };
+    const headers = ['Content-Type', EXPOSITION_TYPE, 'Cache-Control', 'no-store'];
+    return { status: 200, headers, body: exposition(await scrape()) };
   });
   return { run };
 }

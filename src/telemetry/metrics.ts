@@ -1,4 +1,4 @@
-import type { Registry } from 'prom-client';
+import { combined, type FamilyValues } from './exposition.js';
 import {
   type CounterValue,
   counter,
@@ -19,11 +19,14 @@ export interface Metrics {
   /** Adds metrics of a feature. Throws TypeError for a name that another metric has. */
   readonly add: (families: readonly Family[]) => void;
   /**
-   * One registry of all metrics and of Node's default ones; the same at each call. The first call creates it and loads
-   * prom-client, so that a service without scrapes pays for neither.
+   * The values of all metrics, and of those of the process, which are measured from the first call on: a service without scrapes
+   * does not pay for them.
    */
-  readonly registry: () => Promise<Registry>;
+  readonly scrape: Scrape;
 }
+
+/** Gives the values of metrics at the time of the call. */
+export type Scrape = () => Promise<readonly FamilyValues[]>;
 
 /** The purpose of the statements of a pool of connections. */
 export type PoolName = 'short' | 'search' | 'transaction' | 'stream';
@@ -40,7 +43,7 @@ export function createMetrics(): Metrics {
   const families = [http, { authFailures }, db, events].flatMap((metrics): Family[] =>
     Object.values(metrics).map(({ family }) => family),
   );
-  let opening: Promise<() => Registry> | undefined;
+  let opening: Promise<() => FamilyValues[]> | undefined;
   return {
     http,
     db,
@@ -53,9 +56,10 @@ export function createMetrics(): Metrics {
         families.push(family);
       }
     },
-    registry: () => {
-      opening ??= import('./prometheus.js').then(({ openRegistry }) => openRegistry(families));
-      return opening.then((registry) => registry());
+    scrape: async () => {
+      opening ??= import('./process-metrics.js').then(({ openProcessMetrics }) => openProcessMetrics());
+      const ofProcess = (await opening)();
+      return [...ofProcess, ...families.map((family) => ({ ...family, samples: family.samples() }))];
     },
   };
 }
@@ -140,9 +144,10 @@ export function sharing({ batch, queued }: DbMetrics, operation: string, collect
   return { name: `${operation} ${collection}`, size: batch.of(...labels), queued: queued.of(...labels) };
 }
 
-/** One registry with the sums of several processes' metrics; processes without metrics are left out. */
-export async function registryOfAll(collect: () => Promise<readonly unknown[]>): Promise<Registry> {
+/** The values of the metrics of several processes as one; processes without metrics are left out. */
+export async function scrapeOfAll(
+  collect: () => Promise<readonly unknown[]>,
+): Promise<readonly FamilyValues[]> {
   const collected = (await collect()).filter((metrics) => metrics !== null && metrics !== undefined);
-  const { AggregatorRegistry } = await import('prom-client');
-  return AggregatorRegistry.aggregate(collected as object[]);
+  return combined(collected as FamilyValues[][]);
 }

@@ -1,13 +1,14 @@
 import { once } from 'node:events';
 import net from 'node:net';
-import { AggregatorRegistry, Gauge, Registry } from 'prom-client';
 import { showMetrics } from '../../src/api/service-endpoints.js';
 import type { Request } from '../../src/http/request.js';
-import { createMetrics } from '../../src/telemetry/metrics.js';
+import { exposition, type FamilyValues } from '../../src/telemetry/exposition.js';
+import { createMetrics, scrapeOfAll } from '../../src/telemetry/metrics.js';
 import { makeKey } from '../support/credentials.js';
 import { startProcess } from '../support/process.js';
 import { freshService, send, testDatabase } from '../support/service.js';
 import t from '../support/test.js';
+import { until } from '../support/until.js';
 import { parseScrape, scrape } from './scraped.js';
 
 t.test('/metrics of the service itself needs the scope admin', async (t) => {
@@ -84,11 +85,12 @@ t.test('the registries of several processes add up', async (t) => {
     http.duration.of('GET', '/users', '200').observe(0.002);
     http.active.value++;
   }
-  t.equal(await one.registry(), await one.registry(), 'one registry for each');
-  const parts = await Promise.all(
-    [one, two].map(async (metrics) => (await metrics.registry()).getMetricsAsJSON()),
-  );
-  const shown = await showMetrics(async () => AggregatorRegistry.aggregate(parts)).run({} as Request);
+  // Between processes they are JSON.
+  const collect = async () => [
+    ...(await Promise.all([one, two].map(async ({ scrape }) => JSON.parse(JSON.stringify(await scrape()))))),
+    undefined,
+  ];
+  const shown = await showMetrics(() => scrapeOfAll(collect)).run({} as Request);
   const text = shown.body!;
   const value = (name: string, labels = {}) =>
     parseScrape(text).find(
@@ -99,17 +101,60 @@ t.test('the registries of several processes add up', async (t) => {
   t.equal(value('http_server_request_duration_seconds_bucket', { le: '0.0025' }), 3);
   t.equal(value('http_server_request_duration_seconds_bucket', { le: '0.001' }), 0);
   t.equal(value('http_server_active_requests'), 3);
+  t.ok(value('process_resident_memory_bytes')! > 1.5 * process.memoryUsage().rss, 'memory is added up');
+  t.equal(value('nodejs_version_info', { version: process.version }), 1, 'and other values are not');
 });
 
-t.test('values that are no finite numbers are spelt as the format does', async (t) => {
+t.test('the text format of Prometheus', async (t) => {
+  const family = (name: string, samples: FamilyValues['samples']): FamilyValues => ({
+    name,
+    help: 'A "value"\nwith \\',
+    type: 'gauge',
+    samples,
+  });
+  const text = exposition([
+    family('found', [
+      { labels: { a: 'x Nan' }, value: Number.NaN },
+      { labels: { a: 'y' }, value: Number.POSITIVE_INFINITY },
+      { labels: { a: 'z', b: 'a"b\\c\n' }, value: Number.NEGATIVE_INFINITY },
+      { labels: {}, value: 1e-7, metricName: 'found_sum' },
+    ]),
+    family('empty', []),
+  ]);
+  t.same(text.split('\n'), [
+    '# HELP found A "value"\\nwith \\\\',
+    '# TYPE found gauge',
+    'found{a="x Nan"} NaN',
+    'found{a="y"} +Inf',
+    'found{a="z",b="a\\"b\\\\c\\n"} -Inf',
+    'found_sum 1e-7',
+    '',
+    '# HELP empty A "value"\\nwith \\\\',
+    '# TYPE empty gauge',
+    '',
+  ]);
+  t.equal(parseScrape(text.replace('+Inf', '1').replace('NaN', '1').replace('-Inf', '1')).length, 4);
+});
+
+t.test('metrics of the process, which are measured from the first scrape on', async (t) => {
   const { metricsUrl } = await freshService(t, { METRICS_PORT: '0' });
-  // The first scrape restarts the measurements of the event loop, so that the second one finds few or none.
-  for (let count = 0; count < 2; count++) t.ok((await scrape(metricsUrl!)).samples.length > 50);
-  const registry = new Registry();
-  const gauge = new Gauge({ name: 'found', help: 'A value', labelNames: ['a'], registers: [registry] });
-  gauge.set({ a: 'x Nan' }, Number.NaN);
-  gauge.set({ a: 'y' }, Number.POSITIVE_INFINITY);
-  gauge.set({ a: 'z' }, Number.NEGATIVE_INFINITY);
-  const { body } = await showMetrics(async () => registry).run({} as Request);
-  t.same(body!.split('\n').slice(2, 5), ['found{a="x Nan"} NaN', 'found{a="y"} +Inf', 'found{a="z"} -Inf']);
+  const { value: at } = await scrape(metricsUrl!);
+  for (const name of [
+    'process_cpu_user_seconds_total',
+    'process_cpu_system_seconds_total',
+    'process_cpu_seconds_total',
+    'process_start_time_seconds',
+    'nodejs_heap_size_total_bytes',
+    'nodejs_heap_size_used_bytes',
+    'nodejs_external_memory_bytes',
+    ...(process.platform === 'linux' ? ['process_open_fds'] : []),
+  ])
+    t.ok(at(name)! > 0, name);
+  t.ok(Math.abs(at('process_start_time_seconds')! * 1000 - Date.now()) < 3_600_000, 'in Unix time');
+  // The first scrape begins the measurements of the event loop.
+  const lags = ['min', 'max', 'mean', 'stddev', 'p50', 'p90', 'p99'];
+  await until('the event loop is measured', async () => {
+    const { value } = await scrape(metricsUrl!);
+    return lags.every((name) => value(`nodejs_eventloop_lag_${name}_seconds`) !== undefined);
+  });
 });

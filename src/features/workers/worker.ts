@@ -31,7 +31,7 @@ export async function runWorker(config: Config, log: Log, features: readonly Ope
     stop,
     reload: () => reload(service, log),
     setMaintenance: (on) => service?.setMaintenance(on),
-    metrics: async () => (await service?.metrics.registry())?.getMetricsAsJSON(),
+    metrics: async () => service?.metrics.scrape(),
   });
   const start = () => startApp(config, log, features, { primary });
   service = await startWithDatabase(config, log, async () => undefined, start);
