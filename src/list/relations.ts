@@ -35,6 +35,11 @@ export function relatedOf(resource: Resource): readonly Related[] {
   return known;
 }
 
+/** Gives the copy of a collection some of its relations, with the names that they have among all. */
+export function limitRelations(part: Resource, related: readonly Related[]): void {
+  relations.set(part, related);
+}
+
 function findRelated({ references, referredBy }: Resource): Related[] {
   const collections = [...new Set(referredBy.map(({ collection }) => collection))];
   const short = references.map(({ field }) => relationName(field));

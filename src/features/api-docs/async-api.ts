@@ -7,7 +7,7 @@ import { LongWork } from '../../limits/long-task.js';
 import type { Principal } from '../../principal.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { COMMON_SCHEMAS } from './common-schemas.js';
-import { definitions, recordSchemas, schemaNames } from './record-schemas.js';
+import { definitions, recordSchemas, writtenRecord } from './record-schemas.js';
 import { usedComponents } from './references.js';
 import { type DescribedResource, describedResources } from './type-names.js';
 
@@ -21,9 +21,8 @@ export interface StreamSettings {
 /** The AsyncAPI 3.0 document of the event stream, with a message for each type of event. */
 export async function asyncApi(settings: StreamSettings, caller: Principal): Promise<JsonObject> {
   const { publicUrl = 'http://localhost:3000', publicPrefix } = settings;
-  const described = describedResources(settings.resources, Object.keys(COMMON_SCHEMAS));
+  const described = describedResources(settings.resources, Object.keys(COMMON_SCHEMAS), caller);
   const resources = described.filter((resource) => mayRead(resource, caller));
-  const readable = new Set(resources.map(({ name }) => name));
   const { host, protocol } = new URL(publicUrl);
   const messages = Object.fromEntries(
     resources.flatMap((resource) =>
@@ -61,10 +60,7 @@ export async function asyncApi(settings: StreamSettings, caller: Principal): Pro
       schemas: Object.assign(
         {},
         COMMON_SCHEMAS,
-        ...described.flatMap((resource) => [
-          recordSchemas(resource, DEFAULT_VERSION, readable),
-          definitions(resource),
-        ]),
+        ...described.flatMap((resource) => [recordSchemas(resource, DEFAULT_VERSION), definitions(resource)]),
       ) as JsonObject,
       messages,
     },
@@ -74,7 +70,7 @@ export async function asyncApi(settings: StreamSettings, caller: Principal): Pro
 
 function messageOf(resource: DescribedResource, verb: string): JsonObject {
   const type = { const: `${resource.name}.${verb}` };
-  const data = verb === 'deleted' ? {} : { data: schemaRef(schemaNames(resource).record) };
+  const data = verb === 'deleted' ? {} : { data: writtenRecord(resource) };
   return {
     name: `${resource.name}.${verb}`,
     contentType: 'application/cloudevents+json',

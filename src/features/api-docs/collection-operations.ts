@@ -134,7 +134,9 @@ function create(resource: DescribedResource, _: CollectionSettings, { createdId,
 
 function upsert(resource: DescribedResource, settings: CollectionSettings): Doc {
   const { success, errors, fields, ...rest } = replace(resource, settings);
-  const keys = writableKeys(resource).map((names) => names.map((name) => `\`${name}\``).join(' and '));
+  const keys = writableKeys(resource.readable).map((names) =>
+    names.map((name) => `\`${name}\``).join(' and '),
+  );
   return {
     ...rest,
     id: `upsert${resource.types.one}`,

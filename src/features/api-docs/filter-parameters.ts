@@ -1,6 +1,4 @@
-import { readableFields } from '../../access/fields.js';
 import type { Schema } from '../../api/schema.js';
-import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
 import type { LongWork } from '../../limits/long-task.js';
 import {
@@ -14,7 +12,6 @@ import {
 import { MAX_VALUES } from '../../list/filter-values.js';
 import { filterName, filterSegment } from '../../list/query-names.js';
 import { relatedOf } from '../../list/relations.js';
-import type { Principal } from '../../principal.js';
 import { typeName } from './model.js';
 import type { DescribedResource } from './type-names.js';
 
@@ -52,18 +49,15 @@ const BY_USE: readonly Operator[] = [
 
 /**
  * The parameters that filter the list of each collection, by its name and by the names of their components: by its declared
- * fields, by the members of all records, and by the fields of records to which it refers. A caller has those of the `readable`
- * collections alone, and those of no field that access rules never show to the caller.
+ * fields, by the members of all records, and by the fields of records to which it refers.
  */
 export async function filtersOf(
   resources: readonly DescribedResource[],
-  readable: readonly Resource[],
-  caller: Principal,
   work: LongWork,
 ): Promise<ReadonlyMap<string, Readonly<Record<string, JsonObject>>>> {
   const found = new Map<string, Readonly<Record<string, JsonObject>>>();
   for (const resource of resources) {
-    found.set(resource.name, filterComponents(resource, readable, caller));
+    found.set(resource.name, filterComponents(resource, resources));
     await work.pause();
   }
   return found;
@@ -71,11 +65,10 @@ export async function filtersOf(
 
 function filterComponents(
   resource: DescribedResource,
-  readable: readonly Resource[],
-  caller: Principal,
+  resources: readonly DescribedResource[],
 ): Record<string, JsonObject> {
   const { one } = resource.types;
-  const own = comparisonsOf(resource, caller);
+  const own = comparisonsOf(resource);
   const isDeclared = ({ segments: [name] }: Comparison) => !OWN_COLUMNS.has(name!);
   return {
     ...componentsOf(`${one}Filter`, own.filter(isDeclared)),
@@ -83,31 +76,28 @@ function filterComponents(
       'Filter',
       own.filter((each) => !isDeclared(each)),
     ),
-    ...componentsOf(`${one}Related`, relatedComparisons(resource, readable, caller)),
+    ...componentsOf(`${one}Related`, relatedComparisons(resource, resources)),
   };
 }
 
-function comparisonsOf(resource: Resource, caller: Principal): Comparison[] {
-  const visible = readableFields(resource, caller);
-  return [...operatorsOf(resource)].flatMap(([field, operators]) => {
-    if (!OWN_COLUMNS.has(field) && visible && !visible.has(field)) return [];
-    const column = comparedColumn(resource, field)!;
+function comparisonsOf({ readable }: DescribedResource): Comparison[] {
+  return [...operatorsOf(readable)].flatMap(([field, operators]) => {
+    const column = comparedColumn(readable, field)!;
     return operators.map((operator) => ({ segments: [filterSegment(field)], operator, column }));
   });
 }
 
 /** The comparisons of declared fields of records to which those of a collection refer. */
 function relatedComparisons(
-  resource: Resource,
-  readable: readonly Resource[],
-  caller: Principal,
+  resource: DescribedResource,
+  resources: readonly DescribedResource[],
 ): readonly Comparison[] {
-  const found = relatedOf(resource).flatMap(({ name, collection, field }) => {
-    const other = readable.find((each) => each.name === collection);
-    if (field === undefined || !other) return [];
+  const found = relatedOf(resource.readable).flatMap(({ name, collection, field }) => {
+    if (field === undefined) return [];
+    const other = resources.find((each) => each.name === collection)!;
     // After the name of a relation that is a field as well, the name of an operator is about the field.
     const operators: readonly string[] = operatorsOf(resource).get(name) ?? [];
-    return comparisonsOf(other, caller)
+    return comparisonsOf(other)
       .filter(({ segments: [first] }) => !OWN_COLUMNS.has(first!) && !operators.includes(first!))
       .map((each) => ({ ...each, segments: [filterSegment(name), ...each.segments] }));
   });

@@ -1,17 +1,17 @@
 import { mayRead } from '../../access/rules.js';
-import { type Doc, type Documentation, type ErrorName, when } from '../../api/doc.js';
+import { writableKeys } from '../../actions/upsert.js';
+import type { Doc, Documentation } from '../../api/doc.js';
 import { type Endpoint, offerOf, scopesOf, subjectsOf } from '../../api/endpoint.js';
 import { coreEndpoints } from '../../api/endpoints.js';
 import type { Schema } from '../../api/schema.js';
 import type { Resource } from '../../collection/resource.js';
-import { CORE_TYPES } from '../../errors/catalogue.js';
 import type { ProblemType } from '../../errors/problem.js';
-import { notFoundCode } from '../../errors/record-errors.js';
 import { visible } from '../../http/visible.js';
 import type { JsonObject } from '../../json.js';
 import { LongWork } from '../../limits/long-task.js';
 import { type Principal, SCHEMES, STRANGER } from '../../principal.js';
 import { prefixOf, type Version } from '../../versions/supported.js';
+import { batchErrors } from './batch-errors.js';
 import { recordOperation } from './collection-operations.js';
 import { COMMON_SCHEMAS } from './common-schemas.js';
 import { withExamples } from './examples.js';
@@ -59,14 +59,17 @@ export async function rulesOf(
   work = new LongWork(),
 ): Promise<JsonObject> {
   const { publicUrl = '', publicPrefix, version, endpoints } = described;
-  const resources = describedResources(described.resources, reservedNames(described));
+  const resources = describedResources(described.resources, reservedNames(described), caller);
   const hasErrorPages = described.documentation.some((each) => each.hasErrorPages);
   const responses = new Responses(commonHeaders(described), version, described.errorTypes, hasErrorPages);
   const readable = resources.filter((resource) => mayRead(resource, caller));
-  const filters = await filtersOf(resources, readable, caller, work);
+  const seen = resources.filter(({ name }) =>
+    endpoints.some((each) => each.records?.resource.name === name && visible(caller, each)),
+  );
+  const filters = await filtersOf(resources, work);
   const all = endpoints.flatMap((endpoint): Operation[] => {
     const resource = resources.find(({ name }) => name === endpoint.records?.resource.name);
-    const description = descriptionOf(endpoint, resource, resources, described);
+    const description = descriptionOf(endpoint, resource, seen, described);
     const names = Object.keys(filters.get(resource?.name ?? '') ?? {});
     return description
       ? [{ endpoint: { ...endpoint, ...offerOf(endpoint) }, description, resource, filters: names }]
@@ -84,7 +87,7 @@ export async function rulesOf(
     await work.pause();
   }
   const tags = [...new Set(operations.map(({ description }) => description.tag))];
-  const schemas = schemasOf(described, resources, new Set(readable.map(({ name }) => name)));
+  const schemas = schemasOf(described, resources);
   await work.pause();
   return {
     openapi: '3.1.0',
@@ -97,7 +100,9 @@ export async function rulesOf(
     servers: [{ url: `${publicUrl}${prefixOf(version, publicPrefix)}` || '/' }],
     tags: tags.map((name) => ({ name, description: tagDescription(name, resources, described) })),
     paths,
-    ...(described.documentation.some(({ sendsEvents }) => sendsEvents) ? eventWebhooks(readable) : {}),
+    ...(described.documentation.some(({ sendsEvents }) => sendsEvents)
+      ? eventWebhooks(readable, caller)
+      : {}),
     components: {
       schemas,
       parameters: Object.assign({}, ...filters.values()) as JsonObject,
@@ -140,15 +145,20 @@ function tagDescription(name: string, resources: readonly Resource[], { document
   return known[name] ?? `Records of ${name}.`;
 }
 
-/** The description of an endpoint in the document; undefined: there is none. `resource`: the collection that it is about. */
+/**
+ * The description of an endpoint in the document; undefined: there is none. `resource`: the collection that it is about. `seen`: the
+ * collections with operations that the reader may use.
+ */
 function descriptionOf(
   { doc, records, adds }: Endpoint,
   resource: DescribedResource | undefined,
-  resources: readonly DescribedResource[],
+  seen: readonly DescribedResource[],
   settings: Described,
 ): Doc | undefined {
+  // Without a unique key that the reader knows, no request names a record.
+  if (records?.method === 'upsert' && writableKeys(resource!.readable).length === 0) return undefined;
   if (resource) return withAdded(recordOperation(records!.method, resource, settings), adds);
-  return doc?.runsOthers ? { ...doc, errors: batchErrors(resources) } : doc;
+  return doc?.runsOthers ? { ...doc, errors: batchErrors(seen) } : doc;
 }
 
 function withAdded(doc: Doc, adds: Endpoint['adds']): Doc {
@@ -166,40 +176,10 @@ function withAdded(doc: Doc, adds: Endpoint['adds']): Doc {
   };
 }
 
-/** Errors that an operation of a batch can cause; the statuses of the batch itself are the last ones. */
-const batchErrors = (resources: readonly DescribedResource[]): ErrorName[] => [
-  ...CORE_TYPES.filter(
-    ({ status, code, suffix }) =>
-      BATCH_STATUSES.includes(status) && suffix === undefined && !/CURSOR|TICKET/.test(code),
-  ).map(({ code }): ErrorName => [code, 'envelope']),
-  ...resources.flatMap(({ singular, unique }): ErrorName[] => [
-    [notFoundCode(singular), 'envelope', 404],
-    [notFoundCode(singular), 'envelope', 422],
-    ...unique.map(({ code }): ErrorName => [code, 'envelope', 409]),
-  ]),
-  ['VALIDATION_ERROR', 'envelope'],
-  'INVALID_QUERY',
-  ...when(
-    resources.some(({ hasClientIds }) => hasClientIds),
-    'INVALID_ID',
-  ),
-  'UNKNOWN_PARAMETER',
-  ['NOT_ACCEPTABLE', 'envelope'],
-];
-
-const BATCH_STATUSES: readonly number[] = [403, 404, 405, 409, 410, 412, 413, 422, 428, 503, 507];
-
-function schemasOf(
-  described: Described,
-  resources: readonly DescribedResource[],
-  readable: ReadonlySet<string>,
-): Record<string, Schema> {
+function schemasOf(described: Described, resources: readonly DescribedResource[]): Record<string, Schema> {
   return Object.assign(
     serviceSchemas(described),
-    ...resources.flatMap((resource) => [
-      recordSchemas(resource, described.version, readable),
-      definitions(resource),
-    ]),
+    ...resources.flatMap((resource) => [recordSchemas(resource, described.version), definitions(resource)]),
   ) as Record<string, Schema>;
 }
 

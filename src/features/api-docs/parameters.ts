@@ -1,16 +1,17 @@
 import type { Doc } from '../../api/doc.js';
 import { ref, type Schema } from '../../api/schema.js';
-import type { Resource } from '../../collection/resource.js';
+import { canSearch, type Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
 import { MAX_LIMIT } from '../../list/list-request.js';
 import { escapeName } from '../../list/query-names.js';
 import { aggregatesOf, groupKeys } from '../../list/read-groups.js';
-import { MAX_SEARCH } from '../../list/read-search.js';
+import { EXCERPTS, MAX_SEARCH } from '../../list/read-search.js';
 import { sortKeysOf, sortNames } from '../../list/read-sort.js';
 import { relationsOf } from '../../list/relations.js';
 import { searchMeaning } from '../../list/words.js';
 import type { Version } from '../../versions/supported.js';
 import { requestFields } from './headers.js';
+import type { DescribedResource } from './type-names.js';
 
 const PATH_PARAMETERS: Readonly<Record<string, Schema>> = {
   id: { type: 'string', maxLength: 255 },
@@ -25,7 +26,7 @@ export interface Parametrized {
   readonly names: readonly string[];
   readonly description: Doc;
   /** The collection that it is about. */
-  readonly resource: Resource | undefined;
+  readonly resource: DescribedResource | undefined;
   /** The names of the components that are its conditions. */
   readonly filters: readonly string[];
   readonly version: Version;
@@ -46,8 +47,9 @@ export function parametersOf({
     required: true,
     schema: PATH_PARAMETERS[name!] ?? { type: 'string' },
   }));
-  const known = resource ? listParameters(resource, version) : {};
+  const known = resource ? knownParameters(resource.readable, version) : {};
   const inQuery = names.flatMap((name): JsonObject[] => {
+    if (resource && !isUseful(name, resource.readable)) return [];
     if (resource && name === 'filter') return filters.map((each) => ref('parameters', each));
     const schema = query[name];
     return known[name] ? [known[name]] : schema ? [{ name, in: 'query', ...styleOf(schema), schema }] : [];
@@ -95,8 +97,12 @@ const KEYSET_PARAMETERS: Readonly<Record<string, JsonObject>> = {
   count: plain('count', '`exact`: the page has a total.', { type: 'string', enum: ['exact'] }),
 };
 
+/** Whether a parameter has an effect on a collection of which a caller may know a part. */
+const isUseful = (name: string, part: Resource): boolean =>
+  name === EXCERPTS ? part.words.length > 0 : name !== 'search' || canSearch(part);
+
 /** The parameters of a collection's list. */
-function listParameters(resource: Resource, { lists }: Version): Readonly<Record<string, JsonObject>> {
+function knownParameters(resource: Resource, { lists }: Version): Readonly<Record<string, JsonObject>> {
   const { schema, writeOnly } = resource;
   const fields = sortNames(resource).map(escapeName);
   const hasOneSort = resource.hasOneSort && lists !== 'keyset';

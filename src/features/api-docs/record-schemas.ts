@@ -1,3 +1,5 @@
+import type { Fields } from '../../access/fields.js';
+import type { SchemaName } from '../../api/doc.js';
 import { arrayOf, objectOf, type Schema, schemaRef } from '../../api/schema.js';
 import { IDENTIFIERS, withSubschemas } from '../../declarations/schema-files.js';
 import type { JsonObject } from '../../json.js';
@@ -40,29 +42,25 @@ export const schemaNames = ({ types }: DescribedResource) => derivedNames(types.
 
 /**
  * The schemas of a collection: a record, one with the members that `fields` names, what creates one, what changes one,
- * and a page. `readable`: the collections whose records the caller may read, of which related ones are described.
+ * and a page. Each has the fields that the reader of the document may read, or set.
  */
-export function recordSchemas(
-  resource: DescribedResource,
-  { lists }: Version,
-  readable: ReadonlySet<string>,
-): Record<string, Schema> {
+export function recordSchemas(resource: DescribedResource, { lists }: Version): Record<string, Schema> {
   const { record, partial, included, input, patch, page } = schemaNames(resource);
   const { properties, required, ...rules } = declared(resource);
   const shown = visible(resource, properties);
-  const related = relatedRecords(resource, readable);
+  const related = relatedRecords(resource);
   const own = {
     ...OWN,
     ...shown,
     ...(related ? { _included: schemaRef(included) } : {}),
-    ...(resource.words.length > 0 ? { _excerpts: EXCERPTS } : {}),
+    ...(resource.readable.words.length > 0 ? { _excerpts: EXCERPTS } : {}),
     _links: schemaRef('Links'),
   };
-  const inputs = settable(resource, properties);
+  const changes = settable(resource, properties, resource.changeable);
   const list = resource.schema.description;
   return {
     [record]: {
-      ...rules,
+      ...rulesWithout(absentFrom(properties, shown), rules),
       ...(typeof list === 'string' ? { description: list } : {}),
       properties: own,
       required: [...Object.keys(OWN), ...required.filter((name) => Object.hasOwn(shown, name))],
@@ -73,17 +71,13 @@ export function recordSchemas(
       properties: withoutDefaults(own),
       required: ['id'],
     },
-    [input]: {
-      ...asInput(rules),
-      properties: { ...inputs, _version: VERSION },
-      required: required.filter((name) => Object.hasOwn(inputs, name) && !hasDefault(properties[name])),
-    },
+    [input]: inputSchema(resource, resource.creatable),
     [patch]: {
       description: 'Members to change; null removes one (RFC 7396). `_version` must be the current one.',
       type: 'object',
       properties: {
         ...Object.fromEntries(
-          Object.entries(inputs)
+          Object.entries(changes)
             .filter(([name]) => !resource.immutable.includes(name))
             .map(([name, schema]) => [name, { anyOf: [schema, { type: 'null' }] }]),
         ),
@@ -103,11 +97,63 @@ export function recordSchemas(
   };
 }
 
+/**
+ * The whole record that replaces another one. A caller repeats the fields that it may read, also those that it may not set. Only
+ * where that differs from a new record does the body have a schema of its own.
+ */
+export function replacement(resource: DescribedResource): SchemaName {
+  const { readable, creatable, changeable } = resource;
+  if (!creatable && !changeable) return schemaNames(resource).input;
+  const known = changeable && new Set([...changeable, ...Object.keys(readable.schema.properties)]);
+  return inputSchema(resource, known);
+}
+
+/** A record with some fields in the body of a request. */
+function inputSchema(resource: DescribedResource, fields: Fields): Schema {
+  const { properties, required, ...rules } = declared(resource);
+  const inputs = settable(resource, properties, fields);
+  const isRequired = (name: string) => Object.hasOwn(inputs, name) && !hasDefault(properties[name]);
+  return {
+    ...asInput(rulesWithout(absentFrom(settable(resource, properties, undefined), inputs), rules)),
+    properties: { ...inputs, _version: VERSION },
+    required: required.filter(isRequired),
+  };
+}
+
+const absentFrom = (all: Properties, some: Properties): string[] =>
+  Object.keys(all).filter((name) => !Object.hasOwn(some, name));
+
+/** The rules of a record without those that name fields which it does not have, or that count its members. */
+function rulesWithout(absent: readonly string[], rules: Schema): Schema {
+  if (absent.length === 0) return rules;
+  const names = absent.map((name) => JSON.stringify(name));
+  const isAboutOthers = ([keyword, value]: [string, unknown]) =>
+    !OF_PARTS.has(keyword) || names.some((name) => JSON.stringify(value).includes(name));
+  return Object.fromEntries(Object.entries(rules).filter((each) => !isAboutOthers(each)));
+}
+
+/** The rules of a whole record that its parts obey as well. */
+const OF_PARTS: ReadonlySet<string> = new Set([
+  'type',
+  'title',
+  'additionalProperties',
+  'patternProperties',
+  'propertyNames',
+  'maxProperties',
+  'dependentRequired',
+  'dependentSchemas',
+  'allOf',
+]);
+
 /** A record, which `fields` may limit to some members. */
 export function shownRecord(resource: DescribedResource): Schema {
   const { record, partial } = schemaNames(resource);
   return { anyOf: [schemaRef(record), schemaRef(partial)] };
 }
+
+/** A record after a write; with access rules, the part that the caller may read. */
+export const writtenRecord = (resource: DescribedResource): Schema =>
+  resource.isRuled ? shownRecord(resource) : schemaRef(schemaNames(resource).record);
 
 /** The records of a list, which `fields` may limit to some members. */
 export function listedRecords(resource: DescribedResource, lists: Version['lists']): Schema {
@@ -121,8 +167,8 @@ const linked = (record: string): Schema => ({
 });
 
 /** The members of `_included`; undefined: the collection has no relations to others that the caller may read. */
-function relatedRecords(resource: DescribedResource, readable: ReadonlySet<string>): Schema | undefined {
-  const related = relatedOf(resource).filter(({ collection }) => readable.has(collection));
+function relatedRecords(resource: DescribedResource): Schema | undefined {
+  const related = relatedOf(resource.readable);
   const properties = Object.fromEntries(
     related.map(({ name, collection, field }): [string, Schema] => {
       const of = derivedNames(resource.types.of(collection), '');
@@ -188,19 +234,29 @@ function located(schema: JsonObject, collection: string, types: TypeNames): Json
 }
 
 /** The members that responses show: imports may have set more of them than requests may. */
-function visible({ schema, writeOnly }: DescribedResource, properties: Properties): Record<string, Schema> {
+function visible(
+  { schema, readable, writeOnly }: DescribedResource,
+  properties: Properties,
+): Record<string, Schema> {
   const hidden = Object.entries(schema.properties)
     .filter(([name, rules]) => writeOnly.includes(name) || (rules as JsonObject).writeOnly === true)
     .map(([name]) => name);
-  return Object.fromEntries(Object.entries(properties).filter(([name]) => !hidden.includes(name)));
+  return Object.fromEntries(
+    Object.entries(properties).filter(
+      ([name]) => Object.hasOwn(readable.schema.properties, name) && !hidden.includes(name),
+    ),
+  );
 }
 
-/** The members that requests may set: those with a default may be absent. */
+/** The members among some fields that requests may set: those with a default may be absent. */
 function settable(
   { readOnly, importOnly }: DescribedResource,
   properties: Properties,
+  fields: Fields,
 ): Record<string, Schema> {
   const ignored = [...readOnly, ...importOnly];
-  const given = Object.entries(properties).filter(([name]) => !ignored.includes(name));
+  const given = Object.entries(properties).filter(
+    ([name]) => !ignored.includes(name) && (fields?.has(name) ?? true),
+  );
   return Object.fromEntries(given.map(([name, schema]) => [name, asInput(schema)]));
 }

@@ -1,10 +1,17 @@
+import type { Fields } from '../../access/fields.js';
+import { readablePart, settableFields } from '../../access/readable-part.js';
 import type { Resource } from '../../collection/resource.js';
 import { isObject, type Json } from '../../json.js';
+import type { Principal } from '../../principal.js';
 import { typeName } from './model.js';
 
-/** A collection with the names of its types in the document. */
+/** A collection with the names of its types in the document, and the part of it that the reader of the document may know. */
 export interface DescribedResource extends Resource {
   readonly types: TypeNames;
+  readonly readable: Resource;
+  /** The fields that the reader may set in new records, and in present ones; undefined: all. */
+  readonly creatable: Fields;
+  readonly changeable: Fields;
 }
 
 /** Names of types, each an identifier of programming languages that no other type of the document has. */
@@ -29,13 +36,14 @@ export const derivedNames = (one: string, many: string) => ({
 });
 
 /**
- * Names the types of collections. The title decides, unless its names are `reserved`: then the name of the collection does,
+ * Names the types of collections, and describes what a caller may know of these. The title decides, unless its names are `reserved`: then the name of the collection does,
  * with a number if that is in use as well. Letter case does not distinguish names, since generators
  * write types to files.
  */
 export function describedResources(
   resources: readonly Resource[],
   reserved: readonly string[],
+  caller: Principal,
 ): DescribedResource[] {
   const used = new Set(reserved.map((name) => name.toLowerCase()));
   const claim = (names: readonly string[]): boolean => {
@@ -60,6 +68,9 @@ export function describedResources(
   return resources.map((resource) => ({
     ...resource,
     types: { ...records.get(resource.name)!, of, definition },
+    readable: readablePart(resource, resources, caller),
+    creatable: settableFields(resource, 'create', caller),
+    changeable: settableFields(resource, 'update', caller),
   }));
 }
 

@@ -1,0 +1,244 @@
+import formats from 'ajv-formats';
+import type { JsonObject } from '../../../src/json.js';
+import { createAjv } from '../../../src/validation/ajv.js';
+import { declare } from '../../support/collections.js';
+import { makeKey } from '../../support/credentials.js';
+import { testService, undeclaredDatabase } from '../../support/service.js';
+import t from '../../support/test.js';
+
+const text = { type: 'string', 'x-index': true } as const;
+
+const DECLARATIONS = {
+  'cabins.json': {
+    type: 'object',
+    properties: { cabinlabel: text, cabincode: text },
+    'x-collection': {
+      access: [
+        { can: 'read', fields: ['cabinlabel'] },
+        { can: 'all', scope: 'staff' },
+      ],
+    },
+  },
+  'people.json': {
+    title: 'Person',
+    type: 'object',
+    required: ['fullname', 'passport'],
+    properties: {
+      fullname: { ...text, 'x-search': 'words' },
+      nickname: { type: 'string', maxLength: 20 },
+      passport: { type: 'string', 'x-unique': true, 'x-search': true },
+      salary: { $ref: '#/$defs/wages' },
+      bonus: { type: 'number', 'x-index': true },
+      cabinref: { type: 'string', 'x-references': 'cabins' },
+      badge: { type: 'string', writeOnly: true },
+      birthday: { ...text, format: 'date' },
+    },
+    additionalProperties: false,
+    minProperties: 2,
+    dependentRequired: { bonus: ['passport'], nickname: ['fullname'] },
+    if: { required: ['bonus'] },
+    // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema.
+    then: { required: ['passport'] },
+    $defs: { wages: { type: 'object', properties: { grosspay: { type: 'number' } } } },
+    'x-collection': {
+      list: 'page',
+      access: [
+        { can: 'read', to: 'anyone', fields: ['fullname', 'birthday'] },
+        { can: 'read', scope: 'people:read', fields: ['nickname', 'cabinref'] },
+        { can: 'create', scope: 'people:write', fields: ['fullname', 'passport', 'badge'] },
+        { can: 'update', scope: 'people:write', fields: ['nickname'] },
+        { can: 'all', scope: 'staff' },
+      ],
+    },
+  },
+};
+
+/** The fields of people by what some caller may do with them; those of grants, and no others. */
+const FIELDS = Object.keys(DECLARATIONS['people.json'].properties).filter((name) => name !== 'badge');
+const PUBLIC = ['fullname', 'birthday'];
+const READER = [...PUBLIC, 'nickname', 'cabinref'];
+const NEW = ['fullname', 'passport', 'badge'];
+
+interface Reader {
+  readonly scopes?: readonly string[];
+  readonly read: readonly string[];
+  /** Undefined: the caller creates and changes none. */
+  readonly created?: readonly string[];
+  readonly patched?: readonly string[];
+  readonly replaced?: readonly string[];
+  /** Names that the documents have nowhere. */
+  readonly unknown: readonly string[];
+}
+
+const READERS: Readonly<Record<string, Reader>> = {
+  'a stranger': {
+    read: PUBLIC,
+    unknown: [
+      'nickname',
+      'passport',
+      'salary',
+      'bonus',
+      'cabinref',
+      'badge',
+      'grosspay',
+      'cabin',
+      'PASSPORT',
+    ],
+  },
+  'a reader': {
+    scopes: ['people:read', 'cabins:read'],
+    read: READER,
+    unknown: ['passport', 'salary', 'bonus', 'badge', 'grosspay', 'cabincode', 'PASSPORT'],
+  },
+  'a writer': {
+    scopes: ['people:read', 'people:write', 'cabins:read'],
+    read: READER,
+    created: NEW,
+    patched: ['nickname'],
+    replaced: READER,
+    unknown: ['salary', 'bonus', 'grosspay', 'cabincode'],
+  },
+  'the staff': {
+    scopes: ['people:write', 'cabins:write', 'staff'],
+    read: FIELDS,
+    created: [...FIELDS, 'badge'],
+    patched: [...FIELDS, 'badge'],
+    replaced: [...FIELDS, 'badge'],
+    unknown: [],
+  },
+};
+
+const OWN = ['_excerpts', '_included', '_links', '_version', 'created_at', 'id', 'updated_at'];
+const fieldsIn = (schema: JsonObject) =>
+  Object.keys(schema.properties as object)
+    .filter((name) => !OWN.includes(name))
+    .sort();
+
+t.test('documents have the fields that their reader may read or set, and no others', async (t) => {
+  const service = await testService(t, {
+    COLLECTIONS: declare(t, DECLARATIONS as never),
+    DATABASE_URL: await undeclaredDatabase(t),
+    AUTH: 'api-key',
+  });
+  const keyOf = async (scopes: readonly string[]) => ({
+    'x-api-key': (await makeKey(service.db, { scopes: [...scopes] })).key,
+  });
+  const staff = await keyOf(['people:write', 'cabins:write', 'staff']);
+  const cabin = await service.send('POST', '/cabins', {
+    headers: staff,
+    body: { cabinlabel: 'By the window', cabincode: 'W' },
+  });
+  const person = {
+    fullname: 'Ann',
+    passport: 'P1',
+    salary: { grosspay: 1 },
+    bonus: 2,
+    birthday: '2000-01-01',
+  };
+  const created = await service.send('POST', '/people', {
+    headers: staff,
+    body: { ...person, nickname: 'A', cabinref: cabin.json.id },
+  });
+  t.equal(created.status, 201, created.text);
+
+  for (const [name, reader] of Object.entries(READERS)) {
+    const headers: Record<string, string> = reader.scopes ? await keyOf(reader.scopes) : {};
+    for (const path of ['/openapi.json', '/api/v2/openapi.json', '/asyncapi.json']) {
+      const { text: whole, json } = await service.send('GET', path, { headers });
+      const about = `${path} for ${name}`;
+      for (const each of reader.unknown) t.notMatch(whole, new RegExp(each), about);
+      const schemas = json.components.schemas as Record<string, JsonObject>;
+      t.same(fieldsIn(schemas.Person!), [...reader.read].sort(), about);
+      if (path === '/asyncapi.json') continue;
+      t.same(fieldsIn(schemas.PartialPerson!), [...reader.read].sort(), about);
+      const bodyOf = (operation: JsonObject | undefined, type: string): string[] | undefined => {
+        const content = (operation?.requestBody as JsonObject | undefined)?.content as JsonObject | undefined;
+        const schema = (content?.[type] as JsonObject | undefined)?.schema as JsonObject | undefined;
+        if (!schema) return undefined;
+        const named = String(schema.$ref ?? '')
+          .split('/')
+          .at(-1)!;
+        return fieldsIn(schema.$ref === undefined ? schema : schemas[named]!);
+      };
+      const sorted = (names: readonly string[] | undefined) => names && [...names].sort();
+      const [list, one] = [json.paths['/people'], json.paths['/people/{id}']];
+      t.same(bodyOf(list.post, 'application/json'), sorted(reader.created), about);
+      t.same(bodyOf(one.patch, 'application/merge-patch+json'), sorted(reader.patched), about);
+      t.same(bodyOf(one.put, 'application/json'), sorted(reader.replaced), about);
+      const ajv = createAjv({ formats: formats.default, isStrict: false, allErrors: false });
+      ajv.addSchema({ $id: 'document', components: json.components }, 'document');
+      const fits = ajv.getSchema('document#/components/schemas/Person')!;
+      const shown = await service.send('GET', `/people/${created.json.id}`, { headers });
+      t.ok(fits(shown.json), `${about}: ${shown.text} ${JSON.stringify(fits.errors)}`);
+      t.ok((schemas.Person!.examples as JsonObject[] | undefined)?.length, `${about} has an example`);
+    }
+  }
+});
+
+t.test('each value of a parameter in a document is one that its reader may use', async (t) => {
+  const service = await testService(t, {
+    COLLECTIONS: declare(t, DECLARATIONS as never),
+    DATABASE_URL: await undeclaredDatabase(t),
+    AUTH: 'api-key',
+  });
+  for (const [name, { scopes, read }] of Object.entries(READERS)) {
+    const headers: Record<string, string> = scopes
+      ? { 'x-api-key': (await makeKey(service.db, { scopes: [...scopes] })).key }
+      : {};
+    for (const prefix of ['', '/api/v2']) {
+      const { json } = await service.send('GET', `${prefix}/openapi.json`, { headers });
+      const parameters = json.paths['/people'].get.parameters as JsonObject[];
+      const valuesOf = (parameter: string): string[] => {
+        const { items } = parameters.find((each) => each.name === parameter)!.schema as { items: JsonObject };
+        return (items.enum ?? []) as string[];
+      };
+      const about = `${prefix}/openapi.json for ${name}`;
+      t.same(valuesOf('fields').sort(), [...read].sort(), about);
+      for (const parameter of ['fields', 'sort', 'group', 'aggregate']) {
+        const values = valuesOf(parameter);
+        const named = values.flatMap((each) => /[a-z]+(?=\)?$)/.exec(each) ?? []);
+        for (const field of Object.keys(DECLARATIONS['people.json'].properties))
+          if (!read.includes(field)) t.notOk(named.includes(field), `${about}: ${parameter} has no ${field}`);
+        for (const value of values) {
+          const query = new URLSearchParams({
+            [parameter]: value,
+            ...(value === 'relevance' && { search: 'a' }),
+          });
+          const { status, text: body } = await service.send('GET', `${prefix}/people?${query}`, { headers });
+          t.equal(status, 200, `${about}: ${query} ${body}`);
+        }
+      }
+    }
+  }
+});
+
+t.test(
+  'the controls of a page name the fields that its reader may read, and each of its links works',
+  async (t) => {
+    const service = await testService(t, {
+      COLLECTIONS: declare(t, DECLARATIONS as never),
+      DATABASE_URL: await undeclaredDatabase(t),
+      AUTH: 'api-key',
+    });
+    for (const [name, { scopes, read }] of Object.entries(READERS)) {
+      if (!scopes) continue;
+      const { key } = await makeKey(service.db, { scopes: [...scopes] });
+      const headers = { 'x-api-key': key, accept: 'text/html' };
+      const { text: page } = await service.send('GET', '/people', { headers });
+      const controls = [...page.matchAll(/(?:name="filter\[|[?&;]sort=|[?&;]group=)(\w+)/g)].map(
+        ([, field]) => field!,
+      );
+      t.ok(controls.includes('fullname'), name);
+      for (const field of Object.keys(DECLARATIONS['people.json'].properties))
+        if (!read.includes(field)) t.notOk(controls.includes(field), `${name}: ${field}`);
+      const links = [...page.matchAll(/href="(\/people\?[^"]*)"/g)].map(([, href]) =>
+        href!.replace(/&(?:amp|#38);/g, '&'),
+      );
+      t.ok(links.length > 3, name);
+      for (const link of new Set(links)) {
+        const { status } = await service.send('GET', link, { headers });
+        t.equal(status, 200, `${name}: ${link}`);
+      }
+    }
+  },
+);
