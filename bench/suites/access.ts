@@ -18,8 +18,11 @@ import { median } from '../harness/stats.js';
  */
 const [ISSUES = 1_000_000, ROUNDS = 5, SECONDS = 3] = process.argv.slice(2, 5).map(Number);
 const OTHER_BUILD = process.argv[5];
-/** With KEEP, the data are made in this folder, or found there from an earlier run. */
-const { KEEP } = process.env;
+/**
+ * With KEEP, the data are made in this folder, or found there from an earlier run. With OUTBOX, the hand-written server writes an
+ * event with each issue, as Plinth does.
+ */
+const { KEEP, OUTBOX } = process.env;
 const CONNECTIONS = 64;
 const CALLERS = 64;
 /** Of the issues that the measurement creates. */
@@ -121,7 +124,8 @@ create index on issues (blocked_by_id, id);
 create index on issues (title, id);
 create index on issues (status, id);
 create index on issues (estimate, id);
-create index on issues (secret, id);`;
+create index on issues (secret, id);
+create table outbox (id bigserial primary key, type text, actor text, data json, created_at timestamptz not null default now());`;
 
 const folder = KEEP ?? mkdtempSync(join(tmpdir(), 'plinth-bench-'));
 const embedded = await startEmbedded({
@@ -224,7 +228,7 @@ async function requireEqual(
 async function measure(all: readonly Caller[]): Promise<void> {
   const program = fileURLToPath(new URL('../peers/access.js', import.meta.url));
   const servers = [
-    await startContestant('handwritten', plain, {}, program),
+    await startContestant('handwritten', plain, OUTBOX === undefined ? {} : { OUTBOX }, program),
     await startContestant('plinth', embedded.url, settings),
     ...(OTHER_BUILD ? [await startContestant('plinth', embedded.url, settings, OTHER_BUILD)] : []),
   ];

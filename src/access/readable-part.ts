@@ -35,7 +35,8 @@ export function readablePart(
   };
   const isFollowed = ({ collection, field, referring }: Related): boolean => {
     const other = resources.find(({ name }) => name === collection)!;
-    if (!mayRead(other, principal)) return false;
+    // Relations to a collection without access rules need the scope of all of its records.
+    if (!(other.isRuled ? mayRead : readsAll)(other, principal)) return false;
     return field === undefined
       ? referring.some(shownBy(other, readableFields(other, principal)))
       : isShown(field);

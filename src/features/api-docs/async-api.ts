@@ -7,7 +7,8 @@ import { LongWork } from '../../limits/long-task.js';
 import type { Principal } from '../../principal.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { COMMON_SCHEMAS } from './common-schemas.js';
-import { definitions, recordSchemas, writtenRecord } from './record-schemas.js';
+import { definitions } from './declared-schemas.js';
+import { recordSchemas, writtenRecord } from './record-schemas.js';
 import { usedComponents } from './references.js';
 import { type DescribedResource, describedResources } from './type-names.js';
 
