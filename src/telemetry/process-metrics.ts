@@ -74,10 +74,19 @@ function memory(): FamilyValues[] {
 }
 
 /** Linux shows the open files of a process in a folder, one of which is that of the folder itself. */
-const files = (): FamilyValues[] =>
-  process.platform === 'linux'
-    ? [gauge('process_open_fds', 'Open files and sockets.', readdirSync('/proc/self/fd').length - 1)]
-    : [];
+function files(): FamilyValues[] {
+  const open = openFiles();
+  return open === undefined ? [] : [gauge('process_open_fds', 'Open files and sockets.', open)];
+}
+
+/** Undefined: the system has no such folder, hides it, or permits no further file to this process. */
+function openFiles(): number | undefined {
+  try {
+    return readdirSync('/proc/self/fd').length - 1;
+  } catch {
+    return undefined;
+  }
+}
 
 const gauge = (
   name: string,
