@@ -35,13 +35,13 @@ export function readablePart(
   };
   const isFollowed = ({ collection, field, referring }: Related): boolean => {
     const other = resources.find(({ name }) => name === collection)!;
-    // Relations to a collection without access rules need the scope of all of its records.
+    // A relation to a collection without access rules needs the scope of all records there.
     if (!(other.isRuled ? mayRead : readsAll)(other, principal)) return false;
     return field === undefined
       ? referring.some(shownBy(other, readableFields(other, principal)))
       : isShown(field);
   };
-  // Their names follow from all of them.
+  // The name of a relation follows from all relations.
   limitRelations(part, relatedOf(resource).filter(isFollowed));
   return part;
 }
