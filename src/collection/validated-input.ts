@@ -84,7 +84,8 @@ function requireRequestFields(input: Json | undefined, importOnly: readonly stri
 }
 
 function canonicalizeReference(fields: JsonObject, { field, singular }: Reference): void {
-  if (!Object.hasOwn(fields, field)) return;
+  // A field that is required may be null, and then it refers to no record.
+  if ((member(fields, field) ?? null) === null) return;
   const id = parseUuid(String(fields[field]));
   if (id === undefined) throw unknownReference(field, singular);
   fields[field] = id;

@@ -35,6 +35,10 @@ const COLLECTIONS = {
     owner: reference('teams', 'null'),
     ownerId: reference('teams', 'null'),
   }),
+  'nodes.json': object(
+    { rootId: { ...reference('nodes', 'restrict'), type: ['string', 'null'] } },
+    { required: ['rootId'] },
+  ),
   'bags.json': object({ bags: reference('bags', 'null') }),
 };
 
@@ -118,6 +122,27 @@ t.test('records that refer to each other are deleted together with what both bel
   await change(`/nulls/${second}`, { parentId: first });
   t.equal((await send('DELETE', '/nulls?filter[parentId][null]=false')).status, 200, 'all that match');
   t.same((await send('GET', '/nulls')).json, []);
+});
+
+t.test('a reference that is required may be null, and then refers to no record', async (t) => {
+  const { send } = await testService(t, { COLLECTIONS: declare(t, COLLECTIONS), MIGRATE: 'auto' });
+  const root = await send('POST', '/nodes', { body: { rootId: null } });
+  t.match(root, { status: 201, json: { rootId: null } });
+  const leaf = await send('POST', '/nodes', { body: { rootId: root.json.id } });
+  t.equal((await send('DELETE', `/nodes/${root.json.id}`)).status, 409);
+  for (const [body, status] of [
+    [{}, 400],
+    [{ rootId: '' }, 422],
+    [{ rootId: 'null' }, 422],
+  ] as const)
+    t.equal((await send('POST', '/nodes', { body })).status, status, JSON.stringify(body));
+  const roots = await send('GET', '/nodes?filter[rootId][null]=true&include=root&page=1');
+  t.match(roots.json.data, [{ id: root.json.id, rootId: null, _included: { root: null } }]);
+  t.equal(roots.json.data.length, 1);
+  const path = `/nodes/${leaf.json.id}`;
+  t.match(await send('PATCH', path, { body: { rootId: null } }), { status: 200, json: { rootId: null } });
+  t.equal((await send('PUT', path, { body: { rootId: null } })).status, 200);
+  t.equal((await send('DELETE', `/nodes/${root.json.id}`)).status, 204);
 });
 
 t.test('related records are those of all references, each once', async (t) => {
