@@ -47,6 +47,8 @@ function faultsOf(schema: JsonObject): [keyword: string, reason: string][] {
     ([min, max]) =>
       typeof schema[min] === 'number' && typeof schema[max] === 'number' && schema[min] > schema[max],
   ).map(([min, max]): [string, string] => [min, `is more than ${max}: no value is valid`]);
+  if (Array.isArray(schema.enum) && schema.enum.length === 0)
+    ranges.push(['enum', 'has no element: no value is valid']);
   const types = typesOf(schema);
   if (types === undefined) return ranges;
   const names = types.join(' or ');

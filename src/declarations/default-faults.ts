@@ -5,6 +5,7 @@ import { clone, escapeToken, isObject, type Json, type JsonObject } from '../jso
 import { parseUuid } from '../uuid.js';
 import type { createAjv } from '../validation/ajv.js';
 import { failureOf } from '../validation/failure.js';
+import { normalized } from '../validation/normalization.js';
 import { WorkLimitError, withinLimits } from '../validation/work-limit.js';
 import type { Declaration, DeclarationFault, DeclaredField } from './declaration.js';
 import { columnOf, hasColumn } from './declared-column.js';
@@ -31,7 +32,7 @@ export function defaultFaults({ collections, shared }: Declarations, ajv: Ajv): 
         : [{ file: paths.get(file) ?? file, pointer: `${pointer}/default`, reason }];
     }),
   );
-  return [...violations, ...collections.flatMap(columnFaults)];
+  return [...violations, ...collections.flatMap(columnFaults), ...collections.flatMap(normalFaults)];
 }
 
 /** The schemas with a default to which a schema leads. */
@@ -66,6 +67,47 @@ function violationOf({ schema, file, pointer }: SchemaNode, ajv: Ajv): string | 
   }
   const { path, message } = failureOf(validate.errors![0] as ErrorObject);
   return `violates its own schema: ${path && `${path} `}${message}`;
+}
+
+/** Values of a field that its `x-normalize` would change: a default that no filter finds, and others that no request can give. */
+const normalFaults = ({ file, schema }: Declaration): DeclarationFault[] =>
+  Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+    if (!isObject(field as Json) || !Array.isArray(field['x-normalize'])) return [];
+    const normalizing = { steps: field['x-normalize'], maxLength: Number(field.maxLength ?? 0) };
+    return fixedValues(field as FixedValues).flatMap(([keyword, value]) => {
+      const normal = normalized(normalizing, value);
+      return normal === value
+        ? []
+        : [
+            {
+              file,
+              pointer: `/properties/${escapeToken(name)}/${keyword}`,
+              reason: `x-normalize makes it ${JSON.stringify(normal)}`,
+            },
+          ];
+    });
+  });
+
+function fixedValues({
+  default: value,
+  const: only,
+  enum: values,
+}: FixedValues): [keyword: string, value: Json][] {
+  const listed = (Array.isArray(values) ? values : []).map((each, at): [string, Json] => [
+    `enum/${at}`,
+    each,
+  ]);
+  return [
+    ...(value === undefined ? [] : [['default', value] as [string, Json]]),
+    ...(only === undefined ? [] : [['const', only] as [string, Json]]),
+    ...listed,
+  ];
+}
+
+interface FixedValues {
+  readonly default?: Json;
+  readonly const?: Json;
+  readonly enum?: readonly Json[];
 }
 
 /** Defaults that are valid, and that no column can have. */

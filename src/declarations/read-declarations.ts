@@ -8,6 +8,7 @@ import { withoutAnchors } from './anchors.js';
 import { builtInFiles } from './built-in.js';
 import type { Declaration, DeclarationFault, DeclaredField, DeclaredSchema, SqlFile } from './declaration.js';
 import { withFieldKeywords } from './field-keywords.js';
+import { repeatedNames } from './repeated-names.js';
 import { SchemaFiles } from './schema-files.js';
 
 /** Invalid declarations: one line for each fault, with file, JSON Pointer and reason. */
@@ -131,6 +132,8 @@ function parse(text: string, file: string, faults: DeclarationFault[]): Declared
     return fault(text.trim() === '' ? 'is empty' : `is not JSON: ${(error as Error).message}`);
   }
   if (!isObject(value)) return fault('must be a JSON object, the schema of a record');
+  for (const pointer of repeatedNames(text))
+    faults.push({ file, pointer, reason: 'is there twice: the first one would have no effect' });
   // `$schema` is for editors, and may name the schema of declarations by its path.
   const { $schema: _, ...schema } = value;
   return schema as unknown as DeclaredSchema;

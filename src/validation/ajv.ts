@@ -65,11 +65,33 @@ export function createAjv({
   for (const keyword of COUNTED) count(ajv, keyword);
   ajv.addVocabulary([...KEYWORDS]);
   formats?.(ajv);
+  removeOtherDialects(ajv);
   addTimeFormats(ajv);
   ajv.addFormat('email', isEmail);
   ajv.addFormat('password-hash', isImportableHash);
   if (formats) ajv.addFormat('url', isUrl);
   return ajv;
+}
+
+/** Keywords that are not of JSON Schema 2020-12, though the library has them: no reader of the OpenAPI document knows them. */
+const OF_OTHER_DIALECTS = [
+  'nullable',
+  '$recursiveRef',
+  '$recursiveAnchor',
+  'formatMinimum',
+  'formatMaximum',
+  'formatExclusiveMinimum',
+  'formatExclusiveMaximum',
+];
+
+/**
+ * Removes the keywords of other dialects, and lets `$dynamicRef` be a `$ref`: the library compares the value with the whole
+ * schema if none around it has the dynamic anchor. Each dynamic anchor is in one place, so that both mean one schema.
+ */
+function removeOtherDialects(ajv: Ajv2020): void {
+  for (const keyword of OF_OTHER_DIALECTS) ajv.removeKeyword(keyword);
+  const { keyword: _, ...reference } = ajv.getKeyword('$ref') as CodeKeywordDefinition;
+  ajv.removeKeyword('$dynamicRef').addKeyword({ ...reference, keyword: '$dynamicRef' });
 }
 
 /**
@@ -95,7 +117,7 @@ function withOwnMembers(code: string): string {
 }
 
 /** Keywords by which a value may be compared with several schemas, or with one many times. */
-const COUNTED = ['$ref', '$dynamicRef', 'anyOf', 'oneOf', 'contains'];
+const COUNTED = ['$ref', 'anyOf', 'oneOf', 'contains'];
 /** Work for each element of an array that `contains` looks at: each that does not match makes a failure. */
 const ELEMENT_UNITS = 20;
 /** Work for a value whose schema is another one by reference. */

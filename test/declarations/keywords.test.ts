@@ -266,6 +266,27 @@ t.test('faults of keywords name what they are about', async (t) => {
     [/can't resolve reference/, field({ $ref: '_nothing.json#/$defs/d' })],
     [/can't resolve reference/, field({ $ref: 'https://json-schema.org/draft/2020-12/schema' })],
     [/can't resolve reference #none/, field({ $dynamicRef: '#none' })],
+    [/#\/properties\/a\/nullable: unknown keyword/, field({ type: 'string', nullable: true })],
+    [/#\/properties\/a\/\$recursiveRef: unknown keyword/, field({ $recursiveRef: '#' })],
+    [/#\/properties\/a\/formatMinimum: unknown/, field({ format: 'date', formatMinimum: '2026-01-01' })],
+    [/#\/properties\/a\/enum: has no element/, field({ enum: [] })],
+    [
+      /#\/properties\/a\/default: x-normalize makes it "a"/,
+      field({ type: 'string', default: ' A', 'x-normalize': ['trim', 'lower'] }),
+    ],
+    [
+      /#\/properties\/a\/enum\/1: x-normalize makes it "b"/,
+      field({ type: 'string', enum: ['a', 'B'], 'x-normalize': ['lower'] }),
+    ],
+    [
+      /#\/properties\/a\/const: x-normalize makes it "a"/,
+      field({ type: 'string', const: 'a ', 'x-normalize': ['trim'] }),
+    ],
+    [
+      /_shared\.json#\/\$defs\/e\/\$dynamicAnchor: another schema has the dynamic anchor "n"/,
+      { ...field({ $ref: '_shared.json#/$defs/e' }), $defs: { n: { $dynamicAnchor: 'n' } } },
+      { e: { $dynamicAnchor: 'n' } },
+    ],
     [
       /_shared\.json#\/\$defs\/e\/maxLength: must be integer/,
       field({ $ref: '_shared.json#/$defs/e' }),
@@ -382,3 +403,16 @@ t.test('what has an effect is accepted', async (t) => {
   const files = rows.map((row, index) => [`c${index}.json`, { type: 'object', properties: {}, ...row }]);
   t.equal(await faultsOf(t, Object.fromEntries(files)), 'none');
 });
+
+t.test(
+  'a member that an object has twice is a fault, since the first one would have no effect',
+  async (t) => {
+    const text = `{"type": "object", "properties": {
+    "a/b": {"type": "string", "writeOnly": true}, "c": {"enum": [{"d": 1, "d": 2}, ["{\\"e\\": 1, "]]},
+    "\\u0061/b": {"type": "string"}}, "required": ["c", "c, \\"c\\": "]}`;
+    const faults = await faultsOf(t, { 'a.json': text });
+    t.match(faults, /a\.json#\/properties\/a~1b: is there twice/);
+    t.match(faults, /a\.json#\/properties\/c\/enum\/0\/d: is there twice/);
+    t.equal(faults.match(/is there twice/g)?.length, 2);
+  },
+);
