@@ -13,7 +13,7 @@ export function readEventsConfig({ flag, integer }: Reader) {
     eventsMaxBytes: integer('EVENTS_MAX_BYTES', 4_294_967_296, 1_048_576, 999_999_999_999),
     /** Open streams and waiting requests; one more is a 503. */
     eventsStreams,
-    /** Those of one principal; one more is a 429. */
+    /** Streams and waiting requests of one principal; a further one is a 429. */
     eventsStreamsPerPrincipal: Math.max(100, Math.floor(eventsStreams / 50)),
     /** How long a stream lasts before its reader has to reconnect. */
     eventsStreamMs: 900_000,

@@ -35,7 +35,7 @@ const LOOPBACK = '127.0.0.1';
 /** `9090`, `0.0.0.0:9090` or `[::]:9090`. */
 function parseListener(text: string): { readonly host: string; readonly port: number } | undefined {
   const [, host = LOOPBACK, digits] = /^(?:(.+):)?(\d{1,5})$/.exec(text) ?? [];
-  const address = host.replace(/^\[(.*:.*)\]$/, '$1');
+  const address = host.replace(/^\[(.*)\]$/, '$1');
   const isValid = isIP(address) === (address === host ? 4 : 6) && Number(digits) <= 65_535;
   return isValid ? { host: address, port: Number(digits) } : undefined;
 }
