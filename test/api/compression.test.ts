@@ -9,6 +9,7 @@ import { testProxy } from '../support/proxy.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
+import { notInDefault } from '../support/thorough.js';
 import { until } from '../support/until.js';
 
 t.jobs = 2;
@@ -223,7 +224,7 @@ async function open({ url }: TestService, path: string, accept = '*/*') {
   return { request, response };
 }
 
-t.test('a reader that stalls or leaves ends a compressed stream', async (t) => {
+t.test('a reader that stalls or leaves ends a compressed stream', { skip: notInDefault }, async (t) => {
   const service = await testService(t, { DB_STREAMS: '1' }, { streamStallMs: 1000 });
   await fillRandom(t, service);
   const aborted = (how: string) => async () => {
@@ -264,7 +265,7 @@ t.test('a failure half way never looks like the end', async (t) => {
   t.equal(await outcome, 'ECONNRESET');
 });
 
-t.test('many at once: each is a whole response, compressed or not', async (t) => {
+t.test('many at once: each is a whole response, compressed or not', { skip: notInDefault }, async (t) => {
   const body = JSON.stringify({ text: 'abc '.repeat(50_000) });
   const routes = [
     {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core';
 import { atEnd, type Test } from './test.js';
-import { isThorough } from './thorough.js';
+import { notInDefault } from './thorough.js';
 
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
 
@@ -9,7 +9,7 @@ const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsS
 export const noBrowser = CHROMIUM === undefined && 'chromium is not installed';
 
 /** Why tests that take long in a browser are skipped; false: they are not. */
-export const noLongBrowser = noBrowser || (!isThorough && 'it runs in continuous integration');
+export const noLongBrowser = noBrowser || notInDefault;
 
 /** How long a browser may take to start, and a page to reach a state. It only bounds tests that fail. */
 const PATIENCE_MS = 180_000;

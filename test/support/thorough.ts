@@ -7,6 +7,9 @@ const requested = process.env[THOROUGH] as Thoroughness | undefined;
 
 export const isThorough = requested !== undefined;
 
+/** Why tests that are not part of `npm test` are skipped there; false: they are not. */
+export const notInDefault = !isThorough && 'it runs in continuous integration';
+
 /** Whether tests that otherwise draw some of their cases have all. */
 export const hasAllCases = requested === 'most';
 

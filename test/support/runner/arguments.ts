@@ -11,7 +11,7 @@ export interface Run {
   readonly seed: number;
   /** Number of workers; undefined: one more than there are cores. */
   readonly jobs: number | undefined;
-  /** Whether the default set is part of it, of which the gaps in the contract are counted. */
+  /** Whether all files are part of it, in which each error and operation occurs: the gaps in the contract are counted. */
   readonly isWhole: boolean;
   /** How often tests repeat; undefined in the default set. */
   readonly thoroughness: Thoroughness | undefined;

@@ -4,6 +4,7 @@ import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { COPY, RUN_TWICE } from '../renamed.js';
 import { shuffled } from './random.js';
+import { SETS } from './sets.js';
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
 const TESTS = join(ROOT, 'dist/test');
@@ -23,75 +24,6 @@ export interface TestFile {
   readonly isLong: boolean;
   readonly timeoutMs: number;
 }
-
-/**
- * The sets of files besides the default one, by their folders and files. CONTRIBUTING.md says why each is not part of
- * `npm test`.
- */
-const SETS: Readonly<Record<string, readonly string[]>> = {
-  faults: [
-    'faults',
-    'api/linearizability',
-    'api/memory',
-    'api/memory-queries',
-    'features/workers/primary',
-    'db/tls',
-    'db/wait-for-database',
-    'events/crash',
-    'features/issuer/crash',
-    'features/jobs/job-crash',
-    'features/jobs/memory',
-    'schema/beside-services',
-    'transport/open-files',
-    'api/large-records',
-    'api/long-bodies',
-    'api/slow-clients',
-    'features/issuer/clocks',
-    'features/issuer/guesses',
-    'telemetry/log-output',
-  ],
-  'postgres-clusters': ['postgres-clusters'],
-  citus: ['features/citus'],
-  release: [
-    'cli/first-start',
-    'cli/run',
-    'collection/field-names',
-    'db/baseline',
-    'db/row-counts',
-    'events/bytes',
-    'features/api-docs/docs-page',
-    'features/doctor/doctor-host',
-    'features/embedded',
-    'features/issuer/application',
-    'features/issuer/pages',
-    'features/issuer/tracker',
-    'features/json-server/large-lists',
-    'features/json-server/providers',
-    'features/mcp/field-names',
-    'features/pages/chromium',
-    'features/pages/field-names',
-    'features/transfer/inferred',
-    'features/transfer/published-files',
-    'features/transfer/round-trip',
-    'list/word-plans',
-    'schema/service-names',
-    'schema/words',
-    'system/added-feature',
-    'system/bench',
-    'system/bundle',
-    'system/deploy',
-    'system/dockerfile',
-    'system/docs',
-    'system/footprint',
-    'system/main',
-    'system/oidc-libraries',
-    'system/package',
-    'system/readme',
-    'system/regular-expressions',
-    'system/typed-clients',
-    'validation/work-limits',
-  ],
-};
 
 /** The files that run on a Citus cluster, besides those of test/features/citus. */
 const ON_CITUS = ['api', 'events'];
@@ -138,8 +70,8 @@ const ALL = 'all';
 
 const isSoaked = (name: string) => SOAKED.includes(name) || name.startsWith('faults/');
 
-/** Whether a set has the default one, so that all errors and operations occur in it. */
-export const isWholeSet = (set: string | undefined): boolean => set === undefined || set === ALL;
+/** Whether a set has all files, so that all errors and operations occur in it. */
+export const isWholeSet = (set: string | undefined): boolean => set === ALL;
 
 /** Whether the tests of a set repeat more than those of the default one, which has the repetitions of names. */
 export const isRepeating = (set: string): boolean => set !== OTHER_NAMES && set !== ALL_OTHER_NAMES;
