@@ -10,9 +10,10 @@ import { median } from '../harness/stats.js';
 
 /**
  * Conditions over relations, alternatives and groups of a million issues, beside a hand-written server with a statement for
- * each, measured in turn: `node dist/bench/suites/relations.js [issues] [rounds] [seconds]`.
+ * each, measured in turn: `node dist/bench/suites/relations.js [issues] [rounds] [seconds] [pattern of cases]`.
  */
-const [ISSUES = 1_000_000, ROUNDS = 5, SECONDS = 3] = process.argv.slice(2).map(Number);
+const [ISSUES = 1_000_000, ROUNDS = 5, SECONDS = 3] = process.argv.slice(2, 5).map(Number);
+const WANTED = new RegExp(process.argv[5] ?? '', 'v');
 const CONNECTIONS = 64;
 const [PROJECTS, TEAMS] = [ISSUES / 100, ISSUES / 2000];
 
@@ -187,7 +188,7 @@ async function measure(servers: Servers): Promise<void> {
   const { load } = pickLoader(undefined);
   const names = ['plinth', 'handwritten'] as const;
   try {
-    for (const each of CASES) {
+    for (const each of CASES.filter(({ label }) => WANTED.test(label))) {
       await requireEqual(each, servers);
       const rates = { plinth: [] as number[], handwritten: [] as number[] };
       for (let round = 0; round <= ROUNDS; round++)

@@ -34,7 +34,8 @@ let waitingCallers = 0;
 export const waitingSearches = (): number => waitingCallers;
 
 /**
- * Runs a few searches at once, the others in the order of their calls. One search may cost a thousand times as much as
+ * Runs a few searches at once, the others in the order of their calls. Of equal ones one runs at a time, and the others share
+ * the next one: an expensive search that many request leaves connections for others. One search may cost a thousand times as much as
  * another, so the queue has no fixed length: a call is refused with 503 if the searches ahead of it, at the median cost
  * of the last ones, take longer than the deadline. Without progress, the time since the last one began counts as the cost.
  */
@@ -42,6 +43,8 @@ export class SearchQueue<T> {
   #waiting = new Map<string, Waiting<T>>();
   #callers = 0;
   #running = 0;
+  /** The keys of running searches that began less than half the deadline ago. */
+  readonly #keys = new Set<string>();
   /** Running searches that began less than `patienceMs` ago. */
   #recent = 0;
   /** Of the last searches, in milliseconds; the latest last. */
@@ -113,16 +116,17 @@ export class SearchQueue<T> {
   #startWaiting(): void {
     for (const [key, search] of this.#waiting) {
       if (this.#free() <= 0) return;
+      if (this.#keys.has(key)) continue;
       this.#remove(key, search);
       search.sharing?.size.observe(1);
-      void this.#start(search);
+      void this.#start(key, search);
     }
   }
 
-  async #start({ run, callers }: Waiting<T>): Promise<void> {
+  async #start(key: string, { run, callers }: Waiting<T>): Promise<void> {
     const since = this.#now();
     this.#startedAt = since;
-    const end = this.#begin();
+    const end = this.#begin(key);
     try {
       const outcome = await detached(run);
       for (const { resolve } of callers) resolve(outcome);
@@ -137,23 +141,33 @@ export class SearchQueue<T> {
   }
 
   /** Counts a search as running until the returned function is called. */
-  #begin(): () => void {
+  #begin(key: string): () => void {
+    const { patienceMs = 1000, deadlineMs } = this.options;
     this.#running++;
     this.#recent++;
-    let isRecent = true;
-    const outlast = (): void => {
-      if (isRecent) this.#recent--;
-      isRecent = false;
-    };
-    const timer = setTimeout(() => {
-      outlast();
-      this.#startWaiting();
-    }, this.options.patienceMs ?? 1000);
+    this.#keys.add(key);
+    const endRecent = this.#onceAfter(patienceMs, () => this.#recent--);
+    const endKey = this.#onceAfter(deadlineMs / 2, () => this.#keys.delete(key));
     return () => {
-      clearTimeout(timer);
-      outlast();
+      endRecent();
+      endKey();
       this.#running--;
     };
+  }
+
+  /** Has `work` run once: after this time, when more searches may begin, or when the returned function is called. */
+  #onceAfter(ms: number, work: () => void): () => void {
+    let isDone = false;
+    const end = (): void => {
+      clearTimeout(timer);
+      if (!isDone) work();
+      isDone = true;
+    };
+    const timer = setTimeout(() => {
+      end();
+      this.#startWaiting();
+    }, ms);
+    return end;
   }
 
   #remove(key: string, { callers, sharing }: Waiting<T>): void {

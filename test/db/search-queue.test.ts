@@ -6,7 +6,12 @@ import { until } from '../support/until.js';
 const HOUR = 3_600_000;
 
 /** A queue with the test's own clock, and its searches in the order in which they began. */
-function queueOf(options: { concurrency?: number; maxCallers?: number; patienceMs?: number }) {
+function queueOf(options: {
+  concurrency?: number;
+  deadlineMs?: number;
+  maxCallers?: number;
+  patienceMs?: number;
+}) {
   const begun: { key: string; end: () => void; fail: () => void }[] = [];
   let ms = 0;
   const queue = new SearchQueue<string>({
@@ -56,6 +61,31 @@ t.test('searches begin in order, only so many run, and equal ones share one whil
   begun[3]!.end();
   t.same(await Promise.all(found), ['found a', 'b', 'found c', 'found d', 'found c']);
   t.equal(waitingSearches(), 0);
+});
+
+t.test('one of equal searches runs at a time, and the others share the next one', async (t) => {
+  const { begun, keys, submit } = queueOf({});
+  const found = [submit('a')];
+  await tick();
+  found.push(submit('a'), submit('b'), submit('a'));
+  await tick();
+  t.equal(keys(), 'ab', 'the second connection is for others');
+  begun[0]!.end();
+  await tick();
+  t.equal(keys(), 'aba', 'what began before a request is not its outcome');
+  begun[1]!.end();
+  begun[2]!.end();
+  t.same(await Promise.all(found), ['found a', 'found a', 'found b', 'found a']);
+});
+
+t.test('equal searches do not wait for longer than half the deadline for one that runs', async (t) => {
+  const { begun, keys, submit } = queueOf({ deadlineMs: 2 });
+  const found = [submit('a')];
+  await tick();
+  found.push(submit('a'));
+  await until('a second one runs', keys, (seen) => seen === 'aa');
+  for (const { end } of begun) end();
+  t.same(await Promise.all(found), ['found a', 'found a']);
 });
 
 t.test('a search is refused when those ahead of it take longer than the deadline', async (t) => {
