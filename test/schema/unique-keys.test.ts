@@ -177,6 +177,14 @@ t.test('on Citus a key has the field that decides the shard of a record', (t) =>
   t.throws(() => plan({ history: true }), {
     message: /#\/x-collection\/history: on Citus events do not store the record before a change/,
   });
+  const numbered = { number: { type: 'integer', 'x-index': true, 'x-set': { next: true } } };
+  const numbers = declare(t, {
+    'authors.json': { type: 'object', properties: {} },
+    'notes.json': { type: 'object', properties: { authorId, ...numbered }, required: ['authorId'] },
+  });
+  t.throws(() => planChanges(readChecked(numbers, '', new Set()).collections, catalog), {
+    message: /notes\.json#\/properties\/number\/x-set: on Citus there are no numbers/,
+  });
   const words = declare(t, {
     'notes.json': { type: 'object', properties: { text: { type: 'string', 'x-search': 'words' } } },
   });
