@@ -1,6 +1,10 @@
 import type postgres from 'postgres';
+import { collectionsFor } from '../../src/app-parts.js';
+import { readConfig } from '../../src/config/config.js';
 import { migrationsOn, SCHEMA_NAMES, withSchemaNames } from '../../src/db/migrations.js';
 import { listSql } from '../../src/db/sql-files.js';
+import { readChecked } from '../../src/declarations/check-declarations.js';
+import { resourcesOf } from '../../src/declarations/load-declarations.js';
 import { CITUS_STUBS } from '../support/citus.js';
 import { declare } from '../support/collections.js';
 import { freshService, testDatabase } from '../support/service.js';
@@ -63,6 +67,23 @@ t.test(
   },
 );
 
+t.test('the start refuses access rules on Citus', async (t) => {
+  const rules = { text: { type: 'string' } };
+  const folder = declare(t, {
+    'notes.json': {
+      type: 'object',
+      properties: rules,
+      'x-collection': { access: [{ can: 'all', scope: 'admin' }] },
+    },
+  });
+  const collections = resourcesOf(readChecked(folder, '', new Set()));
+  const config = readConfig({ DATABASE_URL: 'postgres://h/d', DATABASE_ENGINE: 'citus', AUTH: 'api-key' });
+  t.throws(() => collectionsFor(config, collections, 'citus'), {
+    message: /access rules are not possible on Citus/,
+  });
+  t.ok(collectionsFor(config, collections).length > 0);
+});
+
 t.test('each function finds the tables of collections', async (t) => {
   const url = await database(t);
   const text = { type: 'string', maxLength: 100 };
@@ -103,6 +124,17 @@ t.test('each function finds the tables of collections', async (t) => {
     t.equal((await send('GET', `/deliveries?page=1&limit=1${query}`)).status, 200, query);
   t.equal((await send('GET', `/deliveries/${first}/taken?page=1`)).json.meta.total, 1);
   t.match((await send('GET', '/deliveries?page=1&include=taken.deliveryId')).status, /200|400/);
+  t.equal((await send('GET', '/taken?page=1&filter[other][code]=b')).json.meta.total, 1);
+  for (const query of ['sort=other.label', 'sort=-other.code&filter[other][code]=b'])
+    t.match(
+      await send('GET', `/api/v2/taken?${query}`),
+      { status: 400, json: { code: 'INVALID_QUERY', detail: /not possible on Citus/ } },
+      query,
+    );
+  t.match(await send('GET', '/events?types=taken.*&filter[other]=null'), {
+    status: 400,
+    json: { error: { message: /On Citus, `filter` is not available for events/ } },
+  });
   t.equal((await send('GET', '/deliveries')).json.length, 2);
   t.equal((await send('PATCH', `/deliveries/${first}`, { body: { label: 'changed' } })).status, 200);
   t.equal((await send('PATCH', `/taken/${child}`, { body: { deliveryId: second } })).status, 200);
