@@ -11,7 +11,7 @@ const SRC = fileURLToPath(new URL('../../../src/', import.meta.url));
 /** On a busy machine, shorter ones of the checker would leave it without a result; milliseconds. */
 const LIMITS = { timeout: 150_000, incubationTimeout: 150_000, attackTimeout: 150_000 };
 /** Compiles the patterns of declarations, whose time is limited. */
-const OPERATORS_PATTERNS = join('validation', 'patterns.ts');
+const OPERATORS_PATTERNS = join('validation', 'linear-patterns.ts');
 
 interface Expression {
   readonly where: string;
