@@ -1,6 +1,8 @@
 import type { Guarded } from '../access/guarded-collection.js';
+import type { Resource } from '../collection/resource.js';
 import type { Db, Run } from '../db/db.js';
 import { tooManyMatches } from '../errors/input-errors.js';
+import { Problem } from '../errors/problem.js';
 import { badRequest } from '../errors/request-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
@@ -13,6 +15,8 @@ import { ownParent } from './owner-check.js';
 import { readable } from './readable.js';
 
 const MAX_MATCHES = 1000;
+/** How often the deletion of a record is attempted to which others of the request refer. */
+const MAX_PASSES = 10;
 
 /**
  * Applies an action on one record to all records that match a filter, all or none, with one event each: 200 with the
@@ -32,7 +36,9 @@ export function forAllMatching(
         const ids = await collection.ids(selection, MAX_MATCHES + 1, run);
         if (ids.length > MAX_MATCHES) throw tooManyMatches(MAX_MATCHES);
         await collection.lock(ids, undefined, run);
-        for (const id of ids) await action.run(forRecord(request, id, run));
+        const act = async (id: string) => action.run(forRecord(request, id, run));
+        if (request.method === 'DELETE' && refersToItself(guarded.resource)) await inOrder(ids, act, run);
+        else for (const id of ids) await act(id);
         return {
           status: 200,
           headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
@@ -42,6 +48,35 @@ export function forAllMatching(
       return request.run ? work(request.run) : db.transaction(work);
     },
   };
+}
+
+/** Whether a record may prevent the deletion of another one of its collection. */
+const refersToItself = ({ name, references }: Resource): boolean =>
+  references.some(({ to, onDelete }) => to === name && onDelete === 'restrict');
+
+/**
+ * Deletes records that may refer to each other, the newest first: those to which others of them still refer are deleted after
+ * these. Throws 409 if records that refer to them remain.
+ */
+async function inOrder(
+  ids: readonly string[],
+  act: (id: string) => Promise<unknown>,
+  run: Run,
+): Promise<void> {
+  let left = ids.toReversed();
+  for (let pass = 1; left.length > 0; pass++) {
+    const kept: string[] = [];
+    for (const id of left)
+      try {
+        await Promise.all([run('savepoint record', []), act(id)]);
+      } catch (error) {
+        const isReferred = error instanceof Problem && error.code === 'REFERENCED';
+        if (!isReferred || pass === MAX_PASSES || kept.length + 1 === left.length) throw error;
+        kept.push(id);
+        await run('rollback to savepoint record', []);
+      }
+    left = kept;
+  }
 }
 
 /** The records that a request about all that match a filter selects. Throws 400 for a request that is not valid, 403. */

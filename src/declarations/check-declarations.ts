@@ -142,6 +142,8 @@ function checkKeywords(
       '/x-references',
       `there is no collection ${to}: there are ${collections.join(', ')}${nearest(to, collections)}`,
     );
+  if (to !== undefined)
+    for (const keyword of keywordsAgainstIds(field)) fault(`/${keyword}`, 'does not fit the ids of records');
   if (field['x-normalize'] !== undefined && !mayBeNormalized(field))
     fault('/x-normalize', 'has no effect on a field of another type than string or, for integer, a number');
   if (field['x-normalize']?.includes('nfc') && !(Number(field.maxLength) > 0))
@@ -154,6 +156,22 @@ function checkKeywords(
     );
   if (field.writeOnly && hasColumn(field))
     fault('/writeOnly', 'a field that is never returned cannot be indexed');
+}
+
+const ID_LENGTH = 36;
+
+/** The keywords of a reference that ids of records do not fit. */
+function keywordsAgainstIds({
+  format = 'uuid',
+  minLength = 0,
+  maxLength = ID_LENGTH,
+}: DeclaredField): string[] {
+  const isWrong = {
+    format: format !== 'uuid',
+    minLength: minLength > ID_LENGTH,
+    maxLength: maxLength < ID_LENGTH,
+  };
+  return Object.entries(isWrong).flatMap(([keyword, wrong]) => (wrong ? [keyword] : []));
 }
 
 /** Whether a field may have texts, or numbers that a body may give as texts. */

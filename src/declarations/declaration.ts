@@ -6,6 +6,7 @@ import type { Normalization } from '../validation/normalization.js';
 export interface DeclaredField {
   readonly type?: string | readonly string[];
   readonly format?: string;
+  readonly minLength?: number;
   readonly maxLength?: number;
   readonly items?: { readonly type?: string; readonly format?: string } | boolean;
   readonly writeOnly?: boolean;

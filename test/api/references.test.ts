@@ -79,6 +79,23 @@ t.test('a record to which others of its collection refer', async (t) => {
   t.match(batch.text, /REFERENCED/);
 });
 
+t.test('all records that match a filter are deleted, whichever of them refer to others', async (t) => {
+  const { send, create, change } = await service(t);
+  const all = '/restricts?filter[created_at][gte]=2000-01-01T00:00:00Z';
+  const root = await create('/restricts');
+  const others: string[] = [];
+  for (let n = 0; n < 20; n++)
+    others.push(await create('/restricts', { parentId: [root, ...others][n % 7 === 0 ? 0 : n] }));
+  // The oldest refers to the newest of others, too.
+  const last = await create('/restricts');
+  await change(`/restricts/${root}`, { parentId: last });
+  const some = `/restricts?filter[id][in]=${[root, ...others].slice(0, 9).join(',')}`;
+  t.match(await send('DELETE', some), { status: 409, json: { error: { code: 'REFERENCED' } } });
+  t.equal((await send('GET', `${all}&page=1`)).json.meta.total, 22, 'nothing is deleted');
+  t.match(await send('DELETE', all), { status: 200, json: { meta: { matched: 22 } } });
+  t.equal((await send('GET', `${all}&page=1`)).json.meta.total, 0);
+});
+
 t.test('a record that refers to itself, and records in a circle', async (t) => {
   const { send, create, change, exists } = await service(t);
   for (const action of ['restrict', 'cascade', 'null']) {

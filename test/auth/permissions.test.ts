@@ -104,7 +104,7 @@ t.test('every route and method, by what the credential permits', async (t) => {
       const [there, absent] = [plain, none].map(
         (each) => each + (endpoint.requiresFilter ? '?filter=x' : ''),
       ) as [string, string];
-      for (const address of [there, `/api/v1${there}`]) {
+      for (const address of drawn([there, `/api/v1${there}`], 1)) {
         const credentials = [{}, { authorization: 'Digest username="x"' }, { 'x-api-key': expired }];
         const statuses: number[] = [];
         for (const headers of credentials) statuses.push((await send(method, address, { headers })).status);

@@ -247,6 +247,10 @@ t.test('faults of keywords name what they are about', async (t) => {
         $defs: { d: { $dynamicAnchor: 'd', allOf: [{ $dynamicRef: '#d' }] } },
       },
     ],
+    ...[{ format: 'date' }, { maxLength: 5 }, { minLength: 37 }].map((more): [RegExp, object] => [
+      new RegExp(`#/properties/a/${Object.keys(more)[0]}: does not fit the ids of records`),
+      field({ type: 'string', 'x-references': 'users', ...more }),
+    ]),
     [
       /#\/properties\/a: has two values of x-references/,
       {

@@ -503,7 +503,7 @@ t.test('searches find what plain JavaScript and hand-written SQL find', async (t
   };
   const textOf = ({ kind, words, isExcluded }: Term) =>
     `${isExcluded ? '-' : ''}${kind === 'word' ? words[0] : kind === 'prefix' ? `${words[0]}*` : `"${words.join(' ')}"`}`;
-  for (let round = 0; round < times(100, 400, 1500); round++) {
+  for (let round = 0; round < times(25, 400, 1500); round++) {
     const terms = some(3, (): Term => {
       const kind = (['word', 'phrase', 'prefix'] as const)[random(3)]!;
       const words =
