@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.js';
+import { ExitError } from '../exit-error.js';
 import type { Log } from '../telemetry/log.js';
-import { unreachable } from './migrate.js';
+import { DatabaseUnavailableError, unreachable } from './migrate.js';
 import { NETWORK_ERRORS } from './pool/server-socket.js';
 import { withSession } from './session.js';
 import { TASK_SETTINGS } from './session-settings.js';
@@ -54,7 +55,7 @@ export async function waitForDatabase(
 
 /**
  * Runs a start that needs the database. When the database fails meanwhile, `wait` is called and the start begins again, for up to
- * DB_START_MS. Rejects with other errors, and with the last one.
+ * DB_START_MS. Rejects with other errors, and at the end with DatabaseUnavailableError.
  */
 export async function startWithDatabase<T>(
   { databaseUrl, dbStartMs }: WaitSettings,
@@ -70,7 +71,11 @@ export async function startWithDatabase<T>(
     } catch (error) {
       const { cause, message } = error as Error;
       const codes = [error, cause].map((each) => (each as { code?: string } | undefined)?.code ?? '');
-      if (!codes.some((code) => CURABLE.has(code)) || performance.now() > end) throw error;
+      if (!codes.some((code) => CURABLE.has(code))) throw error;
+      if (performance.now() > end)
+        throw error instanceof ExitError
+          ? error
+          : new DatabaseUnavailableError(unreachable(error as Error), { cause: error });
       log.warn({ reason: message, pauseMs }, 'the database failed during the start, which begins again');
       await sleep(pauseMs);
     }

@@ -160,5 +160,14 @@ for (const workers of ['1', '2'])
       t.equal((await send(base, 'GET', '/readyz')).status, 200, `connection ${at + 1} was lost`);
       service.child.kill('SIGTERM');
       t.equal(await service.ended, 0);
+
+      left = at;
+      const impatient = startProcess(t, { DB_START_MS: '0', DATABASE_URL: url.href, WORKERS: workers });
+      const isReady = await impatient.ready().then(
+        () => true,
+        () => false,
+      );
+      if (isReady) impatient.child.kill('SIGTERM');
+      t.equal(await impatient.ended, isReady ? 0 : 69, impatient.stderr());
     }
   });

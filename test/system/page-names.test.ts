@@ -36,7 +36,7 @@ const CAPITALS = new Set([
   'API',
   'WWW',
 ]);
-const GONE = /^\| `BODY_RATE_MS`.*|was `(?:ANSWER_BYTES|EVENTS_KEEP)`/gm;
+const GONE = /^\| `[A-Z].* no settings any more.*|was `(?:ANSWER_BYTES|EVENTS_KEEP)`/gm;
 
 const all = (text: string, pattern: RegExp): string[] => [...text.matchAll(pattern)].map(([, name]) => name!);
 
