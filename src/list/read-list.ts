@@ -141,9 +141,11 @@ function readOrder(
   return { sorts: keys, isExtended: true };
 }
 
-/** Whether an order is the name of its field, without an escape that it does not need. */
-const isName = ([name]: readonly Name[], [key]: readonly SortKey[]): boolean =>
-  key !== undefined && (name?.text === key.field || name?.text === escapeName(key.field));
+/** Whether an order is the name of one field, without an escape that it does not need. */
+const isName = ([name, ...others]: readonly Name[], [key]: readonly SortKey[]): boolean =>
+  key !== undefined &&
+  others.length === 0 &&
+  (name?.text === key.field || name?.text === escapeName(key.field));
 
 function numberedPart(given: QueryValues): Part {
   const [page, limit] = ['page', 'limit'].map((name) => wholeOf(given.all(name)[0]));

@@ -35,7 +35,7 @@ export function openProcessMetrics(): () => FamilyValues[] {
     ];
     const isEmpty = delay.count === 0;
     delay.reset();
-    return isEmpty ? [] : found;
+    return isEmpty ? found.map((family) => ({ ...family, samples: [] })) : found;
   }
 
   return () => [

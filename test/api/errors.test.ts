@@ -180,7 +180,8 @@ t.test('the type of each problem document has a page', async (t) => {
 t.test('the page of a code remains after the sunset of its version', async (t) => {
   const [accept, html] = [{ accept: PROBLEM }, { accept: 'text/html' }];
   for (const version of ['1', '2']) {
-    const { send } = await freshService(t, { [`V${version}_SUNSET`]: '2026-01-01T00:00:00Z' });
+    const gone = { deprecation: undefined, sunset: new Date('2026-01-01T00:00:00Z'), successor: '/next' };
+    const { send } = await freshService(t, {}, { retirement: { [version]: gone } });
     for (const mount of version === '1' ? ['', '/api/v1'] : ['/api/v2']) {
       const { status, json } = await send('GET', `${mount}/items`, { headers: accept });
       t.same([status, json.code], [410, 'VERSION_SUNSET']);

@@ -6,11 +6,11 @@ import { type FormField, formFields, type Texts } from './form-fields.js';
 import { crumbsOf, type FormModel } from './form-model.js';
 import { bodyOf, recordIn, type SubmittedForm } from './form-values.js';
 import type { PageContent } from './layout.js';
-import { changeForm, creationForm, isNested } from './record-forms.js';
+import { changeForm, creationForm } from './record-forms.js';
 
 /** The form that creates a record. */
 export function creationAction({ name, singular, creation, created }: FormModel): PageForm {
-  const fieldsOf = ({ request }: Submitted) => formFields(creation(isNested(request.params)));
+  const fieldsOf = ({ request }: Submitted) => formFields(creation(request));
   return {
     bodyOf: async (submitted) =>
       bodyOf('application/json', await recordIn(submitted.entered, fieldsOf(submitted))),
@@ -34,8 +34,8 @@ export function creationAction({ name, singular, creation, created }: FormModel)
 export function changeAction(editable: FormModel): PageForm {
   const { name, change, changesIn } = editable;
   return {
-    bodyOf: async ({ method, entered }) =>
-      method === 'PATCH' ? changesIn(entered, formFields(change)) : undefined,
+    bodyOf: async ({ method, entered, request }) =>
+      method === 'PATCH' ? changesIn(entered, formFields(change(request.principal))) : undefined,
     next: (_reply, { method, request, site }) =>
       site.prefix + (method === 'DELETE' ? `/${name}?_done=deleted` : `${request.path}?_done=saved`),
     failed: (problem, submitted) => {
@@ -56,7 +56,7 @@ function failedChange(
   submitted: Submitted,
 ): PageContent {
   const { site, request, entered, forms } = submitted;
-  const fields = formFields(change);
+  const fields = formFields(change(request.principal));
   const shown = fields.filter(({ name }) => name !== '*' || entered.texts.has('*'));
   const filled = { id: 'edit', texts: withoutSecrets(shown, entered), failures };
   const state = { etag: entered.own('_etag'), was: entered.own('_was'), others: entered.own('_others') };

@@ -39,13 +39,11 @@ export function createDetails(
   { request, forms, may, site }: PageOptions,
 ): Part {
   if (!may('POST')) return undefined;
-  const rules = creation(isNested(request.params));
+  const rules = creation(request);
   const filled = { id: 'new', texts: new Map() };
   return html`<details><summary>New ${singular}</summary>
 ${creationForm(site.prefix + request.path, formFields(rules), filled, forms)}</details>`;
 }
-
-export const isNested = ({ id }: Readonly<Record<string, string | undefined>>): boolean => id !== undefined;
 
 export function creationForm(
   action: string,
@@ -61,12 +59,9 @@ ${faultsOf(fields, filled)}${inputsOf(fields, filled)}
 }
 
 /** The forms that change and delete a record, behind buttons. */
-export function changeDetails(
-  { singular, change: rules }: FormModel,
-  record: JsonObject,
-  shown: PageOptions,
-): Part {
+export function changeDetails({ singular, change }: FormModel, record: JsonObject, shown: PageOptions): Part {
   const { request, forms, may, site } = shown;
+  const rules = change(request.principal);
   const fields = fieldsFor(record, rules);
   const texts = textsOf(record, fields, rules);
   const action = site.prefix + request.path;

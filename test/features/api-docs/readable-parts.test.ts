@@ -220,7 +220,13 @@ t.test(
       DATABASE_URL: await undeclaredDatabase(t),
       AUTH: 'api-key',
     });
-    for (const [name, { scopes, read }] of Object.entries(READERS)) {
+    const { id } = (
+      await service.send('POST', '/people', {
+        body: { fullname: 'Ann Lee', passport: 'P1' },
+        headers: { 'x-api-key': (await makeKey(service.db, { scopes: ['people:write', 'staff'] })).key },
+      })
+    ).json;
+    for (const [name, { scopes, read, created, patched }] of Object.entries(READERS)) {
       if (!scopes) continue;
       const { key } = await makeKey(service.db, { scopes: [...scopes] });
       const headers = { 'x-api-key': key, accept: 'text/html' };
@@ -231,6 +237,13 @@ t.test(
       t.ok(controls.includes('fullname'), name);
       for (const field of Object.keys(DECLARATIONS['people.json'].properties))
         if (!read.includes(field)) t.notOk(controls.includes(field), `${name}: ${field}`);
+      const inputs = (html: string) =>
+        [...html.matchAll(/<(?:input|textarea|select)[^>]* name="\/(\w+)"/g)]
+          .map(([, field]) => field!)
+          .sort();
+      t.same(inputs(page), [...(created ?? [])].sort(), `${name}: the form of a new record`);
+      const one = await service.send('GET', `/people/${id}`, { headers });
+      t.same(inputs(one.text), [...(patched ?? [])].sort(), `${name}: the form of a change`);
       const links = [...page.matchAll(/href="(\/people\?[^"]*)"/g)].map(([, href]) =>
         href!.replace(/&(?:amp|#38);/g, '&'),
       );
