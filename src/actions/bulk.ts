@@ -65,17 +65,17 @@ async function inOrder(
 ): Promise<void> {
   let left = ids.toReversed();
   for (let pass = 1; left.length > 0; pass++) {
-    const kept: string[] = [];
+    const postponed: string[] = [];
     for (const id of left)
       try {
         await Promise.all([run('savepoint record', []), act(id)]);
       } catch (error) {
         const isReferred = error instanceof Problem && error.code === 'REFERENCED';
-        if (!isReferred || pass === MAX_PASSES || kept.length + 1 === left.length) throw error;
-        kept.push(id);
+        if (!isReferred || pass === MAX_PASSES || postponed.length + 1 === left.length) throw error;
+        postponed.push(id);
         await run('rollback to savepoint record', []);
       }
-    left = kept;
+    left = postponed;
   }
 }
 
