@@ -125,7 +125,6 @@ const ROWS: readonly Row[] = [
 ];
 /** Values that patterns of unlimited time are quick to compare with. */
 const QUICK_ROWS: readonly Row[] = [
-  [{ type: 'string', pattern: '^(a?){30}a{30}$' }, `"${'a'.repeat(29)}"`, 'pattern'],
   [{ type: 'string', pattern: '^(a+)+$' }, '"aaa"'],
   [{ type: 'string', pattern: '^(a+)+$' }, '"b"', 'pattern'],
   [
