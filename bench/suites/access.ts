@@ -163,7 +163,7 @@ async function fill(): Promise<void> {
   for (const [file, declaration] of Object.entries(TEAM_TRACKER))
     writeFileSync(
       join(settings.COLLECTIONS, file),
-      JSON.stringify(declaration).replaceAll('"x-search":true', '"x-index":true'),
+      JSON.stringify(declaration).replaceAll(',"x-search":true', ''),
     );
   await (await startContestant('plinth', embedded.url, settings)).stop();
   await query(embedded.url, `set search_path = public_collections, public;${IDS}${FILL}`);
