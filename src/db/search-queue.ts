@@ -28,14 +28,17 @@ interface Waiting<T> {
 /** The number of last searches whose median is the expected cost of one: a single slow one says little of the next. */
 const COSTS = 9;
 
+/** Up to this expected cost, equal searches run beside each other: sharing alone would leave processors idle. */
+const CHEAP_MS = 250;
+
 let waitingCallers = 0;
 
 /** Callers, in this process, that wait for their search to begin. */
 export const waitingSearches = (): number => waitingCallers;
 
 /**
- * Runs a few searches at once, the others in the order of their calls. Of equal ones one runs at a time, and the others share
- * the next one: an expensive search that many request leaves connections for others. One search may cost a thousand times as much as
+ * Runs a few searches at once, the others in the order of their calls. Of equal expensive ones one runs at a time, and the others
+ * share the next one: an expensive search that many request leaves connections for others. One search may cost a thousand times as much as
  * another, so the queue has no fixed length: a call is refused with 503 if the searches ahead of it, at the median cost
  * of the last ones, take longer than the deadline. Without progress, the time since the last one began counts as the cost.
  */
@@ -116,7 +119,7 @@ export class SearchQueue<T> {
   #startWaiting(): void {
     for (const [key, search] of this.#waiting) {
       if (this.#free() <= 0) return;
-      if (this.#keys.has(key)) continue;
+      if (this.#keys.has(key) && this.#medianMs() > CHEAP_MS) continue;
       this.#remove(key, search);
       search.sharing?.size.observe(1);
       void this.#start(key, search);
