@@ -55,8 +55,8 @@ const refersToItself = ({ name, references }: Resource): boolean =>
   references.some(({ to, onDelete }) => to === name && onDelete === 'restrict');
 
 /**
- * Deletes records that may refer to each other, the newest first: those to which others of them still refer are deleted after
- * these. Throws 409 if records that refer to them remain.
+ * Deletes records that may refer to each other, the newest first, and those to which others still referred in the opposite
+ * order, in turns. Throws 409 if records that refer to them remain.
  */
 async function inOrder(
   ids: readonly string[],
@@ -75,7 +75,7 @@ async function inOrder(
         postponed.push(id);
         await run('rollback to savepoint record', []);
       }
-    left = postponed;
+    left = postponed.reverse();
   }
 }
 

@@ -89,10 +89,14 @@ t.test('all records that match a filter are deleted, whichever of them refer to 
   // The oldest refers to the newest of others, too.
   const last = await create('/restricts');
   await change(`/restricts/${root}`, { parentId: last });
+  // Each refers to a newer one.
+  const chain = [last];
+  for (let n = 0; n < 15; n++) chain.push(await create('/restricts'));
+  for (let n = 1; n < 15; n++) await change(`/restricts/${chain[n]}`, { parentId: chain[n + 1] });
   const some = `/restricts?filter[id][in]=${[root, ...others].slice(0, 9).join(',')}`;
   t.match(await send('DELETE', some), { status: 409, json: { error: { code: 'REFERENCED' } } });
-  t.equal((await send('GET', `${all}&page=1`)).json.meta.total, 22, 'nothing is deleted');
-  t.match(await send('DELETE', all), { status: 200, json: { meta: { matched: 22 } } });
+  t.equal((await send('GET', `${all}&page=1`)).json.meta.total, 37, 'nothing is deleted');
+  t.match(await send('DELETE', all), { status: 200, json: { meta: { matched: 37 } } });
   t.equal((await send('GET', `${all}&page=1`)).json.meta.total, 0);
 });
 

@@ -63,13 +63,19 @@ t.test('searches begin in order, only so many run, and equal ones share one whil
   t.equal(waitingSearches(), 0);
 });
 
-t.test('one of equal expensive searches runs at a time, and the others share the next one', async (t) => {
-  const { begun, keys, submit, pass } = queueOf({});
-  const first = submit('x');
+/** A queue whose last search, `x`, has taken a second. */
+async function expensiveQueue(options: Parameters<typeof queueOf>[0]) {
+  const made = queueOf(options);
+  const found = made.submit('x');
   await tick();
-  pass(1000);
-  begun[0]!.end();
-  await first;
+  made.pass(1000);
+  made.begun[0]!.end();
+  await found;
+  return made;
+}
+
+t.test('one of equal expensive searches runs at a time, and the others share the next one', async (t) => {
+  const { begun, keys, submit } = await expensiveQueue({});
   const found = [submit('a')];
   await tick();
   found.push(submit('a'), submit('b'), submit('a'));
@@ -84,12 +90,7 @@ t.test('one of equal expensive searches runs at a time, and the others share the
 });
 
 t.test('equal searches do not wait for longer than half the deadline for one that runs', async (t) => {
-  const { begun, keys, submit, pass } = queueOf({ deadlineMs: 2 });
-  const first = submit('x');
-  await tick();
-  pass(1000);
-  begun[0]!.end();
-  await first;
+  const { begun, keys, submit } = await expensiveQueue({ deadlineMs: 2 });
   const found = [submit('a')];
   await tick();
   found.push(submit('a'));
