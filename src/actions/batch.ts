@@ -107,8 +107,9 @@ async function runAll(
 async function runOne({ action, request, allow }: OperationStep, run: Run): Promise<Reply> {
   if (!action) return { status: 204, headers: ['Allow', allow] };
   const reply = await action.run({ ...request, run });
-  if (reply.stream) throw badRequest('A whole list cannot be part of a batch: send page or limit.');
-  const whole = reply.documents ? await gathered(reply, MAX_PAGE_BYTES, pageTooLarge) : reply;
+  if (reply.content?.kind === 'rows')
+    throw badRequest('A whole list cannot be part of a batch: send page or limit.');
+  const whole = await gathered(reply, MAX_PAGE_BYTES, pageTooLarge);
   return { ...whole, isRead: request.method === 'GET' || request.method === 'QUERY' };
 }
 

@@ -6,7 +6,7 @@ import { type Filter, filterOf, withConditions } from '../events/event-filter.js
 import type { Feed, Start } from '../events/feed.js';
 import type { Batch } from '../events/outbox.js';
 import { preferredWait } from '../http/prefer.js';
-import type { Reply } from '../http/reply.js';
+import type { Live, Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isCondition, valuesOfAddress } from '../list/address-values.js';
@@ -55,7 +55,7 @@ export function listEvents(feed: Feed, collections: readonly Guarded[]): Action 
       const applied = ['Preference-Applied', `wait=${wait}`];
       if (batch.events.length > 0) return replyOf(feed, requested, batch, request.type, applied);
       const slot = await feed.admit(request.principal);
-      const pending = async (disconnected: AbortSignal): Promise<Reply> => {
+      const reply = async (disconnected: AbortSignal): Promise<Reply> => {
         try {
           const over = AbortSignal.any([disconnected, slot.invalid]);
           const found = await newsWithin(feed, requested, batch, wait * 1000, over);
@@ -64,7 +64,7 @@ export function listEvents(feed: Feed, collections: readonly Guarded[]): Action 
           slot.leave();
         }
       };
-      return { status: 200, headers: [], pending };
+      return { status: 200, headers: [], content: { kind: 'pending', reply } };
     },
   };
 }
@@ -128,15 +128,12 @@ async function newsWithin(
 async function follow(feed: Feed, { start, filter }: Query, request: Request): Promise<Reply> {
   if (request.run) throw badRequest('An event stream cannot be part of a batch.');
   const headers = ['Content-Type', STREAM_TYPE, 'Cache-Control', 'no-store', 'X-Accel-Buffering', 'no'];
-  if (request.method === 'HEAD') return { status: 200, headers, live: () => undefined };
+  const live = (write: Live['write']): Reply => ({ status: 200, headers, content: { kind: 'live', write } });
+  if (request.method === 'HEAD') return live(() => undefined);
   feed.streams.requireLane(filter);
   const slot = await feed.admit(request.principal);
   const expiresAt = (request.principal.expiresAt ?? Number.POSITIVE_INFINITY) * 1000;
-  return {
-    status: 200,
-    headers,
-    live: (out) => feed.streams.open(out, { ...start, filter, expiresAt }, slot),
-  };
+  return live((out) => feed.streams.open(out, { ...start, filter, expiresAt }, slot));
 }
 
 function replyOf(

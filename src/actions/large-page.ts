@@ -1,7 +1,7 @@
 import { CACHE, headersOf } from '../collection/representation.js';
 import type { Run } from '../db/db.js';
 import type { Problem } from '../errors/problem.js';
-import { piecesOf, type Reply } from '../http/reply.js';
+import { type Documents, piecesOf, type Reply } from '../http/reply.js';
 import type { JsonObject } from '../json.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import type { Collection } from '../list/open-collection.js';
@@ -9,11 +9,15 @@ import type { Collection } from '../list/open-collection.js';
 /** The response with a page that is too large for memory, as an array, which may have a frame, or as lines. It has no ETag. */
 export function largePage(
   type: string,
-  form: Pick<Reply, 'frame' | 'lines'>,
+  form: Pick<Documents, 'frame' | 'lines'>,
   more: readonly string[],
-  documents: NonNullable<Reply['documents']>,
+  read: Documents['read'],
 ): Reply {
-  return { status: 200, headers: [...headersOf(type), 'Cache-Control', CACHE, ...more], ...form, documents };
+  return {
+    status: 200,
+    headers: [...headersOf(type), 'Cache-Control', CACHE, ...more],
+    content: { kind: 'documents', ...form, read },
+  };
 }
 
 /** The documents of records by their ids, read one by one, without those that were deleted meanwhile. */
@@ -57,15 +61,16 @@ export async function parsedDocuments(documents: readonly string[]): Promise<Jso
   return records;
 }
 
-/** The reply with its documents in one body. Throws the problem if the body has more than `max` bytes. */
+/** The reply, with its documents in one body if it has any. Throws the problem if the body has more than `max` bytes. */
 export async function gathered(
   reply: Reply,
   max: number,
   tooLarge: (max: number) => Problem,
 ): Promise<Reply> {
+  if (reply.content?.kind !== 'documents') return reply;
   const pieces: string[] = [];
   let bytes = 0;
-  for await (const piece of piecesOf(reply)) {
+  for await (const piece of piecesOf(reply.content)) {
     bytes += Buffer.byteLength(piece);
     if (bytes > max) throw tooLarge(max);
     pieces.push(piece);

@@ -80,8 +80,11 @@ function listing(
     return {
       status: 200,
       headers: [...headersOf(type), ...fields],
-      ...(isLines(type) && { lines: streamedLines(type, resource, requested) }),
-      stream: (consume) => collection.stream(requested, consume),
+      content: {
+        kind: 'rows',
+        ...(isLines(type) && { lines: streamedLines(type, resource, requested) }),
+        open: (consume) => collection.stream(requested, consume),
+      },
     };
   }
 }

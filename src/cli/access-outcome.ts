@@ -94,13 +94,12 @@ async function replyTo({ db, router }: Requested, { principal, operation }: Call
 
 /** A reply with its list in its body. */
 async function wholeReply(reply: Reply): Promise<Reply> {
-  const { stream, documents, headers, status } = reply;
-  if (documents) return gathered(reply, MAX_PAGE_BYTES, pageTooLarge);
-  if (!stream) return reply;
+  const { content, headers, status } = reply;
+  if (content?.kind !== 'rows') return gathered(reply, MAX_PAGE_BYTES, pageTooLarge);
   const parts: Buffer[] = [];
   const add = async (bytes: Buffer) => void parts.push(bytes);
   const body: RowsBody = { begin: () => undefined, write: add, end: add, close: () => undefined };
-  await stream((rows) => writeRows(rows, reply, [], body));
+  await content.open((rows) => writeRows(rows, content, reply, body));
   return { status, headers, body: Buffer.concat(parts).toString() };
 }
 

@@ -9,17 +9,50 @@ export interface Lines {
   readonly lineOf?: (document: string) => string | Promise<string>;
 }
 
+/** How documents are arranged in a body: as `lines`, or as an array with the texts of `frame` before and after it. */
+interface Arrangement {
+  readonly lines?: Lines;
+  readonly frame?: readonly [before: string, after: string];
+}
+
+/** The rows of a whole list, each with a document, which the database streams. */
+export interface Rows extends Arrangement {
+  readonly kind: 'rows';
+  readonly open: (consume: (rows: Readable) => Promise<void>) => Promise<void>;
+}
+
+/** The documents of a page that is too large for memory, which are read one by one. */
+export interface Documents extends Arrangement {
+  readonly kind: 'documents';
+  readonly read: () => AsyncIterable<string>;
+}
+
 /** Bytes whose number is known before they are read. */
 export interface StoredBytes {
+  readonly kind: 'bytes';
   readonly length: number;
-  read(): AsyncIterable<Buffer>;
+  readonly read: () => AsyncIterable<Buffer>;
 }
+
+/** What is written after the head, until the client disconnects. */
+export interface Live {
+  readonly kind: 'live';
+  readonly write: (out: ServerResponse) => void;
+}
+
+/** A reply that is not ready. `disconnected` aborts when the client has left. */
+export interface Pending {
+  readonly kind: 'pending';
+  readonly reply: (disconnected: AbortSignal) => Promise<Reply>;
+}
+
+export type Content = Rows | Documents | StoredBytes | Live | Pending;
 
 /** A response as a value. `headers` is a flat list of names and values. */
 export interface Reply {
   readonly status: number;
   readonly headers: readonly string[];
-  /** Absent: the response has no content. */
+  /** Absent: the response has no content, or that of `content`. */
   readonly body?: string;
   /** The record that the JSON body shows, and its collection. A stored response refers to them. */
   readonly record?: { readonly id: string; readonly version: number; readonly doc: string };
@@ -28,27 +61,16 @@ export interface Reply {
   readonly isRead?: boolean;
   /** The replies of a batch's operations, of which its body consists. */
   readonly results?: readonly Reply[];
-  /** Instead of a body: opens the rows of a list that is streamed, as an array or as `lines`. */
-  readonly stream?: (consume: (rows: Readable) => Promise<void>) => Promise<void>;
-  /** Instead of a body: the documents of a page that is too large for memory, which are read one by one. */
-  readonly documents?: () => AsyncIterable<string>;
-  /** The text before and after the array of `stream` or `documents`; absent: the array is the whole body. */
-  readonly frame?: readonly [before: string, after: string];
-  readonly lines?: Lines;
-  /** Instead of a body: bytes that are read while they are sent. */
-  readonly stored?: StoredBytes;
-  /** Instead of a body: writes to the response after its head, until the client disconnects. */
-  readonly live?: (out: ServerResponse) => void;
-  /** Instead of a reply that is not ready: resolves to it later. `disconnected` aborts when the client has left. */
-  readonly pending?: (disconnected: AbortSignal) => Promise<Reply>;
+  /** Instead of a body: content that is not in memory. */
+  readonly content?: Content;
 }
 
-/** The text of the `documents` of a reply: as an array in its frame, or as lines. The first piece has the first document. */
-export async function* piecesOf({ documents, frame, lines }: Reply): AsyncGenerator<string> {
+/** The text of documents: as an array in its frame, or as lines. The first piece has the first document. */
+export async function* piecesOf({ read, frame, lines }: Documents): AsyncGenerator<string> {
   const [before, after] = lines ? [lines.header, ''] : [`${frame?.[0] ?? ''}[`, `]${frame?.[1] ?? ''}`];
   const lineOf = lines?.lineOf ?? ((document: string) => `${document}\n`);
   let start = before;
-  for await (const document of documents!()) {
+  for await (const document of read()) {
     yield start + (lines ? await lineOf(document) : document);
     start = lines ? '' : ',';
   }

@@ -21,7 +21,7 @@ export function requireCoding({ req, options }: RequestContext): void {
 export function codingOf({ req, options }: RequestContext, reply: Reply): Coding | undefined {
   const accepted = req.headers['accept-encoding'];
   if (accepted === undefined || !options.compression) return undefined;
-  if (reply.body === undefined && !reply.stream && !reply.documents) return undefined;
+  if (reply.body === undefined && reply.content === undefined) return undefined;
   const { coding, refusesIdentity } = negotiateCoding(accepted);
   if (coding === undefined || !isText(reply)) return undefined;
   const isWorthIt =

@@ -5,7 +5,7 @@ import { probableVersion } from '../http/api-version.js';
 import type { Coding } from '../http/content-coding.js';
 import { acceptsProblemJson, prefersPage } from '../http/content-negotiation.js';
 import { type DocumentForm, type Rendered, render } from '../http/problem-body.js';
-import type { Reply, StoredBytes } from '../http/reply.js';
+import type { Documents, Reply, Rows, StoredBytes } from '../http/reply.js';
 import { RESPONSES } from '../limits/byte-budget.js';
 import type { Abort } from '../telemetry/request-observer.js';
 import { pathOf } from '../telemetry/span-attributes.js';
@@ -28,19 +28,29 @@ import type { RequestContext } from './context.js';
 /** Responds with the reply of an action: at once, as a stream, or when a pending reply is ready. */
 export function respond(context: RequestContext, reply: Reply): void {
   const { req, res, options, observation } = context;
-  if (reply.pending)
-    return detach(
-      context,
-      respondWhenReady(res, reply.pending, (ready) => respond(context, ready)),
-    );
-  if (reply.stored) return detach(context, sendStored(context, reply, reply.stored));
-  if (!reply.stream && !reply.documents && !reply.live) return finish(context, orTooLarge(context, reply));
-  const coding = codingOf(context, reply);
-  const coded = coding ? withCoding(reply, coding) : reply;
-  if (!reply.live && req.method !== 'HEAD') return detach(context, stream(context, coded, coding));
-  const write = req.method === 'HEAD' ? sendHead : sendLive;
-  write(res, coded, fieldsOf(context, reply, options.isDraining()));
-  observation.end(reply.status);
+  const { content } = reply;
+  if (content === undefined) return finish(context, orTooLarge(context, reply));
+  switch (content.kind) {
+    case 'pending':
+      return detach(
+        context,
+        respondWhenReady(res, content, (ready) => respond(context, ready)),
+      );
+    case 'bytes':
+      return detach(context, sendStored(context, reply, content));
+    case 'live':
+      if (req.method === 'HEAD') sendHead(res, reply, fieldsOf(context, reply, options.isDraining()));
+      else sendLive(res, reply, content, fieldsOf(context, reply, options.isDraining()));
+      return observation.end(reply.status);
+    case 'rows':
+    case 'documents': {
+      const coding = codingOf(context, reply);
+      const coded = coding ? withCoding(reply, coding) : reply;
+      if (req.method !== 'HEAD') return detach(context, sendList(context, coded, content, coding));
+      sendHead(res, coded, fieldsOf(context, reply, options.isDraining()));
+      return observation.end(reply.status);
+    }
+  }
 }
 
 /** Continues work that may last long without counting it as a request in flight; it has limits of its own. */
@@ -48,12 +58,19 @@ function detach(context: RequestContext, work: Promise<void>): void {
   work.catch((error: unknown) => fail(context, error));
 }
 
-async function stream(context: RequestContext, reply: Reply, coding: Coding | undefined): Promise<void> {
+/** Sends the documents of a list while they are read. */
+async function sendList(
+  context: RequestContext,
+  reply: Reply,
+  content: Rows | Documents,
+  coding: Coding | undefined,
+): Promise<void> {
   const { res, options, observation } = context;
   const common = () => fieldsOf(context, reply, options.isDraining());
   const body = () => new StreamedBody(res, observation, coding);
-  if (reply.stream) await reply.stream((rows) => writeRows(rows, reply, common(), body()));
-  else await writeDocuments(reply, common(), body());
+  const headOf = () => ({ status: reply.status, headers: [...common(), ...reply.headers] });
+  if (content.kind === 'rows') await content.open((rows) => writeRows(rows, content, headOf(), body()));
+  else await writeDocuments(content, headOf(), body());
   observation.end(reply.status);
 }
 
@@ -122,7 +139,7 @@ async function finishCoded(
   coding: Coding,
 ): Promise<void> {
   const content = await compressed(body, coding);
-  if (content) sendComplete(context, { ...withCoding(reply, coding), content }, false);
+  if (content) sendComplete(context, { ...withCoding(reply, coding), coded: content }, false);
   else sendComplete(context, reply, false);
 }
 

@@ -1,11 +1,14 @@
 import type { Readable } from 'node:stream';
-import { type Lines, piecesOf, type Reply } from '../http/reply.js';
+import { type Documents, type Lines, piecesOf, type Reply, type Rows } from '../http/reply.js';
 import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
 import { chunksOf, documentsOf, joinInPlace } from './copy-rows.js';
 import type { StreamedBody } from './streamed-body.js';
 
 /** The receiver of the head and the body of a list. */
 export type RowsBody = Pick<StreamedBody, 'begin' | 'write' | 'end' | 'close'>;
+
+/** The status and the header fields of the response. */
+type Head = Pick<Reply, 'status' | 'headers'>;
 
 /** Documents are gathered up to this size before they are written. */
 const CHUNK_BYTES = 65_536;
@@ -29,13 +32,13 @@ interface Layout {
  */
 export async function writeRows(
   rows: Readable,
-  reply: Reply,
-  common: readonly string[],
+  arrangement: Pick<Rows, 'lines' | 'frame'>,
+  head: Head,
   body: RowsBody,
 ): Promise<void> {
   try {
-    body.begin(reply.status, [...common, ...reply.headers]);
-    const { before, write, after } = layoutOf(reply);
+    body.begin(head.status, head.headers);
+    const { before, write, after } = layoutOf(arrangement);
     let parts: Buffer[] = [Buffer.from(before)];
     let bytes = parts[0]!.length;
     let isEmpty = true;
@@ -58,17 +61,13 @@ export async function writeRows(
   }
 }
 
-/** Writes the `documents` of a reply, as `writeRows` does the rows of a COPY. */
-export async function writeDocuments(
-  reply: Reply,
-  common: readonly string[],
-  body: StreamedBody,
-): Promise<void> {
+/** Writes documents that are read one by one, as `writeRows` does the rows of a COPY. */
+export async function writeDocuments(documents: Documents, head: Head, body: StreamedBody): Promise<void> {
   try {
-    const pieces = piecesOf(reply);
+    const pieces = piecesOf(documents);
     // The first document is read before the head is written: a failure until then has a response of its own.
     let next = await pieces.next();
-    body.begin(reply.status, [...common, ...reply.headers]);
+    body.begin(head.status, head.headers);
     for (; !next.done; next = await pieces.next()) await body.write(Buffer.from(next.value));
     await body.end(Buffer.alloc(0));
   } finally {
@@ -76,7 +75,7 @@ export async function writeDocuments(
   }
 }
 
-function layoutOf({ lines, frame }: Reply): Layout {
+function layoutOf({ lines, frame }: Pick<Rows, 'lines' | 'frame'>): Layout {
   return lines ? linesLayout(lines) : arrayLayout(frame ?? ['', '']);
 }
 

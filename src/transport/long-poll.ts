@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Reply } from '../http/reply.js';
+import type { Pending, Reply } from '../http/reply.js';
 
 /**
  * Waits for a reply that is not ready yet, and passes it to `respond`. A client that closes its sending half has most
@@ -7,7 +7,7 @@ import type { Reply } from '../http/reply.js';
  */
 export async function respondWhenReady(
   res: ServerResponse,
-  pending: NonNullable<Reply['pending']>,
+  pending: Pending,
   respond: (reply: Reply) => void,
 ): Promise<void> {
   const { socket } = res.req;
@@ -16,7 +16,7 @@ export async function respondWhenReady(
   socket.once('end', abort).once('close', abort);
   if (res.destroyed || socket.readableEnded) abort();
   try {
-    respond(await pending(disconnected.signal));
+    respond(await pending.reply(disconnected.signal));
   } finally {
     socket.off('end', abort).off('close', abort);
   }

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Reply } from '../http/reply.js';
+import type { Live, Reply } from '../http/reply.js';
 import { RESPONSES } from '../limits/byte-budget.js';
 import { prepareResponse } from './node-internals.js';
 
@@ -8,7 +8,7 @@ export const LARGE_BODY_BYTES = 65_536;
 
 /** A reply whose body is known, as text or as bytes in a content coding. */
 export interface CompleteReply extends Reply {
-  readonly content?: Buffer;
+  readonly coded?: Buffer;
 }
 
 /**
@@ -17,7 +17,7 @@ export interface CompleteReply extends Reply {
  */
 export function send(res: ServerResponse, reply: CompleteReply, common: readonly string[]): number {
   const { status, headers } = reply;
-  const body = reply.content ?? reply.body;
+  const body = reply.coded ?? reply.body;
   const bytes = body === undefined ? 0 : Buffer.byteLength(body);
   const hasNoContent = status === 204 || status === 304;
   const length = hasNoContent ? NO_FIELDS : ['Content-Length', String(bytes)];
@@ -74,10 +74,10 @@ function hold(res: ServerResponse, bytes: number): void {
 }
 
 /** Sends the head of a response of open length at once; the reply writes the rest. */
-export function sendLive(res: ServerResponse, reply: Reply, common: readonly string[]): void {
+export function sendLive(res: ServerResponse, reply: Reply, content: Live, common: readonly string[]): void {
   res.writeHead(reply.status, [...common, ...reply.headers] as never);
   res.flushHeaders();
-  reply.live!(res);
+  content.write(res);
 }
 
 /** Sends the head of a streamed response alone, in response to HEAD. Node omits Transfer-Encoding if there is no body. */

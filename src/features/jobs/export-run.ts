@@ -2,7 +2,7 @@ import type { Db } from '../../db/db.js';
 import { payloadTooLarge } from '../../errors/input-errors.js';
 import { badRequest } from '../../errors/request-errors.js';
 import { JSON_TYPE, NDJSON_TYPE } from '../../http/media-types.js';
-import type { Reply } from '../../http/reply.js';
+import type { Rows } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import { type RowsBody, writeRows } from '../../transport/array-stream.js';
@@ -10,13 +10,10 @@ import { addResult, clearParts, PART_BYTES } from './job-parts.js';
 import { LeaseLost } from './job-store.js';
 
 /** The whole list that a query selects, as a line for each record. Throws 400 for a query that selects a page or groups. */
-export async function wholeList(
-  list: Action,
-  request: Request,
-): Promise<Reply & Required<Pick<Reply, 'stream'>>> {
+export async function wholeList(list: Action, request: Request): Promise<Rows> {
   const type = request.type === JSON_TYPE ? NDJSON_TYPE : request.type;
-  const { stream, ...reply } = await list.run({ ...request, type });
-  if (stream) return { ...reply, stream };
+  const { content } = await list.run({ ...request, type });
+  if (content?.kind === 'rows') return content;
   throw badRequest(
     'An export is a whole list: leave out page, limit, after, before, include, excerpts, group and aggregate.',
   );
@@ -26,7 +23,7 @@ export async function wholeList(
 export async function writeResult(
   db: Db,
   job: { readonly id: string; readonly lease: string },
-  { stream, ...reply }: Reply & Required<Pick<Reply, 'stream'>>,
+  list: Rows,
   options: {
     readonly isArray: boolean;
     readonly maxBytes: number;
@@ -39,10 +36,12 @@ export async function writeResult(
     if (!(await addResult(db.run, job.id, job.lease, position, bytes))) throw new LeaseLost();
     options.onWritten(position + bytes.length);
   }, options.isArray);
-  await stream((rows) => writeRows(rows, reply, [], sink));
+  await list.open((rows) => writeRows(rows, list, NO_HEAD, sink));
   return sink.position;
 }
 
+/** The result of a job has no head. */
+const NO_HEAD = { status: 200, headers: [] };
 const [LINE_FEED, COMMA] = [0x0a, 0x2c];
 
 /** Receives the body of a list, and stores it in parts of one size; `isArray`: its lines become the elements of an array. */

@@ -87,7 +87,7 @@ export async function getResult(services: JobServices, request: Request): Promis
       ...['Accept-Ranges', 'bytes', ...fields],
       ...(part ? ['Content-Range', `bytes ${from}-${to - 1}/${length}`] : []),
     ],
-    stored: { length: to - from, read: () => partOf(services.db.run, id, from, to) },
+    content: { kind: 'bytes', length: to - from, read: () => partOf(services.db.run, id, from, to) },
   };
 }
 

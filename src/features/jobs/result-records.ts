@@ -2,7 +2,7 @@ import { readAccess } from '../../access/bound-conditions.js';
 import { type Fields, fieldsOf } from '../../access/fields.js';
 import type { Guarded } from '../../access/guarded-collection.js';
 import type { Run } from '../../db/db.js';
-import type { Lines, Reply } from '../../http/reply.js';
+import type { Lines, Rows } from '../../http/reply.js';
 import type { JsonObject } from '../../json.js';
 import { OWN_COLUMNS } from '../../list/condition.js';
 import type { Principal } from '../../principal.js';
@@ -19,12 +19,12 @@ const readsAll = ({ ruled, resource }: Guarded, principal: Principal): boolean =
  * A list that stores which records and fields it has while it is written, and the number of rows that name them, which is known in the
  * end; undefined: its principal reads everything.
  */
-export function notedList<T extends Reply>(
-  list: T,
+export function notedList(
+  list: Rows,
   guarded: Guarded,
   principal: Principal,
   store: (place: number, fields: string | null, ids: readonly string[]) => Promise<void>,
-): { readonly list: T; readonly end: () => Promise<number | undefined> } {
+): { readonly list: Rows; readonly end: () => Promise<number | undefined> } {
   if (readsAll(guarded, principal)) return { list, end: async () => undefined };
   const noted = new NotedRecords(
     guarded.ruled!.rules.grants.some(({ fields }) => fields),

@@ -57,7 +57,7 @@ export async function runOperation(operation: Operation, router: Router, request
   const { body } = step.request;
   const bytes = body && Buffer.from(JSON.stringify(body.value));
   const reply = await step.action!.run(bytes ? { ...step.request, body: { ...body!, bytes } } : step.request);
-  return reply.documents ? gathered(reply, MAX_PAGE_BYTES, pageExceeds) : reply;
+  return gathered(reply, MAX_PAGE_BYTES, pageExceeds);
 }
 
 async function resultOf(

@@ -1,6 +1,6 @@
 import { pageHeaders } from '../../formats/html-page.js';
 import { HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
-import type { Reply } from '../../http/reply.js';
+import type { Documents, Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { OpenEndpoint, Route } from '../../http/router.js';
 import { visible } from '../../http/visible.js';
@@ -118,9 +118,10 @@ async function jsonOf(reply: Reply): Promise<JsonObject> {
     return ofDocument(reply.body, (json) => json);
   }
   const data: JsonObject[] = [];
-  for await (const document of reply.documents!()) {
+  const { read, frame } = reply.content as Documents;
+  for await (const document of read()) {
     data.push(await ofDocument(document, summaryOf));
   }
-  const [, end] = reply.frame!;
+  const [, end] = frame!;
   return { ...(JSON.parse(`{"data":[]${end}`) as JsonObject), data };
 }

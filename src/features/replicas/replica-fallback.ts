@@ -1,5 +1,5 @@
 import { isUnavailable } from '../../db/database-errors.js';
-import type { Reply } from '../../http/reply.js';
+import type { Reply, Rows } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import type { Replica } from './replica.js';
@@ -24,8 +24,12 @@ export function fromReplicas(
     };
     try {
       const reply = await onReplicas.get(replica)!.run(request);
-      if (reply.documents) return { ...reply, documents: () => documentsOr(reply.documents!(), again) };
-      return reply.stream ? { ...reply, stream: streamOr(reply.stream, again) } : reply;
+      const { content } = reply;
+      if (content?.kind === 'documents')
+        return { ...reply, content: { ...content, read: () => documentsOr(content.read(), again) } };
+      return content?.kind === 'rows'
+        ? { ...reply, content: { ...content, open: rowsOr(content.open, again) } }
+        : reply;
     } catch (error) {
       return again(error);
     }
@@ -45,27 +49,25 @@ async function* documentsOr(
       yield document;
     }
   } catch (error) {
-    const reply = isFirst ? await again(error) : undefined;
-    if (!reply?.documents) throw error;
-    yield* reply.documents();
+    const content = isFirst ? (await again(error)).content : undefined;
+    if (content?.kind !== 'documents') throw error;
+    yield* content.read();
   }
 }
 
-/** A stream that the primary's replaces, if the replica fails before the first row. */
-function streamOr(
-  stream: NonNullable<Reply['stream']>,
-  again: (error: unknown) => Promise<Reply> | Reply,
-): NonNullable<Reply['stream']> {
+/** Rows that the primary's replace, if the replica fails before the first one. */
+function rowsOr(open: Rows['open'], again: (error: unknown) => Promise<Reply> | Reply): Rows['open'] {
   return async (consume) => {
     let hasRows = false;
     try {
-      await stream((rows) => {
+      await open((rows) => {
         hasRows = true;
         return consume(rows);
       });
     } catch (error) {
-      if (hasRows) throw error;
-      await (await again(error)).stream!(consume);
+      const { content } = hasRows ? {} : await again(error);
+      if (content?.kind !== 'rows') throw error;
+      await content.open(consume);
     }
   };
 }
