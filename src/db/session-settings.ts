@@ -62,11 +62,12 @@ export function poolSettings({ timeoutMs, searchTimeoutMs, engine, ...triggers }
     tcp_user_timeout: timeoutMs,
   };
   return {
-    // A plan made while a table was small must not scan it later.
+    // A plan made while a table was small must not scan it later. Parallel workers would read an index beyond the limit of a page.
     short: {
       ...limits,
       plan_cache_mode: PLAN_CACHE_MODES[engine],
       enable_seqscan: 'off',
+      max_parallel_workers_per_gather: 0,
       jit: 'off',
       ...triggerSettings(triggers),
     },

@@ -163,6 +163,7 @@ t.test('a cut reads so many records, however many there are', async (t) => {
   // As the service has it.
   await sql`set plan_cache_mode = 'force_generic_plan'`;
   await sql`set enable_seqscan = off`;
+  await sql`set max_parallel_workers_per_gather = 0`;
   const split = fillText(readStatements('row-counts.sql').get('split')!, { table: 'items' });
   await sql.unsafe(`prepare cut (text, bigint) as ${split}`);
   const [row] = await sql.unsafe(

@@ -67,6 +67,7 @@ t.test('no statement reads more events than it examines', async (t) => {
   // As the service has it.
   await sql`set plan_cache_mode = force_generic_plan`;
   await sql`set enable_seqscan = off`;
+  await sql`set max_parallel_workers_per_gather = 0`;
   for (const [title, name, types, args] of STATEMENTS) {
     await sql.unsafe(`prepare statement (${types}) as ${readStatements('events.sql').get(name)}`);
     await sql`begin`;

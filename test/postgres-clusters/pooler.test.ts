@@ -12,7 +12,7 @@ const skip = missingRoot('pgbouncer');
 
 /** Parameters that the service sets for its sessions, and that PgBouncer rejects unless they are listed here. */
 const SETTINGS =
-  'statement_timeout,lock_timeout,idle_in_transaction_session_timeout,tcp_user_timeout,tcp_keepalives_idle,tcp_keepalives_interval,tcp_keepalives_count,plan_cache_mode,enable_seqscan,jit,work_mem,plinth.tombstones,plinth.events';
+  'statement_timeout,lock_timeout,idle_in_transaction_session_timeout,tcp_user_timeout,tcp_keepalives_idle,tcp_keepalives_interval,tcp_keepalives_count,plan_cache_mode,enable_seqscan,max_parallel_workers_per_gather,jit,work_mem,plinth.tombstones,plinth.events';
 
 /** PgBouncer in front of the test's PostgreSQL. Returns the URL of a database behind it. */
 async function testPooler(t: Test, mode: string, ignored: string): Promise<string> {

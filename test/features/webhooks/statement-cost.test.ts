@@ -54,6 +54,7 @@ t.test('the cost of deliveries does not depend on how many wait, or have ended',
   // As the service has it: statements are planned once, here before there are deliveries.
   await sql`set plan_cache_mode = force_generic_plan`;
   await sql`set enable_seqscan = off`;
+  await sql`set max_parallel_workers_per_gather = 0`;
   await sql`set jit = off`;
   for (const [name, types, args] of STATEMENTS) {
     const statement = fill(readStatements('features/webhooks/webhooks.sql').get(name)!, {});
