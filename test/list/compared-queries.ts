@@ -5,6 +5,7 @@ import { valuesOfAddress } from '../../src/list/address-values.js';
 import { parametersIn } from '../../src/list/comparison-sql.js';
 import { recordsSql } from '../../src/list/condition-sql.js';
 import { readList } from '../../src/list/read-list.js';
+import { CITUS_URL } from '../support/citus.js';
 import { fewStatement } from '../support/list-statement.js';
 import type { TestService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
@@ -104,7 +105,9 @@ export async function compareQueries(
     t.same(idsOf(found.json.data), expected, shown);
     t.equal(found.json.meta.total, expected.length, `the total of ${shown}`);
     const address = found.headers.location;
-    const fewMatches = address && (await asFew(resources, sql, name, address));
+    // On a cluster, other statements serve such pages.
+    const hasFew = address !== undefined && CITUS_URL === '';
+    const fewMatches = hasFew && (await asFew(resources, sql, name, address));
     if (fewMatches) t.same(fewMatches, [expected, expected.length, expected.length], `few matches: ${shown}`);
     if (address !== undefined && draw.maybe(0.3))
       t.same(

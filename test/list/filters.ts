@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../src/json.js';
+import { CITUS_URL } from '../support/citus.js';
 import type { Data } from './evaluator.js';
 import { type Draw, type Schema, TRACKER, WORDS } from './tracker.js';
 
@@ -105,7 +106,8 @@ export function drawSort({ next, pick, maybe }: Draw, collection: string, schema
     ),
   ];
   const related = Object.entries(schema.relations[collection]!).flatMap(([relation, { to, field }]) =>
-    field === undefined ? [] : members(to).map((member) => `${relation}.${member}`),
+    // Citus refuses such an order.
+    field === undefined || CITUS_URL !== '' ? [] : members(to).map((member) => `${relation}.${member}`),
   );
   return Array.from({ length: next(4) }, () => {
     const name = pick(maybe(0.5) && related.length > 0 ? related : members(collection));
