@@ -1,14 +1,17 @@
 import type { Reader } from '../../api/record-actions.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Feature } from '../../feature.js';
+import { ownPathsOf } from '../../http/own-paths.js';
 import type { Source } from './loose-relations.js';
 
 /** The requests and responses of json-server 0.17. */
 export default {
-  open: async ({ config: { publicUrl, tlsCert } }) => {
+  open: async ({ config }) => {
+    const { publicUrl, tlsCert } = config;
     const { asJsonServer } = await import('./loose-list.js');
     const { asJsonServerCreation, asJsonServerRecord } = await import('./loose-records.js');
     const { referenceTo } = await import('./loose-relations.js');
+    const { withLooseRoutes } = await import('./loose-routes.js');
     const scheme = tlsCert === undefined ? 'http' : 'https';
     const originOf: Source['originOf'] = ({ host }) =>
       publicUrl ?? (host === undefined ? '' : `${scheme}://${host}`);
@@ -18,6 +21,12 @@ export default {
       return { db, collection: related.find(({ resource }) => resource.name === name)!, related, originOf };
     };
     return {
+      represent: (routes, api) =>
+        withLooseRoutes(
+          routes,
+          api.collections.map(({ resource }) => sourceOf(api, resource)),
+          ownPathsOf(config),
+        ),
       adapter: {
         list: (action, reader, resource, parent) =>
           asJsonServer(action, sourceOf(reader, resource), parent && referenceTo(resource, parent)),

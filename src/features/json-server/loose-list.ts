@@ -15,6 +15,7 @@ import { EVERYTHING, type Selection } from '../../list/condition.js';
 import { type View, WHOLE } from '../../list/read-fields-and-includes.js';
 import { parseUuid } from '../../uuid.js';
 import { type JsonServerQuery, readQuery } from './loose-query.js';
+import { newIdOf } from './loose-records.js';
 import { addRelations, fitsEach, type Source } from './loose-relations.js';
 import { looseStatement } from './loose-sql.js';
 
@@ -22,25 +23,49 @@ import { looseStatement } from './loose-sql.js';
 const NATIVE =
   /^(?:page|limit|sort|order|search|filter|fields|include|excerpts|count|group|aggregate|after|before)(?:\[|$)/;
 
+/** The parameter of a path, which no template names, with the field by which the records of a list refer to the record in the path. */
+export const BELOW = 'below';
+
 /**
  * A list with the parameters and responses of json-server 0.17 (COMPAT=json-server). Lists as HTML, those between
- * cursors, and those with a parameter of this service stay as they are. `parentField`: the list is nested, and that of
- * a missing parent is empty.
+ * cursors, and those with a parameter of this service stay as they are. `nestedBy`: the field by which the records of a
+ * nested list refer to the record above them. The list below a missing record is empty.
  */
-export function asJsonServer(list: Action, source: Source, parentField?: string): Action {
+export function asJsonServer(list: Action, source: Source, nestedBy?: string): Action {
   return {
     ...list,
     run: async (request) => {
       const given = new URLSearchParams(request.query);
       const isOther = request.type === HTML_TYPE || request.version.lists === 'keyset';
       const isNative = [...given.keys()].some((name) => NATIVE.test(name) && !isField(source, name));
-      if (isOther || isNative) return list.run(request);
+      const parentField = nestedBy ?? request.params[BELOW];
+      if (isOther || isNative)
+        return list.run(
+          parentField === undefined ? request : await below(source, request, parentField, nestedBy),
+        );
       const query = readQuery(given);
       return isEverything(query) && parentField === undefined
         ? list.run({ ...request, query: '' })
         : looseList(source, request, given, query, parentField);
     },
   };
+}
+
+/** A request with the new id of the record in the path. Without `nestedBy` the list has all records, so that it is filtered. */
+async function below(
+  source: Source,
+  request: Request,
+  field: string,
+  nestedBy: string | undefined,
+): Promise<Request> {
+  const { collection, related } = source;
+  const { params, query } = request;
+  const { to } = collection.resource.references.find((each) => each.field === field)!;
+  const above = related.find(({ resource }) => resource.name === to)!.resource;
+  const id = (await newIdOf(source, above, params.id ?? '', request)) ?? NO_RECORD;
+  if (nestedBy !== undefined) return { ...request, params: { ...params, id } };
+  const conditions = [query, `filter[${field}]=${id}`].filter((each) => each !== '');
+  return { ...request, query: conditions.join('&') };
 }
 
 /** A declared field with the name of a parameter is filtered by. */

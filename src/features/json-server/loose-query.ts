@@ -10,8 +10,12 @@ const MAX_PATTERN = 200;
 /** How often a part of a pattern may be repeated by counted repetitions, nested ones multiplied. */
 const MAX_REPETITIONS = 255;
 
-/** Names with an underscore that are no filters. */
+/** Names that are no filters: `_` prevents that a cache responds. */
 const OPTIONS = [
+  'q',
+  'callback',
+  '_',
+  '',
   '_page',
   '_limit',
   '_per_page',
@@ -53,13 +57,7 @@ export function readQuery(query: URLSearchParams): JsonServerQuery {
   };
 }
 
-const isFilter = (name: string) =>
-  name !== 'q' &&
-  name !== 'callback' &&
-  name !== '_' &&
-  name !== '' &&
-  !OPTIONS.includes(name) &&
-  !name.startsWith('_');
+const isFilter = (name: string) => !OPTIONS.includes(name);
 
 function conditionOf(name: string, values: readonly string[]): LooseCondition {
   if (values.length > MAX_VALUES) throw invalidQuery(name, `has more than ${MAX_VALUES} values`);

@@ -71,7 +71,7 @@ function translated(
 const wantsProblem = ({ headers }: Request) => /application\/problem\+json/i.test(headers.accept ?? '');
 
 const EMPTY = { headers: ['Content-Type', JSON_TYPE], body: '{}' } as const;
-const MISSING: Reply = { status: 404, ...EMPTY };
+export const MISSING: Reply = { status: 404, ...EMPTY };
 
 async function withNewIds(
   request: Request,
@@ -86,7 +86,7 @@ async function withNewIds(
 }
 
 /** The id of a record; undefined: no record has this one. */
-async function newIdOf(
+export async function newIdOf(
   { db }: Source,
   resource: Resource,
   id: string,

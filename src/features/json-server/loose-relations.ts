@@ -7,6 +7,7 @@ import type { Request } from '../../http/request.js';
 import { type Json, type JsonObject, member, setMember } from '../../json.js';
 import type { Collection } from '../../list/open-collection.js';
 import { relationName } from '../../list/relations.js';
+import { namesOf } from './former-names.js';
 import type { JsonServerQuery } from './loose-query.js';
 import {
   largeChildrenStatement,
@@ -75,7 +76,8 @@ export async function fitsEach(
 
 /** The collection that a name of `_embed` means, and its field that refers to the records; undefined: there is none. */
 function childOf({ collection, related }: Source, name: string) {
-  const child = related.find(({ resource }) => resource.name === name)?.resource;
+  const own = namesOf(related.map(({ resource }) => resource.name)).get(name);
+  const child = related.find(({ resource }) => resource.name === own)?.resource;
   const field = child && referenceTo(child, collection.resource);
   return child && field !== undefined ? { resource: child, field } : undefined;
 }
