@@ -15,7 +15,7 @@ export type FindSession = (cookie: string | undefined) => Promise<Principal | un
 /**
  * Returns the function that authenticates a request by its one credential; it is synchronous if no scheme must wait.
  * It throws, or rejects with, 401 with a challenge for each scheme, 400 for two credentials or one in the query string,
- * and 429 after too many failures. A request without a credential is not counted as a failure.
+ * and 429 after too many failures. A request without a credential is no failure, nor is one with a token that has ended.
  */
 export function createAuthenticator(
   schemes: readonly Scheme[],
@@ -43,7 +43,8 @@ export function createAuthenticator(
       if (!(error instanceof CredentialRejected)) throw error;
       // Descriptions are few and contain no part of a credential, so they can be labels.
       if (failures) failures.of(error.scheme, error.description).value++;
-      await attempt.fail(error.account);
+      if (error.isGuess) await attempt.fail(error.account);
+      else attempt.pass();
       throw challenge(request, error);
     }
   }

@@ -61,6 +61,8 @@ export class CredentialRejected {
     readonly description: string,
     /** The account that the credential claims, for the limit of failed logins. */
     readonly account?: string,
+    /** Whether the credential may be a guess. One that its issuer has signed, and that has ended since, is none. */
+    readonly isGuess = true,
   ) {}
 }
 

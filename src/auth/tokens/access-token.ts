@@ -17,6 +17,9 @@ export interface Token {
 
 export const refusal = (description: string) => new CredentialRejected('bearer', description);
 
+/** The refusal of a token that was valid once. */
+export const ended = (description: string) => new CredentialRejected('bearer', description, undefined, false);
+
 /** Throws CredentialRejected when the token is bound to another certificate (RFC 8705 section 3). */
 export function requireHolder({ certificate }: Token, request: AuthRequest): void {
   if (certificate !== undefined && certificate !== request.certificate)

@@ -2,7 +2,7 @@ import { errors, type JWSAlgorithm, type JWTPayload, jwtVerify } from 'jose';
 import type { Config } from '../../config/config.js';
 import type { Log } from '../../telemetry/log.js';
 import type { CredentialRejected } from '../scheme.js';
-import { refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
+import { ended, refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
 import {
   confirmationIn,
   requireAccessJwt,
@@ -86,9 +86,9 @@ export function tokenOf(claims: JWTPayload, config: Config, now: number): Token 
   };
 }
 
-/** The fault of a token that jose rejects. */
+/** The fault of a token that jose rejects, which verifies the signature before the times. */
 export function refusalOf(error: errors.JOSEError): CredentialRejected {
-  if (error instanceof errors.JWTExpired) return refusal('The access token has expired.');
+  if (error instanceof errors.JWTExpired) return ended('The access token has expired.');
   if (error instanceof errors.JOSEAlgNotAllowed)
     return refusal('The access token is signed with an unsupported algorithm.');
   if (error instanceof errors.JWTClaimValidationFailed)

@@ -74,7 +74,7 @@ async function revoke(db: Db, { oidc }: KoaContextWithOIDC, claims: Claims): Pro
   const { clientId, clientAuthMethod } = oidc.client!;
   if (claims.client_id !== clientId) {
     if (clientAuthMethod === 'none') return;
-    throw new errors.InvalidRequest('client is not authorized to revoke the authRequest token');
+    throw new errors.InvalidRequest('client is not authorized to revoke the token');
   }
   const { [GRANT_CLAIM]: grant, jti, exp } = claims;
   if (typeof grant === 'string') await db.run(ISSUER_SQL.revoke_grant, [recordHash('Grant', grant)]);

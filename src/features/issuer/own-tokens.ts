@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { errors, type JWTPayload, jwtVerify } from 'jose';
-import { refusal, type Token, TokenCache, type TokenSource } from '../../auth/tokens/access-token.js';
+import { ended, refusal, type Token, TokenCache, type TokenSource } from '../../auth/tokens/access-token.js';
 import { requireAccessJwt } from '../../auth/tokens/access-token-claims.js';
 import { refusalOf, tokenOf } from '../../auth/tokens/jwt.js';
 import { allowedScopes, isClaimScope, userScopes, withImplied } from '../../auth/user-scopes.js';
@@ -105,7 +105,7 @@ export class OwnTokens implements TokenSource {
     const { [GRANT_CLAIM]: grant, client_id: client, jti } = claims;
     const sourceId = typeof grant === 'string' ? recordHash('Grant', grant) : CLIENT + client;
     const source = await this.#sourceOf(`${sourceId}\n${recordHash(REVOKED_TOKEN, jti!)}`);
-    if (!source) throw refusal('The access token has been revoked.');
+    if (!source) throw ended('The access token has been revoked.');
     return { claims: { ...claims, ...scopeOf(source, claims.scope) }, source };
   }
 
@@ -132,8 +132,9 @@ export class OwnTokens implements TokenSource {
 
   async #verifyOpaque(text: string): Promise<Token> {
     const hashes = ['AccessToken', 'ClientCredentials'].map((model) => recordHash(model, text));
-    const [row] = await this.db.run(ISSUER_SQL.active_token, [JSON.stringify(hashes)]);
-    if (!row) throw refusal('The access token is unknown, has expired or has been revoked.');
+    const [row] = await this.db.run(ISSUER_SQL.stored_token, [JSON.stringify(hashes)]);
+    if (!row) throw refusal(ENDED);
+    if (row.is_active !== true) throw ended(ENDED);
     const { accountId, clientId, scope, aud, exp, jkt, extra } = JSON.parse(String(row.payload));
     const source = sourceIn(row, accountId !== undefined);
     if (aud !== this.config.audience) throw refusal('The access token is for another audience.');
@@ -173,6 +174,9 @@ export class OwnTokens implements TokenSource {
     );
   }
 }
+
+/** One text for a token of which it is not known whether it was valid once. */
+const ENDED = 'The access token is unknown, has expired or has been revoked.';
 
 /** Begins the id of a source that is a client. */
 const CLIENT = 'client ';

@@ -73,10 +73,25 @@ export function guardResponses(provider: OAuthProvider, guesses: Guesses): void 
       ctx.status = error.statusCode;
       await showError(ctx, { error: error.error, error_description: error.error_description });
     }
+    nameUnauthorized(ctx);
     addPolicy(ctx);
     const refusal = await guesses.settle(ctx);
     if (refusal) refuse(ctx, refusal);
   });
+}
+
+/**
+ * Gives the refusal of a grant or response type that the client may not use its code (RFC 6749 section 5.2), for which
+ * oidc-provider responds with invalid_request.
+ */
+function nameUnauthorized({ status, body }: KoaContextWithOIDC): void {
+  if (status !== 400 || typeof body !== 'object' || body === null) return;
+  const refusal = body as { error?: string; error_description?: string };
+  if (
+    refusal.error === 'invalid_request' &&
+    /is not allowed for this client$/.test(refusal.error_description ?? '')
+  )
+    refusal.error = 'unauthorized_client';
 }
 
 /** Gives a page of oidc-provider, which submits itself by a script, the policy of all pages. */

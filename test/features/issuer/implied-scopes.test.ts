@@ -3,7 +3,7 @@ import * as client from 'openid-client';
 import { setUserScopes } from '../../../src/auth/user-scopes.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
-import { authorizationServer, begin, consent, signIn } from './authorization-server.js';
+import { authorizationServer, begin, consent, PASSWORD, signIn } from './authorization-server.js';
 
 t.jobs = 3;
 
@@ -89,6 +89,27 @@ t.test('a consent to write needs no further one to read', async (t) => {
   for (const scope of ['openid items:read', 'openid items:write']) {
     const again = await begin(server, config, { ...parameters, scope }, flow.visitor);
     t.match((await flow.visitor.open(String(again.url))).url, /code=/, scope);
+  }
+});
+
+t.test('the page names a scope once, also if another one implies it', async (t) => {
+  const server = await authorizationServer(t);
+  await setUserScopes(server.service.db, server.user.id, ['items:write', 'posts:read']);
+  const { config } = await server.register({ scopes: ['items:write', 'posts:read'] });
+  for (const [scope, ...meanings] of [
+    ['openid items:write', 'know who you are', 'read, change and delete items'],
+    ['items:read items:write', 'read, change and delete items'],
+    ['items:read', 'read items'],
+    ['posts:read items:write', 'read posts', 'read, change and delete items'],
+  ] as const) {
+    const { visitor, url } = await begin(server, config, { scope });
+    const credentials = { email: server.user.email, password: PASSWORD, action: 'sign-in' };
+    const { text } = await visitor.submit(await visitor.open(String(url)), credentials);
+    t.same(
+      [...text.matchAll(/<li>([^<]*)<\/li>/g)].map(([, meaning]) => meaning),
+      meanings,
+      scope,
+    );
   }
 });
 

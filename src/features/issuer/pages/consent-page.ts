@@ -1,3 +1,4 @@
+import { withImplied } from '../../../auth/user-scopes.js';
 import { html } from '../../../formats/html.js';
 import { hidden, layout } from './page-frame.js';
 
@@ -25,7 +26,7 @@ const MEANINGS: Readonly<Record<string, string>> = {
 
 /** The question whether the client may act for the user. */
 export function consentPage({ client, csrf, account, scopes }: ConsentPage): string {
-  const items = scopes.map((scope) => html`<li>${meaningOf(scope)}</li>\n`);
+  const items = named(scopes).map((scope) => html`<li>${meaningOf(scope)}</li>\n`);
   return layout(
     'Allow access',
     html`<p><strong>${client}</strong> asks to act for ${account}:</p>
@@ -38,6 +39,10 @@ ${hidden('csrf', csrf)}
 </form>`,
   );
 }
+
+/** Scopes without those that others of them imply, whose meanings include these. */
+const named = (scopes: readonly string[]): readonly string[] =>
+  scopes.filter((scope) => !withImplied(scopes.filter((other) => other !== scope)).has(scope));
 
 function meaningOf(scope: string): string {
   const [collection, verb] = scope.split(':');

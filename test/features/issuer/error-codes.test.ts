@@ -1,0 +1,81 @@
+import { createClient } from '../../../src/features/issuer/clients.js';
+import t from '../../support/test.js';
+import { authorizationServer, REDIRECT } from './authorization-server.js';
+
+const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
+const MACHINE = {
+  name: 'Machine',
+  confidential: true,
+  native: false,
+  redirectUris: [],
+  postLogoutRedirectUris: [],
+  grantTypes: ['client_credentials'],
+  scopes: ['items:write'],
+  tokenFormat: 'jwt',
+  idTokenAlgorithm: 'ES256',
+} as const;
+
+t.test('refusals of requests to the authorization server have the codes of their standards', async (t) => {
+  const server = await authorizationServer(t);
+  const { id } = await server.register();
+  const { item, secret = '' } = await createClient(server.service.db, MACHINE);
+  const machine = { client_id: item.id, client_secret: secret };
+  const pushed = { response_type: 'code', redirect_uri: REDIRECT, scope: 'openid' };
+  const challenge = { code_challenge: 'a'.repeat(43), code_challenge_method: 'S256' };
+  const credentials = { grant_type: 'client_credentials' };
+  const rows: [path: string, form: Record<string, string>, status: number, error: string][] = [
+    ['/token', {}, 400, 'invalid_request'],
+    ['/token', machine, 400, 'invalid_request'],
+    ['/token', { ...machine, grant_type: 'password' }, 400, 'unsupported_grant_type'],
+    ['/token', { ...machine, grant_type: 'authorization_code', code: 'x' }, 400, 'unauthorized_client'],
+    ['/token', { ...machine, grant_type: 'refresh_token', refresh_token: 'x' }, 400, 'unauthorized_client'],
+    ['/token', { ...machine, grant_type: DEVICE_GRANT, device_code: 'x' }, 400, 'unauthorized_client'],
+    ['/token', { client_id: id, ...credentials }, 400, 'unauthorized_client'],
+    ['/token', { client_id: item.id, ...credentials }, 401, 'invalid_client'],
+    ['/token', { client_id: 'unknown', ...credentials }, 401, 'invalid_client'],
+    ['/token', { ...machine, client_secret: 'x', ...credentials }, 401, 'invalid_client'],
+    ['/token', { ...machine, ...credentials, scope: 'admin' }, 400, 'invalid_scope'],
+    ['/token', { ...machine, ...credentials, resource: 'https://other.example' }, 400, 'invalid_target'],
+    ['/token', { client_id: id, grant_type: 'refresh_token', refresh_token: 'x' }, 400, 'invalid_grant'],
+    ['/token', { client_id: id, grant_type: 'refresh_token' }, 400, 'invalid_request'],
+    ['/device_authorization', { client_id: id }, 400, 'unauthorized_client'],
+    ['/device_authorization', machine, 400, 'unauthorized_client'],
+    ['/par', { ...machine, ...pushed, ...challenge }, 400, 'unauthorized_client'],
+    ['/par', { client_id: id, ...pushed }, 400, 'invalid_request'],
+    ['/par', { client_id: id, ...pushed, ...challenge, scope: 'admin' }, 400, 'invalid_scope'],
+    [
+      '/par',
+      { client_id: id, ...pushed, ...challenge, response_type: 'token' },
+      400,
+      'unsupported_response_type',
+    ],
+    [
+      '/par',
+      { client_id: id, ...pushed, ...challenge, redirect_uri: 'https://other.example/' },
+      400,
+      'invalid_request',
+    ],
+    ['/introspect', { token: 'x' }, 400, 'invalid_request'],
+    ['/introspect', machine, 400, 'invalid_request'],
+    ['/introspect', { ...machine, client_secret: 'x', token: 'x' }, 401, 'invalid_client'],
+    ['/revoke', machine, 400, 'invalid_request'],
+    ['/revoke', { ...machine, client_secret: 'x', token: 'x' }, 401, 'invalid_client'],
+  ];
+  for (const [path, form, status, error] of rows) {
+    const body = new URLSearchParams(form);
+    const response = await fetch(server.issuer + path, { method: 'POST', body });
+    const refusal = (await response.json()) as { error: string };
+    const what = `${path} ${[...body.keys()]} ${form.grant_type ?? ''}`;
+    t.same([response.status, refusal.error], [status, error], what);
+    t.equal(response.headers.get('cache-control'), 'no-store', what);
+  }
+  const basic = `Basic ${Buffer.from(`${item.id}:wrong`).toString('base64')}`;
+  for (const path of ['/token', '/introspect', '/revoke']) {
+    const body = new URLSearchParams({ ...credentials, token: 'x' });
+    const headers = { authorization: basic };
+    const response = await fetch(server.issuer + path, { method: 'POST', headers, body });
+    await response.body?.cancel();
+    t.equal(response.status, 401);
+    t.match(response.headers.get('www-authenticate'), /^Basic realm=/, path);
+  }
+});
