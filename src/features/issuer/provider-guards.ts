@@ -80,6 +80,9 @@ export function guardResponses(provider: OAuthProvider, guesses: Guesses): void 
   });
 }
 
+/** The end of what oidc-provider says about a grant or response type that a client may not use. */
+const NOT_ALLOWED = 'is not allowed for this client';
+
 /**
  * Gives the refusal of a grant or response type that the client may not use its code (RFC 6749 section 5.2), for which
  * oidc-provider responds with invalid_request.
@@ -87,10 +90,7 @@ export function guardResponses(provider: OAuthProvider, guesses: Guesses): void 
 function nameUnauthorized({ status, body }: KoaContextWithOIDC): void {
   if (status !== 400 || typeof body !== 'object' || body === null) return;
   const refusal = body as { error?: string; error_description?: string };
-  if (
-    refusal.error === 'invalid_request' &&
-    /is not allowed for this client$/.test(refusal.error_description ?? '')
-  )
+  if (refusal.error === 'invalid_request' && refusal.error_description?.endsWith(NOT_ALLOWED))
     refusal.error = 'unauthorized_client';
 }
 

@@ -7,7 +7,7 @@ import type { Request } from '../../http/request.js';
 import { type Json, type JsonObject, member, setMember } from '../../json.js';
 import type { Collection } from '../../list/open-collection.js';
 import { relationName } from '../../list/relations.js';
-import { namesOf } from './former-names.js';
+import { namesOf } from './imported-names.js';
 import type { JsonServerQuery } from './loose-query.js';
 import {
   largeChildrenStatement,

@@ -2,7 +2,7 @@ import { HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import type { Request } from '../../http/request.js';
 import type { Action, OpenEndpoint, Route } from '../../http/router.js';
 import { isObject, setMember } from '../../json.js';
-import { namesOf } from './former-names.js';
+import { namesOf } from './imported-names.js';
 import { BELOW } from './loose-list.js';
 import { MISSING, newIdOf } from './loose-records.js';
 import { referenceTo, type Source } from './loose-relations.js';

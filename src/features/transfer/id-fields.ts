@@ -10,31 +10,35 @@ export const stemOf = (field: string): string | undefined => /^(.+?)(?:I[dD]|_id
 export const plainName = (name: string): string => name.replaceAll('_', '').toLowerCase();
 
 /** The ends of words, with those of their plurals. */
-const PLURALS: readonly (readonly [end: RegExp, plural: string])[] = [
-  [/$/, 's'],
-  [/y$/, 'ies'],
-  [/$/, 'es'],
-  [/fe?$/, 'ves'],
-  [/person$/, 'people'],
-  [/child$/, 'children'],
-  [/man$/, 'men'],
-  [/foot$/, 'feet'],
-  [/tooth$/, 'teeth'],
-  [/goose$/, 'geese'],
-  [/mouse$/, 'mice'],
-  [/z$/, 'zzes'],
-  [/is$/, 'es'],
-  [/us$/, 'i'],
-  [/um$/, 'a'],
-  [/on$/, 'a'],
-  [/[ei]x$/, 'ices'],
-  [/$/, ''],
+const PLURALS: readonly (readonly [end: string, plural: string])[] = [
+  ['', 's'],
+  ['y', 'ies'],
+  ['', 'es'],
+  ['f', 'ves'],
+  ['fe', 'ves'],
+  ['person', 'people'],
+  ['child', 'children'],
+  ['man', 'men'],
+  ['foot', 'feet'],
+  ['tooth', 'teeth'],
+  ['goose', 'geese'],
+  ['mouse', 'mice'],
+  ['z', 'zzes'],
+  ['is', 'es'],
+  ['us', 'i'],
+  ['um', 'a'],
+  ['on', 'a'],
+  ['ex', 'ices'],
+  ['ix', 'ices'],
+  ['', ''],
 ];
 
 /** The plain names that a collection of these can have: `category` is in categories, `person` in people. */
 export function pluralsOf(stem: string): string[] {
   const plain = plainName(stem);
-  return PLURALS.filter(([end]) => end.test(plain)).map(([end, plural]) => plain.replace(end, plural));
+  return PLURALS.filter(([end]) => plain.endsWith(end)).map(
+    ([end, plural]) => plain.slice(0, plain.length - end.length) + plural,
+  );
 }
 
 /** Whether a field is named as the ids of a collection's records: `_id`, or `artistId` in artists and in legacy_artists. */
