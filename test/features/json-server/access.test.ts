@@ -1,3 +1,4 @@
+import { declare } from '../../support/collections.js';
 import { makeKey } from '../../support/credentials.js';
 import { testService } from '../../support/service.js';
 import t from '../../support/test.js';
@@ -53,4 +54,58 @@ t.test('a caller sees and changes no more in the form of json-server', async (t)
   t.equal((await reader('GET', '/posts?_sort=title')).json.length, 2);
   t.equal((await reader('DELETE', `/posts/${other.id}`)).status, 403);
   t.equal((await reader('DELETE', '/posts/nothing')).status, 403, 'whether it exists is not said');
+});
+
+t.test('the list below the record of a further reference needs the scopes of the whole list', async (t) => {
+  const text = { type: 'string' };
+  const COLLECTIONS = declare(t, {
+    'topics.json': { type: 'object', properties: { name: text } },
+    'notes.json': {
+      type: 'object',
+      required: ['userId'],
+      properties: {
+        title: text,
+        userId: { type: 'string', 'x-references': 'users', 'x-on-delete': 'cascade' },
+        topicId: { type: 'string', 'x-references': 'topics' },
+      },
+      'x-collection': { nested: 'userId' },
+    },
+  });
+  const service = await testService(t, {
+    COMPAT: 'json-server',
+    AUTH: 'api-key',
+    COLLECTIONS,
+    MIGRATE: 'auto',
+  });
+  const as = async (subject: string, ...scopes: string[]) => {
+    const { key } = await makeKey(service.db, { subject, scopes });
+    return (method: string, path: string, body?: Record<string, unknown>) =>
+      service.send(method, path, { headers: { 'x-api-key': key }, ...(body && { body }) });
+  };
+  const admin = await as('operator', 'admin', 'users:write', 'topics:write', 'notes:write', 'notes:read');
+  const idOf = async (path: string, body: Record<string, unknown>) =>
+    (await admin('POST', path, body)).json.id as string;
+  const ada = await idOf('/users', { name: 'Ada', email: 'ada@example.org' });
+  const eve = await idOf('/users', { name: 'Eve', email: 'eve@example.org' });
+  const path = `/topics/${await idOf('/topics', { name: 'Topic' })}/notes`;
+  for (const userId of [ada, eve]) t.equal((await admin('POST', path, { title: 'x', userId })).status, 201);
+  t.equal((await admin('GET', path)).json.length, 2);
+
+  const own = await as(ada, 'self');
+  t.match((await own('GET', path)).json, [{ userId: ada }]);
+  t.equal((await own('GET', path)).json.length, 1, 'by self, the own records alone');
+  for (const userId of [ada, eve]) {
+    const { status } = await own('POST', '/notes', { title: 'y', userId });
+    t.equal(
+      (await own('POST', path, { title: 'y', userId })).status,
+      status,
+      'as at the address of the list',
+    );
+  }
+  const reader = await as('reader', 'notes:read');
+  t.equal((await reader('GET', path)).json.length, 2);
+  t.equal((await reader('POST', path, { title: 'y', userId: ada })).status, 403);
+  const stranger = await as('stranger', 'topics:read');
+  t.equal((await stranger('GET', path)).status, 403);
+  t.equal((await service.send('GET', path)).status, 401);
 });
