@@ -87,7 +87,8 @@ t.test('the list below the record of a further reference needs the scopes of the
     (await admin('POST', path, body)).json.id as string;
   const ada = await idOf('/users', { name: 'Ada', email: 'ada@example.org' });
   const eve = await idOf('/users', { name: 'Eve', email: 'eve@example.org' });
-  const path = `/topics/${await idOf('/topics', { name: 'Topic' })}/notes`;
+  const topicId = await idOf('/topics', { name: 'Topic' });
+  const path = `/topics/${topicId}/notes`;
   for (const userId of [ada, eve]) t.equal((await admin('POST', path, { title: 'x', userId })).status, 201);
   t.equal((await admin('GET', path)).json.length, 2);
 
@@ -95,7 +96,7 @@ t.test('the list below the record of a further reference needs the scopes of the
   t.match((await own('GET', path)).json, [{ userId: ada }]);
   t.equal((await own('GET', path)).json.length, 1, 'by self, the own records alone');
   for (const userId of [ada, eve]) {
-    const { status } = await own('POST', '/notes', { title: 'y', userId });
+    const { status } = await own('POST', '/notes', { title: 'y', userId, topicId });
     t.equal(
       (await own('POST', path, { title: 'y', userId })).status,
       status,
