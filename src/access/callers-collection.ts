@@ -5,14 +5,13 @@ import type { ValidatedInput } from '../collection/validated-input.js';
 import { admits, NO_PRECONDITIONS, type WritePreconditions } from '../collection/write-preconditions.js';
 import type { Run } from '../db/db.js';
 import { accessDenied, writeDenied } from '../errors/caller-errors.js';
-import { unknownReference } from '../errors/record-errors.js';
 import { beyond } from '../errors/service-errors.js';
 import type { JsonObject } from '../json.js';
 import type { Access } from '../list/condition.js';
 import type { Collection, PermittedWrites } from '../list/open-collection.js';
 import type { Principal } from '../principal.js';
 import { readAccess } from './bound-conditions.js';
-import { among, checkedReferences } from './checked-references.js';
+import { among, requireReadable } from './checked-references.js';
 import { creationErrors, requireCreatable } from './creation-errors.js';
 import { checkPart, fieldsOf, requireSettable, shownPart } from './fields.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
@@ -165,7 +164,7 @@ export class CallersCollection {
   ): Promise<number> {
     const [found] = await Promise.all([
       this.ruled && this.#reads.candidate('create', as, input, this.principal, run),
-      this.#checkReferences(input, {}, run),
+      requireReadable(this.whole.resource, this.other, input, {}, this, run),
     ]);
     if (!found) return 0;
     requireCreatable(this.whole.resource, this.ruled!.rules, found, input);
@@ -192,7 +191,7 @@ export class CallersCollection {
       if (masks.update === 0) throw writeDenied('change');
       if (!admits(preconditions, record.version, modifiedAt(record))) return { current: present };
       const before = JSON.parse(record.doc) as JsonObject;
-      await this.#checkReferences(input, before, run);
+      await requireReadable(this.whole.resource, this.other, input, before, this, run);
       if (this.ruled) {
         const after = await this.#reads.candidate('update', record, input, this.principal, run);
         const held = masks.update & after.mask;
@@ -224,13 +223,6 @@ export class CallersCollection {
       if (typeof outcome !== 'object') return outcome;
     }
     throw beyond('record');
-  }
-
-  /** Throws 422 for a reference to a record that the caller may not read, as for one to no record. */
-  async #checkReferences(input: ValidatedInput, before: JsonObject, run: Run | undefined): Promise<void> {
-    const checked = checkedReferences(this.whole.resource, this.other, input, before);
-    for (const { field, singular, target, id } of checked)
-      if (!(await target.as(this).exists(id, run))) throw unknownReference(field, singular);
   }
 }
 

@@ -5,6 +5,7 @@ import type { AccessStatements } from './access-statements.js';
 /** A reference of new records, and the statements of the collection that it leads to. */
 export interface RuledReference {
   readonly field: string;
+  readonly isList: boolean;
   readonly statements: AccessStatements;
 }
 
@@ -34,10 +35,14 @@ export function creationSql(own: AccessStatements, references: readonly RuledRef
     ),
   ];
   const names = given.map((each) => each.split(' ', 1)[0]);
-  const readable = references.map(({ field, statements }, at) => {
-    const id = `record.${column(field)}`;
+  const readable = references.map(({ field, isList, statements }, at) => {
     const isReadable = statements.anyOf('read', 'target', `record.${prefixOf(at)}`, 'reading$');
-    return `(${id} is null or exists (select from ${statements.resource.table} as target where target.id = ${id} and ${isReadable}))`;
+    const found = (id: string) =>
+      `exists (select from ${statements.resource.table} as target where target.id = ${id} and ${isReadable})`;
+    const own = `record.${column(field)}`;
+    return isList
+      ? `not exists (select from unnest(${own}) as given$ (id) where not ${found('given$.id')})`
+      : `(${own} is null or ${found(own)})`;
   });
   const conditions = [own.anyOf('create', 'record', 'record.', 'grants$'), ...readable];
   const inserted = columns.map(

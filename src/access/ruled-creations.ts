@@ -32,9 +32,9 @@ export function openRuledCreations(
   if (resource.numbers.length > 0) return undefined;
   // A creator does not choose the record that the service names.
   const isGiven = (field: string) => !resource.set.some((each) => each.field === field);
-  const references = resource.references.flatMap(({ field, to }) => {
+  const references = resource.references.flatMap(({ field, isList, to }) => {
     const target = isGiven(field) ? other(to).ruled?.reads.statements : undefined;
-    return target ? [{ field, target, statements: target.texts }] : [];
+    return target ? [{ field, isList, target, statements: target.texts }] : [];
   });
   const create = batchWrites<Write, Created | undefined>(db, {
     text: creationSql(texts, references),

@@ -1,49 +1,30 @@
+import { among } from '../access/checked-references.js';
 import type { Guarded } from '../access/guarded-collection.js';
 import { MAX_PAGE_BYTES, withLastMember } from '../collection/document.js';
+import { referredIds } from '../collection/resource.js';
 import type { Run } from '../db/db.js';
 import type { Request } from '../http/request.js';
-import { type Json, type JsonObject, member } from '../json.js';
+import { type JsonObject, member } from '../json.js';
 import { ofDocument } from '../limits/long-task.js';
 import { EVERYTHING } from '../list/condition.js';
 import type { Collection } from '../list/open-collection.js';
 import type { Include, View } from '../list/read-fields-and-includes.js';
 import { parseUuid } from '../uuid.js';
-import type { Excerpts } from './excerpts.js';
 import { readDocuments } from './large-page.js';
 import { only } from './list-lines.js';
 import { named } from './readable.js';
-
-/** Max records of another collection that refer to one record. */
-const MAX_REFERRING = 20;
-/** Max records whose related records one statement reads. */
-const MAX_RECORDS = 2000;
-/** The length of a number of records. */
-const MAX_DIGITS = 16;
-
-/** The fields and the related records that a response shows of each record. */
-export interface Shown extends Pick<View, 'fields'> {
-  readonly relations: readonly Relation[];
-  /** The excerpts in the member `_excerpts`; absent: the records have no such member. */
-  readonly excerpts?: Excerpts | undefined;
-}
-
-/** A member of a record's `_included`, with its length as text. */
-interface Included {
-  readonly value: Json;
-  readonly length: number;
-}
-
-/** A relation that a view includes. */
-interface Relation {
-  readonly name: string;
-  /** The related records of several records; undefined: they are too large for memory. */
-  readonly ofAll: (
-    records: readonly JsonObject[],
-    run: Run | undefined,
-  ) => Promise<((record: JsonObject) => Included) | undefined>;
-  /** The related records of one record, as JSON text. Of those that refer to it, as many as have MAX_PAGE_BYTES, at least one. */
-  readonly ofOne: (record: JsonObject, run: Run | undefined) => Promise<string>;
-}
+import {
+  columnsOf,
+  counts,
+  firstOf,
+  type Included,
+  lengthOf,
+  MAX_RECORDS,
+  MAX_RELATED,
+  parsed,
+  type Relation,
+  type Shown,
+} from './relation.js';
 
 export const shownOf = (
   related: readonly Guarded[],
@@ -61,7 +42,8 @@ function relationOf(
 ): Relation {
   const other = named(related, relation.collection).as(caller);
   const shown = shownOf(related, view, caller);
-  if (relation.field !== undefined) return { name, ...referredRecords(other, relation.field, shown) };
+  if (relation.field !== undefined)
+    return { name, ...(relation.isMany ? listedRecords : referredRecords)(other, relation.field, shown) };
   return { name, ...(isCount ? counts : referringRecords)(other, relation.referring, shown) };
 }
 
@@ -70,20 +52,13 @@ function referredRecords(other: Collection, field: string, shown: Shown): Omit<R
   const idOf = (record: JsonObject) => parseUuid(String(member(record, field) ?? ''));
   return {
     ofAll: async (records, run) => {
-      const ids = [...new Set(records.map(idOf).filter((id) => id !== undefined))];
-      if (ids.length > MAX_RECORDS) return undefined;
-      const found = await other.referring('id', ids, 1, run);
-      if (!found) return undefined;
-      const texts = [...found.values()];
-      const values = await withIncluded(parsed(texts), shown, run);
-      if (!values) return undefined;
-      const byId = new Map(
-        [...found.keys()].map((id, at): [string, Included] => {
-          const { record, length } = values[at]!;
-          return [id, { value: record, length: length + texts[at]!.length }];
-        }),
+      const byId = await referred(
+        other,
+        records.flatMap((record) => idOf(record) ?? []),
+        shown,
+        run,
       );
-      return (record) => byId.get(idOf(record) ?? '') ?? { value: null, length: 0 };
+      return byId && ((record) => byId.get(idOf(record) ?? '') ?? { value: null, length: 0 });
     },
     ofOne: async (record, run) => {
       const id = idOf(record);
@@ -93,7 +68,73 @@ function referredRecords(other: Collection, field: string, shown: Shown): Omit<R
   };
 }
 
-/** The first records that refer to a record by any of some fields, each once, at most MAX_REFERRING. */
+/** The records of these ids as a view shows them; undefined: they are too many, or too large for memory. */
+async function referred(
+  other: Collection,
+  given: readonly string[],
+  shown: Shown,
+  run: Run | undefined,
+): Promise<ReadonlyMap<string, Included> | undefined> {
+  const ids = [...new Set(given)];
+  if (ids.length > MAX_RECORDS) return undefined;
+  const found = await other.referring('id', ids, 1, run);
+  if (!found) return undefined;
+  const texts = [...found.values()];
+  const values = await withIncluded(parsed(texts), shown, run);
+  if (!values) return undefined;
+  return new Map(
+    [...found.keys()].map((id, at) => {
+      const { record, length } = values[at]!;
+      return [id, { value: record, length: length + texts[at]!.length }];
+    }),
+  );
+}
+
+/** The first records to which an array of ids refers, in its order, each once, at most MAX_RELATED. */
+function listedRecords(other: Collection, field: string, shown: Shown): Omit<Relation, 'name'> {
+  const idsOf = (record: JsonObject) => [
+    ...new Set(referredIds(record, { field, isList: true }).map(({ id }) => id)),
+  ];
+  return {
+    ofAll: async (records, run) => {
+      const byId = await referred(other, records.flatMap(idsOf), shown, run);
+      return (
+        byId &&
+        ((record) => {
+          const list = idsOf(record).flatMap((id) => byId.get(id) ?? []);
+          const first = list.slice(0, MAX_RELATED);
+          const length = first.reduce((sum, each) => sum + each.length, 0);
+          return { value: first.map(({ value }) => value), length };
+        })
+      );
+    },
+    ofOne: async (record, run) => {
+      const ids = idsOf(record);
+      const found = new Set(ids.length === 0 ? [] : await other.ids(among(ids), ids.length, run));
+      return shownList(other, ids.filter((id) => found.has(id)).slice(0, MAX_RELATED), shown, run);
+    },
+  };
+}
+
+/** Records with these ids, in their order, as a JSON array: as many as have MAX_PAGE_BYTES, at least one. */
+async function shownList(
+  other: Collection,
+  ids: readonly string[],
+  shown: Shown,
+  run: Run | undefined,
+): Promise<string> {
+  const documents: string[] = [];
+  let bytes = 0;
+  for await (const document of readDocuments(other, ids, run)) {
+    const text = await shownDocument(document, shown, run);
+    bytes += Buffer.byteLength(text);
+    if (documents.length > 0 && bytes > MAX_PAGE_BYTES) break;
+    documents.push(text);
+  }
+  return `[${documents.join(',')}]`;
+}
+
+/** The first records that refer to a record by any of some fields, each once, at most MAX_RELATED. */
 function referringRecords(
   other: Collection,
   fields: readonly string[],
@@ -106,7 +147,7 @@ function referringRecords(
       if (ids.length > MAX_RECORDS) return undefined;
       const found: ReadonlyMap<string, string>[] = [];
       for (const { column } of columns) {
-        const documents = await other.referring(column.name, ids, MAX_REFERRING, run);
+        const documents = await other.referring(column.name, ids, MAX_RELATED, run);
         if (documents === undefined) return undefined;
         found.push(documents);
       }
@@ -127,53 +168,15 @@ function referringRecords(
     ofOne: async ({ id }, run) => {
       const ids = new Set<string>();
       for (const each of columns) {
-        const conditions = [{ kind: 'comparison', ...each, operator: 'eq', values: [String(id)] } as const];
+        const operator = each.column.links === undefined ? 'eq' : 'has';
+        const conditions = [{ kind: 'comparison', ...each, operator, values: [String(id)] } as const];
         const selection = { ...EVERYTHING, conditions };
-        for (const found of await other.ids(selection, MAX_REFERRING, run)) ids.add(found);
+        for (const found of await other.ids(selection, MAX_RELATED, run)) ids.add(found);
       }
-      const documents: string[] = [];
-      let bytes = 0;
-      for await (const document of readDocuments(other, [...ids].sort().slice(0, MAX_REFERRING), run)) {
-        const text = await shownDocument(document, shown, run);
-        bytes += Buffer.byteLength(text);
-        if (documents.length > 0 && bytes > MAX_PAGE_BYTES) break;
-        documents.push(text);
-      }
-      return `[${documents.join(',')}]`;
+      return shownList(other, [...ids].sort().slice(0, MAX_RELATED), shown, run);
     },
   };
 }
-
-/** The number of records that refer to a record by any of some fields. */
-function counts(other: Collection, fields: readonly string[]): Omit<Relation, 'name'> {
-  const columns = columnsOf(other, fields).map(({ column }) => column.name);
-  const numbers = async (records: readonly JsonObject[], run: Run | undefined) => {
-    const ids = records.map(({ id }) => String(id));
-    const found = await other.referringCounts(columns, ids, run);
-    return ({ id }: JsonObject) => ({ value: found.get(String(id)) ?? 0, length: MAX_DIGITS });
-  };
-  return {
-    ofAll: async (records, run) => (records.length > MAX_RECORDS ? undefined : numbers(records, run)),
-    ofOne: async (record, run) => String((await numbers([record], run))(record).value),
-  };
-}
-
-const columnsOf = ({ resource }: Collection, fields: readonly string[]) =>
-  fields.map((field) => ({ field, column: resource.columns.get(field)! }));
-
-const parsed = (documents: Iterable<string>): JsonObject[] =>
-  [...documents].map((document) => JSON.parse(document) as JsonObject);
-
-/** The first records of lists, each of which is in the order of the ids. */
-function firstOf(lists: readonly string[]): readonly JsonObject[] {
-  const records = lists.map((docs) => JSON.parse(`[${docs}]`) as JsonObject[]);
-  if (records.length === 1) return records[0]!;
-  const byId = new Map(records.flat().map((record) => [String(record.id), record]));
-  const ids = [...byId.keys()].sort().slice(0, MAX_REFERRING);
-  return ids.map((id) => byId.get(id)!);
-}
-
-const lengthOf = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
 
 /**
  * The records as a view shows them: with some of their fields, and with related records in `_included`. Undefined: the

@@ -1,10 +1,10 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import { readsAll } from '../access/rules.js';
-import type { Reference } from '../collection/resource.js';
+import { type Reference, referredIds } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { forbidden } from '../errors/caller-errors.js';
 import type { Request } from '../http/request.js';
-import { type JsonObject, member } from '../json.js';
+import type { JsonObject } from '../json.js';
 import { isOwn } from './owner-check.js';
 
 /**
@@ -33,9 +33,10 @@ export function checkReferences({ resource }: Guarded, related: readonly Guarded
   }));
   return (input, request, present) => {
     const limited = targets.flatMap(({ reference, target }) => {
-      const id = member(input.fields, reference.field);
       const reach = reachOf(request, reference, target);
-      return typeof id !== 'string' || reach === 'all' ? [] : [{ reference, target, id, reach }];
+      return reach === 'all'
+        ? []
+        : referredIds(input.fields, reference).map(({ id }) => ({ reference, target, id, reach }));
     });
     if (limited.length === 0) return undefined;
     return (async () => {
@@ -43,7 +44,7 @@ export function checkReferences({ resource }: Guarded, related: readonly Guarded
       for (const { reference, target, id, reach } of limited) {
         if (reach === 'own' && (await isOwn(target, 'read', id, request))) continue;
         before ??= (await present?.()) ?? {};
-        if (member(before, reference.field) === id) continue;
+        if (referredIds(before, reference).some((each) => each.id === id)) continue;
         const isReadable = readsAll(target.resource, request.principal);
         throw forbidden([isReadable ? resource.scopes.write : target.resource.scopes.read]);
       }

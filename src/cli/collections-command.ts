@@ -86,12 +86,21 @@ async function writeNew(io: Io, name: string, given: string | undefined, json: b
   print(io, json, { name, file }, next);
 }
 
+const referenceTo = (to: string): DeclaredField => ({ type: 'string', format: 'uuid', 'x-references': to });
+
+const referencesTo = (to: string): DeclaredField & { readonly uniqueItems: boolean } => ({
+  type: 'array',
+  items: { type: 'string', format: 'uuid', 'x-references': to, 'x-on-delete': 'remove' },
+  maxItems: 100,
+  uniqueItems: true,
+});
+
 /** Reads `title:string!`. Text is not indexed, other values are. Throws UsageError. */
 function readField(text: string): { name: string; isRequired: boolean; schema: DeclaredField } {
-  const [, name, type, mark] = /^\s*([^:\s]+):([a-z][a-z0-9_-]*)(!?)\s*$/.exec(text) ?? [];
-  if (name === undefined || type === undefined)
+  const [, name, type, list, mark] = /^\s*([^:\s]+):([a-z][a-z0-9_-]*)(\[\])?(!?)\s*$/.exec(text) ?? [];
+  if (name === undefined || type === undefined || (list !== undefined && TYPES[type]))
     throw new UsageError(`a field must be FIELD:TYPE, not ${text}`, 'collections');
-  const schema = TYPES[type] ?? ({ type: 'string', format: 'uuid', 'x-references': type } as DeclaredField);
+  const schema = TYPES[type] ?? (list === undefined ? referenceTo(type) : referencesTo(type));
   const isIndexed = TYPES[type] !== undefined && type !== 'text' && type !== 'object';
   return { name, isRequired: mark === '!', schema: isIndexed ? { ...schema, 'x-index': true } : schema };
 }

@@ -10,6 +10,7 @@ export type ColumnType =
   | 'boolean'
   | 'uuid'
   | 'text[]'
+  | 'uuid[]'
   | 'double precision[]'
   | 'jsonb';
 
@@ -24,10 +25,15 @@ export interface Column {
   readonly format?: string | undefined;
   /** Whether an index has the whole values, so that their length is limited. A searched text is in parts in its index. */
   readonly isIndexed: boolean;
+  /** The table in statements with a row for each record and id, if the field is an array of references. */
+  readonly links?: string | undefined;
 }
 
 /** The column of fields that no response contains, as a JSON object. */
 export const WRITE_ONLY: Column = { name: 'write_only', type: 'jsonb', isInstant: false, isIndexed: false };
+
+/** The column of the links of arrays with the id of the record that has the array. No field's column has such a name. */
+export const LINKED_RECORD = 'record$';
 
 /** Bytes of a text that an index can hold. */
 export const MAX_INDEXED_BYTES = 2000;

@@ -1,8 +1,8 @@
-import type { Json } from '../json.js';
+import { type Json, type JsonObject, member } from '../json.js';
 import type { FieldRules } from '../validation/require-valid.js';
 import type { Column, ColumnType } from './column.js';
 
-/** A field that refers to a record by its id. */
+/** A field that refers to a record by its id, or to several by an array of ids. */
 export interface Reference {
   readonly field: string;
   /** The collection that it refers to, and the word for one of its records. */
@@ -12,8 +12,18 @@ export interface Reference {
   readonly table: string;
   /** The members of a record of the other collection by which lists of this one can be sorted. */
   readonly sorts: readonly string[];
-  /** The effect on this record when the other record is deleted: `null` removes the field. */
-  readonly onDelete: 'cascade' | 'restrict' | 'null';
+  /** The effect on this record when the other record is deleted: `null` removes the field, `remove` the id from the array. */
+  readonly onDelete: 'cascade' | 'restrict' | 'null' | 'remove';
+  /** Whether the field is an array of ids. */
+  readonly isList: boolean;
+}
+
+/** A reference of another collection, or of the same one. */
+export interface ReferredBy {
+  readonly collection: string;
+  readonly field: string;
+  /** The name of the table that links an array of references; undefined: the field has one id. */
+  readonly links: string | undefined;
 }
 
 /** Fields whose values together are unique: one, or several. Records that lack one of them are not compared. */
@@ -129,9 +139,28 @@ export interface Resource extends FieldRules {
   /** Body of the 404 for a missing record: `{error: string}`, or none. */
   readonly absent: 'simple' | 'empty';
   /** The references of other collections to this one. */
-  readonly referredBy: readonly { readonly collection: string; readonly field: string }[];
+  readonly referredBy: readonly ReferredBy[];
   /** The collections nested under its records. */
   readonly children: readonly string[];
+}
+
+/** The references of fields with one id. */
+export const singleReferences = ({ references }: Pick<Resource, 'references'>): readonly Reference[] =>
+  references.filter(({ isList }) => !isList);
+
+/** Whether a record must refer to another one to be stored. An array may be empty. */
+export const isNeeded = ({ schema }: Resource, { field, isList }: Reference): boolean =>
+  !isList && schema.required.includes(field);
+
+/** The ids of the records to which a field refers, each with its place in an array. */
+export function referredIds(
+  record: JsonObject,
+  { field, isList }: Pick<Reference, 'field' | 'isList'>,
+): { readonly id: string; readonly index: number | undefined }[] {
+  const value = member(record, field);
+  const isId = (each: unknown): each is string => typeof each === 'string';
+  if (!isList) return isId(value) ? [{ id: value, index: undefined }] : [];
+  return Array.isArray(value) ? value.flatMap((id, index) => (isId(id) ? [{ id, index }] : [])) : [];
 }
 
 /** Whether a change of a record has to know fields of its present state, which it does not set. */

@@ -83,12 +83,15 @@ function requireRequestFields(input: Json | undefined, importOnly: readonly stri
   if (failures.length > 0) throw invalid(failures);
 }
 
-function canonicalizeReference(fields: JsonObject, { field, singular }: Reference): void {
+function canonicalizeReference(fields: JsonObject, { field, singular, isList }: Reference): void {
   // A field that is required may be null, and then it refers to no record.
   if ((member(fields, field) ?? null) === null) return;
-  const id = parseUuid(String(fields[field]));
-  if (id === undefined) throw unknownReference(field, singular);
-  fields[field] = id;
+  const canonical = (value: Json, index?: number) => {
+    const id = parseUuid(String(value));
+    if (id === undefined) throw unknownReference(field, singular, index);
+    return id;
+  };
+  fields[field] = isList ? (fields[field] as Json[]).map(canonical) : canonical(fields[field]!);
 }
 
 /** Throws 400 for a text that is too long for an index. */

@@ -59,18 +59,22 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
     sharing: share('replace'),
   });
   const createAs = creationWithId(db, statements, singles);
-  const explain = (error: unknown): never => {
-    throw writeProblem(error, resource) ?? error;
-  };
+  const explain =
+    ({ fields }: ValidatedInput) =>
+    (error: unknown): never => {
+      throw writeProblem(error, resource, fields) ?? error;
+    };
   return {
     create: (input, run) => {
       const creation = creationOf(resource, input);
       const inTransaction = (run: Run) => singles.create(run, creation);
       const alone = () => (run ? inTransaction(run) : create(creation));
-      return (withPassword(db, creation.stored.id, input, run, inTransaction) ?? alone()).catch(explain);
+      return (withPassword(db, creation.stored.id, input, run, inTransaction) ?? alone()).catch(
+        explain(input),
+      );
     },
 
-    createAs: (id, input, run) => createAs(id, input, run).catch(explain),
+    createAs: (id, input, run) => createAs(id, input, run).catch(explain(input)),
     replace: (id, input, preconditions, run) => {
       const updatedAt = updatedNow(id);
       const head = documentHead(id, input.fields, new Date(createdAt(id)).toISOString(), updatedAt);
@@ -85,7 +89,7 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
           : replace({ ...replacement, stored: toRecord(id, head, version + 1) });
       const written =
         withPassword(db, id, input, run, inTransaction) ?? (run ? inTransaction(run) : batched());
-      return written.catch(explain);
+      return written.catch(explain(input));
     },
 
     remove: removal(db, resource, statements),

@@ -42,6 +42,10 @@ export const uniqueName = (table: string, columns: readonly string[]): ObjectNam
 /** The constraint of a reference. */
 export const referenceName = (table: string, column: string): ObjectName => objectName(table, column, 'fkey');
 
+/** The table with the ids in an array of references, with the functions and triggers that write it. No collection has such a name. */
+export const linksName = (table: string, column: string, ...parts: readonly string[]): string =>
+  objectName(table, column, '$refs', ...parts).distinct;
+
 /** The function, and its trigger, that removes a reference when the record that it names is deleted. */
 export const nullName = (table: string, column: string): ObjectName =>
   objectName(table, column, 'fkey', 'null');

@@ -1,7 +1,6 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { MAX_INDEXED_BYTES } from '../collection/column.js';
-import { nearest } from '../edit-distance.js';
 import { escapeToken, isObject, type Json } from '../json.js';
 import { createAjv } from '../validation/ajv.js';
 import { declarationSchema } from './built-in.js';
@@ -13,6 +12,7 @@ import { defaultFaults } from './default-faults.js';
 import { formerNameFaults } from './former-name-faults.js';
 import { protectionFaults } from './protection-faults.js';
 import { DeclarationError, type Declarations, readFolder } from './read-declarations.js';
+import { referenceFaults } from './reference-faults.js';
 import { schemaFaults } from './schema-faults.js';
 import { baseOf } from './schema-files.js';
 import { setFaults } from './set-faults.js';
@@ -109,9 +109,8 @@ function fieldFaults(declaration: Declaration, collections: readonly string[]): 
   for (const [name, field] of Object.entries(schema.properties)) {
     const fault = (keyword: string, reason: string) =>
       void faults.push({ file, pointer: `/properties/${escapeToken(name)}${keyword}`, reason });
-    checkKeywords(field, collections, fault);
-    if (field['x-on-delete'] === 'null' && schema.required?.includes(name))
-      fault('/x-on-delete', 'would leave the record without a required field: restrict or cascade');
+    checkKeywords(field, fault);
+    for (const [pointer, reason] of referenceFaults(name, field, schema, collections)) fault(pointer, reason);
     for (const [keyword, reason] of setFaults(name, declaration.schema)) fault(keyword, reason);
     if (field.writeOnly && schema.required?.includes(name))
       fault('/writeOnly', 'a field that is never returned cannot be required: a patch would not contain it');
@@ -131,19 +130,7 @@ function fieldFaults(declaration: Declaration, collections: readonly string[]): 
   return [...faults, ...collectionFaults(declaration)];
 }
 
-function checkKeywords(
-  field: DeclaredField,
-  collections: readonly string[],
-  fault: (keyword: string, reason: string) => void,
-): void {
-  const to = field['x-references'];
-  if (to !== undefined && !collections.includes(to))
-    fault(
-      '/x-references',
-      `there is no collection ${to}: there are ${collections.join(', ')}${nearest(to, collections)}`,
-    );
-  if (to !== undefined)
-    for (const keyword of keywordsAgainstIds(field)) fault(`/${keyword}`, 'does not fit the ids of records');
+function checkKeywords(field: DeclaredField, fault: (keyword: string, reason: string) => void): void {
   if (field['x-normalize'] !== undefined && !mayBeNormalized(field))
     fault('/x-normalize', 'has no effect on a field of another type than string or, for integer, a number');
   if (field['x-normalize']?.includes('nfc') && !(Number(field.maxLength) > 0))
@@ -156,22 +143,6 @@ function checkKeywords(
     );
   if (field.writeOnly && hasColumn(field))
     fault('/writeOnly', 'a field that is never returned cannot be indexed');
-}
-
-const ID_LENGTH = 36;
-
-/** The keywords of a reference that ids of records do not fit. */
-function keywordsAgainstIds({
-  format = 'uuid',
-  minLength = 0,
-  maxLength = ID_LENGTH,
-}: DeclaredField): string[] {
-  const isWrong = {
-    format: format !== 'uuid',
-    minLength: minLength > ID_LENGTH,
-    maxLength: maxLength < ID_LENGTH,
-  };
-  return Object.entries(isWrong).flatMap(([keyword, wrong]) => (wrong ? [keyword] : []));
 }
 
 /** Whether a field may have texts, or numbers that a body may give as texts. */

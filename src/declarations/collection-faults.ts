@@ -1,5 +1,6 @@
 import type { Declaration, DeclarationFault, DeclaredSchema } from './declaration.js';
 import { columnOf, hasColumn } from './declared-column.js';
+import { declaredReference } from './declared-reference.js';
 
 /** The faults of what x-collection says of fields. */
 export function collectionFaults({ file, schema }: Declaration): DeclarationFault[] {
@@ -48,7 +49,7 @@ function keyFault(properties: DeclaredSchema['properties'], name: string): strin
   const field = Object.hasOwn(properties, name) ? properties[name]! : undefined;
   if (field === undefined) return `there is no field ${name}`;
   if (field.writeOnly) return 'a field that is never returned cannot be unique';
-  if (!field['x-index'] && !field['x-unique'] && !field['x-references'])
+  if (!field['x-index'] && !field['x-unique'] && !declaredReference(field))
     return `the field ${name} needs x-index, x-unique or x-references`;
   const column = hasColumn(field) && columnOf(name, field);
   return column && 'type' in column && column.type.endsWith('[]') ? 'an array cannot be unique' : undefined;

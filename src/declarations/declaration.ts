@@ -8,7 +8,9 @@ export interface DeclaredField {
   readonly format?: string;
   readonly minLength?: number;
   readonly maxLength?: number;
-  readonly items?: { readonly type?: string; readonly format?: string } | boolean;
+  readonly minItems?: number;
+  readonly maxItems?: number;
+  readonly items?: DeclaredItems | boolean;
   readonly writeOnly?: boolean;
   readonly readOnly?: boolean;
   readonly 'x-normalize'?: readonly Normalization[];
@@ -21,6 +23,13 @@ export interface DeclaredField {
   readonly 'x-set'?: SetKeyword;
   readonly 'x-immutable'?: boolean;
   readonly 'x-was'?: string;
+}
+
+/** The schema of the items of an array, with the keywords of references to records. */
+export interface DeclaredItems extends Pick<DeclaredField, 'format' | 'minLength' | 'maxLength'> {
+  readonly type?: string;
+  readonly 'x-references'?: string;
+  readonly 'x-on-delete'?: 'restrict' | 'remove' | 'cascade' | 'null';
 }
 
 /** The source of a field that the service sets: the caller, the time, or a number for each record of a parent or of the collection. */

@@ -2,13 +2,14 @@ import { createHash } from 'node:crypto';
 import type { Column, ColumnType } from '../collection/column.js';
 import { TIME_FORMATS } from '../validation/times.js';
 import type { DeclaredField } from './declaration.js';
+import { declaredReference, itemsOf } from './declared-reference.js';
 
 /** The type of a column that the table of a collection has; undefined: it has none of that name. */
 export type StoredType = (collection: string, column: string) => string | undefined;
 
 /** Whether a field has a column besides the document. */
 export function hasColumn(field: DeclaredField): boolean {
-  return Boolean(field['x-index'] || field['x-unique'] || field['x-search'] || field['x-references']);
+  return Boolean(field['x-index'] || field['x-unique'] || field['x-search'] || declaredReference(field));
 }
 
 /** The column of a field, or what prevents it. */
@@ -20,15 +21,16 @@ export function columnOf(name: string, field: DeclaredField): Column | { readonl
   if (field['x-references'] && !mayBeId)
     return {
       fault:
-        'a field with x-references must have the type string: for several references of a record, declare a collection whose records refer to both',
+        'a field with x-references must have the type string: for several references of a record, declare an array with x-references in its items, or a collection whose records refer to both',
     };
+  if (!field['x-references'] && declaredReference(field) && !isArray(field))
+    return { fault: 'a field with x-references in its items must have the type array' };
   if (type === undefined)
     return {
       fault:
         'a field with x-index, x-unique, x-search or x-references must have one of the types string, number, integer, boolean, or array with items of type string or number',
     };
-  const items = typeof field.items === 'object' ? field.items : {};
-  const format = { text: field.format, 'text[]': items.format }[type as string];
+  const format = { text: field.format, 'text[]': itemsOf(field).format }[type as string];
   const timeFormat = Object.hasOwn(TIME_FORMATS, format ?? '') ? format : undefined;
   return {
     name: columnName(name),
@@ -56,17 +58,23 @@ const BESIDE: Readonly<Record<ColumnType, string>> = {
   boolean: 'boolean',
   uuid: 'id',
   'text[]': 'texts',
+  'uuid[]': 'ids',
   'double precision[]': 'numbers',
   jsonb: 'values',
 };
 
-function columnType({ type, items, ...field }: DeclaredField): ColumnType | undefined {
-  if (field['x-references']) return 'uuid';
+const isArray = ({ type }: DeclaredField): boolean =>
+  [type].flat().includes('array') && [type].flat().every((each) => each === 'array' || each === 'null');
+
+function columnType(field: DeclaredField): ColumnType | undefined {
+  const { type } = field;
+  const reference = declaredReference(field);
+  if (reference) return reference.isList ? 'uuid[]' : 'uuid';
   const types = (Array.isArray(type) ? type : [type]).filter((each) => each !== 'null');
   if (types.length !== 1) return undefined;
   const scalar = SCALARS[types[0] as string];
   if (scalar) return scalar;
-  const element = types[0] === 'array' && typeof items === 'object' ? SCALARS[items.type ?? ''] : undefined;
+  const element = types[0] === 'array' ? SCALARS[itemsOf(field).type ?? ''] : undefined;
   return element === undefined || element === 'boolean' ? undefined : (`${element}[]` as ColumnType);
 }
 

@@ -9,6 +9,7 @@ import { normalized } from '../validation/normalization.js';
 import { WorkLimitError, withinLimits } from '../validation/work-limit.js';
 import type { Declaration, DeclarationFault, DeclaredField } from './declaration.js';
 import { columnOf, hasColumn } from './declared-column.js';
+import { declaredReference } from './declared-reference.js';
 import { isGiven } from './field-keywords.js';
 import type { Declarations } from './read-declarations.js';
 import { baseOf, DEFINITIONS, SchemaFiles, type SchemaNode, subschemas } from './schema-files.js';
@@ -123,8 +124,11 @@ function columnFaults({ file, schema }: Declaration): DeclarationFault[] {
 function columnFault(name: string, field: DeclaredField): string | undefined {
   const { default: value } = field as { default?: Json };
   if (value === undefined || value === null || !hasColumn(field)) return undefined;
-  if (field['x-references'] !== undefined)
-    return parseUuid(String(value)) ? undefined : 'must be the id of a record';
+  const reference = declaredReference(field);
+  if (reference !== undefined)
+    return [value].flat().every((id) => parseUuid(String(id)))
+      ? undefined
+      : `must be ${reference.isList ? 'an array of ids of records' : 'the id of a record'}`;
   const column = columnOf(name, field);
   return !('fault' in column) && columnValue(column, value) === undefined
     ? `has more than ${MAX_INDEXED_BYTES} bytes, which an index cannot hold`

@@ -6,7 +6,15 @@ import type { SchemaFiles, SchemaNode } from './schema-files.js';
 /** Keywords that are about a field of the record itself. Behind `$ref` and in `allOf` of the field they apply as well. */
 export const FIELD_KEYWORDS: readonly string[] = ['readOnly', 'writeOnly', ...OWN_FIELD_KEYWORDS];
 /** Keywords on which the column of a field and its form depend. */
-const TYPE_KEYWORDS: readonly string[] = ['type', 'format', 'maxLength', 'enum', 'items'];
+const TYPE_KEYWORDS: readonly string[] = [
+  'type',
+  'format',
+  'maxLength',
+  'enum',
+  'items',
+  'minItems',
+  'maxItems',
+];
 const NEED_TYPE = new Set(['x-normalize', 'x-index', 'x-unique', 'x-search', 'x-references', 'x-set']);
 
 /** Whether a schema has a keyword. `false` equals its absence, except as a default. */
@@ -49,7 +57,10 @@ function completed(field: SchemaNode, files: SchemaFiles, faults: DeclarationFau
       });
   };
   for (const from of others) for (const keyword of [...FIELD_KEYWORDS, 'default']) add(keyword, from);
-  if (!Object.keys(result).some((keyword) => NEED_TYPE.has(keyword))) return result;
+  const hasReferences = [own!, ...others].some(
+    ({ schema }) => isObject(schema.items) && 'x-references' in schema.items,
+  );
+  if (!hasReferences && !Object.keys(result).some((keyword) => NEED_TYPE.has(keyword))) return result;
   for (const keyword of TYPE_KEYWORDS) {
     const from = others.find(({ schema }) => schema[keyword] !== undefined);
     // Beside `prefixItems`, `items` is about the items after these.

@@ -7,14 +7,15 @@ import type { Declarations } from './read-declarations.js';
 import { DEFINITIONS, SchemaFiles, type SchemaNode, subschemas } from './schema-files.js';
 
 /**
- * The subject of a schema, which decides the keywords that have an effect in it: the record; a field of it; a member of an
- * object in a field; another value; or a value to which the schema may not apply.
+ * The subject of a schema, which decides the keywords that have an effect in it: the record; a field of it; the items of a
+ * field; a member of an object in a field; another value; or a value to which the schema may not apply.
  */
-type Role = 'record' | 'field' | 'member' | 'value' | 'branch';
+type Role = 'record' | 'field' | 'items' | 'member' | 'value' | 'branch';
 
 const EFFECTIVE: Readonly<Record<Role, ReadonlySet<string>>> = {
   record: new Set(),
   field: new Set([...FIELD_KEYWORDS, 'default']),
+  items: new Set(['x-references', 'x-on-delete']),
   member: new Set(['default']),
   value: new Set(),
   branch: new Set(),
@@ -104,13 +105,15 @@ function faultOf(keyword: string, schema: JsonObject, role: Role): string | unde
     return 'has no effect here: it belongs at the top of the file of a collection';
   if (keyword === 'default')
     return 'has no effect here: only members of objects that are always validated get a default';
-  return `has no effect here: it belongs to a field of the record, in /properties/<field>, or in what that refers to by $ref or allOf`;
+  const items = EFFECTIVE.items.has(keyword) ? ', in the items of one' : '';
+  return `has no effect here: it belongs to a field of the record, in /properties/<field>${items}, or in what that refers to by $ref or allOf`;
 }
 
 function roleIn(role: Role, keyword: string): Role {
   if (role === 'branch' || BRANCHES.has(keyword)) return 'branch';
   if (keyword === 'properties') return role === 'record' ? 'field' : 'member';
   const isField = role === 'field' && (keyword === '$ref' || keyword === 'allOf');
+  if (role === 'field' && keyword === 'items') return 'items';
   return isField ? 'field' : 'value';
 }
 

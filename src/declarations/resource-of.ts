@@ -8,10 +8,11 @@ import {
   type SetField,
   type SortColumn,
 } from '../collection/resource.js';
-import { qualified } from '../db/object-names.js';
+import { linksName, qualified } from '../db/object-names.js';
 import { CREDENTIALS } from './credential-faults.js';
 import type { CollectionOptions, Declaration, DeclaredField } from './declaration.js';
 import { columnOf, hasColumn, placedColumn, type StoredType } from './declared-column.js';
+import { declaredReference } from './declared-reference.js';
 import { SIGN_IN_FILE } from './read-declarations.js';
 import { permissionsOf } from './shorthand-grants.js';
 
@@ -46,9 +47,19 @@ export function resourcesWithoutRefs(
       resource.scopes,
       resource.parent && isOfCallers(resource.parent) ? resource.parent : undefined,
     ),
-    references: resource.references.map((each) => ({ ...each, sorts: sortsOf.get(each.to) ?? [] })),
-    referredBy: resources.flatMap(({ name, references }) =>
-      references.filter(({ to }) => to === resource.name).map(({ field }) => ({ collection: name, field })),
+    // No list has an order by one of several records.
+    references: resource.references.map((each) => ({
+      ...each,
+      sorts: each.isList ? [] : (sortsOf.get(each.to) ?? []),
+    })),
+    referredBy: resources.flatMap(({ name, references, columns }) =>
+      references
+        .filter(({ to }) => to === resource.name)
+        .map(({ field, isList }) => ({
+          collection: name,
+          field,
+          links: isList ? linksName(name, columns.get(field)!.name) : undefined,
+        })),
     ),
     children: resources.filter(({ parent }) => parent?.to === resource.name).map(({ name }) => name),
   }));
@@ -76,8 +87,8 @@ function resourceOf(
     (field) => !(hasPasswords && CREDENTIALS.includes(field)),
   );
   const { nested = false } = options;
-  const columns = columnsOf(declaration, writeOnly, typeOf);
-  const parent = references.find(({ field }) => nested === true || nested === field);
+  const columns = columnsOf(declaration, writeOnly, typeOf, tables);
+  const parent = references.find(({ field, isList }) => !isList && (nested === true || nested === field));
   return {
     name,
     table: qualified(tables, name),
@@ -105,7 +116,7 @@ function resourceOf(
     list: options.list ?? 'array',
     direction: options.sort === '-created_at' ? 'desc' : 'asc',
     hasOneSort: options.sortKeys === 'one',
-    filterable: named((field) => field['x-index'] || field['x-references'] || field['x-unique']),
+    filterable: named((field) => field['x-index'] || declaredReference(field) || field['x-unique']),
     sortable: named((field) => field['x-index'] && field.type !== 'array' && !field['x-references']),
     sorts: sortsOf(declaration, columns),
     ...searchOf(declaration, named),
@@ -128,13 +139,13 @@ function referencesOf(
   byName: ReadonlyMap<string, Declaration>,
   tables: string,
 ): Reference[] {
-  return Object.entries(schema.properties).flatMap(
-    ([field, { 'x-references': to, 'x-on-delete': onDelete = 'restrict' }]) => {
-      if (to === undefined) return [];
-      const singular = singularOf(byName.get(to)!);
-      return [{ field, to, onDelete, sorts: [], singular, table: qualified(tables, to) }];
-    },
-  );
+  return Object.entries(schema.properties).flatMap(([field, rules]) => {
+    const reference = declaredReference(rules);
+    if (reference === undefined) return [];
+    const { to, onDelete, isList } = reference;
+    const singular = singularOf(byName.get(to)!);
+    return [{ field, to, onDelete, isList, sorts: [], singular, table: qualified(tables, to) }];
+  });
 }
 
 /** Each record has a time of creation, which is the beginning of its id. */
@@ -171,12 +182,19 @@ function searchOf({ schema }: Declaration, named: (test: (field: DeclaredField) 
   };
 }
 
-function columnsOf({ name, schema }: Declaration, writeOnly: readonly string[], typeOf: StoredType) {
+function columnsOf(
+  { name, schema }: Declaration,
+  writeOnly: readonly string[],
+  typeOf: StoredType,
+  tables: string,
+) {
   const columns = Object.entries(schema.properties)
     .filter(([, field]) => hasColumn(field))
     .map(([field, rules]): [string, Column] => {
       const column = columnOf(field, rules) as Column;
-      return [field, placedColumn(column, (each) => typeOf(name, each))];
+      const placed = placedColumn(column, (each) => typeOf(name, each));
+      const links = qualified(tables, linksName(name, placed.name));
+      return [field, placed.type === 'uuid[]' ? { ...placed, links } : placed];
     });
   return new Map(writeOnly.length === 0 ? columns : [...columns, ['', WRITE_ONLY]]);
 }

@@ -21,10 +21,13 @@ export const recordNotFound = define('PARENT_NOT_FOUND', 404, {
 export const noSuchParent = (singular: string): Problem =>
   recordNotFound.variant({ message: `No such ${singular}.`, shape: 'envelope' }, notFoundCode(singular));
 
-/** A field that refers to a missing record. */
-export const unknownReference = (field: string, singular: string) =>
+/** A field that refers to a missing record. `index`: the place of its id in an array. */
+export const unknownReference = (field: string, singular: string, index?: number) =>
   recordNotFound.variant(
-    { message: `No such ${singular} exists.`, details: { path: `/${field}` } },
+    {
+      message: `No such ${singular} exists.`,
+      details: { path: index === undefined ? `/${field}` : `/${field}/${index}` },
+    },
     notFoundCode(singular),
     422,
   );

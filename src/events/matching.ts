@@ -3,7 +3,7 @@ import type { Resource } from '../collection/resource.js';
 import { databaseErrorOf } from '../db/database-errors.js';
 import type { Db } from '../db/db.js';
 import { queryTimeout } from '../errors/input-errors.js';
-import { type JsonObject, member } from '../json.js';
+import { type Json, type JsonObject, member } from '../json.js';
 import { parametersIn } from '../list/comparison-sql.js';
 import type { Condition } from '../list/condition.js';
 import { recordsSql } from '../list/condition-sql.js';
@@ -145,12 +145,17 @@ function columnsOf(
   const values: JsonObject = { id };
   for (const [field, column] of columns) {
     if (column.type === 'jsonb') continue;
-    const value = storedValue(column, memberOf(field, column.name)) ?? null;
-    const isId = column.type === 'uuid' && value !== null;
-    values[column.name] = isId ? (parseUuid(String(value)) ?? null) : (value as JsonObject[string]);
+    const value = (storedValue(column, memberOf(field, column.name)) ?? null) as Json;
+    values[column.name] = value === null || !column.type.startsWith('uuid') ? value : canonical(value);
   }
   return values;
 }
+
+/** The ids in a value. */
+const canonical = (value: Json): Json =>
+  Array.isArray(value)
+    ? value.flatMap((each) => parseUuid(String(each)) ?? [])
+    : (parseUuid(String(value)) ?? null);
 
 const instantIn = ({ updated_at }: JsonObject): string | null =>
   typeof updated_at === 'string' && !Number.isNaN(Date.parse(updated_at)) ? updated_at : null;

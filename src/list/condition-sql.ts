@@ -11,6 +11,7 @@ import {
   type Selection,
 } from './condition.js';
 import { readableColumns } from './readable-columns.js';
+import { hasAllFields, presenceSql, Source, wayFrom, waysTo } from './record-source.js';
 import { searchTerm } from './search-sql.js';
 import { hasWords, querySql, rankSql } from './words.js';
 
@@ -31,7 +32,8 @@ export function recordsSql(
   const source = accessibleSql(resource, 'record', selection.access, parameter, engine, table);
   const { words } = selection;
   const query = words && querySql(resource, parameter(words.query));
-  const records = new Source(resource, parameter, engine, 0, 'record', needsRelated);
+  const isStored = table === resource.table && hasAllFields(selection.access);
+  const records = new Source(resource, parameter, engine, { needsRelated, isStored });
   const terms = termsOf(records, selection, query);
   const selected = `${source}${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
   if (!words?.isRanked) return selected;
@@ -53,7 +55,7 @@ export function accessibleSql(
 ): string {
   if (!access) return `${table} as ${name}`;
   const holds = (conditions: readonly Condition[]) =>
-    grantSql(resource, 'granted', conditions, parameter, engine);
+    grantSql(resource, 'granted', conditions, parameter, engine, table === resource.table);
   const columns = hidesFields(access)
     ? readableColumns(
         resource,
@@ -72,15 +74,16 @@ export function accessibleSql(
   return `(select ${columns} ${from} ${where}) as ${name}`;
 }
 
-/** SQL that is true if a grant holds for a record of a source. */
+/** SQL that is true if a grant holds for a record of a source. `isStored`: its rows are records as they are stored. */
 export const grantSql = (
   resource: Resource,
   source: string,
   conditions: readonly Condition[],
   parameter: Parameter,
   engine: Engine,
+  isStored = false,
 ): string => {
-  const records = new Source(resource, parameter, engine, 0, source);
+  const records = new Source(resource, parameter, engine, { name: source, isStored });
   return joined(
     conditions.map((condition) => conditionSql(records, condition)),
     'and',
@@ -109,23 +112,6 @@ function termsOf(
   if (query !== undefined) matches.push(hasWords(resource, query));
   if (matches.length > 0) terms.push(matches.length === 1 ? matches[0]! : `(${matches.join(' or ')})`);
   return terms;
-}
-
-/** The records about which a condition is: those of the list, or of a relation within it. */
-class Source {
-  constructor(
-    readonly resource: Resource,
-    readonly parameter: Parameter,
-    readonly engine: Engine,
-    readonly depth = 0,
-    readonly name = 'record',
-    readonly needsRelated = false,
-  ) {}
-
-  of(other: Resource): Source {
-    const depth = this.depth + 1;
-    return new Source(other, this.parameter, this.engine, depth, `related_${depth}`);
-  }
 }
 
 /** SQL that is true if a condition holds. It is false or null otherwise, so that it is never negated as a whole. */
@@ -182,38 +168,38 @@ function relationSql(
   key = own?.name ?? 'id',
 ): string {
   // Records that refer to the related record prove that it exists: the statement need not read it.
-  if (own && exists && !isNegated && !access && conditions.length > 0 && conditions.every(isReferred))
+  const isOne = own !== undefined && own.links === undefined;
+  if (isOne && exists && !isNegated && !access && conditions.length > 0 && conditions.every(isReferred))
     return joined(
       conditions.map((each) => relationSql(source, each, true, false, key)),
       'and',
     );
-  const related = source.of(other);
+  const related = source.of(other, access);
   const { name } = related;
   const terms = isNegated
     ? [negationSql(related, { kind: 'and', conditions })]
     : conditions.map((condition) => conditionSql(related, condition));
   const from = accessibleSql(other, name, access, source.parameter, source.engine);
-  const theirs = own ? ['id'] : referring.map((column) => column.name);
   if (source.engine === 'postgresql') {
-    const refers = theirs.map((column) => `${name}.${column} = ${source.name}.${key}`);
-    const all = [joined(refers, 'or'), ...terms].join(' and ');
-    const found = `exists (select from ${from} where ${all})`;
+    const ways = own
+      ? [wayFrom(source, name, own, key)]
+      : waysTo(`${source.name}.${key}`, related, referring);
+    const found = joined(
+      ways.map(
+        ({ links, refers }) =>
+          `exists (select from ${links}${from} where ${[refers, ...terms].join(' and ')})`,
+      ),
+      'or',
+    );
     if (exists) return found;
     return source.needsRelated ? `(${presenceSql(source, other, own)} and not ${found})` : `not ${found}`;
   }
+  const theirs = own ? ['id'] : referring.map((column) => column.name);
   const among = theirs.map((column) => {
     const all = [`${name}.${column} is not null`, ...terms].join(' and ');
     return `${source.name}.${key} in (select ${name}.${column} from ${from} where ${all})`;
   });
   return exists ? joined(among, 'or') : `(${joined(among, 'or')}) is not true`;
-}
-
-/** SQL that is true if the records on which a relation depends still exist. Deletions have changed those that refer to them. */
-function presenceSql(source: Source, other: Resource, own: RelationCondition['own']): string {
-  const exists = (resource: Resource, id: string) =>
-    `exists (select from ${resource.table} as present where present.id = ${source.name}.${id})`;
-  if (!own) return exists(source.resource, 'id');
-  return `(${source.name}.${own.name} is null or ${exists(other, own.name)})`;
 }
 
 /** Whether a condition holds if there is a record that refers to the one that the condition is about. */

@@ -23,7 +23,7 @@ export type Operator = (typeof OPERATORS)[number];
 /** The operators with several values. */
 export const LIST_OPERATORS: ReadonlySet<string> = new Set(['between', 'in', 'nin', 'any']);
 
-/** How many of the records that refer to a record must match: with `every`, a record without any matches as well. */
+/** How many of several related records must match: with `every`, a record without any matches as well. */
 export const QUANTIFIERS = ['some', 'none', 'every'] as const;
 export type Quantifier = (typeof QUANTIFIERS)[number];
 
@@ -77,10 +77,10 @@ export interface Combination {
 export interface RelationCondition {
   readonly kind: 'relation';
   readonly relation: string;
-  /** `one`: the record to which the fields `own` refer. */
+  /** `one`: the record to which the field `own` refers. */
   readonly quantifier: Quantifier | 'one';
   readonly other: Resource;
-  /** The column of this collection that refers to the other one; undefined: columns of the other one refer to this one. */
+  /** The column of this collection that refers to the other one, perhaps by several ids; undefined: columns of the other one refer to this one. */
   readonly own: Column | undefined;
   /** The columns of the other collection that refer to this one. */
   readonly referring: readonly Column[];

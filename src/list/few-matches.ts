@@ -153,6 +153,7 @@ class Scans {
     const { quantifier, other, own, referring, conditions, access } = condition;
     const isFound = (quantifier === 'one' || quantifier === 'some') && conditions.length === 1 && !access;
     if (!isFound || (!own && referring.length > 1)) return undefined;
+    if ([own, ...referring].some((column) => column?.links !== undefined)) return undefined;
     const column = own ? 'id' : referring[0]!.name;
     const query = this.query(other, conditions[0]!, `record.${column} as id`, 'union all');
     if (query === undefined) return undefined;

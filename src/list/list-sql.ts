@@ -18,6 +18,7 @@ import { documentsOf, Orders, rankedParts, TOO_LARGE } from './order-parts.js';
 import { joinedSql, outerOrder, partsOf, rowsSql, wholeOrder } from './ordered-rows.js';
 import { COMMON, type Cost, FIRST_ROWS, type Kind, kindOf, nameOf, shapeOf } from './page-kind.js';
 import type { SortKey } from './read-sort.js';
+import { pairsSql, referringSql } from './referring-sql.js';
 
 /** A statement with its parameters. Names in it come from the declaration, values are parameters. */
 export interface ListStatement {
@@ -206,10 +207,7 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
   ): ListStatement {
     const args: Value[] = [`{${ids.join(',')}}`];
     const records = recordsSql(this.resource, { ...EVERYTHING, access }, parametersIn(args), this.engine);
-    const references = columns.map(
-      (column) =>
-        `select record.${column} as parent, record.id from ${records} where record.${column} = any ($1::uuid[])`,
-    );
+    const references = columns.map((column) => pairsSql(this.resource, column, records));
     return {
       text: this.#fill('referring_counts', { references: references.join(' union ') }),
       args,
@@ -230,7 +228,7 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
     const args: Value[] = [`{${ids.join(',')}}`, limit];
     const parameter = parametersIn(args);
     const all = recordsSql(this.resource, { ...EVERYTHING, access }, parameter, this.engine);
-    const records = `${all} where record.${column} = given.id`;
+    const records = referringSql(this.resource, column, all);
     const source = this.#source('referring', access, parameter);
     return { text: this.#fill('referring', { records, source, column }), args, cost: 'query' };
   }

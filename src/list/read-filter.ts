@@ -118,7 +118,7 @@ function fieldConditions(field: string, node: FilterPlace, scope: Scope): Condit
     if (!operators)
       throw invalidQuery(
         node.name,
-        `names a relation: ${relation!.field === undefined ? QUANTIFIERS.join(', ') : 'a field'} must follow`,
+        `names a relation: ${relation!.isMany ? QUANTIFIERS.join(', ') : 'a field'} must follow`,
       );
     found.push(comparisonOf(scope, field, 'eq', { ...node, members: NONE }, operators));
   }
@@ -154,8 +154,7 @@ function relationConditions(
     own: relation.field === undefined ? undefined : columnsOf(scope.resource, [relation.field])[0],
     referring: columnsOf(others.resource, relation.referring),
   } as const;
-  if (relation.field !== undefined)
-    return [{ ...parts, quantifier: 'one', conditions: conditionsOf(members, others) }];
+  if (!relation.isMany) return [{ ...parts, quantifier: 'one', conditions: conditionsOf(members, others) }];
   return [...members].map(([segment, member]) => {
     if (!(QUANTIFIERS as readonly string[]).includes(segment))
       throw invalidQuery(member.name, `must have one of ${QUANTIFIERS.join(', ')} after ${relation.name}`);

@@ -16,18 +16,21 @@ export interface Related {
   readonly collection: string;
   /** The field that refers to the other collection; undefined: fields of the other one refer to this one. */
   readonly field: string | undefined;
+  /** Whether a record may have several related ones: those that refer to it, or those of an array of references. */
+  readonly isMany: boolean;
   /** The fields of the other collection that refer to this one; empty: `field` refers to the other one. */
   readonly referring: readonly string[];
 }
 
-/** The name of a reference: its field without `Id`. */
-export const relationName = (field: string): string => field.replace(/(?<=.)(Id|_id)$/, '');
+/** The name of a reference: its field without `Id`. `watcherIds` of several is `watchers`. */
+export const relationName = (field: string, isList = false): string =>
+  field.replace(isList ? /(?<=.)(Id|_id)(?=s$)/ : /(?<=.)(Id|_id)$/, '');
 
 const relations = new WeakMap<Resource, readonly Related[]>();
 
 /**
  * The relations of a collection. A reference is called as its field without `Id`, or as a whole if another relation has that
- * name. Records that refer to one are called as their collection, or if a field has that name, also as their references.
+ * name; an array of references as its field, in which `Ids` is the plural. Records that refer to one are called as their collection, or if a field has that name, also as their references.
  */
 export function relatedOf(resource: Resource): readonly Related[] {
   const known = relations.get(resource) ?? findRelated(resource);
@@ -42,18 +45,18 @@ export function limitRelations(part: Resource, related: readonly Related[]): voi
 
 function findRelated({ references, referredBy }: Resource): Related[] {
   const collections = [...new Set(referredBy.map(({ collection }) => collection))];
-  const short = references.map(({ field }) => relationName(field));
+  const short = references.map(({ field, isList }) => relationName(field, isList));
   const isFree = (name: string) =>
     !collections.includes(name) && short.filter((each) => each === name).length === 1;
-  const own = references.map(({ field, to }, index): Related => {
+  const own = references.map(({ field, to, isList }, index): Related => {
     const name = isFree(short[index]!) ? short[index]! : field;
-    return { name, collection: to, field, referring: [] };
+    return { name, collection: to, field, isMany: isList, referring: [] };
   });
   const others = collections.map((collection): Related => {
     const referring = referredBy.filter((each) => each.collection === collection).map(({ field }) => field);
     const isInUse = own.some(({ name }) => name === collection);
     const name = isInUse ? `${collection} by ${referring.join(', ')}` : collection;
-    return { name, collection, field: undefined, referring };
+    return { name, collection, field: undefined, isMany: true, referring };
   });
   return [...own, ...others];
 }

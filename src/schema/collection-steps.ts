@@ -1,6 +1,8 @@
-import { type ObjectName, objectName, qualified } from '../db/object-names.js';
+import { linksName, type ObjectName, objectName, qualified } from '../db/object-names.js';
 import { type ExistingTable, FORMER_NAME, type Layout } from './catalog.js';
 import { type ChooseName, presentIndex, presentKey, primaryKeyOf } from './chosen-names.js';
+import { dropAllLinks, linkTriggers, renameLinks } from './links.js';
+import type { Links } from './removed-ids.js';
 import { lockTable, NO_LOCK, type SchemaStep } from './step.js';
 import type { ForeignKey, Table } from './table.js';
 import { attach, dropNullTrigger, nullTrigger, nullTriggers, TRIGGERS } from './table-sql.js';
@@ -38,6 +40,9 @@ export function renameTable(
   const nulls = keys
     .filter(([, { onDelete }]) => onDelete === 'null')
     .map(([, key]) => ({ ...key, to: nameNow(key.to), target: inSchema(nameNow(key.to)) }));
+  const links = [...existing.columns.keys()]
+    .filter((column) => existing.triggers.has(linksName(was, column)))
+    .map((column) => ({ column, checked: checkedLinks(was, column, existing, former, nameNow) }));
   const step = {
     title: `Rename the collection ${was} to ${table.name}`,
     locks: lockTable(was),
@@ -57,6 +62,9 @@ export function renameTable(
             ]),
             ...TRIGGERS.map((suffix) => `drop trigger ${was}_${suffix} on ${table.sql}`),
             ...attach(former ?? table),
+            ...links.flatMap(({ column, checked }) =>
+              renameLinks(was, table, column, checked, `${FORMER_NAME}${table.name}.${column}`),
+            ),
             ...createFormerName(was, table),
             ...formerNames.map((name) => nameFormer(name, table)),
           ]),
@@ -69,9 +77,28 @@ export function renameTable(
   };
   return {
     step,
-    renamed: afterRenaming(was, table.name, existing, indexes, new Map(keys)),
+    renamed: afterRenaming(was, table.name, existing, indexes, new Map(keys), links),
     triggers: new Map(nulls.map((key) => [key.to, nullTriggers(former!, key, nameOf)])),
   };
+}
+
+/** The links of a column; `checked`: as the former declaration has them. */
+interface RenamedLinks {
+  readonly column: string;
+  readonly checked: Links | undefined;
+}
+
+function checkedLinks(
+  was: string,
+  column: string,
+  { triggers }: ExistingTable,
+  former: Table | undefined,
+  nameNow: (table: string) => string,
+): Links | undefined {
+  const links = former?.links.find((each) => each.column === column);
+  if (!links || !linkTriggers(was, links).every((trigger) => triggers.has(trigger))) return undefined;
+  const to = nameNow(links.to);
+  return { ...links, to, target: qualified(former!.schema, to) };
 }
 
 /** The present names of indexes, and those that they get. */
@@ -117,6 +144,7 @@ function afterRenaming(
   existing: ExistingTable,
   indexes: ReadonlyMap<string, string>,
   keys: ReadonlyMap<string, ForeignKey>,
+  links: readonly RenamedLinks[],
 ): ExistingTable {
   const suffixOf = (trigger: string) => TRIGGERS.find((each) => trigger === `${was}_${each}`);
   return {
@@ -125,12 +153,15 @@ function afterRenaming(
     foreignKeys: new Map(
       [...existing.foreignKeys].map(([each, key]) => [keys.get(each)?.name.plain ?? each, key]),
     ),
-    triggers: new Set(
-      [...existing.triggers].map((each) => {
+    triggers: new Set([
+      ...[...existing.triggers].map((each) => {
         const suffix = suffixOf(each);
         return suffix === undefined ? each : `${name}_${suffix}`;
       }),
-    ),
+      ...links.flatMap(({ column, checked }) =>
+        checked ? linkTriggers(name, checked) : [linksName(name, column)],
+      ),
+    ]),
   };
 }
 
@@ -151,6 +182,7 @@ export function dropTable(name: string, { engine, schema }: Layout): SchemaStep 
     loses: `all records of ${name}`,
     sql: [
       ...(engine === 'citus' ? [`select forget_distributed_collection('${name}')`] : []),
+      ...(engine === 'citus' ? [] : [dropAllLinks(qualified(schema, name))]),
       `drop table ${qualified(schema, name)} cascade`,
       `delete from counts where collection = '${name}'`,
       `delete from blocks where collection = '${name}'`,

@@ -3,19 +3,22 @@ import { qualified } from '../db/object-names.js';
 import { type ExistingTable, FILLING, INSTANT, UNUSED } from './catalog.js';
 import { createFormerName } from './collection-steps.js';
 import { documentStep } from './field-steps.js';
+import { dropLinks } from './links.js';
 import { lockTable, NO_LOCK, type SchemaStep } from './step.js';
 import type { Table } from './table.js';
 
-/** The steps for the columns of an existing table. `former` is the table of the applied declaration. */
+/** The steps for the columns of an existing table. `former` is the table of the applied declaration; `links`: steps that precede the filling. */
 export const columnSteps = (
   table: Table,
   former: Table | undefined,
   existing: ExistingTable,
   isDue: boolean,
   changed: ReadonlySet<string>,
+  links: readonly SchemaStep[],
 ): SchemaStep[] => [
   ...retireColumns(table, former, existing),
   ...addColumns(table, existing),
+  ...links,
   ...fillColumns(table, existing, isDue, changed),
 ];
 
@@ -53,6 +56,7 @@ function dropColumn(table: Table, name: string, formerNames: readonly string[]):
       : 'nothing, if no service with the former declaration runs',
     sql: [
       ...formerNames.map((each) => `drop view ${qualified(table.schema, each)}`),
+      ...(table.distribution ? [] : dropLinks(table, name)),
       `alter table ${table.sql} drop column ${name}`,
       ...formerNames.flatMap((each) => createFormerName(each, table)),
     ],

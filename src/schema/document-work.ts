@@ -3,6 +3,7 @@ import { documentHead, toRecord } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
 import { definitionsOf } from '../collection/sql-templates.js';
 import { COLLECTIONS_SQL } from '../db/core-statements.js';
+import { databaseErrorOf, FOREIGN_KEY_VIOLATION } from '../db/database-errors.js';
 import type { Run } from '../db/db.js';
 import { fill } from '../db/statements.js';
 import { type Json, type JsonObject, member, setMember } from '../json.js';
@@ -12,6 +13,8 @@ import { removeRecorded } from './recorded-values.js';
 import type { DocumentWork, FieldWork } from './step.js';
 
 const BATCH = 1000;
+/** How often a batch is written again since a client has deleted a record to which its records refer. */
+const MAX_ATTEMPTS = 20;
 const FIRST = '00000000-0000-0000-0000-000000000000';
 const DOCUMENTS = COLLECTIONS_SQL.documents;
 
@@ -43,8 +46,12 @@ export async function workOnDocuments(
   let done = 0;
   for await (const documents of documentsOf(run, resource.table)) {
     let pending: readonly Document[] = documents;
-    // A record that a client changes meanwhile is read again.
-    while (pending.length > 0) pending = await writeBatch(run, work, resource, pending);
+    // A record that a client changes meanwhile is read again, and so are the records to which it refers.
+    for (let attempt = 1; pending.length > 0; attempt++)
+      pending = await writeBatch(run, work, resource, pending).catch((error: unknown) => {
+        if (databaseErrorOf(error)?.code !== FOREIGN_KEY_VIOLATION || attempt > MAX_ATTEMPTS) throw error;
+        return [...pending];
+      });
     done += documents.length;
     onProgress(done);
   }
@@ -116,18 +123,27 @@ async function filledColumns(
   const wanted = [...columns].filter(([, { name }]) => names.includes(name));
   const own = references.filter(({ field }) => wanted.some(([name]) => name === field));
   const tables = new Map(own.map(({ to, table }) => [to, table]));
-  const isDangling = await danglingIn(run, own, records, (collection) => tables.get(collection));
+  const dangling = await danglingIn(run, own, records, (collection) => tables.get(collection));
   return records.map((record) =>
     Object.fromEntries(
       wanted.map(([field, column]) => {
         const value = member(record, field);
         const reference = own.find((each) => each.field === field);
-        const isMissing = reference !== undefined && isDangling(record, reference);
-        return [column.name, isMissing ? null : (storedValue(column, value) ?? null)];
+        const missing = reference === undefined ? [] : dangling(record, reference);
+        const stored = storedValue(column, withoutPlaces(value, missing)) ?? null;
+        return [column.name, stored];
       }),
     ),
   );
 }
+
+/** The value of a field without the places that refer to no record. */
+const withoutPlaces = (value: Json | undefined, missing: readonly string[]): Json | undefined =>
+  Array.isArray(value)
+    ? value.filter((_, at) => !missing.includes(`/${at}`))
+    : missing.length > 0
+      ? null
+      : value;
 
 /** The next version of a document, with other fields. */
 function rewritten(

@@ -1,5 +1,6 @@
 import type { Resource } from '../collection/resource.js';
 import type { Declaration, DeclaredField, SqlFile } from '../declarations/declaration.js';
+import { declaredReference } from '../declarations/declared-reference.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
 import { type Catalog, type ExistingTable, formerNamesOf, storedTypes } from './catalog.js';
 import type { Plan } from './checked-plan.js';
@@ -227,6 +228,9 @@ class Planner {
 /** Former declarations whose references still lead somewhere; the others cannot be turned into resources. */
 function known(declarations: readonly Declaration[]): Declaration[] {
   const names = new Set(declarations.map(({ name }) => name));
-  const isKnown = ({ 'x-references': to }: DeclaredField) => to === undefined || names.has(to);
+  const isKnown = (field: DeclaredField) => {
+    const reference = declaredReference(field);
+    return reference === undefined || names.has(reference.to);
+  };
   return declarations.filter(({ schema }) => Object.values(schema.properties).every(isKnown));
 }

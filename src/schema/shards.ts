@@ -1,5 +1,6 @@
 import type { Resource } from '../collection/resource.js';
 import type { Declaration, DeclarationFault } from '../declarations/declaration.js';
+import { declaredReference } from '../declarations/declared-reference.js';
 import { DeclarationError } from '../declarations/read-declarations.js';
 import { escapeToken } from '../json.js';
 import type { Catalog } from './catalog.js';
@@ -27,8 +28,18 @@ export function requireInShards(
     const words = resource.words.map((field) =>
       fault(`/properties/${escapeToken(field)}/x-search`, 'a search finds parts of fields, and no words'),
     );
+    const lists = Object.entries(declarations[at]!.schema.properties).flatMap(([field, rules]) => {
+      const reference = declaredReference(rules);
+      return reference?.isList
+        ? fault(
+            `/properties/${escapeToken(field)}${reference.at}/x-references`,
+            'an array refers to no records: no shard has all records that it names. Declare a collection whose records refer to both',
+          )
+        : [];
+    });
     return [
       ...words,
+      ...lists,
       ...(resource.hasClientIds ? [fault('/x-collection/ids', 'clients cannot choose ids')] : []),
       ...(resource.hasHistory
         ? [fault('/x-collection/history', 'events do not store the record before a change')]

@@ -2,6 +2,7 @@ import { qualified } from '../db/object-names.js';
 import type { Catalog, ExistingTable } from './catalog.js';
 import { type ChooseName, presentIndex, presentKey } from './chosen-names.js';
 import { columnSteps, completeColumn } from './column-steps.js';
+import { addLinks, newLinks, retireLinks } from './link-steps.js';
 import { lockTable, NO_LOCK, type SchemaStep } from './step.js';
 import type { ForeignKey, Table } from './table.js';
 import {
@@ -41,11 +42,12 @@ export function createTable(table: Table, nameOf: ChooseName): SchemaStep {
 /** The foreign keys of a new table; they are added when all tables exist. */
 export function referenceTables(table: Table, nameOf: ChooseName): SchemaStep[] {
   const { name, foreignKeys } = table;
-  return foreignKeys.map((key) => ({
+  const keys = foreignKeys.map((key) => ({
     title: `Make ${name}.${key.column} refer to ${key.to}`,
     locks: lockTable(`${name} and ${key.to}`),
     sql: [addForeignKey(table, key, ''), ...nullTrigger(table, key, nameOf)],
   }));
+  return [...keys, ...newLinks(table)];
 }
 
 /** The steps that add what an existing table lacks. `former` is the table of the applied declaration; `isDue`: its documents may have been changed; `changed`: the columns of fields that earlier steps change. */
@@ -59,7 +61,9 @@ export function alterTable(
   changed: ReadonlySet<string>,
 ): SchemaStep[] {
   return [
-    ...columnSteps(table, former, existing, isDue, changed),
+    ...retireLinks(table, former, existing),
+    // The columns are filled when triggers write their links.
+    ...columnSteps(table, former, existing, isDue, changed, addLinks(table, existing)),
     ...indexSteps(table, former, existing, nameOf),
     ...foreignKeySteps(table, former, existing, catalog, nameOf),
     ...triggerSteps(table, former, existing),

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Column } from '../collection/column.js';
-import { comparable, type Resource, searchSql, wordsSql } from '../collection/resource.js';
+import { comparable, type Reference, type Resource, searchSql, wordsSql } from '../collection/resource.js';
 import {
   nullName,
   type ObjectName,
@@ -10,6 +10,8 @@ import {
   uniqueName,
 } from '../db/object-names.js';
 import type { Layout } from './catalog.js';
+import { linksOf } from './links.js';
+import type { Links } from './removed-ids.js';
 
 /** An index that a declaration needs. */
 export interface Index {
@@ -43,6 +45,8 @@ export interface Table {
   readonly columns: readonly Column[];
   readonly indexes: readonly Index[];
   readonly foreignKeys: readonly ForeignKey[];
+  /** The arrays of references. */
+  readonly links: readonly Links[];
   /** The column with the id of the user that owns a record: `self` may read its events. */
   readonly owner: string | undefined;
   /** Whether events store the record before each change. */
@@ -76,19 +80,33 @@ export function tableOf(resource: Resource, { engine, schema }: Layout): Table {
       ...searchIndexes(resource),
       ...wordIndexes(resource),
     ],
-    foreignKeys: references.map(({ field, to, onDelete }) => ({
-      name: referenceName(name, columnName(field)),
-      nullName: nullName(name, columnName(field)),
-      field,
-      column: columnName(field),
-      to,
-      target: qualified(schema, to),
-      onDelete,
-    })),
+    foreignKeys: references.flatMap((reference) => foreignKeyOf(resource, reference, schema)),
+    links: linksOf(resource, schema),
     owner: callerField === 'id' ? 'id' : callerField && columnName(callerField),
     hasHistory: resource.hasHistory,
     distribution,
   };
+}
+
+/** The foreign key of a reference to one record. */
+function foreignKeyOf(
+  { name, columns }: Resource,
+  { field, to, onDelete, isList }: Reference,
+  schema: string,
+): ForeignKey[] {
+  if (isList || onDelete === 'remove') return [];
+  const column = columns.get(field)!.name;
+  return [
+    {
+      name: referenceName(name, column),
+      nullName: nullName(name, column),
+      field,
+      column,
+      to,
+      target: qualified(schema, to),
+      onDelete,
+    },
+  ];
 }
 
 /** Children are in the shard of their parent, if each has one for as long as it exists. */

@@ -100,12 +100,13 @@ async function* checkRules(
   const { references, unique } = resource;
   for await (const documents of documentsOf(run, table)) {
     const records = documents.map(({ doc }) => recordAfter(works, JSON.parse(doc) as JsonObject));
-    const isDangling = await danglingIn(run, references, records, tableOf);
-    const danglingOf = (record: JsonObject) => references.filter((each) => isDangling(record, each));
+    const danglingPlaces = await danglingIn(run, references, records, tableOf);
+    const danglingOf = (record: JsonObject) =>
+      references.flatMap((each) => danglingPlaces(record, each).map((place) => ({ ...each, place })));
     const failures = records.map((record): readonly BrokenRule[] => {
       if (onlyDuplicates) return [];
-      const dangling = danglingOf(record).map(({ field, singular }) => ({
-        path: `/${escapeToken(field)}`,
+      const dangling = danglingOf(record).map(({ field, singular, place }) => ({
+        path: `/${escapeToken(field)}${place}`,
         message: `is the id of no ${singular}`,
       }));
       const found: BrokenRule[] = [...failuresOf(check, record)];

@@ -182,6 +182,8 @@ t.test('a keyword is refused where it has no effect', async (t) => {
     );
     const faults = await faultsOf(t, files);
     for (const [index, keyword] of Object.keys(KEYWORDS).entries()) {
+      // An array of references.
+      if (place === 'items' && keyword === 'x-references') continue;
       // The field itself has an effect; only the reference to it from elsewhere has none.
       t.ok(
         faults.includes(`c${index}.json#${pointer}/${keyword}: has no effect here`),

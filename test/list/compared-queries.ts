@@ -30,16 +30,17 @@ async function asFew(
   return [records.map(({ id }) => String(id)), Number(row!.total), Number(row!.rows)];
 }
 
-/** The ids that the source of Citus has for a query, read from PostgreSQL, which has its syntax as well. */
+/** The ids that the source of Citus has for a query, read from PostgreSQL, which has its syntax as well; undefined: Citus has no arrays of references. */
 async function onCitus(
   resources: ReadonlyMap<string, Resource>,
   sql: postgres.Sql,
   name: string,
   address: string,
-): Promise<string[]> {
+): Promise<string[] | undefined> {
   const given = new URLSearchParams(address.slice(address.indexOf('?')));
   const others = (other: string) => ({ resource: resources.get(other)!, access: undefined });
   const { selection } = readList(valuesOfAddress(given), resources.get(name)!, { lists: 'numbered', others });
+  if (JSON.stringify(selection.conditions).includes('"links":')) return undefined;
   const args: string[] = [];
   const records = recordsSql(resources.get(name)!, selection, parametersIn(args), 'citus');
   const rows = await sql.unsafe(`select record.id from ${records}`, args);
@@ -109,12 +110,9 @@ export async function compareQueries(
     const hasFew = address !== undefined && CITUS_URL === '';
     const fewMatches = hasFew && (await asFew(resources, sql, name, address));
     if (fewMatches) t.same(fewMatches, [expected, expected.length, expected.length], `few matches: ${shown}`);
-    if (address !== undefined && draw.maybe(0.3))
-      t.same(
-        await onCitus(resources, sql, name, address),
-        expected.toSorted(),
-        `with the statements of Citus: ${shown}`,
-      );
+    const citus =
+      address !== undefined && draw.maybe(0.3) ? await onCitus(resources, sql, name, address) : undefined;
+    if (citus) t.same(citus, expected.toSorted(), `with the statements of Citus: ${shown}`);
     if (address === undefined || !draw.maybe(0.3)) continue;
     const query = address.slice(address.indexOf('?') + 1);
     t.same(idsOf((await service.send('GET', address)).json.data), expected, address);

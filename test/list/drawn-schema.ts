@@ -1,7 +1,8 @@
 import type { Json, JsonObject } from '../../src/json.js';
 import type { TestService } from '../support/service.js';
 import type { Data, RelationOf } from './evaluator.js';
-import { type Draw, type Schema, store, WORDS } from './tracker.js';
+import { referenceIn } from './filters.js';
+import { type Draw, idsOf, type Schema, store, WORDS } from './tracker.js';
 
 /** The rules of a field, and how a value of it is drawn. */
 type Kind = readonly [rules: JsonObject, value: (draw: Draw) => Json];
@@ -49,9 +50,13 @@ export function drawSchema({ next, pick, maybe }: Draw): Schema {
     for (let n = 2 + next(5); n > 0; n--)
       properties[maybe(0.3) ? pick(PECULIAR) : `field${n}`] = pick(KINDS)[0];
     for (let n = 1 + next(3); n > 0; n--) {
-      const [to, field] = [pick(names.slice(0, at + 1)), `link${n}Id`];
-      properties[field] = { type: 'string', 'x-references': to, 'x-on-delete': 'cascade' };
-      relations[name]![`link${n}`] = { to, field };
+      const isList = maybe(0.4);
+      const [to, field] = [pick(names.slice(0, at + 1)), isList ? `link${n}Ids` : `link${n}Id`];
+      const id = { type: 'string', 'x-references': to };
+      properties[field] = isList
+        ? { type: 'array', maxItems: 5, items: { ...id, 'x-on-delete': 'remove' } }
+        : { ...id, 'x-on-delete': 'cascade' };
+      relations[name]![isList ? `link${n}s` : `link${n}`] = { to, field, isList };
       const { referring = [] } = relations[to]![name] ?? {};
       relations[to]![name] = { to: name, referring: [...referring, field] };
     }
@@ -76,9 +81,10 @@ export function fillDrawn(service: TestService, draw: Draw, { declarations }: Sc
         () => {
           const { properties } = declarations[`${name}.json`]!;
           const fields = Object.entries(properties).map(([field, rules]): [string, Json] => {
-            const reference = rules['x-references'];
+            const reference = referenceIn(rules);
             const kind = KINDS.find(([known]) => known === rules);
-            return [field, reference === undefined ? kind![1](draw) : idOf(String(reference))];
+            if (reference === undefined) return [field, kind![1](draw)];
+            return [field, rules.type === 'array' ? idsOf(draw, () => idOf(reference)) : idOf(reference)];
           });
           return Object.fromEntries(fields);
         },

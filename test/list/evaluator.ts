@@ -3,10 +3,11 @@ import type { Json, JsonObject } from '../../src/json.js';
 /** Records by their collections. */
 export type Data = Readonly<Record<string, readonly JsonObject[]>>;
 
-/** A relation of a collection: the field that refers to another one, or the fields of the other one that refer to it. */
+/** A relation of a collection: the field that refers to another one, perhaps an array, or the fields of the other one that refer to it. */
 export interface RelationOf {
   readonly to: string;
   readonly field?: string;
+  readonly isList?: boolean;
   readonly referring?: readonly string[];
 }
 
@@ -30,16 +31,22 @@ export function fulfils(
     // Of a name that a field and a relation have, operators are about the field.
     if (!relation || isComparison(given!)) return compares(record[name.replace(/^\\/, '')], given!);
     const others = data[relation.to]!;
-    if (relation.field !== undefined) {
+    const idsIn = (each: JsonObject, field: string) => [each[field] ?? []].flat();
+    if (relation.field !== undefined && !relation.isList) {
       const referred = others.find(({ id }) => id === record[relation.field!]);
       return referred !== undefined && all(relation.to, referred, given as JsonObject);
     }
-    const referring = others.filter((each) => relation.referring!.some((field) => each[field] === record.id));
+    const related =
+      relation.field === undefined
+        ? others.filter((each) =>
+            relation.referring!.some((field) => idsIn(each, field).includes(record.id!)),
+          )
+        : others.filter(({ id }) => idsIn(record, relation.field!).includes(id!));
     return Object.entries(given as JsonObject).every(([quantifier, conditions]) => {
       const holds = (each: JsonObject) =>
         conditions === true || all(relation.to, each, conditions as JsonObject);
-      if (quantifier === 'every') return referring.every(holds);
-      return referring.some(holds) === (quantifier === 'some');
+      if (quantifier === 'every') return related.every(holds);
+      return related.some(holds) === (quantifier === 'some');
     });
   });
 }

@@ -21,7 +21,12 @@ const escaped = (field: string): string => (['and', 'or', 'not'].includes(field)
 
 /** Whether lists can be filtered, and unless it is an array, sorted and grouped by a field. */
 export const isIndexed = (rules: JsonObject): boolean =>
-  ['x-index', 'x-unique', 'x-references'].some((keyword) => rules[keyword] !== undefined);
+  ['x-index', 'x-unique', 'x-references'].some((keyword) => rules[keyword] !== undefined) ||
+  referenceIn(rules) !== undefined;
+
+/** The collection to which a field refers, also by its items. */
+export const referenceIn = (rules: JsonObject): string | undefined =>
+  (rules['x-references'] ?? (rules.items as JsonObject | undefined)?.['x-references']) as string | undefined;
 
 /** Draws filters of a collection, with the values of its records. */
 export function filters(data: Data, { next, pick, maybe }: Draw, schema = TRACKER) {
@@ -81,9 +86,9 @@ export function filters(data: Data, { next, pick, maybe }: Draw, schema = TRACKE
         ]);
       else if (depth > 0 && kind === 2) members.push(['not', filter(name, steps, depth - 1)]);
       else if (steps > 0 && relations.length > 0 && kind < 7) {
-        const [relation, { to, field }] = pick(relations);
+        const [relation, { to, field, isList }] = pick(relations);
         const inner = () => filter(to, steps - 1, depth - 1);
-        if (field !== undefined) members.push([relation, inner()]);
+        if (field !== undefined && !isList) members.push([relation, inner()]);
         else {
           const quantifier = pick(['some', 'none', 'every']);
           members.push([relation, { [quantifier]: quantifier !== 'every' && maybe(0.3) ? true : inner() }]);
@@ -105,9 +110,10 @@ export function drawSort({ next, pick, maybe }: Draw, collection: string, schema
       isIndexed(rules) && rules.type !== 'array' ? [field] : [],
     ),
   ];
-  const related = Object.entries(schema.relations[collection]!).flatMap(([relation, { to, field }]) =>
-    // Citus refuses such an order.
-    field === undefined || CITUS_URL !== '' ? [] : members(to).map((member) => `${relation}.${member}`),
+  const related = Object.entries(schema.relations[collection]!).flatMap(
+    ([relation, { to, field, isList }]) =>
+      // Citus refuses such an order.
+      field === undefined || isList || CITUS_URL !== '' ? [] : members(to).map((member) => `${relation}.${member}`),
   );
   return Array.from({ length: next(4) }, () => {
     const name = pick(maybe(0.5) && related.length > 0 ? related : members(collection));

@@ -67,13 +67,18 @@ function shown(
   );
   if (include.length === 0) return part;
   const included = include.map(({ name, counts, fields, include }): [string, Json] => {
-    const { to, field, referring } = RELATIONS[collection]![name]!;
+    const { to, field, isList, referring } = RELATIONS[collection]![name]!;
     const show = (each: JsonObject) => shown(data, to, each, fields, include);
+    const idsIn = (of: JsonObject, each: string) => [of[each] ?? []].flat();
+    if (field !== undefined && isList) {
+      const ids = [...new Set(idsIn(record, field))];
+      return [name, ids.map((id) => show(data[to]!.find((each) => each.id === id)!))];
+    }
     if (field !== undefined) {
       const found = data[to]!.find(({ id }) => id === record[field]);
       return [name, found ? show(found) : null];
     }
-    const found = data[to]!.filter((each) => referring!.some((field) => each[field] === record.id));
+    const found = data[to]!.filter((each) => referring!.some((own) => idsIn(each, own).includes(record.id!)));
     if (counts) return [`${name}.count`, found.length];
     const first = found.toSorted((a, b) => (String(a.id) < String(b.id) ? -1 : 1)).slice(0, 20);
     return [name, first.map(show)];

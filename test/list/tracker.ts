@@ -10,6 +10,11 @@ const reference = (to: string) => ({
   'x-references': to,
   'x-on-delete': 'cascade',
 });
+const references = (to: string) => ({
+  type: 'array',
+  maxItems: 10,
+  items: { type: 'string', format: 'uuid', 'x-references': to, 'x-on-delete': 'remove' },
+});
 const text = { type: 'string', maxLength: 100, 'x-index': true };
 const number = { type: 'number', 'x-index': true };
 const collection = (properties: JsonObject, options: JsonObject = {}) => ({
@@ -42,6 +47,8 @@ export const DECLARATIONS = {
     projectId: reference('projects'),
     assigneeId: reference('people'),
     partOfId: reference('issues'),
+    watcherIds: references('people'),
+    blockers: references('issues'),
     title: { type: 'string', maxLength: 5000, 'x-search': true },
     note: { type: 'string', 'x-search': true },
     status: text,
@@ -55,7 +62,7 @@ export const RELATIONS: Relations = {
   people: {
     teams: { to: 'teams', referring: ['ownerId', 'deputyId'] },
     memberships: { to: 'memberships', referring: ['personId'] },
-    issues: { to: 'issues', referring: ['assigneeId'] },
+    issues: { to: 'issues', referring: ['assigneeId', 'watcherIds'] },
     comments: { to: 'comments', referring: ['authorId'] },
   },
   teams: {
@@ -70,7 +77,9 @@ export const RELATIONS: Relations = {
     project: { to: 'projects', field: 'projectId' },
     assignee: { to: 'people', field: 'assigneeId' },
     partOf: { to: 'issues', field: 'partOfId' },
-    issues: { to: 'issues', referring: ['partOfId'] },
+    watchers: { to: 'people', field: 'watcherIds', isList: true },
+    blockers: { to: 'issues', field: 'blockers', isList: true },
+    issues: { to: 'issues', referring: ['partOfId', 'blockers'] },
     comments: { to: 'comments', referring: ['issueId'] },
   },
   comments: { issue: { to: 'issues', field: 'issueId' }, author: { to: 'people', field: 'authorId' } },
@@ -116,6 +125,10 @@ export interface World {
   readonly data: Data;
 }
 
+/** Ids for an array of references, of which there may be none yet. */
+export const idsOf = ({ next }: Draw, id: () => Json): Json =>
+  Array.from({ length: next(4) }, id).filter((each) => each !== undefined);
+
 /** Stores records of all collections, of which many lack fields, and returns them as the service shows them. */
 export async function fill(service: TestService, draw: Draw): Promise<Data> {
   const { next, pick, maybe } = draw;
@@ -140,6 +153,8 @@ export async function fill(service: TestService, draw: Draw): Promise<Data> {
       projectId: idOf('projects'),
       assigneeId: idOf('people'),
       partOfId: idOf('issues'),
+      watcherIds: idsOf(draw, () => idOf('people')),
+      blockers: idsOf(draw, () => idOf('issues')),
       title: `${pick(WORDS)} ${pick(WORDS)}`,
       note: pick(WORDS),
       status: pick(STATUSES),

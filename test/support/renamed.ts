@@ -47,6 +47,7 @@ export const RUN_ONCE: Readonly<Record<string, string>> = {
   'api/overload-database': 'limits of requests and connections',
   'api/overload-memory': 'limits of requests and connections',
   'api/queries': 'declares collections of its own',
+  'api/reference-arrays': 'declares collections of its own',
   'api/references': 'declares collections of its own',
   'api/searches': 'declares collections of its own',
   'api/set-values': 'declares collections of its own',

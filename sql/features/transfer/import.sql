@@ -66,6 +66,24 @@ delete from plinth_import_references
 where key = $1 and collection = $2 and field = $3 and id in (select id from _ready)
 returning id;
 
+-- Adds such references to an array, whose other ids remain.
+-- name: add_references ($1 key, $2 collection, $3 field, $4 maximum number)
+with _ready as (
+  select deferred.id, deferred.target
+  from plinth_import_references as deferred
+  join :to as referred on referred.id = deferred.target
+  where deferred.key = $1 and deferred.collection = $2 and deferred.field = $3
+  limit $4::integer
+), _written as (
+  update :table as current
+  set :column = coalesce(current.:column, '{}') || added.targets
+  from (select id, array_agg(target) as targets from _ready group by id) as added
+  where current.id = added.id
+)
+delete from plinth_import_references
+where key = $1 and collection = $2 and field = $3 and (id, target) in (select id, target from _ready)
+returning id;
+
 -- Draws the next numbers of series, after those that the records of the batch have already. :last is the last one by the records.
 -- name: draw_numbers ($1 collection, $2 field, $3 series, as a JSON array)
 insert into plinth_numbers as present (collection, field, parent, last, drawn)
@@ -95,6 +113,9 @@ limit 1000;
 
 -- name: referring ($1 id)
 select id from :table where :column = $1;
+
+-- name: naming ($1 id)
+select id from :table where :column @> array[$1::uuid];
 
 -- name: unset_reference ($1 ids, as a JSON array)
 update :table

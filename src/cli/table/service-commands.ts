@@ -53,7 +53,7 @@ export const SERVICE_COMMANDS = {
         options: {
           fields: {
             value: 'FIELD:TYPE[,FIELD:TYPE]...',
-            text: 'the fields. TYPE is string, text, number, integer, boolean, date, date-time, strings or object, or the name of a collection to refer to; a ! after it means required',
+            text: 'the fields. TYPE is string, text, number, integer, boolean, date, date-time, strings or object, or the name of a collection to refer to, with [] to several of its records; a ! after it means required',
           },
           ...JSON_OPTION,
         },

@@ -92,14 +92,15 @@ function relatedComparisons(
   resource: DescribedResource,
   resources: readonly DescribedResource[],
 ): readonly Comparison[] {
-  const found = relatedOf(resource.readable).flatMap(({ name, collection, field }) => {
+  const found = relatedOf(resource.readable).flatMap(({ name, collection, field, isMany }) => {
     if (field === undefined) return [];
     const other = resources.find((each) => each.name === collection)!;
     // After the name of a relation that is a field as well, the name of an operator is about the field.
-    const operators: readonly string[] = operatorsOf(resource).get(name) ?? [];
+    const operators: readonly string[] = isMany ? [] : (operatorsOf(resource).get(name) ?? []);
+    const start = [filterSegment(name), ...(isMany ? ['some'] : [])];
     return comparisonsOf(other)
       .filter(({ segments: [first] }) => !OWN_COLUMNS.has(first!) && !operators.includes(first!))
-      .map((each) => ({ ...each, segments: [filterSegment(name), ...each.segments] }));
+      .map((each) => ({ ...each, segments: [...start, ...each.segments] }));
   });
   return found.sort((a, b) => BY_USE.indexOf(a.operator) - BY_USE.indexOf(b.operator)).slice(0, MAX_RELATED);
 }
@@ -118,7 +119,7 @@ function parameterOf({ segments, operator, column }: Comparison) {
   return {
     name: filterName(operator === 'eq' ? segments : [...segments, operator]),
     in: 'query',
-    description: (segments.length > 1 ? 'Of the related record: ' : '') + MEANINGS[operator],
+    description: OWNERS[segments.length - 1]! + MEANINGS[operator],
     ...(LIST_OPERATORS.has(operator) ? { style: 'form', explode: true } : {}),
     schema: schemaOf(operator, valueSchema(column)),
   };
@@ -130,6 +131,9 @@ function schemaOf(operator: Operator, whole: Schema): Schema {
   if (operator === 'null') return { type: 'boolean' };
   return operator === 'prefix' || operator === 'contains' ? { type: 'string' } : whole;
 }
+
+/** The record that has the field, by the number of names before that of the field. */
+const OWNERS: readonly string[] = ['', 'Of the related record: ', 'Of a related record: '];
 
 const MEANINGS: Readonly<Record<Operator, string>> = {
   eq: 'The field has this value.',

@@ -170,10 +170,10 @@ const linked = (record: string): Schema => ({
 function relatedRecords(resource: DescribedResource): Schema | undefined {
   const related = relatedOf(resource.readable);
   const properties = Object.fromEntries(
-    related.map(({ name, collection, field }): [string, Schema] => {
+    related.map(({ name, collection, isMany }): [string, Schema] => {
       const of = derivedNames(resource.types.of(collection), '');
       const record = { anyOf: [schemaRef(of.record), schemaRef(of.partial)] };
-      return [name, field === undefined ? arrayOf(record) : { anyOf: [...record.anyOf, { type: 'null' }] }];
+      return [name, isMany ? arrayOf(record) : { anyOf: [...record.anyOf, { type: 'null' }] }];
     }),
   );
   for (const { name, field } of related)

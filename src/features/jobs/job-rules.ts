@@ -74,7 +74,8 @@ function mayRefer(patch: Json | undefined, { field }: Reference): boolean {
   if (isObject(patch)) return (member(patch, field) ?? null) !== null;
   const pointer = `/${escapeToken(field)}`;
   return readOperations(patch ?? null).some(
-    ({ op, path }) => op !== 'remove' && op !== 'test' && (path === '' || path === pointer),
+    ({ op, path }) =>
+      op !== 'remove' && op !== 'test' && (path === '' || path === pointer || path.startsWith(`${pointer}/`)),
   );
 }
 

@@ -1,6 +1,6 @@
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import { CACHE } from '../../collection/representation.js';
-import type { Resource } from '../../collection/resource.js';
+import { type Resource, singleReferences } from '../../collection/resource.js';
 import { pageExceeds } from '../../errors/input-errors.js';
 import { Problem } from '../../errors/problem.js';
 import { JSON_TYPE } from '../../http/media-types.js';
@@ -104,7 +104,7 @@ async function withReferences(body: Body, source: Source, request: Request): Pro
   if (!isObject(body.value) || body.type !== JSON_TYPE) return body;
   const value: JsonObject = { ...body.value };
   delete value._version;
-  for (const { field, to } of source.collection.resource.references) {
+  for (const { field, to } of singleReferences(source.collection.resource)) {
     const old: Json | undefined = member(value, field);
     const target = source.related.find(({ resource }) => resource.name === to)?.resource;
     if (!target || (typeof old !== 'string' && typeof old !== 'number')) continue;

@@ -1,6 +1,6 @@
 import { requireReadable } from '../../actions/readable.js';
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
-import type { Resource } from '../../collection/resource.js';
+import { type Resource, singleReferences } from '../../collection/resource.js';
 import type { Db } from '../../db/db.js';
 import { invalidQuery } from '../../errors/input-errors.js';
 import type { Request } from '../../http/request.js';
@@ -83,8 +83,8 @@ function childOf({ collection, related }: Source, name: string) {
 }
 
 /** The reference that a name of `_expand` means. */
-const referenceOf = ({ references }: Resource, name: string) =>
-  references.find(({ field }) => relationName(field) === name);
+const referenceOf = (resource: Resource, name: string) =>
+  singleReferences(resource).find(({ field }) => relationName(field) === name);
 
 async function embedRecords(
   source: Source,
@@ -112,7 +112,9 @@ async function embedRecords(
 
 /** The field of a collection that refers to another: the one that is named after it, or the first. */
 export function referenceTo(child: Resource, parent: Resource): string | undefined {
-  const fields = child.references.filter(({ to }) => to === parent.name).map(({ field }) => field);
+  const fields = singleReferences(child)
+    .filter(({ to }) => to === parent.name)
+    .map(({ field }) => field);
   const isNamed = (field: string) => parent.name.startsWith(relationName(field).toLowerCase().slice(0, -1));
   return fields.find(isNamed) ?? fields[0];
 }

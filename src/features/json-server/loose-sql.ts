@@ -1,4 +1,4 @@
-import type { Resource } from '../../collection/resource.js';
+import { type Resource, singleReferences } from '../../collection/resource.js';
 import type { Parameter } from '../../list/comparison-sql.js';
 import type { Selection } from '../../list/condition.js';
 import { sourceSql } from '../../list/condition-sql.js';
@@ -84,7 +84,7 @@ from _size`;
 function conditionSql(builder: Builder, condition: LooseCondition): string {
   const { resource, others } = builder;
   const { field, operator, values } = condition;
-  const reference = resource.references.find((each) => each.field === field);
+  const reference = singleReferences(resource).find((each) => each.field === field);
   const isId = field === 'id';
   if ((isId || reference) && (operator === 'eq' || operator === 'ne')) {
     const list = listOf(builder, values);

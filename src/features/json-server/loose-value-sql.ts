@@ -1,4 +1,4 @@
-import type { Resource } from '../../collection/resource.js';
+import { type Resource, singleReferences } from '../../collection/resource.js';
 import type { Parameter } from '../../list/comparison-sql.js';
 import { sourceSql } from '../../list/condition-sql.js';
 
@@ -35,7 +35,7 @@ export const idTexts = (relation: string, { columns }: Resource): string => {
 export function valueSql(builder: Builder, field: string): string {
   const { resource, others } = builder;
   if (field === 'id' && resource.columns.has(LEGACY_ID)) return memberSql(builder, LEGACY_ID);
-  const target = others.get(resource.references.find((each) => each.field === field)?.to ?? '');
+  const target = others.get(singleReferences(resource).find((each) => each.field === field)?.to ?? '');
   const legacy = target?.columns.get(LEGACY_ID);
   if (!target || !legacy) return memberSql(builder, field);
   return `(

@@ -18,12 +18,16 @@ const ALTERNATIVES: JsonObject = {
 /** Conditions on fields and on related records, and what combines them. */
 export const filterOf = (resource: Resource): JsonObject => {
   const fields = fieldsOf(resource);
-  const names = Object.keys(fields).map((name) => [
+  const relations = relationConditions(resource, fields);
+  const names = Object.entries(fields).map(([name, operators]) => [
     COMBINATIONS.has(name) ? `\\${name}` : name,
-    fields[name]!,
+    // An array of references has operators, and conditions on its records.
+    Object.hasOwn(relations, name)
+      ? withMembers(operators as JsonObject, relations[name] as JsonObject)
+      : operators!,
   ]);
   return {
-    ...relationConditions(resource, fields),
+    ...relations,
     ...Object.fromEntries(names),
     and: { ...ALTERNATIVES, description: 'All of these conditions apply.' },
     or: { ...ALTERNATIVES, description: 'At least one of these conditions applies.' },
@@ -31,17 +35,18 @@ export const filterOf = (resource: Resource): JsonObject => {
   };
 };
 
-/** Conditions on the record to which a field refers, or on those that refer to a record. */
+/** Conditions on the record to which a field refers, or on several related ones. */
 function relationConditions(resource: Resource, fields: JsonObject): JsonObject {
-  const relations = relatedOf(resource).filter(({ name }) => !Object.hasOwn(fields, name));
+  const relations = relatedOf(resource).filter(
+    ({ name, isMany, field }) => !Object.hasOwn(fields, name) || (isMany && field === name),
+  );
   return Object.fromEntries(
-    relations.map(({ name, collection, field }): [string, JsonObject] => {
+    relations.map(({ name, collection, field, isMany }): [string, JsonObject] => {
       const about = `Conditions as those of ${collection}_list`;
-      if (field !== undefined)
-        return [name, { ...CONDITIONS, description: `${about}, on the record of ${field}.` }];
+      if (!isMany) return [name, { ...CONDITIONS, description: `${about}, on the record of ${field}.` }];
       const of = (quantifier: string, conditions: JsonObject) => ({
         ...conditions,
-        description: `${about}: ${quantifier} of the records that refer to this one.`,
+        description: `${about}: ${quantifier} of the records ${field === undefined ? 'that refer to this one' : `of ${field}`}.`,
       });
       const quantifiers = { some: of('some', ANY), none: of('none', ANY), every: of('every', CONDITIONS) };
       return [name, { ...objectOf(quantifiers), minProperties: 1 }];
@@ -74,6 +79,11 @@ function operandOf(operator: Operator, value: JsonObject): JsonObject {
     ? { type: 'array', minItems: 1, maxItems: MAX_VALUES, items: value }
     : value;
 }
+
+const withMembers = (object: JsonObject, { properties }: JsonObject): JsonObject => ({
+  ...object,
+  properties: { ...(object.properties as JsonObject), ...(properties as JsonObject) },
+});
 
 const objectOf = (properties: JsonObject): JsonObject => ({
   type: 'object',

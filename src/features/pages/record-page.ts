@@ -52,9 +52,9 @@ function related(resource: Resource, id: string, { site, request }: PageOptions)
   const nested = children.map((name) => ({ name, href: `${hrefOf(resource, id)}/${name}` }));
   const others = referredBy
     .filter(({ collection }) => !children.includes(collection))
-    .map(({ collection, field }) => ({
+    .map(({ collection, field, links }) => ({
       name: `${collection} by ${field}`,
-      href: `${prefix}/${collection}?${new URLSearchParams({ [conditionName(field)]: id })}`,
+      href: `${prefix}/${collection}?${new URLSearchParams({ [conditionName(field, links === undefined ? 'eq' : 'has')]: id })}`,
     }));
   const links = [...nested, ...others];
   return (

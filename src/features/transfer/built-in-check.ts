@@ -1,4 +1,4 @@
-import type { Reference, Resource } from '../../collection/resource.js';
+import { type Reference, type Resource, singleReferences } from '../../collection/resource.js';
 import { compileInput } from '../../collection/validated-input.js';
 import { type Failure, Problem } from '../../errors/problem.js';
 import { type JsonObject, member, setMember } from '../../json.js';
@@ -22,7 +22,7 @@ export class BuiltInCheck {
 
   constructor(resource: Resource) {
     this.#resource = resource;
-    this.references = resource.references;
+    this.references = singleReferences(resource);
     this.#check = compileInput(resource);
     const fields = [...resource.columns.keys()];
     this.#unique = resource.unique.map((key) => ({

@@ -22,21 +22,27 @@ export async function followReferences(
   parents: ReadonlyMap<string, Resource>,
   key: string,
 ): Promise<void> {
-  for (const { field, to, table, singular } of resource.references) {
+  for (const { field, to, table, singular, isList } of resource.references) {
     const valueIn = ({ record }: ImportRow) => (isObject(record) ? member(record, field) : undefined);
-    const values = new Set(drafts.map(valueIn).filter(isId).map(String));
+    const given = drafts.map(valueIn).flatMap((value) => (isList && Array.isArray(value) ? value : [value]));
+    const values = new Set(given.filter(isId).map(String));
     if (values.size === 0) continue;
     const known = await idsInImport(run, values, key, to);
     const rest = [...values].filter((value) => !known.has(value));
     const legacy = await idsByLegacy(run, rest, table, parents.get(to)?.columns.get(LEGACY_ID));
     for (const draft of drafts) {
       const value = valueIn(draft);
-      if (!isId(value)) continue;
-      const old = String(value);
-      const id = known.get(old) ?? legacy.get(old) ?? parseUuid(old);
-      if (id === undefined) draft.faults.push({ field, error: unknownReference(field, singular) });
-      else setMember(draft.record as JsonObject, field, id);
-      if (known.has(old)) draft.expected.add(field);
+      const follow = (each: Json | undefined, index?: number): Json | undefined => {
+        if (!isId(each)) return each;
+        const old = String(each);
+        const id = known.get(old) ?? legacy.get(old) ?? parseUuid(old);
+        if (id === undefined) draft.faults.push({ field, error: unknownReference(field, singular, index) });
+        if (known.has(old)) draft.expected.add(id!);
+        return id ?? each;
+      };
+      const followed =
+        isList && Array.isArray(value) ? value.map((each, at) => follow(each, at)!) : follow(value);
+      if (followed !== undefined) setMember(draft.record as JsonObject, field, followed);
     }
   }
 }
@@ -85,22 +91,28 @@ export async function requireReferences(
   refuse: Refuse,
 ): Promise<void> {
   const fields = [...resource.columns.keys()];
-  for (const { field, to, table, singular } of resource.references) {
+  for (const { field, to, table, singular, isList } of resource.references) {
     const at = fields.indexOf(field);
     const valid = drafts.filter(({ row }) => row && row.columns[at] !== null);
-    const ids = new Set(valid.map(({ row }) => row!.columns[at] as string));
+    const idsIn = ({ row }: ImportRow) => [row!.columns[at] as string | readonly string[]].flat();
+    const ids = new Set(valid.flatMap(idsIn));
     if (ids.size === 0) continue;
     const text = fill(recordStatement(engine, 'existing'), { table, name: to });
     const rows = await run(text, [JSON.stringify([...ids])]);
     const existing = new Set(rows.map(({ id }) => id));
     for (const draft of valid) {
-      const target = draft.row!.columns[at] as string;
-      if (existing.has(target)) continue;
+      const given = idsIn(draft);
+      const missing = [...new Set(given)].filter((id) => !existing.has(id));
+      if (missing.length === 0) continue;
       // On Citus no later statement can write a column that decides the shard.
-      if (draft.expected.has(field) && engine === 'postgresql') {
-        draft.row!.columns[at] = null;
-        draft.row!.deferred.push({ field, target });
-      } else refuse(draft, unknownReference(field, singular));
+      const unknown = missing.find((id) => engine !== 'postgresql' || !draft.expected.has(id));
+      if (unknown !== undefined) {
+        refuse(draft, unknownReference(field, singular, isList ? given.indexOf(unknown) : undefined));
+        continue;
+      }
+      const present = given.filter((id) => existing.has(id));
+      draft.row!.columns[at] = present.length === 0 ? null : present;
+      draft.row!.deferred.push(...missing.map((target) => ({ field, target })));
     }
   }
 }

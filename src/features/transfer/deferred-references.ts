@@ -1,4 +1,4 @@
-import type { Resource } from '../../collection/resource.js';
+import { isNeeded, type Resource } from '../../collection/resource.js';
 import { inTransaction } from '../../db/bulk-connection.js';
 import type { Row as Found } from '../../db/db.js';
 import { fill } from '../../db/statements.js';
@@ -51,7 +51,7 @@ export async function settleReferences(where: Where, onRemoved: (removed: Remove
       column: resource.columns.get(field)!.name,
       to: reference.table,
     };
-    const text = fill(IMPORT_SQL.set_references, parts);
+    const text = fill(reference.isList ? IMPORT_SQL.add_references : IMPORT_SQL.set_references, parts);
     for (let count = REFERENCES_AT_ONCE; count === REFERENCES_AT_ONCE; )
       await withoutEvents(where, async () => {
         count = (await connection.run(text, [key, collection, field, REFERENCES_AT_ONCE])).length;
@@ -92,10 +92,11 @@ async function removeRecords(
   }
   for (let next = queue.shift(); next; next = queue.shift())
     for (const resource of resources.values())
-      for (const { field, to, onDelete } of resource.references) {
-        if (to !== next.collection || onDelete === 'null') continue;
+      for (const { field, to, onDelete, isList } of resource.references) {
+        if (to !== next.collection || onDelete === 'null' || onDelete === 'remove') continue;
         const parts = { table: resource.table, column: resource.columns.get(field)!.name };
-        for (const { id } of await run(fill(IMPORT_SQL.referring, parts), [next.id]))
+        const text = isList ? IMPORT_SQL.naming : IMPORT_SQL.referring;
+        for (const { id } of await run(fill(text, parts), [next.id]))
           add({
             collection: resource.name,
             id: id as string,
@@ -108,10 +109,10 @@ async function removeRecords(
   const idsOf = (name: string) =>
     JSON.stringify([...removed.values()].filter(({ collection }) => collection === name).map(({ id }) => id));
   // The records of a cycle refer to each other.
-  for (const { name, table, references, columns, schema } of collections)
-    for (const { field } of references.filter((each) => !schema.required.includes(each.field))) {
-      const parts = { table, column: columns.get(field)!.name };
-      await run(fill(IMPORT_SQL.unset_reference, parts), [idsOf(name)]);
+  for (const resource of collections)
+    for (const { field } of resource.references.filter((each) => !isNeeded(resource, each))) {
+      const parts = { table: resource.table, column: resource.columns.get(field)!.name };
+      await run(fill(IMPORT_SQL.unset_reference, parts), [idsOf(resource.name)]);
     }
   for (const { name, table } of collections) {
     await run(fill(IMPORT_SQL.remove_records, { table }), [idsOf(name)]);
@@ -127,8 +128,8 @@ async function removeRecords(
 function childrenFirst(collections: readonly Resource[]): Resource[] {
   const rest = new Set(collections);
   const ordered: Resource[] = [];
-  const needs = ({ references, schema }: Resource, to: Resource) =>
-    references.some((each) => each.to === to.name && schema.required.includes(each.field));
+  const needs = (resource: Resource, to: Resource) =>
+    resource.references.some((each) => each.to === to.name && isNeeded(resource, each));
   while (rest.size > 0) {
     const next = [...rest].find((each) => ![...rest].some((other) => other !== each && needs(other, each)));
     const [first] = rest;

@@ -1,4 +1,4 @@
-import type { Resource } from '../../collection/resource.js';
+import { isNeeded, type Reference, type Resource } from '../../collection/resource.js';
 import type { Source } from './sources.js';
 
 /** The sources in the order in which they are stored, and what refers to later records. */
@@ -11,12 +11,15 @@ export interface ImportOrder {
 /** The sources in the order of the file, each after those to which it refers. In a cycle, required references decide. */
 export function orderOf(sources: readonly Source[], resources: ReadonlyMap<string, Resource>): ImportOrder {
   const byName = new Map(sources.map((source) => [source.collection, source]));
-  const referred = (name: string, isWanted: (field: string, resource: Resource) => boolean): string[] => {
+  const referred = (
+    name: string,
+    isWanted: (reference: Reference, resource: Resource) => boolean,
+  ): string[] => {
     const resource = resources.get(name)!;
-    const found = resource.references.filter(({ field }) => isWanted(field, resource)).map(({ to }) => to);
+    const found = resource.references.filter((each) => isWanted(each, resource)).map(({ to }) => to);
     return found.filter((to) => byName.has(to));
   };
-  const isRequired = (field: string, { schema }: Resource) => schema.required.includes(field);
+  const isRequired = (reference: Reference, resource: Resource) => isNeeded(resource, reference);
   const reaches = (from: string, to: string, seen = new Set<string>()): boolean => {
     if (from === to) return true;
     seen.add(from);
@@ -27,7 +30,7 @@ export function orderOf(sources: readonly Source[], resources: ReadonlyMap<strin
     if (ordered.has(name) || path.includes(name)) return;
     const below = [...path, name];
     for (const to of referred(name, isRequired)) add(to, below);
-    for (const to of referred(name, (field, resource) => !isRequired(field, resource)))
+    for (const to of referred(name, (reference, resource) => !isRequired(reference, resource)))
       if (!reaches(to, name)) add(to, below);
     ordered.add(name);
   };

@@ -17,7 +17,7 @@ export interface ImportRow {
   record: Json;
   /** Why it is refused, found before it was validated. */
   readonly faults: { readonly field: string; readonly error: unknown }[];
-  /** The references to records that the import stores, perhaps later. */
+  /** The ids of records to which it refers, and that the import stores, perhaps later. */
   readonly expected: Set<string>;
   /** Set when it is valid. */
   row: Row | undefined;

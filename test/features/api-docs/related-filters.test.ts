@@ -37,6 +37,7 @@ const DECLARATIONS = {
     team_id: to('teams'),
     leaderId: to('people'),
     parentId: to('projects'),
+    memberIds: { type: 'array', maxItems: 9, items: to('teams') },
   }),
   // Names that are operators, combinations, or syntax of addresses.
   'peculiar.json': object({ in: text, 'a],b': text, or: text, andId: to('teams') }),
@@ -101,6 +102,7 @@ t.test('each condition over a relation that the document has is one that lists a
       }
     const projects = namesOf(related['/projects']);
     for (const name of [
+      'filter[members][some][name]',
       'filter[team][name]',
       'filter[team][name][in]',
       'filter[team][name][contains]',

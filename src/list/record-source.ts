@@ -1,0 +1,97 @@
+import { type Column, LINKED_RECORD as RECORD } from '../collection/column.js';
+import type { Resource } from '../collection/resource.js';
+import type { Engine } from '../db/engine.js';
+import { joined, type Parameter } from './comparison-sql.js';
+import { type Access, hidesFields, type RelationCondition } from './condition.js';
+
+/** Whether a caller may read all fields of the records that it may read. */
+export const hasAllFields = (access: Access | undefined): boolean =>
+  access === undefined || !hidesFields(access);
+
+/** The rows of a source. */
+interface Rows {
+  readonly depth?: number;
+  readonly name?: string;
+  readonly needsRelated?: boolean;
+  /** Whether the rows are records as they are stored, with all fields: the links of an array of references are about these. */
+  readonly isStored?: boolean;
+}
+
+/** The records about which a condition is: those of the list, or of a relation within it. */
+export class Source {
+  readonly depth: number;
+  readonly name: string;
+  readonly needsRelated: boolean;
+  readonly isStored: boolean;
+
+  constructor(
+    readonly resource: Resource,
+    readonly parameter: Parameter,
+    readonly engine: Engine,
+    { depth = 0, name = 'record', needsRelated = false, isStored = false }: Rows,
+  ) {
+    this.depth = depth;
+    this.name = name;
+    this.needsRelated = needsRelated;
+    this.isStored = isStored;
+  }
+
+  of(other: Resource, access: Access | undefined): Source {
+    const depth = this.depth + 1;
+    const rows = { depth, name: `related_${depth}`, isStored: hasAllFields(access) };
+    return new Source(other, this.parameter, this.engine, rows);
+  }
+}
+
+/** A join with related records: a source that precedes theirs, if one is needed, and a condition. */
+interface Way {
+  readonly links: string;
+  readonly refers: string;
+}
+
+/** How a field leads to related records. An array whose records have no links, since they are not stored so, has the ids itself. */
+export function wayFrom(
+  { name: from, depth, isStored }: Source,
+  name: string,
+  { links, name: own }: Column,
+  key: string,
+): Way {
+  if (links === undefined) return { links: '', refers: `${name}.id = ${from}.${key}` };
+  if (!isStored) return { links: '', refers: `${name}.id = any (${from}.${own})` };
+  const link = `link_${depth}`;
+  return {
+    links: `${links} as ${link}, `,
+    refers: `${link}.${RECORD} = ${from}.id and ${name}.id = ${link}.${own}`,
+  };
+}
+
+/** How records lead to those that refer to them. */
+export function waysTo(id: string, { name, depth, isStored }: Source, referring: readonly Column[]): Way[] {
+  const isLinked = ({ links }: Column) => links !== undefined && isStored;
+  const plain = referring
+    .filter((column) => !isLinked(column))
+    .map(({ name: own, links }) =>
+      links === undefined ? `${name}.${own} = ${id}` : `${name}.${own} @> array[${id}]`,
+    );
+  const linked = referring.filter(isLinked).map(({ name: own, links }): Way => {
+    const link = `link_${depth}`;
+    return {
+      links: `${links} as ${link}, `,
+      refers: `${link}.${own} = ${id} and ${name}.id = ${link}.${RECORD}`,
+    };
+  });
+  return [...(plain.length === 0 ? [] : [{ links: '', refers: joined(plain, 'or') }]), ...linked];
+}
+
+/** SQL that is true if the records on which a relation depends still exist. Deletions have changed those that refer to them. */
+export function presenceSql(source: Source, other: Resource, own: RelationCondition['own']): string {
+  const exists = (resource: Resource, id: string) =>
+    `exists (select from ${resource.table} as present where present.id = ${source.name}.${id})`;
+  if (!own) return exists(source.resource, 'id');
+  if (own.links !== undefined)
+    return `not exists (
+      select from unnest(${source.name}.${own.name}) as given (id)
+      where not exists (select from ${other.table} as present where present.id = given.id)
+    )`;
+  return `(${source.name}.${own.name} is null or ${exists(other, own.name)})`;
+}

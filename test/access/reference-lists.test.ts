@@ -1,0 +1,159 @@
+import type { JsonObject } from '../../src/json.js';
+import { declare } from '../support/collections.js';
+import { makeKey } from '../support/credentials.js';
+import { testService, undeclaredDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+
+const ids = (to: string, onDelete = 'remove') => ({
+  type: 'array',
+  maxItems: 50,
+  items: { type: 'string', 'x-references': to, 'x-on-delete': onDelete },
+});
+const INDEX = { type: 'string', maxLength: 40, 'x-index': true };
+
+const DECLARATIONS = {
+  'people.json': {
+    type: 'object',
+    properties: { account: INDEX, name: INDEX, isPublic: { type: 'boolean', 'x-index': true } },
+    'x-collection': {
+      list: 'page',
+      access: [
+        { can: 'read', where: { isPublic: true } },
+        { can: 'all', where: { account: '$caller' } },
+        { can: 'all', scope: 'admin' },
+      ],
+    },
+  },
+  // A record is that of the people who watch it, and of those who watch one that names it.
+  'papers.json': {
+    type: 'object',
+    properties: { title: INDEX, watchers: ids('people'), sources: ids('papers'), reviewers: ids('people') },
+    'x-collection': {
+      list: 'page',
+      access: [
+        { can: ['read', 'update', 'create'], where: { watchers: { some: { account: '$caller' } } } },
+        {
+          can: 'read',
+          where: { papers: { some: { watchers: { some: { account: '$caller' } } } } },
+          fields: ['title'],
+        },
+        { can: 'all', scope: 'admin' },
+      ],
+    },
+  },
+};
+
+async function papers(t: Test) {
+  const service = await testService(t, {
+    COLLECTIONS: declare(t, DECLARATIONS),
+    AUTH: 'api-key',
+    DATABASE_URL: await undeclaredDatabase(t),
+  });
+  const caller = async (subject: string, scopes = ['self']) => {
+    const { key } = await makeKey(service.db, { subject, scopes });
+    return (method: string, path: string, body?: JsonObject) =>
+      service.send(method, path, { ...(body && { body }), headers: { 'X-API-Key': key } } as never);
+  };
+  const root = await caller('root', ['admin', 'self']);
+  const make = async (path: string, body: JsonObject): Promise<string> => {
+    const { status, json } = await root('POST', path, body);
+    t.equal(status, 201, JSON.stringify(json));
+    return json.id;
+  };
+  const ann = await make('/people', { account: 'ann', name: 'Ann', isPublic: true });
+  const bob = await make('/people', { account: 'bob', name: 'Bob', isPublic: false });
+  const source = await make('/papers', { title: 'source', reviewers: [bob, ann] });
+  const paper = await make('/papers', { title: 'paper', watchers: [bob, ann], sources: [source] });
+  const other = await make('/papers', { title: 'other', watchers: [bob], reviewers: [ann] });
+  return {
+    ann,
+    bob,
+    source,
+    paper,
+    other,
+    make,
+    asRoot: root,
+    asAnn: await caller('ann'),
+    asBob: await caller('bob'),
+  };
+}
+
+const titlesIn = ({ json }: { json: JsonObject }) =>
+  (json.data as JsonObject[]).map(({ title }) => title).sort();
+
+t.test('rules over arrays of references decide which records and fields there are', async (t) => {
+  const { asAnn, asBob, asRoot, source, paper } = await papers(t);
+  t.same(titlesIn(await asAnn('GET', '/papers')), ['paper', 'source']);
+  t.same(titlesIn(await asBob('GET', '/papers')), ['other', 'paper', 'source']);
+  t.same(titlesIn(await asRoot('GET', '/papers')), ['other', 'paper', 'source']);
+  const shown = (await asAnn('GET', `/papers/${source}`)).json;
+  t.notOk('reviewers' in shown, 'a hidden field');
+  // Conditions treat a hidden array as an empty one.
+  for (const [filter, expected] of [
+    ['filter[reviewers][some]=true', []],
+    ['filter[reviewers][none]=true', ['paper', 'source']],
+    ['filter[reviewers][some][name]=Ann', []],
+    ['filter[watchers][some][name]=Ann', ['paper']],
+    ['filter[sources][some][title]=source', ['paper']],
+    ['filter[papers][some][title]=paper', ['source']],
+    // Ann may not read Bob, about whose record no condition holds.
+    ['filter[watchers][some][name]=Bob', []],
+    ['filter[watchers][every][name]=Ann', ['paper', 'source']],
+  ] as const)
+    t.same(titlesIn(await asAnn('GET', `/papers?${filter}`)), expected, filter);
+  t.same(titlesIn(await asRoot('GET', '/papers?filter[reviewers][some][name]=Bob')), ['source']);
+  const counted = await asAnn('GET', '/people?filter[papers][some][title]=source');
+  t.same(counted.json.data, [], 'backwards as well');
+  t.equal((await asAnn('GET', `/papers/${paper}`)).status, 200);
+});
+
+t.test('includes show the related records that the caller may read', async (t) => {
+  const { asAnn, asRoot, paper, source, ann, bob } = await papers(t);
+  const included = async (of: typeof asAnn, path: string) => (await of('GET', path)).json;
+  const idsOf = (records: JsonObject[]) => records.map(({ id }) => id);
+  for (const [of, expected] of [
+    [asAnn, [ann]],
+    [asRoot, [bob, ann]],
+  ] as const) {
+    const one = await included(of, `/papers/${paper}?include=watchers,sources,papers.count`);
+    t.same(idsOf(one._included.watchers), expected);
+    t.same(idsOf(one._included.sources), [source]);
+    const list = await included(of, '/papers?include=watchers&sort=title');
+    const found = list.data.find(({ id }: JsonObject) => id === paper);
+    t.same(idsOf(found._included.watchers), expected);
+  }
+  const hidden = await included(asAnn, `/papers/${source}?include=reviewers,papers,papers.count`);
+  t.same(hidden._included, { reviewers: [], papers: hidden._included.papers, 'papers.count': 1 });
+  t.same(idsOf(hidden._included.papers), [paper]);
+  // `papers` of a person are those that name it in a field that the caller may read.
+  const people = await included(asAnn, `/people/${ann}?include=papers,papers.count`);
+  t.same(people._included['papers.count'], 1);
+  t.same(idsOf(people._included.papers), [paper]);
+  t.equal((await included(asRoot, `/people/${ann}?include=papers.count`))._included['papers.count'], 3);
+});
+
+t.test('a write names records that the caller may read', async (t) => {
+  const { asAnn, asBob, asRoot, ann, bob, paper, make } = await papers(t);
+  const missing = '00000000-0000-7000-8000-000000000000';
+  const carl = await make('/people', { account: 'carl', name: 'Carl', isPublic: true });
+  for (const id of [bob, missing]) {
+    const expected = {
+      status: 422,
+      json: { error: { code: 'PEOPLE_NOT_FOUND', details: { path: '/watchers/1' } } },
+    };
+    t.match(await asAnn('POST', '/papers', { title: 'new', watchers: [ann, id] }), expected);
+    const operations = [{ method: 'POST', path: '/papers', body: { watchers: [ann, id] } }];
+    t.match((await asAnn('POST', '/batch', operations as never)).text, /PEOPLE_NOT_FOUND/);
+  }
+  t.equal((await asAnn('POST', '/papers', { title: 'new', watchers: [ann, carl] })).status, 201);
+  t.equal((await asAnn('POST', '/papers', { title: 'of others', watchers: [carl] })).status, 403);
+  // An id that the record has already may stay.
+  t.equal((await asAnn('PATCH', `/papers/${paper}`, { watchers: [bob, ann, carl] })).status, 200);
+  t.match(await asAnn('PATCH', `/papers/${paper}`, { reviewers: [carl, bob] }), {
+    status: 422,
+    json: { error: { details: { path: '/reviewers/1' } } },
+  });
+  t.equal((await asBob('PATCH', `/papers/${paper}`, { reviewers: [carl, bob] })).status, 200);
+  t.equal((await asRoot('DELETE', `/people/${bob}`)).status, 204);
+  t.same((await asAnn('GET', `/papers/${paper}`)).json.watchers, [ann, carl]);
+});
