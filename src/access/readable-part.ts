@@ -46,6 +46,37 @@ export function readablePart(
   return part;
 }
 
+/** A collection as a caller may know it, with the fields that the caller may set in new records and in present ones; undefined: all. */
+export interface CallersPart {
+  readonly readable: Resource;
+  readonly creatable: Fields;
+  readonly changeable: Fields;
+}
+
+/** `resources` are all collections. */
+export const callersPart = (
+  resource: Resource,
+  resources: readonly Resource[],
+  caller: Principal,
+): CallersPart => ({
+  readable: readablePart(resource, resources, caller),
+  creatable: settableFields(resource, 'create', caller),
+  changeable: settableFields(resource, 'update', caller),
+});
+
+/**
+ * The fields in the body of a replacement; undefined: all. A caller repeats the fields that it may read, also those that it may not
+ * set. `creates`: the request creates the record if there is none.
+ */
+export function replaceableFields(
+  { readable, creatable, changeable }: CallersPart,
+  creates: boolean,
+): Fields {
+  if (!changeable || (creates && !creatable)) return undefined;
+  const known = Object.keys(readable.schema.properties);
+  return new Set([...changeable, ...known, ...((creates && creatable) || [])]);
+}
+
 /** The declared fields that a caller may set in new records, or in present ones; undefined: all. */
 export const settableFields = (
   resource: Resource,

@@ -20,7 +20,7 @@ import {
   replace,
   writeErrors,
 } from './record-operations.js';
-import { listedRecords, schemaNames } from './record-schemas.js';
+import { listedRecords, replacement, schemaNames } from './record-schemas.js';
 import type { DescribedResource } from './type-names.js';
 
 /** A list: of all records, or of those of one parent. */
@@ -140,6 +140,7 @@ function upsert(resource: DescribedResource, settings: CollectionSettings): Doc 
   return {
     ...rest,
     id: `upsert${resource.types.one}`,
+    body: { [JSON_TYPE]: replacement(resource, true) },
     summary: `Replace the ${resource.singular} with a unique key, or create it. The filter has the key: ${keys.join(', or ')}`,
     success: { 201: created(resource), ...success },
     errors: [

@@ -192,7 +192,7 @@ export function replace(resource: DescribedResource, settings: CollectionSetting
     summary: hasClientIds
       ? `Replace one ${singular}, or create it with \`If-None-Match: *\` and an id that is a UUID of version 7`
       : `Replace one ${singular}`,
-    body: { [JSON_TYPE]: replacement(resource) },
+    body: { [JSON_TYPE]: replacement(resource, hasClientIds) },
     success: hasClientIds ? { 201: created(resource), ...success } : success,
     errors: [...errors, ...when(hasClientIds, 'INVALID_ID', ...IDEMPOTENT)],
     fields: hasClientIds ? [...fields, 'Idempotency-Key'] : fields,

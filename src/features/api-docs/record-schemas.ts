@@ -1,6 +1,8 @@
 import type { Fields } from '../../access/fields.js';
+import { replaceableFields } from '../../access/readable-part.js';
 import type { SchemaName } from '../../api/doc.js';
 import { arrayOf, objectOf, type Schema, schemaRef } from '../../api/schema.js';
+import { rulesWithout } from '../../declarations/part-of-schema.js';
 import type { JsonObject } from '../../json.js';
 import { relatedOf } from '../../list/relations.js';
 import type { Version } from '../../versions/supported.js';
@@ -98,21 +100,26 @@ export function recordSchemas(resource: DescribedResource, { lists }: Version): 
 }
 
 /**
- * The whole record that replaces another one. A caller repeats the fields that it may read, also those that it may not set. Only
- * where that differs from a new record does the body have a schema of its own.
+ * The whole record that replaces another one. Only where it differs from a new record does the body have a schema of its own.
+ * `creates`: the request creates the record if there is none.
  */
-export function replacement(resource: DescribedResource): SchemaName {
-  const { readable, creatable, changeable } = resource;
+export function replacement(resource: DescribedResource, creates: boolean): SchemaName {
+  const { creatable, changeable } = resource;
   if (!creatable && !changeable) return schemaNames(resource).input;
-  const known = changeable && new Set([...changeable, ...Object.keys(readable.schema.properties)]);
-  return inputSchema(resource, known);
+  return inputSchema(
+    resource,
+    replaceableFields(resource, creates),
+    // The replacement of a record leaves fields that the caller may not read.
+    replaceableFields(resource, false),
+  );
 }
 
-/** A record with some fields in the body of a request. */
-function inputSchema(resource: DescribedResource, fields: Fields): Schema {
+/** A record with some fields in the body of a request. `known`: those of them that are always in the record. */
+function inputSchema(resource: DescribedResource, fields: Fields, known = fields): Schema {
   const { properties, required, ...rules } = declared(resource);
   const inputs = settable(resource, properties, fields);
-  const isRequired = (name: string) => Object.hasOwn(inputs, name) && !hasDefault(properties[name]);
+  const isRequired = (name: string) =>
+    Object.hasOwn(inputs, name) && (known?.has(name) ?? true) && !hasDefault(properties[name]);
   return {
     ...asInput(rulesWithout(absentFrom(settable(resource, properties, undefined), inputs), rules)),
     properties: { ...inputs, _version: VERSION },
@@ -122,28 +129,6 @@ function inputSchema(resource: DescribedResource, fields: Fields): Schema {
 
 const absentFrom = (all: Properties, some: Properties): string[] =>
   Object.keys(all).filter((name) => !Object.hasOwn(some, name));
-
-/** The rules of a record without those that name fields which it does not have, or that count its members. */
-function rulesWithout(absent: readonly string[], rules: Schema): Schema {
-  if (absent.length === 0) return rules;
-  const names = absent.map((name) => JSON.stringify(name));
-  const isAboutOthers = ([keyword, value]: [string, unknown]) =>
-    !OF_PARTS.has(keyword) || names.some((name) => JSON.stringify(value).includes(name));
-  return Object.fromEntries(Object.entries(rules).filter((each) => !isAboutOthers(each)));
-}
-
-/** The rules of a whole record that its parts obey as well. */
-const OF_PARTS: ReadonlySet<string> = new Set([
-  'type',
-  'title',
-  'additionalProperties',
-  'patternProperties',
-  'propertyNames',
-  'maxProperties',
-  'dependentRequired',
-  'dependentSchemas',
-  'allOf',
-]);
 
 /** A record, which `fields` may limit to some members. */
 export function shownRecord(resource: DescribedResource): Schema {

@@ -1,17 +1,12 @@
-import type { Fields } from '../../access/fields.js';
-import { readablePart, settableFields } from '../../access/readable-part.js';
+import { type CallersPart, callersPart } from '../../access/readable-part.js';
 import type { Resource } from '../../collection/resource.js';
 import { isObject, type Json } from '../../json.js';
 import type { Principal } from '../../principal.js';
 import { typeName } from './model.js';
 
 /** A collection with the names of its types in the document, and the part of it that the reader of the document may know. */
-export interface DescribedResource extends Resource {
+export interface DescribedResource extends Resource, CallersPart {
   readonly types: TypeNames;
-  readonly readable: Resource;
-  /** The fields that the reader may set in new records, and in present ones; undefined: all. */
-  readonly creatable: Fields;
-  readonly changeable: Fields;
 }
 
 /** Names of types, each an identifier of programming languages that no other type of the document has. */
@@ -68,9 +63,7 @@ export function describedResources(
   return resources.map((resource) => ({
     ...resource,
     types: { ...records.get(resource.name)!, of, definition },
-    readable: readablePart(resource, resources, caller),
-    creatable: settableFields(resource, 'create', caller),
-    changeable: settableFields(resource, 'update', caller),
+    ...callersPart(resource, resources, caller),
   }));
 }
 

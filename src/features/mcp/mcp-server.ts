@@ -25,7 +25,7 @@ interface Message {
 
 /** The offer of a server to the caller of one request. */
 export interface Offer {
-  readonly tools: () => ToolDefinition[];
+  readonly tools: () => Promise<ToolDefinition[]>;
   /** Undefined: there is no such tool. */
   readonly call: (name: string, args: JsonObject) => Promise<ToolResult> | undefined;
   readonly resources: () => { uri: string; name: string; mimeType: string }[];
@@ -37,7 +37,10 @@ export interface Offer {
 /** The members of a tool in tools/list. */
 export interface ToolDefinition {
   readonly name: string;
+  readonly title: string;
+  readonly description: string;
   readonly inputSchema: { readonly type: 'object' };
+  readonly annotations: object;
 }
 
 const INFO = { name: 'plinth', title: 'Plinth', version: '1' };
@@ -86,7 +89,7 @@ export async function respondWithSdk({ body, headers }: Message, offer: Offer): 
 }
 
 const NO_OFFER: Offer = {
-  tools: () => [],
+  tools: async () => [],
   call: () => undefined,
   resources: () => [],
   templates: () => [],
@@ -128,7 +131,7 @@ function createServer(offer: Offer, failures: unknown[]): Server {
       throw error;
     }
   };
-  server.setRequestHandler(ListToolsRequestSchema, () => ({ tools: offer.tools() }));
+  server.setRequestHandler(ListToolsRequestSchema, () => guard(async () => ({ tools: await offer.tools() })));
   server.setRequestHandler(CallToolRequestSchema, ({ params: { name, arguments: args = {} } }) =>
     guard(async () => {
       const result = offer.call(name, args as JsonObject);

@@ -1,3 +1,4 @@
+import { type CallersPart, callersPart } from '../../access/readable-part.js';
 import type { Resource } from '../../collection/resource.js';
 import type { SchemaFiles } from '../../declarations/schema-files.js';
 import { badRequest, originNotAllowed } from '../../errors/request-errors.js';
@@ -5,9 +6,11 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { OpenEndpoint, Router } from '../../http/router.js';
 import { visible } from '../../http/visible.js';
+import { LongWork } from '../../limits/long-task.js';
+import type { Principal } from '../../principal.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { callTool, ToolChecks } from './call.js';
-import { type Offer, respondWithSdk } from './mcp-server.js';
+import { type Offer, respondWithSdk, type ToolDefinition } from './mcp-server.js';
 import { RecordResources } from './record-resources.js';
 import { schemaFiles } from './record-schema.js';
 import { type Tool, toolsOf } from './tools.js';
@@ -50,10 +53,10 @@ export class Mcp {
 
   /** Opens the response to a message. `router` has the routes of the collections, with lists as pages. */
   open(router: Router): (request: Request) => Promise<Reply> {
-    const { requireIfMatch } = this.settings;
     const tools = new Map(
       this.resources
-        .flatMap((resource) => toolsOf(resource, this.#files, resource.requireIfMatch ?? requireIfMatch))
+        // The arguments of calls are those of all callers: as elsewhere, the collection decides with the record.
+        .flatMap((readable) => this.#toolsOf({ readable, creatable: undefined, changeable: undefined }))
         .map((tool): [string, OpenTool] => [
           tool.name,
           { ...tool, endpoint: router(tool.samplePath).actions.get(tool.method)! },
@@ -75,6 +78,25 @@ export class Mcp {
     if (origin !== undefined && !this.#origins.has(origin)) throw originNotAllowed();
   }
 
+  #toolsOf(part: CallersPart): Tool[] {
+    return toolsOf(part, this.#files, part.readable.requireIfMatch ?? this.settings.requireIfMatch);
+  }
+
+  /** The tools that a caller may use, with the arguments that it may use in them. */
+  async #definitions(tools: ReadonlyMap<string, OpenTool>, principal: Principal): Promise<ToolDefinition[]> {
+    const work = new LongWork();
+    const definitions: ToolDefinition[] = [];
+    for (const resource of this.resources) {
+      for (const tool of this.#toolsOf(callersPart(resource, this.resources, principal))) {
+        const { name, title, description, inputSchema, annotations } = tool;
+        if (visible(principal, tools.get(name)!.endpoint))
+          definitions.push({ name, title, description, inputSchema, annotations });
+      }
+      await work.pause();
+    }
+    return definitions;
+  }
+
   #offer(
     tools: ReadonlyMap<string, OpenTool>,
     records: RecordResources,
@@ -83,16 +105,7 @@ export class Mcp {
   ): Offer {
     const { principal } = request;
     return {
-      tools: () =>
-        [...tools.values()]
-          .filter(({ endpoint }) => visible(principal, endpoint))
-          .map(({ name, title, description, inputSchema, annotations }) => ({
-            name,
-            title,
-            description,
-            inputSchema,
-            annotations,
-          })),
+      tools: () => this.#definitions(tools, principal),
       call: (name, args) => {
         const tool = tools.get(name);
         return tool && callTool(tool, this.#checks, args, router, request);

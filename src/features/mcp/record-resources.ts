@@ -1,3 +1,4 @@
+import { readablePart } from '../../access/readable-part.js';
 import type { Resource } from '../../collection/resource.js';
 import type { SchemaFiles } from '../../declarations/schema-files.js';
 import { noSuchPath } from '../../errors/request-errors.js';
@@ -6,6 +7,7 @@ import type { Request } from '../../http/request.js';
 import type { OpenEndpoint, Router } from '../../http/router.js';
 import { visible } from '../../http/visible.js';
 import type { JsonObject } from '../../json.js';
+import { LongWork } from '../../limits/long-task.js';
 import type { Principal } from '../../principal.js';
 import { runOperation } from './call.js';
 import { getOf } from './operations.js';
@@ -19,8 +21,6 @@ interface Described {
   readonly resource: Resource;
   /** Reads one record. */
   readonly endpoint: OpenEndpoint;
-  /** JSON Schema of its records. */
-  readonly schema: JsonObject;
 }
 
 /** The list of collections and the records, as resources of MCP, as far as a caller may read them. */
@@ -28,14 +28,13 @@ export class RecordResources {
   readonly #collections: readonly Described[];
 
   constructor(
-    resources: readonly Resource[],
+    readonly resources: readonly Resource[],
     readonly router: Router,
-    files: SchemaFiles,
+    readonly files: SchemaFiles,
   ) {
     this.#collections = resources.map((resource) => ({
       resource,
       endpoint: router(`/${resource.name}/:id`).actions.get('GET')!,
-      schema: new SchemaWriter(files).whole(resource),
     }));
   }
 
@@ -71,13 +70,15 @@ export class RecordResources {
     return reply.body!;
   }
 
-  #describe(principal: Principal): string {
-    const collections = this.#readableBy(principal).map(({ resource: { name, singular }, schema }) => ({
-      name,
-      singular,
-      uriTemplate: `plinth://${name}/{id}`,
-      schema,
-    }));
+  async #describe(principal: Principal): Promise<string> {
+    const work = new LongWork();
+    const collections: JsonObject[] = [];
+    for (const { resource } of this.#readableBy(principal)) {
+      const { name, singular } = resource;
+      const schema = new SchemaWriter(this.files).whole(readablePart(resource, this.resources, principal));
+      collections.push({ name, singular, uriTemplate: `plinth://${name}/{id}`, schema });
+      await work.pause();
+    }
     return JSON.stringify({ collections });
   }
 

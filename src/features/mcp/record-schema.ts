@@ -1,5 +1,13 @@
+import type { Fields } from '../../access/fields.js';
 import type { Resource } from '../../collection/resource.js';
-import { baseIn, IDENTIFIERS, SchemaFiles, withSubschemas } from '../../declarations/schema-files.js';
+import { rulesWithout } from '../../declarations/part-of-schema.js';
+import {
+  baseIn,
+  DEFINITIONS,
+  IDENTIFIERS,
+  SchemaFiles,
+  withSubschemas,
+} from '../../declarations/schema-files.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
 
 /** The schemas in the folder of declarations: what `$ref` may name. */
@@ -13,90 +21,114 @@ export function schemaFiles(
 
 /**
  * Puts declared schemas into the input schema of a tool, without the keywords of declarations. A client gets one document:
- * schemas that others refer to become members of its `$defs`.
+ * schemas that others refer to become members of its `$defs`, and no others do.
  */
 export class SchemaWriter {
   readonly #defs = new Map<string, Json>();
+  /** The record that references to the whole of its own file mean: its file, and its place in the arguments. */
+  #record: { readonly file: string; readonly at: string } | undefined;
 
   constructor(readonly files: SchemaFiles) {}
 
-  /** The fields of a new record, as the member `at` of the arguments. */
-  record(resource: Resource, at: string): JsonObject {
-    const { title: _, ...schema } = this.#declared(resource, at, (name) => isSettable(resource, name));
-    const required = (schema.required as string[]).filter((name) => isSettable(resource, name));
-    return { ...schema, required };
+  /** The fields of a new record, as the member `at` of the arguments. `fields`: those that the caller may set; undefined: all. */
+  record(resource: Resource, fields: Fields, at: string): JsonObject {
+    const { title: _, ...schema } = this.#declared(resource, fields, at, (name) =>
+      isSettable(resource, name),
+    );
+    // Grants that name fields permit no undeclared ones.
+    return fields ? { ...schema, additionalProperties: false } : schema;
   }
 
-  /** The schema of a merge patch (RFC 7396), in which every field is optional and null removes an optional one. */
-  patch(resource: Resource, at: string): JsonObject {
-    const { properties, additionalProperties, $defs } = this.#declared(
+  /**
+   * The schema of a merge patch (RFC 7396), in which every field is optional and null removes an optional one. `fields`: as of a new
+   * record.
+   */
+  patch(resource: Resource, fields: Fields, at: string): JsonObject {
+    const { properties, additionalProperties } = this.#declared(
       resource,
+      fields,
       at,
       (name) => isSettable(resource, name) && !resource.immutable.includes(name),
     );
+    const others = fields ? false : additionalProperties;
     return {
       type: 'object',
       minProperties: 1,
       properties: relaxed(properties as JsonObject, resource.schema.required),
-      ...(additionalProperties === undefined ? {} : { additionalProperties }),
-      ...($defs === undefined ? {} : { $defs }),
+      ...(others === undefined ? {} : { additionalProperties: others }),
     };
   }
 
-  /** The schema of a record in responses, as a document of its own. */
-  whole(resource: Resource): JsonObject {
-    const schema = this.#declared(resource, '#', (_, field) => field.writeOnly !== true);
-    const $defs = { ...(schema.$defs as JsonObject | undefined), ...this.defs };
-    return Object.keys($defs).length === 0 ? schema : { ...schema, $defs };
+  /** The schema of a record in responses, as a document of its own. `readable`: the collection as the caller may know it. */
+  whole(readable: Resource): JsonObject {
+    const { schema, writeOnly } = readable;
+    const fields = new Set(Object.keys(schema.properties));
+    const record = this.#declared(
+      readable,
+      fields,
+      '#',
+      (name, field) => field.writeOnly !== true && !writeOnly.includes(name),
+    );
+    const { description } = schema;
+    return { ...record, ...(typeof description === 'string' ? { description } : {}), ...this.defs };
   }
 
-  /** The `$defs` of the arguments; empty: none are needed. */
+  /** The member `$defs` of the arguments, if they need some. */
   get defs(): JsonObject {
-    return Object.fromEntries(this.#defs);
+    return this.#defs.size === 0 ? {} : { $defs: Object.fromEntries(this.#defs) };
   }
 
-  /** The schema of a collection with the fields that `shows` accepts. */
-  #declared(resource: Resource, at: string, shows: (name: string, field: JsonObject) => boolean): JsonObject {
-    const { schema, file, base } = this.files.root(`${resource.name}.json`);
-    const shown = Object.entries(schema.properties as JsonObject).filter(([name, field]) =>
+  /** The schema of a collection with the fields that `shows` accepts, among some. */
+  #declared(
+    { name: collection }: Resource,
+    fields: Fields,
+    at: string,
+    shows: (name: string, field: JsonObject) => boolean,
+  ): JsonObject {
+    const { schema, file, base } = this.files.root(`${collection}.json`);
+    const { properties, required, ...rules } = schema as { properties: JsonObject } & JsonObject;
+    const all = Object.entries(properties).filter(([name, field]) =>
       shows(name, isObject(field) ? field : {}),
     );
-    return this.#copy({ ...schema, properties: Object.fromEntries(shown) }, { file, at, base });
+    const shown = Object.fromEntries(all.filter(([name]) => fields?.has(name) ?? true));
+    const isShown = (name: string) => Object.hasOwn(shown, name);
+    const absent = all.map(([name]) => name).filter((name) => !isShown(name));
+    this.#record = { file, at };
+    return this.#copy(
+      {
+        ...rulesWithout(absent, rules),
+        properties: shown,
+        required: ((required ?? []) as string[]).filter(isShown),
+      },
+      base,
+    );
   }
 
-  #copy(schema: JsonObject, from: Source): JsonObject {
-    const members = Object.entries(schema).filter(([key]) => !key.startsWith('x-') && !IDENTIFIERS.has(key));
-    const base = baseIn(schema, from.base);
-    const copy = withSubschemas(Object.fromEntries(members), (each) => this.#copy(each, { ...from, base }));
+  #copy(schema: JsonObject, from: string): JsonObject {
+    const isCopied = (key: string) => !key.startsWith('x-') && !IDENTIFIERS.has(key) && !DEFINITIONS.has(key);
+    const members = Object.entries(schema).filter(([key]) => isCopied(key));
+    const base = baseIn(schema, from);
+    const copy = withSubschemas(Object.fromEntries(members), (each) => this.#copy(each, base));
     const reference = schema.$ref ?? schema.$dynamicRef;
-    if (typeof reference === 'string') copy.$ref = this.#reference(reference, { ...from, base });
+    if (typeof reference === 'string') copy.$ref = this.#reference(reference, base);
     const to = schema['x-references'];
     return to === undefined || 'description' in copy
       ? copy
       : { ...copy, description: `The id of a record of ${to}.` };
   }
 
-  /** A JSON Pointer into the arguments, for a reference within a file or to another. */
-  #reference(reference: string, { file, at, base }: Source): string {
-    const { file: named, ...found } = this.files.resolve(reference, base)!;
-    const pointer = encodeURI(found.pointer).replaceAll('#', '%23');
-    if (named === file) return `${at}${pointer}`;
-    const target = `#/$defs/${escapeToken(named)}`;
-    if (!this.#defs.has(named)) {
+  /** A JSON Pointer into the arguments: to the record, or to a copy of another schema. `base`: the URI that the reference is relative to. */
+  #reference(reference: string, base: string): string {
+    const { file, pointer, schema, base: within } = this.files.resolve(reference, base)!;
+    if (pointer === '' && file === this.#record?.file) return this.#record.at;
+    const key = file + pointer;
+    if (!this.#defs.has(key)) {
       // Before its own references are followed, which may lead back.
-      this.#defs.set(named, true);
-      const root = this.files.root(named);
-      this.#defs.set(named, this.#copy(root.schema, { file: named, at: target, base: root.base }));
+      this.#defs.set(key, true);
+      this.#defs.set(key, this.#copy(schema, within));
     }
-    return `${target}${pointer}`;
+    return `#/$defs/${encodeURI(escapeToken(key)).replaceAll('#', '%23')}`;
   }
-}
-
-/** The file that a schema is of, the pointer to its place in the arguments, and the URI that its references are relative to. */
-interface Source {
-  readonly file: string;
-  readonly at: string;
-  readonly base: string;
 }
 
 /** Whether a request can set a field. */

@@ -1,3 +1,4 @@
+import type { CallersPart } from '../../access/readable-part.js';
 import type { Operation } from '../../actions/batch-operations.js';
 import { writableKeys } from '../../actions/upsert.js';
 import type { Resource } from '../../collection/resource.js';
@@ -48,12 +49,15 @@ function hints(differing: Partial<Annotations>): Annotations {
   return { ...none, openWorldHint: false, ...differing };
 }
 
-/** The tools of a collection. `requiresMatch`: writes need the ETag of the record. */
-export function toolsOf(resource: Resource, files: SchemaFiles, requiresMatch: boolean): Tool[] {
+/**
+ * The tools of a collection as a caller may know it: an upsert needs a unique key that the caller may read. `requiresMatch`: writes
+ * need the ETag of the record.
+ */
+export function toolsOf(part: CallersPart, files: SchemaFiles, requiresMatch: boolean): Tool[] {
   return [
-    ...readingTools(resource),
-    ...writingTools(resource, files, requiresMatch),
-    ...(writableKeys(resource).length > 0 ? [upsertTool(resource, files)] : []),
+    ...readingTools(part.readable),
+    ...writingTools(part, files, requiresMatch),
+    ...(writableKeys(part.readable).length > 0 ? [upsertTool(part, files)] : []),
   ];
 }
 
@@ -101,16 +105,16 @@ function readingTools(resource: Resource): Tool[] {
   ];
 }
 
-function writingTools(resource: Resource, files: SchemaFiles, requiresMatch: boolean): Tool[] {
-  const { name, singular } = resource;
-  const about = aboutOf(resource);
-  const { list, one } = pathsOf(resource);
+function writingTools(part: CallersPart, files: SchemaFiles, requiresMatch: boolean): Tool[] {
+  const { name, singular } = part.readable;
+  const about = aboutOf(part.readable);
+  const { list, one } = pathsOf(part.readable);
   return [
     {
       name: `${name}_create`,
       title: `Create a record of ${name}`,
       description: `Creates one ${singular}. Returns {etag, record}.${about}`,
-      inputSchema: createInput(resource, files),
+      inputSchema: createInput(part, files),
       annotations: hints({}),
       method: 'POST',
       samplePath: list,
@@ -122,7 +126,7 @@ function writingTools(resource: Resource, files: SchemaFiles, requiresMatch: boo
       name: `${name}_update`,
       title: `Change a record of ${name}`,
       description: `Changes fields of one ${singular} (JSON merge patch). Returns {etag, record}.${about}`,
-      inputSchema: updateInput(resource, files, requiresMatch),
+      inputSchema: updateInput(part, files, requiresMatch),
       annotations: hints({ destructiveHint: true, idempotentHint: true }),
       method: 'PATCH',
       samplePath: one,
@@ -146,14 +150,15 @@ function writingTools(resource: Resource, files: SchemaFiles, requiresMatch: boo
 }
 
 /** For collections with a unique key. */
-function upsertTool(resource: Resource, files: SchemaFiles): Tool {
+function upsertTool(part: CallersPart, files: SchemaFiles): Tool {
+  const resource = part.readable;
   const { name, singular } = resource;
   const { list } = pathsOf(resource);
   return {
     name: `${name}_upsert`,
     title: `Create or replace a record of ${name}`,
     description: `Replaces the ${singular} with the values of a unique key, or creates it. Returns {etag, record}.${aboutOf(resource)}`,
-    inputSchema: upsertInput(resource, files),
+    inputSchema: upsertInput(part, files),
     annotations: hints({ destructiveHint: true, idempotentHint: true }),
     method: 'PUT',
     samplePath: list,

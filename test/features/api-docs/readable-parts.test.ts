@@ -1,10 +1,12 @@
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import formats from 'ajv-formats';
 import type { JsonObject } from '../../../src/json.js';
 import { createAjv } from '../../../src/validation/ajv.js';
 import { declare } from '../../support/collections.js';
 import { makeKey } from '../../support/credentials.js';
 import { testService, undeclaredDatabase } from '../../support/service.js';
-import t from '../../support/test.js';
+import t, { type Test } from '../../support/test.js';
+import { connect } from '../mcp/session.js';
 
 const text = { type: 'string', 'x-index': true } as const;
 
@@ -173,6 +175,118 @@ t.test('documents have the fields that their reader may read or set, and no othe
       t.ok((schemas.Person!.examples as JsonObject[] | undefined)?.length, `${about} has an example`);
     }
   }
+});
+
+t.test('tools for agents have the fields that their caller may read or set, and no others', async (t) => {
+  const service = await testService(t, {
+    COLLECTIONS: declare(t, DECLARATIONS as never),
+    DATABASE_URL: await undeclaredDatabase(t),
+    AUTH: 'api-key',
+    MCP: 'on',
+  });
+  for (const [name, reader] of Object.entries(READERS)) {
+    const { read, created, patched, unknown } = reader;
+    // Agents need a credential.
+    const { scopes = ['items:read'] } = reader;
+    const { key } = await makeKey(service.db, { scopes: [...scopes] });
+    const { client } = await connect(t, service.url, { 'x-api-key': key });
+    const { tools } = await client.listTools();
+    const { resourceTemplates } = await client.listResourceTemplates();
+    const { contents } = await client.readResource({ uri: 'plinth:collections' });
+    const whole = JSON.stringify([tools, resourceTemplates, contents]);
+    for (const each of unknown) t.notMatch(whole, new RegExp(each), name);
+    const names = tools.map((tool) => tool.name).filter((tool) => tool.startsWith('people_'));
+    const isStaff = scopes.includes('staff');
+    t.same(
+      names,
+      [
+        ...['list', 'group', 'get', ...(created ? ['create', 'update'] : [])],
+        ...(isStaff ? ['delete', 'upsert'] : []),
+      ].map((verb) => `people_${verb}`),
+      name,
+    );
+    // biome-ignore lint/suspicious/noExplicitAny: a test looks into it as it likes
+    const argumentsOf = (verb: string): any =>
+      tools.find((tool) => tool.name === `people_${verb}`)?.inputSchema.properties;
+    t.same(fieldsOf(argumentsOf('create')?.record), created && [...created].sort(), name);
+    t.same(fieldsOf(argumentsOf('update')?.patch), patched && [...patched].sort(), name);
+    const { filter, sort, include } = argumentsOf('list');
+    const compared = Object.keys(filter.properties);
+    for (const field of Object.keys(DECLARATIONS['people.json'].properties))
+      if (!read.includes(field)) t.notOk(compared.includes(field), `${name}: ${field}`);
+    t.equal(include !== undefined, read.includes('cabinref'), name);
+    t.ok(compared.includes('fullname') && sort.items.enum.includes('fullname'), name);
+    const [content] = contents as { text: string }[];
+    const people = JSON.parse(content!.text).collections.find((each: JsonObject) => each.name === 'people');
+    t.same(fieldsIn(people.schema), [...read].sort(), name);
+    for (const { name: tool, inputSchema } of tools) {
+      const ajv = createAjv({ formats: formats.default, isStrict: false, allErrors: false });
+      t.ok(ajv.compile(inputSchema), `${tool} for ${name}`);
+    }
+    await requireUsable(t, client, tools, name);
+  }
+});
+
+/** The sorted names of the fields in a schema; undefined: there is none. */
+const fieldsOf = (schema: JsonObject | undefined) => schema && fieldsIn(schema);
+
+/** Each value that the arguments of lists and groups name is one that the caller may use. */
+async function requireUsable(
+  t: Test,
+  client: Client,
+  tools: readonly { readonly name: string; readonly inputSchema: object }[],
+  caller: string,
+): Promise<void> {
+  for (const { name, inputSchema } of tools.filter((tool) => /_(list|group)$/.test(tool.name))) {
+    const { properties } = inputSchema as { properties: Record<string, { items?: { enum?: string[] } }> };
+    for (const [argument, { items }] of Object.entries(properties))
+      for (const value of items?.enum ?? []) {
+        const search = value === 'relevance' ? { search: 'a' } : {};
+        const { isError, content } = await client.callTool({
+          name,
+          arguments: { [argument]: [value], ...search },
+        });
+        t.notOk(isError, `${caller}: ${name} ${argument} ${value}: ${JSON.stringify(content)}`);
+      }
+  }
+}
+
+t.test('a request that may create a record has the fields of new records in its body', async (t) => {
+  const service = await testService(t, {
+    COLLECTIONS: declare(t, {
+      'seats.json': {
+        title: 'Seat',
+        type: 'object',
+        required: ['code', 'pin'],
+        properties: { code: { type: 'string', 'x-unique': true }, pin: text, row: text, price: text },
+        'x-collection': {
+          access: [
+            { can: 'read', fields: ['code', 'row'] },
+            { can: 'create', fields: ['code', 'pin'] },
+            { can: 'update', fields: ['row'] },
+          ],
+        },
+      },
+    }),
+    DATABASE_URL: await undeclaredDatabase(t),
+    AUTH: 'api-key',
+    MCP: 'on',
+  });
+  const { key } = await makeKey(service.db, { scopes: ['self'] });
+  const headers = { 'x-api-key': key };
+  const { json } = await service.send('GET', '/openapi.json', { headers });
+  const bodyOf = (path: string): JsonObject =>
+    json.paths[path].put.requestBody.content['application/json'].schema;
+  t.same(fieldsIn(bodyOf('/seats')), ['code', 'pin', 'row']);
+  t.same(fieldsIn(bodyOf('/seats/{id}')), ['code', 'row'], 'clients choose no ids');
+  t.same(bodyOf('/seats').required, ['code'], 'a replacement leaves the hidden field');
+  const { client } = await connect(t, service.url, headers);
+  const { tools } = await client.listTools();
+  const { record } = tools.find(({ name }) => name === 'seats_upsert')!.inputSchema.properties as {
+    record: JsonObject;
+  };
+  t.same(fieldsIn(record), ['code', 'pin', 'row']);
+  t.same(record.required, ['code']);
 });
 
 t.test('each value of a parameter in a document is one that its reader may use', async (t) => {

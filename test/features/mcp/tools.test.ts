@@ -80,17 +80,17 @@ t.test('input schemas are those of the declarations', async (t) => {
   t.equal(record.additionalProperties, false);
   t.notOk('checked' in record.properties, 'not what only the service sets');
   t.same(record.properties.secret, { type: 'string', writeOnly: true });
-  t.equal(record.properties.parent.$ref, '#/properties/record/$defs/link');
-  t.equal(record.properties.place.$ref, '#/$defs/_shared.json/$defs/place');
-  const place = created.$defs['_shared.json'].$defs.place;
-  t.equal(place.properties.city.$ref, '#/$defs/_shared.json/$defs/city');
+  t.equal(record.properties.parent.$ref, '#/$defs/notes.json~1$defs~1link');
+  t.equal(record.properties.place.$ref, '#/$defs/_shared.json~1$defs~1place');
+  const place = created.$defs['_shared.json/$defs/place'];
+  t.equal(place.properties.city.$ref, '#/$defs/_shared.json~1$defs~1city');
 
   const { patch } = schemaOf('notes_update').properties;
   t.notOk('required' in patch);
   t.same(patch.properties.text.type, 'string', 'a required field cannot be removed');
   t.same(patch.properties.rank.type, ['number', 'null']);
   t.same(patch.properties.kind.anyOf[1], { type: 'null' });
-  t.equal(patch.properties.parent.anyOf[0].$ref, '#/properties/patch/$defs/link');
+  t.equal(patch.properties.parent.anyOf[0].$ref, '#/$defs/notes.json~1$defs~1link');
 
   const { filter, sort, search } = schemaOf('notes_list').properties;
   const own = ['_version', 'created_at', 'id', 'updated_at'];
@@ -317,7 +317,7 @@ t.test('records and the list of collections are resources', async (t) => {
     schema: { properties: { checked: { readOnly: true } } },
   });
   t.notOk('secret' in notes.schema.properties);
-  t.ok(notes.schema.$defs['_shared.json']);
+  t.ok(notes.schema.$defs['_shared.json/$defs/place']);
   const { value } = await call('notes_create', { record: { text: 'a', secret: 'b' } });
   t.same(await read(`plinth://notes/${value.record.id}`), value.record);
   for (const uri of [
