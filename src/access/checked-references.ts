@@ -6,6 +6,7 @@ import { unknownReference } from '../errors/record-errors.js';
 import type { JsonObject } from '../json.js';
 import { OWN_COLUMNS, type Selection } from '../list/condition.js';
 import type { Principal } from '../principal.js';
+import { knownIds } from './fields.js';
 import type { Guarded } from './guarded-collection.js';
 
 /** A reference to a record that the caller must be able to read. */
@@ -30,7 +31,7 @@ function checkedReferences(
     const target = other(to);
     // The caller does not choose the record that the service names.
     if (!target.ruled || set.some((each) => each.field === field)) return [];
-    const present = new Set(referredIds(before, reference).map(({ id }) => id));
+    const present = knownIds(input, before, reference);
     return referredIds(input.fields, reference)
       .filter(({ id }) => !present.has(id))
       .map((each) => ({ ...each, field, singular, target }));

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import { divided, OWN_MEMBERS } from '../collection/document-part.js';
 import type { StoredRecord } from '../collection/record.js';
-import type { Resource } from '../collection/resource.js';
+import { type Reference, type Resource, referredIds } from '../collection/resource.js';
 import type { BeforeWrite, Origin, ValidatedInput } from '../collection/validated-input.js';
 import { fieldsDenied } from '../errors/caller-errors.js';
 import { invalid } from '../errors/input-errors.js';
@@ -97,6 +97,19 @@ export function requireSettable(
   if (denied.length > 0) throw fieldsDenied(denied);
 }
 
+/**
+ * The ids that a field refers to before a write; none of a field that the caller may not read, so that the response to a guess tells
+ * nothing.
+ */
+export const knownIds = (
+  { unseen }: Pick<ValidatedInput, 'unseen'>,
+  before: JsonObject,
+  reference: Reference,
+): ReadonlySet<string> =>
+  new Set(
+    unseen?.includes(reference.field) ? [] : referredIds(before, reference).map(({ id }) => id),
+  );
+
 /** The fields that a write changes, of those that callers may set. `before`: the record; undefined: there is none. */
 export function changedFields(
   { schema, readOnly, writeOnly }: Resource,
@@ -111,12 +124,14 @@ export function changedFields(
     const isInitial = (present ?? null) === null && isDeepStrictEqual(value, properties[name]?.default);
     return isInitial || isDeepStrictEqual(value ?? null, present ?? null);
   };
+  const unseen = input.unseen ?? [];
   const names = new Set([...Object.keys(input.fields), ...Object.keys(before ?? {})]);
   const changed = [...names].filter(
-    (name) => !OWN_MEMBERS.includes(name) && !readOnly.includes(name) && !isUnchanged(name),
+    (name) =>
+      !OWN_MEMBERS.includes(name) && !readOnly.includes(name) && !unseen.includes(name) && !isUnchanged(name),
   );
-  // Whether a field that the caller may not read has changed would reveal its value.
-  changed.push(...(input.unseen ?? []));
+  // Whether a field that the caller may not read has changed would reveal its value, and so would its place among the others.
+  changed.push(...unseen);
   if (input.password !== undefined || input.passwordHash !== undefined) changed.push('password');
   const secret = writeOnly.length > 0 ? input.columns.at(-1) : undefined;
   if (isObject(secret as Json))

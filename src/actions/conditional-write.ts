@@ -53,19 +53,32 @@ export function readWritePreconditions(
  * 503.
  */
 export function confirmSignInChange(
-  { resource }: Pick<Guarded, 'resource'>,
-  { permission, principal, params }: Request,
+  collection: Collection,
+  { permission, principal, params, run }: Request,
   change: SignInChange,
   { accounts }: WriteSettings,
 ): Promise<VerifiedPassword | undefined> | undefined {
-  if (!resource.hasPasswords) return undefined;
+  if (!collection.resource.hasPasswords) return undefined;
   if (permission === 'all' && principal.scopes.has('admin')) {
     const verified = change.password === undefined ? undefined : verifiedPasswordOf(principal);
     return verified && Promise.resolve(verified);
   }
   if (!accounts) throw currentPasswordRequired();
   const id = parseUuid(params.id ?? '');
-  return id === undefined ? undefined : accounts.confirm({ principal, permission }, id, change);
+  if (id === undefined) return undefined;
+  const requirePermitted = () => requireWritable(collection, id, 'change', run);
+  return accounts.confirm({ principal, permission, requirePermitted }, id, change);
+}
+
+/** Throws 403 if access rules do not permit the caller to change, or to delete, a record. */
+export async function requireWritable(
+  collection: Collection,
+  id: string,
+  verb: 'change' | 'delete',
+  run: Run | undefined,
+): Promise<void> {
+  const writes = await collection.writesOf?.(id, run);
+  if (writes && !(verb === 'change' ? writes.update : writes.remove)) throw writeDenied(verb);
 }
 
 /**
@@ -79,8 +92,9 @@ export async function confirmInAdvance(
   settings: WriteSettings,
 ): Promise<void> {
   const id = parseUuid(request.params.id ?? '');
-  if (id !== undefined && (await isThere(guarded.as(request), id, request.run)))
-    await confirmSignInChange(guarded, request, change, settings);
+  const collection = guarded.as(request);
+  if (id !== undefined && (await isThere(collection, id, request.run)))
+    await confirmSignInChange(collection, request, change, settings);
 }
 
 /** Whether a caller that may not read all records may read a record; true for other callers. */
@@ -88,9 +102,10 @@ export const isThere = async (collection: Collection, id: string, run: Run | und
   collection.access === undefined || collection.exists(id, run);
 
 /** The parts of validated input with which a user signs in. */
-export function signInChangeOf({ fields, password, currentPassword }: ValidatedInput): SignInChange {
-  const email = member(fields, 'email');
-  return { email: typeof email === 'string' ? email : undefined, password, currentPassword };
+export function signInChangeOf({ fields, password, currentPassword, unseen }: ValidatedInput): SignInChange {
+  const given = member(fields, 'email');
+  const email = typeof given === 'string' ? given : undefined;
+  return { email, isEmailUnseen: unseen?.includes('email') ?? false, password, currentPassword };
 }
 
 /** The `_version` in a body. Undefined: there is none. 0: it is not a version. */
@@ -147,8 +162,8 @@ export async function requireChangePreconditions(
   try {
     await requirePreconditions(collection.resource, failed, preconditions, expected, request);
   } catch (error) {
-    const writes = await collection.writesOf?.(failed.current.id, request.run);
-    throw writes?.update === false ? writeDenied('change') : error;
+    await requireWritable(collection, failed.current.id, 'change', request.run);
+    throw error;
   }
 }
 

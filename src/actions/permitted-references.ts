@@ -1,3 +1,4 @@
+import { knownIds } from '../access/fields.js';
 import type { Guarded } from '../access/guarded-collection.js';
 import { readsAll } from '../access/rules.js';
 import { type Reference, referredIds } from '../collection/resource.js';
@@ -44,7 +45,7 @@ export function checkReferences({ resource }: Guarded, related: readonly Guarded
       for (const { reference, target, id, reach } of limited) {
         if (reach === 'own' && (await isOwn(target, 'read', id, request))) continue;
         before ??= (await present?.()) ?? {};
-        if (referredIds(before, reference).some((each) => each.id === id)) continue;
+        if (knownIds(input, before, reference).has(id)) continue;
         const isReadable = readsAll(target.resource, request.principal);
         throw forbidden([isReadable ? resource.scopes.write : target.resource.scopes.read]);
       }

@@ -8,6 +8,7 @@ import {
   isThere,
   readWritePreconditions,
   requirePreconditions,
+  requireWritable,
   type WriteSettings,
 } from './conditional-write.js';
 
@@ -23,7 +24,10 @@ export function remove(guarded: Guarded, settings: WriteSettings): Action {
       const id = parseUuid(request.params.id ?? '');
       const isProtected = resource.hasPasswords && request.permission !== 'own';
       if (isProtected && id !== undefined && (await isThere(collection, id, request.run)))
-        await settings.accounts?.requireDeletable(request, id);
+        await settings.accounts?.requireDeletable(
+          { ...request, requirePermitted: () => requireWritable(collection, id, 'delete', request.run) },
+          id,
+        );
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const outcome =
           id === undefined

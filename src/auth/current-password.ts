@@ -57,6 +57,8 @@ const keyOf = (password: string, hash: string): string => digest('sha256', `${ha
 /** The parts of a write with which a user signs in; undefined: the write does not change that part. */
 export interface SignInChange {
   readonly email: string | undefined;
+  /** Whether the caller may not read the present email: then a new one is a change, whatever it is. */
+  readonly isEmailUnseen?: boolean;
   readonly password: string | undefined;
   readonly currentPassword: string | undefined;
 }
@@ -80,20 +82,24 @@ export interface AccountProtection {
 export interface AccountCaller {
   readonly principal: Principal;
   readonly permission: Permission;
+  /** Throws 403 unless access rules permit the write: such a caller learns nothing about the account. Absent: there are no rules. */
+  readonly requirePermitted?: () => Promise<void>;
 }
 
 /** Reads committed scopes and passwords outside the request's transaction, so a batch sends the current password once. */
 export function accountProtection(db: Db, check: PasswordCheck, throttle: LoginThrottle): AccountProtection {
   async function confirm(
-    { principal, permission }: AccountCaller,
+    { principal, permission, requirePermitted }: AccountCaller,
     userId: string,
     change: SignInChange,
   ): Promise<VerifiedPassword | undefined> {
-    const { email: newEmail, password, currentPassword } = change;
+    const { email: newEmail, isEmailUnseen, password, currentPassword } = change;
     if (newEmail === undefined && password === undefined) return undefined;
     const [row] = await db.run(PASSWORD_OF, [userId]);
     // The write itself reports an unknown user.
-    if (!row || (password === undefined && newEmail === row.email)) return undefined;
+    const isEmailLeft = newEmail === row?.email && !isEmailUnseen;
+    if (!row || (password === undefined && isEmailLeft)) return undefined;
+    await requirePermitted?.();
     if (permission === 'all') {
       if (hasScopesOf(principal, row))
         return password === undefined ? undefined : verifiedPasswordOf(principal);
@@ -117,10 +123,14 @@ export function accountProtection(db: Db, check: PasswordCheck, throttle: LoginT
     return { userId, version: row.version as number };
   }
 
-  async function requireDeletable({ principal, permission }: AccountCaller, userId: string): Promise<void> {
+  async function requireDeletable(
+    { principal, permission, requirePermitted }: AccountCaller,
+    userId: string,
+  ): Promise<void> {
     if (principal.scopes.has('admin')) return;
     const [row] = await db.run(PASSWORD_OF, [userId]);
     if (!row || hasScopesOf(principal, row)) return;
+    await requirePermitted?.();
     if (!isUser(principal, userId) || !mayDeleteAccount(principal)) throw protectedFrom(permission, 'delete');
   }
 

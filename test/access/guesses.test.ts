@@ -1,0 +1,218 @@
+import type { Json, JsonObject } from '../../src/json.js';
+import { declare } from '../support/collections.js';
+import { makeKey } from '../support/credentials.js';
+import { type ServiceResponse, testService, undeclaredDatabase } from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+
+const text: JsonObject = { type: 'string', maxLength: 100, 'x-index': true };
+const ALL: JsonObject = { can: 'all', scope: 'admin' };
+const reference = (to: string): JsonObject => ({
+  type: 'string',
+  'x-references': to,
+  'x-on-delete': 'null',
+});
+
+/** Fields that most callers may not read. Those who change a card may set some of them. */
+const SETTABLE = ['title', 'draft', 'roomId', 'shelfId', 'amount'];
+
+const DECLARATIONS: Readonly<Record<string, JsonObject>> = {
+  'users.json': {
+    type: 'object',
+    required: ['name', 'email'],
+    properties: {
+      name: text,
+      email: { ...text, format: 'email', 'x-unique': true },
+      password: { type: 'string', minLength: 8, writeOnly: true },
+      current_password: { type: 'string', writeOnly: true },
+    },
+    'x-collection': {
+      owner: true,
+      access: [
+        { can: 'read', fields: ['name'] },
+        { can: 'update', fields: ['name'], scope: 'editor' },
+        { can: ['read', 'update'], where: { id: '$caller' } },
+        ALL,
+      ],
+    },
+  },
+  'rooms.json': {
+    type: 'object',
+    properties: { name: text },
+    'x-collection': { access: [{ can: 'read', where: { name: 'open' } }, ALL] },
+  },
+  'shelves.json': { type: 'object', properties: { name: text } },
+  'cards.json': {
+    type: 'object',
+    required: ['title'],
+    properties: {
+      title: text,
+      secret: text,
+      draft: text,
+      fixed: { ...text, 'x-immutable': true },
+      amount: { type: 'number', default: 3, 'x-index': true },
+      roomId: reference('rooms'),
+      shelfId: reference('shelves'),
+      madeBy: { ...text, 'x-set': '$caller' },
+    },
+    dependentRequired: { secret: ['draft'] },
+    'x-collection': {
+      access: [
+        { can: 'read', fields: ['title'] },
+        { can: ['create', 'update'], scope: 'editor', fields: SETTABLE },
+        { can: 'delete', scope: 'remover' },
+        ALL,
+      ],
+    },
+  },
+};
+
+async function open(t: Test) {
+  const service = await testService(t, {
+    AUTH: 'api-key',
+    MCP: 'on',
+    COLLECTIONS: declare(t, DECLARATIONS),
+    DATABASE_URL: await undeclaredDatabase(t),
+  });
+  const as = async (subject: string, ...scopes: string[]) => {
+    const { key } = await makeKey(service.db, { subject, scopes });
+    return (method: string, path: string, body?: Json, type = 'application/json') =>
+      service.send(method, path, {
+        ...(body === undefined ? {} : { body, type }),
+        headers: { 'x-api-key': key, accept: 'application/json, text/event-stream' },
+      });
+  };
+  const admin = await as('root', 'admin');
+  const made = async (path: string, body: JsonObject): Promise<string> => {
+    const { status, json, text: problem } = await admin('POST', path, body);
+    t.equal(status, 201, problem);
+    return json.id;
+  };
+  return { as, admin, made };
+}
+
+type Call = Awaited<ReturnType<Awaited<ReturnType<typeof open>>['as']>>;
+/** A way to give or compare a value of a field, by `field` and `value`. */
+type Guess = (call: Call, target: Target, value: Json) => Promise<ServiceResponse>;
+
+interface Target {
+  readonly collection: string;
+  readonly id: string;
+  readonly field: string;
+  /** The fields that a replacement needs. */
+  readonly rest: JsonObject;
+}
+
+const [MERGE, PATCH] = ['application/merge-patch+json', 'application/json-patch+json'];
+const one = ({ collection, id }: Target) => `/${collection}/${id}`;
+const filtered = ({ collection, id, field }: Target, value: Json) =>
+  `/${collection}?filter[id]=${id}&filter[${field}]=${encodeURIComponent(String(value))}`;
+const tool = (verb: string, target: Target, args: JsonObject): JsonObject => ({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: { name: `${target.collection}_${verb}`, arguments: args },
+});
+
+const GUESSES: Readonly<Record<string, Guess>> = {
+  PUT: (call, target, value) => call('PUT', one(target), { ...target.rest, [target.field]: value }),
+  PATCH: (call, target, value) => call('PATCH', one(target), { [target.field]: value }),
+  'a merge patch': (call, target, value) => call('PATCH', one(target), { [target.field]: value }, MERGE),
+  'two fields that are denied': (call, target, value) =>
+    call('PATCH', one(target), { other: 1, [target.field]: value, another: 2 }, MERGE),
+  'a wrong current password': (call, target, value) =>
+    call('PATCH', one(target), { [target.field]: value, current_password: 'a wrong one' }, MERGE),
+  'a new password': (call, target, value) =>
+    call('PATCH', one(target), { [target.field]: value, password: 'another password' }, MERGE),
+  'a JSON Patch': (call, target, value) =>
+    call('PATCH', one(target), [{ op: 'add', path: `/${target.field}`, value }], PATCH),
+  'a JSON Patch of the whole': (call, target, value) =>
+    call(
+      'PATCH',
+      one(target),
+      [{ op: 'add', path: '', value: { ...target.rest, [target.field]: value } }],
+      PATCH,
+    ),
+  'a test of a JSON Patch': (call, target, value) =>
+    call('PATCH', one(target), [{ op: 'test', path: `/${target.field}`, value }], PATCH),
+  'a replacement by a JSON Patch': (call, target, value) =>
+    call('PATCH', one(target), [{ op: 'replace', path: `/${target.field}`, value }], PATCH),
+  'all that match': (call, target, value) =>
+    call('PATCH', `/${target.collection}?filter[id]=${target.id}`, { [target.field]: value }),
+  'a batch': (call, target, value) =>
+    call('POST', '/batch', {
+      operations: [{ method: 'PATCH', path: one(target), body: { [target.field]: value } }],
+    }),
+  'a tool': (call, target, value) =>
+    call('POST', '/mcp', tool('update', target, { id: target.id, patch: { [target.field]: value } })),
+  'the filter of a change': (call, target, value) => call('PATCH', filtered(target, value), target.rest),
+  'the filter of a deletion': (call, target, value) => call('DELETE', filtered(target, value)),
+  'the filter of a list': (call, target, value) => call('GET', `${filtered(target, value)}&page=1`),
+  'a negated filter': (call, target, value) =>
+    call('QUERY', `/${target.collection}`, {
+      filter: { id: target.id, not: { [target.field]: value } },
+      page: 1,
+    }),
+  'the conditions of events': (call, target, value) =>
+    call('GET', `/events?types=${target.collection}.*&filter[${target.field}]=${String(value)}`),
+};
+
+/** The status and the text of a response, without the value, and without what differs in any two requests. */
+const outcomeOf = ({ status, text: body }: ServiceResponse, value: Json): string =>
+  `${status} ${body}`
+    .replaceAll(encodeURIComponent(String(value)), '*')
+    .replaceAll(String(value), '*')
+    .replace(/(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), [^"]*/g, '')
+    .replace(/"(?:requestId|updated_at|created_at|etag|cursor)\\*":[^,}]*/g, '')
+    .replace(/"_version\\*":\d+/g, '')
+    .replace(/after=[\w-]+/g, '');
+
+t.test('a right and a wrong guess of a value that a caller may not read have one outcome', async (t) => {
+  const { as, admin, made } = await open(t);
+  const bob = { name: 'Bob', email: 'bob@example.org' };
+  const [bobId, hall, attic, shelfId, otherShelf] = [
+    await made('/users', { ...bob, password: 'a password of Bob' }),
+    await made('/rooms', { name: 'hall' }),
+    await made('/rooms', { name: 'attic' }),
+    await made('/shelves', { name: 'one' }),
+    await made('/shelves', { name: 'two' }),
+  ];
+  const ann = await made('/users', { name: 'Ann', email: 'ann@example.org' });
+  const card = {
+    title: 'Plan',
+    ...{ secret: 'zebra', draft: 'sketch', fixed: 'rock', amount: 67_891, roomId: hall, shelfId },
+  };
+  const cardId = await made('/cards', card);
+  const callers: Readonly<Record<string, Call>> = {
+    'a reader': await as(ann, 'self'),
+    'an editor': await as(ann, 'self', 'editor'),
+    'a remover': await as(ann, 'self', 'remover'),
+    'a writer of users': await as('robot', 'users:write', 'cards:read', 'events:read'),
+  };
+  const rows: readonly (readonly [collection: string, field: string, right: Json, wrong: Json])[] = [
+    ['users', 'email', 'bob@example.org', 'eve@example.org'],
+    ['cards', 'secret', 'zebra', 'okapi'],
+    ['cards', 'draft', 'sketch', 'doodle'],
+    ['cards', 'fixed', 'rock', 'sand'],
+    ['cards', 'amount', 67_891, 45_678],
+    ['cards', 'roomId', hall, attic],
+    ['cards', 'shelfId', shelfId, otherShelf],
+    ['cards', 'madeBy', 'root', 'toor'],
+  ];
+  for (const [collection, field, right, wrong] of rows) {
+    const [id, rest, restored] =
+      collection === 'users' ? [bobId, { name: 'Bob' }, bob] : [cardId, { title: 'Plan' }, card];
+    const target = { collection, id, field, rest };
+    for (const [caller, call] of Object.entries(callers))
+      for (const [name, guess] of Object.entries(GUESSES)) {
+        const outcomes: string[] = [];
+        for (const value of [right, wrong]) {
+          const response = await guess(call, target, value);
+          outcomes.push(outcomeOf(response, value));
+          if (response.status >= 300 || /"data"|"isError"/.test(response.text)) continue;
+          const again = await admin('PATCH', `/${collection}/${id}`, restored);
+          t.equal(again.status, 200, again.text);
+        }
+        t.equal(outcomes[0], outcomes[1], `${caller}: ${field} of ${collection} by ${name}`);
+      }
+  }
+});
