@@ -59,6 +59,7 @@ export const RUN_ONCE: Readonly<Record<string, string>> = {
   'api/version-2-lists': 'declares collections of its own',
   'api/version-retirement': 'versions of the API and their callers',
   'events/actors': 'declares collections of its own',
+  'events/bound-tokens': 'declares collections of its own',
   'events/bytes': 'the space that events take',
   'events/commit-horizon': 'the order of transactions',
   'events/crash': 'processes that are killed',
