@@ -67,7 +67,8 @@ export class CallersCollection {
     return {
       ...own,
       access,
-      check: (input, origin, present, caller) => checkPart(whole, input, origin, present, caller),
+      check: (input, origin, present, caller) =>
+        checkPart(whole, this.principal, input, origin, present, caller),
       get: (id, run) => this.#get(id, run),
       exists: async (id, run) => (await this.#readableBits(id, run)) !== 0,
       belongs: async (id, parent, run) =>

@@ -9,6 +9,7 @@ import { type Failure, Problem } from '../errors/problem.js';
 import { isObject, type Json, type JsonObject, member } from '../json.js';
 import type { Collection } from '../list/open-collection.js';
 import type { Principal } from '../principal.js';
+import { unknownField } from '../validation/failure.js';
 import { writeOnlyNames } from '../validation/validation.js';
 import { type Grant, grantsFor } from './rules.js';
 
@@ -38,11 +39,24 @@ export function shownPart(record: StoredRecord, fields: Fields): StoredRecord {
  * caller may not read or one that the service sets, or a patch with a read-only one: whether it is unchanged would reveal its value.
  */
 export function checkPart(
-  { resource, check }: Pick<Collection, 'resource' | 'check'>,
+  collection: Pick<Collection, 'resource' | 'check'>,
+  principal: Principal,
   input: Json | undefined,
   origin?: Origin,
   present?: BeforeWrite,
   caller?: string,
+): ValidatedInput {
+  return withKnownFields(collection.resource, principal, () =>
+    checkHidden(collection, input, origin, present, caller),
+  );
+}
+
+function checkHidden(
+  { resource, check }: Pick<Collection, 'resource' | 'check'>,
+  input: Json | undefined,
+  origin: Origin | undefined,
+  present: BeforeWrite | undefined,
+  caller: string | undefined,
 ): ValidatedInput {
   const hidden = present?.hidden;
   if (!hidden || !isObject(input)) return check(input, origin, present, caller);
@@ -60,6 +74,28 @@ export function checkPart(
     () => check({ ...hidden.values, ...input }, origin, { ...present, record }, caller),
   );
   return { ...checked, unseen: named.filter((name) => !readOnly.includes(name)) };
+}
+
+/** Runs a check. The failure of a field that there is not names only those that the caller may read or set. */
+function withKnownFields<T>(resource: Resource, principal: Principal, check: () => T): T {
+  try {
+    return check();
+  } catch (error) {
+    if (!(error instanceof Problem && error.code === invalid.type.code)) throw error;
+    const parts = (['read', 'create', 'update'] as const).map((verb) =>
+      fieldsOf(grantsFor(resource, verb, resource, principal)),
+    );
+    const names = Object.keys(resource.schema.properties).filter((name) =>
+      parts.some((fields) => fields?.has(name) ?? true),
+    );
+    const failures = error.more.details as readonly Failure[];
+    const isOfRecord = ({ path, keyword }: Failure) =>
+      keyword === 'additionalProperties' && path.lastIndexOf('/') === 0;
+    throw invalid(
+      failures.map((each) => (isOfRecord(each) ? { ...each, message: unknownField(names) } : each)),
+      error.message,
+    );
+  }
 }
 
 const HIDDEN_FAILURE: Failure = {

@@ -12,7 +12,7 @@ import { valuesOfAddress } from '../list/address-values.js';
 import type { Selection } from '../list/condition.js';
 import { readList } from '../list/read-list.js';
 import { ownParent } from './owner-check.js';
-import { readable } from './readable.js';
+import { readAs } from './readable.js';
 
 const MAX_MATCHES = 1000;
 /** How often the deletion of a record is attempted to which others of the request refer. */
@@ -86,11 +86,10 @@ export function matching(guarded: Guarded, related: readonly Guarded[], request:
     throw badRequest(
       'An ETag in If-Match is about one record, and this request is about several: send If-Match: *.',
     );
-  const { selection } = readList(valuesOfAddress(request.query), guarded.resource, {
-    lists: 'numbered',
-    parent: ownParent(guarded, request),
-    others: readable(related, request),
-  });
+  const context = { lists: 'numbered', parent: ownParent(guarded, request) } as const;
+  const { selection } = readAs(guarded, related, request, (resource, others) =>
+    readList(valuesOfAddress(request.query), resource, { ...context, others }),
+  );
   if (selection.conditions.length === 0) throw badRequest('The filter is empty.');
   return selection;
 }

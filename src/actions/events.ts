@@ -12,7 +12,7 @@ import type { Action } from '../http/router.js';
 import { isCondition, valuesOfAddress } from '../list/address-values.js';
 import { readFilter } from '../list/read-filter.js';
 import type { Version } from '../versions/supported.js';
-import { readable } from './readable.js';
+import { readAs } from './readable.js';
 
 const BATCH_TYPE = 'application/cloudevents-batch+json';
 const STREAM_TYPE = 'text/event-stream';
@@ -99,7 +99,8 @@ function readConditions(
 ): Filter {
   if (feed.db.engine === 'citus') throw badRequest('On Citus, `filter` is not available for events.');
   const given = valuesOfAddress(request.query).filter();
-  const read = (resource: Resource) => readFilter(given, resource, readable(collections, request));
+  const read = (resource: Resource) =>
+    readAs({ resource }, collections, request, (of, others) => readFilter(given, of, others));
   return withConditions(filter, feed.resources, read);
 }
 

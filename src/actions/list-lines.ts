@@ -1,5 +1,4 @@
 import { hashedReply } from '../collection/representation.js';
-import type { Resource } from '../collection/resource.js';
 import { csvHeader, csvRow } from '../formats/csv.js';
 import { CSV_TYPE, NDJSON_TYPE } from '../http/media-types.js';
 import type { Conditions } from '../http/preconditions.js';
@@ -7,24 +6,28 @@ import type { Lines, Reply } from '../http/reply.js';
 import { MAX_TARGET } from '../http/router.js';
 import { type JsonObject, member, setMember } from '../json.js';
 import { ofDocument } from '../limits/long-task.js';
+import type { Collection } from '../list/open-collection.js';
 import type { View } from '../list/read-fields-and-includes.js';
+
+/** The collection of a list, and the part of it that there is for the caller. */
+type Listed = Pick<Collection, 'resource' | 'access'>;
 
 /** Whether a list of this type has a line for each record. */
 export const isLines = (type: string): boolean => type === CSV_TYPE || type === NDJSON_TYPE;
 
 /** The lines of a streamed list. */
-export function streamedLines(type: string, resource: Resource, view: View): Lines {
+export function streamedLines(type: string, records: Listed, view: View): Lines {
   const { fields } = view;
-  if (type === CSV_TYPE) return csvLines(columnsOf(resource, view));
+  if (type === CSV_TYPE) return csvLines(columnsOf(records, view));
   if (fields === undefined) return { header: '' };
   const lineOf = (record: JsonObject) => `${JSON.stringify(only(record, fields))}\n`;
   return { header: '', lineOf: (doc) => ofDocument(doc, lineOf) };
 }
 
 /** The lines of documents that have only what the query asks for. */
-export function shownLines(type: string, resource: Resource, view: View): Lines {
+export function shownLines(type: string, listed: Listed, view: View): Lines {
   if (type === NDJSON_TYPE) return { header: '', lineOf: (doc) => `${doc}\n` };
-  return csvLines(columnsOf(resource, view));
+  return csvLines(columnsOf(listed, view));
 }
 
 const csvLines = (columns: readonly string[]): Lines => ({
@@ -35,19 +38,19 @@ const csvLines = (columns: readonly string[]): Lines => ({
 /** A page as lines: 200, 304 or 412. Its links and its total are header fields. */
 export function linesPage(
   type: string,
-  resource: Resource,
+  listed: Listed,
   records: readonly JsonObject[],
   view: View,
   meta: readonly string[],
   conditions: Conditions | undefined,
 ): Reply {
-  const reply = hashedReply(type, linesOf(type, resource, records, view), conditions);
+  const reply = hashedReply(type, linesOf(type, listed, records, view), conditions);
   return { ...reply, headers: [...reply.headers, ...meta] };
 }
 
-function linesOf(type: string, resource: Resource, records: readonly JsonObject[], view: View): string {
+function linesOf(type: string, listed: Listed, records: readonly JsonObject[], view: View): string {
   if (type === NDJSON_TYPE) return records.map((record) => `${JSON.stringify(record)}\n`).join('');
-  const columns = columnsOf(resource, view);
+  const columns = columnsOf(listed, view);
   return csvHeader(columns) + records.map((record) => csvRow(record, columns)).join('');
 }
 
@@ -78,12 +81,14 @@ function linkField(links: Readonly<Record<string, string | null>>): string {
 const LAST_COLUMNS = ['created_at', 'updated_at', '_version'];
 
 /**
- * The columns of CSV, which do not depend on the records: the id, the declared fields, and the service's; or the id and
- * the fields that a query names.
+ * The columns of CSV, which do not depend on the records: the id, the declared fields that the caller may read of some records, and the
+ * service's; or the id and the fields that a query names.
  */
-export function columnsOf({ schema, writeOnly }: Resource, view: View): string[] {
+export function columnsOf({ resource: { schema, writeOnly }, access }: Listed, view: View): string[] {
   const hidden = new Set([...writeOnly, 'password', 'password_hash', 'current_password']);
-  const declared = Object.keys(schema.properties).filter((name) => !hidden.has(name));
+  const isReadable = (name: string) =>
+    !access || access.grants.some(({ fields }) => !fields || fields.includes(name));
+  const declared = Object.keys(schema.properties).filter((name) => !hidden.has(name) && isReadable(name));
   const fields = view.fields ?? [...declared, ...LAST_COLUMNS];
   const included = view.include.length === 0 ? [] : ['_included'];
   const excerpts = view.excerpts ? ['_excerpts'] : [];

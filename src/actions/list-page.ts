@@ -49,15 +49,8 @@ async function linesReply(context: PageContext, more: readonly string[]): Promis
   const fields = [...pageFields(links, page.total), ...more];
   const records = await shownIn(context);
   if (records)
-    return linesPage(
-      request.type,
-      collection.resource,
-      records,
-      list,
-      fields,
-      readConditions(request.headers),
-    );
-  const lines = shownLines(request.type, collection.resource, list);
+    return linesPage(request.type, collection, records, list, fields, readConditions(request.headers));
+  const lines = shownLines(request.type, collection, list);
   return largePage(request.type, { lines }, fields, () => documentsOf(context));
 }
 

@@ -1,19 +1,21 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import { headersOf } from '../collection/representation.js';
+import type { Resource } from '../collection/resource.js';
 import { noSuchParent } from '../errors/record-errors.js';
+import type { QueryValues } from '../http/query-values.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { valuesOfAddress } from '../list/address-values.js';
 import { isPage } from '../list/list-request.js';
 import { hasGroups, readGroups } from '../list/read-groups.js';
-import { readList } from '../list/read-list.js';
+import { type ListContext, readList } from '../list/read-list.js';
 import { parseUuid } from '../uuid.js';
 import { groupsReply } from './groups.js';
 import { isLines, streamedLines } from './list-lines.js';
 import { listPage } from './list-page.js';
 import { ownParent } from './owner-check.js';
-import { readable } from './readable.js';
+import { readAs } from './readable.js';
 
 /**
  * Lists the records of a collection, as a page, as one streamed array, or as groups: 200, 304, 400, 406, 412, 413. `related` are the
@@ -51,7 +53,6 @@ function listing(
   feed: FeedPosition | undefined,
   parentOf: (request: Request) => Promise<string> | string | undefined,
 ): Action {
-  const { resource } = guarded;
   return {
     run: (request) => {
       const parent = parentOf(request);
@@ -66,23 +67,19 @@ function listing(
     const { type, version } = request;
     const collection = guarded.as(request);
     const given = request.values ?? valuesOfAddress(request.query);
-    const context = {
-      lists: version.lists,
-      parent,
-      isLines: isLines(type),
-      access: collection.access,
-      others: readable(related, request),
-    };
-    if (hasGroups(given))
-      return groupsReply(collection, request, readGroups(given, resource, context), fields);
-    const requested = readList(given, resource, context);
+    const { access } = collection;
+    const context = { lists: version.lists, parent, isLines: isLines(type), access };
+    const readBy = <T>(read: (values: QueryValues, of: Resource, context: ListContext) => T): T =>
+      readAs(guarded, related, request, (of, others) => read(given, of, { ...context, others }));
+    if (hasGroups(given)) return groupsReply(collection, request, readBy(readGroups), fields);
+    const requested = readBy(readList);
     if (isPage(requested)) return listPage(collection, related, request, requested, fields);
     return {
       status: 200,
       headers: [...headersOf(type), ...fields],
       content: {
         kind: 'rows',
-        ...(isLines(type) && { lines: streamedLines(type, resource, requested) }),
+        ...(isLines(type) && { lines: streamedLines(type, collection, requested) }),
         open: (consume) => collection.stream(requested, consume),
       },
     };

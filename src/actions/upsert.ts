@@ -15,6 +15,7 @@ import type { Comparison, Condition } from '../list/condition.js';
 import { readFilter } from '../list/read-filter.js';
 import { parseUuid } from '../uuid.js';
 import { instantOf } from '../validation/times.js';
+import { readAs } from './readable.js';
 
 /** Attempts while other requests than upserts create and delete the record. */
 const ATTEMPTS = 8;
@@ -23,8 +24,15 @@ const ATTEMPTS = 8;
  * Replaces the record with the values of a unique key, which are the filter, or creates it: the statuses of both actions, and 412
  * for If-Match without such a record. Upserts of one key wait for each other.
  */
-export function upsert(db: Db, guarded: Guarded, replacement: Action, creation: Action): Action {
+export function upsert(
+  db: Db,
+  guarded: Guarded,
+  related: readonly Guarded[],
+  replacement: Action,
+  creation: Action,
+): Action {
   const { resource } = guarded;
+  const keyIn = (request: Request) => readAs(guarded, related, request, (of) => readKey(request, of));
   const write = async (request: Request, key: readonly Comparison[], run: Run): Promise<Reply> => {
     const collection = guarded.as(request);
     const values = key.map(({ field, values }) => [field, ...values]).sort();
@@ -35,10 +43,10 @@ export function upsert(db: Db, guarded: Guarded, replacement: Action, creation: 
     return creation.run({ ...request, query: '', run });
   };
   return {
-    authorize: (request) => creation.authorize?.(withKey(request, keyIn(request, resource), resource)),
-    prepare: (request) => creation.prepare?.(withKey(request, keyIn(request, resource), resource)),
+    authorize: (request) => creation.authorize?.(withKey(request, keyIn(request), resource)),
+    prepare: (request) => creation.prepare?.(withKey(request, keyIn(request), resource)),
     run: async (given) => {
-      const key = keyIn(given, resource);
+      const key = keyIn(given);
       const request = withKey(given, key, resource);
       if (request.run) return write(request, key, request.run);
       const prepare = creation.prepare?.(request);
@@ -75,7 +83,7 @@ export const writableKeys = ({ unique, readOnly, importOnly }: Resource): readon
     .filter((fields) => !fields.some((field) => readOnly.includes(field) || importOnly.includes(field)));
 
 /** The comparisons of the filter. Throws 400 unless they are those of one unique key, by equality. */
-function keyIn({ query, values }: Request, resource: Resource): readonly Comparison[] {
+function readKey({ query, values }: Request, resource: Resource): readonly Comparison[] {
   const conditions = readFilter((values ?? valuesOfAddress(query)).filter(), resource);
   const keys = writableKeys(resource);
   const isOf = (fields: readonly string[]) =>

@@ -1,5 +1,5 @@
 import { readAccess } from '../access/bound-conditions.js';
-import { grantsFor, isPublic, isUnlimited, rulesOf } from '../access/rules.js';
+import { grantsFor, isPublic, isUnlimited, mayRead, rulesOf } from '../access/rules.js';
 import type { Resource } from '../collection/resource.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { badRequest } from '../errors/request-errors.js';
@@ -62,7 +62,9 @@ export function filterOf(
   const owner = parseUuid(subject) ?? null;
   const [types, ownTypes]: [string[], string[]] = [[], []];
   const ruled = new Map<string, Ruled>();
-  for (const [type, resource] of requested === null ? allTypes(resources) : typesOf(requested, resources)) {
+  for (const [type, resource] of requested === null
+    ? allTypes(resources)
+    : typesOf(requested, resources, principal)) {
     const grants = grantsOf(resource);
     if (grants.some(isUnlimited)) types.push(type);
     else if (grants.length > 0 && resource.isRuled) {
@@ -123,8 +125,13 @@ function allTypes(resources: readonly Resource[]): Map<string, Resource> {
   );
 }
 
-function typesOf(requested: string, resources: readonly Resource[]): Map<string, Resource> {
+function typesOf(
+  requested: string,
+  resources: readonly Resource[],
+  principal: Principal,
+): Map<string, Resource> {
   const all = allTypes(resources);
+  const readable = [...all].flatMap(([type, resource]) => (mayRead(resource, principal) ? [type] : []));
   const found = new Map<string, Resource>();
   for (const name of requested.split(',').map((text) => text.trim())) {
     const [collection, verb] = name.split('.');
@@ -133,7 +140,7 @@ function typesOf(requested: string, resources: readonly Resource[]): Map<string,
       const resource = all.get(type);
       if (!resource)
         throw badRequest(
-          `\`types\` must be a list of: ${[...all.keys()].join(', ')}. \`<collection>.*\` means all of a collection.`,
+          `\`types\` must be a list of: ${readable.join(', ') || 'none'}. \`<collection>.*\` means all of a collection.`,
         );
       found.set(type, resource);
     }

@@ -20,10 +20,13 @@ function pointerOf(path: string): string {
 const count = (limit: number, one: string, many = `${one}s`) => `${limit} ${limit === 1 ? one : many}`;
 const listed = (value: unknown) => (Array.isArray(value) ? value : [value]).join(' or ');
 
+/** The message of a field that is none of those of a schema. */
+export const unknownField = (names: readonly string[]): string =>
+  `is not a known field: there are ${names.join(', ')}`;
+
 /** The message of each keyword. The others are those of the validator. */
 const MESSAGES: Readonly<Record<string, (error: ErrorObject) => string>> = {
-  additionalProperties: ({ parentSchema }) =>
-    `is not a known field: there are ${Object.keys(parentSchema?.properties ?? {}).join(', ')}`,
+  additionalProperties: ({ parentSchema }) => unknownField(Object.keys(parentSchema?.properties ?? {})),
   unevaluatedProperties: () => 'is not a known field',
   enum: ({ params }) =>
     `must be one of ${params.allowedValues.map((value: unknown) => JSON.stringify(value)).join(', ')}`,

@@ -1,7 +1,7 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { grantsFor, readsAll } from '../../access/rules.js';
 import { valuesIn } from '../../actions/query.js';
-import { readable } from '../../actions/readable.js';
+import { readAs } from '../../actions/readable.js';
 import type { Reference, Resource } from '../../collection/resource.js';
 import { badRequest, notFound } from '../../errors/request-errors.js';
 import { readOperations } from '../../formats/json-patch.js';
@@ -46,12 +46,11 @@ export function exportResources(
   request: Request,
 ): readonly Resource[] {
   const { resource } = collection;
-  const { selection } = readList(valuesIn(request, resource), resource, {
-    lists: request.version.lists,
-    isLines: true,
-    access: collection.as(request).access,
-    others: readable(all, request),
-  });
+  const { access } = collection.as(request);
+  const context = { lists: request.version.lists, isLines: true, access };
+  const { selection } = readAs(collection, all, request, (of, others) =>
+    readList(valuesIn(request, resource), of, { ...context, others }),
+  );
   return [resource, ...relatedIn(selection.conditions)];
 }
 

@@ -115,7 +115,7 @@ async function looseList(
     return largeReply(source, found, query, request, headers);
   if (request.type === JSON_TYPE) return smallReply(JSON.stringify(records), request, headers);
   const preconditions = readConditions(request.headers);
-  return linesPage(request.type, resource, records, shownIn(resource, query), headers, preconditions);
+  return linesPage(request.type, { resource }, records, shownIn(resource, query), headers, preconditions);
 }
 
 /** SQLSTATEs: a pattern that is no regular expression, and a statement that took too long. */
@@ -131,7 +131,7 @@ const hasRelations = ({ embed, expand }: JsonServerQuery) => embed.length + expa
 
 /** The fields of each record in lines: as CSV, columns for related records as well. */
 const shownIn = (resource: Resource, { embed, expand }: JsonServerQuery): View => ({
-  fields: [...columnsOf(resource, WHOLE), ...embed, ...expand],
+  fields: [...columnsOf({ resource }, WHOLE), ...embed, ...expand],
   include: [],
 });
 
@@ -163,7 +163,7 @@ async function largeReply(
       }
     }
   }
-  const form = isLines(type) ? { lines: shownLines(type, resource, shownIn(resource, query)) } : {};
+  const form = isLines(type) ? { lines: shownLines(type, { resource }, shownIn(resource, query)) } : {};
   return largePage(type, form, headers, documents);
 }
 

@@ -33,13 +33,30 @@ export async function callTool(
   args: JsonObject,
   router: Router,
   request: Request,
+  known: () => Tool | undefined,
 ): Promise<ToolResult> {
   try {
-    checks.require(tool, args);
+    requireArguments(tool, checks, args, known);
     const reply = await runOperation(tool.operationOf(args), router, request);
     return await resultOf(tool, args, reply);
   } catch (error) {
     return errorResult(refusalOf(error));
+  }
+}
+
+/** Throws 400, whose failures name the fields that the caller may know. `known`: the tool as it is listed for the caller. */
+function requireArguments(
+  tool: Tool,
+  checks: ToolChecks,
+  args: JsonObject,
+  known: () => Tool | undefined,
+): void {
+  try {
+    checks.require(tool, args);
+  } catch (error) {
+    const part = known();
+    if (part) new ToolChecks().require(part, args);
+    throw error;
   }
 }
 

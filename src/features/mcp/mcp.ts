@@ -28,6 +28,7 @@ export interface McpSettings {
 
 /** A tool with the action that it runs. */
 interface OpenTool extends Tool {
+  readonly resource: Resource;
   readonly endpoint: OpenEndpoint;
 }
 
@@ -56,11 +57,14 @@ export class Mcp {
     const tools = new Map(
       this.resources
         // The arguments of calls are those of all callers: as elsewhere, the collection decides with the record.
-        .flatMap((readable) => this.#toolsOf({ readable, creatable: undefined, changeable: undefined }))
-        .map((tool): [string, OpenTool] => [
-          tool.name,
-          { ...tool, endpoint: router(tool.samplePath).actions.get(tool.method)! },
-        ]),
+        .flatMap((resource) =>
+          this.#toolsOf({ readable: resource, creatable: undefined, changeable: undefined }).map(
+            (tool): [string, OpenTool] => [
+              tool.name,
+              { ...tool, resource, endpoint: router(tool.samplePath).actions.get(tool.method)! },
+            ],
+          ),
+        ),
     );
     const records = new RecordResources(this.resources, router, this.#files);
     return async (request) => {
@@ -82,12 +86,17 @@ export class Mcp {
     return toolsOf(part, this.#files, part.readable.requireIfMatch ?? this.settings.requireIfMatch);
   }
 
+  /** The tools of a collection as a caller may know it. */
+  #partOf(resource: Resource, principal: Principal): Tool[] {
+    return this.#toolsOf(callersPart(resource, this.resources, principal));
+  }
+
   /** The tools that a caller may use, with the arguments that it may use in them. */
   async #definitions(tools: ReadonlyMap<string, OpenTool>, principal: Principal): Promise<ToolDefinition[]> {
     const work = new LongWork();
     const definitions: ToolDefinition[] = [];
     for (const resource of this.resources) {
-      for (const tool of this.#toolsOf(callersPart(resource, this.resources, principal))) {
+      for (const tool of this.#partOf(resource, principal)) {
         const { name, title, description, inputSchema, annotations } = tool;
         if (visible(principal, tools.get(name)!.endpoint))
           definitions.push({ name, title, description, inputSchema, annotations });
@@ -108,7 +117,8 @@ export class Mcp {
       tools: () => this.#definitions(tools, principal),
       call: (name, args) => {
         const tool = tools.get(name);
-        return tool && callTool(tool, this.#checks, args, router, request);
+        const known = () => this.#partOf(tool!.resource, principal).find((each) => each.name === name);
+        return tool && callTool(tool, this.#checks, args, router, request, known);
       },
       resources: () => records.list(),
       templates: () => records.templates(principal),

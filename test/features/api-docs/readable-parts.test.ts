@@ -251,6 +251,76 @@ async function requireUsable(
   }
 }
 
+t.test('errors and the columns of CSV name the fields that their reader may know', async (t) => {
+  const service = await testService(t, {
+    COLLECTIONS: declare(t, DECLARATIONS as never),
+    DATABASE_URL: await undeclaredDatabase(t),
+    AUTH: 'api-key',
+    MCP: 'on',
+  });
+  const staff = (await makeKey(service.db, { scopes: ['people:write', 'cabins:write', 'staff'] })).key;
+  const { id } = (
+    await service.send('POST', '/people', {
+      headers: { 'x-api-key': staff },
+      body: { fullname: 'Ann', passport: 'P1', bonus: 1 },
+    })
+  ).json;
+  const called = (name: string, args: JsonObject): [string, string, JsonObject] => [
+    'POST',
+    '/mcp',
+    { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
+  ];
+  const requests: readonly (readonly [method: string, path: string, body?: JsonObject])[] = [
+    ['GET', '/people?filter[xyz]=1'],
+    ['GET', '/people?filter[not][xyz]=1'],
+    ['GET', '/cabins?filter[people][some][xyz]=1'],
+    ['GET', '/people?group=xyz'],
+    ['GET', '/people?aggregate=sum(xyz)'],
+    ['GET', '/people?fields=xyz'],
+    ['GET', '/people?include=xyz'],
+    ['GET', `/people/${id}?fields=xyz`],
+    ['GET', `/people/${id}?include=xyz`],
+    ['GET', '/api/v2/people?sort=xyz'],
+    ['QUERY', '/people', { sort: ['xyz'] }],
+    ['QUERY', '/people', { filter: { xyz: 1 } }],
+    ['PUT', '/people?filter[xyz]=1', { fullname: 'Bob' }],
+    ['PATCH', '/people?filter[xyz]=1', { nickname: 'Bob' }],
+    ['DELETE', '/people?filter[xyz]=1'],
+    ['POST', '/people', { fullname: 'Bob', xyz: 1 }],
+    ['PATCH', `/people/${id}`, { xyz: 1 }],
+    ['PUT', `/people/${id}`, { fullname: 'Bob', xyz: 1 }],
+    ['POST', '/batch', { operations: [{ method: 'POST', path: '/people', body: { xyz: 1 } }] }],
+    ['GET', '/events?types=xyz'],
+    ['GET', '/events?types=people.*&filter[xyz]=1'],
+    called('people_list', { sort: ['xyz'] }),
+    called('people_list', { filter: { xyz: 1 } }),
+    called('people_list', { filter: { fullname: { xyz: 1 } } }),
+    called('people_group', { group: ['xyz'] }),
+    called('people_group', { aggregate: ['xyz'] }),
+    called('people_get', { id, fields: ['xyz'] }),
+    called('people_create', { record: { xyz: 1 } }),
+    called('people_update', { id, patch: { xyz: 1 } }),
+    called('people_upsert', { key: { xyz: 1 }, record: {} }),
+  ];
+  for (const [name, { scopes, unknown, read }] of Object.entries(READERS)) {
+    const key = scopes && (await makeKey(service.db, { scopes: [...scopes, 'events:read'] })).key;
+    const headers: Record<string, string> = key === undefined ? {} : { 'x-api-key': key };
+    for (const [method, path, body] of requests) {
+      const accept = path === '/mcp' ? 'application/json, text/event-stream' : 'application/json';
+      const { status, text: found } = await service.send(method, path, {
+        headers: { ...headers, accept },
+        ...(body && { body }),
+      });
+      const about = `${name}: ${method} ${path} ${JSON.stringify(body)} ${status} ${found}`;
+      t.ok(status >= 400 || (path === '/mcp' && /isError|"error"/.test(found)), about);
+      for (const each of unknown) t.notMatch(found, new RegExp(each), about);
+    }
+    const csv = await service.send('GET', '/people', { headers: { ...headers, accept: 'text/csv' } });
+    const columns = csv.text.split('\r\n')[0]!.split(',');
+    t.same(columns.filter((column) => !OWN.includes(column)).sort(), [...read].sort(), name);
+  }
+});
+
 t.test('a request that may create a record has the fields of new records in its body', async (t) => {
   const service = await testService(t, {
     COLLECTIONS: declare(t, {
