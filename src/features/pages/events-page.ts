@@ -3,6 +3,7 @@ import { type Html, html } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { cellOf } from './list-columns.js';
 import type { Page } from './pages.js';
+import { collectionsFor } from './site.js';
 
 const LIMIT = 50;
 /** The parameter of the link to the newest events. */
@@ -33,7 +34,7 @@ export const eventsPage: Page = {
       body: html`${typesForm(
         path,
         types,
-        site.collections.map(({ resource }) => resource.name),
+        collectionsFor(site, request.principal).map(({ resource }) => resource.name),
       )}
 ${data.length === 0 ? html`<p>No events.</p>` : table(data)}
 <nav class="pages" aria-label="Pages"><a href="${rest === '' ? path : `${path}?${rest.slice(1)}`}">oldest</a> ${meta.more && html`<a href="${links.next}">next</a> `}<a href="${newest}">newest</a></nav>`,

@@ -1,3 +1,4 @@
+import { readableFields } from '../../access/fields.js';
 import { hrefOf, referenceOf } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { type Change, type FieldChange, readHistory } from '../../events/record-history.js';
@@ -42,13 +43,16 @@ ${request.run ? undefined : await history(resource, id, shown)}`,
   };
 }
 
-/** Links to the records that refer to this one, in collections of which access rules might permit the caller to read some. */
-function related(resource: Resource, id: string, { site, request }: PageOptions): Part {
-  const isReadable = (name: string) =>
-    collectionsFor(site, request.principal).some((each) => each.resource.name === name);
+/** Links to the records that refer to this one, by fields that access rules might permit the caller to read of some of them. */
+function related(resource: Resource, id: string, { site, request: { principal } }: PageOptions): Part {
+  const known = collectionsFor(site, principal).map((each) => each.resource);
+  const of = (collection: string) => known.find(({ name }) => name === collection);
   const { prefix } = resource;
-  const children = resource.children.filter(isReadable);
-  const referredBy = resource.referredBy.filter(({ collection }) => isReadable(collection));
+  const children = resource.children.filter(of);
+  const referredBy = resource.referredBy.filter(({ collection, field }) => {
+    const other = of(collection);
+    return other && (readableFields(other, principal)?.has(field) ?? true);
+  });
   const nested = children.map((name) => ({ name, href: `${hrefOf(resource, id)}/${name}` }));
   const others = referredBy
     .filter(({ collection }) => !children.includes(collection))

@@ -92,6 +92,14 @@ const READERS: Readonly<Record<string, Reader>> = {
     read: READER,
     unknown: ['passport', 'salary', 'bonus', 'badge', 'grosspay', 'cabincode', 'PASSPORT'],
   },
+  'a reader of cabins': {
+    scopes: ['cabins:read'],
+    read: PUBLIC,
+    unknown: [
+      ...['nickname', 'passport', 'salary', 'bonus', 'cabinref', 'badge', 'grosspay', 'cabincode'],
+      'PASSPORT',
+    ],
+  },
   'a writer': {
     scopes: ['people:read', 'people:write', 'cabins:read'],
     read: READER,
@@ -404,15 +412,22 @@ t.test(
       DATABASE_URL: await undeclaredDatabase(t),
       AUTH: 'api-key',
     });
-    const { id } = (
-      await service.send('POST', '/people', {
-        body: { fullname: 'Ann Lee', passport: 'P1' },
-        headers: { 'x-api-key': (await makeKey(service.db, { scopes: ['people:write', 'staff'] })).key },
-      })
-    ).json;
-    for (const [name, { scopes, read, created, patched }] of Object.entries(READERS)) {
+    const all = ['people:write', 'cabins:write', 'staff'];
+    const staff = { 'x-api-key': (await makeKey(service.db, { scopes: all })).key };
+    const made = async (path: string, body: JsonObject): Promise<string> =>
+      (await service.send('POST', path, { body, headers: staff })).json.id;
+    const cabin = await made('/cabins', { cabinlabel: 'By the window', cabincode: 'W' });
+    const id = await made('/people', { fullname: 'Ann Lee', passport: 'P1', cabinref: cabin });
+    for (const [name, { scopes, read, created, patched, unknown }] of Object.entries(READERS)) {
       if (!scopes) continue;
-      const { key } = await makeKey(service.db, { scopes: [...scopes] });
+      const { key } = await makeKey(service.db, { scopes: [...scopes, 'events:read'] });
+      for (const path of ['/people', '/cabins', `/people/${id}`, `/cabins/${cabin}`, '/events']) {
+        const shown = await service.send('GET', path, { headers: { 'x-api-key': key, accept: 'text/html' } });
+        t.equal(shown.status, 200, `${name}: ${path}`);
+        // The form of a new record has fields that no page shows.
+        const rest = unknown.filter((each) => !created?.includes(each));
+        for (const each of rest) t.notMatch(shown.text, new RegExp(each), `${name}: ${path}`);
+      }
       const headers = { 'x-api-key': key, accept: 'text/html' };
       const { text: page } = await service.send('GET', '/people', { headers });
       const controls = [...page.matchAll(/(?:name="filter\[|[?&;]sort=|[?&;]group=)(\w+)/g)].map(
