@@ -43,7 +43,8 @@ returning job;
 
 -- name: add_records ($1 id, $2 lease, $3 place, $4 fields as JSON, $5 ids as JSON)
 insert into plinth_job_records (job, place, fields, ids)
-select id, $3::integer, (select array_agg(name) from json_array_elements_text($4::text::json) as given (name)),
+select id, $3::integer,
+  case when $4::text is not null then array(select name from json_array_elements_text($4::text::json) as given (name)) end,
   array(select id::uuid from json_array_elements_text($5::text::json) as given (id))
 from plinth_jobs
 where id = $1 and lease = $2::uuid and state = 'running'

@@ -25,6 +25,16 @@ const MORE = {
       issueId: { type: 'string', format: 'uuid', 'x-references': 'issues', 'x-on-delete': 'cascade' },
     },
   },
+  'seats.json': {
+    type: 'object',
+    properties: { label: text, price: text },
+    'x-collection': {
+      access: [
+        { can: 'read', fields: ['label'] },
+        { can: 'all', scope: 'admin' },
+      ],
+    },
+  },
   'deals.json': {
     type: 'object',
     properties: { tenant: text },
@@ -112,6 +122,26 @@ t.test('an export has the records and fields that access rules permit to its pri
   t.equal((await as(narrow)('GET', `${location}/result`)).status, 404, 'the grants are not those of the key');
   const { key: reading } = await makeKey(service.db, { subject: bob.id, scopes: ['issues:read'] });
   t.equal((await as(reading)('GET', `${location}/result`)).text, part);
+});
+
+t.test('an export may have records of which its principal reads no field', async (t) => {
+  const { made, bob, ended } = await withIssues(t);
+  const bare = await made('/seats', { price: '9' });
+  const labelled = await made('/seats', { label: 'A1', price: '9' });
+  const location = (await bob.call('GET', '/seats', undefined, LINES)).headers.location!;
+  t.match((await ended(bob.call, location)).json, { state: 'done' });
+  const { status, text: result } = await bob.call('GET', `${location}/result`);
+  t.equal(status, 200, result);
+  t.same(
+    result
+      .trim()
+      .split('\n')
+      .map((line) => [JSON.parse(line).id, JSON.parse(line).label]),
+    [
+      [bare, undefined],
+      [labelled, 'A1'],
+    ],
+  );
 });
 
 t.test('a job obeys the access rules of the time at which it runs', async (t) => {
