@@ -2,6 +2,7 @@ import { drawing } from '../list/tracker.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
 import { drawRules } from './drawn-rules.js';
+import { callingToCreate, exporting, feeding } from './feeds.js';
 import { creatingMany } from './many.js';
 import { calling, getting, grouping, listing, paging, type Surface } from './reads.js';
 import { World } from './world.js';
@@ -10,6 +11,7 @@ import { batching, bulk, changing, creating, creatingAs, deleting, upserting } f
 const SURFACES: readonly Surface[] = [
   ...[getting, listing, listing, paging, grouping, calling],
   ...[creating, creatingMany, changing, changing, deleting, bulk, upserting, creatingAs, batching],
+  ...[feeding, exporting, callingToCreate],
 ];
 
 t.test('what callers read and write is what the rules say, on every surface', async (t) => {
