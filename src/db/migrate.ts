@@ -1,6 +1,6 @@
 import type postgres from 'postgres';
 import { ExitError } from '../exit-error.js';
-import type { Run } from './db.js';
+import type { Row, Run } from './db.js';
 import type { Engine } from './engine.js';
 import {
   DISTRIBUTION,
@@ -12,7 +12,7 @@ import {
   withSchemaNames,
 } from './migrations.js';
 import { collectionsSchemaOf } from './object-names.js';
-import { inTransaction, withSession } from './session.js';
+import { inTransaction, takeTurn, withSession } from './session.js';
 import { TASK_SETTINGS } from './session-settings.js';
 
 /** The database cannot be used as it is; the message is one line. */
@@ -24,7 +24,7 @@ export class DatabaseUnavailableError extends DatabaseError {
 }
 
 /** The key of an advisory lock: "plnt" and 1. */
-const LOCK = [0x706c6e74, 1];
+const LOCK = [0x706c6e74, 1] as const;
 export const MIN_VERSION = 150_000;
 
 /**
@@ -37,7 +37,7 @@ export async function migrate(url: string, timeoutMs: number, engine: Engine = '
   const bringUpToDate = async (sql: postgres.Sql): Promise<void> => {
     isOpen = true;
     await requireVersion(sql);
-    await sql`select pg_advisory_lock(${LOCK[0]!}::integer, ${LOCK[1]!}::integer)`;
+    await takeTurn(async (text, args) => [...(await sql.unsafe<Row[]>(text, [...args]))], LOCK);
     if (engine === 'citus') await requireCluster(sql);
     const names = await nameCollectionsSchema(sql);
     await placeTrigrams(sql);

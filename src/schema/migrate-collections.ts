@@ -5,6 +5,7 @@ import type { Run } from '../db/db.js';
 import { DatabaseError } from '../db/migrate.js';
 import { qualified } from '../db/object-names.js';
 import { type SchemaConnection, withSchemaConnection } from '../db/schema-connection.js';
+import { takeTurn } from '../db/session.js';
 import type { Declaration } from '../declarations/declaration.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
@@ -18,7 +19,7 @@ import { appliedText } from './stricter-rules.js';
 import { checkRecords, findViolations, type Violation, type Violations } from './violations.js';
 
 /** The key of an advisory lock: "plnt" and 2. */
-const LOCK = [0x706c6e74, 2];
+const LOCK = [0x706c6e74, 2] as const;
 
 export interface MigrateOptions {
   /** Whether steps that lose data run too. */
@@ -84,7 +85,7 @@ export function migrateCollections(
 ): Promise<CheckedPlan> {
   return withSchemaConnection(url, async (connection) => {
     const { run } = connection;
-    await run('select pg_advisory_lock($1::integer, $2::integer)', LOCK);
+    await takeTurn(run, LOCK);
     const catalog = await catalogOf(run, declarations);
     const plan = await checkedPlan(run, declarations, catalog, options.allowDrop);
     const { collections } = declarations;

@@ -6,6 +6,7 @@ import { testService, undeclaredDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { drawn } from '../support/thorough.js';
+import { until } from '../support/until.js';
 
 const AUTHORS = { title: 'Author', type: 'object', properties: { name: { type: 'string' } } };
 const PLAIN = {
@@ -193,6 +194,26 @@ const INDEXED_BEFORE = {
   },
 };
 const PLAIN_WORKS = PLAIN;
+
+t.test('a migration that waits for another one does not disturb the builds of its indexes', async (t) => {
+  const { url, sql } = await library(t);
+  const after = declarations(t, INDEXED);
+  let second: Promise<unknown> | undefined;
+  const attempts = `select count(*)::integer as count from pg_stat_activity
+    where datname = current_database() and query like 'select %advisory_lock(%'`;
+  await migrateCollections(url, after, {
+    onStep: async ({ title }) => {
+      if (second || !title.startsWith('Build the index')) return;
+      second = migrateCollections(url, after);
+      // Its failure is reported below.
+      second.catch(() => undefined);
+      await until('it waits', async () => (await sql.unsafe(attempts))[0]!.count > 0);
+    },
+  });
+  await second;
+  const { steps } = await planCollections(url, after);
+  t.strictSame(steps, [], 'both ended without an error, and nothing is left to do');
+});
 
 t.test('two services that start at once migrate once', async (t) => {
   const url = await undeclaredDatabase(t);
