@@ -1,3 +1,5 @@
+import { isUtf8 } from 'node:buffer';
+
 /** The second bytes of a sequence that `sequenceAt` allows, by its first. */
 const SECOND: Readonly<Record<number, readonly [number, number]>> = {
   224: [0xa0, 0xbf],
@@ -60,11 +62,11 @@ export async function* toUtf8(
   yield Buffer.from(decoder.decode());
 }
 
-/** The text of a small file, without its byte order mark. Throws TypeError for UTF-16 that is malformed. */
+/** The text of a small file, without its byte order mark. Throws TypeError for bytes that are neither UTF-8 nor UTF-16. */
 export function textOf(bytes: Buffer): string {
   const { encoding, bytes: mark } = markOf(bytes);
   const content = bytes.subarray(mark);
-  return encoding === 'utf-8'
-    ? content.toString('utf8')
-    : new TextDecoder(encoding, { fatal: true }).decode(content);
+  if (encoding !== 'utf-8') return new TextDecoder(encoding, { fatal: true }).decode(content);
+  if (!isUtf8(content)) throw new TypeError(notUtf8(content, mark));
+  return content.toString('utf8');
 }

@@ -10,6 +10,7 @@ import type { ExitCode } from '../exit-error.js';
 import { embeddedOf } from '../open-features.js';
 import { routesOf } from '../routes.js';
 import { createLog } from '../telemetry/log.js';
+import { textOf as decoded } from '../text-encoding.js';
 import { type ExpectedOutcome, MAX_CASES_BYTES } from './access-case-form.js';
 import { type AccessCases, type GivenRecord, readCases } from './access-cases.js';
 import { explanationsOf, outcomeOf, type Requested } from './access-outcome.js';
@@ -48,7 +49,7 @@ function textOf(io: Io, file: string): string {
     const path = fileOf(io, file);
     if (statSync(path).size > MAX_CASES_BYTES)
       throw new InputError(`${file} has more than ${MAX_CASES_BYTES} bytes`);
-    return readFileSync(path, 'utf8');
+    return decoded(readFileSync(path));
   } catch (error) {
     if (error instanceof InputError) throw error;
     throw new InputError(`${file} cannot be read: ${(error as Error).message}`);

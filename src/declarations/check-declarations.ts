@@ -1,21 +1,19 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
-import { MAX_INDEXED_BYTES } from '../collection/column.js';
 import { escapeToken, isObject, type Json } from '../json.js';
 import { createAjv } from '../validation/ajv.js';
 import { declarationSchema } from './built-in.js';
-import { collectionFaults } from './collection-faults.js';
 import { contradictionFaults } from './contradiction-faults.js';
-import type { Declaration, DeclarationFault, DeclaredField } from './declaration.js';
-import { columnOf, hasColumn } from './declared-column.js';
+import type { Declaration, DeclarationFault } from './declaration.js';
 import { defaultFaults } from './default-faults.js';
+import { fieldFaults } from './field-faults.js';
+import { inPlace } from './field-keywords.js';
 import { formerNameFaults } from './former-name-faults.js';
+import { identifierFaults } from './identifier-faults.js';
 import { protectionFaults } from './protection-faults.js';
 import { DeclarationError, type Declarations, readFolder } from './read-declarations.js';
-import { referenceFaults } from './reference-faults.js';
-import { schemaFaults } from './schema-faults.js';
-import { baseOf } from './schema-files.js';
-import { setFaults } from './set-faults.js';
+import { requiredBy, schemaFaults } from './schema-faults.js';
+import { baseOf, SchemaFiles } from './schema-files.js';
 import { faultsOf } from './validation-faults.js';
 
 /** Reads the declarations in a folder and checks them. Throws DeclarationError with every fault of every file. */
@@ -40,9 +38,13 @@ export function checkDeclarations(declarations: Declarations): void {
 function faultsIn(declarations: Declarations, unreadable: readonly string[] = []): DeclarationFault[] {
   const { collections, shared, ownPaths } = declarations;
   const names = [...collections.map(({ name }) => name), ...unreadable];
+  const files = new SchemaFiles([
+    ...collections.map(({ name, schema }): [string, object] => [`${name}.json`, schema]),
+    ...shared,
+  ]);
   const checked = collections.map((declaration) => {
     const found = metaFaults(declaration);
-    return { declaration, found, sound: without(declaration, found) };
+    return { declaration, found, sound: without(declaration, found, requiredIn(declaration, files)) };
   });
   const faults = checked.flatMap(({ declaration, found, sound }) => [
     ...nameFaults(declaration, ownPaths),
@@ -51,23 +53,33 @@ function faultsIn(declarations: Declarations, unreadable: readonly string[] = []
   ]);
   faults.push(...formerNameFaults(checked.map(({ sound }) => sound)), ...contradictionFaults(declarations));
   faults.push(...[...shared].flatMap(sharedFaults), ...protectionFaults(declarations));
+  faults.push(...identifierFaults(declarations));
   faults.push(...compileFaults(declarations, faults, unreadable.length > 0));
   const unique = new Map(faults.map((fault) => [`${fault.file}#${fault.pointer} ${fault.reason}`, fault]));
   return [...unique.values()];
 }
 
+/** The fields that each record must have, by all schemas that always apply to it. */
+const requiredIn = ({ name }: Declaration, files: SchemaFiles): string[] => [
+  ...new Set(requiredBy(inPlace(files.root(`${name}.json`), files)).map((each) => each.name)),
+];
+
 /** A declaration without the fields whose keywords have a wrong type, on which other checks rely. */
-function without(declaration: Declaration, faults: readonly DeclarationFault[]): Declaration {
+function without(
+  declaration: Declaration,
+  faults: readonly DeclarationFault[],
+  required: readonly string[],
+): Declaration {
   const pointers = faults.map(({ pointer }) => `${pointer}/`);
   const isSound = (at: string) => !pointers.some((each) => each.startsWith(at));
-  const { properties, required, 'x-collection': options, ...rest } = declaration.schema;
+  const { properties, required: _, 'x-collection': options, ...rest } = declaration.schema;
   const fields = isObject(properties as unknown as Json) ? Object.entries(properties) : [];
   return {
     ...declaration,
     schema: {
       ...rest,
       properties: Object.fromEntries(fields.filter(([name]) => isSound(`/properties/${escapeToken(name)}/`))),
-      ...(required && isSound('/required/') ? { required } : {}),
+      required,
       ...(options && isSound('/x-collection/') ? { 'x-collection': options } : {}),
     },
   };
@@ -102,67 +114,6 @@ function nameFaults(
   return [];
 }
 
-function fieldFaults(declaration: Declaration, collections: readonly string[]): DeclarationFault[] {
-  const { file, schema } = declaration;
-  const columns = new Map<string, string>();
-  const faults: DeclarationFault[] = [];
-  for (const [name, field] of Object.entries(schema.properties)) {
-    const fault = (keyword: string, reason: string) =>
-      void faults.push({ file, pointer: `/properties/${escapeToken(name)}${keyword}`, reason });
-    checkKeywords(field, fault);
-    for (const [pointer, reason] of referenceFaults(name, field, schema, collections)) fault(pointer, reason);
-    for (const [keyword, reason] of setFaults(name, declaration.schema)) fault(keyword, reason);
-    if (field.writeOnly && schema.required?.includes(name))
-      fault('/writeOnly', 'a field that is never returned cannot be required: a patch would not contain it');
-    if (!hasColumn(field)) continue;
-    const column = columnOf(name, field);
-    if ('fault' in column) {
-      fault('/type', column.fault);
-      continue;
-    }
-    const other = columns.get(column.name);
-    if (other !== undefined) fault('', `has the same column as ${other}: ${column.name}`);
-    columns.set(column.name, name);
-    if (field['x-search'] && column.type !== 'text')
-      fault('/x-search', 'only a field of type string can be searched');
-    if (field['x-unique'] && column.type.endsWith('[]')) fault('/x-unique', 'an array cannot be unique');
-  }
-  return [...faults, ...collectionFaults(declaration)];
-}
-
-function checkKeywords(field: DeclaredField, fault: (keyword: string, reason: string) => void): void {
-  if (field['x-normalize'] !== undefined && !mayBeNormalized(field))
-    fault('/x-normalize', 'has no effect on a field of another type than string or, for integer, a number');
-  if (field['x-normalize']?.includes('nfc') && !(Number(field.maxLength) > 0))
-    fault('/x-normalize', 'nfc needs maxLength');
-  const [maxLength, where] = indexedLength(field);
-  if (maxLength > MAX_INDEXED_BYTES)
-    fault(
-      where,
-      `an index holds up to ${MAX_INDEXED_BYTES} bytes: lower it, or use x-search without x-index`,
-    );
-  if (field.writeOnly && hasColumn(field))
-    fault('/writeOnly', 'a field that is never returned cannot be indexed');
-}
-
-/** Whether a field may have texts, or numbers that a body may give as texts. */
-const mayBeNormalized = ({ type, 'x-normalize': steps = [] }: DeclaredField): boolean =>
-  type === undefined ||
-  [type]
-    .flat()
-    .some(
-      (each) => each === 'string' || (steps.includes('integer') && each !== 'object' && each !== 'array'),
-    );
-
-/** The declared length of the texts that an index has whole, with its place. */
-function indexedLength(field: DeclaredField): [maxLength: number, keyword: string] {
-  if (!field['x-index'] && !field['x-unique']) return [0, ''];
-  const { items, maxLength } = field as { items?: { maxLength?: number } } & DeclaredField;
-  return maxLength === undefined
-    ? [Number(items?.maxLength ?? 0), '/items/maxLength']
-    : [maxLength, '/maxLength'];
-}
-
 /** The faults of schemas, and what else prevents one from being compiled. `isPartial`: a file could not be read. */
 function compileFaults(
   declarations: Declarations,
@@ -176,15 +127,17 @@ function compileFaults(
     ...[...shared].map(([name, schema]) => ({ name, file: name, schema })),
     ...collections.map(({ name, file, schema }) => ({ name: `${name}.json`, file, schema })),
   ];
-  for (const { name, file, schema } of files) {
+  const unknown = files.flatMap(({ name, file, schema }) => {
     try {
       for (const each of [ajv, lenient]) each.addSchema({ ...schema, $id: baseOf(name) });
+      return [];
     } catch (error) {
-      // Two schemas have one identifier.
-      return [{ file, pointer: '', reason: (error as Error).message }];
+      // An identifier in the schema.
+      const isKnown = others.some((each) => each.file === file && each.pointer.endsWith('/$id'));
+      return isKnown ? [] : [{ file, pointer: '', reason: (error as Error).message }];
     }
-  }
-  const found = schemaFaults(declarations, ajv);
+  });
+  const found = [...unknown, ...schemaFaults(declarations, ajv)];
   // A reference may lead to a file that could not be read.
   const faults = isPartial ? found.filter(({ reason }) => !reason.startsWith("can't resolve")) : found;
   const all = [...others, ...found];

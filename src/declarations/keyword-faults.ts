@@ -106,7 +106,11 @@ function faultOf(keyword: string, schema: JsonObject, role: Role): string | unde
   if (keyword === 'default')
     return 'has no effect here: only members of objects that are always validated get a default';
   const items = EFFECTIVE.items.has(keyword) ? ', in the items of one' : '';
-  return `has no effect here: it belongs to a field of the record, in /properties/<field>${items}, or in what that refers to by $ref or allOf`;
+  const several =
+    keyword === 'x-unique' && role === 'record'
+      ? '. A key of several fields belongs to /x-collection/unique'
+      : '';
+  return `has no effect here: it belongs to a field of the record, in /properties/<field>${items}, or in what that refers to by $ref or allOf${several}`;
 }
 
 function roleIn(role: Role, keyword: string): Role {

@@ -63,16 +63,16 @@ interface ReadFolder {
 /** Reads as much as can be read of the declarations in a folder. */
 export function readFolder(folder: string | undefined, base = ''): ReadFolder {
   const builtIn = builtInFiles();
-  const own = folder === undefined ? undefined : filesIn(folder, base);
-  const texts = own ?? builtIn;
-  const names = [...new Set([SIGN_IN_FILE, ...texts.keys()])];
   const faults: DeclarationFault[] = [];
+  const texts = folder === undefined ? builtIn : filesIn(folder, base, faults);
+  const names = [...new Set([SIGN_IN_FILE, ...texts.keys()])];
   const collections: Declaration[] = [];
   const shared = new Map<string, DeclaredSchema>();
   const unreadable: string[] = [];
   for (const name of names) {
     const file = folder !== undefined && texts.has(name) ? join(folder, name) : name;
-    const schema = parse(texts.get(name) ?? '{}', file, faults);
+    const text = texts.has(name) ? texts.get(name) : '{}';
+    const schema = text === undefined ? undefined : parse(text, file, faults);
     if (schema === undefined) {
       if (!name.startsWith('_')) unreadable.push(name.slice(0, -'.json'.length));
       continue;
@@ -109,7 +109,12 @@ function withReferredKeywords(
   });
 }
 
-function filesIn(folder: string, base: string): ReadonlyMap<string, string> {
+/** The texts of the files in a folder; undefined: one cannot be read. */
+function filesIn(
+  folder: string,
+  base: string,
+  faults: DeclarationFault[],
+): ReadonlyMap<string, string | undefined> {
   const path = pathIn(base, folder);
   const entries = readdirSync(path, { withFileTypes: true })
     .filter((entry) => !entry.isDirectory() && entry.name.endsWith('.json') && !entry.name.startsWith('.'))
@@ -119,8 +124,21 @@ function filesIn(folder: string, base: string): ReadonlyMap<string, string> {
     throw new DeclarationError([
       { file: folder, pointer: '', reason: `has more than ${MAX_FILES} declarations` },
     ]);
-  return new Map(entries.map((name) => [name, textOf(readFileSync(join(path, name)))]));
+  return new Map(
+    entries.map((name) => {
+      try {
+        return [name, textOf(readFileSync(join(path, name)))];
+      } catch (error) {
+        faults.push({ file: join(folder, name), pointer: '', reason: readFaultOf(error as Error) });
+        return [name, undefined];
+      }
+    }),
+  );
 }
+
+/** Why a file has no text: another encoding, or an error of the file system. */
+export const readFaultOf = (error: Error): string =>
+  error instanceof TypeError ? error.message : `cannot be read: ${error.message}`;
 
 function parse(text: string, file: string, faults: DeclarationFault[]): DeclaredSchema | undefined {
   const fault = (reason: string) => void faults.push({ file, pointer: '', reason });

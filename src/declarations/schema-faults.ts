@@ -1,5 +1,5 @@
 import { nearest } from '../edit-distance.js';
-import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
+import { escapeToken, isObject, type Json, type JsonObject, member } from '../json.js';
 import type { createAjv } from '../validation/ajv.js';
 import { compilePattern } from '../validation/linear-patterns.js';
 import type { DeclarationFault } from './declaration.js';
@@ -140,19 +140,31 @@ const ignoredFaults = ({ schema, file, pointer }: SchemaNode): DeclarationFault[
 function requiredFaults(node: SchemaNode, files: SchemaFiles): DeclarationFault[] {
   const parts = inPlace(node, files);
   const closed = parts.filter(({ schema }) => schema.additionalProperties === false);
-  return closed.flatMap(({ schema: { properties, patternProperties } }) => {
-    const declared = membersOf(properties);
-    const patterns = Object.keys(membersOf(patternProperties));
-    return requiredBy(parts)
-      .filter(({ name }) => !Object.hasOwn(declared, name) && !patterns.some((each) => isMatch(each, name)))
-      .map(({ name, ...at }) => ({
-        ...at,
-        reason: `requires "${name}", which is not declared, and additionalProperties is false`,
-      }));
-  });
+  const forbids = (name: string) =>
+    parts.some(({ schema }) => member(membersOf(schema.properties), name) === false);
+  const forbidden = requiredBy(parts)
+    .filter(({ name }) => forbids(name))
+    .map(({ name, ...at }) => ({
+      ...at,
+      reason: `requires "${name}", which no record may have: its schema is false`,
+    }));
+  return [
+    ...forbidden,
+    ...closed.flatMap(({ schema: { properties, patternProperties } }) => {
+      const declared = membersOf(properties);
+      const patterns = Object.keys(membersOf(patternProperties));
+      return requiredBy(parts)
+        .filter(({ name }) => !Object.hasOwn(declared, name) && !patterns.some((each) => isMatch(each, name)))
+        .map(({ name, ...at }) => ({
+          ...at,
+          reason: `requires "${name}", which is not declared, and additionalProperties is false`,
+        }));
+    }),
+  ];
 }
 
-const requiredBy = (parts: readonly SchemaNode[]) =>
+/** The members that schemas require, each with its place. */
+export const requiredBy = (parts: readonly SchemaNode[]) =>
   parts.flatMap(({ schema, file, pointer }) =>
     (Array.isArray(schema.required) ? schema.required : []).flatMap((name, index) =>
       typeof name === 'string' ? [{ name, file, pointer: `${pointer}/required/${index}` }] : [],

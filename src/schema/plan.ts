@@ -127,6 +127,7 @@ class Planner {
     ];
     const workedFields = worksOf(work).flatMap(fieldsOf);
     const pendingFiles = this.sqlFiles.filter(({ name }) => !sqlFiles.has(name));
+    const isDue = due.has(was) || pendingFiles.some((file) => isNamedIn(file, was));
     const dropped = droppedFields(declaration, former);
     const ofTable = pending.filter(({ collection }) => collection === was);
     const prunes = pruneFields(declaration, dropped, ofTable);
@@ -147,7 +148,7 @@ class Planner {
           existing,
           { ...this.catalog, tables: this.#tables, formerNames: this.#formerNames },
           nameOf,
-          due.has(was) || pendingFiles.some((file) => isNamedIn(file, was)),
+          isDue,
           new Set(workedFields.flatMap((field) => resource.columns.get(field)?.name ?? [])),
         ),
         ...hideFields(resource, former),
@@ -163,7 +164,8 @@ class Planner {
       ],
       change,
       dropped,
-      isStricter: isStricter(declaration, before),
+      // An SQL file may have given records values that the declaration does not permit.
+      isStricter: isDue || isStricter(declaration, before),
     };
   }
 

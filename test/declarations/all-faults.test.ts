@@ -1,3 +1,5 @@
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import { testService } from '../support/service.js';
@@ -107,4 +109,92 @@ t.test('declarations whose rules can be met have no fault', async (t) => {
   });
   const { code, err } = await plinth(t, ['collections', 'check'], { COLLECTIONS });
   t.match({ code, err }, { code: 0, err: '' });
+});
+
+const text = { type: 'string' };
+const NO_REQUEST = 'no request can set the field, and each record must have it';
+/** Declarations, each with the places of all its faults and the beginnings of their reasons. */
+const PLACES: readonly (readonly [declaration: object, ...faults: string[]])[] = [
+  [record({ a: { ...text, $id: 'http://[x' } }), '/properties/a/$id: is no URI'],
+  [
+    record({ a: { ...text, $id: 'x:y' }, b: { $id: 'x:y', type: 'number' } }),
+    '/properties/b/$id: another schema has the identifier x:y',
+  ],
+  [record({ a: { ...text, $id: '' } }), '/properties/a/$id: another schema has the identifier'],
+  [
+    record({ a: { type: 'object', properties: { b: { $id: 'c2.json' } } } }),
+    '/properties/a/properties/b/$id: another schema has',
+  ],
+  [record({ a: { ...text, readOnly: true } }, { required: ['a'] }), `/properties/a/readOnly: ${NO_REQUEST}`],
+  [
+    record({ a: { ...text, 'x-import-only': true } }, { required: ['a'] }),
+    `/properties/a/x-import-only: ${NO_REQUEST}`,
+  ],
+  [
+    record({ a: { $ref: '#/$defs/a' } }, { allOf: [{ required: ['a'] }], $defs: { a: { readOnly: true } } }),
+    `/properties/a/readOnly: ${NO_REQUEST}`,
+  ],
+  [
+    record({ a: { ...text, 'x-set': '$caller' } }, { allOf: [{ required: ['a'] }] }),
+    '/properties/a/x-set: a field that the service sets cannot be required',
+  ],
+  [
+    record({ a: { ...text, writeOnly: true } }, { $ref: '#/$defs/a', $defs: { a: { required: ['a'] } } }),
+    '/properties/a/writeOnly: a field that is never returned cannot be required',
+  ],
+  [
+    record(
+      { a: { ...text, 'x-references': 'users', 'x-on-delete': 'null' } },
+      { allOf: [{ required: ['a'] }] },
+    ),
+    '/properties/a/x-on-delete: would leave the record without a required field',
+  ],
+  [record({ a: false }, { required: ['a'] }), '/required/0: requires "a", which no record may have'],
+  [record({ a: { ...text, 'x-unique': 'yes' } }), '/properties/a/x-unique: must be boolean or object'],
+  [record({ a: { ...text, 'x-unique': ['a'] } }), '/properties/a/x-unique: must be boolean or object'],
+  [record({ a: { ...text, 'x-unique': { code: 'no' } } }), '/properties/a/x-unique/code: must match pattern'],
+  [
+    record({ a: text }, { 'x-unique': [['a', 'b']] }),
+    '/x-unique: has no effect here: it belongs to a field of the record, in /properties/<field>, or in what that refers to by $ref or allOf. A key of several fields belongs to /x-collection/unique',
+  ],
+  [
+    record({ a: text, b: text }, { 'x-collection': { unique: ['a', 'b'] } }),
+    '/x-collection/unique/0: must be array or object',
+    '/x-collection/unique/1: must be array or object',
+  ],
+];
+
+t.test('a fault has the place of its cause, once', async (t) => {
+  const COLLECTIONS = declare(
+    t,
+    Object.fromEntries(PLACES.map(([declaration], at) => [`c${at}.json`, declaration])),
+  );
+  const { code, err } = await plinth(t, ['collections', 'check'], { COLLECTIONS });
+  t.equal(code, 78);
+  const lines = err.replaceAll(`${COLLECTIONS}/`, '').replaceAll('plinth: ', '').trim().split('\n');
+  for (const [at, [, ...faults]] of PLACES.entries()) {
+    const found = lines.filter((line) => line.startsWith(`c${at}.json`));
+    t.equal(found.length, faults.length, `c${at}.json: ${faults}`, { found });
+    for (const fault of faults)
+      t.ok(
+        found.some((line) => line.startsWith(`c${at}.json#${fault}`)),
+        fault,
+        { found },
+      );
+  }
+});
+
+t.test('a file in another encoding is a fault that names its bytes', async (t) => {
+  const latin = Buffer.from('{"type": "object", "title": "Café", "properties": {}}', 'latin1');
+  const COLLECTIONS = declare(t, { 'utf16.json': {}, 'latin.json': {}, 'good.json': record({}) });
+  writeFileSync(join(COLLECTIONS, 'latin.json'), latin);
+  writeFileSync(join(COLLECTIONS, 'utf16.json'), Buffer.from([0xff, 0xfe, 0x7b]));
+  mkdirSync(join(COLLECTIONS, 'target'));
+  symlinkSync('target', join(COLLECTIONS, 'link.json'));
+  const { code, err } = await plinth(t, ['collections', 'check'], { COLLECTIONS });
+  t.equal(code, 78, err);
+  t.match(err, /latin\.json: is not UTF-8: the bytes E9 22 2C 20 at offset 32/);
+  t.match(err, /utf16\.json: .*encod/);
+  t.match(err, /link\.json: cannot be read: EISDIR/);
+  t.notMatch(err, /good\.json/);
 });

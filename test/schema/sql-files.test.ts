@@ -100,6 +100,14 @@ t.test(
       '  rollback',
       'start transaction',
       'begin work',
+      'select 1; commit; select 2',
+      'select 1;/* a /* b */ c */ end',
+      `select 'it''s' /* ' */; Abort`,
+      `select E'\\\\';commit`,
+      'select "a;";prepare transaction \'x\'',
+      'do $a$ begin null; end $a$;commit',
+      'create function f() returns integer begin atomic select 1; end; commit',
+      'create procedure f() begin atomic end; commit',
     ])
       t.match(
         await plinth(t, ['migrate'], {
@@ -109,5 +117,56 @@ t.test(
         { code: 78, err: /3\.sql: begins or ends a transaction/ },
         text,
       );
+    t.match(
+      await plinth(t, ['migrate'], {
+        ...env,
+        DATA_CHANGES: declare(t, { '3.sql': 'copy orders from stdin;' }),
+      }),
+      { code: 78, err: /3\.sql: copies from or to the client/ },
+    );
+    const permitted = [
+      `select 'a; commit; b', E'\\'; commit; ', "x; commit;" from (select 1 as "x; commit;") as one`,
+      '/* ; commit; /* ; commit */ ; commit */ select 1 -- ; commit',
+      'savepoint a; select 1; rollback to a; release a',
+      'do $$ begin null; end $$; do $x$ begin execute $$select 1; commit$$; exception when others then null; end; $x$',
+      `create function f(a int) returns integer begin atomic select case when a = 1 then 2 end; select 3; end;
+        select f(1) as "begin"; drop function f`,
+      'prepare p as select 1; deallocate p',
+    ].map((text, at): [string, string] => [`${at + 3}.sql`, text]);
+    const files = declare(t, Object.fromEntries([['1.sql', 'update orders set missing = 1'], ...permitted]));
+    const ran = await plinth(t, ['migrate'], { ...env, DATA_CHANGES: files });
+    t.strictSame([ran.code, ran.err], [0, '']);
+    t.equal(ran.out.match(/Run /g)?.length, permitted.length);
   },
 );
+
+t.test('a file that leaves invalid records stops the migration until they are corrected', async (t) => {
+  const url = await undeclaredDatabase(t);
+  const changes = declare(t, {});
+  const env = {
+    DATABASE_URL: url,
+    COLLECTIONS: declare(t, { 'orders.json': BEFORE }),
+    DATA_CHANGES: changes,
+  };
+  const service = await testService(t, { ...env, MIGRATE: 'auto' });
+  t.equal((await service.send('POST', '/orders', { body: { state: 'OPEN' } })).status, 201);
+  const change = (state: string) =>
+    `update orders set doc = plinth_change(doc, '{"state": "${state}"}'), version = version + 1`;
+  writeFileSync(join(changes, '1.sql'), change('Öpen'));
+  const failed = { code: 1, err: /\/state must be one of/ };
+  t.match(await plinth(t, ['migrate'], env), failed);
+  t.match(await plinth(t, ['migrate'], env), failed, 'the next run finds them, too');
+  t.equal((await plinth(t, ['migrate', '--plan'], env)).code, 1);
+  writeFileSync(join(changes, '2.sql'), change('DONE'));
+  t.equal((await plinth(t, ['migrate'], env)).code, 0);
+  t.match(await plinth(t, ['migrate', '--plan'], env), { code: 0, out: /matches/ });
+  const { json } = await service.send('GET', '/orders?page=1&filter[state]=DONE');
+  t.equal(json.data.length, 1);
+});
+
+t.test('a file in another encoding is refused', async (t) => {
+  const changes = declare(t, {});
+  writeFileSync(join(changes, '1.sql'), Buffer.from("select 'Café'", 'latin1'));
+  const env = { DATABASE_URL: await undeclaredDatabase(t), DATA_CHANGES: changes };
+  t.match(await plinth(t, ['migrate'], env), { code: 78, err: /1\.sql: is not UTF-8: the bytes E9 27/ });
+});

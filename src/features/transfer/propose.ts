@@ -52,7 +52,10 @@ export function propose(
   const legacy = fields.get(LEGACY_ID);
   const old = legacy?.present === records || !id ? legacy : legacy ? eitherOf(id, legacy) : id;
   if (old) declare(LEGACY_ID, legacyId(isText ? ofText(old === id ? idField! : LEGACY_ID, old) : old));
-  const required = Object.keys(properties).filter((field) => fields.get(field)?.present === records);
+  // No request could create a record that must have an old id.
+  const required = Object.keys(properties).filter(
+    (field) => field !== LEGACY_ID && fields.get(field)?.present === records,
+  );
   const isNested = Object.values(properties).some(
     ({ 'x-references': to }) => to !== undefined && to !== name,
   );
