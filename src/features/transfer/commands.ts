@@ -6,7 +6,7 @@ export const COMMANDS = {
     summary: 'loads records',
     forms: {
       '': {
-        operands: '[COLLECTION] FILE',
+        operands: '[COLLECTION] FILE ...',
         completes: 'file',
         options: {
           infer: {
@@ -39,10 +39,11 @@ export const COMMANDS = {
         },
       },
     },
-    text: 'FILE is .ndjson, .csv or .json, or - for the standard input. Without COLLECTION it is JSON,\n{"collection": [records], ...}. Ids are new, except those\nof an export; references between the records of FILE are preserved. A user\'s password\nmay be given as its hash: "password_hash", scrypt$N$r$p$salt$key or bcrypt\'s $2b$cost$...',
+    text: 'FILE is .ndjson, .csv or .json, or - for the standard input. Without COLLECTION it is JSON,\n{"collection": [records], ...}. Several files are imported as\none; each has records of the collection that it is called after, or is given as\nCOLLECTION=FILE. Ids are new, except those of an export; references between the records\nof all files are preserved. A user\'s password\nmay be given as its hash: "password_hash", scrypt$N$r$p$salt$key or bcrypt\'s $2b$cost$...',
     examples: [
       'plinth import db.json --infer',
       'plinth import books books.ndjson --strict',
+      'plinth import authors.csv books=list.ndjson',
       'plinth import products.json --as items --rename title=name --json',
     ],
     exits: [1, 69, 78],

@@ -1,3 +1,4 @@
+import { parse as parsePath } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { parse } from '../../cli/arguments.js';
 import { UsageError } from '../../cli/exit.js';
@@ -11,27 +12,31 @@ import { declareSources } from './declare-sources.js';
 import type { OnConflict } from './id-conflicts.js';
 import { importInto, type LoadOptions } from './import-into.js';
 import { ImportReport } from './import-report.js';
-import { openInput } from './input.js';
+import { FileError, type Input, openInput } from './input.js';
 import { ImportProgress } from './progress-line.js';
 import { type Source, sourcesOf } from './sources.js';
 
 interface Options extends LoadOptions {
-  readonly file: string;
-  readonly as: string | undefined;
+  readonly files: readonly NamedFile[];
   readonly delimiter: number | undefined;
 }
 
-/** Loads the records of a file. Throws ExitError; refused records are printed, and make the exit code that it returns 1. */
+/** A file of an import. `as`: the collection of its records; `fallback`: the same, if the file does not name any. */
+interface NamedFile {
+  readonly file: string;
+  readonly as: string | undefined;
+  readonly fallback: string | undefined;
+}
+
+/** Loads the records of files. Throws ExitError; refused records are printed, and make the exit code that it returns 1. */
 export async function importCommand(args: string[], io: Io): Promise<ExitCode> {
   const options = readOptions(args, io);
-  const { file, infer } = options;
-  const input = await openInput(file === '-' ? io.stdin : { file: fileOf(io, file), name: file });
+  const { infer } = options;
+  const inputs: Input[] = [];
   try {
-    const onOther = (name: string) => options.report.note(`${name} is not an array of records: left out.`);
-    const found = await sourcesOf(input, options.as, {
-      delimiter: options.delimiter,
-      onOther: infer ? onOther : undefined,
-    });
+    for (const { file } of options.files)
+      inputs.push(await openInput(file === '-' ? io.stdin : { file: fileOf(io, file), name: file }));
+    const found = await sourcesIn(inputs, options);
     if (io.process) {
       io.process.exitOnSignals();
       hashOnAllCores();
@@ -39,12 +44,36 @@ export async function importCommand(args: string[], io: Io): Promise<ExitCode> {
       setFlagsFromString('--semi-space-growth-factor=1');
     }
     const config = configOf(io);
-    const load = { ...options, digest: input.digest };
+    const digests = inputs.map(({ digest }) => digest);
+    const load = { ...options, digest: digests.join(' ') };
     if (!infer) return await importInto(config, found, load);
     return await declareAndImport(config, found, load);
   } finally {
-    input.close();
+    for (const input of inputs) input.close();
   }
+}
+
+/** The records of all files, by collection. Throws FileError. */
+async function sourcesIn(
+  inputs: readonly Input[],
+  { files, infer, delimiter, report }: Options,
+): Promise<Source[]> {
+  const onOther = (name: string) => report.note(`${name} is not an array of records: left out.`);
+  const all = new Map<string, Source>();
+  for (const [at, input] of inputs.entries()) {
+    const { as, fallback } = files[at]!;
+    for (const source of await sourcesOf(input, as, {
+      delimiter,
+      fallback,
+      onOther: infer ? onOther : undefined,
+    })) {
+      const other = all.get(source.collection)?.input;
+      if (other && other !== input)
+        throw new FileError(`${other.name} and ${input.name} both hold records of ${source.collection}`);
+      all.set(source.collection, source);
+    }
+  }
+  return [...all.values()];
 }
 
 /** Declares the collections of the sources and imports them. If nothing is stored, no declaration and no table remains. */
@@ -69,9 +98,7 @@ async function declareAndImport(
 /** Throws UsageError. */
 function readOptions(args: string[], io: Io): Options {
   const { values, positionals } = parse(COMMANDS, 'import', '', args);
-  const [file, ...rest] = positionals.toReversed();
-  const names = values.as === undefined ? rest : [...rest, values.as];
-  if (file === undefined || names.length > 1) throw new UsageError('name one file', 'import');
+  const files = filesOf(positionals, values.as);
   const renames = (values.rename ?? []).map((text): [string, string] => {
     const [, from, to] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
     if (from === undefined || to === undefined)
@@ -87,8 +114,7 @@ function readOptions(args: string[], io: Io): Options {
   const report = new ImportReport(io, values.json, dryRun);
   return {
     io,
-    file,
-    as: names[0],
+    files,
     strict,
     resume,
     infer,
@@ -99,4 +125,22 @@ function readOptions(args: string[], io: Io): Options {
     rename: new Map(renames),
     report,
   };
+}
+
+const NAME = /^[a-z][a-z0-9_]*$/;
+const NAMED = /^([a-z][a-z0-9_]*)=(.+)$/s;
+
+/** The files that the arguments name: one, perhaps after the name of its collection, or several. Throws UsageError. */
+function filesOf(positionals: readonly string[], as: string | undefined): NamedFile[] {
+  const [first, second, ...others] = positionals;
+  const isPair = second !== undefined && others.length === 0 && NAME.test(first!) && !NAMED.test(second);
+  if (isPair && as === undefined) return [{ file: second, as: first, fallback: undefined }];
+  if (first === undefined || (as !== undefined && second !== undefined))
+    throw new UsageError('name one file, or several without a collection', 'import');
+  if (as !== undefined) return [{ file: first, as, fallback: undefined }];
+  return positionals.map((text) => {
+    const [, name, file = text] = NAMED.exec(text) ?? [];
+    const fallback = second === undefined ? undefined : parsePath(file).name;
+    return { file, as: name, fallback: fallback !== undefined && NAME.test(fallback) ? fallback : undefined };
+  });
 }

@@ -21,6 +21,8 @@ export interface SourceOptions {
   /** Of CSV; absent: the one that its header uses. */
   readonly delimiter?: number | undefined;
   readonly onOther?: ((name: string) => void) | undefined;
+  /** The collection of records that the file does not name; absent: it is an error. */
+  readonly fallback?: string | undefined;
 }
 
 /**
@@ -30,22 +32,24 @@ export interface SourceOptions {
 export async function sourcesOf(
   input: Input,
   as: string | undefined,
-  { delimiter, onOther }: SourceOptions = {},
+  { delimiter, onOther, fallback }: SourceOptions = {},
 ): Promise<Source[]> {
-  if (input.format === 'json') return jsonSources(input, as, onOther);
-  if (as === undefined)
+  if (input.format === 'json') return jsonSources(input, as, fallback, onOther);
+  const collection = as ?? fallback;
+  if (collection === undefined)
     throw new FileError(`${input.name} holds records of one collection: is its name missing?`);
   const placeText = (line: number) => `${input.name}:${line}`;
   if (input.format === 'ndjson')
-    return [{ collection: as, input, scanner: NDJSON, from: { position: input.start, place: 1 }, placeText }];
+    return [{ collection, input, scanner: NDJSON, from: { position: input.start, place: 1 }, placeText }];
   const header = headerOf(input, delimiter);
   const { from } = header;
-  return [{ collection: as, input, scanner: csvScanner(header.delimiter), from, header, placeText }];
+  return [{ collection, input, scanner: csvScanner(header.delimiter), from, header, placeText }];
 }
 
 async function jsonSources(
   input: Input,
-  as: string | undefined,
+  given: string | undefined,
+  fallback: string | undefined,
   onOther: (name: string) => void = (name) => {
     throw new FileError(`${input.name}: ${name} is not an array of records`);
   },
@@ -58,6 +62,8 @@ async function jsonSources(
     from: { position: start, place: 0 },
     placeText: (index) => `${collection}[${index}]`,
   });
+  const isList = arrays.length === 1 && arrays[0]!.name === undefined;
+  const as = given ?? (isList ? fallback : undefined);
   if (as !== undefined) {
     const [array, ...more] = arrays;
     if (!array || more.length > 0) throw new FileError(`${input.name} does not hold one array of records`);
