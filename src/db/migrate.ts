@@ -12,7 +12,8 @@ import {
   withSchemaNames,
 } from './migrations.js';
 import { collectionsSchemaOf } from './object-names.js';
-import { inTransaction, takeTurn, withSession } from './session.js';
+import { takeTurn } from './schema-connection.js';
+import { inTransaction, withSession } from './session.js';
 import { TASK_SETTINGS } from './session-settings.js';
 
 /** The database cannot be used as it is; the message is one line. */

@@ -48,3 +48,18 @@ async function withoutQueue(transaction: () => Promise<void>): Promise<void> {
       await setTimeout(PAUSE_MS);
     }
 }
+
+/** The pause between two attempts to take a lock that another session holds. */
+const TURN_MS = 100;
+
+/**
+ * Waits until no other session holds an advisory lock, and holds it until the session ends. It is attempted in short
+ * statements: one that waited would keep its snapshot, for whose end a concurrent build of an index waits.
+ */
+export async function takeTurn(run: Run, key: readonly [number, number]): Promise<void> {
+  for (;;) {
+    const [row] = await run('select pg_try_advisory_lock($1::integer, $2::integer) as locked', [...key]);
+    if (row!.locked) return;
+    await setTimeout(TURN_MS);
+  }
+}

@@ -1,6 +1,4 @@
-import { setTimeout } from 'node:timers/promises';
 import type postgres from 'postgres';
-import type { Run } from './db.js';
 import type { Connection } from './pool/connection.js';
 import { Dialler, type DialOptions } from './pool/host-dialler.js';
 import { HostOrder } from './pool/host-order.js';
@@ -44,21 +42,6 @@ export async function inTransaction<T>(sql: postgres.Sql, work: () => Promise<T>
     // After the loss of a connection the server has rolled back; the first error is the relevant one.
     await sql.unsafe('rollback').catch(() => undefined);
     throw error;
-  }
-}
-
-/** The pause between two attempts to take a lock that another session holds. */
-const TURN_MS = 100;
-
-/**
- * Waits until no other session holds an advisory lock, and holds it until the session ends. It is attempted in short
- * statements: one that waited would keep its snapshot, for whose end a concurrent build of an index waits.
- */
-export async function takeTurn(run: Run, key: readonly [number, number]): Promise<void> {
-  for (;;) {
-    const [row] = await run('select pg_try_advisory_lock($1::integer, $2::integer) as locked', [...key]);
-    if (row!.locked) return;
-    await setTimeout(TURN_MS);
   }
 }
 

@@ -8,6 +8,7 @@ import {
   open,
   readdir,
   readFile,
+  realpath,
   rename,
   rm,
   writeFile,
@@ -50,6 +51,7 @@ export interface Copied {
 export async function backUp(dataDir: string, folder: string): Promise<Copied> {
   const target = resolve(folder);
   await requireAbsent(target);
+  await requireOutside(join(resolve(dataDir), 'postgres'), target);
   if (!(await lstat(join(dataDir, 'postgres', 'PG_VERSION')).catch(() => undefined)))
     throw new EmbeddedError(`there is no database in DATA_DIR ${dataDir}`);
   const embedded = await joinEmbedded({ dataDir });
@@ -120,6 +122,14 @@ export async function restore(dataDir: string, folder: string): Promise<Copied> 
 async function requireAbsent(path: string): Promise<void> {
   const found = await lstat(path).catch(() => undefined);
   if (found) throw new EmbeddedError(`${path} exists already: name another folder, or move it away`);
+}
+
+/** A backup within the database would contain itself. */
+async function requireOutside(database: string, target: string): Promise<void> {
+  const real = await realpath(database).catch(() => database);
+  for (let path = target; path !== dirname(path); path = dirname(path))
+    if ((await realpath(path).catch(() => path)) === real)
+      throw new EmbeddedError(`${target} is within the database: name a folder elsewhere`);
 }
 
 /** Gives `work` a folder that has its name when the work is done. */

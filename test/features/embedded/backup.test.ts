@@ -54,6 +54,12 @@ t.test('a backup of a quiet service has exactly its records, events and users', 
     t.match(made, { code: 0, err: '' });
     t.match(JSON.parse(made.out), { folder: backup, files: Number, bytes: Number });
     t.match(await plinth(t, ['backup', backup], { DATA_DIR: data }), { code: 69, err: /exists already/ });
+    for (const within of ['new', 'base/1/new', 'x/../new/../new'])
+      t.match(
+        await plinth(t, ['backup', `${data}/postgres/${within}`], { DATA_DIR: data }),
+        { code: 69, err: /is within the database/ },
+        within,
+      );
     t.equal((await send(url, 'POST', '/items', { body: { name: 'later' } })).status, 201);
     return state;
   });
