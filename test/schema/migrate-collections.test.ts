@@ -205,7 +205,7 @@ t.test('a migration that waits for another one does not disturb the builds of it
     onStep: async ({ title }) => {
       if (second || !title.startsWith('Build the index')) return;
       second = migrateCollections(url, after);
-      // Its failure is reported below.
+      // The failure of the second migration is reported below.
       second.catch(() => undefined);
       await until('it waits', async () => (await sql.unsafe(attempts))[0]!.count > 0);
     },
