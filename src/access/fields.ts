@@ -142,9 +142,7 @@ export const knownIds = (
   before: JsonObject,
   reference: Reference,
 ): ReadonlySet<string> =>
-  new Set(
-    unseen?.includes(reference.field) ? [] : referredIds(before, reference).map(({ id }) => id),
-  );
+  new Set(unseen?.includes(reference.field) ? [] : referredIds(before, reference).map(({ id }) => id));
 
 /** The fields that a write changes, of those that callers may set. `before`: the record; undefined: there is none. */
 export function changedFields(

@@ -113,7 +113,9 @@ export function drawSort({ next, pick, maybe }: Draw, collection: string, schema
   const related = Object.entries(schema.relations[collection]!).flatMap(
     ([relation, { to, field, isList }]) =>
       // Citus refuses such an order.
-      field === undefined || isList || CITUS_URL !== '' ? [] : members(to).map((member) => `${relation}.${member}`),
+      field === undefined || isList || CITUS_URL !== ''
+        ? []
+        : members(to).map((member) => `${relation}.${member}`),
   );
   return Array.from({ length: next(4) }, () => {
     const name = pick(maybe(0.5) && related.length > 0 ? related : members(collection));
