@@ -2,7 +2,7 @@ import type { Json, JsonObject } from '../../src/json.js';
 import type { TestService } from '../support/service.js';
 import type { Data, RelationOf } from './evaluator.js';
 import { referenceIn } from './filters.js';
-import { type Draw, idsOf, type Schema, store, WORDS } from './tracker.js';
+import { type Draw, HAS_ARRAYS, idsOf, type Schema, store, WORDS } from './tracker.js';
 
 /** The rules of a field, and how a value of it is drawn. */
 type Kind = readonly [rules: JsonObject, value: (draw: Draw) => Json];
@@ -50,7 +50,7 @@ export function drawSchema({ next, pick, maybe }: Draw): Schema {
     for (let n = 2 + next(5); n > 0; n--)
       properties[maybe(0.3) ? pick(PECULIAR) : `field${n}`] = pick(KINDS)[0];
     for (let n = 1 + next(3); n > 0; n--) {
-      const isList = maybe(0.4);
+      const isList = HAS_ARRAYS && maybe(0.4);
       const [to, field] = [pick(names.slice(0, at + 1)), isList ? `link${n}Ids` : `link${n}Id`];
       const id = { type: 'string', 'x-references': to };
       properties[field] = isList

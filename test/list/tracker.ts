@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../../src/json.js';
+import { CITUS_URL } from '../support/citus.js';
 import { randomOf } from '../support/runner/random.js';
 import type { TestService } from '../support/service.js';
 import type { Test } from '../support/test.js';
@@ -15,6 +16,9 @@ const references = (to: string) => ({
   maxItems: 10,
   items: { type: 'string', format: 'uuid', 'x-references': to, 'x-on-delete': 'remove' },
 });
+/** Citus refuses arrays of references. */
+export const HAS_ARRAYS = CITUS_URL === '';
+const ofArrays = <T extends object>(members: T): Partial<T> => (HAS_ARRAYS ? members : {});
 const text = { type: 'string', maxLength: 100, 'x-index': true };
 const number = { type: 'number', 'x-index': true };
 const collection = (properties: JsonObject, options: JsonObject = {}) => ({
@@ -47,8 +51,7 @@ export const DECLARATIONS = {
     projectId: reference('projects'),
     assigneeId: reference('people'),
     partOfId: reference('issues'),
-    watcherIds: references('people'),
-    blockers: references('issues'),
+    ...ofArrays({ watcherIds: references('people'), blockers: references('issues') }),
     title: { type: 'string', maxLength: 5000, 'x-search': true },
     note: { type: 'string', 'x-search': true },
     status: text,
@@ -62,7 +65,7 @@ export const RELATIONS: Relations = {
   people: {
     teams: { to: 'teams', referring: ['ownerId', 'deputyId'] },
     memberships: { to: 'memberships', referring: ['personId'] },
-    issues: { to: 'issues', referring: ['assigneeId', 'watcherIds'] },
+    issues: { to: 'issues', referring: ['assigneeId', ...(HAS_ARRAYS ? ['watcherIds'] : [])] },
     comments: { to: 'comments', referring: ['authorId'] },
   },
   teams: {
@@ -77,9 +80,11 @@ export const RELATIONS: Relations = {
     project: { to: 'projects', field: 'projectId' },
     assignee: { to: 'people', field: 'assigneeId' },
     partOf: { to: 'issues', field: 'partOfId' },
-    watchers: { to: 'people', field: 'watcherIds', isList: true },
-    blockers: { to: 'issues', field: 'blockers', isList: true },
-    issues: { to: 'issues', referring: ['partOfId', 'blockers'] },
+    ...ofArrays({
+      watchers: { to: 'people', field: 'watcherIds', isList: true },
+      blockers: { to: 'issues', field: 'blockers', isList: true },
+    }),
+    issues: { to: 'issues', referring: ['partOfId', ...(HAS_ARRAYS ? ['blockers'] : [])] },
     comments: { to: 'comments', referring: ['issueId'] },
   },
   comments: { issue: { to: 'issues', field: 'issueId' }, author: { to: 'people', field: 'authorId' } },
@@ -153,8 +158,10 @@ export async function fill(service: TestService, draw: Draw): Promise<Data> {
       projectId: idOf('projects'),
       assigneeId: idOf('people'),
       partOfId: idOf('issues'),
-      watcherIds: idsOf(draw, () => idOf('people')),
-      blockers: idsOf(draw, () => idOf('issues')),
+      ...ofArrays({
+        watcherIds: idsOf(draw, () => idOf('people')),
+        blockers: idsOf(draw, () => idOf('issues')),
+      }),
       title: `${pick(WORDS)} ${pick(WORDS)}`,
       note: pick(WORDS),
       status: pick(STATUSES),
