@@ -34,7 +34,7 @@ export interface StoredBytes {
   readonly read: () => AsyncIterable<Buffer>;
 }
 
-/** What is written after the head, until the client disconnects. */
+/** Content that is written as it arises, until the client disconnects. */
 export interface Live {
   readonly kind: 'live';
   readonly write: (out: ServerResponse) => void;

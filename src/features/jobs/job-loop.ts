@@ -46,7 +46,7 @@ export class JobLoop {
     try {
       if (await hasJob(this.services.db.run)) {
         // Loaded on demand, so that a start without jobs takes less time and memory.
-        const { runNextJob } = await import('./next-job.js');
+        const { runNextJob } = await import('./run-job.js');
         if (await runNextJob(this.services, this.#stopping.signal)) next = 0;
       }
     } catch (err) {

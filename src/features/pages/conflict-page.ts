@@ -3,7 +3,7 @@ import { cut } from '../../formats/html-page.js';
 import type { JsonObject } from '../../json.js';
 import type { Submitted } from './form-action.js';
 import { type FormField, formFields, type Texts, textsOf } from './form-fields.js';
-import { idOf, inputOf } from './form-inputs.js';
+import { idOf, inputOf } from './form-html.js';
 import { crumbsOf, type FormModel } from './form-model.js';
 import type { PageContent } from './layout.js';
 import { recordTable } from './list-table.js';

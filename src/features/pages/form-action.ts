@@ -8,9 +8,9 @@ import { METHODS, type OpenEndpoint, type Route, requiring } from '../../http/ro
 import { permit } from '../../principal.js';
 import { FORM_TYPE } from '../../transport/request-body.js';
 import { FormTokens } from './form-token.js';
-import { SubmittedForm } from './form-values.js';
 import { layout, type PageContent } from './layout.js';
 import { originOf, type Site } from './site.js';
+import { SubmittedForm } from './submitted-form.js';
 
 /** A form that a page of this service has submitted. */
 export interface Submitted {

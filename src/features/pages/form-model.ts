@@ -6,9 +6,9 @@ import type { Principal } from '../../principal.js';
 import type { Submitted } from './form-action.js';
 import type { FormField, FormRules } from './form-fields.js';
 import { jsonPatchOf } from './form-patch.js';
-import type { SubmittedForm } from './form-values.js';
 import type { Crumb, PageContent } from './layout.js';
 import type { Site } from './site.js';
+import type { SubmittedForm } from './submitted-form.js';
 
 /** The records that forms create and change. */
 export interface FormModel {

@@ -2,7 +2,7 @@ import { JSON_PATCH, JSON_TYPE } from '../../http/media-types.js';
 import type { Body } from '../../http/request.js';
 import { escapeToken, isObject, type Json, type JsonObject, setMember } from '../../json.js';
 import type { FormField } from './form-fields.js';
-import { bodyOf, type SubmittedForm, valuesIn } from './form-values.js';
+import { bodyOf, type SubmittedForm, valuesIn } from './submitted-form.js';
 
 /** A JSON Patch of what was changed: fields that were emptied are removed. Rejects with 400. */
 export async function jsonPatchOf(entered: SubmittedForm, fields: readonly FormField[]): Promise<Body> {

@@ -4,9 +4,9 @@ import { conflictPage } from './conflict-page.js';
 import type { PageForm, Submitted } from './form-action.js';
 import { type FormField, formFields, type Texts } from './form-fields.js';
 import { crumbsOf, type FormModel } from './form-model.js';
-import { bodyOf, recordIn, type SubmittedForm } from './form-values.js';
 import type { PageContent } from './layout.js';
 import { changeForm, creationForm } from './record-forms.js';
+import { bodyOf, recordIn, type SubmittedForm } from './submitted-form.js';
 
 /** The form that creates a record. */
 export function creationAction({ name, singular, creation, created }: FormModel): PageForm {

@@ -9,7 +9,7 @@ import {
   type Texts,
   textsOf,
 } from './form-fields.js';
-import { type Filled, failuresOf, idOf, inputsOf } from './form-inputs.js';
+import { type Filled, failuresOf, idOf, inputsOf } from './form-html.js';
 import type { FormModel } from './form-model.js';
 import type { FormTokens } from './form-token.js';
 import type { PageOptions } from './pages.js';

@@ -7,9 +7,9 @@ import { duplicate, unknownReference } from '../../errors/record-errors.js';
 import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import { parseUuid } from '../../uuid.js';
 import { isExactNumber } from './csv-cell.js';
-import { LEGACY_ID } from './id-fields.js';
 import type { ImportRow, Refuse } from './import-row.js';
 import { IMPORT_SQL, recordStatement } from './import-statements.js';
+import { LEGACY_ID } from './reference-names.js';
 
 /**
  * Replaces old ids in references: those of this import, then those that collections hold as `legacy_id`. Notes a fault of

@@ -10,7 +10,7 @@ import { notUtf8 } from '../../text-encoding.js';
 import { type Cell, type CellType, cellTypeOf, readCell, readExportedCell } from './csv-cell.js';
 import type { CsvHeader } from './csv-header.js';
 import { cellsOf, scanRow } from './csv-row.js';
-import { LEGACY_ID, oldIdField } from './id-fields.js';
+import { LEGACY_ID, oldIdField } from './reference-names.js';
 
 /** The columns of CSV. */
 export interface Columns extends Pick<CsvHeader, 'names' | 'delimiter'> {

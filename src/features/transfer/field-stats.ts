@@ -1,8 +1,8 @@
 import { isObject, type Json, type JsonObject } from '../../json.js';
 import { isEmail } from '../../validation/email.js';
 import { TIME_FORMATS } from '../../validation/times.js';
-import { isNamedAsId, stemOf } from './id-fields.js';
 import { isExported } from './record-identity.js';
+import { isNamedAsId, stemOf } from './reference-names.js';
 
 /** The properties that the values of a field have in common. */
 export interface FieldStats {

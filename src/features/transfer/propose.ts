@@ -3,7 +3,7 @@ import type { DeclaredField, DeclaredSchema } from '../../declarations/declarati
 import { columnName, hasColumn } from '../../declarations/declared-column.js';
 import { type Json, type JsonObject, setMember } from '../../json.js';
 import type { CollectionStats, FieldStats } from './field-stats.js';
-import { LEGACY_ID, plainName, pluralsOf, stemOf } from './id-fields.js';
+import { LEGACY_ID, plainName, pluralsOf, stemOf } from './reference-names.js';
 
 /** Fields that the service sets. */
 const OWNED: ReadonlySet<string> = new Set([

@@ -8,11 +8,11 @@ import { type Failure, Problem } from '../../errors/problem.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import type { Chunk } from './chunks.js';
 import { type Columns, csvRecord } from './csv-record.js';
-import { LEGACY_ID, oldIdField } from './id-fields.js';
 import { isMissing } from './import-numbers.js';
 import type { ImportRow, Refuse } from './import-row.js';
 import { readRecord, withNames } from './read-record.js';
 import { isExported, newIdentity, retainedIdentity, timeOf } from './record-identity.js';
+import { LEGACY_ID, oldIdField } from './reference-names.js';
 
 /** The properties that the records of one collection have in common. */
 export interface RecordRules {
