@@ -21,7 +21,7 @@ interface Options extends LoadOptions {
   readonly delimiter: number | undefined;
 }
 
-/** A file of an import. `as`: the collection of its records; `fallback`: the same, if the file does not name any. */
+/** A file of an import. `as`: the collection of its records; `fallback`: that of a file which names none. */
 interface NamedFile {
   readonly file: string;
   readonly as: string | undefined;

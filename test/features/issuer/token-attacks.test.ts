@@ -96,8 +96,8 @@ t.test('grants that are off, or not of the client', async (t) => {
     [{ grant_type: 'password', username: server.user.email, password: 'x' }, 'unsupported_grant_type'],
     [{ grant_type: 'implicit' }, 'unsupported_grant_type'],
     [{ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer' }, 'unsupported_grant_type'],
-    [{ grant_type: 'client_credentials' }, 'invalid_request'],
-    [{ grant_type: 'urn:ietf:params:oauth:grant-type:device_code' }, 'invalid_request'],
+    [{ grant_type: 'client_credentials' }, 'unauthorized_client'],
+    [{ grant_type: 'urn:ietf:params:oauth:grant-type:device_code' }, 'unauthorized_client'],
   ] as const) {
     const { status, json } = await post(server.issuer, '/token', { ...fields, client_id: id });
     t.match({ status, error: json.error }, { status: 400, error }, fields.grant_type);
@@ -106,7 +106,7 @@ t.test('grants that are off, or not of the client', async (t) => {
   t.equal((await post(server.issuer, '/token', noSecret)).status, 401, 'without a secret');
   t.equal((await post(server.issuer, '/token', { ...noSecret, client_secret: '' })).status, 401);
   const device = await post(server.issuer, '/device_authorization', { client_id: id });
-  t.match(device, { status: 400, json: { error: 'invalid_request' } });
+  t.match(device, { status: 400, json: { error: 'unauthorized_client' } });
   t.equal((await fetch(`${server.issuer}/reg`, { method: 'POST' })).status, 404, 'dynamic registration');
 });
 

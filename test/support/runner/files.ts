@@ -30,9 +30,9 @@ const ON_CITUS = [
   ...['api', 'events'],
   ...['conditions', 'drawn-declarations', 'groups', 'includes'].map((name) => `list/${name}`),
 ];
-/** Files about what Citus refuses: ids of clients, numbers, keys of several fields, actors, and conditions on events. */
+/** Files about what Citus refuses: ids of clients, numbers, keys of several fields, arrays of references, actors, and conditions on events. */
 const NOT_ON_CITUS = [
-  ...['client-ids', 'numbers', 'set-values', 'unique-keys'].map((name) => `api/${name}`),
+  ...['client-ids', 'numbers', 'reference-arrays', 'set-values', 'unique-keys'].map((name) => `api/${name}`),
   ...['events/actors', 'events/live'],
 ];
 
