@@ -16,6 +16,10 @@ import { failByUncaughtErrors } from './uncaught.js';
 
 failByUncaughtErrors(root);
 rememberStorages();
+// A process that ends by itself closes what it has, for which Node 24 once waited without end, with a processor of its own.
+process.on('beforeExit', () => {
+  if (root.results) process.exit();
+});
 
 /**
  * Runs test files in this process, one after the other, until the runner has no more: modules, validators and the contract
