@@ -32,7 +32,9 @@ const ON_CITUS = [
 ];
 /** Files about what Citus refuses: ids of clients, numbers, keys of several fields, arrays of references, actors, and conditions on events. */
 const NOT_ON_CITUS = [
-  ...['client-ids', 'numbers', 'reference-arrays', 'set-values', 'unique-keys'].map((name) => `api/${name}`),
+  ...['client-ids', 'numbers', 'reference-arrays', 'set-values', 'unique-keys', 'upserts'].map(
+    (name) => `api/${name}`,
+  ),
   ...['events/actors', 'events/live'],
 ];
 
