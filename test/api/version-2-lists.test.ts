@@ -366,7 +366,7 @@ t.test('a page is revalidated, and ends early when its records are large', async
   t.same([failed.status, failed.json.code], [412, 'PRECONDITION_FAILED']);
 });
 
-const NOT_ON_CITUS = { skip: CITUS_URL !== '' && 'refused on Citus' };
+const NOT_ON_CITUS = { skip: CITUS_URL !== '' && 'COMPAT=json-server is refused on Citus' };
 t.test('COMPAT=json-server is about version 1', NOT_ON_CITUS, async (t) => {
   const { send } = await library(t, { COMPAT: 'json-server' });
   await addBooks(send, [{ title: 'a' }]);

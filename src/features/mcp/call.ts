@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import type { Operation } from '../../actions/batch-operations.js';
 import { gathered } from '../../actions/large-page.js';
@@ -55,7 +56,8 @@ function requireArguments(
     checks.require(tool, args);
   } catch (error) {
     const part = known();
-    if (part) new ToolChecks().require(part, args);
+    // Compiled for this call, if the caller may not know all arguments.
+    if (part && !isDeepStrictEqual(part.inputSchema, tool.inputSchema)) new ToolChecks().require(part, args);
     throw error;
   }
 }
