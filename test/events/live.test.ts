@@ -166,7 +166,7 @@ t.test(
     const drawFilter = filters(data, draw);
     const seen: Record<string, number> = { entered: 0, changed: 0, left: 0 };
     let compared = 0;
-    for (let n = times(60, 300, 5000); n > 0; n--) {
+    for (let n = times(40, 300, 5000); n > 0; n--) {
       const name = draw.pick(Object.keys(RELATIONS));
       const filter = drawFilter(name, 2, 2);
       const rest = await parametersOf(service, name, filter);
