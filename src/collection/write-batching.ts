@@ -24,6 +24,8 @@ const MAX_BYTES = 1_048_576;
 const MAX_WAITING_BYTES = 67_108_864;
 const MIN_BYTES = 4096;
 const MAX_IN_FLIGHT = 2;
+/** Two statements at once would end at once, and the database would wait while the process responds to both. */
+const GATHER = { max: 16, ms: 30, isAlone: true };
 
 /** Rows as the first parameter of a statement. */
 export const rowsText = (writes: readonly Write[], columnNames: readonly string[]): string =>
@@ -87,6 +89,7 @@ export function batchWrites<W extends Write, R>(
     {
       max: MAX_BYTES,
       inFlight: MAX_IN_FLIGHT,
+      gather: GATHER,
       waiting: MAX_WAITING_BYTES,
       sharing,
       weigh: ({ stored, more = 0 }) => Math.max(MIN_BYTES, stored.doc.length + more),

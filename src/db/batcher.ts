@@ -11,9 +11,10 @@ export interface BatcherOptions<T> {
    * While a statement has been in flight for less than `ms`, the next one waits for as many items as the last one had,
    * at most `max`: fewer and larger statements. While none is, `max` items go before the end of the tick, and half of
    * them as soon as the last statement ends, so that the database works during the rest of the tick. Without this
-   * option all items wait for the end of the tick, and none for further items.
+   * option all items wait for the end of the tick, and none for further items. With `isAlone`, no statement is sent while
+   * another is recent: the process then prepares the next one while the database works, and neither waits for the other.
    */
-  readonly gather?: { readonly max: number; readonly ms: number };
+  readonly gather?: { readonly max: number; readonly ms: number; readonly isAlone?: boolean };
   /** After this time a statement is no longer limited by `inFlight`: it may never end. Milliseconds, 1000 by default. */
   readonly patienceMs?: number;
   /** Maximum weight of the waiting items; one more is refused with 503. */
@@ -97,7 +98,8 @@ class Batcher<T, R> {
   #isDue(): boolean {
     const { gather } = this.options;
     if (this.#queue.length === 0) return false;
-    return this.#recent === 0 || !gather || this.#queue.length >= Math.min(this.#lastSize, gather.max);
+    if (this.#recent === 0 || !gather) return true;
+    return !gather.isAlone && this.#queue.length >= Math.min(this.#lastSize, gather.max);
   }
 
   readonly #inNextTick = (): void => {

@@ -7,7 +7,7 @@ const metrics = createDbMetrics();
 const shared = () => sharing(metrics, 'read', 'tests');
 
 /** A database that responds when the test says so, and records the statements it got. */
-function database(gather?: { max: number; ms: number }) {
+function database(gather?: { max: number; ms: number; isAlone?: boolean }) {
   const statements: { ids: readonly string[]; respond: () => void; fail: (error: Error) => void }[] = [];
   const read = createBatcher<string, { id: string } | undefined>(
     {
@@ -152,6 +152,22 @@ t.test('so many go at once while the database is idle, and half of them with its
   t.same(sizes(), [4, 2, 1]);
   statements[2]!.respond();
   t.equal((await Promise.all(reads)).length, 7);
+});
+
+t.test('a statement that is to be alone goes when the last one ends', async (t) => {
+  const { statements, read } = database({ max: 4, ms: 60_000, isAlone: true });
+  const sizes = () => statements.map(({ ids }) => ids.length);
+  const ask = (count: number, name: string) => Array.from({ length: count }, (_, n) => read(`${name}${n}`));
+  const reads = ask(4, 'a');
+  t.same(sizes(), [4], 'four go at once');
+  reads.push(...ask(9, 'b'));
+  await ticks();
+  t.same(sizes(), [4], 'however many wait');
+  statements[0]!.respond();
+  await reads[0];
+  t.same(sizes(), [4, 9], 'they go with the response');
+  statements[1]!.respond();
+  t.equal((await Promise.all(reads)).length, 13);
 });
 
 t.test('nobody gathers for a statement that takes long, or that failed', async (t) => {
