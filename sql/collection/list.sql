@@ -143,6 +143,21 @@ select total.total:number_in_page, (
 ) as docs
 from total;
 
+-- The records from one place of an order to another, whose keys are no columns of the table: :start and :rows are SQL.
+-- name: page_slice
+with match as materialized (
+  select record.id, row_number() over (order by :order) as place from :records
+), total as (
+  select count(*) as total from match
+), page as materialized (
+  select id, row_number() over (order by place) as place
+  from (select * from match order by place limit :rows offset :start) as slice
+)
+select total.total, (
+  select :documents from page, lateral :record as record
+) as docs
+from total;
+
 -- Whole lists leave by COPY: one statement, so one snapshot, and no row becomes an object on its way. The binary format
 -- passes a document as it is; CSV would examine each of its characters. COPY takes no parameters, so the values of its
 -- conditions are settings of its transaction, never text of the statement.

@@ -76,6 +76,7 @@ export class CallersCollection {
       page: (list, run) => whole.page({ ...list, selection: { ...list.selection, access } }, run),
       groups: (request, run) =>
         whole.groups({ ...request, selection: { ...request.selection, access } }, run),
+      slice: (request, run) => whole.slice({ ...request, selection: { ...request.selection, access } }, run),
       stream: (list, consume) => whole.stream({ ...list, selection: { ...list.selection, access } }, consume),
       excerpts: (search, ids, run) => whole.excerpts(search, ids, run, access),
       ids: (selection, limit, run) => whole.ids({ ...selection, access }, limit, run),

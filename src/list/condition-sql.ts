@@ -5,6 +5,7 @@ import {
   type Access,
   type Condition,
   EVERYTHING,
+  type ExpressedSelection,
   hidesFields,
   isRestricted,
   type RelationCondition,
@@ -23,7 +24,7 @@ import { hasWords, querySql, rankSql } from './words.js';
  */
 export function recordsSql(
   resource: Resource,
-  selection: Selection,
+  selection: ExpressedSelection,
   parameter: Parameter,
   engine: Engine,
   table = resource.table,
@@ -102,11 +103,12 @@ export const sourceSql = (
 /** The conditions of a selection, all of which must hold. */
 function termsOf(
   source: Source,
-  { conditions, parent, search }: Selection,
+  { conditions, expressions = [], parent, search }: ExpressedSelection,
   query: string | undefined,
 ): string[] {
   const { resource, parameter } = source;
   const terms = conditions.map((condition) => conditionSql(source, condition));
+  terms.push(...expressions.map((expression) => expression(source.name, parameter)));
   if (parent !== undefined) terms.push(`${parentColumn(resource)} = ${parameter(parent, 'uuid')}`);
   const matches = search.map((term) => searchTerm(resource, term, parameter));
   if (query !== undefined) matches.push(hasWords(resource, query));

@@ -127,6 +127,15 @@ export interface Selection {
   readonly access?: Access | undefined;
 }
 
+/** SQL about a source of records, for values that no column has. It reads other records by `sourceSql` alone. */
+export type Expression = (source: string, parameter: (value: string, type?: string) => string) => string;
+
+/** A selection with conditions that a feature has, which no request can name. */
+export interface ExpressedSelection extends Selection {
+  /** Conditions that all hold for a record as well. */
+  readonly expressions?: readonly Expression[];
+}
+
 export const EVERYTHING: Selection = { conditions: [], search: [] };
 
 /** Whether a selection is what a search finds. */

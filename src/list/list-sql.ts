@@ -7,7 +7,7 @@ import { invalidQuery } from '../errors/input-errors.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { CallersPages } from './callers-pages.js';
 import { type Parameter, parametersIn } from './comparison-sql.js';
-import { type Access, EVERYTHING, hasTerms, isSearch, type Selection } from './condition.js';
+import { type Access, EVERYTHING, type ExpressedSelection, hasTerms, isSearch } from './condition.js';
 import { accessibleSql, parentColumn, recordsSql, totalSql } from './condition-sql.js';
 import type { FewStatement } from './few-pages.js';
 import { type FewContext, fewStatements } from './few-statements.js';
@@ -19,6 +19,7 @@ import { joinedSql, outerOrder, partsOf, rowsSql, wholeOrder } from './ordered-r
 import { COMMON, type Cost, FIRST_ROWS, type Kind, kindOf, nameOf, shapeOf } from './page-kind.js';
 import type { SortKey } from './read-sort.js';
 import { pairsSql, referringSql } from './referring-sql.js';
+import { type SliceRequest, sliceParts } from './slice-sql.js';
 
 /** A statement with its parameters. Names in it come from the declaration, values are parameters. */
 export interface ListStatement {
@@ -192,8 +193,15 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
     return { text, settings };
   }
 
+  /** Reads the records of a slice: its `total` and `docs`. */
+  slice(request: SliceRequest): ListStatement {
+    const args: Value[] = [];
+    const parts = sliceParts(this.resource, request, this.engine, parametersIn(args));
+    return { text: this.#fill('page_slice', parts), args, cost: 'query' };
+  }
+
   /** Reads the ids of what is selected, up to a limit, in the order in which records are locked. */
-  ids(selection: Selection, limit: number): ListStatement {
+  ids(selection: ExpressedSelection, limit: number): ListStatement {
     const args: Value[] = [limit];
     const records = recordsSql(this.resource, selection, parametersIn(args), this.engine);
     return { text: this.#fill('ids', { records }), args, cost: 'query' };
@@ -207,12 +215,8 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
   ): ListStatement {
     const args: Value[] = [`{${ids.join(',')}}`];
     const records = recordsSql(this.resource, { ...EVERYTHING, access }, parametersIn(args), this.engine);
-    const references = columns.map((column) => pairsSql(this.resource, column, records));
-    return {
-      text: this.#fill('referring_counts', { references: references.join(' union ') }),
-      args,
-      cost: 'query',
-    };
+    const references = columns.map((column) => pairsSql(this.resource, column, records)).join(' union ');
+    return { text: this.#fill('referring_counts', { references }), args, cost: 'query' };
   }
 
   /**

@@ -7,7 +7,7 @@ import type { Db, Row, Run } from '../db/db.js';
 import { invalidQuery, queryTimeout } from '../errors/input-errors.js';
 import { type Json, type JsonObject, setMember } from '../json.js';
 import { sharing } from '../telemetry/metrics.js';
-import type { Access, Selection } from './condition.js';
+import type { Access, ExpressedSelection } from './condition.js';
 import { excerptHtml, excerptSql } from './excerpt-sql.js';
 import { openFewPages } from './few-pages.js';
 import { groupSql } from './group-sql.js';
@@ -15,6 +15,7 @@ import type { ListRequest, PageRequest } from './list-request.js';
 import { type ListStatement, ListStatements } from './list-sql.js';
 import { TOO_LARGE } from './order-parts.js';
 import { type GroupRequest, MAX_GROUPS } from './read-groups.js';
+import type { SliceRequest } from './slice-sql.js';
 
 /** A page of a list. */
 export interface Page {
@@ -45,6 +46,8 @@ export interface Groups {
 export interface Lists {
   page(list: PageRequest, run?: Run): Promise<Page>;
   groups(request: GroupRequest, run?: Run): Promise<Groups>;
+  /** The records of a slice, as those of a numbered page with a total. */
+  slice(request: SliceRequest, run?: Run): Promise<Page>;
   /** Passes the documents of all that a list selects to `consume`. */
   stream(list: ListRequest, consume: (rows: Readable) => Promise<void>): Promise<void>;
   /** The parts of fields in which records have the words of a search, as HTML, by the ids of these records. */
@@ -55,7 +58,7 @@ export interface Lists {
     access?: Access,
   ): Promise<ReadonlyMap<string, JsonObject>>;
   /** The ids of what is selected, by id, at most `limit`. */
-  ids(selection: Selection, limit: number, run?: Run): Promise<string[]>;
+  ids(selection: ExpressedSelection, limit: number, run?: Run): Promise<string[]>;
   /**
    * The documents of the records whose column has one of these ids, at most `limit` for each, separated by commas; undefined:
    * the documents are too large for one response.
@@ -146,6 +149,10 @@ export function openLists(db: Db, resource: Resource): Lists {
         return group;
       });
       return { groups, hasMore: rows.length > limit };
+    },
+    slice: async (request, run) => {
+      const [row] = await read(statements.slice(request), run);
+      return numberedPage(Number(row!.total), row!, 0);
     },
     stream: (list, consume) => {
       const { text, settings } = statements.stream(list);

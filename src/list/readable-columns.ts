@@ -60,7 +60,10 @@ export function partSql({ grants }: Access, held: readonly string[]): string {
 
 /** The whole documents of a page, each after its `part$`. */
 export const partedDocuments = (order: string): string =>
-  documentsOf(order, `record.part$ || ':' || record.doc`, DOCUMENT_SQL.separator);
+  documentsOf(order, {
+    document: `record.part$ || ':' || record.doc`,
+    separator: DOCUMENT_SQL.separator,
+  });
 
 /** The documents in a text of `partedDocuments`, each with the fields that the caller may read, separated by commas. */
 export function readableParts(text: string, { grants }: Access): string {

@@ -34,3 +34,24 @@ t.test('records that a request reads come from one place for lists, and one for 
   );
   for (const name of Object.keys(KNOWN)) t.ok(found.includes(name), `${name} still does`);
 });
+
+/** Files of features that read records in expressions, which a statement of lists contains. */
+const EXPRESSIONS = [
+  'features/json-server/loose-relations.ts',
+  'features/json-server/loose-sql.ts',
+  'features/json-server/loose-value-sql.ts',
+];
+
+t.test('the builder of lists makes all statements of lists, those of features included', async (t) => {
+  const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) =>
+    /^features\/.*\.ts$/.test(name),
+  );
+  const found = files.filter((name) =>
+    /(recordsSql|sourceSql|accessibleSql)\(/.test(readFileSync(new URL(name, SRC), 'utf8')),
+  );
+  t.same(found.sort(), EXPRESSIONS);
+  for (const name of files.filter((file) => file.startsWith('features/json-server/'))) {
+    const text = readFileSync(new URL(name, SRC), 'utf8');
+    t.notMatch(text, /\bdb\.|\bDb\b|\b(run|query|search)\(\w*text\b/, `${name} runs no statement`);
+  }
+});

@@ -19,7 +19,6 @@ const KNOWN: ReadonlySet<string> = new Set([
   'src/db/object-names.ts',
   'src/db/pool/host-dialler.ts',
   'src/db/pool/pipelined-pool.ts',
-  'src/features/json-server/loose-sql.ts',
 ]);
 
 interface Comment {

@@ -15,10 +15,10 @@ export default {
     const scheme = tlsCert === undefined ? 'http' : 'https';
     const originOf: Source['originOf'] = ({ host }) =>
       publicUrl ?? (host === undefined ? '' : `${scheme}://${host}`);
-    const sourceOf = ({ db, collections }: Reader, { name }: Resource): Source => {
+    const sourceOf = ({ collections }: Pick<Reader, 'collections'>, { name }: Resource): Source => {
       // The service refuses access rules with COMPAT=json-server.
       const related = collections.map(({ whole }) => whole);
-      return { db, collection: related.find(({ resource }) => resource.name === name)!, related, originOf };
+      return { collection: related.find(({ resource }) => resource.name === name)!, related, originOf };
     };
     return {
       represent: (routes, api) =>
@@ -32,7 +32,11 @@ export default {
           asJsonServer(action, sourceOf(reader, resource), parent && referenceTo(resource, parent)),
         record: (action, reader, resource) => asJsonServerRecord(action, sourceOf(reader, resource)),
         creation: (action, reader, resource, parent) =>
-          asJsonServerCreation(action, sourceOf(reader, resource), parent),
+          asJsonServerCreation(
+            action,
+            sourceOf(reader, resource),
+            parent && sourceOf(reader, parent).collection,
+          ),
       },
     };
   },

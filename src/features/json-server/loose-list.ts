@@ -4,7 +4,7 @@ import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import { hashedReply } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { databaseErrorOf } from '../../db/database-errors.js';
-import { invalidQuery, pageExceeds, queryTimeout } from '../../errors/input-errors.js';
+import { invalidQuery, pageExceeds } from '../../errors/input-errors.js';
 import { HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import { readConditions } from '../../http/preconditions.js';
 import type { Reply } from '../../http/reply.js';
@@ -13,11 +13,12 @@ import type { Action } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
 import { EVERYTHING, type Selection } from '../../list/condition.js';
 import { type View, WHOLE } from '../../list/read-fields-and-includes.js';
+import { MAX_LARGE_RECORDS } from '../../list/slice-sql.js';
 import { parseUuid } from '../../uuid.js';
+import { newIdOf } from './loose-ids.js';
 import { type JsonServerQuery, readQuery } from './loose-query.js';
-import { newIdOf } from './loose-records.js';
 import { addRelations, fitsEach, type Source } from './loose-relations.js';
-import { looseStatement } from './loose-sql.js';
+import { sliceOf } from './loose-sql.js';
 
 /** The parameters of this service's lists, whose responses stay as they are. */
 const NATIVE =
@@ -61,8 +62,8 @@ async function below(
   const { collection, related } = source;
   const { params, query } = request;
   const { to } = collection.resource.references.find((each) => each.field === field)!;
-  const above = related.find(({ resource }) => resource.name === to)!.resource;
-  const id = (await newIdOf(source, above, params.id ?? '', request)) ?? NO_RECORD;
+  const above = related.find(({ resource }) => resource.name === to)!;
+  const id = (await newIdOf(above, params.id ?? '', request)) ?? NO_RECORD;
   if (nestedBy !== undefined) return { ...request, params: { ...params, id } };
   const conditions = [query, `filter[${field}]=${id}`].filter((each) => each !== '');
   return { ...request, query: conditions.join('&') };
@@ -88,16 +89,9 @@ async function looseList(
   const nested = { field: parentField ?? '', operator: 'eq', values: [request.params.id ?? ''] } as const;
   const own = query.conditions.filter(({ field, operator }) => field !== parentField || operator !== 'eq');
   const conditions = parentField === undefined ? own : [...own, nested];
-  const selection = selectionOf(request);
-  const { text, args } = looseStatement(
-    resource,
-    others,
-    { ...query, conditions, selection },
-    MAX_PAGE_BYTES,
-  );
-  const { db } = source;
-  const [row] = await (request.run ? request.run(text, args) : db.query(text, args)).catch(fail);
-  const total = Number(row!.total);
+  const slice = sliceOf({ ...query, conditions }, selectionOf(request), resource, others);
+  const page = await source.collection.slice(slice, request.run).catch(fail);
+  const total = page.total!;
   const headers = query.isSlice
     ? [
         'X-Total-Count',
@@ -105,11 +99,11 @@ async function looseList(
         ...linkOf(query, given, request, total, source.originOf(request.headers)),
       ]
     : [];
-  const ids = (row!.ids as string | null)?.split(',');
-  if (!row!.fits) return largeReply(source, ids, query, request, headers);
-  const docs = (row!.docs as string | null) ?? '';
-  if (request.type === JSON_TYPE && !hasRelations(query)) return smallReply(`[${docs}]`, request, headers);
-  const records = await parsedElements(docs);
+  const { elements, ids } = page;
+  if (elements === undefined) return largeReply(source, ids, query, request, headers);
+  if (request.type === JSON_TYPE && !hasRelations(query))
+    return smallReply(`[${elements}]`, request, headers);
+  const records = await parsedElements(elements);
   const found = records.map(({ id }) => String(id));
   if (!(await addRelations(source, records, query, request)))
     return largeReply(source, found, query, request, headers);
@@ -118,13 +112,12 @@ async function looseList(
   return linesPage(request.type, { resource }, records, shownIn(resource, query), headers, preconditions);
 }
 
-/** SQLSTATEs: a pattern that is no regular expression, and a statement that took too long. */
-const [INVALID_PATTERN, TIMEOUT] = ['2201B', '57014'];
+/** SQLSTATE of a pattern that is no regular expression. */
+const INVALID_PATTERN = '2201B';
 
 function fail(error: unknown): never {
-  const code = databaseErrorOf(error)?.code;
-  if (code === INVALID_PATTERN) throw invalidQuery('_like', 'must be a regular expression');
-  throw code === TIMEOUT ? queryTimeout() : error;
+  const isPattern = databaseErrorOf(error)?.code === INVALID_PATTERN;
+  throw isPattern ? invalidQuery('_like', 'must be a regular expression') : error;
 }
 
 const hasRelations = ({ embed, expand }: JsonServerQuery) => embed.length + expand.length > 0;
@@ -143,18 +136,18 @@ function smallReply(body: string, request: Request, headers: readonly string[]):
 /** The documents one by one. Throws 413 for too many. */
 async function largeReply(
   source: Source,
-  ids: readonly string[] | undefined,
+  ids: readonly string[],
   query: JsonServerQuery,
   request: Request,
   headers: readonly string[],
 ): Promise<Reply> {
-  if (ids === undefined) throw pageExceeds(MAX_PAGE_BYTES);
+  if (ids.length > MAX_LARGE_RECORDS) throw pageExceeds(MAX_PAGE_BYTES);
   const { type } = request;
   const { resource } = source.collection;
   // The response has begun when the related records of one are read.
   if (!(await fitsEach(source, ids, query, request))) throw pageExceeds(MAX_PAGE_BYTES);
   async function* documents() {
-    for await (const doc of readDocuments(source.collection, ids!, request.run)) {
+    for await (const doc of readDocuments(source.collection, ids, request.run)) {
       if (!hasRelations(query)) yield doc;
       else {
         const record = JSON.parse(doc) as JsonObject;

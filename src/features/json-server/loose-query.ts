@@ -1,5 +1,5 @@
 import { invalidQuery } from '../../errors/input-errors.js';
-import type { LooseCondition, LooseQuery } from './loose-sql.js';
+import type { SliceRequest } from '../../list/slice-sql.js';
 
 /** The records of a page without `_limit`. */
 export const DEFAULT_LIMIT = 10;
@@ -29,8 +29,21 @@ const OPTIONS = [
 ];
 const SUFFIX = /_(gte|lte|ne|like)$/;
 
-/** A query of a list as json-server 0.17 reads it. */
-export interface JsonServerQuery extends Omit<LooseQuery, 'selection'> {
+/** A condition on the text of a member of a document, which need not be declared. */
+export interface LooseCondition {
+  /** The name of the member, or names that lead to it: `author.names[0]`. */
+  readonly field: string;
+  readonly operator: 'eq' | 'ne' | 'gte' | 'lte' | 'like';
+  /** The member must fit one value; with `ne`, all values. */
+  readonly values: readonly string[];
+}
+
+/** A query of a list as json-server 0.17 reads it: about documents as they are, without declarations. */
+export interface JsonServerQuery extends Pick<SliceRequest, 'start' | 'end'> {
+  readonly conditions: readonly LooseCondition[];
+  /** The text, in lower case, that a value of the record contains; empty: each record matches. */
+  readonly term: string;
+  readonly sorts: readonly { readonly field: string; readonly isFalling: boolean }[];
   /** Whether the response has the number of matches. */
   readonly isSlice: boolean;
   /** The number of the page and its limit, for links. */

@@ -1,6 +1,6 @@
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import { CACHE } from '../../collection/representation.js';
-import { type Resource, singleReferences } from '../../collection/resource.js';
+import { singleReferences } from '../../collection/resource.js';
 import { pageExceeds } from '../../errors/input-errors.js';
 import { Problem } from '../../errors/problem.js';
 import { JSON_TYPE } from '../../http/media-types.js';
@@ -8,17 +8,18 @@ import type { Reply } from '../../http/reply.js';
 import type { Body, Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
+import type { Collection } from '../../list/open-collection.js';
 import { parseUuid } from '../../uuid.js';
+import { newIdOf } from './loose-ids.js';
 import { readQuery } from './loose-query.js';
 import { addRelations, type Source } from './loose-relations.js';
-import { looseIdStatement } from './loose-sql.js';
 
 /**
  * An action on one record with the addresses, bodies and responses of json-server 0.17: an id from before an import leads to
  * its record, a missing record is 404 `{}`, and a deletion 200 `{}`.
  */
 export function asJsonServerRecord(action: Action, source: Source): Action {
-  return translated(action, source, source.collection.resource, async (request) => {
+  return translated(action, source, source.collection, async (request) => {
     if (request.method === 'GET' || request.method === 'HEAD')
       return readWithRelations(action, source, request);
     const id = parseUuid(request.params.id ?? '');
@@ -32,7 +33,7 @@ export function asJsonServerRecord(action: Action, source: Source): Action {
 }
 
 /** A creation whose references may be ids from before an import; `parent`: that of the record in the path. */
-export function asJsonServerCreation(action: Action, source: Source, parent?: Resource): Action {
+export function asJsonServerCreation(action: Action, source: Source, parent?: Collection): Action {
   return translated(action, source, parent, async (request) => {
     const reply = await action.run(request);
     const at = reply.headers.indexOf('Location') + 1;
@@ -45,7 +46,7 @@ export function asJsonServerCreation(action: Action, source: Source, parent?: Re
 function translated(
   action: Action,
   source: Source,
-  addressed: Resource | undefined,
+  addressed: Collection | undefined,
   run: (request: Request) => Promise<Reply> | Reply,
 ): Action {
   const { authorize, prepare } = action;
@@ -76,27 +77,13 @@ export const MISSING: Reply = { status: 404, ...EMPTY };
 async function withNewIds(
   request: Request,
   source: Source,
-  addressed: Resource | undefined,
+  addressed: Collection | undefined,
 ): Promise<Request> {
   const { id } = request.params;
-  const found = addressed && id !== undefined ? await newIdOf(source, addressed, id, request) : undefined;
+  const found = addressed && id !== undefined ? await newIdOf(addressed, id, request) : undefined;
   const params = found === undefined ? request.params : { ...request.params, id: found };
   const body = request.body && (await withReferences(request.body, source, request));
   return { ...request, params, body };
-}
-
-/** The id of a record; undefined: no record has this one. */
-export async function newIdOf(
-  { db }: Source,
-  resource: Resource,
-  id: string,
-  { run }: Request,
-): Promise<string | undefined> {
-  if (parseUuid(id) !== undefined) return id;
-  if (id.includes('\0')) return undefined;
-  const { text, args } = looseIdStatement(resource, id);
-  const [row] = await (run ?? db.run)(text, args);
-  return row?.id as string | undefined;
 }
 
 /** A body with new ids in its references, and without a version: clients of json-server overwrite what they do not know. */
@@ -106,9 +93,9 @@ async function withReferences(body: Body, source: Source, request: Request): Pro
   delete value._version;
   for (const { field, to } of singleReferences(source.collection.resource)) {
     const old: Json | undefined = member(value, field);
-    const target = source.related.find(({ resource }) => resource.name === to)?.resource;
+    const target = source.related.find(({ resource }) => resource.name === to);
     if (!target || (typeof old !== 'string' && typeof old !== 'number')) continue;
-    const id = await newIdOf(source, target, String(old), request);
+    const id = await newIdOf(target, String(old), request);
     // A form without a choice has an empty text.
     setMember(value, field, old === '' ? null : (id ?? String(old)));
   }

@@ -1,25 +1,21 @@
+import { among } from '../../access/checked-references.js';
 import { requireReadable } from '../../actions/readable.js';
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import { type Resource, singleReferences } from '../../collection/resource.js';
-import type { Db } from '../../db/db.js';
 import { invalidQuery } from '../../errors/input-errors.js';
 import type { Request } from '../../http/request.js';
 import { type Json, type JsonObject, member, setMember } from '../../json.js';
+import type { Expression } from '../../list/condition.js';
+import { sourceSql } from '../../list/condition-sql.js';
 import type { Collection } from '../../list/open-collection.js';
 import { relationName } from '../../list/relations.js';
 import { namesOf } from './imported-names.js';
 import type { JsonServerQuery } from './loose-query.js';
-import {
-  largeChildrenStatement,
-  largeReferredStatement,
-  looseChildrenStatement,
-} from './loose-relation-sql.js';
 
 const MAX_RELATIONS = 5;
 
 /** The collection of the records, and those that relations may lead to. */
 export interface Source {
-  readonly db: Db;
   readonly collection: Collection;
   readonly related: readonly Collection[];
   /** The origin by which a client reaches the service, with which json-server begins addresses. */
@@ -52,34 +48,36 @@ export async function fitsEach(
 ): Promise<boolean> {
   // Without records, for the rights of the caller.
   await addRelations(source, [], query, request);
-  const { db, collection, related } = source;
-  const { resource } = collection;
-  const embedded = query.embed.map((name) => {
-    const child = childOf(source, name);
-    return child && largeChildrenStatement(child.resource, child.field, ids, MAX_PAGE_BYTES);
+  const { collection, related } = source;
+  const embedded = query.embed.map((name) => childOf(source, name)).filter((child) => child !== undefined);
+  const expanded = query.expand.flatMap((name) => {
+    const reference = referenceOf(collection.resource, name);
+    const other = related.find(({ resource }) => resource.name === reference?.to)?.resource;
+    return reference && other ? [{ other, column: collection.resource.columns.get(reference.field)! }] : [];
   });
-  const expanded = query.expand.map((name) => {
-    const reference = referenceOf(resource, name);
-    const other = related.find((each) => each.resource.name === reference?.to)?.resource;
-    return (
-      reference && other && largeReferredStatement(resource, reference.field, other, ids, MAX_PAGE_BYTES)
-    );
-  });
-  for (const statement of [...embedded, ...expanded]) {
-    if (statement === undefined) continue;
-    const { text, args } = statement;
-    const [row] = await (request.run ? request.run(text, args) : db.query(text, args));
-    if (row!.exceeds === true) return false;
-  }
-  return true;
+  if (embedded.length + expanded.length === 0) return true;
+  const exceeds: Expression = (record, parameter) => {
+    const max = parameter(String(MAX_PAGE_BYTES), 'bigint');
+    const children = embedded.map(({ resource, field }) => {
+      const referring = `child.${resource.columns.get(field)!.name} = ${record}.id`;
+      return `(select sum(octet_length(child.doc)) from ${sourceSql(resource, 'child')} where ${referring}) > ${max}`;
+    });
+    const referred = expanded.map(({ other, column: { name } }) => {
+      const isLarge = `referred.id = ${record}.${name} and octet_length(referred.doc) > ${max}`;
+      return `exists (select from ${sourceSql(other, 'referred')} where ${isLarge})`;
+    });
+    return `(${[...children, ...referred].join(' or ')})`;
+  };
+  const found = await collection.ids({ ...among(ids), expressions: [exceeds] }, 1, request.run);
+  return found.length === 0;
 }
 
 /** The collection that a name of `_embed` means, and its field that refers to the records; undefined: there is none. */
 function childOf({ collection, related }: Source, name: string) {
   const own = namesOf(related.map(({ resource }) => resource.name)).get(name);
-  const child = related.find(({ resource }) => resource.name === own)?.resource;
-  const field = child && referenceTo(child, collection.resource);
-  return child && field !== undefined ? { resource: child, field } : undefined;
+  const child = related.find(({ resource }) => resource.name === own);
+  const field = child && referenceTo(child.resource, collection.resource);
+  return child && field !== undefined ? { child, resource: child.resource, field } : undefined;
 }
 
 /** The reference that a name of `_expand` means. */
@@ -92,21 +90,19 @@ async function embedRecords(
   name: string,
   request: Request,
 ): Promise<boolean> {
-  const { db } = source;
-  const child = childOf(source, name);
-  if (child === undefined) {
+  const found = childOf(source, name);
+  if (found === undefined) {
     for (const record of records) setMember(record, name, []);
     return true;
   }
-  requireReadable(child.resource, request.principal);
+  const { child, resource, field } = found;
+  requireReadable(resource, request.principal);
+  const column = resource.columns.get(field)!.name;
   const ids = records.map(({ id }) => String(id));
-  const { text, args } = looseChildrenStatement(child.resource, child.field, ids, MAX_PAGE_BYTES);
-  const rows = await (request.run ? request.run(text, args) : db.query(text, args));
-  if (rows.some(({ docs }) => docs === null)) return false;
-  const found = new Map(
-    rows.map(({ parent, docs }) => [parent as string, JSON.parse(docs as string) as Json]),
-  );
-  for (const record of records) setMember(record, name, found.get(String(record.id)) ?? []);
+  const documents = await child.referring(column, ids, Number.MAX_SAFE_INTEGER, request.run);
+  if (documents === undefined) return false;
+  for (const record of records)
+    setMember(record, name, JSON.parse(`[${documents.get(String(record.id)) ?? ''}]`) as Json);
   return true;
 }
 

@@ -3,8 +3,9 @@ import type { Request } from '../../http/request.js';
 import type { Action, OpenEndpoint, Route } from '../../http/router.js';
 import { isObject, setMember } from '../../json.js';
 import { namesOf } from './imported-names.js';
+import { newIdOf } from './loose-ids.js';
 import { BELOW } from './loose-list.js';
-import { MISSING, newIdOf } from './loose-records.js';
+import { MISSING } from './loose-records.js';
 import { referenceTo, type Source } from './loose-relations.js';
 
 /**
@@ -49,7 +50,7 @@ function nestedRoute(routes: readonly Route[], parent: Source, child: Source): R
 function creationBelow(creation: OpenEndpoint, parent: Source, field: string): OpenEndpoint {
   const { authorize, streams: _, ...action } = creation;
   const below = async (request: Request): Promise<Request | undefined> => {
-    const id = await newIdOf(parent, parent.collection.resource, request.params.id ?? '', request);
+    const id = await newIdOf(parent.collection, request.params.id ?? '', request);
     if (id === undefined) return undefined;
     const { body } = request;
     if (!body || !isObject(body.value)) return request;

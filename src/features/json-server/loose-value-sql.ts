@@ -1,15 +1,22 @@
 import { type Resource, singleReferences } from '../../collection/resource.js';
 import type { Parameter } from '../../list/comparison-sql.js';
 import { sourceSql } from '../../list/condition-sql.js';
+import { LEGACY_ID } from './loose-ids.js';
 
-export const LEGACY_ID = 'legacy_id';
-
-/** A statement that is being built. */
+/** The source of records that SQL is about, in a statement that is being built. */
 export interface Builder {
   readonly resource: Resource;
   readonly others: ReadonlyMap<string, Resource>;
+  readonly record: string;
   readonly parameter: Parameter;
 }
+
+/** The document of a record as `parsed.json`. Without the offset, the planner would parse it once for each use. */
+export const parsedSql = (record: string) => `(select ${record}.doc::jsonb as json offset 0) as parsed`;
+
+/** SQL about the JSON of a field, which it names `given.value`. */
+export const ofValue = (builder: Builder, field: string, sql: string) =>
+  `(select ${sql} from (select ${valueSql(builder, field)} as value from ${parsedSql(builder.record)} offset 0) as given)`;
 
 /** Texts as an array. */
 export const listOf = ({ parameter }: Builder, values: readonly string[]) =>
@@ -23,16 +30,8 @@ export function memberSql(builder: Builder, field: string): string {
   return `coalesce(parsed.json -> ${builder.parameter(field)}, ${path})`;
 }
 
-/** Texts by which a record is known: its id and the one from before an import. */
-export const idTexts = (relation: string, { columns }: Resource): string => {
-  const legacy = columns.get(LEGACY_ID);
-  return legacy
-    ? `array[${relation}.id::text, ${relation}.${legacy.name}::text]`
-    : `array[${relation}.id::text]`;
-};
-
 /** The JSON of a field as json-server's records have it: ids from before an import, also in references. */
-export function valueSql(builder: Builder, field: string): string {
+function valueSql(builder: Builder, field: string): string {
   const { resource, others } = builder;
   if (field === 'id' && resource.columns.has(LEGACY_ID)) return memberSql(builder, LEGACY_ID);
   const target = others.get(singleReferences(resource).find((each) => each.field === field)?.to ?? '');
@@ -40,7 +39,7 @@ export function valueSql(builder: Builder, field: string): string {
   if (!target || !legacy) return memberSql(builder, field);
   return `(
       select coalesce(to_jsonb(referred.${legacy.name}), to_jsonb(referred.id))
-      from ${sourceSql(target, 'referred')} where referred.id = record.${resource.columns.get(field)!.name}
+      from ${sourceSql(target, 'referred')} where referred.id = ${builder.record}.${resource.columns.get(field)!.name}
     )`;
 }
 

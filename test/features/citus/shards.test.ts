@@ -34,7 +34,7 @@ const FAN_OUT_OF_CHILDREN = new Set(['get', 'get_large', 'exists']);
 const OF_ANY_LENGTH = new Set(['stream', 'stream_matching', 'ids', 'referring', 'referring_counts']);
 /** Statements of pages that others serve on Citus, and of declarations that Citus refuses: ids of clients, numbers. */
 const NOT_ON_CITUS = new Set([
-  ...['page_found', 'page_few_numbered', 'page_few_near', 'page_few_keyset'],
+  ...['page_found', 'page_few_numbered', 'page_few_near', 'page_few_keyset', 'page_slice'],
   ...['create_as', 'deleted', 'create_numbered', 'lock_numbers'],
 ]);
 /** Locks of the database, which read no table. */
