@@ -1,13 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { settingsOf as settingsOfFeatures } from './app/open-features.js';
 import { type App, startApp } from './app.js';
+import type { SchemeName } from './auth/principal.js';
 import { type Config, ConfigError, readConfig, unknownSettings } from './config/config.js';
 import { unavailable } from './errors/service-errors.js';
 import { FEATURES } from './features.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
 import { EarlyReply } from './http/early-reply.js';
-import { settingsOf as settingsOfFeatures } from './open-features.js';
 import type { ForeignRequest } from './pipeline/mount.js';
-import type { SchemeName } from './principal.js';
 import { createLog } from './telemetry/log.js';
 import { refuse } from './transport/admission-control.js';
 

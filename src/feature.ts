@@ -1,4 +1,5 @@
 import type { Documentation } from './api/doc.js';
+import type { Base, Core, EndpointsOf, Openable, OpenFeature, Represent } from './app/open-features.js';
 import type { OwnCredentials } from './auth/open-schemes.js';
 import type { RunnableCommand } from './cli/command.js';
 import type { Config } from './config/config.js';
@@ -6,7 +7,6 @@ import type { Run } from './db/db.js';
 import type { OpenEmbedded } from './db/open-database.js';
 import type { ProblemType } from './errors/problem.js';
 import type { FieldNames } from './http/cors.js';
-import type { Base, Core, EndpointsOf, Openable, OpenFeature, Represent } from './open-features.js';
 import type { Log } from './telemetry/log.js';
 
 /** An optional capability: the default export of its `feature.ts`, which loads the rest of its code on demand. */

@@ -1,14 +1,14 @@
 import { setFlagsFromString } from 'node:v8';
+import { isOn, settingsOf } from './app/open-features.js';
 import { UsageError } from './cli/exit.js';
 import { configOf, type Io } from './cli/io.js';
 import { print } from './cli/output.js';
 import { type Config, configWarnings, loadEnvFile, settingFor } from './config/config.js';
 import { readDeclarations } from './declarations/read-declarations.js';
-import { ExitError } from './exit-error.js';
+import { ExitError } from './errors/exit-error.js';
 import type { Started } from './feature.js';
 import { FEATURES } from './features.js';
-import { isOn, settingsOf } from './open-features.js';
-import { startMessage } from './start-message.js';
+import { startMessage } from './start/start-message.js';
 import { createLog, type Log } from './telemetry/log.js';
 import { logLines } from './telemetry/log-output.js';
 import { readableLines } from './telemetry/readable-lines.js';
@@ -59,7 +59,7 @@ function requireNoArguments([argument]: string[]): void {
 /** The service for development, which follows changes of the declarations. */
 async function startWatching(config: Config, log: Log, io: Io, json: boolean): Promise<Started> {
   for (const warning of configWarnings(io.env, settingsOf(FEATURES))) log.warn(warning);
-  const { runWatching } = await import('./watch.js');
+  const { runWatching } = await import('./start/watch.js');
   return runWatching(config, {
     log,
     readConfig: () => configOf(io),
@@ -77,5 +77,5 @@ async function start(config: Config, log: Log, io: Io, json: boolean): Promise<S
     if (serve) return serve(config, log, { isQuiet: json, warnings, features: FEATURES });
   }
   for (const warning of warnings) log.warn(warning);
-  return (await import('./standalone.js')).runAlone(config, log, json);
+  return (await import('./start/standalone.js')).runAlone(config, log, json);
 }

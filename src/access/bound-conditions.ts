@@ -1,9 +1,9 @@
 import QuickLRU from 'quick-lru';
+import type { Principal } from '../auth/principal.js';
 import type { Resource } from '../collection/resource.js';
 import type { Json } from '../json.js';
 import { member } from '../json.js';
 import type { Access, ComparedColumn, Condition, Symbolic } from '../list/condition.js';
-import type { Principal } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import { alternativesOf, isAboutCaller } from './implied-conditions.js';
 import { NEVER } from './masked-conditions.js';

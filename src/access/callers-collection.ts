@@ -1,3 +1,4 @@
+import type { Principal } from '../auth/principal.js';
 import { modifiedAt } from '../collection/document.js';
 import { isStored, type StoredRecord } from '../collection/record.js';
 import type { Replaced } from '../collection/single-writes.js';
@@ -9,7 +10,6 @@ import { beyond } from '../errors/service-errors.js';
 import type { JsonObject } from '../json.js';
 import type { Access } from '../list/condition.js';
 import type { Collection, PermittedWrites } from '../list/open-collection.js';
-import type { Principal } from '../principal.js';
 import { readAccess } from './bound-conditions.js';
 import { among, requireReadable } from './checked-references.js';
 import { creationErrors, requireCreatable } from './creation-errors.js';

@@ -1,3 +1,4 @@
+import type { Principal } from '../auth/principal.js';
 import { type Resource, referredIds } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import type { Run } from '../db/db.js';
@@ -5,7 +6,6 @@ import type { Problem } from '../errors/problem.js';
 import { unknownReference } from '../errors/record-errors.js';
 import type { JsonObject } from '../json.js';
 import { OWN_COLUMNS, type Selection } from '../list/condition.js';
-import type { Principal } from '../principal.js';
 import { knownIds } from './fields.js';
 import type { Guarded } from './guarded-collection.js';
 

@@ -1,8 +1,8 @@
+import type { Principal } from '../auth/principal.js';
 import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import type { Run } from '../db/db.js';
 import { accessDenied } from '../errors/caller-errors.js';
-import type { Principal } from '../principal.js';
 import { unreadableReferences } from './checked-references.js';
 import { fieldsOf, requireSettable } from './fields.js';
 import type { Guarded, Ruled } from './guarded-collection.js';

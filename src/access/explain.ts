@@ -1,9 +1,9 @@
+import type { Principal } from '../auth/principal.js';
 import type { Run } from '../db/db.js';
 import type { Json } from '../json.js';
 import { filterOfBody } from '../list/body-values.js';
 import type { Condition } from '../list/condition.js';
 import { readFilter } from '../list/read-filter.js';
-import type { Principal } from '../principal.js';
 import { bound, valueFor } from './bound-conditions.js';
 import { fieldsOf } from './fields.js';
 import type { Guarded } from './guarded-collection.js';

@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Principal } from '../auth/principal.js';
 import { divided, OWN_MEMBERS } from '../collection/document-part.js';
 import type { StoredRecord } from '../collection/record.js';
 import { type Reference, type Resource, referredIds } from '../collection/resource.js';
@@ -8,7 +9,6 @@ import { invalid } from '../errors/input-errors.js';
 import { type Failure, Problem } from '../errors/problem.js';
 import { isObject, type Json, type JsonObject, member } from '../json.js';
 import type { Collection } from '../list/open-collection.js';
-import type { Principal } from '../principal.js';
 import { unknownField } from '../validation/failure.js';
 import { writeOnlyNames } from '../validation/validation.js';
 import { type Grant, grantsFor } from './rules.js';

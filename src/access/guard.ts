@@ -1,6 +1,6 @@
 import QuickLRU from 'quick-lru';
+import type { Principal } from '../auth/principal.js';
 import type { Collection } from '../list/open-collection.js';
-import type { Principal } from '../principal.js';
 import { CallersCollection } from './callers-collection.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
 import { type CreateRuled, openRuledCreations } from './ruled-creations.js';

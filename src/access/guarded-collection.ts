@@ -1,6 +1,6 @@
+import type { Principal } from '../auth/principal.js';
 import type { Resource } from '../collection/resource.js';
 import type { Collection } from '../list/open-collection.js';
-import type { Principal } from '../principal.js';
 import type { RuledReads } from './ruled-reads.js';
 import type { Rules } from './rules.js';
 

@@ -1,5 +1,5 @@
+import { type Principal, permissionOf } from '../auth/principal.js';
 import type { Resource } from '../collection/resource.js';
-import { type Principal, permissionOf } from '../principal.js';
 import { type Grant, grantsFor, mightPermit, type Rules, wholeReads } from './rules.js';
 
 /** Finds the links of records that a caller cannot follow. It reads nothing: a link remains where only the record could tell. */

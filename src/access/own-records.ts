@@ -1,6 +1,6 @@
+import type { ScopeRequirement } from '../auth/principal.js';
 import type { Resource } from '../collection/resource.js';
 import { unescapeName } from '../list/query-names.js';
-import type { ScopeRequirement } from '../principal.js';
 import { isAbout, type Verb } from './rules.js';
 
 /**

@@ -1,6 +1,6 @@
+import type { Principal } from '../auth/principal.js';
 import { RANK, type Resource } from '../collection/resource.js';
 import { limitRelations, type Related, relatedOf } from '../list/relations.js';
-import type { Principal } from '../principal.js';
 import { type Fields, fieldsOf, readableFields } from './fields.js';
 import { grantsFor, mayRead, readsAll } from './rules.js';
 

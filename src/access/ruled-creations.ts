@@ -1,9 +1,9 @@
+import type { Principal } from '../auth/principal.js';
 import type { ColumnValue } from '../collection/column.js';
 import type { StoredRecord } from '../collection/record.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { batchWrites, type Write } from '../collection/write-batching.js';
 import { creationOf } from '../collection/writes.js';
-import type { Principal } from '../principal.js';
 import { sharing } from '../telemetry/metrics.js';
 import { creationSql, creatorColumns } from './creation-sql.js';
 import { changedFields } from './fields.js';

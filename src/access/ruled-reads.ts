@@ -1,9 +1,9 @@
+import type { Principal } from '../auth/principal.js';
 import type { StoredRecord } from '../collection/record.js';
 import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { createBatcher } from '../db/batcher.js';
 import type { Db, Run } from '../db/db.js';
-import type { Principal } from '../principal.js';
 import { sharing } from '../telemetry/metrics.js';
 import {
   type Candidacy,

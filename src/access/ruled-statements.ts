@@ -1,3 +1,4 @@
+import type { Principal } from '../auth/principal.js';
 import { documentsIn, parseRecords } from '../collection/document.js';
 import type { StoredRecord } from '../collection/record.js';
 import type { Resource } from '../collection/resource.js';
@@ -5,7 +6,6 @@ import type { ValidatedInput } from '../collection/validated-input.js';
 import type { Run } from '../db/db.js';
 import type { Engine } from '../db/engine.js';
 import { padForImmediateWrite } from '../db/pool/postgres-patches.js';
-import type { Principal } from '../principal.js';
 import { nextIdentity } from '../uuid.js';
 import { AccessStatements } from './access-statements.js';
 import { valueFor } from './bound-conditions.js';

@@ -1,3 +1,4 @@
+import { includes, type Principal } from '../auth/principal.js';
 import type { DeclaredGrant, Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import type { JsonObject } from '../json.js';
@@ -6,7 +7,6 @@ import type { Condition, Symbolic } from '../list/condition.js';
 import type { ReadSymbol } from '../list/filter-values.js';
 import { readFilter } from '../list/read-filter.js';
 import { relatedOf } from '../list/relations.js';
-import { includes, type Principal } from '../principal.js';
 
 export const VERBS = ['read', 'create', 'update', 'delete'] as const;
 export type Verb = (typeof VERBS)[number];

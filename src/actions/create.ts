@@ -1,4 +1,5 @@
 import type { Guarded } from '../access/guarded-collection.js';
+import { callerOf } from '../auth/principal.js';
 import type { StoredRecord } from '../collection/record.js';
 import { hrefOf, validatorFields, withLinks } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
@@ -12,7 +13,6 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, setMember } from '../json.js';
 import type { Collection } from '../list/open-collection.js';
-import { callerOf } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 import type { CheckReferences } from './permitted-references.js';

@@ -1,5 +1,6 @@
 import { createHash, hash } from 'node:crypto';
 import type { Guarded } from '../access/guarded-collection.js';
+import { NOBODY, type Principal } from '../auth/principal.js';
 import { IDEMPOTENCY_SQL } from '../db/core-statements.js';
 import type { Db, Run } from '../db/db.js';
 import { keyInUse, keyReused } from '../errors/record-errors.js';
@@ -7,7 +8,6 @@ import { badRequest } from '../errors/request-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { NOBODY, type Principal } from '../principal.js';
 import { DEFAULT_VERSION } from '../versions/supported.js';
 import { replyOf, rowOf } from './stored-reply.js';
 

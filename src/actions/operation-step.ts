@@ -1,3 +1,4 @@
+import { permit } from '../auth/principal.js';
 import { unsupportedMediaType } from '../errors/input-errors.js';
 import { uriTooLong } from '../errors/request-errors.js';
 import { requireSameVersion, splitVersion } from '../http/api-version.js';
@@ -13,7 +14,6 @@ import {
   selectAction,
 } from '../http/router.js';
 import { visible } from '../http/visible.js';
-import { permit } from '../principal.js';
 import type { Operation } from './batch-operations.js';
 
 /** An operation that the caller may send. Without an action it is OPTIONS. */

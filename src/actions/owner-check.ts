@@ -1,6 +1,7 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import { ownershipOf, ownField } from '../access/own-records.js';
 import type { Verb } from '../access/rules.js';
+import { callerOf } from '../auth/principal.js';
 import type { BeforeWrite, ValidatedInput } from '../collection/validated-input.js';
 import type { Db, Run } from '../db/db.js';
 import { forbidden } from '../errors/caller-errors.js';
@@ -9,7 +10,6 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, type Json, member } from '../json.js';
 import type { Collection } from '../list/open-collection.js';
-import { callerOf } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 
 /**

@@ -1,13 +1,13 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import { readablePart } from '../access/readable-part.js';
 import { readsAll } from '../access/rules.js';
+import type { Principal } from '../auth/principal.js';
 import type { Resource } from '../collection/resource.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';
 import type { Request } from '../http/request.js';
 import type { Others } from '../list/relations.js';
-import type { Principal } from '../principal.js';
 
 /** Throws 403 unless the scopes of a caller permit it to read all records of a collection. */
 export function requireReadable(resource: Resource, principal: Principal): void {

@@ -1,8 +1,8 @@
 import type { Guarded } from '../access/guarded-collection.js';
+import { callerOf } from '../auth/principal.js';
 import { preconditionFailed } from '../errors/record-errors.js';
 import { beyond } from '../errors/service-errors.js';
 import type { Action } from '../http/router.js';
-import { callerOf } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import {
   isThere,

@@ -1,5 +1,6 @@
 import { type Explanation, explain } from '../access/explain.js';
 import type { Guarded } from '../access/guarded-collection.js';
+import { type Principal, scopesOf } from '../auth/principal.js';
 import { userScopes } from '../auth/user-scopes.js';
 import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
@@ -8,7 +9,6 @@ import { splitVersion } from '../http/api-version.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
-import { type Principal, scopesOf } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import { json } from './doc.js';
 import { at, type Endpoint } from './endpoint.js';

@@ -1,10 +1,10 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import { listEvents } from '../actions/events.js';
 import { secretReply, timeOf } from '../actions/secret-reply.js';
+import type { ScopeRequirement } from '../auth/principal.js';
 import type { Feed } from '../events/feed.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
-import type { ScopeRequirement } from '../principal.js';
 import { json } from './doc.js';
 import { at, type Endpoint } from './endpoint.js';
 import { TEXT } from './schema.js';

@@ -1,5 +1,5 @@
+import type { ScopeRequirement } from '../auth/principal.js';
 import { JSON_TYPE, MERGE_PATCH } from '../http/media-types.js';
-import type { ScopeRequirement } from '../principal.js';
 import { type ErrorName, json, UNCHANGED, VALIDATED } from './doc.js';
 import type { Description } from './endpoint.js';
 import type { Kind } from './kind.js';

@@ -2,13 +2,13 @@ import { ownershipOf, ownField } from '../access/own-records.js';
 import { isForAnyone, isPublic, leadsToLimited, mightPermit, type Verb } from '../access/rules.js';
 import { PATCH_TYPES } from '../actions/patch.js';
 import { writableKeys } from '../actions/upsert.js';
+import { type Principal, type Requirement, readingOf, type ScopeRequirement } from '../auth/principal.js';
 import { RECORD_TYPES } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../http/media-types.js';
 import type { Offer } from '../http/router.js';
 import { RECORD_PARAMETERS } from '../list/read-fields-and-includes.js';
 import { keysetParameters, listParameters } from '../list/read-list.js';
-import { type Principal, type Requirement, readingOf, type ScopeRequirement } from '../principal.js';
 import type { Description, Endpoint, RecordMethod } from './endpoint.js';
 import type { RecordActions } from './record-actions.js';
 

@@ -1,12 +1,12 @@
+import type { SchemeName } from '../auth/principal.js';
 import type { NotReadyReason } from '../db/readiness.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import type { SchemeName } from '../principal.js';
-import { singleFlight } from '../shared-runs.js';
 import { EXPOSITION_TYPE, exposition } from '../telemetry/exposition.js';
 import type { Scrape } from '../telemetry/metrics.js';
+import { singleFlight } from '../work/shared-runs.js';
 import { json } from './doc.js';
 import { at, type Endpoint } from './endpoint.js';
 import { TEXT } from './schema.js';

@@ -10,6 +10,7 @@ import {
 } from '../errors/caller-errors.js';
 import type { LoginThrottle } from '../limits/login-throttle.js';
 import { verifyPassword } from '../passwords/password.js';
+import { parseUuid } from '../uuid.js';
 import {
   ACCOUNT_DELETION,
   includes,
@@ -17,9 +18,8 @@ import {
   type Permission,
   type Principal,
   scopesOf,
-} from '../principal.js';
-import { TimedCache } from '../timed-cache.js';
-import { parseUuid } from '../uuid.js';
+} from './principal.js';
+import { TimedCache } from './timed-cache.js';
 import { type VerifiedPassword, verifiedPasswordOf } from './verified-password.js';
 
 const PASSWORD_OF = AUTH_SQL.password_of;

@@ -1,5 +1,5 @@
 import type { AuthConfig } from '../config/auth-settings.js';
-import { ACCOUNT_DELETION, type CollectionScopes } from '../principal.js';
+import { ACCOUNT_DELETION, type CollectionScopes } from './principal.js';
 
 interface ScopedCollection {
   readonly scopes: CollectionScopes;

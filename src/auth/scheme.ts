@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Admission } from '../limits/login-throttle.js';
-import type { Principal, SchemeName } from '../principal.js';
+import type { Principal, SchemeName } from './principal.js';
 
 /** The parts of a request that can carry a credential, and those that signatures cover. */
 export interface AuthRequest {

@@ -1,6 +1,6 @@
 import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
-import { ACCOUNT_DELETION, includes, scopesOf } from '../principal.js';
+import { ACCOUNT_DELETION, includes, scopesOf } from './principal.js';
 
 const SET_USER_SCOPES = AUTH_SQL.set_user_scopes;
 

@@ -1,6 +1,6 @@
 import { PASSWORDS_SQL } from '../db/core-statements.js';
 import type { Row, Run } from '../db/db.js';
-import type { Principal } from '../principal.js';
+import type { Principal } from './principal.js';
 
 const LOCK = PASSWORDS_SQL.lock_version;
 

@@ -1,7 +1,7 @@
 import type { Operation } from '../actions/batch-operations.js';
+import { type Principal, STRANGER, scopesOf } from '../auth/principal.js';
 import { userScopes } from '../auth/user-scopes.js';
 import { escapeToken, isObject, type Json, type JsonObject, member } from '../json.js';
-import { type Principal, STRANGER, scopesOf } from '../principal.js';
 import { nextIdentity, parseUuid } from '../uuid.js';
 import { type ExpectedOutcome, type GivenCaller, type GivenFile, parsedFile } from './access-case-form.js';
 import { InputError } from './exit.js';

@@ -1,8 +1,8 @@
 import { type AccessServices, explanationOf } from '../api/access-endpoints.js';
 import { openCollections } from '../api/record-actions.js';
-import { collectionsFor } from '../app-parts.js';
+import { collectionsFor } from '../app/app-parts.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
-import { type ExitCode, ExitError } from '../exit-error.js';
+import { type ExitCode, ExitError } from '../errors/exit-error.js';
 import { ensureCollections } from '../schema/ensure-collections.js';
 import { storedResources } from '../schema/stored-resources.js';
 import { parseUuid } from '../uuid.js';

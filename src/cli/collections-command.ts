@@ -6,7 +6,7 @@ import { checkDeclarations, readChecked } from '../declarations/check-declaratio
 import type { DeclaredField } from '../declarations/declaration.js';
 import { readDeclarations } from '../declarations/read-declarations.js';
 import { slowPatterns } from '../declarations/slow-patterns.js';
-import { ExitError } from '../exit-error.js';
+import { ExitError } from '../errors/exit-error.js';
 import { ownPathsOf } from '../http/own-paths.js';
 import { parse, subcommandOf } from './arguments.js';
 import { OutputError, UsageError } from './exit.js';

@@ -1,5 +1,5 @@
 import type { Kind } from '../api/kind.js';
-import type { ExitCode } from '../exit-error.js';
+import type { ExitCode } from '../errors/exit-error.js';
 import type { Io } from './io.js';
 
 /** An option of a command. */

@@ -1,4 +1,4 @@
-import { type ExitCode, ExitError } from '../exit-error.js';
+import { type ExitCode, ExitError } from '../errors/exit-error.js';
 import type { Io } from './io.js';
 
 /** Wrong usage of a command, or of all: one line and the usage. */

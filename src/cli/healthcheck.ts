@@ -1,4 +1,4 @@
-import { ExitError } from '../exit-error.js';
+import { ExitError } from '../errors/exit-error.js';
 import { exitCodeOf } from './exit.js';
 import { requestHealth } from './health-request.js';
 import { configOf } from './io.js';

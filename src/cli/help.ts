@@ -1,4 +1,4 @@
-import { EXITS, type ExitCode } from '../exit-error.js';
+import { EXITS, type ExitCode } from '../errors/exit-error.js';
 import type { Command, Commands, Form, Option } from './command.js';
 
 const WIDTH = 120;

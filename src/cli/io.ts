@@ -1,9 +1,9 @@
 import type { Interface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
+import { type Openable, settingsOf } from '../app/open-features.js';
 import { type Config, readConfig } from '../config/config.js';
 import { pathIn } from '../config/parsers.js';
-import { ExitError } from '../exit-error.js';
-import { type Openable, settingsOf } from '../open-features.js';
+import { ExitError } from '../errors/exit-error.js';
 
 /** An output, and whether it is a terminal, as Node says of a process's. */
 export type Output = Writable & {

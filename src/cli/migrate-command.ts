@@ -1,7 +1,7 @@
 import { checkDeclarations } from '../declarations/check-declarations.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
-import type { ExitCode } from '../exit-error.js';
+import type { ExitCode } from '../errors/exit-error.js';
 import { type CheckedPlan, isRefused } from '../schema/checked-plan.js';
 import { listViolations, migrateCollections, planCollections } from '../schema/migrate-collections.js';
 import { planText } from '../schema/plan-text.js';

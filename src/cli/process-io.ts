@@ -1,4 +1,4 @@
-import type { Openable } from '../open-features.js';
+import type { Openable } from '../app/open-features.js';
 import type { Io, OwnProcess } from './io.js';
 
 /** The standard streams and the environment of this process, whose program has these features. A stream is opened when it is used. */

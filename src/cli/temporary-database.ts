@@ -1,6 +1,6 @@
 import { databaseErrorOf } from '../db/database-errors.js';
 import { type SchemaConnection, withSchemaConnection } from '../db/schema-connection.js';
-import { ExitError } from '../exit-error.js';
+import { ExitError } from '../errors/exit-error.js';
 
 const PREFIX = 'plinth_access_test_';
 /** The age from which a database is one that a killed command has left. */

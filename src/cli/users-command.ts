@@ -7,7 +7,7 @@ import type { Config } from '../config/config.js';
 import { AUTH_SQL } from '../db/core-statements.js';
 import type { Database } from '../db/open-database.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
-import { ExitError } from '../exit-error.js';
+import { ExitError } from '../errors/exit-error.js';
 import { type Collection, openCollection } from '../list/open-collection.js';
 import { ensureCollections } from '../schema/ensure-collections.js';
 import { storedResources } from '../schema/stored-resources.js';

@@ -1,9 +1,9 @@
+import { embeddedOf } from '../app/open-features.js';
 import type { Config } from '../config/config.js';
 import { problemOf } from '../db/database-errors.js';
 import { type Database, openDatabase } from '../db/open-database.js';
+import { ExitError, UnavailableError } from '../errors/exit-error.js';
 import { type Failure, Problem } from '../errors/problem.js';
-import { ExitError, UnavailableError } from '../exit-error.js';
-import { embeddedOf } from '../open-features.js';
 import { createLog, type Log } from '../telemetry/log.js';
 import { readableLines } from '../telemetry/readable-lines.js';
 import { configOf, type Io } from './io.js';

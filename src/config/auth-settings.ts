@@ -1,4 +1,4 @@
-import { SCHEMES, type SchemeName } from '../principal.js';
+import { SCHEMES, type SchemeName } from '../auth/principal.js';
 import type { Reader } from './env-reader.js';
 import { type JwtConfig, readJwtConfig } from './jwt-settings.js';
 import { isLoopback, parseJson, parseNames, parseSecureUrl, SECURE_URL } from './parsers.js';

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
-import { ExitError } from '../exit-error.js';
-import { textOf } from '../text-encoding.js';
+import { ExitError } from '../errors/exit-error.js';
+import { textOf } from '../formats/text-encoding.js';
 import { authFaults, readAuth } from './auth-settings.js';
 import { databaseWarnings, engineFaults, readDatabase } from './database-settings.js';
 import { createReader, type Env, misspelledSettings, outdatedSettings, type Reader } from './env-reader.js';

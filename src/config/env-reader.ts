@@ -1,4 +1,4 @@
-import { editDistance } from '../edit-distance.js';
+import { editDistance } from '../errors/edit-distance.js';
 import { parseDate, pathIn } from './parsers.js';
 
 export type Env = Readonly<Record<string, string | undefined>>;

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net';
 import { isAbsolute, join } from 'node:path';
-import { isLoopbackAddress, type Network, parseNetwork } from '../ip-address.js';
+import { isLoopbackAddress, type Network, parseNetwork } from '../formats/ip-address.js';
 
 export const SECURE_URL = 'an https URL, or an http URL of a loopback address';
 

@@ -1,4 +1,4 @@
-import type { Network } from '../ip-address.js';
+import type { Network } from '../formats/ip-address.js';
 import type { Reader } from './env-reader.js';
 import { isHost, isLoopback, parseNames, parseNetworks } from './parsers.js';
 

@@ -1,5 +1,5 @@
-import { singleFlight } from '../shared-runs.js';
 import type { Log } from '../telemetry/log.js';
+import { singleFlight } from '../work/shared-runs.js';
 import { AUTH_SQL, EVENTS_SQL, IDEMPOTENCY_SQL } from './core-statements.js';
 import type { Db, Value } from './db.js';
 import { type EventLimits, pruneEvents } from './event-pruning.js';

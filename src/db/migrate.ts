@@ -1,5 +1,5 @@
 import type postgres from 'postgres';
-import { ExitError } from '../exit-error.js';
+import { ExitError } from '../errors/exit-error.js';
 import type { Row, Run } from './db.js';
 import type { Engine } from './engine.js';
 import {

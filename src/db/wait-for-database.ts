@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Config } from '../config/config.js';
-import { ExitError } from '../exit-error.js';
+import { ExitError } from '../errors/exit-error.js';
 import type { Log } from '../telemetry/log.js';
 import { DatabaseUnavailableError, unreachable } from './migrate.js';
 import { NETWORK_ERRORS } from './pool/server-socket.js';

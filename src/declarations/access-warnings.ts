@@ -2,7 +2,7 @@ import { implyAll } from '../access/implied-conditions.js';
 import { type Grant, isForAnyone, type Rules, rulesOf } from '../access/rules.js';
 import { knownScopes } from '../auth/known-scopes.js';
 import type { Resource } from '../collection/resource.js';
-import { nearest } from '../edit-distance.js';
+import { nearest } from '../errors/edit-distance.js';
 import { Problem } from '../errors/problem.js';
 import { escapeToken } from '../json.js';
 import type { Condition } from '../list/condition.js';

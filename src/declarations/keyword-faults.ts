@@ -1,4 +1,4 @@
-import { nearest } from '../edit-distance.js';
+import { nearest } from '../errors/edit-distance.js';
 import { escapeToken, isObject, type JsonObject } from '../json.js';
 import { KEYWORDS } from '../validation/ajv.js';
 import type { DeclarationFault } from './declaration.js';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathIn } from '../config/parsers.js';
-import { textOf } from '../text-encoding.js';
+import { textOf } from '../formats/text-encoding.js';
 import type { SqlFile } from './declaration.js';
 import { DeclarationError, readFaultOf } from './read-declarations.js';
 import { statementsIn } from './sql-statements.js';

@@ -1,9 +1,9 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathIn } from '../config/parsers.js';
-import { ExitError } from '../exit-error.js';
+import { ExitError } from '../errors/exit-error.js';
+import { textOf } from '../formats/text-encoding.js';
 import { isObject, type Json } from '../json.js';
-import { textOf } from '../text-encoding.js';
 import { withoutAnchors } from './anchors.js';
 import { builtInFiles } from './built-in.js';
 import type { Declaration, DeclarationFault, DeclaredField, DeclaredSchema, SqlFile } from './declaration.js';

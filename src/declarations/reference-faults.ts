@@ -1,4 +1,4 @@
-import { nearest } from '../edit-distance.js';
+import { nearest } from '../errors/edit-distance.js';
 import type { DeclaredField, DeclaredItems, DeclaredSchema } from './declaration.js';
 import { type DeclaredReference, declaredReference } from './declared-reference.js';
 

@@ -1,4 +1,4 @@
-import { nearest } from '../edit-distance.js';
+import { nearest } from '../errors/edit-distance.js';
 import { escapeToken, isObject, type Json, type JsonObject, member } from '../json.js';
 import type { createAjv } from '../validation/ajv.js';
 import { compilePattern } from '../validation/linear-patterns.js';

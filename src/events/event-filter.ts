@@ -1,10 +1,10 @@
 import { readAccess } from '../access/bound-conditions.js';
 import { grantsFor, isPublic, isUnlimited, mayRead, rulesOf } from '../access/rules.js';
+import type { Principal } from '../auth/principal.js';
 import type { Resource } from '../collection/resource.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { badRequest } from '../errors/request-errors.js';
 import type { Access, Condition } from '../list/condition.js';
-import type { Principal } from '../principal.js';
 import { parseUuid } from '../uuid.js';
 import { EVENT_VERBS, type Event } from './event.js';
 

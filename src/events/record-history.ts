@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
+import type { Principal } from '../auth/principal.js';
 import type { Resource } from '../collection/resource.js';
 import { EVENTS_SQL } from '../db/core-statements.js';
 import { Problem } from '../errors/problem.js';
 import { type Json, type JsonObject, member } from '../json.js';
-import type { Principal } from '../principal.js';
 import { writeOnlyNames } from '../validation/validation.js';
 import { type Filter, filterOf } from './event-filter.js';
 import type { Feed } from './feed.js';

@@ -1,11 +1,11 @@
 import { createCipheriv, createDecipheriv, createHmac, hash, randomBytes } from 'node:crypto';
 import type { CredentialWatch } from '../auth/credentials/credential-watch.js';
+import { type Principal, scopesOf } from '../auth/principal.js';
 import { EVENTS_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
 import { invalidTicket, tooManyOwnTickets } from '../errors/caller-errors.js';
 import { beyond } from '../errors/service-errors.js';
 import { clientKey } from '../limits/client-key.js';
-import { type Principal, scopesOf } from '../principal.js';
 
 const LIFETIME_S = 30;
 /** Unused tickets of all callers and processes. */

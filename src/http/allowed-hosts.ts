@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { misdirectedRequest } from '../errors/request-errors.js';
-import { isLoopbackAddress, parseIp } from '../ip-address.js';
+import { isLoopbackAddress, parseIp } from '../formats/ip-address.js';
 import { isHealthCheck } from './own-paths.js';
 
 /** Throws 421 for a request whose Host, or authority in absolute-form, is not allowed. */

@@ -2,7 +2,13 @@ import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
 import type { AuthRequest } from '../auth/scheme.js';
-import { type IpAddress, isInNetworks, isLoopbackAddress, type Network, parseIp } from '../ip-address.js';
+import {
+  type IpAddress,
+  isInNetworks,
+  isLoopbackAddress,
+  type Network,
+  parseIp,
+} from '../formats/ip-address.js';
 import { parseForwarded } from './forwarded.js';
 
 /** Max hops that are read, from the nearest on. */

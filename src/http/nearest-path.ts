@@ -1,5 +1,5 @@
 import QuickLRU from 'quick-lru';
-import { editDistance } from '../edit-distance.js';
+import { editDistance } from '../errors/edit-distance.js';
 import type { Problem } from '../errors/problem.js';
 import { noSuchPath } from '../errors/request-errors.js';
 

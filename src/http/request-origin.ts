@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Principal } from '../auth/principal.js';
 import { originNotAllowed } from '../errors/request-errors.js';
-import type { Principal } from '../principal.js';
 
 /** Throws 403 for a request that a page of another site had its browser send. `isSecure`: whether the client uses https. */
 export type RequireOrigin = (

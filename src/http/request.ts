@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Permission, Principal } from '../auth/principal.js';
 import type { Run } from '../db/db.js';
 import type { Json } from '../json.js';
 import type { HashedPassword } from '../passwords/password.js';
-import type { Permission, Principal } from '../principal.js';
 import type { Version } from '../versions/supported.js';
 import type { QueryValues } from './query-values.js';
 

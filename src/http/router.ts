@@ -1,8 +1,8 @@
 import FindMyWay from 'find-my-way';
+import type { Principal, Requirement } from '../auth/principal.js';
 import { unknownParameter } from '../errors/input-errors.js';
 import type { Problem } from '../errors/problem.js';
 import { badRequest, filterRequired, methodNotAllowed, notAcceptable } from '../errors/request-errors.js';
-import type { Principal, Requirement } from '../principal.js';
 import type { Version } from '../versions/supported.js';
 import { BODY_CODINGS } from './content-coding.js';
 import { formatOf, negotiate } from './content-negotiation.js';

@@ -1,4 +1,4 @@
-import { type Principal, permissionOf, STRANGER } from '../principal.js';
+import { type Principal, permissionOf, STRANGER } from '../auth/principal.js';
 import type { Permitted } from './router.js';
 
 /**

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
-import { parseIp } from '../ip-address.js';
+import { parseIp } from '../formats/ip-address.js';
 
 /** The owner of a count: `address` and `site` are named by an address, of which IPv6 counts by /64 and by /56. */
 export type CountKind = 'address' | 'site' | 'account' | 'principal';

@@ -1,3 +1,4 @@
+import { NOBODY, type Principal } from '../auth/principal.js';
 import type { AuthRequest } from '../auth/scheme.js';
 import { rateLimited } from '../errors/caller-errors.js';
 import { unavailable } from '../errors/service-errors.js';
@@ -7,7 +8,6 @@ import type { Reply } from '../http/reply.js';
 import { type Match, type OpenEndpoint, optionsOf } from '../http/router.js';
 import { visible } from '../http/visible.js';
 import { clientKey } from '../limits/client-key.js';
-import { NOBODY, type Principal } from '../principal.js';
 import { readBytes } from '../transport/request-body.js';
 import type { RequestContext } from './context.js';
 import { finish } from './respond.js';

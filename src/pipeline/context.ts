@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Authenticate, FindSession } from '../auth/authenticate.js';
+import type { Principal } from '../auth/principal.js';
 import type { AuthRequest } from '../auth/scheme.js';
 import type { Problem } from '../errors/problem.js';
 import type { RequireAllowedHost } from '../http/allowed-hosts.js';
@@ -10,7 +11,6 @@ import type { RequireOrigin } from '../http/request-origin.js';
 import type { Router } from '../http/router.js';
 import type { ParseLimit } from '../limits/parse-limit.js';
 import type { RateLimiter } from '../limits/rate-limit.js';
-import type { Principal } from '../principal.js';
 import type { Log } from '../telemetry/log.js';
 import type { Observation, Observer } from '../telemetry/request-observer.js';
 import type { Expectation } from '../transport/admission-control.js';

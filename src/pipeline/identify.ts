@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
+import { NOBODY, type Principal, STRANGER } from '../auth/principal.js';
 import { hasCredential } from '../auth/scheme.js';
 import { prefersPage } from '../http/content-negotiation.js';
 import type { OpenEndpoint } from '../http/router.js';
-import { NOBODY, type Principal, STRANGER } from '../principal.js';
 import { authRequestOf } from './common-stages.js';
 import type { RequestContext } from './context.js';
 

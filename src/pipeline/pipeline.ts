@@ -1,3 +1,4 @@
+import { NOBODY, permit, STRANGER } from '../auth/principal.js';
 import { Problem } from '../errors/problem.js';
 import { expectationFailed, noSuchPath, versionSunset } from '../errors/request-errors.js';
 import {
@@ -19,7 +20,6 @@ import {
   requireParameters,
   selectAction,
 } from '../http/router.js';
-import { NOBODY, permit, STRANGER } from '../principal.js';
 import type { Run } from '../transport/admission-control.js';
 import { decodeBody } from '../transport/decoded-body.js';
 import { readBody } from '../transport/request-body.js';

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
+import { NOBODY } from '../auth/principal.js';
 import type { Handler } from '../http/handler.js';
 import { type Match, selectAction } from '../http/router.js';
-import { NOBODY } from '../principal.js';
 import type { Target } from '../transport/request-target.js';
 import {
   authRequestOf,

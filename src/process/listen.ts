@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { type AddressInfo, createServer, type Server } from 'node:net';
-import { ExitError } from '../exit-error.js';
+import { ExitError } from '../errors/exit-error.js';
 
 /** The service cannot start. */
 export class StartError extends ExitError {}

@@ -2,7 +2,7 @@ import { constants, createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createSecureContext, type SecureContextOptions } from 'node:tls';
 import type { Config } from '../config/config.js';
-import { ExitError } from '../exit-error.js';
+import { ExitError } from '../errors/exit-error.js';
 
 /** A file of the TLS settings cannot be used. */
 export class TlsError extends ExitError {}

@@ -1,7 +1,7 @@
 import type { Db } from '../db/db.js';
 import { requireProtection } from '../declarations/protection-faults.js';
 import type { Declarations } from '../declarations/read-declarations.js';
-import { ExitError } from '../exit-error.js';
+import { ExitError } from '../errors/exit-error.js';
 import type { Log } from '../telemetry/log.js';
 import { readCatalog } from './catalog.js';
 import { migrateCollections, namesOf, planCollections, recordApplied } from './migrate-collections.js';

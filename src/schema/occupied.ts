@@ -1,5 +1,5 @@
 import { qualified } from '../db/object-names.js';
-import { ExitError } from '../exit-error.js';
+import { ExitError } from '../errors/exit-error.js';
 import type { Catalog } from './catalog.js';
 import { primaryKeyOf } from './chosen-names.js';
 import { lockTable, type SchemaStep } from './step.js';

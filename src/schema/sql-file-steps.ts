@@ -1,6 +1,6 @@
 import { quotedName } from '../db/object-names.js';
 import type { SqlFile } from '../declarations/declaration.js';
-import { ExitError } from '../exit-error.js';
+import { ExitError } from '../errors/exit-error.js';
 import type { Catalog } from './catalog.js';
 import { NO_LOCK, quoted, type SchemaStep } from './step.js';
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { Tracer } from '@opentelemetry/api';
+import type { Principal } from '../auth/principal.js';
 import type { Peer } from '../database-url/servers.js';
-import type { Principal } from '../principal.js';
 import type { Log } from './log.js';
 import type { HttpMetrics } from './metrics.js';
 import { SeriesCache } from './series-cache.js';

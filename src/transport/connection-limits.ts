@@ -1,8 +1,8 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
+import type { Network } from '../formats/ip-address.js';
 import { isTrusted } from '../http/client-identity.js';
-import type { Network } from '../ip-address.js';
 import { clientKey } from '../limits/client-key.js';
 import { CountsByKey } from '../limits/counts-by-key.js';
 import { responseInFlight } from './node-internals.js';

@@ -3,7 +3,7 @@ import { invalidBody, payloadTooLarge } from '../errors/input-errors.js';
 import { beyond } from '../errors/service-errors.js';
 import type { BodyCoding } from '../http/content-coding.js';
 import { BODIES } from '../limits/byte-budget.js';
-import { WorkSlots } from '../work-slots.js';
+import { WorkSlots } from '../work/work-slots.js';
 import { BodyAborted, type BodyLimits } from './arriving-body.js';
 import { decompressBody } from './codecs.js';
 

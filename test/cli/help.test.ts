@@ -1,5 +1,5 @@
 import { allCommands } from '../../src/cli/commands.js';
-import { EXITS } from '../../src/exit-error.js';
+import { EXITS } from '../../src/errors/exit-error.js';
 import { plinth } from '../support/command.js';
 import t from '../support/test.js';
 

@@ -1,5 +1,5 @@
 import type postgres from 'postgres';
-import { collectionsFor } from '../../src/app-parts.js';
+import { collectionsFor } from '../../src/app/app-parts.js';
 import { readConfig } from '../../src/config/config.js';
 import { migrationsOn, SCHEMA_NAMES, withSchemaNames } from '../../src/db/migrations.js';
 import { listSql } from '../../src/db/sql-files.js';

@@ -11,7 +11,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   'list/record-source.ts': 'finds out whether the related records of former states exist',
   'list/list-sql.ts': 'reads records of a page by the ids that a selection has found',
   'collection/sql-templates.ts': 'reads and writes records by their ids',
-  'app-parts.ts': 'names the tables of callers for their credentials',
+  'app/app-parts.ts': 'names the tables of callers for their credentials',
   'collection/numbers.ts': 'continues a series of numbers after the greatest one',
   'db/row-counts.ts': 'counts all records, in background',
   'auth/credentials/current-credentials.ts': 'reads the versions of the passwords of callers',

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { type Debugger, Session } from 'node:inspector';
+import { settingsOf } from '../../src/app/open-features.js';
 import { startApp } from '../../src/app.js';
 import { readConfig } from '../../src/config/config.js';
 import { FEATURES } from '../../src/features.js';
-import { settingsOf } from '../../src/open-features.js';
 import { createLog } from '../../src/telemetry/log.js';
 
 /**

@@ -5,10 +5,10 @@ import type { ValidateFunction } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import QuickLRU from 'quick-lru';
 import type { App } from '../../src/app.js';
+import { NOBODY } from '../../src/auth/principal.js';
 import { CORE_TYPES } from '../../src/errors/catalogue.js';
 import type { ApiDocuments } from '../../src/features/api-docs/api-documents.js';
 import type { JsonObject } from '../../src/json.js';
-import { NOBODY } from '../../src/principal.js';
 import { createAjv } from '../../src/validation/ajv.js';
 import { DEFAULT_VERSION, VERSIONS, type Version } from '../../src/versions/supported.js';
 

@@ -1,3 +1,4 @@
+import { settingsOf } from '../../src/app/open-features.js';
 import {
   type Config,
   configWarnings,
@@ -7,7 +8,6 @@ import {
 } from '../../src/config/config.js';
 import type { Env } from '../../src/config/env-reader.js';
 import { FEATURES } from '../../src/features.js';
-import { settingsOf } from '../../src/open-features.js';
 
 const OF_FEATURES = settingsOf(FEATURES);
 

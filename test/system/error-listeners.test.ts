@@ -21,7 +21,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'transport/codecs.ts: createGzip': 'transport/streamed-body.ts',
   'transport/codecs.ts: createInflate': 'transport/body-stream.ts',
   'transport/node-internals.ts: Readable': 'a stream that neither reads nor ends',
-  'watch.ts: createServer': 'process/listen.ts',
+  'start/watch.ts: createServer': 'process/listen.ts',
 };
 
 const sources = readdirSync(SRC, { recursive: true, encoding: 'utf8' })

@@ -3,7 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { EXITS } from '../../src/exit-error.js';
+import { EXITS } from '../../src/errors/exit-error.js';
 import { readSettings } from '../support/settings.js';
 import t from '../support/test.js';
 

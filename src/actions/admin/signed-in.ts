@@ -1,7 +1,7 @@
+import type { Principal } from '../../auth/principal.js';
 import { lockVerifiedPassword, verifiedPasswordOf } from '../../auth/verified-password.js';
 import type { Db } from '../../db/db.js';
 import { forbidden } from '../../errors/caller-errors.js';
-import type { Principal } from '../../principal.js';
 
 /**
  * Makes a change that gives access for longer than the sign-in of its caller, while that sign-in is valid: a reset of the

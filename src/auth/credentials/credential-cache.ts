@@ -1,7 +1,7 @@
 import QuickLRU from 'quick-lru';
 import type { Db } from '../../db/db.js';
-import type { Principal } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
+import type { Principal } from '../principal.js';
 import { type CredentialKind, type Found, findCredential } from './credentials.js';
 
 /** How long a credential is cached: a revocation whose notification is lost takes effect after this time. */

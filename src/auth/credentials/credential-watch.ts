@@ -1,6 +1,6 @@
 import type { Db } from '../../db/db.js';
-import type { Principal } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
+import type { Principal } from '../principal.js';
 import { CredentialRejected, type Scheme } from '../scheme.js';
 import {
   CurrentCredentials,

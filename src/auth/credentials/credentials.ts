@@ -2,8 +2,8 @@ import { AUTH_SQL } from '../../db/core-statements.js';
 import { databaseErrorOf, UNIQUE_VIOLATION } from '../../db/database-errors.js';
 import type { Db, Row } from '../../db/db.js';
 import { duplicate } from '../../errors/record-errors.js';
-import { scopesOf } from '../../principal.js';
 import { nextIdentity } from '../../uuid.js';
+import { scopesOf } from '../principal.js';
 
 export type CredentialKind = 'key' | 'certificate';
 

@@ -1,8 +1,8 @@
 import { AUTH_SQL } from '../../db/core-statements.js';
 import type { Db, Row } from '../../db/db.js';
 import { fill } from '../../db/statements.js';
-import { type Principal, scopesOf } from '../../principal.js';
 import { parseUuid } from '../../uuid.js';
+import { type Principal, scopesOf } from '../principal.js';
 
 /** A principal, and what the database must contain for its credential to stay valid. */
 export interface Stored {

@@ -1,6 +1,6 @@
-import type { Principal } from '../../principal.js';
 import { API_KEY_PREFIX, hashOf, isKey } from '../credentials/api-key-format.js';
 import type { CredentialCache } from '../credentials/credential-cache.js';
+import type { Principal } from '../principal.js';
 import { type AuthRequest, CredentialRejected, credentialsOf, quote, type Scheme } from '../scheme.js';
 
 /** `X-API-Key: <key>`, or the key as a Bearer token, which its prefix distinguishes from access tokens. */

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.js';
-import type { Principal } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { API_KEY_PREFIX } from '../credentials/api-key-format.js';
+import type { Principal } from '../principal.js';
 import type { CheckReplay } from '../replay-guard.js';
 import { type AuthRequest, type CredentialRejected, credentialsOf, quote, type Scheme } from '../scheme.js';
 import { refusal, requireHolder, type Token, type TokenSource } from '../tokens/access-token.js';

@@ -1,5 +1,5 @@
-import type { Principal } from '../../principal.js';
 import type { CredentialCache } from '../credentials/credential-cache.js';
+import type { Principal } from '../principal.js';
 import { CredentialRejected, quote, type Scheme } from '../scheme.js';
 
 /**

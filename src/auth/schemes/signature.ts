@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Config } from '../../config/config.js';
-import type { Principal } from '../../principal.js';
+import type { Principal } from '../principal.js';
 import type { CheckReplay } from '../replay-guard.js';
 import { requestMac } from '../request-signature.js';
 import { type AuthRequest, CredentialRejected, quote, type Scheme } from '../scheme.js';

@@ -1,6 +1,6 @@
 import type { JwtConfig, JwtType } from '../../config/jwt-settings.js';
 import type { JsonObject } from '../../json.js';
-import { scopesOf } from '../../principal.js';
+import { scopesOf } from '../principal.js';
 import { refusal } from './access-token.js';
 import { objectIn } from './issuer-client.js';
 

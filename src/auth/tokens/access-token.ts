@@ -1,6 +1,6 @@
-import type { Principal } from '../../principal.js';
-import { TimedCache } from '../../timed-cache.js';
+import type { Principal } from '../principal.js';
 import { type AuthRequest, CredentialRejected } from '../scheme.js';
+import { TimedCache } from '../timed-cache.js';
 
 /** A verified access token. */
 export interface Token {

@@ -1,11 +1,11 @@
 import type { Config } from '../../config/config.js';
 import { MAX_INTROSPECTIONS } from '../../config/limit-settings.js';
 import { beyond, unavailable } from '../../errors/service-errors.js';
-import { scopesOf } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
-import { TimedCache } from '../../timed-cache.js';
-import { WorkSlots } from '../../work-slots.js';
+import { WorkSlots } from '../../work/work-slots.js';
+import { scopesOf } from '../principal.js';
 import { CredentialRejected } from '../scheme.js';
+import { TimedCache } from '../timed-cache.js';
 import { MAX_CACHED_CHARACTERS, refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
 import {
   type Claims,

@@ -1,10 +1,10 @@
+import type { ApiDescription, OpenFeature } from '../../app/open-features.js';
+import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Config } from '../../config/config.js';
 import { isRetiring } from '../../http/api-version.js';
 import type { JsonObject } from '../../json.js';
 import type { LongWork } from '../../limits/long-task.js';
-import type { ApiDescription, OpenFeature } from '../../open-features.js';
-import type { Principal } from '../../principal.js';
 import type { Version } from '../../versions/supported.js';
 import { ISSUER_SETTINGS } from '../issuer/settings.js';
 import { REPLICA_SETTINGS } from '../replicas/settings.js';

@@ -1,10 +1,10 @@
 import { mayRead } from '../../access/rules.js';
 import { schemaRef } from '../../api/schema.js';
+import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import { EVENT_VERBS } from '../../events/event.js';
 import type { JsonObject } from '../../json.js';
 import { LongWork } from '../../limits/long-task.js';
-import type { Principal } from '../../principal.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { COMMON_SCHEMAS } from './common-schemas.js';
 import { definitions } from './declared-schemas.js';

@@ -1,14 +1,14 @@
 import { writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
-import { collectionsFor } from '../../app-parts.js';
+import { collectionsFor } from '../../app/app-parts.js';
+import { describeApi } from '../../app/open-features.js';
+import { NOBODY } from '../../auth/principal.js';
 import { parse } from '../../cli/arguments.js';
 import { OutputError, UsageError } from '../../cli/exit.js';
 import { configOf, fileOf, type Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
 import { checkDeclarations } from '../../declarations/check-declarations.js';
 import { loadDeclarations, resourcesOf } from '../../declarations/load-declarations.js';
-import { describeApi } from '../../open-features.js';
-import { NOBODY } from '../../principal.js';
 import { VERSIONS } from '../../versions/supported.js';
 import { ApiDocuments } from './api-documents.js';
 import { COMMANDS } from './commands.js';

@@ -1,5 +1,5 @@
+import { ACCOUNT_DELETION, type SchemeName } from '../../auth/principal.js';
 import type { JsonObject } from '../../json.js';
-import { ACCOUNT_DELETION, type SchemeName } from '../../principal.js';
 
 /** The settings of authentication that the document names. */
 export interface SecuritySettings {

@@ -1,7 +1,7 @@
 import { type CallersPart, callersPart } from '../../access/readable-part.js';
+import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import { isObject, type Json } from '../../json.js';
-import type { Principal } from '../../principal.js';
 import { typeName } from './model.js';
 
 /** A collection with the names of its types in the document, and the part of it that the reader of the document may know. */

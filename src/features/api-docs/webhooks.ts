@@ -1,7 +1,7 @@
 import { readableFields } from '../../access/fields.js';
 import { schemaRef } from '../../api/schema.js';
+import type { Principal } from '../../auth/principal.js';
 import type { JsonObject } from '../../json.js';
-import type { Principal } from '../../principal.js';
 import { schemaNames } from './record-schemas.js';
 import type { DescribedResource } from './type-names.js';
 

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.js';
 import { isLoopback } from '../../config/parsers.js';
 import { usesHttps } from '../../config/server-settings.js';
-import { isInNetworks, type Network, parseIp } from '../../ip-address.js';
+import { isInNetworks, type Network, parseIp } from '../../formats/ip-address.js';
 import { type Check, resultsOf } from './check.js';
 
 const { ok, warning, problem } = resultsOf('proxies');

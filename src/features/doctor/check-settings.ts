@@ -1,9 +1,9 @@
+import { settingsOf } from '../../app/open-features.js';
 import { configOf, type Io } from '../../cli/io.js';
 import { type Config, ConfigError, configWarnings } from '../../config/config.js';
 import { checkDeclarations } from '../../declarations/check-declarations.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
 import { DeclarationError, type Declarations } from '../../declarations/read-declarations.js';
-import { settingsOf } from '../../open-features.js';
 import { type Check, messageOf, resultsOf } from './check.js';
 
 const settings = resultsOf('settings');

@@ -1,10 +1,10 @@
 import { styleText } from 'node:util';
+import { embeddedOf } from '../../app/open-features.js';
 import { parse } from '../../cli/arguments.js';
 import type { Io } from '../../cli/io.js';
 import { hasColours } from '../../cli/output.js';
 import type { Config } from '../../config/config.js';
-import type { ExitCode } from '../../exit-error.js';
-import { embeddedOf } from '../../open-features.js';
+import type { ExitCode } from '../../errors/exit-error.js';
 import type { Check } from './check.js';
 import { checkIssuerClock } from './check-clock.js';
 import { checkDatabase } from './check-database.js';

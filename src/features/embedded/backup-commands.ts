@@ -2,7 +2,7 @@ import { parse } from '../../cli/arguments.js';
 import { UsageError } from '../../cli/exit.js';
 import { configOf, fileOf, type Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
-import { ExitError } from '../../exit-error.js';
+import { ExitError } from '../../errors/exit-error.js';
 import { backUp, type Copied, restore } from './backup.js';
 import { COMMANDS } from './commands.js';
 import { EMBEDDED_SETTINGS } from './settings.js';

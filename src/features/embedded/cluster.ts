@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto';
 import { chownSync, existsSync, readFileSync } from 'node:fs';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { UnavailableError } from '../../exit-error.js';
+import { UnavailableError } from '../../errors/exit-error.js';
 import { type Binaries, reachable } from './binaries.js';
 
 /** How long the creation of a cluster may take, also on a slow disk. */

@@ -1,8 +1,8 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
+import { scopesOf } from '../../auth/principal.js';
 import { CredentialRejected } from '../../auth/scheme.js';
 import { withImplied } from '../../auth/user-scopes.js';
 import type { Db } from '../../db/db.js';
-import { scopesOf } from '../../principal.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { errors } from './oidc-provider.js';
 import { GRANT_CLAIM, type OwnTokens, REVOKED_TOKEN, recordHash } from './own-tokens.js';

@@ -1,8 +1,8 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { AdapterPayload } from 'oidc-provider';
 import type { Created } from '../../api/managed-endpoints.js';
+import { scopesOf } from '../../auth/principal.js';
 import type { Db, Row, Run } from '../../db/db.js';
-import { scopesOf } from '../../principal.js';
 import { nextIdentity, parseUuid } from '../../uuid.js';
 import { type GrantType, ID_TOKEN_ALGORITHMS, type IdTokenAlgorithm } from './client-kind.js';
 import { ISSUER_SQL } from './issuer-statements.js';

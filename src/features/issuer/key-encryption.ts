@@ -1,5 +1,5 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import { ExitError } from '../../exit-error.js';
+import { ExitError } from '../../errors/exit-error.js';
 
 /** Begins an encrypted text. An unencrypted one is JSON or base64url. */
 const PREFIX = 'aes-256-gcm:';

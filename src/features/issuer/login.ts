@@ -5,7 +5,7 @@ import { InputError, UsageError } from '../../cli/exit.js';
 import { configOf, fileOf, type Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
 import { isLoopback } from '../../config/parsers.js';
-import { ExitError, UnavailableError } from '../../exit-error.js';
+import { ExitError, UnavailableError } from '../../errors/exit-error.js';
 import { COMMANDS } from './commands.js';
 import { byBrowser, byDevice, type Options, type Session } from './sign-in-flows.js';
 

@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { errors, type JWTPayload, jwtVerify } from 'jose';
+import { scopesOf } from '../../auth/principal.js';
 import { ended, refusal, type Token, TokenCache, type TokenSource } from '../../auth/tokens/access-token.js';
 import { requireAccessJwt } from '../../auth/tokens/access-token-claims.js';
 import { refusalOf, tokenOf } from '../../auth/tokens/jwt.js';
@@ -8,7 +9,6 @@ import { passwordVersionOf } from '../../auth/verified-password.js';
 import type { Config } from '../../config/config.js';
 import { createBatcher } from '../../db/batcher.js';
 import type { Db, Row } from '../../db/db.js';
-import { scopesOf } from '../../principal.js';
 import type { Log } from '../../telemetry/log.js';
 import { sharing } from '../../telemetry/metrics.js';
 import { ISSUER_SQL } from './issuer-statements.js';

@@ -1,6 +1,6 @@
 import type { Client, KoaContextWithOIDC, ResourceServer } from 'oidc-provider';
+import { scopesOf } from '../../auth/principal.js';
 import { CLAIMS, withImplied } from '../../auth/user-scopes.js';
-import { scopesOf } from '../../principal.js';
 import { API_SCOPES, TOKEN_FORMAT } from './clients.js';
 import { errors } from './oidc-provider.js';
 import { OWN_ALGORITHM } from './own-keys.js';

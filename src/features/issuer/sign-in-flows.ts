@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import * as oauth from 'oauth4webapi';
 import type { Io } from '../../cli/io.js';
-import { ExitError } from '../../exit-error.js';
+import { ExitError } from '../../errors/exit-error.js';
 
 /** How long a user may take. */
 const PATIENCE_MS = 10 * 60_000;

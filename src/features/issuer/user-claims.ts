@@ -1,8 +1,8 @@
 import type { Account } from 'oidc-provider';
+import { scopesOf } from '../../auth/principal.js';
 import { allowedScopes, userScopes } from '../../auth/user-scopes.js';
 import type { Db } from '../../db/db.js';
 import type { JsonObject } from '../../json.js';
-import { scopesOf } from '../../principal.js';
 import { parseUuid } from '../../uuid.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 

@@ -2,6 +2,7 @@ import type { Guarded } from '../../access/guarded-collection.js';
 import { grantsFor, readsAll } from '../../access/rules.js';
 import { valuesIn } from '../../actions/query.js';
 import { readAs } from '../../actions/readable.js';
+import type { Permission, Principal } from '../../auth/principal.js';
 import type { Reference, Resource } from '../../collection/resource.js';
 import { badRequest, notFound } from '../../errors/request-errors.js';
 import { readOperations } from '../../formats/json-patch.js';
@@ -9,7 +10,6 @@ import type { Body, Request } from '../../http/request.js';
 import { escapeToken, isObject, type Json, member } from '../../json.js';
 import type { Condition, Selection } from '../../list/condition.js';
 import { readList } from '../../list/read-list.js';
-import type { Permission, Principal } from '../../principal.js';
 
 /** The outcome of an export. */
 export interface ExportOutcome {

@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Permission, Principal } from '../../auth/principal.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import type { Body, Request } from '../../http/request.js';
 import type { Json } from '../../json.js';
-import type { Permission, Principal } from '../../principal.js';
 import { DEFAULT_VERSION, VERSIONS } from '../../versions/supported.js';
 
 /** The media type of a report. Its profile distinguishes it from the record of another creation, also in generated clients. */

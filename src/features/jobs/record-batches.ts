@@ -1,12 +1,12 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { restrictCreationToOwn } from '../../actions/owner-check.js';
 import { checkReferences } from '../../actions/permitted-references.js';
+import { callerOf } from '../../auth/principal.js';
 import { actorSetting } from '../../collection/actors.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
 import { payloadTooLarge } from '../../errors/input-errors.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
-import { callerOf } from '../../principal.js';
 import { type Chunk, chunksOf, type Position } from '../transfer/chunks.js';
 import { ImportErrors } from '../transfer/import-errors.js';
 import type { ImportRow } from '../transfer/import-row.js';

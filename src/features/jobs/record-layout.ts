@@ -1,7 +1,7 @@
 import type { Resource } from '../../collection/resource.js';
 import { invalidBody } from '../../errors/input-errors.js';
+import { markOf } from '../../formats/text-encoding.js';
 import { CSV_TYPE } from '../../http/media-types.js';
-import { markOf } from '../../text-encoding.js';
 import type { Position } from '../transfer/chunks.js';
 import { headerOf } from '../transfer/csv-header.js';
 import { type Columns, columnsOf } from '../transfer/csv-record.js';

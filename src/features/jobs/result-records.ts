@@ -1,11 +1,11 @@
 import { readAccess } from '../../access/bound-conditions.js';
 import { type Fields, fieldsOf } from '../../access/fields.js';
 import type { Guarded } from '../../access/guarded-collection.js';
+import type { Principal } from '../../auth/principal.js';
 import type { Run } from '../../db/db.js';
 import type { Lines, Rows } from '../../http/reply.js';
 import type { JsonObject } from '../../json.js';
 import { OWN_COLUMNS } from '../../list/condition.js';
-import type { Principal } from '../../principal.js';
 import { LeaseLost, SQL } from './job-store.js';
 
 /** Records that one row names, and one statement checks. */

@@ -1,4 +1,5 @@
 import { type CallersPart, callersPart } from '../../access/readable-part.js';
+import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import type { SchemaFiles } from '../../declarations/schema-files.js';
 import { badRequest, originNotAllowed } from '../../errors/request-errors.js';
@@ -7,7 +8,6 @@ import type { Request } from '../../http/request.js';
 import type { OpenEndpoint, Router } from '../../http/router.js';
 import { visible } from '../../http/visible.js';
 import { LongWork } from '../../limits/long-task.js';
-import type { Principal } from '../../principal.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { callTool, ToolChecks } from './call.js';
 import { type Offer, respondWithSdk, type ToolDefinition } from './mcp-server.js';

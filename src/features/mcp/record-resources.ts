@@ -1,4 +1,5 @@
 import { readablePart } from '../../access/readable-part.js';
+import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import type { SchemaFiles } from '../../declarations/schema-files.js';
 import { noSuchPath } from '../../errors/request-errors.js';
@@ -8,7 +9,6 @@ import type { OpenEndpoint, Router } from '../../http/router.js';
 import { visible } from '../../http/visible.js';
 import type { JsonObject } from '../../json.js';
 import { LongWork } from '../../limits/long-task.js';
-import type { Principal } from '../../principal.js';
 import { runOperation } from './call.js';
 import { getOf } from './operations.js';
 import { SchemaWriter } from './record-schema.js';

@@ -1,8 +1,8 @@
 import { settableFields } from '../../access/readable-part.js';
+import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Body, Request } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
-import type { Principal } from '../../principal.js';
 import type { Submitted } from './form-action.js';
 import type { FormField, FormRules } from './form-fields.js';
 import { jsonPatchOf } from './form-patch.js';

@@ -1,7 +1,7 @@
+import type { SchemeName } from '../../auth/principal.js';
 import { type Html, html } from '../../formats/html.js';
 import { formatOf } from '../../http/content-negotiation.js';
 import type { Request } from '../../http/request.js';
-import type { SchemeName } from '../../principal.js';
 import { originOf, type Site } from './site.js';
 
 const LABELS: Readonly<Record<string, string>> = { json: 'JSON', csv: 'CSV', ndjson: 'NDJSON' };

@@ -1,7 +1,7 @@
+import { NOBODY, type Principal } from '../../auth/principal.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { cut, htmlDocument } from '../../formats/html-page.js';
 import type { ErrorPageRequest } from '../../pipeline/context.js';
-import { NOBODY, type Principal } from '../../principal.js';
 import { ACCOUNT_PATH, collectionsFor, hasSignIn, type Site, signInHref } from './site.js';
 
 /** A link, or the name of the page itself. */

@@ -1,10 +1,10 @@
 import { guardAll } from '../../access/guard.js';
 import { openRuledReads } from '../../access/ruled-reads.js';
 import type { Reader } from '../../api/record-actions.js';
+import type { Core } from '../../app/open-features.js';
 import { connectAs } from '../../db/open-database.js';
 import type { Feature } from '../../feature.js';
 import { onReplica } from '../../list/open-collection.js';
-import type { Core } from '../../open-features.js';
 import type { Replica } from './replica.js';
 import { REPLICA_SETTINGS } from './settings.js';
 

@@ -1,6 +1,6 @@
 import type { Db } from '../../db/db.js';
-import { singleFlight } from '../../shared-runs.js';
 import type { Log } from '../../telemetry/log.js';
+import { singleFlight } from '../../work/shared-runs.js';
 import { REPLICAS_SQL } from './replica-statements.js';
 import type { WalPosition } from './wal-position.js';
 

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { notUtf8 } from '../../text-encoding.js';
+import { notUtf8 } from '../../formats/text-encoding.js';
 import type { Position } from './chunks.js';
 import { cellsOf, scanRow } from './csv-row.js';
 import { FileError, type Input } from './input.js';

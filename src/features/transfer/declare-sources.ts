@@ -4,7 +4,7 @@ import { configOf, fileOf, type Io } from '../../cli/io.js';
 import { checkDeclarations } from '../../declarations/check-declarations.js';
 import { resourcesOf } from '../../declarations/load-declarations.js';
 import { readDeclarations } from '../../declarations/read-declarations.js';
-import { ExitError } from '../../exit-error.js';
+import { ExitError } from '../../errors/exit-error.js';
 import { ownPathsOf } from '../../http/own-paths.js';
 import type { ImportReport } from './import-report.js';
 import { infer, type Proposal } from './infer.js';

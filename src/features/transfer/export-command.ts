@@ -10,7 +10,7 @@ import { failureOf, openForCommand } from '../../cli/with-database.js';
 import { withBulkConnection } from '../../db/bulk-connection.js';
 import { problemOf } from '../../db/database-errors.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
-import { ExitError } from '../../exit-error.js';
+import { ExitError } from '../../errors/exit-error.js';
 import { storedResources } from '../../schema/stored-resources.js';
 import { COMMANDS } from './commands.js';
 import { type Exported, exportRecords } from './export-records.js';

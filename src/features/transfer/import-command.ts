@@ -4,7 +4,7 @@ import { parse } from '../../cli/arguments.js';
 import { UsageError } from '../../cli/exit.js';
 import { configOf, fileOf, type Io } from '../../cli/io.js';
 import type { Config } from '../../config/config.js';
-import type { ExitCode } from '../../exit-error.js';
+import type { ExitCode } from '../../errors/exit-error.js';
 import { hashOnAllCores } from '../../passwords/password-queue.js';
 import { COMMANDS } from './commands.js';
 import { delimiterOf } from './csv-header.js';

@@ -1,5 +1,5 @@
 import type { Run } from '../../db/db.js';
-import { ExitError } from '../../exit-error.js';
+import { ExitError } from '../../errors/exit-error.js';
 import type { Position } from './chunks.js';
 import { IMPORT_SQL } from './import-statements.js';
 

@@ -5,8 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { ExitError } from '../../exit-error.js';
-import { markOf, toUtf8 } from '../../text-encoding.js';
+import { ExitError } from '../../errors/exit-error.js';
+import { markOf, toUtf8 } from '../../formats/text-encoding.js';
 
 /** The file cannot be loaded. */
 export class FileError extends ExitError {

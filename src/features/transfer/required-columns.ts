@@ -1,6 +1,6 @@
 import type { Resource } from '../../collection/resource.js';
 import type { DeclaredField } from '../../declarations/declaration.js';
-import { editDistance } from '../../edit-distance.js';
+import { editDistance } from '../../errors/edit-distance.js';
 import { OWNED_FIELDS } from './csv-header.js';
 import { FileError } from './input.js';
 import { LEGACY_ID, oldIdField, plainName } from './reference-names.js';

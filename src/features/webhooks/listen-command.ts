@@ -4,7 +4,7 @@ import { parse, subcommandOf } from '../../cli/arguments.js';
 import { InputError, UsageError } from '../../cli/exit.js';
 import { configOf, fileOf, type Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
-import { ExitError, UnavailableError } from '../../exit-error.js';
+import { ExitError, UnavailableError } from '../../errors/exit-error.js';
 import { urlOf } from '../../process/listen.js';
 import { COMMANDS } from './commands.js';
 import { verifyWebhook, WebhookError } from './verify.js';

@@ -1,6 +1,6 @@
 import type { Db } from '../../db/db.js';
-import { CoalescedRuns } from '../../shared-runs.js';
 import type { Log } from '../../telemetry/log.js';
+import { CoalescedRuns } from '../../work/shared-runs.js';
 import { Dispatcher } from './dispatcher.js';
 import { fanOut, type Source } from './fan-out.js';
 import { openSender, type Resolve } from './http-sender.js';

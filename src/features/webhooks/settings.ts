@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { FeatureSettings } from '../../config/config.js';
 import type { Reader } from '../../config/env-reader.js';
 import { parseNames, parseNetworks } from '../../config/parsers.js';
-import type { Network } from '../../ip-address.js';
+import type { Network } from '../../formats/ip-address.js';
 
 export type WebhookConfig = Readonly<ReturnType<typeof readWebhooks>>;
 

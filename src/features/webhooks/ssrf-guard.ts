@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import { type IpAddress, isInNetworks, parseIp, parseNetwork } from '../../ip-address.js';
+import { type IpAddress, isInNetworks, parseIp, parseNetwork } from '../../formats/ip-address.js';
 import type { Allowed } from './settings.js';
 
 /** Azure serves metadata and DNS to its machines here. */

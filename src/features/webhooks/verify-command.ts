@@ -3,8 +3,8 @@ import { buffer } from 'node:stream/consumers';
 import { parse } from '../../cli/arguments.js';
 import { UsageError } from '../../cli/exit.js';
 import { fileOf, type Io } from '../../cli/io.js';
-import { ExitError } from '../../exit-error.js';
-import { textOf } from '../../text-encoding.js';
+import { ExitError } from '../../errors/exit-error.js';
+import { textOf } from '../../formats/text-encoding.js';
 import { COMMANDS } from './commands.js';
 import { type VerifyOptions, verifyWebhook, WebhookError } from './verify.js';
 

@@ -1,4 +1,4 @@
-import { singleFlight } from '../../shared-runs.js';
+import { singleFlight } from '../../work/shared-runs.js';
 import type { WorkerOrder } from './messages.js';
 
 /** A worker, as far as metrics go. */

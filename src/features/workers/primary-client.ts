@@ -1,5 +1,5 @@
-import type { Primary } from '../../app-parts.js';
-import { singleFlight } from '../../shared-runs.js';
+import type { Primary } from '../../app/app-parts.js';
+import { singleFlight } from '../../work/shared-runs.js';
 import type { WorkerOrder, WorkerReport } from './messages.js';
 import { RESPONSE_MS } from './metrics-collector.js';
 

@@ -1,4 +1,6 @@
 import type { Worker } from 'node:cluster';
+import { embeddedOf } from '../../app/open-features.js';
+import { startInPublic } from '../../app/waiting-server.js';
 import type { Config } from '../../config/config.js';
 import { withBulkConnection } from '../../db/bulk-connection.js';
 import type { Run } from '../../db/db.js';
@@ -6,13 +8,11 @@ import { openPrepared, prepareDatabase, type Server } from '../../db/open-databa
 import { reportFaults } from '../../db/start-faults.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
 import type { Program, Started } from '../../feature.js';
-import { embeddedOf } from '../../open-features.js';
 import { freePort } from '../../process/listen.js';
 import { type Stoppable, stopOnSignals } from '../../process/signals.js';
 import { ensureCollections } from '../../schema/ensure-collections.js';
 import type { Log } from '../../telemetry/log.js';
 import { fitOpenFiles } from '../../transport/open-files.js';
-import { startInPublic } from '../../waiting-server.js';
 import type { WorkerOrder, WorkerReport } from './messages.js';
 import { MetricsCollector } from './metrics-collector.js';
 import { WORKER_SETTINGS } from './settings.js';

@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
-import { ExitError } from '../../exit-error.js';
+import { ExitError } from '../../errors/exit-error.js';
 import { StartError } from '../../process/listen.js';
 import type { Log } from '../../telemetry/log.js';
 import type { WorkerOrder, WorkerReport } from './messages.js';

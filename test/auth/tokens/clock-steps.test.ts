@@ -1,6 +1,7 @@
 import { PasswordCheck } from '../../../src/auth/current-password.js';
 import { type AuthRequest, CredentialRejected } from '../../../src/auth/scheme.js';
 import { bearer } from '../../../src/auth/schemes/bearer.js';
+import { TimedCache } from '../../../src/auth/timed-cache.js';
 import { Introspection } from '../../../src/auth/tokens/introspection.js';
 import { readConfig } from '../../../src/config/config.js';
 import { Problem } from '../../../src/errors/problem.js';
@@ -8,7 +9,6 @@ import { createLoginThrottle } from '../../../src/limits/login-throttle.js';
 import { rateLimiter } from '../../../src/limits/rate-limit.js';
 import { hashPassword } from '../../../src/passwords/password.js';
 import { createLog } from '../../../src/telemetry/log.js';
-import { TimedCache } from '../../../src/timed-cache.js';
 import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../../support/issuer.js';
 import { mockWallClock } from '../../support/pause.js';
 import t from '../../support/test.js';

@@ -1,5 +1,5 @@
-import { CoalescedRuns } from '../src/shared-runs.js';
-import t from './support/test.js';
+import { CoalescedRuns } from '../../src/work/shared-runs.js';
+import t from '../support/test.js';
 
 /** A loop whose runs the test ends. */
 function controlled() {

@@ -1,10 +1,10 @@
-import { type Endpoint, openRoutes } from './api/endpoint.js';
-import type { Services } from './api/endpoints.js';
-import { openRecords } from './api/record-actions.js';
+import { type Endpoint, openRoutes } from '../api/endpoint.js';
+import type { Services } from '../api/endpoints.js';
+import { openRecords } from '../api/record-actions.js';
+import { knownScopes } from '../auth/known-scopes.js';
+import type { NotReadyReason } from '../db/readiness.js';
+import { createRouter, type Route, type Router } from '../http/router.js';
 import type { Parts } from './app-parts.js';
-import { knownScopes } from './auth/known-scopes.js';
-import type { NotReadyReason } from './db/readiness.js';
-import { createRouter, type Route, type Router } from './http/router.js';
 import { memberOf } from './open-features.js';
 
 export interface ApiRoutes {

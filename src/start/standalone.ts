@@ -1,11 +1,11 @@
-import { type App, startApp } from './app.js';
-import type { Config } from './config/config.js';
-import type { Started } from './feature.js';
-import { FEATURES } from './features.js';
-import { reload, stopOnSignals } from './process/signals.js';
-import type { Log } from './telemetry/log.js';
-import { fitOpenFiles } from './transport/open-files.js';
-import { startInPublic } from './waiting-server.js';
+import { startInPublic } from '../app/waiting-server.js';
+import { type App, startApp } from '../app.js';
+import type { Config } from '../config/config.js';
+import type { Started } from '../feature.js';
+import { FEATURES } from '../features.js';
+import { reload, stopOnSignals } from '../process/signals.js';
+import type { Log } from '../telemetry/log.js';
+import { fitOpenFiles } from '../transport/open-files.js';
 
 /** Runs the service in this process alone. Throws what `startApp` throws. */
 export async function runAlone(settings: Config, log: Log, isQuiet: boolean): Promise<Started> {

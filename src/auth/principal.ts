@@ -1,5 +1,5 @@
-import { forbidden } from './errors/caller-errors.js';
-import type { JsonObject } from './json.js';
+import { forbidden } from '../errors/caller-errors.js';
+import type { JsonObject } from '../json.js';
 
 /** The credentials that AUTH can name. */
 export const SCHEMES = ['bearer', 'basic', 'api-key', 'signature', 'mtls'] as const;

@@ -1,5 +1,5 @@
-import { singleFlight } from '../src/shared-runs.js';
-import t from './support/test.js';
+import { singleFlight } from '../../src/work/shared-runs.js';
+import t from '../support/test.js';
 
 const tick = () => new Promise<void>((done) => setImmediate(done));
 

@@ -1,18 +1,18 @@
 import type { Server } from 'node:http';
-import { openRoutes } from './api/endpoint.js';
-import { METRICS } from './api/service-endpoints.js';
-import type { Peer } from './database-url/servers.js';
-import { allowHosts } from './http/allowed-hosts.js';
-import { createCommonFields, fixedFields } from './http/common-headers.js';
-import { createRouter } from './http/router.js';
-import { ParseLimit } from './limits/parse-limit.js';
-import type { PipelineOptions } from './pipeline/context.js';
-import { createPipeline } from './pipeline/pipeline.js';
-import { createHttpServer, type ServerOptions } from './pipeline/server.js';
-import type { Log } from './telemetry/log.js';
-import { createMetrics, type Scrape } from './telemetry/metrics.js';
-import { createObserver } from './telemetry/request-observer.js';
-import { MAX_METRICS_CONNECTIONS } from './transport/connection-limits.js';
+import { openRoutes } from '../api/endpoint.js';
+import { METRICS } from '../api/service-endpoints.js';
+import type { Peer } from '../database-url/servers.js';
+import { allowHosts } from '../http/allowed-hosts.js';
+import { createCommonFields, fixedFields } from '../http/common-headers.js';
+import { createRouter } from '../http/router.js';
+import { ParseLimit } from '../limits/parse-limit.js';
+import type { PipelineOptions } from '../pipeline/context.js';
+import { createPipeline } from '../pipeline/pipeline.js';
+import { createHttpServer, type ServerOptions } from '../pipeline/server.js';
+import type { Log } from '../telemetry/log.js';
+import { createMetrics, type Scrape } from '../telemetry/metrics.js';
+import { createObserver } from '../telemetry/request-observer.js';
+import { MAX_METRICS_CONNECTIONS } from '../transport/connection-limits.js';
 
 /**
  * A listener with only /metrics, without authentication, and with the limits of the service. Its requests do not count in

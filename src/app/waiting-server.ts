@@ -1,16 +1,16 @@
 import { once } from 'node:events';
-import { healthReply } from './api/service-endpoints.js';
-import type { Config } from './config/config.js';
-import { startWithDatabase, waitForDatabase } from './db/wait-for-database.js';
-import { unavailable } from './errors/service-errors.js';
-import { createCommonFields, fixedFields } from './http/common-headers.js';
-import { EarlyReply } from './http/early-reply.js';
-import { isHealthCheck } from './http/own-paths.js';
-import { createHttpServer } from './pipeline/server.js';
-import { listen } from './process/listen.js';
-import { readTls } from './process/tls.js';
-import type { Log } from './telemetry/log.js';
-import { refuse } from './transport/admission-control.js';
+import { healthReply } from '../api/service-endpoints.js';
+import type { Config } from '../config/config.js';
+import { startWithDatabase, waitForDatabase } from '../db/wait-for-database.js';
+import { unavailable } from '../errors/service-errors.js';
+import { createCommonFields, fixedFields } from '../http/common-headers.js';
+import { EarlyReply } from '../http/early-reply.js';
+import { isHealthCheck } from '../http/own-paths.js';
+import { createHttpServer } from '../pipeline/server.js';
+import { listen } from '../process/listen.js';
+import { readTls } from '../process/tls.js';
+import type { Log } from '../telemetry/log.js';
+import { refuse } from '../transport/admission-control.js';
 
 /**
  * Waits for the configured database, and runs a start with it. Meanwhile the port of the service is open: /healthz is 200, /readyz is

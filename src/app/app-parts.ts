@@ -1,18 +1,23 @@
 import type { Server } from 'node:http';
-import type { Guarded } from './access/guarded-collection.js';
-import { openCollections } from './api/record-actions.js';
-import { knownScopes, scopeSettingFaults } from './auth/known-scopes.js';
-import { type Auth, openAuth } from './auth/open-schemes.js';
-import type { Resource } from './collection/resource.js';
-import { type Config, ConfigError } from './config/config.js';
-import { hostsOfMetrics } from './config/server-settings.js';
-import type { Engine } from './db/engine.js';
-import { type Database, openDatabase, openPrepared } from './db/open-database.js';
-import { reportFaults } from './db/start-faults.js';
-import { loadDeclarations } from './declarations/load-declarations.js';
-import type { Declarations } from './declarations/read-declarations.js';
-import { Feed } from './events/feed.js';
-import type { OpenCounts } from './limits/shared-counters.js';
+import type { Guarded } from '../access/guarded-collection.js';
+import { openCollections } from '../api/record-actions.js';
+import { knownScopes, scopeSettingFaults } from '../auth/known-scopes.js';
+import { type Auth, openAuth } from '../auth/open-schemes.js';
+import type { Resource } from '../collection/resource.js';
+import { type Config, ConfigError } from '../config/config.js';
+import { hostsOfMetrics } from '../config/server-settings.js';
+import type { Engine } from '../db/engine.js';
+import { type Database, openDatabase, openPrepared } from '../db/open-database.js';
+import { reportFaults } from '../db/start-faults.js';
+import { loadDeclarations } from '../declarations/load-declarations.js';
+import type { Declarations } from '../declarations/read-declarations.js';
+import { Feed } from '../events/feed.js';
+import type { OpenCounts } from '../limits/shared-counters.js';
+import { listen } from '../process/listen.js';
+import { ensureCollections } from '../schema/ensure-collections.js';
+import { storedResources } from '../schema/stored-resources.js';
+import type { Log } from '../telemetry/log.js';
+import { createMetrics, type Metrics, type Scrape, scrapeOfAll } from '../telemetry/metrics.js';
 import { createMetricsServer } from './metrics-server.js';
 import {
   type ApiDescription,
@@ -23,11 +28,6 @@ import {
   openCredentials,
   openFeatures,
 } from './open-features.js';
-import { listen } from './process/listen.js';
-import { ensureCollections } from './schema/ensure-collections.js';
-import { storedResources } from './schema/stored-resources.js';
-import type { Log } from './telemetry/log.js';
-import { createMetrics, type Metrics, type Scrape, scrapeOfAll } from './telemetry/metrics.js';
 
 /** The primary process of a worker. It has prepared the database. */
 export interface Primary {
@@ -85,7 +85,7 @@ export async function openParts(
   // Loaded on demand, so that a start without it takes less time and memory.
   const counters =
     config.rateLimitStore === 'postgres'
-      ? (await import('./limits/shared-counters.js')).openSharedCounts(db, log)
+      ? (await import('../limits/shared-counters.js')).openSharedCounts(db, log)
       : undefined;
   const callers = resources
     .filter(({ owner, hasPasswords }) => owner && !hasPasswords)

@@ -1,17 +1,17 @@
 import { type FSWatcher, watch } from 'node:fs';
 import { createServer, type Server as HttpServer } from 'node:http';
-import { type App, startApp } from './app.js';
-import { type Config, processesOf } from './config/config.js';
-import { pathIn } from './config/parsers.js';
-import { openServer, type Server } from './db/open-database.js';
-import { ExitError } from './exit-error.js';
-import type { Started } from './feature.js';
-import { FEATURES } from './features.js';
-import { embeddedOf } from './open-features.js';
-import { listen, urlOf } from './process/listen.js';
-import { type Stoppable, stopOnSignals } from './process/signals.js';
-import { CoalescedRuns } from './shared-runs.js';
-import type { Log } from './telemetry/log.js';
+import { embeddedOf } from '../app/open-features.js';
+import { type App, startApp } from '../app.js';
+import { type Config, processesOf } from '../config/config.js';
+import { pathIn } from '../config/parsers.js';
+import { openServer, type Server } from '../db/open-database.js';
+import { ExitError } from '../errors/exit-error.js';
+import type { Started } from '../feature.js';
+import { FEATURES } from '../features.js';
+import { listen, urlOf } from '../process/listen.js';
+import { type Stoppable, stopOnSignals } from '../process/signals.js';
+import type { Log } from '../telemetry/log.js';
+import { CoalescedRuns } from '../work/shared-runs.js';
 
 /** The parts of its process that `runWatching` needs. */
 export interface Watching {

@@ -1,9 +1,9 @@
-import type { Config } from './config/config.js';
-import { isLoopback } from './config/parsers.js';
-import { hostsOf } from './config/server-settings.js';
-import { serversOf } from './database-url/servers.js';
-import type { FeatureEntry, Started, StartLine } from './feature.js';
-import { isOn } from './open-features.js';
+import { isOn } from '../app/open-features.js';
+import type { Config } from '../config/config.js';
+import { isLoopback } from '../config/parsers.js';
+import { hostsOf } from '../config/server-settings.js';
+import { serversOf } from '../database-url/servers.js';
+import type { FeatureEntry, Started, StartLine } from '../feature.js';
 
 /**
  * The message of the start: the address, and the settings that a new user needs to know. `loaded`: the number of settings

@@ -1,24 +1,24 @@
-import type { Guarded } from './access/guarded-collection.js';
-import type { Documentation } from './api/doc.js';
-import type { Endpoint } from './api/endpoint.js';
-import { coreEndpoints, LAST_ENDPOINTS } from './api/endpoints.js';
-import type { Adapter, Api, Read } from './api/record-actions.js';
-import type { Auth, OwnCredentials } from './auth/open-schemes.js';
-import type { Resource } from './collection/resource.js';
-import type { Config, FeatureSettings } from './config/config.js';
-import type { Db } from './db/db.js';
-import type { PruneTask } from './db/maintenance.js';
-import { noEmbedded, type OpenEmbedded } from './db/open-database.js';
-import { CORE_TYPES } from './errors/catalogue.js';
-import type { Problem, ProblemType } from './errors/problem.js';
-import type { Feed } from './events/feed.js';
-import type { FieldNames } from './http/cors.js';
-import type { Route } from './http/router.js';
-import type { OpenCounts } from './limits/shared-counters.js';
-import type { ErrorPage, ErrorPageRequest } from './pipeline/context.js';
-import type { Family } from './telemetry/instruments.js';
-import type { Log } from './telemetry/log.js';
-import type { Metrics } from './telemetry/metrics.js';
+import type { Guarded } from '../access/guarded-collection.js';
+import type { Documentation } from '../api/doc.js';
+import type { Endpoint } from '../api/endpoint.js';
+import { coreEndpoints, LAST_ENDPOINTS } from '../api/endpoints.js';
+import type { Adapter, Api, Read } from '../api/record-actions.js';
+import type { Auth, OwnCredentials } from '../auth/open-schemes.js';
+import type { Resource } from '../collection/resource.js';
+import type { Config, FeatureSettings } from '../config/config.js';
+import type { Db } from '../db/db.js';
+import type { PruneTask } from '../db/maintenance.js';
+import { noEmbedded, type OpenEmbedded } from '../db/open-database.js';
+import { CORE_TYPES } from '../errors/catalogue.js';
+import type { Problem, ProblemType } from '../errors/problem.js';
+import type { Feed } from '../events/feed.js';
+import type { FieldNames } from '../http/cors.js';
+import type { Route } from '../http/router.js';
+import type { OpenCounts } from '../limits/shared-counters.js';
+import type { ErrorPage, ErrorPageRequest } from '../pipeline/context.js';
+import type { Family } from '../telemetry/instruments.js';
+import type { Log } from '../telemetry/log.js';
+import type { Metrics } from '../telemetry/metrics.js';
 
 /** The parts of the service that are open first. */
 export interface Base {
