@@ -1,5 +1,4 @@
-import { type ManagedView, managedPage, managedReply, requireMatch } from '../actions/admin/admin-replies.js';
-import { whileSignedIn } from '../actions/admin/signed-in.js';
+import { whileSignedIn } from '../auth/verified-password.js';
 import type { Db } from '../db/db.js';
 import { absent } from '../errors/record-errors.js';
 import type { Reply } from '../http/reply.js';
@@ -9,6 +8,7 @@ import { parseUuid } from '../uuid.js';
 import type { Endpoint } from './endpoint.js';
 import type { Kind } from './kind.js';
 import { describeKind } from './managed-docs.js';
+import { type ManagedView, managedPage, managedReply, requireMatch } from './managed-replies.js';
 
 /** A database whose changes may be part of a transaction. */
 export type Changeable = Pick<Db, 'run' | 'transaction'>;

@@ -1,5 +1,6 @@
 import { PASSWORDS_SQL } from '../db/core-statements.js';
-import type { Row, Run } from '../db/db.js';
+import type { Db, Row, Run } from '../db/db.js';
+import { forbidden } from '../errors/caller-errors.js';
 import type { Principal } from './principal.js';
 
 const LOCK = PASSWORDS_SQL.lock_version;
@@ -28,4 +29,21 @@ export async function lockVerifiedPassword(
   { userId, version }: VerifiedPassword,
 ): Promise<boolean> {
   return (await run(LOCK, [userId, version])).length > 0;
+}
+
+/**
+ * Makes a change that gives access for longer than the sign-in of its caller, while that sign-in is valid: a reset of the
+ * password prevents the change, or waits for it. Throws 403.
+ */
+export function whileSignedIn<T>(
+  db: Db,
+  principal: Principal,
+  change: (db: Pick<Db, 'run' | 'transaction'>) => Promise<T>,
+): Promise<T> {
+  const verified = verifiedPasswordOf(principal);
+  if (!verified) return change(db);
+  return db.transaction(async (run) => {
+    if (!(await lockVerifiedPassword(run, verified))) throw forbidden(['admin']);
+    return change({ run, transaction: (work) => work(run) });
+  });
 }

@@ -18,7 +18,7 @@ import { documentsOf, Orders, rankedParts, TOO_LARGE } from './order-parts.js';
 import { joinedSql, outerOrder, partsOf, rowsSql, wholeOrder } from './ordered-rows.js';
 import { COMMON, type Cost, FIRST_ROWS, type Kind, kindOf, nameOf, shapeOf } from './page-kind.js';
 import type { SortKey } from './read-sort.js';
-import { pairsSql, referringSql } from './referring-sql.js';
+import { pairsSql, referringSql } from './record-source.js';
 import { type SliceRequest, sliceParts } from './slice-sql.js';
 
 /** A statement with its parameters. Names in it come from the declaration, values are parameters. */

@@ -14,11 +14,6 @@ export async function* chunksOf(rows: Readable): AsyncGenerator<Buffer> {
   }
 }
 
-/** The documents of a binary COPY. */
-export async function* documentsIn(rows: Readable): AsyncGenerator<string> {
-  for await (const chunk of chunksOf(rows)) yield* documentsOf(chunk);
-}
-
 /** The documents of a chunk. */
 export function* documentsOf(chunk: Buffer): Generator<string> {
   for (const [start, end] of spansIn(chunk)) yield chunk.toString('utf8', start, end);

@@ -36,11 +36,7 @@ t.test('records that a request reads come from one place for lists, and one for 
 });
 
 /** Files of features that read records in expressions, which a statement of lists contains. */
-const EXPRESSIONS = [
-  'features/json-server/loose-relations.ts',
-  'features/json-server/loose-sql.ts',
-  'features/json-server/loose-value-sql.ts',
-];
+const EXPRESSIONS = ['features/json-server/loose-relations.ts', 'features/json-server/loose-sql.ts'];
 
 t.test('the builder of lists makes all statements of lists, those of features included', async (t) => {
   const files = readdirSync(SRC, { recursive: true, encoding: 'utf8' }).filter((name) =>

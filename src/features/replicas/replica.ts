@@ -1,8 +1,11 @@
 import type { Db } from '../../db/db.js';
+import { statements } from '../../db/statements.js';
 import type { Log } from '../../telemetry/log.js';
 import { singleFlight } from '../../work/shared-runs.js';
-import { REPLICAS_SQL } from './replica-statements.js';
 import type { WalPosition } from './wal-position.js';
+
+/** The statements of the feature. */
+export const REPLICAS_SQL = statements('features/replicas/replicas.sql', ['replayed', 'written']);
 
 const REPLAYED = REPLICAS_SQL.replayed;
 

@@ -6,8 +6,7 @@ import type { Db } from '../../db/db.js';
 import type { Request } from '../../http/request.js';
 import type { Log } from '../../telemetry/log.js';
 import { sharing } from '../../telemetry/metrics.js';
-import { Replica } from './replica.js';
-import { REPLICAS_SQL } from './replica-statements.js';
+import { REPLICAS_SQL, Replica } from './replica.js';
 import { acceptedAgeMs, requiredPosition, type WalPosition, WRITE_POSITION } from './wal-position.js';
 
 /** Interval of the looks at all servers, while there are reads; milliseconds. */

@@ -9,7 +9,6 @@ import { fill } from '../../db/statements.js';
 import { isObject, type Json, type JsonObject } from '../../json.js';
 import { maxConcurrentHashes } from '../../passwords/password-queue.js';
 import { requireReferences, requireUnique } from './check-references.js';
-import { copyText, escapeText } from './copy-text.js';
 import { type OnConflict, settleConflicts } from './id-conflicts.js';
 import type { ImportErrors } from './import-errors.js';
 import { numberRows } from './import-numbers.js';
@@ -183,3 +182,29 @@ async function replaceRows(target: BatchTarget, unnumbered: readonly Row[]): Pro
   );
   await target.connection.run(statementOf(target, 'replace_records'), [JSON.stringify(values)]);
 }
+
+/** A column's value in the text format of COPY. */
+function copyText(value: ColumnValue): string {
+  if (value === null) return '\\N';
+  if (typeof value === 'string') return escapeText(value);
+  if (typeof value !== 'object') return String(value);
+  return escapeText(Array.isArray(value) ? arrayLiteral(value) : JSON.stringify(value, unlessNull));
+}
+
+const NEEDS_ESCAPE = /[\\\t\n\r]/;
+const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r' };
+
+/** Text, which may also be JSON, in the text format of COPY. */
+function escapeText(text: string): string {
+  return NEEDS_ESCAPE.test(text) ? text.replace(/[\\\t\n\r]/g, (character) => ESCAPES[character]!) : text;
+}
+
+function arrayLiteral(list: readonly (string | number)[]): string {
+  const elements = list.map((each) =>
+    typeof each === 'number' ? String(each) : `"${each.replace(/["\\]/g, '\\$&')}"`,
+  );
+  return `{${elements.join(',')}}`;
+}
+
+/** Members that are null are not stored. */
+const unlessNull = (_: string, value: unknown) => (value === null ? undefined : value);

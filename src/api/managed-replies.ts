@@ -1,12 +1,12 @@
 import { hash } from 'node:crypto';
-import { preconditionFailed } from '../../errors/record-errors.js';
-import { badRequest } from '../../errors/request-errors.js';
-import { evaluate, matchesStrongly, readConditions } from '../../http/preconditions.js';
-import type { Reply } from '../../http/reply.js';
-import type { Request } from '../../http/request.js';
-import { parseUuid } from '../../uuid.js';
-import { forwardReply } from '../forward-list.js';
-import { secretReply } from '../secret-reply.js';
+import { forwardReply } from '../actions/forward-list.js';
+import { secretReply } from '../actions/secret-reply.js';
+import { preconditionFailed } from '../errors/record-errors.js';
+import { badRequest } from '../errors/request-errors.js';
+import { evaluate, matchesStrongly, readConditions } from '../http/preconditions.js';
+import type { Reply } from '../http/reply.js';
+import type { Request } from '../http/request.js';
+import { parseUuid } from '../uuid.js';
 
 /**
  * The members that a response shows of a key, a webhook or another managed resource. `path` is its own, without
