@@ -5,7 +5,7 @@ import type { QueryValues } from '../http/query-values.js';
 import { METHODS } from '../http/router.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
 
-export const MAX_OPERATIONS = 100;
+const MAX_OPERATIONS = 100;
 
 /** A well-formed operation. */
 export interface Operation {

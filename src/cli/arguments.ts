@@ -75,7 +75,7 @@ function parsed(name: string, config: Parameters<typeof parseArgs>[0]) {
 }
 
 /** `a, b and c`. */
-export function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
+function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
   if (words.length < 2) return words.join('');
   return `${words.slice(0, -1).join(', ')} ${conjunction} ${words.at(-1)}`;
 }

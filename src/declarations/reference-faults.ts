@@ -5,7 +5,7 @@ import { type DeclaredReference, declaredReference } from './declared-reference.
 type Fault = readonly [pointer: string, reason: string];
 
 /** The most ids in an array of references. Each is checked when the record is written. */
-export const MAX_REFERENCES = 1000;
+const MAX_REFERENCES = 1000;
 
 /** The faults of the references of a field. `collections`: the names of all. */
 export function referenceFaults(

@@ -66,7 +66,7 @@ export function resourcesWithoutRefs(
 }
 
 /** The word for one record, from the title: `Order line` is `order line`. */
-export function singularOf({ name, schema }: Declaration): string {
+function singularOf({ name, schema }: Declaration): string {
   return schema.title?.toLowerCase() ?? name.replace(/s$/, '');
 }
 

@@ -3,11 +3,11 @@ import { invalidBody } from '../errors/input-errors.js';
 /** Levels of nesting that a body or a record may have. */
 export const MAX_DEPTH = 32;
 /** Maximum members of one object. Many members take long to parse and to store. */
-export const MAX_OBJECT_MEMBERS = 10_000;
+const MAX_OBJECT_MEMBERS = 10_000;
 /** Maximum members of all objects of a text. */
-export const MAX_MEMBERS = 50_000;
+const MAX_MEMBERS = 50_000;
 /** Maximum number of objects and arrays of a text. */
-export const MAX_CONTAINERS = 100_000;
+const MAX_CONTAINERS = 100_000;
 
 const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];

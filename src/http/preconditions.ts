@@ -75,7 +75,7 @@ export function matchesStrongly(tags: Tags, etag: string): boolean {
   );
 }
 
-export function matchesWeakly(tags: Tags, etag: string): boolean {
+function matchesWeakly(tags: Tags, etag: string): boolean {
   const opaque = etag.replace(/^W\//, '');
   return tags === '*' || tags.some((tag) => tag.opaque === opaque);
 }

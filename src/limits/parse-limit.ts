@@ -12,7 +12,7 @@ const MAX_WAIT_MS = 10_000;
 const HEAP_PART = 128;
 
 /** Max bytes of JSON in memory as values, by the heap limit of this process. */
-export const maxParsedBytes = (): number => Math.floor(getHeapStatistics().heap_size_limit / HEAP_PART);
+const maxParsedBytes = (): number => Math.floor(getHeapStatistics().heap_size_limit / HEAP_PART);
 
 interface Waiting {
   readonly bytes: number;

@@ -2,7 +2,7 @@ import type { Column, ColumnType } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
 import type { Words } from './words.js';
 
-export const OPERATORS = [
+const OPERATORS = [
   'eq',
   'ne',
   'lt',

@@ -14,9 +14,9 @@ export const MAX_AGGREGATES = 10;
 /** The most groups of a response. */
 export const MAX_GROUPS = 1000;
 
-export const PERIODS = ['day', 'week', 'month', 'year'] as const;
+const PERIODS = ['day', 'week', 'month', 'year'] as const;
 export type Period = (typeof PERIODS)[number];
-export const FUNCTIONS = ['sum', 'avg', 'min', 'max'] as const;
+const FUNCTIONS = ['sum', 'avg', 'min', 'max'] as const;
 type AggregateFunction = (typeof FUNCTIONS)[number];
 
 /** A value that the records of a group have in common: that of a field, or the day on which a period of a time begins. */

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 
 /** Refusals per second that are sent at once. */
 const PER_SECOND = 500;
-export const TICK_MS = 10;
+const TICK_MS = 10;
 /** Also after a long tick of the event loop, a throttle tick sends no more than this many. */
 const MAX_PER_TICK = 25;
 /** Refusals that may wait, which takes five seconds; further ones are sent at once. */

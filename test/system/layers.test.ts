@@ -6,6 +6,7 @@ import t from '../support/test.js';
 
 const SRC = fileURLToPath(new URL('../../../src/', import.meta.url));
 const BENCH = fileURLToPath(new URL('../../../bench/', import.meta.url));
+const TEST = fileURLToPath(new URL('../../../test/', import.meta.url));
 
 const README = readFileSync(new URL('../../../README.md', import.meta.url), 'utf8');
 
@@ -194,6 +195,28 @@ t.test('a file of less than 20 lines has several users, or is a part of each fea
   );
   // A bundle replaces the first two, and the command of the third is loaded on demand.
   t.same(small.sort(), ['cli/version.ts', 'features/issuer/rotate-keys.ts', 'features/mcp/sdk.ts']);
+});
+
+/** Files whose exports are for other packages, or for a list of all errors. */
+const WITH_OTHER_USERS =
+  /^(create-plinth|features\/webhooks\/verify|errors\/[\w-]+-errors|features\/[\w-]+\/errors)\.ts$/;
+
+t.test('a value that a file exports has a user in another file', async (t) => {
+  /** The words of the files that import a file of this name. */
+  const words = new Map<string, Set<string>>();
+  for (const [, text] of [SRC, BENCH, TEST].flatMap((folder) => [...sourcesIn(folder)])) {
+    const own = text.match(/\w+/g) ?? [];
+    for (const [, name] of text.matchAll(/'\.[^']*?([\w-]+)\.js'/g))
+      words.set(name!, new Set([...(words.get(name!) ?? []), ...own]));
+  }
+  const unused = files
+    .filter((file) => !WITH_OTHER_USERS.test(file))
+    .flatMap((file) => {
+      const known = words.get(file.split('/').at(-1)!.slice(0, -3));
+      const exported = source.get(file)!.matchAll(/^export (?:async )?(?:const|function\*?|class) (\w+)/gm);
+      return [...exported].filter(([, name]) => !known?.has(name!)).map(([, name]) => `${file}: ${name}`);
+    });
+  t.same(unused, []);
 });
 
 t.test('no file outgrows its one noun', async (t) => {

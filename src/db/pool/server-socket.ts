@@ -9,7 +9,7 @@ export function connectionError(code: string, message: string): Error {
 }
 
 /** The code of a handshake that fails for other reasons than the network: certificates, versions, files. */
-export const TLS_FAILED = 'TLS_FAILED';
+const TLS_FAILED = 'TLS_FAILED';
 
 /** Whether a socket is encrypted, or was to be when it failed. */
 export type Encryption = 'none' | 'handshake' | 'encrypted';

@@ -2,12 +2,7 @@ import type { InputSchema, Kind } from '../../api/kind.js';
 import { ID, TEXT, TEXTS, TIME } from '../../api/schema.js';
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
-export const GRANT_TYPES = [
-  'authorization_code',
-  'refresh_token',
-  'client_credentials',
-  DEVICE_GRANT,
-] as const;
+const GRANT_TYPES = ['authorization_code', 'refresh_token', 'client_credentials', DEVICE_GRANT] as const;
 export type GrantType = (typeof GRANT_TYPES)[number];
 
 /** How ID tokens may be signed; the first one by default. */

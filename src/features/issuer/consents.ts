@@ -8,7 +8,7 @@ import { findUser, type User } from './user-claims.js';
 type Grant = InstanceType<Provider['Grant']>;
 
 /** The scopes that a user has allowed to a client. */
-export async function consentOf(db: Db, userId: string, clientId: string): Promise<ReadonlySet<string>> {
+async function consentOf(db: Db, userId: string, clientId: string): Promise<ReadonlySet<string>> {
   const [row] = await db.run(ISSUER_SQL.consent, [userId, clientId]);
   return scopesOf(row?.scopes);
 }

@@ -2,7 +2,7 @@
 const REFUSED = /^legacy_/;
 
 /** The names that a collection may have had in the file of a json-server, for which an import gave it another one. */
-export function formerNamesOf(name: string): string[] {
+function formerNamesOf(name: string): string[] {
   const plain = name.replace(REFUSED, '');
   const camel = plain.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
   const names = new Set([plain, camel, plain.replaceAll('_', '-')]);

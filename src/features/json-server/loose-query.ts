@@ -2,7 +2,7 @@ import { invalidQuery } from '../../errors/input-errors.js';
 import type { SliceRequest } from '../../list/slice-sql.js';
 
 /** The records of a page without `_limit`. */
-export const DEFAULT_LIMIT = 10;
+const DEFAULT_LIMIT = 10;
 const MAX_CONDITIONS = 20;
 const MAX_VALUES = 100;
 const MAX_SORTS = 5;

@@ -81,7 +81,7 @@ function currentIn({ status, more: { details } }: Problem): JsonObject | undefin
 }
 
 /** The faults of the fields; undefined: the problem is not about fields. */
-export function failuresOf({ code, message, more }: Problem): readonly Failure[] | undefined {
+function failuresOf({ code, message, more }: Problem): readonly Failure[] | undefined {
   if (code === 'VALIDATION_ERROR') return more.details as readonly Failure[];
   const { path, field, fields } = (more.details ?? {}) as {
     readonly path?: string;

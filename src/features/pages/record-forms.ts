@@ -21,7 +21,7 @@ const MAX_OTHERS_CHARACTERS = 16_384;
 const MAX_FORM_CHARACTERS = 65_536;
 
 /** The fields for a record: without those that have no rule, if they are too many, and without values that are too long. */
-export function fieldsFor(record: JsonObject, rules: FormRules): FormField[] {
+function fieldsFor(record: JsonObject, rules: FormRules): FormField[] {
   const others = othersOf(record, rules);
   const isLarge = others.length > MAX_OTHERS || charactersLeft(record, MAX_OTHERS_CHARACTERS) < 0;
   let left = MAX_FORM_CHARACTERS;

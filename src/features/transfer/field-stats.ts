@@ -95,7 +95,7 @@ function addId(stats: FieldStats, values: Set<string>, value: Json): void {
   else values.add(String(value));
 }
 
-export function typeOf(value: Json): string {
+function typeOf(value: Json): string {
   if (value === null) return 'null';
   if (Array.isArray(value)) return 'array';
   if (isObject(value)) return 'object';

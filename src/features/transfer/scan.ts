@@ -90,7 +90,7 @@ export const ELEMENTS: Scanner = {
 };
 
 /** The offset after a JSON value; undefined if it may continue after the bytes. */
-export function endOfValue(bytes: Buffer, start: number): number | undefined {
+function endOfValue(bytes: Buffer, start: number): number | undefined {
   let depth = 0;
   for (let at = start; at < bytes.length; at++) {
     const byte = bytes[at]!;
