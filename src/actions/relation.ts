@@ -1,8 +1,8 @@
 import type { Run } from '../db/db.js';
 import type { Json, JsonObject } from '../json.js';
+import type { ListRequest } from '../list/list-request.js';
 import type { Collection } from '../list/open-collection.js';
 import type { View } from '../list/read-fields-and-includes.js';
-import type { Excerpts } from './excerpts.js';
 
 /** Max related records of one record, by a relation to several. */
 export const MAX_RELATED = 20;
@@ -28,6 +28,12 @@ export interface Relation {
   /** The related records of one record, as JSON text. Of several, as many as have MAX_PAGE_BYTES, at least one. */
   readonly ofOne: (record: JsonObject, run: Run | undefined) => Promise<string>;
 }
+
+/** Reads the excerpts of records by their ids; absent: a response has none. */
+export type Excerpts = (
+  ids: readonly string[],
+  run: Run | undefined,
+) => Promise<ReadonlyMap<string, JsonObject>>;
 
 /** The fields and the related records that a response shows of each record. */
 export interface Shown extends Pick<View, 'fields'> {
@@ -70,3 +76,9 @@ export function firstOf(lists: readonly string[]): readonly JsonObject[] {
 /** The length of texts. */
 export const lengthOf = (texts: readonly string[]): number =>
   texts.reduce((sum, text) => sum + text.length, 0);
+
+/** The excerpts that a list request asks for; undefined: it asks for none. */
+export const excerptsOf = (
+  collection: Collection,
+  { excerpts, search }: ListRequest,
+): Excerpts | undefined => (excerpts ? (ids, run) => collection.excerpts(search, ids, run) : undefined);

@@ -17,7 +17,7 @@ const member =
     `(${record}.doc::jsonb ->> '${name}')`;
 const BY_RANK: Expression = (record) => `(${record}.doc::jsonb ->> 'rank')::integer desc`;
 
-/** The members `rank` of a page, and its total. */
+/** The total of a slice, and the member `rank` of its records. */
 const ranksOf = async (
   collection: Collection,
   start: number,
@@ -29,7 +29,7 @@ const ranksOf = async (
   return [total, JSON.parse(`[${elements}]`).map(({ rank }: { rank: number }) => rank)];
 };
 
-/** What a list of all ranks, the greatest first, has from one place to another. */
+/** The total and the ranks from one place of a list to another, the greatest rank first. */
 const expected = (start: number, end: number | undefined, owner?: string) => {
   const all = Array.from({ length: COUNT }, (_, at) => COUNT - 1 - at).filter(
     (rank) => owner === undefined || ownerOf(rank) === owner,
