@@ -42,7 +42,7 @@ where id = any ($1::uuid[]) and :parent = $2
 order by id
 for update;
 
--- name: owned ($1 id, $2 parent)
+-- name: owned ($1 ids, $2 parent)
 select id
 from :table
-where id = $1 and :parent = $2;
+where id = any ($1::uuid[]) and :parent = $2;

@@ -71,8 +71,8 @@ export class CallersCollection {
         checkPart(whole, this.principal, input, origin, present, caller),
       get: (id, run) => this.#get(id, run),
       exists: async (id, run) => (await this.#readableBits(id, run)) !== 0,
-      belongs: async (id, parent, run) =>
-        (await this.#readableBits(id, run)) !== 0 && whole.belongs(id, parent, run),
+      belonging: async (ids, parent, run) =>
+        whole.belonging(await whole.ids({ ...among(ids), access }, ids.length, run), parent, run),
       page: (list, run) => whole.page({ ...list, selection: { ...list.selection, access } }, run),
       groups: (request, run) =>
         whole.groups({ ...request, selection: { ...request.selection, access } }, run),

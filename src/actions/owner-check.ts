@@ -111,14 +111,25 @@ async function requireOwn(
 }
 
 /** Whether a grant permits something with a record to its owner, who is the caller: within a transaction, it is then locked. */
-export async function isOwn(
-  { resource, whole }: Guarded,
+export const isOwn = async (
+  guarded: Guarded,
   verb: Verb,
   id: string,
+  request: Pick<Request, 'principal' | 'run'>,
+): Promise<boolean> => (await ownIds(guarded, verb, [id], request)).has(id);
+
+/**
+ * The ids of those of some records with which a grant permits something to their owner, who is the caller: within a transaction,
+ * these are locked.
+ */
+export async function ownIds(
+  { resource, whole }: Guarded,
+  verb: Verb,
+  ids: readonly string[],
   { principal, run }: Pick<Request, 'principal' | 'run'>,
-): Promise<boolean> {
+): Promise<ReadonlySet<string>> {
   const subject = parseUuid(principal.subject);
   const field = ownField(resource, verb);
-  if (subject === undefined || field === undefined) return false;
-  return field === 'id' ? id === subject : whole.belongs(id, subject, run);
+  if (subject === undefined || field === undefined) return new Set();
+  return field === 'id' ? new Set([subject]) : whole.belonging(ids, subject, run);
 }

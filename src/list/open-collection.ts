@@ -47,8 +47,8 @@ export interface Collection extends Reads, Writes, Lists {
   lockNumbers(parents: readonly string[], run: Run): Promise<void>;
   /** Makes the transaction of `run` wait for others with the key, and others for it. */
   lockKey(key: string, run: Run): Promise<void>;
-  /** Whether a record belongs to this parent. In a transaction, it is locked if it does. */
-  belongs(id: string, parent: string, run?: Run): Promise<boolean>;
+  /** The ids of those of some records that belong to this parent. In a transaction, these are locked. */
+  belonging(ids: readonly string[], parent: string, run?: Run): Promise<ReadonlySet<string>>;
 }
 
 /** Opens a declared collection, whose table fits the declaration. */
@@ -74,7 +74,7 @@ export function onReplica(collection: Collection, db: Db, tombstones: boolean): 
 function openLocks(
   db: Db,
   statements: Statements,
-): Pick<Collection, 'lock' | 'lockNumbers' | 'lockKey' | 'belongs'> {
+): Pick<Collection, 'lock' | 'lockNumbers' | 'lockKey' | 'belonging'> {
   return {
     lock: async (ids, parent, run) => {
       const list = `{${ids.join(',')}}`;
@@ -87,11 +87,12 @@ function openLocks(
     lockKey: async (key, run) => {
       await run(statements.of('lock_key'), [key]);
     },
-    belongs: async (id, parent, run) => {
+    belonging: async (ids, parent, run) => {
+      const values = [`{${ids.join(',')}}`, parent];
       const found = run
-        ? await run(statements.of('lock_owned'), [`{${id}}`, parent])
-        : await db.run(statements.of('owned'), [id, parent]);
-      return found.length > 0;
+        ? await run(statements.of('lock_owned'), values)
+        : await db.run(statements.of('owned'), values);
+      return new Set(found.map(({ id }) => String(id)));
     },
   };
 }

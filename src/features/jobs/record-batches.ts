@@ -1,6 +1,6 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { restrictCreationToOwn } from '../../actions/owner-check.js';
-import { checkReferences } from '../../actions/permitted-references.js';
+import { checkManyReferences } from '../../actions/permitted-references.js';
 import { callerOf } from '../../auth/principal.js';
 import { actorSetting } from '../../collection/actors.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
@@ -39,10 +39,7 @@ export interface ReadChunk {
 /** Creates the records of a body in batches, with the checks that a request for each record would pass. */
 export class RecordBatches {
   readonly #rules: RecordRules;
-  readonly #check: (
-    input: NonNullable<ImportRow['row']>['input'],
-    request: Request,
-  ) => Promise<void> | undefined;
+  readonly #referenceErrors: ReturnType<typeof checkManyReferences>;
   readonly #authorize: NonNullable<Action['authorize']> | undefined;
 
   constructor(
@@ -58,7 +55,7 @@ export class RecordBatches {
     const { bodyLimit: maxBytes, collections } = settings;
     const [rename, retainsIds, { columns }] = [new Map<string, string>(), false, layout];
     this.#rules = { resource, check, origin: 'request', rename, maxBytes, retainsIds, columns };
-    this.#check = checkReferences(collection, collections);
+    this.#referenceErrors = checkManyReferences(collection, collections);
     const none: Action = { run: () => ({ status: 204, headers: [] }) };
     this.#authorize = restrictCreationToOwn(collection, none).authorize;
   }
@@ -85,7 +82,7 @@ export class RecordBatches {
   async store(connection: BulkConnection, { drafts, refusals }: ReadChunk): Promise<number> {
     const { run } = connection;
     await run(SQL.set_actor, [actorSetting(callerOf(this.request.principal))]);
-    for (const draft of drafts) await this.#requireReferences(draft, connection, refusals);
+    await this.#requireReferences(drafts, connection, refusals);
     // Access rules decide as of now.
     const collection = this.collection.as(this.request);
     let pending = drafts.filter(({ row }) => row);
@@ -131,14 +128,15 @@ export class RecordBatches {
     }
   }
 
-  async #requireReferences(draft: ImportRow, { run }: BulkConnection, refusals: ImportErrors): Promise<void> {
-    if (!draft.row) return;
-    try {
-      const checked = this.#check(draft.row.input, { ...this.request, run });
-      if (checked) await checked;
-    } catch (error) {
-      refuse(draft, error, refusals);
-    }
+  async #requireReferences(
+    drafts: readonly ImportRow[],
+    { run }: BulkConnection,
+    refusals: ImportErrors,
+  ): Promise<void> {
+    const valid = drafts.filter(({ row }) => row);
+    const inputs = valid.map(({ row }) => row!.input);
+    const errors = await this.#referenceErrors(inputs, { ...this.request, run });
+    for (const [at, error] of errors.entries()) if (error) refuse(valid[at]!, error, refusals);
   }
 }
 

@@ -108,6 +108,7 @@ const OWN_PROCESS: Readonly<Record<string, string>> = {
     ].map((name) => [name, 'moves the clock, and ids of a process never go back']),
   ),
   'features/api-docs/openapi': 'loads a compiler and a linter, whose 200 MB a worker would have from then on',
+  'access/statement-counts': 'installs an OpenTelemetry SDK',
   'telemetry/tracing': 'installs an OpenTelemetry SDK',
   'transport/node-internals': 'replaces parts of Node',
 };

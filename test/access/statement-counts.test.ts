@@ -1,0 +1,275 @@
+import { context, SpanKind, trace } from '@opentelemetry/api';
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
+import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
+import type { JsonObject } from '../../src/json.js';
+import { declare } from '../support/collections.js';
+import { makeKey } from '../support/credentials.js';
+import { SIGN_IN } from '../support/names.js';
+import {
+  type ServiceResponse,
+  testService,
+  undeclaredDatabase,
+  withoutRequestId,
+} from '../support/service.js';
+import t, { type Test } from '../support/test.js';
+
+/** The names of the statements that requests have begun. */
+let begun: string[] = [];
+const nothing = () => Promise.resolve();
+context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable());
+trace.setGlobalTracerProvider(
+  new BasicTracerProvider({
+    spanProcessors: [
+      {
+        onStart: ({ kind, name }) => void (kind === SpanKind.CLIENT && begun.push(name)),
+        onEnd: () => undefined,
+        forceFlush: nothing,
+        shutdown: nothing,
+      },
+    ],
+  }),
+);
+
+/** Whether a statement runs depends on how long the connection and the credential have been known. */
+const UNRELATED = ['connect', 'find_credential'];
+
+/** The names of the statements that requests have begun since the last time. */
+function statements(): string[] {
+  const found = begun.filter((name) => !UNRELATED.includes(name));
+  begun = [];
+  return found;
+}
+
+const text: JsonObject = { type: 'string', 'x-index': true };
+const reference = (to: string, onDelete = 'cascade'): JsonObject => ({
+  type: 'string',
+  'x-references': to,
+  'x-on-delete': onDelete,
+});
+const references = (to: string, onDelete = 'remove'): JsonObject => ({
+  type: 'array',
+  maxItems: 1000,
+  items: reference(to, onDelete),
+});
+
+const DECLARATIONS = {
+  // Records of users, whose shorthand grants are those of `self`.
+  'posts.json': {
+    properties: { title: text, related: references('posts'), bound: references('posts', 'restrict') },
+  },
+  'files.json': {
+    type: 'object',
+    properties: { title: { ...text, 'x-search': true }, owner: text, copies: references('files') },
+    'x-collection': {
+      history: true,
+      access: [
+        { can: ['read', 'create', 'update', 'delete'], where: { owner: '$caller' } },
+        { can: 'all', scope: 'admin' },
+      ],
+    },
+  },
+  'notes.json': {
+    type: 'object',
+    properties: { text, fileId: reference('files'), owner: text },
+    'x-collection': {
+      nested: 'fileId',
+      access: [
+        { can: 'all', where: { file: { owner: '$caller' } } },
+        { can: 'all', scope: 'admin' },
+      ],
+    },
+  },
+};
+
+async function open(t: Test) {
+  const service = await testService(t, {
+    AUTH: 'api-key',
+    MCP: 'on',
+    COLLECTIONS: declare(t, DECLARATIONS),
+    DATABASE_URL: await undeclaredDatabase(t),
+  });
+  const as = async (subject: string, ...scopes: string[]) => {
+    const { key } = await makeKey(service.db, { subject, scopes });
+    return (method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) =>
+      service.send(method, path, {
+        ...(body === undefined ? {} : { body }),
+        headers: { 'x-api-key': key, ...headers },
+      });
+  };
+  const admin = await as('root', 'admin');
+  const made = async (path: string, body: JsonObject): Promise<string> => {
+    const { status, json, text: problem } = await admin('POST', path, body);
+    t.equal(status, 201, problem);
+    return json.id;
+  };
+  const user = await made('/users', { email: 'ann@example.org', name: 'Ann' });
+  return { admin, made, user, ann: await as(user, 'self') };
+}
+
+type Call = Awaited<ReturnType<typeof open>>['ann'];
+
+t.test('a write looks up all ids of arrays of references by one statement', SIGN_IN, async (t) => {
+  const { made, user, ann } = await open(t);
+  const many = async (path: string, body: JsonObject) =>
+    Promise.all(Array.from({ length: 30 }, () => made(path, body)));
+  const kinds: readonly (readonly [
+    path: string,
+    own: JsonObject,
+    fields: readonly string[],
+    ids: string[],
+  ])[] = [
+    ['/posts', { userId: user }, ['related', 'bound'], await many('/posts', { userId: user })],
+    ['/files', { owner: user }, ['copies'], await many('/files', { owner: user })],
+  ];
+  for (const [path, own, fields, ids] of kinds) {
+    const setting = (count: number): JsonObject => ({
+      ...own,
+      ...Object.fromEntries(fields.map((field) => [field, ids.slice(0, count)])),
+    });
+    const target = `${path}/${await made(path, own)}`;
+    const rows: readonly (readonly [name: string, (count: number) => Promise<ServiceResponse>])[] = [
+      ['POST', (count) => ann('POST', path, setting(count))],
+      ['PUT', (count) => ann('PUT', target, setting(count))],
+      ['PATCH', (count) => ann('PATCH', target, setting(count))],
+      ['a batch', (count) => ann('POST', '/batch', [{ method: 'POST', path, body: setting(count) }])],
+      [
+        'many records',
+        (count) => {
+          const lines = Array.from({ length: count }, () => JSON.stringify(setting(count)));
+          return ann('POST', path, lines.join('\n'), { 'content-type': 'application/x-ndjson' });
+        },
+      ],
+    ];
+    for (const [name, send] of rows) {
+      const counts: string[][] = [];
+      for (const count of [2, 30]) {
+        // The references of a former request would remain without a look at them.
+        await ann('PATCH', target, Object.fromEntries(fields.map((field) => [field, []])));
+        statements();
+        const { status, text: found } = await send(count);
+        t.ok([200, 201].includes(status), `${name} ${found}`);
+        counts.push(statements());
+      }
+      t.same(counts[1], counts[0], `${name} ${path}`);
+      t.not(counts[0]!.length, 0, name);
+    }
+  }
+});
+
+/** Requests about a record of each kind, with the id of one that the caller may not read or of none. */
+const ABOUT: readonly (readonly [name: string, (call: Call, id: string) => Promise<ServiceResponse>])[] = [
+  ...['application/json', 'text/html', 'text/csv'].flatMap((accept) =>
+    ['GET', 'HEAD'].map(
+      (method) =>
+        [
+          `${method} ${accept}`,
+          (call: Call, id: string) => call(method, `/files/${id}`, undefined, { accept }),
+        ] as const,
+    ),
+  ),
+  ['GET with a validator', (call, id) => call('GET', `/files/${id}`, undefined, { 'if-none-match': '"1"' })],
+  ['GET with *', (call, id) => call('GET', `/files/${id}`, undefined, { 'if-none-match': '*' })],
+  ['GET with If-Match', (call, id) => call('GET', `/files/${id}`, undefined, { 'if-match': '*' })],
+  ['an include', (call, id) => call('GET', `/files/${id}?include=notes`)],
+  ['the history', (call, id) => call('GET', `/files/${id}/history`)],
+  ['a list below', (call, id) => call('GET', `/files/${id}/notes?page=1`)],
+  [
+    'lines below',
+    (call, id) => call('GET', `/files/${id}/notes`, undefined, { accept: 'application/x-ndjson' }),
+  ],
+  ['a creation below', (call, id) => call('POST', `/files/${id}/notes`, { text: 'a' })],
+  ['PUT', (call, id) => call('PUT', `/files/${id}`, { title: 'a' })],
+  ['PUT with If-Match', (call, id) => call('PUT', `/files/${id}`, { title: 'a' }, { 'if-match': '"1"' })],
+  ['PATCH', (call, id) => call('PATCH', `/files/${id}`, { title: 'a' })],
+  ['PATCH with If-Match', (call, id) => call('PATCH', `/files/${id}`, { title: 'a' }, { 'if-match': '*' })],
+  ['PATCH that is not valid', (call, id) => call('PATCH', `/files/${id}`, { title: 5 })],
+  [
+    'a JSON Patch',
+    (call, id) =>
+      call('PATCH', `/files/${id}`, [{ op: 'test', path: '/title', value: 'secret' }], {
+        'content-type': 'application/json-patch+json',
+      }),
+  ],
+  ['DELETE', (call, id) => call('DELETE', `/files/${id}`)],
+  ['DELETE with If-Match', (call, id) => call('DELETE', `/files/${id}`, undefined, { 'if-match': '*' })],
+  ['a filter by id', (call, id) => call('GET', `/files?page=1&filter[id]=${id}`)],
+  ['QUERY', (call, id) => call('QUERY', '/files', { filter: { id }, page: 1 })],
+  ['PATCH of a list', (call, id) => call('PATCH', `/files?filter[id]=${id}`, { title: 'a' })],
+  ['DELETE of a list', (call, id) => call('DELETE', `/files?filter[id]=${id}`)],
+  ['a reference', (call, id) => call('POST', '/notes', { text: 'a', fileId: id })],
+  ['an array of references', (call, id) => call('POST', '/files', { owner: 'ann', copies: [id] })],
+  [
+    'many records',
+    (call, id) =>
+      call('POST', '/notes', JSON.stringify({ fileId: id }), { 'content-type': 'application/x-ndjson' }),
+  ],
+  ['a batch', (call, id) => call('POST', '/batch', [{ method: 'GET', path: `/files/${id}` }])],
+  [
+    'a batch of writes',
+    (call, id) =>
+      call(
+        'POST',
+        '/batch',
+        ['PATCH', 'DELETE'].map((method) => ({
+          method,
+          path: `/files/${id}`,
+          ...(method === 'PATCH' && { body: {} }),
+        })),
+      ),
+  ],
+  ...['files_get', 'files_update', 'files_delete'].map(
+    (name) =>
+      [
+        `the tool ${name}`,
+        (call: Call, id: string) =>
+          call(
+            'POST',
+            '/mcp',
+            {
+              jsonrpc: '2.0',
+              id: 1,
+              method: 'tools/call',
+              params: { name, arguments: { id, ...(name === 'files_update' && { title: 'a' }) } },
+            },
+            { accept: 'application/json, text/event-stream' },
+          ),
+      ] as const,
+  ),
+  [
+    'a resource of agents',
+    (call, id) =>
+      call(
+        'POST',
+        '/mcp',
+        { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: `plinth://files/${id}` } },
+        { accept: 'application/json, text/event-stream' },
+      ),
+  ],
+];
+
+const ABSENT = '01900000-0000-7000-8000-000000000000';
+
+t.test(
+  'a hidden record causes the response and the statements of one that there is not',
+  SIGN_IN,
+  async (t) => {
+    const { made, ann, admin } = await open(t);
+    const hidden = await made('/files', { title: 'secret', owner: 'bob' });
+    await made('/notes', { text: 'secret', fileId: hidden });
+    const path = `/files/${hidden}`;
+    const before = (await admin('GET', path)).text;
+    for (const [name, send] of ABOUT) {
+      const found = [];
+      // The first request of each row may prepare statements for the next ones.
+      for (const id of [ABSENT, hidden, ABSENT]) {
+        statements();
+        const { status, text: body, headers } = await send(ann, id);
+        const shown = withoutRequestId(body).replaceAll(id, '<id>');
+        found.push({ status, shown, type: headers['content-type'], ran: statements() });
+      }
+      t.same(found[1], found[2], name);
+      t.ok(found[1]!.status < 500, name);
+    }
+    t.equal((await admin('GET', path)).text, before);
+  },
+);
