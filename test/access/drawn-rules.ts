@@ -183,6 +183,7 @@ export function declarationsOf(rules: DrawnRules, lists: () => string): Record<s
         properties: FIELDS[name],
         'x-collection': {
           list: lists(),
+          history: true,
           ...(rules[name] ? { access: rules[name] as unknown as Json } : {}),
           ...(name === 'people' ? { owner: true } : {}),
           ...(name === 'issues' ? { ids: 'client' } : {}),

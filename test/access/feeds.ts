@@ -112,7 +112,12 @@ export const callingToCreate: Surface = async (world, caller) => {
   t.same(bare(made), view, shown);
 };
 
-const called = (world: World, caller: Caller, name: string, args: JsonObject): Promise<ServiceResponse> =>
+export const called = (
+  world: World,
+  caller: Caller,
+  name: string,
+  args: JsonObject,
+): Promise<ServiceResponse> =>
   world.send(caller, 'POST', '/mcp', {
     body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
   });

@@ -1,17 +1,23 @@
 import { drawing } from '../list/tracker.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
+import { changingByJob } from './changing-jobs.js';
 import { drawRules } from './drawn-rules.js';
 import { callingToCreate, exporting, feeding } from './feeds.js';
+import { fillingToChange, fillingToCreate, fillingToDelete } from './forms.js';
+import { remembering } from './histories.js';
 import { creatingMany } from './many.js';
 import { calling, getting, grouping, listing, paging, type Surface } from './reads.js';
+import { callingToChange, callingToDelete } from './tools.js';
 import { World } from './world.js';
 import { batching, bulk, changing, creating, creatingAs, deleting, upserting } from './writes.js';
 
 const SURFACES: readonly Surface[] = [
   ...[getting, listing, listing, paging, grouping, calling],
   ...[creating, creatingMany, changing, changing, deleting, bulk, upserting, creatingAs, batching],
-  ...[feeding, exporting, callingToCreate],
+  ...[feeding, remembering, exporting, changingByJob],
+  ...[callingToCreate, callingToChange, callingToDelete],
+  ...[fillingToCreate, fillingToChange, fillingToDelete],
 ];
 
 t.test('what callers read and write is what the rules say, on every surface', async (t) => {
@@ -22,7 +28,7 @@ t.test('what callers read and write is what the rules say, on every surface', as
   for (let worlds = times(2, 3, 60); worlds > 0; worlds--) {
     const rules = drawRules(draw);
     const world = await World.open(t, rules, draw);
-    for (let n = times(150, 200, 340); n > 0 && t.passing(); n--) {
+    for (let n = times(150, 240, 340); n > 0 && t.passing(); n--) {
       await draw.pick(SURFACES)(world, draw.pick(world.callers));
       await world.replenish();
     }

@@ -229,7 +229,7 @@ const ABOUT: readonly (readonly [name: string, (call: Call, id: string) => Promi
               jsonrpc: '2.0',
               id: 1,
               method: 'tools/call',
-              params: { name, arguments: { id, ...(name === 'files_update' && { title: 'a' }) } },
+              params: { name, arguments: { id, ...(name === 'files_update' && { patch: { title: 'a' } }) } },
             },
             { accept: 'application/json, text/event-stream' },
           ),

@@ -74,7 +74,7 @@ export const creating: Surface = async (world, caller) => {
 };
 
 /** The operator changes what memberships, owners and assignees there are. */
-async function disturb(world: World): Promise<void> {
+export async function disturb(world: World): Promise<void> {
   const { draw, admin } = world;
   for (let n = 3; n > 0; n--) {
     const name = draw.pick(['memberships', 'teams', 'issues', 'people'] as const);
@@ -86,8 +86,7 @@ async function disturb(world: World): Promise<void> {
 }
 
 /** The record before a change, and the fields of which the caller sees it. */
-function target(world: World, caller: Caller, name: Name) {
-  const id = someId(world, name);
+export function target(world: World, caller: Caller, name: Name, id = someId(world, name)) {
   const record = world.model.find(name, id);
   const fields = record && world.model.readable(caller, name, record);
   const isSeen = record !== undefined && fields !== 'hidden';
@@ -97,7 +96,7 @@ function target(world: World, caller: Caller, name: Name) {
 const isDeclared = (name: Name) => (field: string) => Object.hasOwn(FIELDS[name], field);
 
 /** The declared fields of a record that fulfil a condition. */
-const some = (name: Name, record: JsonObject, holds: (field: string) => boolean): JsonObject =>
+export const some = (name: Name, record: JsonObject, holds: (field: string) => boolean): JsonObject =>
   Object.fromEntries(Object.entries(record).filter(([field]) => isDeclared(name)(field) && holds(field)));
 
 /** PUT and PATCH of a record, some with preconditions. */
@@ -173,7 +172,7 @@ interface Change {
  * Preconditions do not matter without a grant to change the record. A replacement by a caller that may read all records as a whole needs
  * the scopes of its references first.
  */
-function failureOf({ model }: World, caller: Caller, name: Name, change: Change): Failure | undefined {
+export function failureOf({ model }: World, caller: Caller, name: Name, change: Change): Failure | undefined {
   const { record, after, unseen, isStale, isPatch } = change;
   const failure = model.change(caller, name, record, after, unseen);
   if (!isStale) return failure;
