@@ -66,6 +66,7 @@ export const RUN_ONCE: Readonly<Record<string, string>> = {
   'events/live': 'declares collections of its own',
   'events/sse': 'the protocol of event streams',
   'events/tickets': 'credentials, also of users who sign in',
+  'features/webhooks/access': 'declares a collection of its own',
   'features/webhooks/dispatcher': 'deliveries, whatever the event',
   'features/webhooks/receiver': 'a package for receivers',
   'features/webhooks/retry-policy': 'the times of attempts',
