@@ -1,4 +1,5 @@
 import type { Guarded } from '../../access/guarded-collection.js';
+import { readsAll } from '../../access/rules.js';
 import { callerKey, type Idempotency } from '../../actions/idempotency.js';
 import { headersOf, revalidate } from '../../collection/representation.js';
 import type { Db, Run } from '../../db/db.js';
@@ -9,6 +10,7 @@ import { readConditions } from '../../http/preconditions.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
+import { isObject, type Json, type JsonObject } from '../../json.js';
 import { parseUuid } from '../../uuid.js';
 import { resultMissing } from './errors.js';
 import { inputFrom } from './job-parts.js';
@@ -34,17 +36,17 @@ export interface JobServices extends JobBounds {
 
 /** GET /jobs: the newest 100 of the caller, or of all for `admin`. */
 export async function getJobs(services: JobServices, request: Request): Promise<Reply> {
-  const { principal, prefix } = request;
+  const { principal } = request;
   const isAdmin = principal.scopes.has('admin');
   const jobs = await listJobs(services.db.run, isAdmin ? undefined : callerKey(principal));
-  const data = jobs.map((job) => shown(services, job, prefix));
+  const data = jobs.map((job) => shown(services, job, request));
   return { status: 200, headers: FIELDS, body: JSON.stringify({ data }) };
 }
 
 /** GET /jobs/:id. Throws 404, also for the job of another principal. */
 export async function getJob(services: JobServices, request: Request): Promise<Reply> {
   const job = await ownJob(services, request);
-  return { status: 200, headers: FIELDS, body: JSON.stringify(shown(services, job, request.prefix)) };
+  return { status: 200, headers: FIELDS, body: JSON.stringify(shown(services, job, request)) };
 }
 
 /**
@@ -129,8 +131,10 @@ export function acceptedReply({ id, task }: Pick<Job, 'id' | 'task'>, { prefix }
   return { status: 202, headers: ['Cache-Control', 'no-store', ...headers] };
 }
 
-function shown({ jobTtl }: JobServices, job: Job, prefix: string): object {
-  const { id, task, state, inputBytes, storedBytes, progress, outcome, createdAt, startedAt, endedAt } = job;
+function shown(services: JobServices, job: Job, request: Request): object {
+  const { id, task, state, inputBytes, storedBytes, progress, createdAt, startedAt, endedAt } = job;
+  const { prefix } = request;
+  const outcome = outcomeFor(services, job, request);
   const isExport = task.kind === 'export';
   const isUndone = !isLenient(task) && state !== 'done' && state !== 'running';
   const { position = 0, stored = 0, refused = 0 } = progress ?? {};
@@ -148,10 +152,35 @@ function shown({ jobTtl }: JobServices, job: Job, prefix: string): object {
       (isExport ? { result: { bytes: (outcome as ExportOutcome).bytes } } : { report: outcome })),
     ...(state === 'failed' && { error: outcome }),
     ...{ created_at: createdAt, started_at: startedAt, ended_at: endedAt },
-    expires_at: endedAt && new Date(Date.parse(endedAt) + jobTtl * 1000).toISOString(),
+    expires_at: endedAt && new Date(Date.parse(endedAt) + services.jobTtl * 1000).toISOString(),
     _links: {
       self: { href: `${prefix}/jobs/${id}`, method: 'GET' },
       ...(isExport && state === 'done' && { result: { href: `${prefix}/jobs/${id}/result`, method: 'GET' } }),
     },
   };
 }
+
+/**
+ * The outcome of a job as a caller may know it: no scope is above access rules, so that only its principal and callers who read all
+ * records see values of those that were refused.
+ */
+function outcomeFor(
+  { collections }: JobServices,
+  { caller, task, outcome }: Job,
+  { principal }: Request,
+): Job['outcome'] {
+  const collection = collections.find(({ resource }) => resource.name === task.collection);
+  const isKnown = caller === callerKey(principal) || (collection && readsAll(collection.resource, principal));
+  return isKnown || !isObject(outcome as Json) ? outcome : withoutValues(outcome as JsonObject);
+}
+
+const withoutValues = (outcome: JsonObject): JsonObject =>
+  Object.fromEntries(
+    Object.entries(outcome).map(([name, given]): [string, Json] => {
+      if (name === 'details' && isObject(given)) return [name, withoutValues(given)];
+      if (name !== 'faults' || !Array.isArray(given)) return [name, given];
+      return [name, given.map((fault) => (isObject(fault) ? withoutValue(fault) : fault))];
+    }),
+  );
+
+const withoutValue = ({ value: _, ...fault }: JsonObject): JsonObject => fault;

@@ -40,6 +40,11 @@ const MORE = {
     properties: { tenant: text },
     'x-collection': { access: [{ can: 'all', where: { tenant: '$claims.tenant' } }] },
   },
+  'diaries.json': {
+    type: 'object',
+    properties: { text: { ...text, maxLength: 9 }, owner: text },
+    'x-collection': { access: [{ can: 'all', where: { owner: '$caller' } }] },
+  },
   'offers.json': {
     type: 'object',
     properties: { text, dealId: { type: 'string', 'x-references': 'deals', 'x-on-delete': 'cascade' } },
@@ -142,6 +147,27 @@ t.test('an export may have records of which its principal reads no field', async
       [labelled, 'A1'],
     ],
   );
+});
+
+t.test('an operator sees the state of a job, and no values of records that it may not read', async (t) => {
+  const { operator, bob, eve, ended } = await withIssues(t);
+  const body = JSON.stringify({ text: 'a long secret', owner: bob.id });
+  for (const [prefer, state] of [
+    ['respond-async', 'failed'],
+    ['respond-async, handling=lenient', 'done'],
+  ] as const) {
+    const accepted = await bob.call('POST', '/diaries', body, { 'content-type': NDJSON, prefer });
+    t.equal(accepted.status, 202, accepted.text);
+    const location = accepted.headers.location!;
+    const { json, text: whole } = await ended(bob.call, location);
+    t.equal(json.state, state);
+    t.match(whole, /"value":".*secret/, 'its principal sees what it sent');
+    for (const found of [await operator('GET', location), await operator('GET', '/jobs')]) {
+      t.match(found, { status: 200, text: /"pointer":"\/text"/ });
+      t.notMatch(found.text, /secret|"value"/, prefer);
+    }
+    t.equal((await eve.call('GET', location)).status, 404);
+  }
 });
 
 t.test('a job obeys the access rules of the time at which it runs', async (t) => {
