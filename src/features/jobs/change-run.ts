@@ -11,6 +11,7 @@ import { inputFrom } from './job-parts.js';
 import { changeResources, collectionGone, requireNoClaims } from './job-rules.js';
 import { type ClaimedJob, type Leased, LeaseLost } from './job-store.js';
 import { type ChangeTask, requestOf } from './job-task.js';
+import { requireUser } from './job-user.js';
 import { Report } from './report.js';
 
 /** Records of one transaction, each in a subtransaction: PostgreSQL has 64 of these in memory. */
@@ -61,13 +62,14 @@ export class ChangeRun {
 
   /** Changes the next records, and stores how far the job has got. False: there are no more. */
   async #changeNext(request: Request, run: Run): Promise<boolean> {
-    const { services, held } = this;
+    const { services, job, held } = this;
     // Access rules decide as of now.
     const collection = this.#collection.as(request);
     const selection = matching(this.#collection, services.collections, request);
     const ids = await collection.ids(this.#next(selection), BATCH_RECORDS, run);
     if (ids.length === 0) return false;
     await collection.lock(ids, undefined, run);
+    await requireUser(services.collections, job.task, run);
     // Others may have changed some before these were locked.
     const found = await collection.ids(within(selection, ownCondition('id', 'in', ids)), ids.length, run);
     const latest = performance.now() + services.dbTimeoutMs / 4;

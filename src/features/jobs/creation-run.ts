@@ -9,6 +9,7 @@ import { inputFrom, PART_BYTES } from './job-parts.js';
 import { collectionGone, creationResources, requireNoClaims } from './job-rules.js';
 import { type ClaimedJob, type JobProgress, type Leased, LeaseLost } from './job-store.js';
 import { type CreationTask, requestOf } from './job-task.js';
+import { requireUser } from './job-user.js';
 import { RecordBatches } from './record-batches.js';
 import { layoutOf } from './record-layout.js';
 import { Report } from './report.js';
@@ -66,6 +67,7 @@ export class CreationRun {
       this.requireHeld();
       const read = await batches.read(chunk);
       await this.#inTransaction(connection, async () => {
+        await requireUser(services.collections, job.task, connection.run);
         const stored = await batches.store(connection, read);
         report.add(stored, read.refusals.list);
         progress = { ...chunk.next, ...report.state };
@@ -88,6 +90,7 @@ export class CreationRun {
         records += chunk.starts.length;
         if (records > services.bulkRecords) throw tooManyRecords(services.bulkRecords);
         const read = await batches.read(chunk);
+        await requireUser(services.collections, job.task, connection.run);
         report.add(await batches.store(connection, read), read.refusals.list);
         progress = { ...chunk.next, ...report.state };
         // Outside of the transaction, so that others see it.

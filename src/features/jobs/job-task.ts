@@ -15,6 +15,8 @@ interface Permitted {
   readonly scopes: readonly string[];
   readonly scheme: Principal['scheme'];
   readonly permission: Permission;
+  /** The collection with the user without whom the job ends; absent: it depends on no user. */
+  readonly users?: string | undefined;
 }
 
 /** The permission of a request, for its job. */

@@ -15,6 +15,7 @@ import {
 } from './job-rules.js';
 import { type ClaimedJob, claimJob, type Leased, LeaseLost, leased, RENEW_MS } from './job-store.js';
 import { type ExportTask, requestOf } from './job-task.js';
+import { requireUser } from './job-user.js';
 import { addRecords, notedList } from './result-records.js';
 
 /** Attempts after which a job has failed whose process ends again and again. */
@@ -86,6 +87,7 @@ async function runExport(
   if (!list || !guarded) throw collectionGone(collection);
   const request = requestOf(job);
   requireNoClaims(exportResources(guarded, collections, request));
+  await requireUser(collections, job.task, db.run);
   const { principal } = request;
   const { list: whole, end } = notedList(
     await wholeList(list, request),

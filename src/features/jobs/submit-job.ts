@@ -17,6 +17,7 @@ import { addInput, PART_BYTES } from './job-parts.js';
 import { changeResources, creationResources, exportResources, requireNoClaims } from './job-rules.js';
 import { openJob, queueJob, removeJob } from './job-store.js';
 import { permittedBy, type Task } from './job-task.js';
+import { userOf } from './job-user.js';
 
 /** Stores the body of a request, for a job that creates its records: 202 with Location, 400, 408, 413, 429, 503. */
 export async function submitCreation(
@@ -35,6 +36,7 @@ export async function submitCreation(
     type: body!.type,
     isLenient: prefersLenient(headers.prefer),
     ...permittedBy(request),
+    ...(await userOf(services.collections, request.principal)),
   };
   return submit(services, request, task, content.read(jobBytes), identity);
 }
@@ -54,6 +56,7 @@ export async function submitExport(
     ...{ kind: 'export', collection: collection.resource.name, type, method, query },
     ...{ body: body?.value ?? null, version: version.number },
     ...permittedBy(request),
+    ...(await userOf(services.collections, request.principal)),
   };
   return submit(services, request, task, []);
 }
@@ -86,6 +89,7 @@ export async function submitChange(
     },
     ...{ headers: Object.fromEntries(preconditions) as Request['headers'], version: version.number },
     ...permittedBy(request),
+    ...(await userOf(services.collections, request.principal)),
   };
   const identity = identityOf(request, () => fingerprintOf(request, body?.bytes ?? ''));
   return submit(services, request, task, body ? [Buffer.from(JSON.stringify(body.value))] : [], identity);

@@ -182,6 +182,47 @@ t.test('a job obeys the access rules of the time at which it runs', async (t) =>
   t.match(await bob.call('GET', `${after}/result`), { status: 200, text: '' });
 });
 
+t.test('a job ends with the user whose it is', async (t) => {
+  const { service, operator, as, made, bob, eve, ended, leave } = await withIssues(t);
+  await made('/seats', { label: 'A1' });
+  const { key } = await makeKey(service.db, { subject: eve.id, scopes: ['tags:write'] });
+  const [creation, lines] = [
+    { kind: 'creation', type: NDJSON, isLenient: true },
+    '{"name":"a"}\n{"name":"b"}',
+  ];
+  const tasks: readonly (readonly [task: object, input?: string])[] = [
+    [
+      {
+        kind: 'export',
+        type: NDJSON,
+        method: 'GET',
+        query: '',
+        body: null,
+        version: '1',
+        collection: 'seats',
+      },
+    ],
+    [{ ...creation, collection: 'tags', scopes: ['tags:write', 'self'] }, lines],
+    [{ ...creation, isLenient: false, collection: 'tags', scopes: ['tags:write', 'self'] }, lines],
+  ];
+  for (const { id } of [bob, eve]) {
+    if (id === bob.id) t.equal((await operator('DELETE', `/users/${id}`)).status, 204);
+    for (const [task, input] of tasks) {
+      const { json } = await ended(operator, await leave(id, { ...task, users: 'users' }, input));
+      if (id === eve.id) t.equal(json.state, 'done', JSON.stringify(json));
+      else t.match(json, { state: 'failed', error: { status: 403, code: 'ACCESS_DENIED' } });
+    }
+    t.equal((await operator('GET', '/tags?page=1')).json.meta.total, id === bob.id ? 0 : 4);
+  }
+  // Such a key is that of a program.
+  const accepted = await as(key)('POST', '/tags', '{"name":"c"}', {
+    'content-type': NDJSON,
+    Prefer: 'respond-async',
+  });
+  t.equal((await operator('DELETE', `/users/${eve.id}`)).status, 409, 'a team is hers');
+  t.match((await ended(operator, accepted.headers.location!)).json, { state: 'done' });
+});
+
 t.test('a result is not downloaded whose records its principal may not read any more', async (t) => {
   const { service, operator, ann, bob, membership, project, ended } = await withIssues(t);
   const exportBy = async (by: typeof operator, headers: Record<string, string> = LINES): Promise<string> => {

@@ -248,6 +248,30 @@ t.test('a record that matches no longer is not changed, and a cancelled job stop
   t.equal(await totalOf(service, '/cups?page=1'), 200);
 });
 
+t.test('a job changes nothing after its user was deleted', async (t) => {
+  const { service, operator, user } = await openTracker(t, {
+    'open.json': {
+      type: 'object',
+      properties: { name: { type: 'string', 'x-index': true } },
+      'x-collection': { access: [{ can: 'all', to: 'anyone' }] },
+    },
+  });
+  const bob = await user('bob');
+  const lines = Array.from({ length: 120 }, (_, n) => JSON.stringify({ name: `n${n}` })).join('\n');
+  const type = { 'content-type': 'application/x-ndjson' };
+  t.equal((await operator('POST', '/open', lines, type)).status, 201);
+  const held = await hold(t, service, 'open', "doc::json->>'name' = 'n70'");
+  const accepted = await bob.call('PATCH', '/open?filter[name][prefix]=n', { name: 'new' }, ASYNC);
+  await held.awaited();
+  t.equal((await operator('DELETE', `/users/${bob.id}`)).status, 204);
+  await held.release();
+  t.match((await ended(operator, accepted)).json, {
+    state: 'failed',
+    error: { status: 403, code: 'ACCESS_DENIED', message: /was deleted/ },
+  });
+  t.equal((await operator('GET', '/open?page=1&filter[name]=new')).json.meta.total, 50);
+});
+
 t.test('access rules permit each batch of a change as of its time', async (t) => {
   const { service, operator, made, user, stranger } = await openTracker(t, {
     'deals.json': {

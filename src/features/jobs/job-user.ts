@@ -1,0 +1,33 @@
+import type { Guarded } from '../../access/guarded-collection.js';
+import type { Run } from '../../db/db.js';
+import { accessDenied } from '../../errors/caller-errors.js';
+import type { Principal } from '../../principal.js';
+import { parseUuid } from '../../uuid.js';
+import type { Task } from './job-task.js';
+
+/** Credentials that do not end with the user whom they name, unless they have the scope of users. */
+const INDEPENDENT: readonly Principal['scheme'][] = ['api-key', 'mtls', 'signature', 'none'];
+
+/** The collection with the user without whom the credential of a request is not valid; none: it depends on no user. */
+export async function userOf(
+  collections: readonly Guarded[],
+  { scheme, subject, scopes }: Principal,
+): Promise<Pick<Task, 'users'>> {
+  const id = parseUuid(subject);
+  if (id === undefined || (INDEPENDENT.includes(scheme) && !scopes.has('self'))) return {};
+  for (const { resource, whole } of collections)
+    if (resource.owner && (await whole.exists(id))) return { users: resource.name };
+  return {};
+}
+
+/** Throws 403 if the user whose job this is was deleted. */
+export async function requireUser(
+  collections: readonly Guarded[],
+  { subject, users }: Pick<Task, 'subject' | 'users'>,
+  run: Run,
+): Promise<void> {
+  if (users === undefined) return;
+  const callers = collections.find(({ resource }) => resource.name === users);
+  if (!(await callers?.whole.exists(parseUuid(subject)!, run)))
+    throw accessDenied('The user whose job this is was deleted.');
+}
