@@ -15,7 +15,7 @@ interface Permitted {
   readonly scopes: readonly string[];
   readonly scheme: Principal['scheme'];
   readonly permission: Permission;
-  /** The collection with the user without whom the job ends; absent: it depends on no user. */
+  /** The collection with the user on which the job depends: it ends with that record. Absent: there is none. */
   readonly users?: string | undefined;
 }
 

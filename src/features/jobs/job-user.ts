@@ -5,10 +5,10 @@ import type { Principal } from '../../principal.js';
 import { parseUuid } from '../../uuid.js';
 import type { Task } from './job-task.js';
 
-/** Credentials that do not end with the user whom they name, unless they have the scope of users. */
+/** Credentials that remain valid when the user of their subject is deleted, unless they have the scope `self`. */
 const INDEPENDENT: readonly Principal['scheme'][] = ['api-key', 'mtls', 'signature', 'none'];
 
-/** The collection with the user without whom the credential of a request is not valid; none: it depends on no user. */
+/** The collection with the user on which the credential of a request depends; no member: it depends on none. */
 export async function userOf(
   collections: readonly Guarded[],
   { scheme, subject, scopes }: Principal,
