@@ -4,6 +4,7 @@ import { makeKey } from '../support/credentials.js';
 import { whenEventsAreFinal } from '../support/final-events.js';
 import { type ServiceResponse, testService, undeclaredDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
+import { drawn } from '../support/thorough.js';
 
 const INDEX: JsonObject = { type: 'string', 'x-index': true };
 const ALL: JsonObject = { can: 'all', scope: 'admin' };
@@ -158,7 +159,8 @@ t.test('a forged, altered or foreign cursor of a list reveals nothing that is hi
   const own = files.filter(({ owner }) => owner === 'ann').map(({ id }) => id);
   const isShown = (ids: readonly string[]) => ids.every((id) => !hidden.includes(id));
   const requests: string[] = [];
-  for (const [place, query] of QUERIES.entries()) {
+  const queries = drawn(QUERIES, 7);
+  for (const [place, query] of queries.entries()) {
     const { cursors, ids } = await cursorsOf(ann, query);
     t.equal(new Set(ids).size, ids.length, `${query}: each record is on one page`);
     t.ok(isShown(ids), query);
@@ -191,7 +193,7 @@ t.test('a forged, altered or foreign cursor of a list reveals nothing that is hi
     return found;
   };
   const before = await seen();
-  t.ok(before.filter((each) => each !== 400).length > 200);
+  t.ok(before.filter((each) => each !== 400).length > 10 * queries.length);
   for (const [at, { id, owner }] of files.entries()) {
     if (owner === 'everybody') continue;
     const change = { secret: `${AFTER} ${24 - at}`, size: -at, due: `2010-01-0${1 + (at % 3)}T00:00:00Z` };
