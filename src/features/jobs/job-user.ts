@@ -1,7 +1,7 @@
 import type { Guarded } from '../../access/guarded-collection.js';
+import type { Principal } from '../../auth/principal.js';
 import type { Run } from '../../db/db.js';
 import { accessDenied } from '../../errors/caller-errors.js';
-import type { Principal } from '../../principal.js';
 import { parseUuid } from '../../uuid.js';
 import type { Task } from './job-task.js';
 
