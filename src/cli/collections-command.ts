@@ -5,6 +5,7 @@ import { accessWarnings } from '../declarations/access-warnings.js';
 import { checkDeclarations, readChecked } from '../declarations/check-declarations.js';
 import type { DeclaredField } from '../declarations/declaration.js';
 import { readDeclarations } from '../declarations/read-declarations.js';
+import { requirementWarnings } from '../declarations/requirement-warnings.js';
 import { slowPatterns } from '../declarations/slow-patterns.js';
 import { ExitError } from '../errors/exit-error.js';
 import { ownPathsOf } from '../http/own-paths.js';
@@ -27,7 +28,8 @@ export async function collectionsCommand(args: string[], io: Io): Promise<void> 
 function check(io: Io, json: boolean): void {
   const config = configOf(io);
   const declarations = readChecked(config.collections, config.folder, ownPathsOf(config));
-  for (const { file, pointer, reason } of [...slowPatterns(declarations), ...accessWarnings(declarations)])
+  const warnings = [slowPatterns, accessWarnings, requirementWarnings];
+  for (const { file, pointer, reason } of warnings.flatMap((warningsOf) => warningsOf(declarations)))
     io.stderr.write(`warning: ${file}#${pointer}: ${reason}\n`);
   const found = declarations.collections.map(({ name, file, schema }) => ({
     name,

@@ -5,11 +5,12 @@ import { createAjv } from '../validation/ajv.js';
 import { declarationSchema } from './built-in.js';
 import { contradictionFaults } from './contradiction-faults.js';
 import type { Declaration, DeclarationFault } from './declaration.js';
-import { defaultFaults } from './default-faults.js';
+import { defaultFaults, violationOf } from './default-faults.js';
 import { fieldFaults } from './field-faults.js';
 import { inPlace } from './field-keywords.js';
 import { formerNameFaults } from './former-name-faults.js';
 import { identifierFaults } from './identifier-faults.js';
+import { idleFaults } from './idle-faults.js';
 import { protectionFaults } from './protection-faults.js';
 import { DeclarationError, type Declarations, readFolder } from './read-declarations.js';
 import { requiredBy, schemaFaults } from './schema-faults.js';
@@ -51,7 +52,7 @@ function faultsIn(declarations: Declarations, unreadable: readonly string[] = []
     ...found,
     ...fieldFaults(sound, names),
   ]);
-  faults.push(...formerNameFaults(checked.map(({ sound }) => sound)), ...contradictionFaults(declarations));
+  faults.push(...formerNameFaults(checked.map(({ sound }) => sound)), ...idleFaults(declarations));
   faults.push(...[...shared].flatMap(sharedFaults), ...protectionFaults(declarations));
   faults.push(...identifierFaults(declarations));
   faults.push(...compileFaults(declarations, faults, unreadable.length > 0));
@@ -151,5 +152,13 @@ function compileFaults(
     }
   }
   const isEndless = others.some(({ reason }) => reason.startsWith('leads back to itself'));
-  return isEndless ? faults : [...faults, ...defaultFaults(declarations, lenient)];
+  if (isEndless) return faults;
+  const known = new Set([...others, ...faults].map(({ file, pointer }) => `${file}#${pointer}`));
+  const contradictions = contradictionFaults(declarations, (node, value) => {
+    const violation = violationOf(node, value, lenient);
+    return violation?.isCertain ? violation.reason : undefined;
+  });
+  const isNew = ({ file, pointer }: DeclarationFault) =>
+    ![...known].some((each) => each === `${file}#${pointer}` || each.startsWith(`${file}#${pointer}/`));
+  return [...faults, ...contradictions.filter(isNew), ...defaultFaults(declarations, lenient)];
 }

@@ -1,80 +1,145 @@
-import { isObject, type Json, type JsonObject } from '../json.js';
+import { escapeToken, isObject, type JsonObject } from '../json.js';
 import type { DeclarationFault } from './declaration.js';
+import { isGiven } from './field-keywords.js';
+import { type Members, membersOfParts, namesAt } from './impossible-members.js';
+import { ImpossibleValues, type Validate } from './impossible-values.js';
 import type { Declarations } from './read-declarations.js';
-import { SchemaFiles, type SchemaNode, subschemas } from './schema-files.js';
+import { DEFINITIONS, SchemaFiles, type SchemaNode, subschemas } from './schema-files.js';
+import { applying, below } from './schema-parts.js';
+import { contradiction, type Impossible, membersOf, type Parts } from './value-bounds.js';
 
-/** Keywords of which the first must not exceed the second. */
-const RANGES = [
-  ['minLength', 'maxLength'],
-  ['minItems', 'maxItems'],
-  ['minProperties', 'maxProperties'],
-  ['minContains', 'maxContains'],
-  ['minimum', 'maximum'],
-] as const;
-
-/** Keywords that restrict the values of one type alone. */
-const OF_TYPE: Readonly<Record<string, readonly string[]>> = {
-  string: ['minLength', 'maxLength', 'pattern'],
-  number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
-  array: ['items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems', 'contains'],
-  object: ['properties', 'required', 'minProperties', 'maxProperties', 'patternProperties', 'propertyNames'],
-};
-
-/** Rules that no value obeys, and rules without effect, since they are about another type than the schema has. */
-export function contradictionFaults({ collections, shared }: Declarations): DeclarationFault[] {
+/**
+ * Rules that exclude each other, wherever a collection's schema leads: a schema that no value obeys, and a condition that needs
+ * a member which no object can have.
+ */
+export function contradictionFaults(
+  { collections, shared }: Declarations,
+  validate: Validate,
+): DeclarationFault[] {
   const own = collections.map(({ name, schema }): [string, object] => [`${name}.json`, schema]);
   const paths = new Map(collections.map(({ name, file }) => [`${name}.json`, file]));
   const files = new SchemaFiles([...own, ...shared]);
-  return [...own, ...shared].flatMap(([name]) =>
-    [...nodesIn(files.root(name))].flatMap(({ file, pointer, schema }) =>
-      faultsOf(schema).map(([keyword, reason]) => ({
-        file: paths.get(file) ?? file,
-        pointer: `${pointer}/${keyword}`,
-        reason,
-      })),
-    ),
-  );
+  const faults = new Map<string, DeclarationFault>();
+  const search = new Search(files, validate, ({ node, keyword, reason }) => {
+    const pointer = keyword === '' ? node.pointer : `${node.pointer}/${keyword}`;
+    const file = paths.get(node.file) ?? node.file;
+    if (!faults.has(`${file}#${pointer}`)) faults.set(`${file}#${pointer}`, { file, pointer, reason });
+  });
+  for (const [name] of own) search.record(files.root(name));
+  for (const [name] of shared) search.alone(files.root(name));
+  return [...faults.values()];
 }
 
-function* nodesIn(node: SchemaNode): Generator<SchemaNode> {
-  yield node;
-  for (const each of subschemas(node)) yield* nodesIn(each.node);
+/** The fields of a record that no request can set, and that nothing sets before the record is validated. */
+export function unsetFields(record: SchemaNode): Members {
+  const found = new Map<string, string>();
+  for (const [name, field] of Object.entries(membersOf(record.schema.properties))) {
+    if (!isObject(field)) continue;
+    const keyword = unsettable(field);
+    if (keyword !== undefined) found.set(name, keyword);
+  }
+  return found;
 }
 
-function faultsOf(schema: JsonObject): [keyword: string, reason: string][] {
-  const given = (keyword: string) => Object.hasOwn(schema, keyword);
-  const ranges = RANGES.filter(
-    ([min, max]) =>
-      typeof schema[min] === 'number' && typeof schema[max] === 'number' && schema[min] > schema[max],
-  ).map(([min, max]): [string, string] => [min, `is more than ${max}: no value is valid`]);
-  if (Array.isArray(schema.enum) && schema.enum.length === 0)
-    ranges.push(['enum', 'has no element: no value is valid']);
-  const types = typesOf(schema);
-  if (types === undefined) return ranges;
-  const names = types.join(' or ');
-  const isOf = (type: string) => types.includes(type) || (type === 'number' && types.includes('integer'));
-  const idle = Object.entries(OF_TYPE)
-    .filter(([type]) => !isOf(type))
-    .flatMap(([, keywords]) => keywords.filter(given))
-    .map((keyword): [string, string] => [keyword, `has no effect on a value of type ${names}`]);
-  const values = [
-    ...(given('const') ? [['const', schema.const!] as const] : []),
-    ...(Array.isArray(schema.enum) ? schema.enum.map((value, at) => [`enum/${at}`, value] as const) : []),
-  ];
-  const others = values
-    .filter(([, value]) => !types.some((type) => isOfType(type, value)))
-    .map(([keyword]): [string, string] => [keyword, `is not of type ${names}`]);
-  return [...ranges, ...idle, ...others];
+function unsettable(field: JsonObject): string | undefined {
+  const set = field['x-set'];
+  if (set !== undefined) return isObject(set) && ('when' in set || 'next' in set) ? 'x-set' : undefined;
+  if (isGiven(field, 'default')) return undefined;
+  return ['readOnly', 'x-import-only'].find((keyword) => isGiven(field, keyword));
 }
 
-function typesOf({ type }: JsonObject): readonly string[] | undefined {
-  const types = typeof type === 'string' ? [type] : type;
-  return Array.isArray(types) ? types.filter((each): each is string => typeof each === 'string') : undefined;
-}
+/** `false` is a way to forbid a value, but not every record; a required field that no request can set has a fault of its own. */
+const isReported = ({ kind }: Impossible, isRecord: boolean): boolean =>
+  kind === 'contradiction' || (isRecord && kind === 'forbidden');
 
-function isOfType(type: string, value: Json): boolean {
-  if (type === 'null') return value === null;
-  if (type === 'integer') return Number.isInteger(value);
-  if (type === 'array') return Array.isArray(value);
-  return type === 'object' ? isObject(value) : typeof value === type;
+/** Keywords whose schemas apply to the value itself, and perhaps not to each. */
+const CONDITIONAL: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'then', 'else', 'dependentSchemas']);
+const NEGATED: ReadonlySet<string> = new Set(['not', 'if']);
+
+class Search {
+  readonly #values: ImpossibleValues;
+  readonly #seen = new Set<string>();
+
+  constructor(
+    readonly files: SchemaFiles,
+    readonly validate: Validate,
+    readonly found: (impossible: Impossible) => void,
+  ) {
+    this.#values = new ImpossibleValues(files, validate);
+  }
+
+  record(root: SchemaNode): void {
+    this.#visit(applying(root, this.files), unsetFields(root), true);
+  }
+
+  /** A schema, whatever it applies to. */
+  alone(node: SchemaNode): void {
+    this.#visit(applying(node, this.files));
+  }
+
+  #visit(parts: Parts, unset?: Members, isRecord = false): void {
+    const key = parts.map(({ file, pointer }) => `${file}#${pointer}`).join(' ');
+    if (parts.length === 0 || this.#seen.has(key)) return;
+    this.#seen.add(key);
+    const cause = this.#values.of(parts, unset);
+    if (cause && isReported(cause, isRecord)) this.found(cause);
+    for (const each of this.#values.conflicts(parts, unset).values())
+      if (isReported(each, isRecord)) this.found(each);
+    for (const each of this.#conditions(parts, parts)) this.found(each);
+    this.#members(parts);
+    for (const part of parts)
+      for (const { keyword, node } of subschemas(part)) this.#subschema(keyword, node, parts);
+  }
+
+  /** The members and items of a value, each with the schemas that all parts have for it. */
+  #members(parts: Parts): void {
+    const members = membersOfParts(parts, this.#values);
+    for (const part of parts)
+      for (const [name, field] of Object.entries(membersOf(part.schema.properties))) {
+        const schemas = members.schemasOf(name);
+        this.#visit(schemas);
+        if (isObject(field) && field.default !== undefined) this.#default(part, name, field, schemas);
+      }
+    for (const keyword of ['items', 'additionalProperties']) this.#visit(below(parts, [keyword], this.files));
+  }
+
+  /** A default that is valid where it stands, and violates another schema of the member. */
+  #default(part: SchemaNode, name: string, field: JsonObject, schemas: Parts): void {
+    const keyword = `properties/${escapeToken(name)}/default`;
+    for (const other of schemas) {
+      const reason = other.schema === field ? undefined : this.validate(other, field.default!);
+      if (reason === undefined) continue;
+      const at = `${other.file}#${other.pointer}`;
+      this.found(contradiction({ node: part, keyword }, `violates ${at}: ${reason}`));
+      return;
+    }
+  }
+
+  #subschema(keyword: string, node: SchemaNode, parts: Parts): void {
+    const own = applying(node, this.files);
+    if (CONDITIONAL.has(keyword))
+      for (const each of this.#conditions(own, [...parts, ...own])) this.found(each);
+    if (NEGATED.has(keyword)) {
+      for (const [kind, each] of this.#values.conflicts(own)) if (kind !== 'object') this.found(each);
+    } else if (!DEFINITIONS.has(keyword) || !this.#seen.has(`${node.file}#${node.pointer}`)) this.#visit(own);
+  }
+
+  /** Members that conditions of `own` require, and that no object with all `parts` can have. */
+  *#conditions(own: Parts, parts: Parts): Generator<Impossible> {
+    const members = membersOfParts(parts, this.#values);
+    for (const node of own) {
+      const required = own === parts ? [] : namesAt('required', node.schema.required);
+      const dependent = Object.entries(membersOf(node.schema.dependentRequired))
+        // A member that no object may have needs no other.
+        .filter(([name]) => !members.impossibleMember(name))
+        .flatMap(([name, names]) => namesAt(`dependentRequired/${escapeToken(name)}`, names));
+      for (const { name, keyword } of [...required, ...dependent]) {
+        const cause = members.impossibleMember(name);
+        if (cause)
+          yield cause.kind === 'contradiction'
+            ? cause
+            : { node, keyword, reason: `requires "${name}", ${cause.reason}`, kind: 'contradiction' };
+      }
+    }
+  }
 }

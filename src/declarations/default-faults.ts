@@ -27,10 +27,16 @@ export function defaultFaults({ collections, shared }: Declarations, ajv: Ajv): 
   const violations = own.flatMap(([name]) =>
     [...withDefault(files.root(name), files, seen)].flatMap((node) => {
       const { file, pointer } = node;
-      const reason = violationOf(node, ajv);
-      return reason === undefined
+      const violation = violationOf(node, node.schema.default!, ajv);
+      const at = { file: paths.get(file) ?? file, pointer: `${pointer}/default` };
+      return violation === undefined
         ? []
-        : [{ file: paths.get(file) ?? file, pointer: `${pointer}/default`, reason }];
+        : [
+            {
+              ...at,
+              reason: violation.isCertain ? `violates its own schema: ${violation.reason}` : violation.reason,
+            },
+          ];
     }),
   );
   return [...violations, ...collections.flatMap(columnFaults), ...collections.flatMap(normalFaults)];
@@ -46,7 +52,18 @@ function* withDefault(node: SchemaNode, files: SchemaFiles, seen: Set<JsonObject
   for (const each of files.referred(node)) yield* withDefault(each.node, files, seen);
 }
 
-function violationOf({ schema, file, pointer }: SchemaNode, ajv: Ajv): string | undefined {
+/** `isCertain`: false if the validation did not end. */
+interface Violation {
+  readonly reason: string;
+  readonly isCertain: boolean;
+}
+
+/** Why a value violates a schema; undefined: it does not, or the schema cannot be compiled. */
+export function violationOf(
+  { schema, file, pointer }: SchemaNode,
+  given: Json,
+  ajv: Ajv,
+): Violation | undefined {
   let validate: AnyValidateFunction | undefined;
   try {
     validate = /"\$(?:ref|dynamicRef|id)":/.test(JSON.stringify(schema))
@@ -56,18 +73,22 @@ function violationOf({ schema, file, pointer }: SchemaNode, ajv: Ajv): string | 
     // A schema that cannot be compiled has a fault of its own.
     return undefined;
   }
-  const value = clone(schema.default!);
+  const value = clone(given);
   try {
     if (!validate || withinLimits(LIMITS, () => validate(value) as boolean)) return undefined;
   } catch (error) {
-    if (error instanceof WorkLimitError) return `cannot be validated: it ${error.reason}`;
+    if (error instanceof WorkLimitError)
+      return { reason: `cannot be validated: it ${error.reason}`, isCertain: false };
     // The stack overflows.
     if (error instanceof RangeError)
-      return 'contains itself without end: its members get it as a default again';
+      return {
+        reason: 'contains itself without end: its members get it as a default again',
+        isCertain: false,
+      };
     throw error;
   }
   const { path, message } = failureOf(validate.errors![0] as ErrorObject);
-  return `violates its own schema: ${path && `${path} `}${message}`;
+  return { reason: `${path && `${path} `}${message}`, isCertain: true };
 }
 
 /** Values of a field that its `x-normalize` would change: a default that no filter finds, and others that no request can give. */

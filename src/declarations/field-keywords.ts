@@ -1,7 +1,7 @@
 import { escapeToken, isObject, type JsonObject } from '../json.js';
 import { OWN_FIELD_KEYWORDS } from '../validation/ajv.js';
 import type { DeclarationFault, DeclaredSchema } from './declaration.js';
-import type { SchemaFiles, SchemaNode } from './schema-files.js';
+import { NEVER, type SchemaFiles, type SchemaNode } from './schema-files.js';
 
 /** Keywords that are about a field of the record itself. Behind `$ref` and in `allOf` of the field they apply as well. */
 export const FIELD_KEYWORDS: readonly string[] = ['readOnly', 'writeOnly', ...OWN_FIELD_KEYWORDS];
@@ -77,7 +77,9 @@ export function inPlace(node: SchemaNode, files: SchemaFiles, seen = new Set<Jso
   const { $ref, allOf } = node.schema;
   const referred = typeof $ref === 'string' ? files.resolve($ref, node.base) : undefined;
   const members = (Array.isArray(allOf) ? allOf : []).flatMap((schema, index) =>
-    isObject(schema) ? [{ ...node, schema, pointer: `${node.pointer}/allOf/${index}` }] : [],
+    isObject(schema) || schema === false
+      ? [{ ...node, schema: schema || NEVER, pointer: `${node.pointer}/allOf/${index}` }]
+      : [],
   );
   return [node, ...(referred ? [referred] : []), ...members].flatMap((each) =>
     each === node ? [node] : inPlace(each, files, seen),

@@ -92,7 +92,7 @@ function* always(node: SchemaNode, files: SchemaFiles, seen = new Set<JsonObject
   if (seen.has(node.schema)) return;
   seen.add(node.schema);
   yield node;
-  for (const each of inPlace(node, files))
+  for (const each of inPlaceOf(node, files))
     if (!BRANCHES.has(each.keyword)) yield* always(each.node, files, seen);
 }
 
@@ -135,7 +135,7 @@ const IN_PLACE: ReadonlySet<string> = new Set([
 ]);
 
 /** The schemas that apply to a value together with a schema, each with the keyword that names or contains it. */
-const inPlace = (node: SchemaNode, files: SchemaFiles) => [
+export const inPlaceOf = (node: SchemaNode, files: SchemaFiles) => [
   ...files.referred(node),
   ...[...subschemas(node)].filter(({ keyword }) => IN_PLACE.has(keyword)),
 ];
@@ -152,7 +152,7 @@ class Cycles {
     if (this.#open.has(schema)) return true;
     if (this.#done.has(schema)) return false;
     this.#open.add(schema);
-    const isCyclic = inPlace(node, this.files).some((each) => this.has(each.node));
+    const isCyclic = inPlaceOf(node, this.files).some((each) => this.has(each.node));
     this.#open.delete(schema);
     this.#done.add(schema);
     return isCyclic;

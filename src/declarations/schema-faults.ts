@@ -1,17 +1,14 @@
 import { nearest } from '../errors/edit-distance.js';
-import { escapeToken, isObject, type Json, type JsonObject, member } from '../json.js';
+import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
 import type { createAjv } from '../validation/ajv.js';
 import { compilePattern } from '../validation/linear-patterns.js';
 import type { DeclarationFault } from './declaration.js';
-import { inPlace } from './field-keywords.js';
+import { inPlaceOf } from './keyword-faults.js';
 import type { Declarations } from './read-declarations.js';
 import { REFERENCES, SchemaFiles, type SchemaNode, subschemas } from './schema-files.js';
 
 /** Members that the service sets. A body may have them, and no rule of a declaration sees them. */
 const OWNED: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at', '_version', '_links']);
-/** Keywords below which a value may have to violate the schema. */
-const NEGATIONS: ReadonlySet<string> = new Set(['not', 'if']);
-
 type Ajv = ReturnType<typeof createAjv>;
 
 /**
@@ -25,7 +22,7 @@ export function schemaFaults({ collections, shared }: Declarations, ajv: Ajv): D
   const known = new Known(ajv);
   const seen = new Set<JsonObject>();
   const faults = new Map<string, DeclarationFault>();
-  const visit = (node: SchemaNode, isNegated: boolean): void => {
+  const visit = (node: SchemaNode): void => {
     if (seen.has(node.schema)) return;
     seen.add(node.schema);
     const found = [
@@ -34,16 +31,14 @@ export function schemaFaults({ collections, shared }: Declarations, ajv: Ajv): D
       ...patternFaults(node),
       ...ignoredFaults(node),
     ];
-    if (!isNegated) found.push(...requiredFaults(node, files));
     for (const { file, pointer, reason } of found)
       faults.set(`${file}#${pointer}`, { file: paths.get(file) ?? file, pointer, reason });
-    for (const { keyword, node: each } of subschemas(node))
-      if (known.hasKeyword(keyword)) visit(each, isNegated || NEGATIONS.has(keyword));
-    for (const { node: target } of files.referred(node)) visit(target, isNegated);
+    for (const { keyword, node: each } of subschemas(node)) if (known.hasKeyword(keyword)) visit(each);
+    for (const { node: target } of files.referred(node)) visit(target);
   };
   for (const { name } of collections) {
     const record = files.root(`${name}.json`);
-    visit(record, false);
+    visit(record);
     for (const fault of ownedFaults(record, files))
       faults.set(`${fault.file}#${fault.pointer}`, { ...fault, file: paths.get(fault.file) ?? fault.file });
   }
@@ -127,40 +122,18 @@ const COMPANIONS: Readonly<Record<string, readonly string[]>> = {
   maxContains: ['contains'],
 };
 
-const ignoredFaults = ({ schema, file, pointer }: SchemaNode): DeclarationFault[] =>
-  Object.entries(COMPANIONS)
+function ignoredFaults({ schema, file, pointer }: SchemaNode): DeclarationFault[] {
+  const isAny = schema.minContains === 0 && 'contains' in schema && !('maxContains' in schema);
+  const reason = 'contains has no effect with minContains 0 and without maxContains';
+  const idle = isAny ? [{ file, pointer: `${pointer}/minContains`, reason }] : [];
+  const lonely = Object.entries(COMPANIONS)
     .filter(([keyword, others]) => keyword in schema && !others.some((other) => other in schema))
     .map(([keyword, others]) => ({
       file,
       pointer: `${pointer}/${keyword}`,
       reason: `has no effect without ${others.join(' or ')}`,
     }));
-
-/** Members that one part of a schema requires and another one forbids. */
-function requiredFaults(node: SchemaNode, files: SchemaFiles): DeclarationFault[] {
-  const parts = inPlace(node, files);
-  const closed = parts.filter(({ schema }) => schema.additionalProperties === false);
-  const forbids = (name: string) =>
-    parts.some(({ schema }) => member(membersOf(schema.properties), name) === false);
-  const forbidden = requiredBy(parts)
-    .filter(({ name }) => forbids(name))
-    .map(({ name, ...at }) => ({
-      ...at,
-      reason: `requires "${name}", which no record may have: its schema is false`,
-    }));
-  return [
-    ...forbidden,
-    ...closed.flatMap(({ schema: { properties, patternProperties } }) => {
-      const declared = membersOf(properties);
-      const patterns = Object.keys(membersOf(patternProperties));
-      return requiredBy(parts)
-        .filter(({ name }) => !Object.hasOwn(declared, name) && !patterns.some((each) => isMatch(each, name)))
-        .map(({ name, ...at }) => ({
-          ...at,
-          reason: `requires "${name}", which is not declared, and additionalProperties is false`,
-        }));
-    }),
-  ];
+  return [...idle, ...lonely];
 }
 
 /** The members that schemas require, each with its place. */
@@ -171,17 +144,46 @@ export const requiredBy = (parts: readonly SchemaNode[]) =>
     ),
   );
 
-/** An invalid pattern has a fault of its own. */
-function isMatch(pattern: string, name: string): boolean {
-  try {
-    return compilePattern(pattern, 'u').test(name);
-  } catch {
-    return true;
-  }
-}
-
-/** Members of the service that a record requires of its client. */
+/** Members of the service about which the schema of a record has rules: no body has them when it is validated. */
 const ownedFaults = (record: SchemaNode, files: SchemaFiles): DeclarationFault[] =>
-  requiredBy(inPlace(record, files))
-    .filter(({ name }) => OWNED.has(name))
-    .map(({ name, ...at }) => ({ ...at, reason: `the service sets "${name}": no body can give it` }));
+  ofRecord(record, files).flatMap(({ schema, file, pointer }) =>
+    OF_MEMBERS.flatMap(([keyword, namesIn]) =>
+      namesIn(schema[keyword])
+        .filter(([, name]) => OWNED.has(name))
+        .map(([at, name]) => ({
+          file,
+          pointer: `${pointer}/${keyword}${at}`,
+          reason: `the service sets "${name}": no body can give it`,
+        })),
+    ),
+  );
+
+type Names = readonly (readonly [at: string, name: string])[];
+
+const listed = (value: Json | undefined): Names =>
+  Array.isArray(value) ? value.map((name, at) => [`/${at}`, String(name)] as const) : [];
+const named = (value: Json | undefined): Names =>
+  Object.keys(membersOf(value)).map((name) => [`/${escapeToken(name)}`, name] as const);
+
+/** Keywords that name members. */
+const OF_MEMBERS: readonly (readonly [keyword: string, names: (value: Json | undefined) => Names])[] = [
+  ['required', listed],
+  ['dependentSchemas', named],
+  [
+    'dependentRequired',
+    (value) => [
+      ...named(value),
+      ...Object.entries(membersOf(value)).flatMap(([name, names]) =>
+        listed(names).map(([at, each]) => [`/${escapeToken(name)}${at}`, each] as const),
+      ),
+    ],
+  ],
+];
+
+/** The schemas that apply to a record, if only sometimes. */
+function ofRecord(node: SchemaNode, files: SchemaFiles, seen = new Set<JsonObject>()): SchemaNode[] {
+  if (seen.has(node.schema)) return [];
+  seen.add(node.schema);
+  const others = inPlaceOf(node, files).filter(({ keyword }) => keyword !== 'not');
+  return [node, ...others.flatMap((each) => ofRecord(each.node, files, seen))];
+}

@@ -168,6 +168,9 @@ function decode(fragment: string): string {
   }
 }
 
+/** The schema `false` as an object. */
+export const NEVER: JsonObject = { not: {} };
+
 /** The schema at a JSON Pointer below another. */
 function at(root: SchemaNode, pointer: string): SchemaNode | undefined {
   let value: Json | undefined = root.schema;
@@ -178,7 +181,6 @@ function at(root: SchemaNode, pointer: string): SchemaNode | undefined {
     value = (value as JsonObject)[key];
     if (isObject(value)) base = baseIn(value, base);
   }
-  return isObject(value)
-    ? { schema: value, file: root.file, pointer: root.pointer + pointer, base }
-    : undefined;
+  const schema = value === true ? {} : value === false ? NEVER : value;
+  return isObject(schema) ? { schema, file: root.file, pointer: root.pointer + pointer, base } : undefined;
 }

@@ -46,6 +46,7 @@ export function createAjv({
     ...(isStrict ? {} : { logger: false }),
     strictTypes: false,
     strictTuples: false,
+    allowMatchingProperties: true,
     useDefaults: true,
     // A member is never one of Object.prototype: a field can be called constructor.
     ownProperties: true,

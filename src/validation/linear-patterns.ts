@@ -15,16 +15,10 @@ const ATOM =
  * they are compared again for each of its lengths.
  */
 export function isLinear(pattern: string): boolean {
-  if (!pattern.startsWith('^') || !pattern.endsWith('$')) return false;
-  const body = pattern.slice(1, -1);
-  let [at, ways, length, unbounded] = [0, 1, 0, 0];
-  while (at < body.length) {
-    ATOM.lastIndex = at;
-    const found = ATOM.exec(body);
-    if (!found) return false;
-    const [text, quantifier = ''] = found;
-    at += text.length;
-    const [min, max] = boundsOf(quantifier);
+  const parts = partsOf(pattern);
+  if (parts === undefined) return false;
+  let [ways, length, unbounded] = [1, 0, 0];
+  for (const [min, max] of parts) {
     if (max === Number.POSITIVE_INFINITY) {
       unbounded++;
       length += min;
@@ -35,6 +29,25 @@ export function isLinear(pattern: string): boolean {
     if (unbounded > 1 || ways > MAX_WAYS) return false;
   }
   return unbounded === 0 || ways * length <= MAX_REPEATED;
+}
+
+/** How many characters the texts of a pattern have, at least and at most; undefined: it has another form. */
+export function lengthsOf(pattern: string): [min: number, max: number] | undefined {
+  return partsOf(pattern)?.reduce(([min, max], each) => [min + each[0], max + each[1]], [0, 0]);
+}
+
+/** How often each part of a pattern occurs, if it is anchored at both ends, without groups and alternatives. */
+function partsOf(pattern: string): [min: number, max: number][] | undefined {
+  if (!pattern.startsWith('^') || !pattern.endsWith('$')) return undefined;
+  const body = pattern.slice(1, -1);
+  const parts: [min: number, max: number][] = [];
+  for (let at = 0; at < body.length; at = ATOM.lastIndex) {
+    ATOM.lastIndex = at;
+    const found = ATOM.exec(body);
+    if (!found) return undefined;
+    parts.push(boundsOf(found[1] ?? ''));
+  }
+  return parts;
 }
 
 /** How often a part occurs, at least and at most. */
