@@ -4,10 +4,15 @@ import type { Declarations } from '../declarations/read-declarations.js';
 import { ExitError } from '../errors/exit-error.js';
 import type { Log } from '../telemetry/log.js';
 import { readCatalog } from './catalog.js';
-import { migrateCollections, namesOf, planCollections, recordApplied } from './migrate-collections.js';
+import {
+  migrateCollections,
+  namesOf,
+  planCollections,
+  recordApplied,
+  unrecorded,
+} from './migrate-collections.js';
 import { planChanges } from './plan.js';
 import { planText } from './plan-text.js';
-import { appliedText } from './stricter-rules.js';
 
 /** The database does not match the declarations. */
 class SchemaChangeRefused extends ExitError {
@@ -27,13 +32,14 @@ export async function ensureCollections(
   const { run, engine } = database.db;
   const { collections } = declarations;
   const catalog = await readCatalog(run, namesOf(collections), { engine, schema: database.schema });
-  const isRecorded = collections.every((each) => catalog.applied.get(each.name) === appliedText(each));
+  const changed = unrecorded(collections, catalog);
+  const isRecorded = changed.length === 0;
   // Loaded on demand: a start with known declarations takes less time without it.
   if (!isRecorded) (await import('../declarations/check-declarations.js')).checkDeclarations(declarations);
   else requireProtection(declarations);
   const plan = planChanges(collections, catalog, declarations.sqlFiles);
   if (plan.steps.length === 0 && plan.changed.length === 0) {
-    if (!isRecorded) await recordApplied(run, collections);
+    if (!isRecorded) await recordApplied(run, changed);
     return;
   }
   // A database whose declarations were never applied has nothing that a step could disturb.

@@ -103,10 +103,14 @@ export function migrateCollections(
           JSON.stringify({ kind: 'prune', collection: name, fields: [field] }),
         ]);
     if (options.allowDrop) await runAll(connection, plan.drops, resources, options, plan.drops);
-    await recordApplied(run, collections);
+    await recordApplied(run, unrecorded(collections, catalog));
     return plan;
   });
 }
+
+/** The declarations that are not recorded as those that the tables match. */
+export const unrecorded = (declarations: readonly Declaration[], { applied }: Catalog): Declaration[] =>
+  declarations.filter((each) => applied.get(each.name) !== appliedText(each));
 
 /** Records that the tables match these declarations. */
 export async function recordApplied(run: Run, declarations: readonly Declaration[]): Promise<void> {

@@ -5,6 +5,8 @@ import { type App, startApp } from '../app.js';
 import { type Config, processesOf } from '../config/config.js';
 import { pathIn } from '../config/parsers.js';
 import { openServer, type Server } from '../db/open-database.js';
+import { readSqlFiles } from '../declarations/operator-sql.js';
+import { readFolder } from '../declarations/read-declarations.js';
 import { ExitError } from '../errors/exit-error.js';
 import type { Started } from '../feature.js';
 import { FEATURES } from '../features.js';
@@ -23,7 +25,7 @@ export interface Watching {
   readonly print: (text: string) => void;
 }
 
-/** An editor writes a file in several steps. */
+/** An editor writes a file in several steps: a file with a fault may be incomplete. */
 const SETTLE_MS = 50;
 /** Services that finish their requests at once. */
 const MAX_STOPPING = 3;
@@ -57,6 +59,8 @@ class WatchedService implements Stoppable {
   #app: App | undefined;
   #watchers: readonly FSWatcher[] = [];
   #settle: NodeJS.Timeout | undefined;
+  /** The content of the files that the service has, or is about to have; undefined: they have a fault. */
+  #applied: string | undefined;
 
   constructor(
     private config: Config,
@@ -72,6 +76,7 @@ class WatchedService implements Stoppable {
 
   async start(): Promise<Started> {
     const { host, port } = this.config;
+    this.#applied = this.#content();
     const app = await this.#startApp();
     this.#app = app;
     await listen(this.#listener, { host, port, setting: 'PORT' });
@@ -102,10 +107,7 @@ class WatchedService implements Stoppable {
       ...(dataChanges === undefined ? [] : [pathIn(folder, dataChanges)]),
     ];
     this.#watchers = folders.map((path) => {
-      const watcher = watch(path, { persistent: false }, () => {
-        clearTimeout(this.#settle);
-        this.#settle = setTimeout(() => this.#reloads.request(), SETTLE_MS);
-      });
+      const watcher = watch(path, { persistent: false }, () => this.#changed());
       watcher.on('error', (error) =>
         this.watching.print(`${path} is not watched any more: ${error.message}`),
       );
@@ -113,8 +115,31 @@ class WatchedService implements Stoppable {
     });
   }
 
+  /** Applies complete files at once. Further notices of what is applied change nothing. */
+  #changed(): void {
+    clearTimeout(this.#settle);
+    const content = this.#content();
+    if (content !== undefined && content === this.#applied) return;
+    if (content === undefined) this.#settle = setTimeout(() => this.#reloads.request(), SETTLE_MS);
+    else this.#reloads.request();
+  }
+
+  /** What the files say; undefined: one cannot be read, or is incomplete. */
+  #content(): string | undefined {
+    try {
+      const { collections, dataChanges, folder } = this.watching.readConfig();
+      const { declarations, faults } = readFolder(collections, folder);
+      const { collections: own, shared } = declarations;
+      const sqlFiles = dataChanges === undefined ? [] : readSqlFiles(dataChanges, folder);
+      return faults.length > 0 ? undefined : JSON.stringify([own, [...shared], sqlFiles]);
+    } catch {
+      return undefined;
+    }
+  }
+
   async #reload(): Promise<void> {
     const former = this.config;
+    this.#applied = this.#content();
     try {
       this.config = this.watching.readConfig();
       const app = await this.#startApp();
@@ -125,11 +150,14 @@ class WatchedService implements Stoppable {
       this.watching.print(`The declarations are applied: ${names.join(', ')}`);
     } catch (error) {
       this.config = former;
+      this.#applied = undefined;
       const text = error instanceof ExitError ? error.message : ((error as Error).stack ?? String(error));
       this.watching.print(`${text}\nThe service goes on with the former declarations.`);
     }
     for (const watcher of this.#watchers) watcher.close();
     this.#watch();
+    // The notice of a change that a closed watcher had not delivered is lost.
+    if (this.#applied !== undefined) this.#changed();
     if (this.#stopping.size >= MAX_STOPPING) await Promise.race(this.#stopping);
   }
 
