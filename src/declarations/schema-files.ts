@@ -160,6 +160,16 @@ export class SchemaFiles {
   }
 }
 
+/** The schemas of collections, and of the files that only have definitions. */
+export const schemaFiles = (
+  collections: readonly { readonly name: string; readonly schema: object }[],
+  shared: ReadonlyMap<string, object>,
+): SchemaFiles =>
+  new SchemaFiles([
+    ...collections.map(({ name, schema }): [string, object] => [`${name}.json`, schema]),
+    ...shared,
+  ]);
+
 function decode(fragment: string): string {
   try {
     return decodeURIComponent(fragment);

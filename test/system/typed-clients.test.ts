@@ -34,6 +34,8 @@ const DECLARATIONS = {
       state: { ...text, enum: ['open', 'closed'], default: 'open', 'x-index': true },
       published: { ...text, format: 'date-time', 'x-index': true },
       place: { $ref: '#/$defs/place' },
+      delivery: { $ref: '#/properties/place' },
+      cost: { $ref: '_shared.json#/$defs/money' },
       secret: { ...text, writeOnly: true },
       rank: { type: 'integer', readOnly: true },
       'name with spaces': text,
@@ -52,6 +54,16 @@ const DECLARATIONS = {
       },
     },
     'x-collection': { nested: true, list: 'page' },
+  },
+  '_shared.json': {
+    $defs: {
+      money: {
+        type: 'object',
+        properties: { amount: { type: 'number' }, unit: { $ref: '#unit' } },
+        required: ['amount', 'unit'],
+      },
+      unit: { $anchor: 'unit', ...text, enum: ['EUR', 'USD'] },
+    },
   },
   'concerts.json': named('Event'),
   'searches.json': named('Query'),
@@ -109,6 +121,7 @@ t.test('generated clients of three generators compile, and call both versions', 
   };
   t.same(await useClients(service.url), {
     first: ['Lamp', 'Ann', 'open'],
+    referred: ['EUR', 'Rome'],
     array: ['Ann'],
     elements: ['Ann', 'Desk, used', undefined],
     narrowed: ['Lamp'],

@@ -21,6 +21,7 @@ export class ApiDocuments implements OpenFeature {
     config: Config,
     resources: readonly Resource[],
     readonly description: ApiDescription,
+    sharedSchemas: ReadonlyMap<string, object>,
   ) {
     const { retirement } = config;
     this.settings = {
@@ -29,6 +30,7 @@ export class ApiDocuments implements OpenFeature {
       isJsonServer: config.anyParameters,
       authServer: ISSUER_SETTINGS.of(config).authServer,
       resources,
+      sharedSchemas,
       isRateLimited: config.rateLimit !== undefined,
       retiring: Object.keys(retirement).filter((number) => isRetiring(retirement[number]!)),
       hasEvents: config.events,

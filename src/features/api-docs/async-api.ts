@@ -15,6 +15,8 @@ import { type DescribedResource, describedResources } from './type-names.js';
 /** The description of the service in the document. */
 export interface StreamSettings {
   readonly resources: readonly Resource[];
+  /** The schemas to which those of collections refer, by file. */
+  readonly sharedSchemas: ReadonlyMap<string, object>;
   readonly publicUrl: string | undefined;
   readonly publicPrefix: string;
 }
@@ -22,7 +24,7 @@ export interface StreamSettings {
 /** The AsyncAPI 3.0 document of the event stream, with a message for each type of event. */
 export async function asyncApi(settings: StreamSettings, caller: Principal): Promise<JsonObject> {
   const { publicUrl = 'http://localhost:3000', publicPrefix } = settings;
-  const described = describedResources(settings.resources, Object.keys(COMMON_SCHEMAS), caller);
+  const described = describedResources(settings, Object.keys(COMMON_SCHEMAS), caller);
   const resources = described.filter((resource) => mayRead(resource, caller));
   const { host, protocol } = new URL(publicUrl);
   const messages = Object.fromEntries(

@@ -5,12 +5,13 @@ import { COMMANDS } from './commands.js';
 /** The documents about the API. */
 export default {
   endpoints: async ({ events }) => (await import('./endpoints.js')).documentEndpoints(events),
-  open: async ({ config, collections, description }) => {
+  open: async ({ config, collections, sharedSchemas, description }) => {
     const { ApiDocuments } = await import('./api-documents.js');
     return new ApiDocuments(
       config,
       collections.map(({ resource }) => resource),
       description,
+      sharedSchemas,
     );
   },
   startLines: async (_config, { url }) => [

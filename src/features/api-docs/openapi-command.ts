@@ -24,7 +24,7 @@ export async function openApiCommand(args: string[], io: Io): Promise<void> {
   // Nothing is opened.
   const resources = collectionsFor(config, resourcesOf(declarations, { prefix: config.publicPrefix }));
   const described = await describeApi(io.features, config, resources);
-  const documents = new ApiDocuments(config, resources, described);
+  const documents = new ApiDocuments(config, resources, described, declarations.shared);
   // As an administrator sees it.
   const document = await documents.openApi(NOBODY, VERSIONS.find(({ number }) => number === version)!);
   const text = yaml

@@ -36,6 +36,8 @@ export interface Described extends OperationSettings, CollectionSettings {
   /** The types of problems that the service responds with. */
   readonly errorTypes: readonly ProblemType[];
   readonly resources: readonly Resource[];
+  /** The schemas to which those of collections refer, by file. */
+  readonly sharedSchemas: ReadonlyMap<string, object>;
   readonly publicUrl: string | undefined;
   readonly publicPrefix: string;
   /** The texts of the features of the service. */
@@ -60,7 +62,7 @@ export async function rulesOf(
   work = new LongWork(),
 ): Promise<JsonObject> {
   const { publicUrl = '', publicPrefix, version, endpoints } = described;
-  const resources = describedResources(described.resources, reservedNames(described), caller);
+  const resources = describedResources(described, reservedNames(described), caller);
   const hasErrorPages = described.documentation.some((each) => each.hasErrorPages);
   const responses = new Responses(commonHeaders(described), version, described.errorTypes, hasErrorPages);
   const readable = resources.filter((resource) => mayRead(resource, caller));

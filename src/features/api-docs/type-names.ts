@@ -1,7 +1,12 @@
 import { type CallersPart, callersPart } from '../../access/readable-part.js';
 import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
-import { isObject, type Json } from '../../json.js';
+import {
+  type SchemaFiles,
+  type SchemaNode,
+  schemaFiles,
+  subschemas,
+} from '../../declarations/schema-files.js';
 import { typeName } from './model.js';
 
 /** A collection with the names of its types in the document, and the part of it that the reader of the document may know. */
@@ -16,8 +21,16 @@ export interface TypeNames {
   readonly many: string;
   /** Of one record of another collection. */
   readonly of: (collection: string) => string;
-  /** Of a schema in `$defs` of a collection; undefined: there is none. */
-  readonly definition: (collection: string, key: string) => string | undefined;
+  /** Of the schema that a reference means; undefined: there is none. `base`: the URI that the reference is relative to. */
+  readonly referred: (reference: string, base: string) => string | undefined;
+  /** The schemas to which references of the collection lead, with their names. */
+  readonly definitions: readonly Definition[];
+}
+
+/** A schema to which others refer. */
+export interface Definition {
+  readonly name: string;
+  readonly node: SchemaNode;
 }
 
 /** The words before or after the name of one record in the names of its other types. */
@@ -36,7 +49,10 @@ export const derivedNames = (one: string, many: string) => ({
  * write types to files.
  */
 export function describedResources(
-  resources: readonly Resource[],
+  {
+    resources,
+    sharedSchemas,
+  }: { readonly resources: readonly Resource[]; readonly sharedSchemas: SharedSchemas },
   reserved: readonly string[],
   caller: Principal,
 ): DescribedResource[] {
@@ -48,23 +64,54 @@ export function describedResources(
     return isFree;
   };
   const records = new Map(resources.map((resource) => [resource.name, recordNames(resource, claim)]));
+  const files = schemaFiles(resources, sharedSchemas);
+  const keyOf = ({ file, pointer }: SchemaNode) => `${file}#${pointer}`;
+  const names = new Map<string, string>();
+  const nameOf = (node: SchemaNode, collection: string): string => {
+    const key = keyOf(node);
+    const many = records.get(node.file.replace(/\.json$/, ''))?.many;
+    const prefix = many ?? typeName(node.file.replace(/\.json$/, ''));
+    const last = typeName(node.pointer.slice(node.pointer.lastIndexOf('/') + 1));
+    const wanted = prefix + last || `${records.get(collection)!.many}Definition`;
+    const free = (candidate: string) => claim([candidate, `${candidate}Input`]);
+    const name = names.get(key) ?? firstFree(wanted, free);
+    names.set(key, name);
+    return name;
+  };
   const definitions = new Map(
-    resources.flatMap(({ name, schema }) =>
-      Object.keys(isObject(schema.$defs as Json) ? (schema.$defs as object) : {}).map((key) => [
-        `${name} ${key}`,
-        firstFree(`${records.get(name)!.many}${typeName(key)}`, (candidate) =>
-          claim([candidate, `${candidate}Input`]),
-        ),
-      ]),
-    ),
+    resources.map(({ name }) => [
+      name,
+      referredSchemas(files.root(`${name}.json`), files).map((node) => ({ name: nameOf(node, name), node })),
+    ]),
   );
   const of = (collection: string) => records.get(collection)!.one;
-  const definition = (collection: string, key: string) => definitions.get(`${collection} ${key}`);
+  const referred = (reference: string, base: string) => {
+    const node = files.resolve(reference, base);
+    return node && names.get(keyOf(node));
+  };
   return resources.map((resource) => ({
     ...resource,
-    types: { ...records.get(resource.name)!, of, definition },
+    types: { ...records.get(resource.name)!, of, referred, definitions: definitions.get(resource.name)! },
     ...callersPart(resource, resources, caller),
   }));
+}
+
+type SharedSchemas = ReadonlyMap<string, object>;
+
+/** The schemas to which the references in a schema lead, one after the other. */
+function referredSchemas(root: SchemaNode, files: SchemaFiles): SchemaNode[] {
+  const found = new Map<string, SchemaNode>();
+  const visit = (node: SchemaNode): void => {
+    for (const { node: each } of subschemas(node)) visit(each);
+    for (const { node: each } of files.referred(node)) {
+      const key = `${each.file}#${each.pointer}`;
+      if (found.has(key)) continue;
+      found.set(key, each);
+      visit(each);
+    }
+  };
+  visit(root);
+  return [...found.values()];
 }
 
 function recordNames(

@@ -1,7 +1,7 @@
 import { type CallersPart, callersPart } from '../../access/readable-part.js';
 import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
-import type { SchemaFiles } from '../../declarations/schema-files.js';
+import { type SchemaFiles, schemaFiles } from '../../declarations/schema-files.js';
 import { badRequest, originNotAllowed } from '../../errors/request-errors.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
@@ -12,7 +12,6 @@ import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { callTool, ToolChecks } from './call.js';
 import { type Offer, respondWithSdk, type ToolDefinition } from './mcp-server.js';
 import { RecordResources } from './record-resources.js';
-import { schemaFiles } from './record-schema.js';
 import { type Tool, toolsOf } from './tools.js';
 
 export { prepareSdk } from './mcp-server.js';

@@ -5,19 +5,10 @@ import {
   baseIn,
   DEFINITIONS,
   IDENTIFIERS,
-  SchemaFiles,
+  type SchemaFiles,
   withSubschemas,
 } from '../../declarations/schema-files.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
-
-/** The schemas in the folder of declarations: what `$ref` may name. */
-export function schemaFiles(
-  resources: readonly Resource[],
-  shared: ReadonlyMap<string, object>,
-): SchemaFiles {
-  const own = resources.map(({ name, schema }): [string, object] => [`${name}.json`, schema]);
-  return new SchemaFiles([...own, ...shared]);
-}
 
 /**
  * Puts declared schemas into the input schema of a tool, without the keywords of declarations. A client gets one document:
