@@ -1,12 +1,19 @@
 import { escapeToken, isObject, type JsonObject } from '../json.js';
 import type { DeclarationFault } from './declaration.js';
 import { isGiven } from './field-keywords.js';
-import { type Members, membersOfParts, namesAt } from './impossible-members.js';
-import { ImpossibleValues, type Validate } from './impossible-values.js';
+import { membersOfParts, namesAt } from './impossible-members.js';
+import { ImpossibleValues } from './impossible-values.js';
 import type { Declarations } from './read-declarations.js';
 import { DEFINITIONS, SchemaFiles, type SchemaNode, subschemas } from './schema-files.js';
 import { applying, below } from './schema-parts.js';
-import { contradiction, type Impossible, membersOf, type Parts } from './value-bounds.js';
+import {
+  contradiction,
+  type Impossible,
+  type Members,
+  membersOf,
+  type Parts,
+  type Validate,
+} from './value-bounds.js';
 
 /**
  * Rules that exclude each other, wherever a collection's schema leads: a schema that no value obeys, and a condition that needs
@@ -20,7 +27,7 @@ export function contradictionFaults(
   const paths = new Map(collections.map(({ name, file }) => [`${name}.json`, file]));
   const files = new SchemaFiles([...own, ...shared]);
   const faults = new Map<string, DeclarationFault>();
-  const search = new Search(files, validate, ({ node, keyword, reason }) => {
+  const search = new Walk(files, validate, ({ node, keyword, reason }) => {
     const pointer = keyword === '' ? node.pointer : `${node.pointer}/${keyword}`;
     const file = paths.get(node.file) ?? node.file;
     if (!faults.has(`${file}#${pointer}`)) faults.set(`${file}#${pointer}`, { file, pointer, reason });
@@ -56,7 +63,7 @@ const isReported = ({ kind }: Impossible, isRecord: boolean): boolean =>
 const CONDITIONAL: ReadonlySet<string> = new Set(['anyOf', 'oneOf', 'then', 'else', 'dependentSchemas']);
 const NEGATED: ReadonlySet<string> = new Set(['not', 'if']);
 
-class Search {
+class Walk {
   readonly #values: ImpossibleValues;
   readonly #seen = new Set<string>();
 

@@ -1,5 +1,4 @@
 import { isObject } from '../json.js';
-import type { ImpossibleValues } from './impossible-values.js';
 import { below } from './schema-parts.js';
 import {
   type Bound,
@@ -10,10 +9,11 @@ import {
   type Impossible,
   lowest,
   type Parts,
+  type Search,
 } from './value-bounds.js';
 
 /** Why no array has these parts. */
-export function impossibleItems(parts: Parts, values: ImpossibleValues): Impossible | undefined {
+export function impossibleItems(parts: Parts, values: Search): Impossible | undefined {
   const hasTuples = parts.some(({ schema }) => 'prefixItems' in schema);
   const contained = parts.flatMap((node): Bound[] => {
     if (node.schema.contains === undefined) return [];

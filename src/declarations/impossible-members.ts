@@ -1,21 +1,20 @@
 import { escapeToken, isObject, type Json } from '../json.js';
 import { compilePattern } from '../validation/linear-patterns.js';
-import { type ImpossibleValues, NO_VALUE } from './impossible-values.js';
 import type { SchemaNode } from './schema-files.js';
 import { applying, below, partsAt } from './schema-parts.js';
 import {
+  ALLOWS_NONE,
   bounds,
   contradiction,
   crossed,
   highest,
   type Impossible,
   lowest,
+  type Members,
   membersOf,
   type Parts,
+  type Search,
 } from './value-bounds.js';
-
-/** Members by name, with the keyword because of which no request can set them. */
-export type Members = ReadonlyMap<string, string>;
 
 /** A member that objects must have, with the place that demands it. */
 export interface Required {
@@ -33,7 +32,7 @@ export class ObjectMembers {
 
   constructor(
     readonly parts: Parts,
-    readonly values: ImpossibleValues,
+    readonly values: Search,
     readonly unset: Members = new Map(),
   ) {
     this.required = requiredMembers(parts);
@@ -87,7 +86,9 @@ export class ObjectMembers {
     return {
       ...cause,
       reason:
-        cause.reason === NO_VALUE ? 'which no record may have: its schema is false' : `which ${cause.reason}`,
+        cause.reason === ALLOWS_NONE
+          ? 'which no record may have: its schema is false'
+          : `which ${cause.reason}`,
     };
   }
 
@@ -144,7 +145,7 @@ export class ObjectMembers {
   }
 }
 
-export const membersOfParts = (parts: Parts, values: ImpossibleValues, unset?: Members): ObjectMembers =>
+export const membersOfParts = (parts: Parts, values: Search, unset?: Members): ObjectMembers =>
   new ObjectMembers(parts, values, unset);
 
 const forbidden = (node: SchemaNode, keyword: string, reason: string): Impossible => ({

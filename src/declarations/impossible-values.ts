@@ -2,23 +2,21 @@ import { isDeepStrictEqual } from 'node:util';
 import { isObject, type Json, type JsonObject } from '../json.js';
 import { parseUuid } from '../uuid.js';
 import { impossibleItems } from './impossible-items.js';
-import { type Members, membersOfParts } from './impossible-members.js';
+import { membersOfParts } from './impossible-members.js';
 import { NEVER, type SchemaFiles, type SchemaNode } from './schema-files.js';
 import { applying, partsAt } from './schema-parts.js';
 import {
+  ALLOWS_NONE,
   contradiction,
   type Impossible,
   impossibleNumber,
   impossibleText,
+  type Members,
   type Parts,
+  type Search,
+  type Validate,
 } from './value-bounds.js';
 import { type Kind, kindsOf } from './value-kinds.js';
-
-/** Why a value violates a schema; undefined: it does not. */
-export type Validate = (node: SchemaNode, value: Json) => string | undefined;
-
-/** The reason of a schema that is `false`, or that refuses everything. */
-export const NO_VALUE = 'allows no value';
 
 /** Schemas that are compared for one schema, and how deep they may be in each other, before the search gives up. */
 const MAX_STEPS = 5000;
@@ -27,7 +25,7 @@ const MAX_DEPTH = 60;
 const ALTERNATIVES = ['anyOf', 'oneOf'] as const;
 
 /** Finds schemas that no value obeys. It proves that there is none, or knows nothing: a valid schema is never found. */
-export class ImpossibleValues {
+export class ImpossibleValues implements Search {
   readonly #open = new Set<string>();
   #steps = 0;
 
@@ -73,7 +71,7 @@ export class ImpossibleValues {
     const refused = parts.find(({ schema }) => isRefusal(schema.not));
     if (refused) {
       const keyword = refused.schema === NEVER ? '' : 'not';
-      return { node: refused, keyword, reason: NO_VALUE, kind: 'forbidden' };
+      return { node: refused, keyword, reason: ALLOWS_NONE, kind: 'forbidden' };
     }
     const { kinds, cause } = kindsOf(parts);
     if (cause) return cause;

@@ -34,7 +34,7 @@ export function requirementWarnings(declarations: Declarations): DeclarationFaul
   ];
 }
 
-/** What follows from the requirement of a field, for each field that not every request can give. */
+/** The consequence of a requirement, for each field that not every request can give. */
 function limitedFields(record: SchemaNode): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const [name, keyword] of unsetFields(record))

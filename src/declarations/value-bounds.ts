@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from '../json.js';
 import { lengthsOf } from '../validation/linear-patterns.js';
-import type { SchemaNode } from './schema-files.js';
+import type { SchemaFiles, SchemaNode } from './schema-files.js';
 
 /** Why no value is valid, with the place of the cause. */
 export interface Impossible {
@@ -13,6 +13,22 @@ export interface Impossible {
    * request can set.
    */
   readonly kind: 'contradiction' | 'forbidden' | 'unset';
+}
+
+/** The reason of a schema that is `false`, or that refuses everything. */
+export const ALLOWS_NONE = 'allows no value';
+
+/** Members by name, with the keyword because of which no request can set them. */
+export type Members = ReadonlyMap<string, string>;
+
+/** Why a value violates a schema; undefined: it does not. */
+export type Validate = (node: SchemaNode, value: Json) => string | undefined;
+
+/** Finds schemas that no value obeys. */
+export interface Search {
+  readonly files: SchemaFiles;
+  readonly validate: Validate;
+  of(parts: Parts, unset?: Members): Impossible | undefined;
 }
 
 /** Schemas that all apply to a value. */

@@ -124,7 +124,7 @@ class WatchedService implements Stoppable {
     else this.#reloads.request();
   }
 
-  /** What the files say; undefined: one cannot be read, or is incomplete. */
+  /** The content of the files; undefined: one cannot be read, or is incomplete. */
   #content(): string | undefined {
     try {
       const { collections, dataChanges, folder } = this.watching.readConfig();

@@ -33,12 +33,15 @@ const MESSAGES: Readonly<Record<string, (error: ErrorObject) => string>> = {
   const: ({ params }) => `must be ${JSON.stringify(params.allowedValue)}`,
   required: () => 'is required',
   dependentRequired: ({ params }) => `is required with ${params.property}`,
+  dependencies: ({ params }) => `is required with ${params.property}`,
   type: ({ params }) => `must be of type ${listed(params.type)}`,
   minLength: ({ params: { limit } }) =>
     limit === 1 ? 'must not be empty' : `must have at least ${count(limit, 'character')}`,
   maxLength: ({ params: { limit } }) => `must have at most ${count(limit, 'character')}`,
   minItems: ({ params: { limit } }) => `must have at least ${count(limit, 'item')}`,
   maxItems: ({ params: { limit } }) => `must have at most ${count(limit, 'item')}`,
+  // After the items of a tuple.
+  items: ({ params: { limit } }) => `must have at most ${count(limit, 'item')}`,
   minProperties: ({ params: { limit } }) => `must have at least ${count(limit, 'member')}`,
   maxProperties: ({ params: { limit } }) => `must have at most ${count(limit, 'member')}`,
   minimum: ({ params }) => `must be at least ${params.limit}`,
@@ -57,7 +60,7 @@ const MESSAGES: Readonly<Record<string, (error: ErrorObject) => string>> = {
   oneOf: () => 'must match exactly one of the alternatives',
   not: () => 'must not have this value',
   'false schema': () => 'must be absent',
-  propertyNames: () => 'has a member whose name is not valid',
+  propertyNames: () => 'has a name that is not valid',
   unevaluatedItems: () => 'has an item that is not allowed',
 };
 
@@ -74,16 +77,34 @@ const FORMATS: Readonly<Record<string, string>> = {
   hostname: 'a host name',
   ipv4: 'an IPv4 address',
   ipv6: 'an IPv6 address',
+  'uri-reference': 'a URI, or one relative to another',
+  'uri-template': 'a URI template',
+  regex: 'a regular expression',
+  'json-pointer': 'a JSON Pointer',
+  'json-pointer-uri-fragment': 'a JSON Pointer as the fragment of a URI',
+  'relative-json-pointer': 'a relative JSON Pointer',
+  'iso-time': 'a time of day, like 12:00:00',
+  'iso-date-time': 'a time, like 2026-01-31T12:00:00',
+  byte: 'Base64',
+  int32: 'an integer of 32 bits',
+  int64: 'an integer of 64 bits',
+  'password-hash': 'a hash of scrypt or bcrypt',
 };
+
+/** A text of a format in words; undefined: no words are known. */
+export const descriptionOf = (format: string): string | undefined => FORMATS[format];
 
 /** Never the rejected value: it may be a secret in the wrong field. */
 export function failureOf(error: ErrorObject): Failure {
-  const { keyword, params, instancePath, message = 'is not valid' } = error;
-  const name = params.missingProperty ?? params.additionalProperty ?? params.unevaluatedProperty;
+  const { keyword, params, instancePath, propertyName } = error;
+  const { missingProperty, additionalProperty, unevaluatedProperty } = params;
+  const named = missingProperty ?? additionalProperty ?? unevaluatedProperty ?? params.propertyName;
+  const name = named ?? propertyName;
+  const message = MESSAGES[keyword]?.(error) ?? error.message ?? 'is not valid';
   const path = pointerOf(instancePath);
   return {
     path: name === undefined ? path : `${path}/${escapeToken(String(name).slice(0, MAX_PATH))}`,
-    message: MESSAGES[keyword]?.(error) ?? message,
+    message: propertyName === undefined ? message : `its name ${message}`,
     keyword,
   };
 }

@@ -1,8 +1,11 @@
+import type { Failure } from '../../src/errors/problem.js';
+import { createAjv, loadFormats } from '../../src/validation/ajv.js';
+import { failureOf } from '../../src/validation/failure.js';
 import { compileCheck } from '../../src/validation/validation.js';
 import t from '../support/test.js';
 
 /** Schemas of a field that a value violates, with the message of the failure. */
-const ROWS: readonly [schema: object, value: unknown, message: string][] = [
+const ROWS: readonly [schema: object | false, value: unknown, message: string][] = [
   [{ type: 'string' }, 1, 'must be of type string'],
   [{ type: ['string', 'null'] }, 1, 'must be of type string or null'],
   [{ type: 'string', minLength: 1 }, '', 'must not be empty'],
@@ -28,6 +31,15 @@ const ROWS: readonly [schema: object, value: unknown, message: string][] = [
   [{ oneOf: [{ const: 1 }] }, 2, 'must match exactly one of the alternatives'],
   [{ not: {} }, 2, 'must not have this value'],
   [{ type: 'object', required: ['b'] }, {}, 'is required'],
+  [{ type: 'object', dependencies: { a: ['b'] } }, { a: 1 }, 'is required with a'],
+  [{ type: 'array', prefixItems: [{}], items: false }, [1, 2], 'must have at most 1 item'],
+  [{ type: 'array', items: false }, [1], 'must have at most 0 items'],
+  [{ type: 'array', unevaluatedItems: false }, [1], 'has an item that is not allowed'],
+  [{ type: 'array', contains: {}, maxContains: 1 }, [1, 2], 'must have 1 to 1 matching items'],
+  [{ type: 'object', propertyNames: { maxLength: 1 } }, { ab: 1 }, 'its name must have at most 1 character'],
+  [{ type: 'object', propertyNames: { maxLength: 1 } }, { ab: 1 }, 'has a name that is not valid'],
+  [{ type: 'object', unevaluatedProperties: false }, { a: 1 }, 'is not a known field'],
+  [false, 1, 'must be absent'],
   [{ type: 'object', dependentRequired: { a: ['b'] } }, { a: 1 }, 'is required with a'],
   [
     { type: 'object', additionalProperties: false, properties: { a: {} } },
@@ -39,7 +51,7 @@ const ROWS: readonly [schema: object, value: unknown, message: string][] = [
 t.test('each keyword has a message of the service, without the words of the validator', (t) => {
   for (const [schema, value, message] of ROWS) {
     const check = compileCheck({
-      schema: { type: 'object', required: [], properties: { field: schema } },
+      schema: { type: 'object', required: [], properties: { field: schema as object } },
       normalize: {},
     });
     const messages = messagesOf(() => check({ field: value } as never));
@@ -50,10 +62,43 @@ t.test('each keyword has a message of the service, without the words of the vali
 });
 
 function messagesOf(check: () => unknown): string[] {
+  return failuresOf(check).map(({ message }) => message);
+}
+
+function failuresOf(check: () => unknown): readonly Failure[] {
   try {
     check();
   } catch (error) {
-    return (error as { more: { details: { message: string }[] } }).more.details.map(({ message }) => message);
+    return (error as { more: { details: readonly Failure[] } }).more.details;
   }
   return [];
 }
+
+t.test('a name that is not valid has the path of its member', (t) => {
+  const field = { type: 'object', propertyNames: { pattern: '^[a-z]$' } };
+  const check = compileCheck({
+    schema: { type: 'object', required: [], properties: { field } as never },
+    normalize: {},
+  });
+  t.same(
+    failuresOf(() => check({ field: { 'A/b': 1 } })).map(({ path, keyword }) => [path, keyword]),
+    [
+      ['/field/A~1b', 'pattern'],
+      ['/field/A~1b', 'propertyNames'],
+    ],
+  );
+  t.end();
+});
+
+/** Formats that each text has. */
+const ANY_TEXT = new Set(['password', 'binary']);
+
+t.test('each format has a description', async (t) => {
+  await loadFormats();
+  const { formats } = createAjv();
+  for (const [format, definition] of Object.entries(formats)) {
+    if (typeof definition === 'object' && 'type' in definition && definition.type === 'number') continue;
+    const error = { keyword: 'format', params: { format }, instancePath: '', schemaPath: '' };
+    if (!ANY_TEXT.has(format)) t.notMatch(failureOf(error).message, /in the format/, format);
+  }
+});

@@ -50,7 +50,7 @@ export const ACCESS_COMMANDS = {
         },
       },
     },
-    text: 'Reads the password from the terminal, or the first line of the standard input. A user may always read and change its\nown records; --scopes permits more.',
+    text: 'Reads the password from the terminal, or the first line of the standard input. A user may always read and change its\nown records; --scopes permits more with the authorization server (AUTH_SERVER). With AUTH=basic,\nBASIC_SCOPES decides for all users.',
     examples: [
       'plinth users create ann@example.org --name Ann --scopes items:write',
       'plinth users set-password ann@example.org < password.txt',

@@ -1,4 +1,6 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
+import { NEVER } from '../../declarations/schema-files.js';
 import { charactersLeft, escapeToken, type Json, type JsonObject, member } from '../../json.js';
 
 /** The keywords of JSON Schema that decide how a field is entered. */
@@ -8,12 +10,17 @@ export interface FieldSchema {
   readonly type?: string | readonly string[];
   readonly format?: string;
   readonly enum?: readonly unknown[];
+  readonly const?: unknown;
   readonly minimum?: number;
   readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly exclusiveMaximum?: number;
+  readonly multipleOf?: number;
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly pattern?: string;
   readonly writeOnly?: boolean;
+  readonly 'x-references'?: string;
   readonly items?: { readonly enum?: readonly unknown[] } | boolean;
 }
 
@@ -64,7 +71,7 @@ const OTHERS: FormField = {
 /** The fields of a form, in the order of the schema. */
 export function formFields({ schema, omitted }: FormRules): FormField[] {
   const fields = Object.entries(schema.properties)
-    .filter(([member]) => !omitted.includes(member))
+    .filter(([member, rules]) => !omitted.includes(member) && !isForbidden(rules))
     .map(([member, rules]): FormField => {
       const { title = member } = rules as FieldSchema;
       const isRequired = schema.required?.includes(member) === true;
@@ -74,12 +81,16 @@ export function formFields({ schema, omitted }: FormRules): FormField[] {
   return schema.additionalProperties === false ? fields : [...fields, OTHERS];
 }
 
+/** Whether no record may have the field. */
+const isForbidden = (rules: object | boolean): boolean => rules === false || isDeepStrictEqual(rules, NEVER);
+
 /** Characters from which on a text gets several lines. */
 const LONG = 200;
 
 function kindOf(schema: FieldSchema): FieldKind {
   const types = [schema.type ?? []].flat().filter((type) => type !== 'null');
-  if (schema.enum) return schema.enum.every((value) => typeof value === 'string') ? 'choice' : 'json';
+  if (schema.enum || schema.const !== undefined)
+    return fixedValues(schema).every((value) => typeof value === 'string') ? 'choice' : 'json';
   const [type] = types;
   if (types.includes('string') && types.every((each) => each === 'string' || each === 'number'))
     return schema.writeOnly ? 'secret' : isLong(schema) ? 'long' : 'text';
@@ -91,6 +102,10 @@ function kindOf(schema: FieldSchema): FieldKind {
 
 const isLong = ({ maxLength = 0, format, pattern }: FieldSchema) =>
   maxLength > LONG && format === undefined && pattern === undefined;
+
+/** The values that a field may have, if its schema lists them. */
+export const fixedValues = ({ enum: values, const: only }: FieldSchema): readonly unknown[] =>
+  only === undefined ? (values ?? []) : [only];
 
 /** The texts of which an array may consist. */
 export function choicesOf({ items }: FieldSchema): readonly string[] {

@@ -1,6 +1,7 @@
 import type { Failure } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
-import { choicesOf, type FieldSchema, type FormField, type Texts } from './form-fields.js';
+import { descriptionOf } from '../../validation/failure.js';
+import { choicesOf, type FieldSchema, type FormField, fixedValues, type Texts } from './form-fields.js';
 
 /** The texts that a form shows, and their faults. `id` distinguishes the forms of a page. */
 export interface Filled {
@@ -53,7 +54,7 @@ function control({ kind, schema, isRequired }: FormField, text: string, attribut
   const required = isRequired && html` required`;
   switch (kind) {
     case 'choice':
-      return select(schema.enum as readonly string[], text, html`${attributes}${required}`);
+      return select(fixedValues(schema) as readonly string[], text, html`${attributes}${required}`);
     case 'flag':
       return select(['true', 'false'], text, html`${attributes}${required}`);
     case 'number': {
@@ -100,16 +101,36 @@ function checkboxes({ name, schema }: FormField, texts: readonly string[]): Html
 
 /** The rule of a field, for people. */
 function hintOf({ kind, schema, isRequired }: FormField): string {
-  const { description, minimum, maximum, minLength = 0, maxLength, pattern, format } = schema;
+  const { description, minLength = 0, maxLength, pattern } = schema;
   const parts = [
     description,
     kind === 'json' ? 'JSON.' : undefined,
-    minimum !== undefined && maximum !== undefined ? `From ${minimum} to ${maximum}.` : undefined,
+    ...numberHints(schema),
     minLength > 1 ? `Min ${minLength} characters.` : undefined,
     maxLength === undefined || kind === 'json' ? undefined : `Max ${maxLength} characters.`,
     pattern === undefined ? undefined : `Pattern: ${pattern}`,
-    format === 'date-time' ? 'Like 2026-01-31T12:00:00Z.' : undefined,
+    formatHint(schema),
     kind === 'secret' && !isRequired ? 'Stays as it is if empty.' : undefined,
   ];
   return parts.filter((part) => part !== undefined).join(' ');
+}
+
+function numberHints(schema: FieldSchema): string[] {
+  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
+  const isRange = minimum !== undefined && maximum !== undefined;
+  return [
+    ...(isRange ? [`From ${minimum} to ${maximum}.`] : []),
+    ...(minimum !== undefined && !isRange ? [`At least ${minimum}.`] : []),
+    ...(maximum !== undefined && !isRange ? [`At most ${maximum}.`] : []),
+    ...(exclusiveMinimum === undefined ? [] : [`More than ${exclusiveMinimum}.`]),
+    ...(exclusiveMaximum === undefined ? [] : [`Less than ${exclusiveMaximum}.`]),
+    ...(multipleOf === undefined ? [] : [`A multiple of ${multipleOf}.`]),
+  ];
+}
+
+/** The form of a text for which browsers have no input. */
+function formatHint({ format, 'x-references': to }: FieldSchema): string | undefined {
+  if (to !== undefined) return `The id of a record of ${to}.`;
+  const text = format === undefined || INPUT_TYPES[format] ? undefined : descriptionOf(format);
+  return text && `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }

@@ -1,4 +1,5 @@
-import { testService } from '../../support/service.js';
+import { declare } from '../../support/collections.js';
+import { testService, undeclaredDatabase } from '../../support/service.js';
 import t from '../../support/test.js';
 import { serviceWithTasks } from './collections.js';
 import { PageVisitor } from './visitor.js';
@@ -235,4 +236,36 @@ t.test('posts are created below their user, and passwords are never shown', asyn
   });
   const renamed = await visitor.submit(t, page, 'Save', { '/name': 'Anna' });
   t.equal(renamed.status, 303);
+});
+
+/** Schemas of a field, each with what its form says of it. */
+const HINTS: readonly (readonly [schema: object | boolean, hint: string])[] = [
+  [{ type: 'integer', minimum: 1, maximum: 9, multipleOf: 3 }, 'From 1 to 9. A multiple of 3.'],
+  [{ type: 'number', minimum: 1 }, 'At least 1.'],
+  [{ type: 'number', maximum: 9 }, 'At most 9.'],
+  [{ type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 2 }, 'More than 0. Less than 2.'],
+  [{ type: 'string', format: 'time' }, 'A time of day with its zone, like 12:00:00Z.'],
+  [{ type: 'string', format: 'duration' }, 'A duration, like PT1H30M.'],
+  [{ type: 'string', format: 'uuid' }, 'A UUID.'],
+  [{ type: 'string', 'x-references': 'users' }, 'The id of a record of users.'],
+];
+
+t.test('a form says what each field may have, and has none that no record may have', async (t) => {
+  const fields = HINTS.map(([schema], at): [string, object | boolean] => [`f${at}`, schema]);
+  const properties = {
+    ...Object.fromEntries(fields),
+    only: { const: 'all' },
+    never: false,
+    none: { not: {} },
+  };
+  const service = await testService(t, {
+    COLLECTIONS: declare(t, { 'rules.json': { title: 'Rule', type: 'object', properties } }),
+    DATABASE_URL: await undeclaredDatabase(t),
+    MIGRATE: 'auto',
+  });
+  const { text } = await new PageVisitor(service).get('/rules');
+  for (const [at, [, hint]] of HINTS.entries())
+    t.match(text, `<p class="hint" id="new-f${at}-hint">${hint}</p>`);
+  t.match(text, '<option>all</option>');
+  t.notMatch(text, /name="\/(?:never|none)"/);
 });
