@@ -33,7 +33,7 @@ const ROWS: readonly [schema: object | false, value: unknown, message: string][]
   [{ type: 'object', required: ['b'] }, {}, 'is required'],
   [{ type: 'object', dependencies: { a: ['b'] } }, { a: 1 }, 'is required with a'],
   [{ type: 'array', prefixItems: [{}], items: false }, [1, 2], 'must have at most 1 item'],
-  [{ type: 'array', items: false }, [1], 'must have at most 0 items'],
+  [{ type: 'array', items: false }, [1], 'must be absent'],
   [{ type: 'array', unevaluatedItems: false }, [1], 'has an item that is not allowed'],
   [{ type: 'array', contains: {}, maxContains: 1 }, [1, 2], 'must have 1 to 1 matching items'],
   [{ type: 'object', propertyNames: { maxLength: 1 } }, { ab: 1 }, 'its name must have at most 1 character'],
