@@ -26,7 +26,7 @@ export interface Required {
 }
 
 /** The members of objects that obey all parts. */
-export class ObjectMembers {
+class ObjectMembers {
   /** The members that each object has: required ones, those with a default, and those that depend on them. */
   readonly required: ReadonlyMap<string, Required>;
 

@@ -16,7 +16,7 @@ interface Permitted {
   readonly scheme: Principal['scheme'];
   readonly permission: Permission;
   /** The collection with the user on which the job depends: it ends with that record. Absent: there is none. */
-  readonly users?: string | undefined;
+  readonly userCollection?: string | undefined;
 }
 
 /** The permission of a request, for its job. */

@@ -12,22 +12,22 @@ const INDEPENDENT: readonly Principal['scheme'][] = ['api-key', 'mtls', 'signatu
 export async function userOf(
   collections: readonly Guarded[],
   { scheme, subject, scopes }: Principal,
-): Promise<Pick<Task, 'users'>> {
+): Promise<Pick<Task, 'userCollection'>> {
   const id = parseUuid(subject);
   if (id === undefined || (INDEPENDENT.includes(scheme) && !scopes.has('self'))) return {};
   for (const { resource, whole } of collections)
-    if (resource.owner && (await whole.exists(id))) return { users: resource.name };
+    if (resource.owner && (await whole.exists(id))) return { userCollection: resource.name };
   return {};
 }
 
 /** Throws 403 if the user whose job this is was deleted. */
 export async function requireUser(
   collections: readonly Guarded[],
-  { subject, users }: Pick<Task, 'subject' | 'users'>,
+  { subject, userCollection }: Pick<Task, 'subject' | 'userCollection'>,
   run: Run,
 ): Promise<void> {
-  if (users === undefined) return;
-  const callers = collections.find(({ resource }) => resource.name === users);
+  if (userCollection === undefined) return;
+  const callers = collections.find(({ resource }) => resource.name === userCollection);
   if (!(await callers?.whole.exists(parseUuid(subject)!, run)))
     throw accessDenied('The user whose job this is was deleted.');
 }

@@ -208,7 +208,7 @@ t.test('a job ends with the user whose it is', async (t) => {
   for (const { id } of [bob, eve]) {
     if (id === bob.id) t.equal((await operator('DELETE', `/users/${id}`)).status, 204);
     for (const [task, input] of tasks) {
-      const { json } = await ended(operator, await leave(id, { ...task, users: 'users' }, input));
+      const { json } = await ended(operator, await leave(id, { ...task, userCollection: 'users' }, input));
       if (id === eve.id) t.equal(json.state, 'done', JSON.stringify(json));
       else t.match(json, { state: 'failed', error: { status: 403, code: 'ACCESS_DENIED' } });
     }
