@@ -31,8 +31,9 @@ export const AROUND: Readonly<Record<string, (inner: () => object) => object>> =
   contains: (inner) => ({ type: 'array', contains: inner(), minContains: 2 }),
   prefixItems: (inner) => ({ type: 'array', prefixItems: [inner()], unevaluatedItems: inner() }),
   anyOf: (inner) => ({ anyOf: [inner(), inner(), inner()] }),
-  oneOf: (inner) => ({ oneOf: [inner(), inner()] }),
-  allOf: (inner) => ({ allOf: [inner(), inner()] }),
+  // Rules that exclude each other are a fault of a declaration.
+  oneOf: (inner) => ({ oneOf: [inner(), { not: inner() }] }),
+  allOf: (inner) => ({ allOf: [inner(), { anyOf: [inner(), {}] }] }),
   not: (inner) => ({ not: inner() }),
   // biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
   if: (inner) => ({ if: inner(), then: inner(), else: inner() }),
