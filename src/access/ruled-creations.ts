@@ -45,6 +45,7 @@ export function openRuledCreations(
     resultOf: ({ stored }, { readable }) => ({ stored, readable: Number(readable) }),
     writeSingle: async () => undefined,
     isForOne: true,
+    isAlone: true,
     sharing: sharing(db.metrics, 'create with rules', resource.name),
   });
 

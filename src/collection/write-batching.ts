@@ -24,8 +24,7 @@ const MAX_BYTES = 1_048_576;
 const MAX_WAITING_BYTES = 67_108_864;
 const MIN_BYTES = 4096;
 const MAX_IN_FLIGHT = 2;
-/** Two statements at once would end at once, and the database would wait while the process responds to both. */
-const GATHER = { max: 16, ms: 30, isAlone: true };
+const ALONE = { max: 16, ms: 30, isAlone: true };
 
 /** Rows as the first parameter of a statement. */
 export const rowsText = (writes: readonly Write[], columnNames: readonly string[]): string =>
@@ -50,6 +49,11 @@ export interface SharedWrite<W extends Write, R> {
   readonly writeSingle: (write: W) => Promise<R>;
   /** Whether a write without others takes the statement as well, before `writeSingle`. */
   readonly isForOne?: boolean;
+  /**
+   * Whether statements go one after the other while each is quick. Two long ones at once would end at once, and the database
+   * would wait while the process responds to both.
+   */
+  readonly isAlone?: boolean;
   readonly sharing: Sharing;
 }
 
@@ -60,7 +64,7 @@ export interface SharedWrite<W extends Write, R> {
  */
 export function batchWrites<W extends Write, R>(
   { run, engine }: Pick<Db, 'run' | 'engine'>,
-  { text, columnNames, resultOf, writeSingle, isForOne = false, sharing }: SharedWrite<W, R>,
+  { text, columnNames, resultOf, writeSingle, isForOne = false, isAlone = false, sharing }: SharedWrite<W, R>,
 ): (write: W) => Promise<R> {
   // On Citus no event has an actor.
   const hasActors = engine !== 'citus';
@@ -89,7 +93,7 @@ export function batchWrites<W extends Write, R>(
     {
       max: MAX_BYTES,
       inFlight: MAX_IN_FLIGHT,
-      gather: GATHER,
+      ...(isAlone && { gather: ALONE }),
       waiting: MAX_WAITING_BYTES,
       sharing,
       weigh: ({ stored, more = 0 }) => Math.max(MIN_BYTES, stored.doc.length + more),
