@@ -1,10 +1,9 @@
 import type { Json, JsonObject } from '../../src/json.js';
-import { declare } from '../support/collections.js';
-import { makeKey } from '../support/credentials.js';
 import { whenEventsAreFinal } from '../support/final-events.js';
-import { type ServiceResponse, testService, undeclaredDatabase } from '../support/service.js';
+import type { ServiceResponse } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { drawn } from '../support/thorough.js';
+import { openForCallers } from './callers.js';
 
 const INDEX: JsonObject = { type: 'string', 'x-index': true };
 const ALL: JsonObject = { can: 'all', scope: 'admin' };
@@ -44,23 +43,7 @@ const DECLARATIONS: Readonly<Record<string, JsonObject>> = {
 };
 
 async function open(t: Test) {
-  const service = await testService(t, {
-    AUTH: 'api-key',
-    MCP: 'on',
-    COLLECTIONS: declare(t, DECLARATIONS),
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
-  const as = async (subject: string, ...scopes: string[]) => {
-    const { key } = await makeKey(service.db, { subject, scopes });
-    return (method: string, path: string, body?: Json) =>
-      service.send(method, path, { ...(body !== undefined && { body }), headers: { 'x-api-key': key } });
-  };
-  const admin = await as('root', 'admin');
-  const made = async (path: string, body: JsonObject): Promise<string> => {
-    const { status, json, text } = await admin('POST', path, body);
-    t.equal(status, 201, text);
-    return json.id;
-  };
+  const { service, as, admin, made } = await openForCallers(t, DECLARATIONS);
   const shelves = [
     await made('/shelves', { name: 'low', place: 'b' }),
     await made('/shelves', { name: 'high', place: 'a' }),

@@ -1,8 +1,7 @@
 import type { Json, JsonObject } from '../../src/json.js';
-import { declare } from '../support/collections.js';
-import { makeKey } from '../support/credentials.js';
-import { type ServiceResponse, testService, undeclaredDatabase } from '../support/service.js';
+import type { ServiceResponse } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
+import { openForCallers } from './callers.js';
 
 const text: JsonObject = { type: 'string', maxLength: 100, 'x-index': true };
 const ALL: JsonObject = { can: 'all', scope: 'admin' };
@@ -67,27 +66,17 @@ const DECLARATIONS: Readonly<Record<string, JsonObject>> = {
 };
 
 async function open(t: Test) {
-  const service = await testService(t, {
-    AUTH: 'api-key',
-    MCP: 'on',
-    COLLECTIONS: declare(t, DECLARATIONS),
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
+  const callers = await openForCallers(t, DECLARATIONS);
   const as = async (subject: string, ...scopes: string[]) => {
-    const { key } = await makeKey(service.db, { subject, scopes });
+    const call = await callers.as(subject, ...scopes);
     return (method: string, path: string, body?: Json, type = 'application/json') =>
-      service.send(method, path, {
-        ...(body === undefined ? {} : { body, type }),
-        headers: { 'x-api-key': key, accept: 'application/json, text/event-stream' },
+      call(method, path, body, {
+        accept: 'application/json, text/event-stream',
+        ...(body !== undefined && { 'content-type': type }),
       });
   };
   const admin = await as('root', 'admin');
-  const made = async (path: string, body: JsonObject): Promise<string> => {
-    const { status, json, text: problem } = await admin('POST', path, body);
-    t.equal(status, 201, problem);
-    return json.id;
-  };
-  return { as, admin, made };
+  return { as, admin, made: callers.made };
 }
 
 type Call = Awaited<ReturnType<Awaited<ReturnType<typeof open>>['as']>>;

@@ -2,16 +2,10 @@ import { context, SpanKind, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 import type { JsonObject } from '../../src/json.js';
-import { declare } from '../support/collections.js';
-import { makeKey } from '../support/credentials.js';
 import { SIGN_IN } from '../support/names.js';
-import {
-  type ServiceResponse,
-  testService,
-  undeclaredDatabase,
-  withoutRequestId,
-} from '../support/service.js';
+import { type ServiceResponse, withoutRequestId } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
+import { openForCallers } from './callers.js';
 
 /** The names of the statements that requests have begun. */
 let begun: string[] = [];
@@ -82,26 +76,7 @@ const DECLARATIONS = {
 };
 
 async function open(t: Test) {
-  const service = await testService(t, {
-    AUTH: 'api-key',
-    MCP: 'on',
-    COLLECTIONS: declare(t, DECLARATIONS),
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
-  const as = async (subject: string, ...scopes: string[]) => {
-    const { key } = await makeKey(service.db, { subject, scopes });
-    return (method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) =>
-      service.send(method, path, {
-        ...(body === undefined ? {} : { body }),
-        headers: { 'x-api-key': key, ...headers },
-      });
-  };
-  const admin = await as('root', 'admin');
-  const made = async (path: string, body: JsonObject): Promise<string> => {
-    const { status, json, text: problem } = await admin('POST', path, body);
-    t.equal(status, 201, problem);
-    return json.id;
-  };
+  const { as, admin, made } = await openForCallers(t, DECLARATIONS);
   const user = await made('/users', { email: 'ann@example.org', name: 'Ann' });
   return { admin, made, user, ann: await as(user, 'self') };
 }

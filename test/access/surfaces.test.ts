@@ -1,10 +1,9 @@
 import type { JsonObject } from '../../src/json.js';
-import { declare } from '../support/collections.js';
-import { makeKey } from '../support/credentials.js';
 import { whenEventsAreFinal } from '../support/final-events.js';
-import { type ServiceResponse, testService, undeclaredDatabase } from '../support/service.js';
+import type { ServiceResponse } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
+import { openForCallers } from './callers.js';
 
 const [HTML, CSV, NDJSON] = ['text/html', 'text/csv', 'application/x-ndjson'];
 const text: JsonObject = { type: 'string', 'x-index': true };
@@ -41,27 +40,8 @@ const DECLARATIONS: Readonly<Record<string, JsonObject>> = {
 };
 
 async function open(t: Test) {
-  const service = await testService(t, {
-    AUTH: 'api-key',
-    MCP: 'on',
-    COLLECTIONS: declare(t, DECLARATIONS),
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
-  const as = async (subject: string, ...scopes: string[]) => {
-    const { key } = await makeKey(service.db, { subject, scopes });
-    return (method: string, path: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) =>
-      service.send(method, path, {
-        ...(body === undefined ? {} : { body: body as JsonObject }),
-        headers: { 'x-api-key': key, ...headers },
-      });
-  };
-  const admin = await as('root', 'admin');
+  const { service, as, admin, made } = await openForCallers(t, DECLARATIONS);
   const ann = await as('ann', 'self', 'folders:read', 'notes:read', 'notes:write', 'events:read');
-  const made = async (path: string, body: JsonObject): Promise<string> => {
-    const { status, json, text: problem } = await admin('POST', path, body);
-    t.equal(status, 201, problem);
-    return json.id;
-  };
   const folderId = await made('/folders', { name: 'Desk' });
   const own = await made('/files', { title: 'Plan', secret: SECRET, owner: 'ann', folderId });
   const foreign = await made('/files', { title: FOREIGN, secret: SECRET, owner: 'bob', folderId });

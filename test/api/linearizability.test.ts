@@ -1,6 +1,7 @@
 import http from 'node:http';
 import { faultOf, type Operation } from '../support/history.js';
 import { startProcess } from '../support/process.js';
+import { integersOf } from '../support/runner/random.js';
 import { testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { times } from '../support/thorough.js';
@@ -9,17 +10,6 @@ const HISTORIES = times(40, 40, 300);
 const CLIENTS = 6;
 const OPERATIONS = 7;
 const RECORDS = 2;
-
-/** Numbers from a seed (mulberry32), so that a failure can be run again. */
-function random(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below) | 0;
-  };
-}
 
 interface Observed {
   readonly status: number;
@@ -82,7 +72,7 @@ t.test('records behave as single copies, through any service', async (t) => {
   const services = await twoServices(t);
   const seed = Number(process.env.PLINTH_SEED ?? Math.floor(Math.random() * 2 ** 31));
   t.comment(`PLINTH_SEED=${seed}`);
-  const pick = random(seed);
+  const pick = integersOf(seed);
   let [checked, total] = [0, 0];
   for (let history = 0; history < HISTORIES; history++) {
     const { operations, refusals } = await record(services, pick);
@@ -191,7 +181,9 @@ async function record(services: readonly Send[], pick: (below: number) => number
   };
   // The requests of a client depend on the seed alone, not on which response came first.
   const seeds = Array.from({ length: CLIENTS }, () => pick(2 ** 31));
-  await Promise.all(Array.from({ length: CLIENTS }, (_, number) => client(number, random(seeds[number]!))));
+  await Promise.all(
+    Array.from({ length: CLIENTS }, (_, number) => client(number, integersOf(seeds[number]!))),
+  );
   return { operations, refusals };
 }
 

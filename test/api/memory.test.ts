@@ -1,6 +1,7 @@
 import { AROUND, DEFINITIONS, LEAVES, worstValues } from '../../bench/suites/worst-bodies.js';
 import { declare } from '../support/collections.js';
 import { onlyBuiltIn } from '../support/names.js';
+import { integersOf } from '../support/runner/random.js';
 import { smallService } from '../support/small-service.js';
 import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
@@ -27,17 +28,6 @@ t.test('records to include are counted before they are read', onlyBuiltIn('names
   t.equal((await request('GET', '/users?include=posts&count=none&limit=1&page=30')).status, 200, 'no record');
 });
 
-/** Random numbers from a seed (mulberry32). */
-function randomFrom(seed: number): (limit: number) => number {
-  let state = seed;
-  return (limit) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % limit;
-  };
-}
-
 type Random = (limit: number) => number;
 const pick = <T>(random: Random, list: readonly T[]): T => list[random(list.length)]!;
 
@@ -53,7 +43,7 @@ const WORST = Object.entries(worstValues(BYTES));
 t.test('no body of a random declaration ends a process with little memory', async (t) => {
   const seed = Number(process.env.PLINTH_SEED ?? Math.floor(Math.random() * 2 ** 31));
   t.comment(`PLINTH_SEED=${seed}`);
-  const random = randomFrom(seed);
+  const random = integersOf(seed);
   const fields = Array.from(
     { length: times(6, 8, 16) },
     (_, n) => [`f${n}`, schemaOf(random, 1 + random(3))] as const,

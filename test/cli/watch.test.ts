@@ -4,20 +4,24 @@ import { declare } from '../support/collections.js';
 import { plinthProcess, startPlinth } from '../support/command.js';
 import { dataFolder, until } from '../support/process.js';
 import { send } from '../support/send.js';
-import t from '../support/test.js';
+import t, { type Test } from '../support/test.js';
 
 const book = (properties: object) => JSON.stringify({ title: 'Book', type: 'object', properties });
 
-t.test('a changed declaration is applied without a restart, and a faulty one is printed', async (t) => {
-  const folder = declare(t, { 'books.json': book({ name: { type: 'string' } }) });
-  const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+async function startWatching(t: Test, folder: string) {
   const service = startPlinth(t, ['serve', '--watch'], {
     DATA_DIR: await dataFolder(t),
     COLLECTIONS: folder,
     PORT: '0',
     LOG_LEVEL: 'error',
   });
-  const url = await service.ready();
+  return { service, url: await service.ready() };
+}
+
+t.test('a changed declaration is applied without a restart, and a faulty one is printed', async (t) => {
+  const folder = declare(t, { 'books.json': book({ name: { type: 'string' } }) });
+  const write = (name: string, text: string) => writeFileSync(join(folder, name), text);
+  const { service, url } = await startWatching(t, folder);
   const status = async (path: string) => (await send(url, 'GET', path)).status;
   const { json } = await send(url, 'POST', '/books', { body: { name: 'a', price: 2 } });
   // The clients of the service go on meanwhile.
@@ -67,13 +71,7 @@ t.test(
   async (t) => {
     const folder = declare(t, { 'books.json': book({ name: { type: 'string' } }) });
     const path = join(folder, 'books.json');
-    const service = startPlinth(t, ['serve', '--watch'], {
-      DATA_DIR: await dataFolder(t),
-      COLLECTIONS: folder,
-      PORT: '0',
-      LOG_LEVEL: 'error',
-    });
-    const url = await service.ready();
+    const { service, url } = await startWatching(t, folder);
     const applied = () => service.stderr().match(/are applied/g)?.length ?? 0;
     const next = book({ name: { type: 'string' }, price: { type: 'number', 'x-index': true } });
     writeFileSync(path, next.slice(0, 9));

@@ -6,6 +6,7 @@ import { applying } from '../../src/declarations/schema-parts.js';
 import type { Json, JsonObject } from '../../src/json.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
+import { integersOf } from '../support/runner/random.js';
 import t, { type Test } from '../support/test.js';
 import { times } from '../support/thorough.js';
 
@@ -307,17 +308,6 @@ t.test('check warns of conditions that need what not every request can give', as
   );
 });
 
-/** A generator of numbers below a bound (mulberry32), equal for each seed. */
-function numbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
-
 const NAMES = ['a', 'b', 'c'];
 const SCALARS: readonly Json[] = [
   null,
@@ -406,7 +396,7 @@ t.test('no value obeys a drawn schema that is said to have none', (t: Test) => {
   const first = Number(process.env.PLINTH_GENERATED_SEED ?? 1);
   let found = 0;
   for (let seed = first; seed < first + DRAWN; seed++) {
-    const next = numbers(seed);
+    const next = integersOf(seed);
     const drawn = drawnSchema(next);
     const schema = {
       ...(typeof drawn === 'object' ? drawn : {}),

@@ -2,20 +2,10 @@ import { readChecked } from '../../src/declarations/check-declarations.js';
 import { DeclarationError } from '../../src/declarations/read-declarations.js';
 import type { Json, JsonObject } from '../../src/json.js';
 import { declare } from '../support/collections.js';
+import { integersOf } from '../support/runner/random.js';
 import { freshService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { times } from '../support/thorough.js';
-
-/** A generator of numbers below a bound (mulberry32), the same for each seed. */
-function numbers(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
 
 const TEXTS = [
   '',
@@ -95,7 +85,7 @@ export class Generator {
   readonly next: (below: number) => number;
 
   constructor(seed: number) {
-    this.next = numbers(seed);
+    this.next = integersOf(seed);
   }
 
   pick<T>(from: readonly T[]): T {

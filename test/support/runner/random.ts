@@ -9,7 +9,13 @@ export function randomOf(seed: number): () => number {
   };
 }
 
-/** The same values in an order that follows from a seed. */
+/** Integers from 0 to less than a bound that follow from a seed. */
+export function integersOf(seed: number): (below: number) => number {
+  const random = randomOf(seed);
+  return (below) => (random() * 2 ** 32) % below;
+}
+
+/** All values in an order that follows from a seed. */
 export function shuffled<T>(values: readonly T[], seed: number): T[] {
   const random = randomOf(seed);
   const all = [...values];
