@@ -17,11 +17,13 @@ const app = await startApp(config, createLog('warn', process.stderr), features);
 process.stdout.write(`${app.url}\n`);
 await once(process, 'SIGTERM');
 const session = new Session();
+const loaded: string[] = [];
 session.connect();
 session.on('Debugger.scriptParsed', ({ params }: { params: Debugger.ScriptParsedEventDataType }) =>
-  process.stdout.write(`${params.url}\n`),
+  loaded.push(params.url),
 );
 session.post('Debugger.enable');
 session.disconnect();
 await app.stop();
-process.exit(0);
+// The end of the process would discard what a slow reader has not taken.
+process.stdout.write(`${loaded.join('\n')}\n`, () => process.exit(0));

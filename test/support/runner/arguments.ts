@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { CITUS_URL } from '../citus.js';
 import type { Thoroughness } from '../thorough.js';
-import { filesOf, isByHand, isRepeating, isSet, isWholeSet, namedFile, type TestFile } from './files.js';
+import { filesOf, isSet, isWholeSet, namedFile, type TestFile, thoroughnessOf } from './files.js';
 import { shuffled } from './random.js';
 
 export interface Run {
@@ -46,7 +46,7 @@ export function readArguments(args: readonly string[]): Run {
     seed,
     jobs: numberOf('jobs'),
     isWhole: paths.length === 0 && wanted.some(isWholeSet),
-    thoroughness: sets.some(isByHand) ? 'most' : sets.some(isRepeating) ? 'many' : undefined,
+    thoroughness: wanted.map(thoroughnessOf).find((each) => each !== undefined),
     withRenamed,
   };
 }

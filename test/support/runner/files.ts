@@ -3,6 +3,7 @@ import { existsSync, readdirSync } from 'node:fs';
 import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { COPY, RUN_TWICE } from '../renamed.js';
+import type { Thoroughness } from '../thorough.js';
 import { shuffled } from './random.js';
 import { SETS } from './sets.js';
 
@@ -77,20 +78,28 @@ const THOROUGH_FILES = [
 
 /** All that runs on one machine: the default set, and the sets that it leaves out. */
 const ALL = 'all';
+/** The set of continuous integration: the default one, these, and a part of all others that the seed draws. */
+const CI = 'ci';
+/** The set of which continuous integration draws a part. */
+const FURTHER = 'further';
+const IN_CI = ['faults', 'postgres-clusters', 'release', 'combinations'];
+/** One of so many of the other files runs in continuous integration. */
+const DRAWN_OF = 12;
 
 const isSoaked = (name: string) => SOAKED.includes(name) || name.startsWith('faults/');
 
-/** Whether a set has all files, so that all errors and operations occur in it. */
-export const isWholeSet = (set: string | undefined): boolean => set === ALL;
+/** Whether all errors and operations occur in the tests of a set. */
+export const isWholeSet = (set: string | undefined): boolean => set === ALL || set === CI;
 
-/** Whether the tests of a set repeat more than those of the default one, which has the repetitions of names. */
-export const isRepeating = (set: string): boolean => set !== OTHER_NAMES && set !== ALL_OTHER_NAMES;
-
-/** Whether people start a set, who may wait for it. */
-export const isByHand = (set: string): boolean => set === SOAK || set === THOROUGH;
+/** How often the tests of a set repeat; undefined in the default set, and in those of names. */
+export function thoroughnessOf(set: string | undefined): Thoroughness | undefined {
+  if (set === SOAK || set === THOROUGH) return 'most';
+  if (set === CI) return 'whole';
+  return set === undefined || set === OTHER_NAMES || set === ALL_OTHER_NAMES ? undefined : 'many';
+}
 
 export const isSet = (word: string): boolean =>
-  [ALL, OTHER_NAMES, ALL_OTHER_NAMES, SOAK, THOROUGH].includes(word) || Object.hasOwn(SETS, word);
+  [ALL, CI, OTHER_NAMES, ALL_OTHER_NAMES, SOAK, THOROUGH].includes(word) || Object.hasOwn(SETS, word);
 
 /** Files that change their process as a whole, and how, or that load much. */
 const OWN_PROCESS: Readonly<Record<string, string>> = {
@@ -141,19 +150,29 @@ export function filesOf(set: string | undefined, seed: number): TestFile[] {
     const half = shuffled(others, seed).slice(0, Math.ceil(others.length / 2));
     return [testFile(OF_NODE, false), ...(set === OTHER_NAMES ? half : others)];
   }
-  const hasDrawnNames = set === undefined || set === ALL;
+  const hasDrawnNames = set === undefined || set === ALL || set === CI;
   const isWanted = (name: string) => {
-    if (set === undefined) return setOf(name) === undefined;
-    if (set === ALL) return setOf(name) !== 'citus';
+    const own = setOf(name);
+    if (set === undefined) return own === undefined;
+    if (set === ALL) return own !== 'citus';
+    if (set === CI) return own === undefined || IN_CI.includes(own);
     return set === SOAK ? isSoaked(name) : isPartOf(set, name);
   };
+  const names = presentNames();
+  const further = set === CI ? names.filter((name) => setOf(name) === FURTHER) : [];
+  const drawn = shuffled(further, seed).slice(0, Math.ceil(further.length / DRAWN_OF));
+  return [...names.filter(isWanted), ...drawn].map((name) =>
+    testFile(name, hasDrawnNames && RUN_TWICE.includes(name) && isDrawn(name)),
+  );
+}
+
+function presentNames(): string[] {
   return (
     readdirSync(TESTS, { recursive: true, encoding: 'utf8' })
       .filter((name) => name.endsWith('.test.js'))
       .map((name) => name.slice(0, -'.test.js'.length).split(sep).join('/'))
       // tsc leaves what it made of a file that is gone.
-      .filter((name) => isWanted(name) && existsSync(join(ROOT, 'test', `${name}.test.ts`)))
-      .map((name) => testFile(name, hasDrawnNames && RUN_TWICE.includes(name) && isDrawn(name)))
+      .filter((name) => existsSync(join(ROOT, 'test', `${name}.test.ts`)))
   );
 }
 
