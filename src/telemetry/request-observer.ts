@@ -4,7 +4,7 @@ import type { Principal } from '../auth/principal.js';
 import type { Peer } from '../database-url/servers.js';
 import type { Log } from './log.js';
 import type { HttpMetrics } from './metrics.js';
-import { SeriesCache } from './series-cache.js';
+import { RouteCells } from './route-cells.js';
 import { methodOf, pathOf } from './span-attributes.js';
 import { parseTraceparent } from './traceparent.js';
 import { endRequest, endWait, type RequestSpan, startRequest, startWait, within } from './tracing.js';
@@ -32,7 +32,7 @@ export type Observer = (req: IncomingMessage, id: string) => Observation;
 export type Abort = 'left' | 'body' | 'stalled' | 'fault';
 
 export function createObserver(options: ObserverOptions): Observer {
-  const series = new SeriesCache(options.metrics);
+  const series = new RouteCells(options.metrics);
   return (req, id) => new Observation(req, id, options, series);
 }
 
@@ -61,7 +61,7 @@ export class Observation implements Waiter {
     private readonly req: IncomingMessage,
     private readonly id: string,
     private readonly options: ObserverOptions,
-    private readonly series: SeriesCache,
+    private readonly series: RouteCells,
   ) {
     this.method = methodOf(req);
     options.metrics.active.value++;

@@ -5,7 +5,7 @@ import { cut } from '../../formats/html-page.js';
 import { isObject, type Json, type JsonObject, member } from '../../json.js';
 import type { Include, View } from '../../list/read-fields-and-includes.js';
 import { editableOf } from './form-model.js';
-import { excerptsOf, MAX_CELL_CHARACTERS } from './list-columns.js';
+import { excerptsOf, MAX_CELL_CHARACTERS } from './list-cells.js';
 
 /** A column of a list that shows more of a record than its fields, or a field in another way. */
 export interface AddedColumn {

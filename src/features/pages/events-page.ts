@@ -1,7 +1,7 @@
 import type { Feed } from '../../events/feed.js';
 import { type Html, html } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
-import { cellOf } from './list-columns.js';
+import { cellOf } from './list-cells.js';
 import type { Page } from './pages.js';
 import { collectionsFor } from './site.js';
 

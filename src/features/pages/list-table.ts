@@ -2,7 +2,7 @@ import { type Html, html, type Part } from '../../formats/html.js';
 import { cut } from '../../formats/html-page.js';
 import { type Json, type JsonObject, member } from '../../json.js';
 import type { AddedColumn } from './added-columns.js';
-import { cellOf, columnsOf, layoutOf, MAX_CELL_CHARACTERS } from './list-columns.js';
+import { cellOf, columnsOf, layoutOf, MAX_CELL_CHARACTERS } from './list-cells.js';
 
 /** Fields of a record that its page shows, and characters of each value. */
 const MAX_FIELDS = 1000;

@@ -10,7 +10,7 @@ import { formEndpoint, type PageForm } from './form-action.js';
 import { FormTokens } from './form-token.js';
 import { formatLinks } from './format-links.js';
 import { layout, type PageContent } from './layout.js';
-import { summaryOf } from './list-columns.js';
+import { summaryOf } from './list-cells.js';
 import type { Site } from './site.js';
 
 /** The content of a page. */

@@ -8,7 +8,7 @@ import { valuesOfAddress } from '../../list/address-values.js';
 import { conditionName } from '../../list/query-names.js';
 import { isWhole, readView } from '../../list/read-fields-and-includes.js';
 import { crumbsOf, editableOf } from './form-model.js';
-import { cellOf } from './list-columns.js';
+import { cellOf } from './list-cells.js';
 import { recordTable } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { changeAction } from './record-form-actions.js';

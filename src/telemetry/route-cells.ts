@@ -9,7 +9,7 @@ export interface Series {
 }
 
 /** Caches the cells of each method on each route, which saves the lookup by labels at every request. */
-export class SeriesCache {
+export class RouteCells {
   readonly #routes = new Map<string, Map<string, Series>>();
 
   constructor(readonly metrics: HttpMetrics) {}
