@@ -21,7 +21,8 @@ export interface DebianCluster {
   /** The user that runs PostgreSQL. */
   readonly user: string;
   url(database: string): string;
-  createDatabase(name: string): Promise<string>;
+  /** Resolves to the URL of a new database, which is a copy of `template` if it is given. */
+  createDatabase(name: string, template?: string): Promise<string>;
   /** Runs a program as that user. Gives its standard output; throws its error output if it fails. */
   run(program: string, args: readonly string[]): Promise<string>;
   /** Resolves when it accepts writes. */
@@ -79,7 +80,8 @@ export async function debianCluster(t: Test): Promise<DebianCluster> {
   };
   const login = ['--username=postgres', '--auth-local=trust', '--auth-host=scram-sha-256'];
   const locale = ['--encoding=UTF8', '--locale=C.UTF-8'];
-  await run('initdb', ['-D', data, '--no-instructions', `--pwfile=${passwordFile}`, ...login, ...locale]);
+  const quick = ['--no-instructions', '--no-sync'];
+  await run('initdb', ['-D', data, ...quick, `--pwfile=${passwordFile}`, ...login, ...locale]);
 
   const server = serverOf(t, join(bin, 'postgres'), runAs, { data, socket, port }, url('postgres'));
   return {
@@ -89,9 +91,9 @@ export async function debianCluster(t: Test): Promise<DebianCluster> {
     port,
     user: 'postgres',
     url,
-    createDatabase: async (name) => {
+    createDatabase: async (name, template = 'template1') => {
       const sql = openSql(url('postgres'), { max: 1 });
-      await sql.unsafe(`create database ${name}`);
+      await sql.unsafe(`create database ${name} template ${template}`);
       await sql.end();
       return url(name);
     },
@@ -102,7 +104,8 @@ export async function debianCluster(t: Test): Promise<DebianCluster> {
       const copy = join(folder, name);
       const own = await claimPort(t);
       const from = ['-h', socket, '-p', String(port), '-U', 'postgres'];
-      await run('pg_basebackup', ['-D', copy, '-R', '-X', 'stream', '--checkpoint=fast', ...from]);
+      const quick = ['--checkpoint=fast', '--no-sync'];
+      await run('pg_basebackup', ['-D', copy, '-R', '-X', 'stream', ...quick, ...from]);
       const at = (database: string) => url(database).replace(`:${port}/`, `:${own}/`);
       const place = { data: copy, socket, port: own };
       const standby = serverOf(t, join(bin, 'postgres'), runAs, place, at('postgres'));

@@ -132,7 +132,7 @@ export async function testPatroni(t: Test): Promise<PatroniCluster> {
 }
 
 /**
- * Roles change after Patroni's lease of 20 s, and a node that comes back may need `pg_rewind` or a new copy of the primary
+ * Roles change after Patroni's lease of 10 or 20 s, and a node that comes back may need `pg_rewind` or a new copy of the primary
  * first, so these waits are longer than those of other tests.
  */
 export const FAILOVER_MS = 300_000;
@@ -171,8 +171,8 @@ function configOf(host: Host, home: string, etcd: string): object {
     etcd3: { hosts: `${etcd}:2379` },
     bootstrap: {
       dcs: {
-        // The shortest that Patroni allows.
-        ttl: 20,
+        // As short as the wait for a lost etcd allows; later versions of Patroni take 20 seconds at least.
+        ttl: 10,
         loop_wait: 1,
         retry_timeout: 3,
         primary_start_timeout: 0,

@@ -32,8 +32,8 @@ export function startWriters(base: string, prefix: string): Writers {
       await request('POST', `/users/${user.id}/posts`, `${name}-post`, { title: name, body: 'text' });
       const item = await request('POST', '/items', `${name}-item`, { name, price: n });
       await request('PATCH', `/items/${item.id}`, '', { price: n + 0.5 });
-      if (n % 3 === 0) await request('DELETE', `/users/${user.id}`, '');
-      if (n % 5 === 0) await request('DELETE', `/items/${item.id}`, '');
+      if ((n + at) % 3 === 0) await request('DELETE', `/users/${user.id}`, '');
+      if ((n + at) % 5 === 0) await request('DELETE', `/items/${item.id}`, '');
       await pause(PACE_MS);
     }
   };

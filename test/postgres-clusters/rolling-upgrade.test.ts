@@ -13,7 +13,7 @@ import { startUpgradeLoad } from './upgrade-load.js';
 
 const COLLECTIONS = fileURLToPath(new URL('../../../collections/', import.meta.url));
 /** Requests after each step, so that it is seen under load. */
-const ENOUGH = 100;
+const ENOUGH = 60;
 
 const commit = previousCommit();
 const skip =

@@ -2,6 +2,7 @@ import http from 'node:http';
 import { pause, stopwatch } from '../support/pause.js';
 import { send } from '../support/service.js';
 import type { Test } from '../support/test.js';
+import { times } from '../support/thorough.js';
 
 /** The outcomes of the requests since the last report. */
 export interface Report {
@@ -32,7 +33,7 @@ export interface Writers {
   stop(): Promise<void>;
 }
 
-const CLIENTS = 64;
+export const CLIENTS = times(32, 64);
 /** Each client pauses, so that the machine has time for the databases: failovers take minutes. */
 const PAUSE_MS = 1500;
 /** The pause of a client before it repeats a request. */
