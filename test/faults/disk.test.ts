@@ -2,8 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { migratedFolder } from '../support/migrated-folder.js';
-import { startProcess } from '../support/process.js';
+import { fillFolder } from '../support/migrated-folder.js';
+import { dataFolder, startProcess } from '../support/process.js';
 import { type ServiceResponse, send } from '../support/service.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
@@ -53,10 +53,11 @@ function takeRoom(folder: string): () => void {
 }
 
 t.test('a full disk: 507 or 503, reads where it can, and writes when there is room', { skip }, async (t) => {
-  const folder = await migratedFolder(t);
+  const folder = await dataFolder(t);
   mount(folder);
   t.teardown(() => unmount(folder));
-  const service = startProcess(t, { DATA_DIR: folder, DB_TIMEOUT_MS: '3000' });
+  await fillFolder(folder);
+  const service = startProcess(t, { DATA_DIR: folder, DB_TIMEOUT_MS: '1000' });
   const url = await service.ready();
   const create = (name: string): Promise<ServiceResponse> =>
     send(url, 'POST', '/items', { body: { name, note: NOTE } });
@@ -66,7 +67,7 @@ t.test('a full disk: 507 or 503, reads where it can, and writes when there is ro
   const statuses = new Map<number, number>();
   const free = takeRoom(folder);
   let refusal: ServiceResponse | undefined;
-  for (let n = 0; n < 2000 && (statuses.get(507) ?? 0) + (statuses.get(503) ?? 0) < 50; n++) {
+  for (let n = 0; n < 2000 && (statuses.get(507) ?? 0) + (statuses.get(503) ?? 0) < 20; n++) {
     const response = await create(`full ${n}`);
     statuses.set(response.status, (statuses.get(response.status) ?? 0) + 1);
     if (response.status === 201) confirmed.add(`full ${n}`);

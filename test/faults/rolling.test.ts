@@ -26,7 +26,7 @@ t.test(
         DATABASE_URL: databaseUrl,
         PORT: String(port),
         // In which haproxy sees it, also on a slow machine.
-        SHUTDOWN_DELAY_MS: '10000',
+        SHUTDOWN_DELAY_MS: '3000',
         SHUTDOWN_MS: '600000',
       });
       await service.ready();
@@ -40,7 +40,7 @@ t.test(
       return until(
         'the load goes on',
         () => load.confirmed.size,
-        (seen) => seen > now + 150,
+        (seen) => seen > now + 100,
       );
     };
     await goesOn();

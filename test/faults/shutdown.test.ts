@@ -3,9 +3,11 @@ import http from 'node:http';
 import { startProcess } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
+import { drawn } from '../support/thorough.js';
 import { until } from '../support/until.js';
 import { scrape } from '../telemetry/scraped.js';
 import { type KeepAliveLoad, startKeepAlive } from './keep-alive.js';
+import { fill, RECORDS } from './large-list.js';
 import { TRANSPORTS, testPostgres } from './postgres.js';
 
 t.jobs = 1;
@@ -38,7 +40,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     await until(
       'the load runs',
       () => load.confirmed.size,
-      (seen) => seen > 200,
+      (seen) => seen > 100,
     );
     const before = load.confirmed.size;
     first.child.kill(signal);
@@ -47,7 +49,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     await until(
       'the load goes on',
       () => load.confirmed.size,
-      (seen) => seen > before + 200,
+      (seen) => seen > before + 100,
     );
     await load.stop();
     t.comment(`${load.confirmed.size} requests, ${load.failed.length} failed`);
@@ -101,26 +103,11 @@ async function readList(url: string, meanwhile: () => Promise<void>): Promise<st
   });
 }
 
-/** More than all the buffers between the database and a client that reads nothing. */
-const RECORDS = 300;
-const NOTE = 'x'.repeat(100_000);
-
-async function fill(url: string): Promise<void> {
-  for (let from = 0; from < RECORDS; from += 10) {
-    const operations = Array.from({ length: 10 }, (_, at) => ({
-      method: 'POST',
-      path: '/items',
-      body: { name: `${from + at}`, note: NOTE },
-    }));
-    await send(url, 'POST', '/batch', { body: { operations } });
-  }
-}
-
 t.test(`a list that is being read (${TRANSPORT}) is finished, or cut off after SHUTDOWN_MS`, async (t) => {
   const env = { DATABASE_URL: await secured.database() };
   const patient = startProcess(t, { ...env, ...PATIENCE });
   const url = await patient.ready();
-  await fill(url);
+  await fill(url, RECORDS);
   const text = await readList(url, async () => {
     patient.child.kill('SIGTERM');
     await until('no more is accepted', () =>
@@ -144,7 +131,7 @@ t.test(`a list that is being read (${TRANSPORT}) is finished, or cut off after S
   await t.rejects(cut, 'half an array does not look whole');
 });
 
-for (const transport of TRANSPORTS)
+for (const transport of drawn(TRANSPORTS, 1))
   t.test(`a database that is frozen (${transport}) does not keep it from ending`, async (t) => {
     const victim = transport === TRANSPORT ? secured : await testPostgres(t, transport);
     t.teardown(() => victim.thaw());

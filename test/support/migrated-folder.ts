@@ -13,8 +13,13 @@ export const CLUSTER = 'PLINTH_TEST_CLUSTER';
  */
 export async function migratedFolder(t: Test): Promise<string> {
   const folder = await dataFolder(t);
+  await fillFolder(folder);
+  return folder;
+}
+
+/** Copies such a cluster to an empty folder. */
+export async function fillFolder(folder: string): Promise<void> {
   const cluster = process.env[CLUSTER];
   if (cluster !== undefined && COLLECTIONS.COLLECTIONS === undefined)
     await promisify(execFile)('cp', ['-a', `${cluster}/postgres`, folder]);
-  return folder;
 }
