@@ -6,7 +6,7 @@ import { testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { times } from '../support/thorough.js';
 
-const HISTORIES = times(40, 40, 300);
+const HISTORIES = times(20, 40, 300);
 const CLIENTS = 6;
 const OPERATIONS = 7;
 const RECORDS = 2;
@@ -57,7 +57,9 @@ function requester(
 
 type Send = ReturnType<typeof requester>;
 
-/** Two services as they are run, on one database. */
+/** Two services as they are run, on one database, for all tests. */
+const services = await twoServices(t);
+
 async function twoServices(t: Test): Promise<[Send, Send]> {
   const databaseUrl = await testDatabase(t);
   const processes = [
@@ -69,7 +71,6 @@ async function twoServices(t: Test): Promise<[Send, Send]> {
 }
 
 t.test('records behave as single copies, through any service', async (t) => {
-  const services = await twoServices(t);
   const seed = Number(process.env.PLINTH_SEED ?? Math.floor(Math.random() * 2 ** 31));
   t.comment(`PLINTH_SEED=${seed}`);
   const pick = integersOf(seed);
@@ -188,11 +189,10 @@ async function record(services: readonly Send[], pick: (below: number) => number
 }
 
 t.test('what one service confirmed, the other shows', async (t) => {
-  const services = await twoServices(t);
   const misses: string[] = [];
   const expect = (holds: boolean, what: string) => void (holds || misses.push(what));
   const client = async (number: number): Promise<void> => {
-    for (let n = 0; n < times(2, 2, 8); n++) {
+    for (let n = 0; n < times(1, 2, 8); n++) {
       const [here, there] = [services[(number + n) % 2]!, services[(number + n + 1) % 2]!];
       const name = `client${number} round${n} end`;
       const { id } = (await here('POST', '/items', {}, { name })).json;
@@ -218,9 +218,8 @@ t.test('what one service confirmed, the other shows', async (t) => {
 });
 
 t.test('64 clients that append to one record lose nothing', async (t) => {
-  const services = await twoServices(t);
   const clients = 64;
-  const rounds = times(8, 8, 50);
+  const rounds = times(4, 8, 50);
   for (const using of [1, 2]) {
     const { id } = (await services[0]('POST', '/items', {}, { name: 'x', list: [] })).json;
     const statuses = new Map<number, number>();

@@ -6,6 +6,7 @@ import { send } from '../support/send.js';
 import { undeclaredDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
+import { drawn } from '../support/thorough.js';
 import { until } from '../support/until.js';
 import { targetOf, Writers } from '../support/writers.js';
 
@@ -137,7 +138,7 @@ const CHANGES: readonly [
   ],
 ];
 
-const WRITERS = 8;
+const WRITERS = 4;
 
 type Files = Readonly<Record<string, object>>;
 
@@ -156,7 +157,7 @@ async function serve(t: Test, url: string, files: Files) {
     COLLECTIONS: folderOf(t, files),
     MIGRATE: 'auto',
     LOG_LEVEL: 'error',
-    SHUTDOWN_DELAY_MS: '500',
+    SHUTDOWN_DELAY_MS: '300',
   });
   return { ...service, base: await service.ready() };
 }
@@ -170,7 +171,7 @@ async function migrate(url: string, files: ReturnType<typeof readDeclarations>, 
   return { printed, executed };
 }
 
-for (const [says, files, formerBooks = books(), retyped] of CHANGES)
+for (const [says, files, formerBooks = books(), retyped] of drawn(CHANGES, 4))
   t.test(`a rolling upgrade under writes: ${says}`, async (t) => {
     const url = await undeclaredDatabase(t);
     const formerFiles = { books: formerBooks };

@@ -76,7 +76,7 @@ export class Writers {
       await this.#round(author, `${key}-${round}`, round);
       this.rounds++;
       // The pace of clients that leave processor time to the migration.
-      await pause(1000);
+      await pause(500);
     }
   }
 

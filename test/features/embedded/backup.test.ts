@@ -97,13 +97,13 @@ t.test(
           const batch = { body: { name } };
           if ((await send(url, 'POST', '/items', batch)).status === 201) names.push(name);
           // Leaves processor time to the backup.
-          await pause(20);
+          await pause(60);
         }
       });
       await until(
         'there are records',
         async () => names.length,
-        (count) => count > 200,
+        (count) => count > 100,
       );
       const before = [...names];
       const made = await plinth(t, ['backup', backup], { DATA_DIR: data });

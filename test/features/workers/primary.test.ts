@@ -114,89 +114,139 @@ async function slowRequest(url: string) {
   return { end: () => request.end(body), received };
 }
 
-t.test('several workers share one port, said in one line', async (t) => {
+t.test('workers that are counted, stopped and replaced, one service for all', async (t) => {
   const { service, url, pids } = await start(t);
-  t.equal(pids.length, 3);
-  t.match(service.stdout(), /^Plinth is ready on http:\/\/127\.0\.0\.1:\d+\n[\s\S]* workers +3\n/);
-  const created = await send(url, 'POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
-  t.equal(created.status, 201);
-  const all = await Promise.all(Array.from({ length: 12 }, () => statusOf(url, `/users/${created.json.id}`)));
-  t.same(new Set(all), new Set([200]));
-  service.child.kill('SIGTERM');
-  t.equal(await service.ended, 0);
-  t.notOk(pids.some(isAlive), 'all have ended');
-  t.equal(service.stderr(), '');
+
+  await t.test('a scrape counts what all workers did', (t) => countsAll(t, url, url));
+
+  await t.test('several workers share one port, said in one line', async (t) => {
+    t.equal(pids.length, 3);
+    t.match(service.stdout(), /^Plinth is ready on http:\/\/127\.0\.0\.1:\d+\n[\s\S]* workers +3\n/);
+    const created = await send(url, 'POST', '/users', { body: { email: 'b@example.org', name: 'B' } });
+    t.equal(created.status, 201);
+    const path = `/users/${created.json.id}`;
+    const all = await Promise.all(Array.from({ length: 12 }, () => statusOf(url, path)));
+    t.same(new Set(all), new Set([200]));
+  });
+
+  await t.test('maintenance begins and ends for all, also for one that comes later', async (t) => {
+    const seen = async () => new Set(await Promise.all(Array.from({ length: 12 }, () => statusOf(url))));
+    const all = (status: number) =>
+      until(`all respond with ${status}`, async () => {
+        const statuses = await seen();
+        return statuses.size === 1 && statuses.has(status);
+      });
+    service.child.kill('SIGUSR2');
+    await all(503);
+    process.kill(pids[0]!, 'SIGUSR2');
+    process.kill(pids[0]!, 'SIGHUP');
+    process.kill(pids[1]!, 'SIGKILL');
+    await until('it is replaced', () => {
+      const now = workersOf(service);
+      return now.length === 3 && !now.includes(pids[1]!);
+    });
+    await all(503);
+    t.ok(isAlive(pids[0]!), 'a signal to one worker alone does nothing');
+    t.same(await seen(), new Set([503]));
+    service.child.kill('SIGUSR2');
+    await all(200);
+  });
+
+  await t.test('a worker that gets a signal to stop finishes what it has, and is replaced', async (t) => {
+    const now = workersOf(service);
+    const requests = await Promise.all(now.map(() => slowRequest(url)));
+    for (const pid of now) process.kill(pid, 'SIGTERM');
+    await until(
+      'others take new connections',
+      () => workersOf(service).length,
+      (seen) => seen >= 3,
+    );
+    requests[0]!.end();
+    const [first] = await requests[0]!.received;
+    first.resume();
+    t.equal(first.statusCode, 201);
+    await responds(url);
+  });
 });
 
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
-  t.test(`${signal} under load: not one request fails`, async (t) => {
-    // One of the two signals is tested with TLS to the database.
-    const env = signal === 'SIGTERM' ? { DATABASE_URL: await secured.database() } : {};
-    const { service, url } = await start(t, env);
-    const running = load(t, url, 24);
-    await until(
-      'the load runs',
-      () => running.responses(),
-      (seen) => seen > 200,
-    );
-    service.child.kill(signal);
-    await running.over;
-    t.same(running.failures, []);
-    t.equal(await service.ended, 0);
-    t.equal(service.stderr(), '');
-  });
-}
+t.test('SIGTERM under load, with TLS to the database: not one request fails', async (t) => {
+  const { service, url, pids } = await start(t, { DATABASE_URL: await secured.database() });
+  await endsUnderLoad(t, service, url, 'SIGTERM');
+  t.notOk(pids.some(isAlive), 'all have ended');
+});
 
-t.test('a worker that is killed under load is replaced, and the others go on', async (t) => {
-  const { service, url, pids } = await start(t);
+/** Ends a service under load: every request gets its response. */
+async function endsUnderLoad(t: Test, service: ServiceProcess, url: string, signal: 'SIGTERM' | 'SIGINT') {
   const running = load(t, url, 24);
   await until(
     'the load runs',
     () => running.responses(),
     (seen) => seen > 200,
   );
-  process.kill(pids[1]!, 'SIGKILL');
-  await until('there are three again', () => {
-    const now = workersOf(service);
-    return now.length === 3 && !now.includes(pids[1]!);
-  });
-  const before = running.responses();
-  await until(
-    'the load goes on',
-    () => running.responses(),
-    (seen) => seen > before + 100,
-  );
-  running.stop();
+  service.child.kill(signal);
   await running.over;
-  t.ok(running.failures.length < 24, 'no more than what that worker had');
-  t.match(service.stdout(), /"signal":"SIGKILL","waitMs":100,"msg":"a worker ended and is replaced"/);
-  await responds(url);
-});
+  t.same(running.failures, []);
+  t.equal(await service.ended, 0);
+  t.equal(service.stderr(), '');
+}
 
-t.test('when all are killed at once they come back on the same port', async (t) => {
+t.test('workers that are killed under load, one service for all', async (t) => {
   const { service, url, pids } = await start(t);
-  for (const pid of pids) process.kill(pid, 'SIGKILL');
-  await until('there are three others', () => {
-    const now = workersOf(service);
-    return now.length === 3 && !now.some((pid) => pids.includes(pid));
+
+  await t.test('one is replaced, and the others go on', async (t) => {
+    const running = load(t, url, 24);
+    await until(
+      'the load runs',
+      () => running.responses(),
+      (seen) => seen > 200,
+    );
+    process.kill(pids[1]!, 'SIGKILL');
+    await until('there are three again', () => {
+      const now = workersOf(service);
+      return now.length === 3 && !now.includes(pids[1]!);
+    });
+    const before = running.responses();
+    await until(
+      'the load goes on',
+      () => running.responses(),
+      (seen) => seen > before + 100,
+    );
+    running.stop();
+    await running.over;
+    t.ok(running.failures.length < 24, 'no more than what that worker had');
+    t.match(service.stdout(), /"signal":"SIGKILL","waitMs":100,"msg":"a worker ended and is replaced"/);
+    await responds(url);
   });
-  await responds(url);
+
+  await t.test('when all are killed at once they come back on the same port', async () => {
+    const before = workersOf(service);
+    for (const pid of before) process.kill(pid, 'SIGKILL');
+    await until('there are three others', () => {
+      const now = workersOf(service);
+      return now.length === 3 && !now.some((pid) => before.includes(pid));
+    });
+    await responds(url);
+  });
+
+  await t.test('SIGINT under load: not one request fails', (t) => endsUnderLoad(t, service, url, 'SIGINT'));
 });
 
-t.test('a worker that gets a signal to stop finishes what it has, and is replaced', async (t) => {
-  const { service, url, pids } = await start(t);
-  const requests = await Promise.all(pids.map(() => slowRequest(url)));
-  for (const pid of pids) process.kill(pid, 'SIGTERM');
-  await until(
-    'others take new connections',
-    () => workersOf(service).length,
-    (seen) => seen >= 3,
-  );
-  requests[0]!.end();
-  const [first] = await requests[0]!.received;
-  first.resume();
-  t.equal(first.statusCode, 201);
-  await responds(url);
+/** Requests on connections of their own, which are dealt out in turn, and what a scrape counts of them. */
+async function countsAll(t: Test, url: string, scraped: string): Promise<void> {
+  for (let n = 0; n < 9; n++) t.equal(await statusOf(url), 200);
+  const { value } = await scrape(scraped);
+  const labels = { method: 'GET', route: '/users', status: '200' };
+  t.equal(value('http_server_request_duration_seconds_count', labels), 9);
+  t.equal(value('plinth_db_queue_limit'), 3 * 2000);
+}
+
+t.test('a scrape of METRICS_PORT, and SHUTDOWN_MS cuts off a request that does not end', async (t) => {
+  const port = String(await claimPort(t));
+  const { service, url } = await start(t, { METRICS_PORT: port, SHUTDOWN_MS: '100' });
+  await countsAll(t, url, `http://127.0.0.1:${port}`);
+  await slowRequest(url);
+  service.child.kill('SIGTERM');
+  t.equal(await service.ended, 0);
 });
 
 t.test('waits before a worker is replaced are doubled, up to a bound', async (t) => {
@@ -218,13 +268,6 @@ t.test('a second signal ends it at once', async (t) => {
   await until('no worker is left', () => !pids.some(isAlive));
 });
 
-t.test('a request that does not end is cut off after SHUTDOWN_MS', async (t) => {
-  const { service, url } = await start(t, { SHUTDOWN_MS: '100' });
-  await slowRequest(url);
-  service.child.kill('SIGTERM');
-  t.equal(await service.ended, 0);
-});
-
 t.test('workers whose primary is gone finish what they have, and end', async (t) => {
   const { service, url, pids } = await start(t, { DATABASE_URL: await secured.database() });
   const { end, received } = await slowRequest(url);
@@ -240,42 +283,6 @@ t.test('workers whose primary is gone finish what they have, and end', async (t)
   await until('the last one ends', () => !pids.some(isAlive));
   t.equal(service.stderr(), '');
 });
-
-t.test('maintenance begins and ends for all, also for one that comes later', async (t) => {
-  const { service, url, pids } = await start(t);
-  const seen = async () => new Set(await Promise.all(Array.from({ length: 12 }, () => statusOf(url))));
-  const all = (status: number) =>
-    until(`all respond with ${status}`, async () => {
-      const statuses = await seen();
-      return statuses.size === 1 && statuses.has(status);
-    });
-  service.child.kill('SIGUSR2');
-  await all(503);
-  process.kill(pids[0]!, 'SIGUSR2');
-  process.kill(pids[0]!, 'SIGHUP');
-  process.kill(pids[1]!, 'SIGKILL');
-  await until('it is replaced', () => {
-    const now = workersOf(service);
-    return now.length === 3 && !now.includes(pids[1]!);
-  });
-  await all(503);
-  t.ok(isAlive(pids[0]!), 'a signal to one worker alone does nothing');
-  t.same(await seen(), new Set([503]));
-  service.child.kill('SIGUSR2');
-  await all(200);
-});
-
-for (const own of [false, true])
-  t.test(`a scrape counts what all workers did${own ? ', on METRICS_PORT too' : ''}`, async (t) => {
-    const port = own ? await claimPort(t) : undefined;
-    const { url } = await start(t, port === undefined ? {} : { METRICS_PORT: String(port) });
-    // Each on a connection of its own: they are dealt out in turn.
-    for (let n = 0; n < 9; n++) t.equal(await statusOf(url), 200);
-    const { value } = await scrape(port === undefined ? url : `http://127.0.0.1:${port}`);
-    const labels = { method: 'GET', route: '/users', status: '200' };
-    t.equal(value('http_server_request_duration_seconds_count', labels), 9);
-    t.equal(value('plinth_db_queue_limit'), 3 * 2000);
-  });
 
 t.test('SIGHUP gives every worker the new certificate', { skip: withoutOpenssl }, async (t) => {
   const ca = authority(t);
