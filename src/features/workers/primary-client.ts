@@ -16,6 +16,12 @@ export interface Orders {
 export interface PrimaryClient extends Primary {
   /** Reports that this worker accepts requests. */
   ready(url: string): void;
+  /**
+   * Resolves when the primary hands this worker, which listens no more, no further connections, or is gone. Node returns a
+   * connection that arrives now to the primary, which gives it to another worker. If this worker exited without having read
+   * of it, the client would wait without end.
+   */
+  leave(): Promise<void>;
 }
 
 /** Longer than the primary waits for its slowest worker. */
@@ -25,6 +31,7 @@ const COLLECT_MS = 3 * RESPONSE_MS;
 export function joinPrimary(orders: Orders, collectMs = COLLECT_MS): PrimaryClient {
   let requests = 0;
   let onCollected: ((request: number, metrics: readonly unknown[]) => void) | undefined;
+  let onLeave = (): void => undefined;
 
   const requestAll = (): Promise<readonly unknown[]> =>
     new Promise((resolve, reject) => {
@@ -43,6 +50,7 @@ export function joinPrimary(orders: Orders, collectMs = COLLECT_MS): PrimaryClie
     else if (message.order === 'reload') orders.reload();
     else if (message.order === 'maintenance') orders.setMaintenance(message.on);
     else if (message.order === 'collected') onCollected?.(message.request, message.metrics);
+    else if (message.order === 'leave') onLeave();
     else if (message.order === 'metrics') {
       const respond = (metrics?: unknown) => report({ report: 'metrics', request: message.request, metrics });
       // After an error the primary does not wait for this worker.
@@ -52,6 +60,13 @@ export function joinPrimary(orders: Orders, collectMs = COLLECT_MS): PrimaryClie
 
   return {
     ready: (url) => report({ report: 'ready', url }),
+    leave: () =>
+      new Promise((resolve) => {
+        onLeave = resolve;
+        process.once('disconnect', resolve);
+        if (process.connected) report({ report: 'leaves' });
+        else resolve();
+      }),
     collect: singleFlight(requestAll),
   };
 }

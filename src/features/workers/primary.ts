@@ -115,6 +115,7 @@ class Workers {
   receive(worker: Worker, report: WorkerReport): void {
     if (report.report === 'metrics') this.#collector.receive(worker, report.request, report.metrics);
     else if (report.report === 'collect') void this.#respond(worker, report.request);
+    else if (report.report === 'leaves') sendTo(worker, { order: 'leave' });
     else if (this.url !== '' && report.url !== this.url) {
       // No worker listened any more when this one did, so that it found another port. The next ones need the number.
       this.port = Number(new URL(this.url).port);

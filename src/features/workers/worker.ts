@@ -16,8 +16,12 @@ export async function runWorker(config: Config, log: Log, features: readonly Ope
   let isStopping = false;
   const stop = (): void => {
     if (!service) process.exit(0);
-    if (!isStopping) void stopAndExit(service, log);
+    if (!isStopping) void stopAndExit({ stop: () => leave(service!) }, log);
     isStopping = true;
+  };
+  const leave = async (app: App): Promise<void> => {
+    await app.stop();
+    await primary.leave();
   };
   for (const signal of STOP_SIGNALS) process.on(signal, stop);
   // A terminal or a process supervisor may send them to the whole group; the primary's order applies.
