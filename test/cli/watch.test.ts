@@ -2,15 +2,15 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { declare } from '../support/collections.js';
 import { plinthProcess, startPlinth } from '../support/command.js';
-import { dataFolder, until } from '../support/process.js';
-import { send } from '../support/send.js';
+import { until } from '../support/process.js';
+import { send, undeclaredDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 
 const book = (properties: object) => JSON.stringify({ title: 'Book', type: 'object', properties });
 
 async function startWatching(t: Test, folder: string) {
   const service = startPlinth(t, ['serve', '--watch'], {
-    DATA_DIR: await dataFolder(t),
+    DATABASE_URL: await undeclaredDatabase(t),
     COLLECTIONS: folder,
     PORT: '0',
     LOG_LEVEL: 'error',

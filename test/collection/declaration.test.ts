@@ -8,7 +8,7 @@ import { load } from '../support/load.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
 import { openSql, SCHEMA } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
-import { drawn } from '../support/thorough.js';
+import { drawn, times } from '../support/thorough.js';
 import { until } from '../support/until.js';
 
 const DECLARATIONS = {
@@ -128,7 +128,7 @@ t.test('concurrent batches lock the records of declared collections in one order
     paths.push(`/books/${book.json.id}`, `/authors/${author.json.id}`);
   }
   const statuses = await Promise.all(
-    Array.from({ length: 160 }, async (_, n) => {
+    Array.from({ length: times(60, 160) }, async (_, n) => {
       // Every second pair of batches writes one record of each collection.
       const some = n % 4 < 2 ? paths : paths.slice(0, 2);
       const order = n % 2 === 0 ? some : some.toReversed();
@@ -215,7 +215,7 @@ const AMBIGUOUS_NAMES =
 moment cut parts compacted compare value element key`.split(/\s+/);
 
 t.test('no name of a collection has another meaning in a statement', async (t) => {
-  const names = drawn(AMBIGUOUS_NAMES, 6);
+  const names = drawn(AMBIGUOUS_NAMES, 3);
   const files = names.map((name) => {
     const properties = {
       name: { type: 'string', 'x-index': true, 'x-search': true },

@@ -336,7 +336,7 @@ async function exercise(t: Test, files: JsonObject, folder: string, generator: G
 
 /** Declarations of a run, and how many it starts a service with. */
 const DRAWN = times(400, 3000, 20_000);
-const STARTED = times(3, 15, 150);
+const STARTED = times(2, 15, 150);
 
 t.test('a declaration without a fault never causes a 500', async (t) => {
   const first = Number(process.env.PLINTH_GENERATED_SEED ?? 1);

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { closeSync, mkdtempSync, openSync, rmdirSync, rmSync, writeSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { fillFolder } from '../support/migrated-folder.js';
+import { copyCluster } from '../support/migrated-folder.js';
 import { dataFolder, startProcess } from '../support/process.js';
 import { type ServiceResponse, send } from '../support/service.js';
 import t from '../support/test.js';
@@ -56,7 +56,7 @@ t.test('a full disk: 507 or 503, reads where it can, and writes when there is ro
   const folder = await dataFolder(t);
   mount(folder);
   t.teardown(() => unmount(folder));
-  await fillFolder(folder);
+  await copyCluster(folder);
   const service = startProcess(t, { DATA_DIR: folder, DB_TIMEOUT_MS: '1000' });
   const url = await service.ready();
   const create = (name: string): Promise<ServiceResponse> =>

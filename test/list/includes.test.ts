@@ -95,7 +95,7 @@ t.test('drawn relations, up to three steps, are included in lists and in one rec
   const draw = drawing(seed);
   const data = await fill(service, draw);
   const wantedOf = draws(draw);
-  for (let n = times(30, 80, 1000); n > 0; n--) {
+  for (let n = times(12, 80, 1000); n > 0; n--) {
     const collection = draw.pick(Object.keys(RELATIONS));
     const wanted = wantedOf(collection, 3);
     if (numberOf(wanted) > 10) continue;

@@ -5,7 +5,7 @@ import { declare } from '../support/collections.js';
 import { type TestService, testService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
-import { notInDefault, times } from '../support/thorough.js';
+import { drawn, notInDefault, times } from '../support/thorough.js';
 
 const DECLARATIONS = {
   'shops.json': {
@@ -104,7 +104,7 @@ t.test('words, phrases, beginnings and exclusions are found in each form of a li
   const shop = await create(service, '/shops', { name: 'A' });
   const other = await create(service, '/shops', { name: 'B' });
   for (const lamp of LAMPS) await create(service, '/lamps', { ...lamp, shopId: shop.id! });
-  for (const [search, ...expected] of [
+  const rows: readonly (readonly [search: string, ...expected: string[]])[] = [
     ['lamp', 'Desk lamp', 'Floor lamp', 'Automobile'],
     ['LAMP red', 'Floor lamp'],
     ['lamp desk', 'Desk lamp'],
@@ -128,7 +128,8 @@ t.test('words, phrases, beginnings and exclusions are found in each form of a li
     ['red"steel lamp"', 'Floor lamp'],
     ['!!! &|'],
     ['- * "" -""'],
-  ] as const) {
+  ];
+  for (const [search, ...expected] of drawn(rows, 8)) {
     for (const path of ['/lamps', `/shops/${shop.id}/lamps`]) {
       const { total, count, html, ...lists } = await found(service, path, search);
       for (const [form, list] of Object.entries(lists)) t.same(list, expected, `${path} ${search} ${form}`);
@@ -268,7 +269,7 @@ t.test('an order has the relevance and members of related records', async (t) =>
     if (x === undefined || y === undefined) return x === undefined ? 1 : -1;
     return x < y === key.startsWith('-') ? 1 : -1;
   };
-  for (const [sort, id] of [
+  const orders = [
     ['shop.name,relevance', '-created_at'],
     ['-shop.name,relevance', '-created_at'],
     ['relevance,shop.name', 'created_at'],
@@ -276,7 +277,8 @@ t.test('an order has the relevance and members of related records', async (t) =>
     ['-shop.name,relevance,created_at', 'created_at'],
     ['shop.name,-created_at,relevance', '-created_at'],
     ['-shop.name', '-created_at'],
-  ] as const) {
+  ] as const;
+  for (const [sort, id] of drawn(orders, 3)) {
     const keys = [...sort.split(','), id];
     const expected = lamps
       .toSorted((a, b) => keys.map((key) => compare(a, b, key)).find((order) => order !== 0) ?? 0)
@@ -414,7 +416,7 @@ t.test('no text of a search is an internal error', async (t) => {
     `${'"a b" '.repeat(16)}`,
     `%_\\ \${x} $1 :name ?`,
   ];
-  for (const search of hostile)
+  for (const search of drawn(hostile, 8))
     for (const collection of ['lamps', 'essays', 'parts']) {
       for (const more of [{}, { sort: 'relevance', excerpts: 'true' }]) {
         const query = new URLSearchParams({ search, ...more });

@@ -1,4 +1,5 @@
 import { execFile } from 'node:child_process';
+import { mkdirSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { COLLECTIONS } from './names.js';
 import { dataFolder } from './process.js';
@@ -13,13 +14,14 @@ export const CLUSTER = 'PLINTH_TEST_CLUSTER';
  */
 export async function migratedFolder(t: Test): Promise<string> {
   const folder = await dataFolder(t);
-  await fillFolder(folder);
+  await copyCluster(folder);
   return folder;
 }
 
-/** Copies such a cluster to an empty folder. */
-export async function fillFolder(folder: string): Promise<void> {
+/** Fills a data folder, which it makes if there is none. */
+export async function copyCluster(folder: string): Promise<void> {
   const cluster = process.env[CLUSTER];
-  if (cluster !== undefined && COLLECTIONS.COLLECTIONS === undefined)
-    await promisify(execFile)('cp', ['-a', `${cluster}/postgres`, folder]);
+  if (cluster === undefined || COLLECTIONS.COLLECTIONS !== undefined) return;
+  mkdirSync(folder, { recursive: true });
+  await promisify(execFile)('cp', ['-a', `${cluster}/postgres`, folder]);
 }

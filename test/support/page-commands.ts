@@ -5,6 +5,7 @@ import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Visitor } from '../features/issuer/visitor.js';
 import { claimPort } from './claimed-port.js';
+import { copyCluster } from './migrated-folder.js';
 import { BUNDLED, dataFolder, startProgram } from './process.js';
 import { readSettings } from './settings.js';
 import type { Test } from './test.js';
@@ -19,7 +20,16 @@ export interface Block {
   readonly before: string;
 }
 
-export const blocksOf = (page: string): Block[] => blocksIn(readFileSync(join(ROOT, page), 'utf8'));
+/** The headings of the second level. */
+export const headingsOf = (page: string): string[] =>
+  [...readFileSync(join(ROOT, page), 'utf8').matchAll(/^## (.*)$/gm)].map(([, heading]) => heading!);
+
+/** The blocks of a page, or of its parts under some headings of the second level. */
+export function blocksOf(page: string, headings: readonly string[] = headingsOf(page)): Block[] {
+  const [begin = '', ...parts] = readFileSync(join(ROOT, page), 'utf8').split(/^## /m);
+  const wanted = parts.filter((part) => headings.includes(part.slice(0, part.indexOf('\n'))));
+  return blocksIn([begin, ...wanted].join('## '));
+}
 
 function blocksIn(text: string): Block[] {
   return [...text.matchAll(/^```(\w*)\n([\s\S]*?)^```$/gm)].map((found) => ({
@@ -73,6 +83,7 @@ const BUILD = /^npm ci && |^npm run build\n/;
  */
 const CHECKOUT: Readonly<Record<string, string>> = {
   'npm exec plinth --': 'plinth',
+  'npm run import --': 'plinth import',
   'npm start': 'plinth serve',
 };
 
@@ -101,6 +112,10 @@ interface PageOptions {
   readonly databaseUrl?: string;
   /** Whether a service runs from the beginning. Its URL is given to `prepare`, which returns variables of the commands. */
   readonly prepare?: (url: string) => Promise<Record<string, string>>;
+  /** The headings of the second level under which commands are run; absent: all. */
+  readonly headings?: readonly string[];
+  /** Whether the embedded database has its tables before the first command. */
+  readonly isMigrated?: boolean;
   /** Whether a response with an error fails the command. */
   readonly strict?: boolean;
 }
@@ -110,6 +125,7 @@ export async function runPage(t: Test, page: string, options: PageOptions = {}):
   const folder = await dataFolder(t);
   const port = String(await claimPort(t));
   const bin = layOut(folder, options);
+  if (options.isMigrated) await copyCluster(join(folder, 'data'));
   const env: Record<string, string> = {
     PATH: `${bin}:${process.env.PATH}`,
     HOME: folder,
@@ -172,7 +188,7 @@ export async function runPage(t: Test, page: string, options: PageOptions = {}):
   };
   const asPrinted = new Set(page === 'README.md' ? Object.keys(CHECKOUT) : []);
   const perform = async (printed: string) => {
-    const command = printed.replaceAll(/npm exec plinth --|npm start/g, (form) =>
+    const command = printed.replaceAll(/npm exec plinth --|npm run import --|npm start/g, (form) =>
       asPrinted.delete(form) ? form : CHECKOUT[form]!,
     );
     if (/(npm start|^plinth|plinth (start|serve))$/m.test(command)) return start(command);
@@ -183,7 +199,7 @@ export async function runPage(t: Test, page: string, options: PageOptions = {}):
     await start('plinth serve');
     Object.assign(env, await options.prepare(`http://127.0.0.1:${port}`));
   }
-  for (const block of blocksOf(page)) {
+  for (const block of blocksOf(page, options.headings)) {
     const { language, text, before } = block;
     const file = fileOf(block);
     if (language === 'sh') {

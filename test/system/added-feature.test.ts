@@ -2,7 +2,7 @@ import { cpSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSyn
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Program, plinth } from '../support/command.js';
-import { startNode } from '../support/process.js';
+import { environment, startNode } from '../support/process.js';
 import { testDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
@@ -48,10 +48,18 @@ function programWithFeature(t: Test): string {
   return join(copy, 'dist/src');
 }
 
+/** What starts a service in this process. */
+type Service = Pick<typeof import('../../src/app.js'), 'startApp'> &
+  Pick<typeof import('../../src/config/config.js'), 'readConfig'> &
+  Pick<typeof import('../../src/app/open-features.js'), 'settingsOf'> &
+  Pick<typeof import('../../src/telemetry/log.js'), 'createLog'>;
+
 t.test('a feature is its folders and a line in the list', async (t) => {
   const folder = programWithFeature(t);
   const load = (file: string) => import(pathToFileURL(join(folder, file)).href);
-  const program = { ...(await load('cli/run.js')), ...(await load('features.js')) } as Program;
+  const modules = ['cli/run', 'features', 'app', 'config/config', 'app/open-features', 'telemetry/log'];
+  const loaded = await Promise.all(modules.map((name) => load(`${name}.js`)));
+  const program = Object.assign({}, ...loaded) as Program & Service;
   const DATABASE_URL = await testDatabase(t);
   const run = (args: readonly string[], env = {}) => plinth(t, args, { DATABASE_URL, ...env }, { program });
   const start = async (env: Record<string, string>) => {
@@ -65,11 +73,20 @@ t.test('a feature is its folders and a line in the list', async (t) => {
     };
     return { get, stdout: service.stdout };
   };
-  const off = await start({});
-  t.equal((await off.get('/stats')).status, 404, 'it is off by default');
-  t.notMatch(off.stdout(), '/stats');
+  const off = await program.startApp(
+    program.readConfig(
+      { ...environment({ DATABASE_URL }), PORT: '0' },
+      {},
+      '',
+      program.settingsOf(program.FEATURES),
+    ),
+    program.createLog('silent'),
+    program.FEATURES,
+  );
+  t.teardown(() => off.stop());
+  t.equal((await fetch(`${off.url}/stats`)).status, 404, 'it is off by default');
   for (const path of ['/', '/openapi.json', '/metrics', '/errors'])
-    t.notMatch((await off.get(path)).text, /stats/i, `${path} has nothing of it`);
+    t.notMatch(await (await fetch(off.url + path)).text(), /stats/i, `${path} has nothing of it`);
 
   const on = await start({ STATS: 'on' });
   t.match(on.stdout(), /^ {2}stats +http\S+\/stats$/m, 'its line in the message of the start');

@@ -13,6 +13,7 @@ import { claimPort } from '../support/claimed-port.js';
 import { BUNDLED, startNode } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
+import { drawn } from '../support/thorough.js';
 import { until } from '../support/until.js';
 
 t.jobs = 2;
@@ -75,7 +76,7 @@ t.test('it knows its version, without the package around it', async (t) => {
 });
 
 t.test('it contains the authorization server', async (t) => {
-  const env = { AUTH: 'bearer', AUTH_SERVER: 'on', DATABASE_URL: await testDatabase(t, true) };
+  const env = { AUTH: 'bearer', AUTH_SERVER: 'on', DATABASE_URL: await testDatabase(t) };
   const port = String(await claimPort(t));
   const issuer = `http://localhost:${port}`;
   await startNode(t, [START], { ...env, PORT: port, PUBLIC_URL: issuer }, folder).ready();
@@ -94,7 +95,7 @@ t.test(
     cpSync(join(folder, 'dist'), dist, { recursive: true });
     for (const name of ['mcp-sdk.cjs', 'issuer-packages.cjs', 'bcrypt.node']) rmSync(join(dist, name));
     const start = join(dist, 'start.cjs');
-    const env = { DATABASE_URL: await testDatabase(t, true), PORT: '0' };
+    const env = { DATABASE_URL: await testDatabase(t), PORT: '0' };
     const agents = await run(t, [start], { ...env, MCP: 'on' });
     t.match(agents, { code: 1, err: /MCP=on needs the package @modelcontextprotocol\/sdk/ });
     const issuer = { AUTH: 'bearer', AUTH_SERVER: 'on', PUBLIC_URL: 'https://login.example.org' };
@@ -128,7 +129,7 @@ t.test('it verifies imported passwords', async (t) => {
 });
 
 t.test('it serves agents', async (t) => {
-  const env = { MCP: 'on', DATABASE_URL: await testDatabase(t, true), PORT: '0' };
+  const env = { MCP: 'on', DATABASE_URL: await testDatabase(t), PORT: '0' };
   const url = await startNode(t, [START], env, folder).ready();
   const { client, call } = await connect(t, url);
   t.ok((await client.listTools()).tools.length > 0);
@@ -136,11 +137,13 @@ t.test('it serves agents', async (t) => {
   t.match(await call('items_create', { record: { name: 'Lamp' } }), { isError: false });
 });
 
-for (const [program, WORKERS] of [
+const PROGRAMS = [
   [PLINTH, '1'],
   [START, '1'],
   [START, '2'],
-] as const) {
+] as const;
+
+for (const [program, WORKERS] of drawn(PROGRAMS, 1)) {
   t.test(
     `${basename(program)} makes an empty database ready and serves it, WORKERS=${WORKERS}`,
     async (t) => {
@@ -194,10 +197,12 @@ function runProgram(program: string, args: readonly string[], env: Record<string
   });
 }
 
-for (const [program, file, refused] of [
+const CHECKS = [
   [process.execPath, 'health.cjs', /^plinth: .*ECONNREFUSED/],
   ['bash', 'health.sh', /Connection refused/],
-] as const)
+] as const;
+
+for (const [program, file, refused] of drawn(CHECKS, 1))
   t.test(`${file} requests /healthz of the service of its environment`, async (t) => {
     const check = (env: Record<string, string>) => runProgram(program, [join(folder, 'dist', file)], env);
     const DATABASE_URL = await testDatabase(t);

@@ -1,14 +1,18 @@
 import { readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { blocksOf, runPage } from '../support/page-commands.js';
-import { send, testDatabase } from '../support/service.js';
+import { blocksOf, headingsOf, runPage } from '../support/page-commands.js';
+import { send, testDatabase, undeclaredDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
+import { drawn } from '../support/thorough.js';
 
 t.jobs = 2;
 
 type Options = NonNullable<Parameters<typeof runPage>[2]>;
 
 const nothing = async () => ({});
+
+/** Recipes need nothing of each other. */
+const [BEGIN, ...RECIPES] = headingsOf('docs/recipes.md');
 
 /** The options that the commands of each page need besides the project. */
 const PAGES: Readonly<Record<string, Options>> = {
@@ -17,7 +21,7 @@ const PAGES: Readonly<Record<string, Options>> = {
   'docs/architecture.md': { prepare: nothing },
   'docs/authentication.md': {},
   'docs/authorization-server.md': {},
-  'docs/backup.md': { prepare: nothing },
+  'docs/backup.md': { prepare: nothing, isMigrated: true },
   'docs/changelog.md': {},
   'docs/command.md': {},
   'docs/configuration.md': { env: { ALLOWED_HOSTS: 'localhost' } },
@@ -25,6 +29,7 @@ const PAGES: Readonly<Record<string, Options>> = {
   'docs/events.md': { prepare: nothing },
   'docs/high-availability.md': {},
   'docs/import.md': {
+    copied: [],
     files: {
       'db.json':
         '{"authors": [{"id": 1, "name": "Ann"}], "books": [{"id": 7, "title": "Dune", "authorId": 1}]}',
@@ -37,7 +42,12 @@ const PAGES: Readonly<Record<string, Options>> = {
   'docs/mcp.md': {},
   'docs/operations.md': {},
   // An error is what some of its commands print.
-  'docs/recipes.md': { copied: [], strict: false, env: { MIGRATE: 'auto' } },
+  'docs/recipes.md': {
+    headings: [BEGIN!, ...drawn(RECIPES, 2)],
+    copied: [],
+    strict: false,
+    env: { MIGRATE: 'auto' },
+  },
   'docs/security.md': {},
   'docs/versions.md': {
     prepare: async (url) => {
@@ -71,10 +81,10 @@ t.test('every page with commands is run', async (t) => {
 
 for (const [page, options] of Object.entries(PAGES)) {
   t.test(`every command of ${page} works as printed`, async (t: Test) => {
-    // The commands of docs/backup.md are about the embedded database. Where a service runs from the beginning, no command migrates.
-    const isEmpty = options.prepare === undefined;
-    const database = page === 'docs/backup.md' ? {} : { databaseUrl: await testDatabase(t, isEmpty) };
-    const copied = page === 'docs/import.md' ? [] : ['package.json', 'collections', 'docs/clients'];
+    // The commands of docs/backup.md are about the embedded database. The README begins with an empty one.
+    const declared = options.copied?.length === 0 ? undeclaredDatabase : testDatabase;
+    const database = options.isMigrated ? {} : { databaseUrl: await declared(t) };
+    const copied = ['package.json', 'collections', 'docs/clients'];
     await runPage(t, page, { copied, ...database, strict: true, ...options });
   });
 }

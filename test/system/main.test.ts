@@ -4,10 +4,12 @@ import http from 'node:http';
 import net from 'node:net';
 import { join } from 'node:path';
 import { claimPort } from '../support/claimed-port.js';
+import { migratedFolder } from '../support/migrated-folder.js';
 import { dataFolder, isAlive, type ServiceProcess, serverPid, startProcess } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
+import { drawn } from '../support/thorough.js';
 import { until } from '../support/until.js';
 
 t.jobs = 3;
@@ -31,7 +33,7 @@ const isRefusing = (url: string) =>
     () => true,
   );
 
-for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+for (const signal of drawn(['SIGTERM', 'SIGINT'] as const, 1)) {
   t.test(`it says where it listens, responds, and ends in order on ${signal}`, async (t) => {
     const service = startProcess(t, { DATABASE_URL: await testDatabase(t) });
     const url = await service.ready();
@@ -92,10 +94,12 @@ t.test('a request that does not end is cut off after the time that SHUTDOWN_MS g
   await stops(t, service);
 });
 
-for (const [signal, code] of [
-  ['SIGTERM', 143],
+const CODES = [
   ['SIGINT', 130],
-] as const) {
+  ['SIGTERM', 143],
+] as const;
+
+for (const [signal, code] of drawn(CODES, 1)) {
   t.test(`a second ${signal} ends it at once, with ${code}`, async (t) => {
     const patience = { SHUTDOWN_MS: '600000', BODY_MIN_RATE: '0' };
     const service = startProcess(t, { DATABASE_URL: await testDatabase(t), ...patience });
@@ -155,10 +159,13 @@ t.test('a start without AUTH says for which hosts it responds', async (t) => {
     await service.ready();
     return service.stdout();
   };
-  t.match(await line({}), /AUTH=none: every client may read and write everything; hosts: localhost\n/);
   const open = { HOST: '0.0.0.0', AUTH: 'none' };
-  t.match(await line(open), /everything; hosts: only localhost; for other clients set ALLOWED_HOSTS to /);
-  t.match(await line({ ...open, ALLOWED_HOSTS: 'b.example' }), /everything; hosts: localhost, b\.example\n/);
+  const rows: [env: Record<string, string>, says: RegExp][] = [
+    [{}, /AUTH=none: every client may read and write everything; hosts: localhost\n/],
+    [open, /everything; hosts: only localhost; for other clients set ALLOWED_HOSTS to /],
+    [{ ...open, ALLOWED_HOSTS: 'b.example' }, /everything; hosts: localhost, b\.example\n/],
+  ];
+  for (const [env, says] of drawn(rows, 1)) t.match(await line(env), says);
 });
 
 t.test('invalid configuration ends it with 78, every fault reported and nothing started', async (t) => {
@@ -207,7 +214,7 @@ t.test('a database that cannot be used is reported in one line', async (t) => {
 });
 
 t.test('without a database it brings its own, which survives that the service is killed', async (t) => {
-  const folder = await dataFolder(t);
+  const folder = await migratedFolder(t);
   const first = startProcess(t, { DATA_DIR: folder });
   const url = await first.ready();
   const created = await send(url, 'POST', '/users', { body: { email: 'e@example.org', name: '\u00c9va' } });

@@ -60,14 +60,20 @@ t.test('code and pages use the terms of the field', async (t) => {
     'README.md',
     'CONTRIBUTING.md',
   ];
-  for (const file of files) {
-    const lines = readFileSync(join(ROOT, file), 'utf8').split('\n');
-    const found = lines.flatMap((line, index) =>
-      TERMS.filter(
-        ([pattern]) =>
-          (pattern.test(line) || pattern.test(wordsOf(line))) && !EXCEPTIONS.some((each) => each.test(line)),
-      ).map(([, instead]) => `${file}:${index + 1}: ${line.trim().slice(0, 100)} (use: ${instead})`),
+  const found = files.flatMap((file) => {
+    const text = readFileSync(join(ROOT, file), 'utf8');
+    // Few files have a term: those are read line by line.
+    const terms = TERMS.filter(([pattern]) => pattern.test(text) || pattern.test(wordsOf(text)));
+    return (terms.length === 0 ? [] : text.split('\n')).flatMap((line, index) =>
+      terms
+        .filter(
+          ([pattern]) =>
+            (pattern.test(line) || pattern.test(wordsOf(line))) &&
+            !EXCEPTIONS.some((each) => each.test(line)),
+        )
+        .map(([, instead]) => `${file}:${index + 1}: ${line.trim().slice(0, 100)} (use: ${instead})`),
     );
-    t.same(found, [], file);
-  }
+  });
+  t.ok(files.length > 1000, `${files.length} files`);
+  t.same(found, []);
 });

@@ -12,16 +12,24 @@ import { type Authority, authority, type Pair, withoutOpenssl } from '../../supp
 import { makeKey } from '../../support/credentials.js';
 import { startProcess } from '../../support/process.js';
 import { send as sendTo, testDatabase, testService } from '../../support/service.js';
-import t, { type Test } from '../../support/test.js';
+import t from '../../support/test.js';
 import { drawn } from '../../support/thorough.js';
 import { until } from '../../support/until.js';
 
 const options = { skip: withoutOpenssl };
 
-/** An authority, a server's certificate, and the settings for them. */
-function settingsOf(t: Test, auth = 'mtls') {
+/** The authority and the server's certificate of most tests, which therefore use one service. */
+let shared: { readonly ca: Authority; readonly server: Pair } | undefined;
+
+const makeShared = () => {
   const ca = authority(t);
-  const server = ca.sign('server');
+  return { ca, server: ca.sign('server') };
+};
+
+/** An authority, a server's certificate, and the settings for them. */
+function settingsOf(auth = 'mtls') {
+  shared ??= makeShared();
+  const { ca, server } = shared;
   const env = {
     AUTH: auth,
     AUTH_FAILURES: '0',
@@ -64,7 +72,7 @@ async function textOf(socket: net.Socket): Promise<string> {
 }
 
 t.test('a registered certificate of a known authority stands for its principal', options, async (t) => {
-  const { ca, env } = settingsOf(t);
+  const { ca, env } = settingsOf();
   const { url, db, send } = await testService(t, env);
   const [alice, unknown] = [ca.sign('alice'), ca.sign('unknown')];
   const foreign = authority(t, 'foreign').sign('mallory');
@@ -93,7 +101,7 @@ t.test('a registered certificate of a known authority stands for its principal',
 });
 
 t.test('certificates are registered over HTTP, and refused at once when revoked', options, async (t) => {
-  const { ca, env } = settingsOf(t, 'api-key,mtls');
+  const { ca, env } = settingsOf('api-key,mtls');
   const { url, db, send } = await testService(t, env);
   const [alice, bob] = [ca.sign('alice'), ca.sign('bob')];
   await makeKey(db, { subject: 'alice', certificate: alice.cert });
@@ -126,7 +134,7 @@ t.test('certificates are registered over HTTP, and refused at once when revoked'
 });
 
 t.test('a credential in the request goes before the certificate', options, async (t) => {
-  const { ca, env } = settingsOf(t, 'api-key,mtls');
+  const { ca, env } = settingsOf('api-key,mtls');
   const { db, send } = await testService(t, env);
   const alice = ca.sign('alice');
   await makeKey(db, { subject: 'alice', certificate: alice.cert });
@@ -161,7 +169,7 @@ t.test('a certificate that ends while its connection lasts is none any more', as
 });
 
 t.test('it speaks TLS 1.2 and 1.3 with HTTP/1.1, and nothing else', options, async (t) => {
-  const { ca, env } = settingsOf(t);
+  const { ca, env } = settingsOf();
   const { url, send } = await testService(t, env);
   for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     const more = { ca: ca.cert, minVersion: version, maxVersion: version };
@@ -186,7 +194,7 @@ t.test('it speaks TLS 1.2 and 1.3 with HTTP/1.1, and nothing else', options, asy
 });
 
 t.test('what it does for a connection it does for an encrypted one', options, async (t) => {
-  const { ca, env } = settingsOf(t);
+  const { ca, env } = settingsOf();
   const { url, send } = await testService(t, env);
   const talk = async (bytes: string, ends: boolean) => {
     const socket = await open(url, { ca: ca.cert });
@@ -209,7 +217,7 @@ t.test('what it does for a connection it does for an encrypted one', options, as
 });
 
 t.test('a handshake that does not come is not waited for', options, async (t) => {
-  const { env } = settingsOf(t);
+  const { env } = settingsOf();
   const { url } = await testService(t, env, { headersTimeoutMs: 200 });
   const silent = await plain(url);
   const half = await plain(url);
@@ -218,7 +226,7 @@ t.test('a handshake that does not come is not waited for', options, async (t) =>
 });
 
 t.test('a client that goes in the midst of its handshake leaves nothing behind', options, async (t) => {
-  const { ca, env } = settingsOf(t);
+  const { ca, env } = settingsOf();
   const { url, stop } = await testService(
     t,
     { ...env, SHUTDOWN_MS: '600000' },
@@ -234,7 +242,7 @@ t.test('a client that goes in the midst of its handshake leaves nothing behind',
 });
 
 t.test('it stops with connections at every stage', options, async (t) => {
-  const { ca, env } = settingsOf(t);
+  const { ca, env } = settingsOf();
   const { url, stop } = await testService(t, { ...env, SHUTDOWN_MS: '300' });
   const silent = await plain(url);
   const half = await plain(url);
@@ -279,7 +287,7 @@ const serialOf = async (url: string, ca: string) => {
 };
 
 t.test('SIGHUP gives new connections a new certificate, and drops none that is there', options, async (t) => {
-  const { ca, server, env } = settingsOf(t);
+  const { ca, server, env } = settingsOf();
   const folder = t.testdir({ files: {} });
   const [TLS_CERT, TLS_KEY] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
   const install = (pair: Pair) => {
@@ -322,7 +330,7 @@ t.test('SIGHUP gives new connections a new certificate, and drops none that is t
 
 t.test('a session is not resumed with an authority that is no longer believed', options, async (t) => {
   for (const maxVersion of ['TLSv1.2', 'TLSv1.3'] as const) {
-    const { ca, env } = settingsOf(t);
+    const { ca, env } = settingsOf();
     const TLS_CLIENT_CA = join(t.testdir({ files: {} }), 'clients.pem');
     copyFileSync(ca.certFile, TLS_CLIENT_CA);
     const { url, db, reload } = await testService(t, { ...env, TLS_CLIENT_CA });
@@ -349,7 +357,7 @@ t.test('a session is not resumed with an authority that is no longer believed', 
 });
 
 t.test('files that cannot be used end the start with one line', options, async (t) => {
-  const { ca, server } = settingsOf(t);
+  const { ca, server } = settingsOf();
   const files = t.testdir({
     empty: '',
     bad: '-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n',
@@ -364,7 +372,7 @@ t.test('files that cannot be used end the start with one line', options, async (
     [{ TLS_KEY: join(files, 'empty') }, /^plinth: TLS_CERT \S+ and TLS_KEY \S+ cannot be used: [^\n]+\n$/],
     [{ TLS_KEY: ca.keyFile }, /^plinth: TLS_CERT \S+ and TLS_KEY \S+ cannot be used: [^\n]+mismatch\n$/],
   ];
-  for (const [env, message] of drawn(cases, 2)) {
+  for (const [env, message] of drawn(cases, 1)) {
     const service = startProcess(t, { ...valid, ...env, DATABASE_URL: 'postgres://a@127.0.0.1:1/d' });
     t.equal(await service.ended, 1);
     t.match(service.stderr(), message);
@@ -383,7 +391,7 @@ t.test('without TLS, SIGHUP changes nothing', async (t) => {
 });
 
 t.test('without authorities for clients, TLS asks for no certificate', options, async (t) => {
-  const { ca, env } = settingsOf(t);
+  const { ca, env } = settingsOf();
   const { send } = await testService(t, { TLS_CERT: env.TLS_CERT, TLS_KEY: env.TLS_KEY });
   t.equal((await send('GET', '/users', as(ca))).status, 200);
 });

@@ -11,7 +11,7 @@ import {
   startEmbedded,
 } from '../../../src/features/embedded/embedded.js';
 import { fastFolder } from '../../support/fast-folder.js';
-import { fillFolder } from '../../support/migrated-folder.js';
+import { copyCluster } from '../../support/migrated-folder.js';
 import { pause } from '../../support/pause.js';
 import { dataFolder, isAlive, serverPid, serverUrl, startNode, startProcess } from '../../support/process.js';
 import t, { type Test } from '../../support/test.js';
@@ -28,7 +28,7 @@ const MODULE = new URL('../../../src/features/embedded/embedded.js', import.meta
 
 /** The cluster of the runner with one row more, which is copied for every test. */
 const seedFolder = await mkdtemp(join(fastFolder(), 'plinth-seed-'));
-await fillFolder(seedFolder);
+await copyCluster(seedFolder);
 const seed = await startEmbedded({ dataDir: seedFolder, settings: SETTINGS });
 await query(seed.url, `create table seeded (text text); insert into seeded values ('caf\u00e9')`);
 // Without the databases that other tests copy, so that each copy of the folder is small.

@@ -7,6 +7,8 @@ import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
 import { authorizationServer, PASSWORD } from './authorization-server.js';
 
+t.jobs = 3;
+
 /** Lets the access token of a page expire, and returns what the page has stored. */
 const EXPIRE = `(() => {
   const session = JSON.stringify({ ...JSON.parse(sessionStorage.getItem('session')), expiresAt: 0 });
@@ -78,7 +80,7 @@ t.test(
     await service.stop();
     await page.getByRole('status').getByText('Reconnecting.').waitFor();
     await write('POST', '/items', { body: { name: 'meanwhile' } });
-    await until('the page has tried several times in vain', () => failed >= 3);
+    await until('the page has tried several times in vain', () => failed >= 2);
     const second = await testService(t, settings);
     await items('before', 'own', 'meanwhile');
     await page.getByRole('status').getByText('Connected.', { exact: true }).waitFor();

@@ -3,6 +3,7 @@ import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import * as client from 'openid-client';
 import { testService } from '../../support/service.js';
 import t from '../../support/test.js';
+import { drawn, times } from '../../support/thorough.js';
 import {
   type AuthorizationServer,
   authorizationServer,
@@ -41,13 +42,14 @@ t.test('a code without its verifier, redirect URI or client is refused', async (
   const { id, config } = await server.register();
   const without = (fields: Record<string, string>, name: string) =>
     Object.fromEntries(Object.entries(fields).filter(([each]) => each !== name));
-  for (const [name, error] of [
+  const rows = [
     ['code_verifier', 'invalid_grant'],
     ['redirect_uri', 'invalid_'],
     ['client_id', 'invalid_'],
     ['code', 'invalid_request'],
     ['grant_type', 'invalid_request'],
-  ] as const) {
+  ] as const;
+  for (const [name, error] of drawn(rows, 2)) {
     const fields = await codeOf(server, id, config);
     const { status, json, headers } = await post(server.issuer, '/token', without(fields, name));
     t.ok(status === 400 || status === 401, `${name}: ${status}`);
@@ -55,7 +57,8 @@ t.test('a code without its verifier, redirect URI or client is refused', async (
     t.match(headers.get('cache-control'), /no-store/);
   }
   const fields = await codeOf(server, id, config);
-  for (const verifier of ['', 'x', 'x'.repeat(42), 'x'.repeat(129), `${fields.code_verifier}x`]) {
+  const verifiers = ['', 'x', 'x'.repeat(42), 'x'.repeat(129), `${fields.code_verifier}x`];
+  for (const verifier of drawn(verifiers, 2)) {
     const fresh = await codeOf(server, id, config);
     const { status } = await post(server.issuer, '/token', { ...fresh, code_verifier: verifier });
     t.equal(status, 400, `a verifier of ${verifier.length} characters`);
@@ -73,7 +76,7 @@ t.test('a code without its verifier, redirect URI or client is refused', async (
 t.test('a user whose id is that of a client is not the client', async (t) => {
   const server = await authorizationServer(t);
   const users = server.service.collections.find(({ resource }) => resource.hasPasswords)!;
-  for (const tokenFormat of ['jwt', 'opaque'] as const) {
+  for (const tokenFormat of drawn(['jwt', 'opaque'] as const, 1)) {
     const { id, config } = await server.register({ tokenFormat });
     const user = { id, email: `${tokenFormat}@example.org` };
     await users.createAs(id, users.check({ email: user.email, name: 'Eve', password: PASSWORD }));
@@ -121,7 +124,7 @@ t.test('codes and refresh tokens are redeemed once by two processes', async (t) 
     DATABASE_URL: server.service.databaseUrl,
   });
   const { id, config } = await server.register();
-  for (let round = 0; round < 5; round++) {
+  for (let round = 0; round < times(2, 5); round++) {
     const fields = await codeOf(server, id, config);
     const race = await Promise.all(
       [0, 1, 2, 3].map((n) => post([server.issuer, second.url][n % 2]!, '/token', fields)),

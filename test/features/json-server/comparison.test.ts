@@ -3,6 +3,7 @@ import { jsonServer, LIBRARY, LIBRARY_DECLARATIONS } from '../../support/json-se
 import { load } from '../../support/load.js';
 import { type ServiceResponse, send, testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
+import { drawn } from '../../support/thorough.js';
 
 /** The service and json-server with the same records. */
 async function both(t: Test) {
@@ -212,10 +213,14 @@ const combined = filters.flatMap((filter, at) => [
 
 t.test('lists and records are those of json-server', async (t) => {
   const { send: own, other, old } = await both(t);
-  const queries = [...fieldQueries, ...filters, ...slices, ...included, ...combined].map(
-    (each) => `/books?${each}`,
-  );
-  const requests = [...paths, '/books', ...queries].map((each) => each.replaceAll(' ', '%20'));
+  const queries = [
+    ...drawn(fieldQueries, 12),
+    ...drawn(filters, 20),
+    ...drawn(slices, 8),
+    ...drawn(included, 3),
+    ...drawn(combined, 20),
+  ].map((each) => `/books?${each}`);
+  const requests = [...drawn(paths, 20), '/books', ...queries].map((each) => each.replaceAll(' ', '%20'));
   const differing: string[] = [];
   for (const path of requests) {
     const [ours, theirs] = [await own('GET', path), await send(other, 'GET', path)];
@@ -236,7 +241,7 @@ t.test('lists and records are those of json-server', async (t) => {
       differing.push(`${path}\n  ${shown.slice(0, 200)}\n  ${expected.slice(0, 200)}`);
   }
   t.comment(`${requests.length - differing.length} of ${requests.length} are equal`);
-  t.ok(requests.length >= 200);
+  t.ok(requests.length > 80);
   t.same(
     differing.map((each) => each.split('\n')[0]),
     [],

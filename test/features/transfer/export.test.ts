@@ -10,6 +10,7 @@ import { environment, until } from '../../support/process.js';
 import { testService } from '../../support/service.js';
 import { openSql } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
+import { drawn } from '../../support/thorough.js';
 
 function folderOf(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'plinth-export-'));
@@ -57,7 +58,7 @@ t.test('what is exported can be imported, in every format', async (t) => {
   t.same([post.text, post.n], ['a\\b\n"c",\td\u2028 \\\\', [1, { x: null }]]);
   t.equal(post.userId, (await to.send('GET', '/users')).json[0].id);
 
-  for (const format of ['ndjson', 'csv', 'json']) {
+  for (const format of drawn(['ndjson', 'csv', 'json'], 1)) {
     const target = await testService(t);
     const out = join(folder, `items.${format}`);
     t.match(await plinth(t, ['export', 'items', '--format', format, '-o', out], env), { code: 0, err: '' });
@@ -94,9 +95,11 @@ t.test('an empty collection, and what cannot be exported', async (t) => {
 t.test('the records are those of one moment', async (t) => {
   const { databaseUrl, send } = await testService(t);
   const folder = folderOf(t);
+  // More than what the buffers of the pipe and of the connection to the database hold.
+  const COUNT = 1000;
   const lines = Array.from(
-    { length: 20_000 },
-    (_, n) => `{"name":"item ${n}","text":"${'x'.repeat(500)}"}\n`,
+    { length: COUNT },
+    (_, n) => `{"name":"item ${n}","text":"${'x'.repeat(10_000)}"}\n`,
   );
   writeFileSync(join(folder, 'items.ndjson'), lines.join(''));
   const env = { DATABASE_URL: databaseUrl };
@@ -114,7 +117,7 @@ t.test('the records are those of one moment', async (t) => {
   await send('POST', '/posts', { body: { userId: ann.json.id } });
   for await (const chunk of chunks) text += chunk;
   const { users, items, posts } = JSON.parse(text);
-  t.same([users.length, items.length, posts.length], [0, 20_000, 0]);
+  t.same([users.length, items.length, posts.length], [0, COUNT, 0]);
 
   await t.test('an output that fails ends the export and its connection', async (t) => {
     let bytes = 0;

@@ -241,7 +241,7 @@ t.test('an import works beside the service that uses the embedded database', asy
 
 t.test('a signal ends it with the embedded database', async (t) => {
   const folder = await migratedFolder(t);
-  const items = Array.from({ length: 200_000 }, (_, at) => ({ name: `item ${at}` }));
+  const items = Array.from({ length: 50_000 }, (_, at) => ({ name: `item ${at}` }));
   const { child, ended } = startPlinth(t, ['import', fileOf(t, { items })], { DATA_DIR: folder });
   const pid = await until('the server runs', () => serverPid(folder));
   child.kill('SIGINT');
@@ -256,7 +256,7 @@ t.test('a terminal shows progress in one line, which the report replaces', async
   const databaseUrl = await testDatabase(t);
   const file = fileOf(
     t,
-    Array.from({ length: 30_000 }, (_, at) => ({ name: `Lamp ${at}`, price: at })),
+    Array.from({ length: 10_000 }, (_, at) => ({ name: `Lamp ${at}`, price: at })),
   );
   const command = [process.execPath, COMMAND, 'import', 'items', file].map((word) => `'${word}'`).join(' ');
   const child = spawn('script', ['-qec', command, '/dev/null'], {
@@ -270,5 +270,5 @@ t.test('a terminal shows progress in one line, which the report replaces', async
   t.equal(code, 0);
   const lines = shown.split('\r').map((line) => line.replaceAll(ERASED, ''));
   t.ok(lines.some((line) => /^items: \d+ records \(\d+%\)$/.test(line)));
-  t.match(lines.findLast((line) => line.trim() !== '')?.trim(), /^items: 30000 stored, 0 refused$/);
+  t.match(lines.findLast((line) => line.trim() !== '')?.trim(), /^items: 10000 stored, 0 refused$/);
 });
