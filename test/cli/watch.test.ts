@@ -11,6 +11,7 @@ const book = (properties: object) => JSON.stringify({ title: 'Book', type: 'obje
 async function startWatching(t: Test, folder: string) {
   const service = startPlinth(t, ['serve', '--watch'], {
     DATABASE_URL: await undeclaredDatabase(t),
+    MIGRATE: 'auto',
     COLLECTIONS: folder,
     PORT: '0',
     LOG_LEVEL: 'error',

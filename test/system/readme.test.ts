@@ -15,5 +15,8 @@ t.test('and every command of the tutorial, from an empty folder', async (t) => {
 });
 
 t.test('and every command of the page about relations of many records with many', async (t) => {
-  await runPage(t, 'docs/many-to-many.md', { databaseUrl: await undeclaredDatabase(t) });
+  await runPage(t, 'docs/many-to-many.md', {
+    databaseUrl: await undeclaredDatabase(t),
+    env: { MIGRATE: 'auto' },
+  });
 });
