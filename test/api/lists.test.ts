@@ -35,7 +35,7 @@ async function fillWithLongUsers(url: string, count: number): Promise<void> {
   await fill(url, count, 0, TABLES);
   const sql = openSql(url, { max: 1 });
   await sql`set plinth.events = off`;
-  await sql`update users set doc = '{"pad":"' || repeat('x', 16000) || '",' || substr(doc, 2)`;
+  await sql`update users set doc = '{"pad":"' || repeat('x', 10000) || '",' || substr(doc, 2)`;
   await sql.end();
 }
 
