@@ -224,7 +224,8 @@ const isOutput = (before: string) => /```$/.test(before.trimEnd());
 /** Fills the folder of a page. Returns the folder with the command `plinth`. */
 function layOut(folder: string, { copied = [], files = {}, strict = false }: PageOptions): string {
   for (const name of copied) cpSync(join(ROOT, name), join(folder, name), { recursive: true });
-  for (const name of ['dist', 'node_modules', 'test']) symlinkSync(join(ROOT, name), join(folder, name));
+  // Without the packages, which the program finds beside its own files: npm would read all of them before each command.
+  for (const name of ['dist', 'test']) symlinkSync(join(ROOT, name), join(folder, name));
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
   if (strict) writeFileSync(join(folder, '.curlrc'), 'fail-with-body\nsilent\n');
   const bin = join(folder, '.bin');
