@@ -48,7 +48,7 @@ function programWithFeature(t: Test): string {
   return join(copy, 'dist/src');
 }
 
-/** What starts a service in this process. */
+/** The modules that start a service in this process. */
 type Service = Pick<typeof import('../../src/app.js'), 'startApp'> &
   Pick<typeof import('../../src/config/config.js'), 'readConfig'> &
   Pick<typeof import('../../src/app/open-features.js'), 'settingsOf'> &

@@ -30,7 +30,7 @@ interface Installed {
   readonly devOptional?: boolean;
 }
 
-/** What a checkout has: the list of files of package.json says which of it are packed. */
+/** Files and folders of a checkout, of which package.json says which are packed. */
 const CHECKOUT = [
   'package.json',
   'README.md',
