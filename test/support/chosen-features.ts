@@ -25,5 +25,5 @@ session.on('Debugger.scriptParsed', ({ params }: { params: Debugger.ScriptParsed
 session.post('Debugger.enable');
 session.disconnect();
 await app.stop();
-// The end of the process would discard what a slow reader has not taken.
+// The end of the process would discard what a slow reader has not read.
 process.stdout.write(`${loaded.join('\n')}\n`, () => process.exit(0));

@@ -51,7 +51,7 @@ const responds = (url: string) =>
     (seen) => seen === 200,
   );
 
-/** Whether nothing listens: a connection that is taken at the last moment may get no response before the service has ended. */
+/** Whether nothing listens: a connection that is accepted at the last moment may get no response before the service has ended. */
 function isRefused(url: string): Promise<boolean> {
   const { hostname, port } = new URL(url);
   const socket = net.connect(Number(port), hostname);
