@@ -76,7 +76,7 @@ t.test('it knows its version, without the package around it', async (t) => {
 });
 
 t.test('it contains the authorization server', async (t) => {
-  const env = { AUTH: 'bearer', AUTH_SERVER: 'on', DATABASE_URL: await testDatabase(t) };
+  const env = { AUTH: 'bearer', AUTH_SERVER: 'on', DATABASE_URL: await testDatabase(t, true) };
   const port = String(await claimPort(t));
   const issuer = `http://localhost:${port}`;
   await startNode(t, [START], { ...env, PORT: port, PUBLIC_URL: issuer }, folder).ready();

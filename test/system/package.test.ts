@@ -111,7 +111,7 @@ try { verify('{"a":1}', ${JSON.stringify(headers)}, '${secret}'); } catch (error
 
 t.test('npx plinth serve runs the service', async (t) => {
   t.match(node('node_modules/plinth/dist/src/cli/plinth.js', 'help'), 'verify-webhook');
-  const env = { DATABASE_URL: await testDatabase(t), PORT: '0', HOME: folder, COLLECTIONS: '' };
+  const env = { DATABASE_URL: await testDatabase(t, true), PORT: '0', HOME: folder, COLLECTIONS: '' };
   const service = startProgram(t, 'npx', ['--offline', 'plinth', 'serve'], env, folder);
   const url = await service.ready();
   t.match(service.stdout(), /collections {4}users, items, posts \(built in\)/);
