@@ -6,9 +6,11 @@ import { checkDeclarations, readChecked } from '../declarations/check-declaratio
 import type { DeclaredField } from '../declarations/declaration.js';
 import { readDeclarations } from '../declarations/read-declarations.js';
 import { requirementWarnings } from '../declarations/requirement-warnings.js';
+import { resourcesWithoutRefs } from '../declarations/resource-of.js';
 import { slowPatterns } from '../declarations/slow-patterns.js';
 import { ExitError } from '../errors/exit-error.js';
 import { ownPathsOf } from '../http/own-paths.js';
+import { requireInShards } from '../schema/shards.js';
 import { parse, subcommandOf } from './arguments.js';
 import { OutputError, UsageError } from './exit.js';
 import { configOf, fileOf, type Io, nextLine } from './io.js';
@@ -28,10 +30,12 @@ export async function collectionsCommand(args: string[], io: Io): Promise<void> 
 function check(io: Io, json: boolean): void {
   const config = configOf(io);
   const declarations = readChecked(config.collections, config.folder, ownPathsOf(config));
+  const { collections } = declarations;
+  requireInShards(collections, resourcesWithoutRefs(collections), config.databaseEngine);
   const warnings = [slowPatterns, accessWarnings, requirementWarnings];
   for (const { file, pointer, reason } of warnings.flatMap((warningsOf) => warningsOf(declarations)))
     io.stderr.write(`warning: ${file}#${pointer}: ${reason}\n`);
-  const found = declarations.collections.map(({ name, file, schema }) => ({
+  const found = collections.map(({ name, file, schema }) => ({
     name,
     file,
     fields: Object.keys(schema.properties).length,

@@ -163,6 +163,12 @@ export function referredIds(
   return Array.isArray(value) ? value.flatMap((id, index) => (isId(id) ? [{ id, index }] : [])) : [];
 }
 
+/** The column by which Citus distributes records with their parents, if each has one for as long as it exists; undefined: the id. */
+export const shardColumn = ({ columns, parent, schema }: Resource): string | undefined =>
+  parent && parent.onDelete !== 'null' && schema.required.includes(parent.field)
+    ? columns.get(parent.field)!.name
+    : undefined;
+
 /** Whether a change of a record has to know fields of its present state, which it does not set. */
 export const retainsFields = ({ readOnly, immutable }: Resource): boolean =>
   readOnly.length > 0 || immutable.length > 0;

@@ -65,7 +65,7 @@ class Planner {
       }).map((resource) => [resource.name, resource]),
     );
     this.#resources = resourcesWithoutRefs(declarations, { typeOf: storedTypes(catalog, declarations) });
-    requireInShards(declarations, this.#resources, catalog);
+    requireInShards(declarations, this.#resources, catalog.engine);
     requireFormerNames(declarations, catalog);
     this.#wanted = this.#resources.map((resource) => tableOf(resource, catalog));
     this.#tables = new Map(catalog.tables);

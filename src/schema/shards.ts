@@ -1,18 +1,17 @@
-import type { Resource } from '../collection/resource.js';
+import { type Resource, shardColumn } from '../collection/resource.js';
+import type { Engine } from '../db/engine.js';
 import type { Declaration, DeclarationFault } from '../declarations/declaration.js';
 import { declaredReference } from '../declarations/declared-reference.js';
 import { DeclarationError } from '../declarations/read-declarations.js';
 import { escapeToken } from '../json.js';
-import type { Catalog } from './catalog.js';
-import { tableOf } from './table.js';
 
 /** Throws DeclarationError for what a Citus cluster cannot ensure, since no shard has all records. */
 export function requireInShards(
   declarations: readonly Declaration[],
   resources: readonly Resource[],
-  catalog: Catalog,
+  engine: Engine,
 ): void {
-  if (catalog.engine !== 'citus') return;
+  if (engine !== 'citus') return;
   const faults = resources.flatMap((resource, at): DeclarationFault[] => {
     const fault = (pointer: string, reason: string) => ({
       file: declarations[at]!.file,
@@ -22,7 +21,7 @@ export function requireInShards(
     const numbers = resource.numbers.map(({ field }) =>
       fault(`/properties/${escapeToken(field)}/x-set`, 'there are no numbers: no shard has all records'),
     );
-    const parent = tableOf(resource, catalog).distribution?.parent;
+    const parent = shardColumn(resource);
     const columnsOf = (fields: readonly string[]) => fields.map((field) => resource.columns.get(field)!.name);
     const keys = resource.unique.filter(({ fields }) => fields.length > 1);
     const words = resource.words.map((field) =>

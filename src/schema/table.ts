@@ -1,6 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { Column } from '../collection/column.js';
-import { comparable, type Reference, type Resource, searchSql, wordsSql } from '../collection/resource.js';
+import {
+  comparable,
+  type Reference,
+  type Resource,
+  searchSql,
+  shardColumn,
+  wordsSql,
+} from '../collection/resource.js';
 import {
   nullName,
   type ObjectName,
@@ -109,11 +116,10 @@ function foreignKeyOf(
   ];
 }
 
-/** Children are in the shard of their parent, if each has one for as long as it exists. */
-function distributionOf({ columns, parent, schema, unique }: Resource): Distribution {
-  const hasParent = parent && parent.onDelete !== 'null' && schema.required.includes(parent.field);
+function distributionOf(resource: Resource): Distribution {
+  const { columns, unique } = resource;
   return {
-    parent: hasParent ? columns.get(parent.field)!.name : undefined,
+    parent: shardColumn(resource),
     unique: unique.flatMap(({ fields: [field, ...more] }) =>
       more.length === 0 ? [columns.get(field!)!.name] : [],
     ),
