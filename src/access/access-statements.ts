@@ -12,16 +12,27 @@ import { type Grant, type Rules, type Verb, wholeReads } from './rules.js';
 /** Precedes the number of a symbol in the place of its value, which never has U+0000. */
 const MARK = '\0';
 
+/** Where a statement has the grants and the values of its callers. */
+interface Callers {
+  /** The name of the source of the rows, with a dot. */
+  readonly rows: string;
+  /** Precedes the names of its columns. */
+  readonly prefix?: string;
+  /** The place of the parameter with the first values; absent: the statement is none of Citus. */
+  readonly first?: number;
+}
+
 /**
  * The statements that find out which grants hold for records, for several callers at once: a row of the parameters is a record
  * with a caller. `grants$` are the bits of the grants that the caller may use, `value$0` and so on the values of its symbols: no
- * column of a collection has such a name.
+ * column of a collection has such a name. On Citus, conditions on other shards do not depend on rows: a statement is for one caller,
+ * and the records are read before their conditions are examined.
  */
 export class AccessStatements {
   /** The symbols of all grants, in the order of their values. */
   readonly symbols: readonly Symbolic[];
   /** The conditions of each grant about a source of records, with values from columns that begin with the name of callers. */
-  readonly #held: (grant: Grant, records: string, callers: string) => string;
+  readonly #held: (grant: Grant, records: string, callers: Callers) => string;
   readonly #texts = new Map<string, string>();
 
   constructor(
@@ -51,7 +62,7 @@ export class AccessStatements {
     );
     this.symbols = symbols;
     this.#held = (grant, records, callers) =>
-      grantSql(resource, records, marked.get(grant)!, valuesIn(callers), engine);
+      grantSql(resource, records, marked.get(grant)!, valuesIn(callers, engine), engine);
   }
 
   /**
@@ -62,11 +73,11 @@ export class AccessStatements {
     return this.#text(
       'read',
       () =>
-        `select string_agg(found.place || ':' || found.mask || ':' || ${DOCUMENT_SQL.document}, ${DOCUMENT_SQL.separator}) as records
+        `${this.#found(['doc'])}select string_agg(found.place || ':' || found.mask || ':' || ${DOCUMENT_SQL.document}, ${DOCUMENT_SQL.separator}) as records
 from (
-  select given.place, record.id, record.doc, ${this.deciding('record', 'given.', 'grants$')} as mask
+  select given.place, record.id, record.doc, ${this.deciding('record', { rows: 'given.', first: 3 }, 'grants$')} as mask
   from unnest($1::uuid[], $2::integer[]${this.#unnested(3)}) with ordinality as given (id, grants$${this.#names}, place)
-  join ${this.resource.table} as record on record.id = given.id
+  join ${this.#records} on record.id = given.id
   offset 0
 ) as found
 where found.mask <> 0`,
@@ -77,9 +88,9 @@ where found.mask <> 0`,
   get readable(): string {
     return this.#text(
       'readable',
-      () => `select given.place::integer as place, ${this.deciding('record', 'given.', 'grants$')} as mask
+      () => `${this.#found()}select given.place::integer as place, ${this.deciding('record', { rows: 'given.', first: 3 }, 'grants$')} as mask
 from unnest($1::uuid[], $2::integer[]${this.#unnested(3)}) with ordinality as given (id, grants$${this.#names}, place)
-join ${this.resource.table} as record on record.id = given.id`,
+join ${this.#records} on record.id = given.id`,
     );
   }
 
@@ -90,12 +101,12 @@ join ${this.resource.table} as record on record.id = given.id`,
   get masks(): string {
     return this.#text('masks', () => {
       const masks = (['read', 'update', 'delete'] as const).map(
-        (verb) => `${this.#mask(verb, 'record', 'given.', `${verb}$`)} as ${verb}`,
+        (verb) => `${this.#mask(verb, 'record', { rows: 'given.', first: 5 }, `${verb}$`)} as ${verb}`,
       );
-      return `select given.place::integer as place, record.version, ${masks.join(', ')}
+      return `${this.#found()}select given.place::integer as place, record.version, ${masks.join(', ')}
 from unnest($1::uuid[], $2::integer[], $3::integer[], $4::integer[]${this.#unnested(5)}) with ordinality
   as given (id, read$, update$, delete$${this.#names}, place)
-join ${this.resource.table} as record on record.id = given.id`;
+join ${this.#records} on record.id = given.id`;
     });
   }
 
@@ -103,9 +114,9 @@ join ${this.resource.table} as record on record.id = given.id`;
   get held(): string {
     return this.#text(
       'held',
-      () => `select distinct ${this.#mask('read', 'record', 'given.', 'grants$')} as mask
+      () => `${this.#found()}select distinct ${this.#mask('read', 'record', { rows: 'given.', first: 3 }, 'grants$')} as mask
 from unnest($2::integer[]${this.#unnested(3)}) as given (grants$${this.#names})
-join ${this.resource.table} as record on record.id = any ($1::uuid[])`,
+join ${this.#records} on record.id = any ($1::uuid[])`,
     );
   }
 
@@ -117,11 +128,26 @@ join ${this.resource.table} as record on record.id = any ($1::uuid[])`,
     return this.#text(`candidates_${verb}`, () => {
       const columns = definitionsOf(this.resource);
       const names = columns.map((each) => each.split(' ', 1)[0]);
-      return `select record.place$::integer as place, ${this.#mask(verb, 'record', 'record.', 'grants$')} as mask,
-  ${verb === 'create' ? this.deciding('record', 'record.', 'reading$') : '0'} as readable
+      const creating = { rows: 'record.', first: 4 };
+      return `select record.place$::integer as place, ${this.#mask(verb, 'record', creating, 'grants$')} as mask,
+  ${verb === 'create' ? this.deciding('record', creating, 'reading$') : '0'} as readable
 from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), unnest($2::integer[], $3::integer[]${this.#unnested(4)}))
   with ordinality as record (${names.join(', ')}, grants$, reading$${this.#names}, place$)`;
     });
+  }
+
+  /** On Citus, begins a statement: it reads the records of $1, with `more` columns besides those of conditions. */
+  #found(more: readonly string[] = []): string {
+    if (this.engine === 'postgresql') return '';
+    const own = [...this.resource.columns.values()].map(({ name }) => name);
+    const columns = ['id', 'version', 'updated_at', ...own, ...more].map((name) => `record.${name}`);
+    return `with record as materialized (
+  select ${columns.join(', ')} from ${this.resource.table} as record where record.id = any ($1::uuid[])
+) `;
+  }
+
+  get #records(): string {
+    return this.engine === 'postgresql' ? `${this.resource.table} as record` : 'record';
   }
 
   #text(name: string, make: () => string): string {
@@ -137,13 +163,13 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
     return this.rules.grants.filter(({ verbs }) => verbs.has(verb));
   }
 
-  /** Whether a grant holds. `callers` precedes the names of the columns with what callers have. */
-  #usable(grant: Grant, records: string, callers: string, bits: string): string {
-    return `(${callers}${bits} & ${1 << grant.place} <> 0 and ${this.#held(grant, records, callers)})`;
+  /** Whether a grant holds. */
+  #usable(grant: Grant, records: string, callers: Callers, bits: string): string {
+    return `(${callers.rows}${callers.prefix ?? ''}${bits} & ${1 << grant.place} <> 0 and ${this.#held(grant, records, callers)})`;
   }
 
   /** SQL that is true if any grant holds: those without conditions come first. */
-  anyOf(verb: Verb, records: string, callers: string, bits: string): string {
+  anyOf(verb: Verb, records: string, callers: Callers, bits: string): string {
     const granted = this.#granted(verb).toSorted((a, b) => a.conditions.length - b.conditions.length);
     return joined(
       granted.map((grant) => this.#usable(grant, records, callers, bits)),
@@ -152,7 +178,7 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
   }
 
   /** The SQL of the mask to read, for which no grant is examined after one of all fields. */
-  deciding(records: string, callers: string, bits: string): string {
+  deciding(records: string, callers: Callers, bits: string): string {
     const whole = wholeReads(this.rules).map(
       (grant) => `when ${this.#usable(grant, records, callers, bits)} then ${1 << grant.place}`,
     );
@@ -164,7 +190,7 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
   #mask(
     verb: Verb,
     records: string,
-    callers: string,
+    callers: Callers,
     bits: string,
     counts: (grant: Grant) => boolean = () => true,
   ): string {
@@ -185,10 +211,12 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
   }
 }
 
-/** The values of a rule: those of symbols are columns with what callers have, the others are texts of the declaration. */
-function valuesIn(callers: string): Parameter {
-  return (value, type = 'text') =>
-    value.startsWith(MARK)
-      ? `${callers}value$${value.slice(MARK.length)}::${type}`
-      : `'${value.replaceAll("'", "''")}'::${type}`;
+/** The values of a rule: those of symbols are columns with what callers have, on Citus of one caller; the others are texts of the declaration. */
+function valuesIn({ rows, prefix = '', first = 0 }: Callers, engine: Engine): Parameter {
+  return (value, type = 'text') => {
+    if (!value.startsWith(MARK)) return `'${value.replaceAll("'", "''")}'::${type}`;
+    const symbol = value.slice(MARK.length);
+    const own = `${rows}${prefix}value$${symbol}`;
+    return engine === 'postgresql' ? `${own}::${type}` : `(($${first + Number(symbol)}::text[])[1])::${type}`;
+  };
 }

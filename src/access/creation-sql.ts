@@ -36,7 +36,8 @@ export function creationSql(own: AccessStatements, references: readonly RuledRef
   ];
   const names = given.map((each) => each.split(' ', 1)[0]);
   const readable = references.map(({ field, isList, statements }, at) => {
-    const isReadable = statements.anyOf('read', 'target', `record.${prefixOf(at)}`, 'reading$');
+    const callers = { rows: 'record.', prefix: prefixOf(at) };
+    const isReadable = statements.anyOf('read', 'target', callers, 'reading$');
     const found = (id: string) =>
       `exists (select from ${statements.resource.table} as target where target.id = ${id} and ${isReadable})`;
     const own = `record.${column(field)}`;
@@ -44,12 +45,12 @@ export function creationSql(own: AccessStatements, references: readonly RuledRef
       ? `not exists (select from unnest(${own}) as given$ (id) where not ${found('given$.id')})`
       : `(${own} is null or ${found(own)})`;
   });
-  const conditions = [own.anyOf('create', 'record', 'record.', 'grants$'), ...readable];
+  const conditions = [own.anyOf('create', 'record', { rows: 'record.' }, 'grants$'), ...readable];
   const inserted = columns.map(
     ({ name, type }) => `, ${type === 'jsonb' ? `jsonb_strip_nulls(${name})` : name}`,
   );
   const text = `with permitted as materialized (
-  select record.*, ${own.deciding('record', 'record.', 'reading$')} as readable$
+  select record.*, ${own.deciding('record', { rows: 'record.' }, 'reading$')} as readable$
   from rows from (json_to_recordset($1::text::json) as (${given.join(', ')})) with ordinality
     as record (${names.join(', ')}, place$)
   where ${conditions.join('\n    and ')}

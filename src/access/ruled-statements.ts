@@ -109,7 +109,42 @@ export class RuledStatements {
     return { ...this.pairOf(id, principal), row };
   }
 
-  async read(run: Run, pairs: readonly Pair[]): Promise<(Readable | 'absent' | 'large')[]> {
+  /** On Citus a statement is of one caller. */
+  async #byCaller<P extends Pair, R>(
+    pairs: readonly P[],
+    work: (pairs: readonly P[]) => Promise<R[]>,
+  ): Promise<R[]> {
+    if (this.texts.engine === 'postgresql') return work(pairs);
+    const groups = new Map<string, number[]>();
+    for (const [at, { caller }] of pairs.entries())
+      groups.set(caller.key, [...(groups.get(caller.key) ?? []), at]);
+    const found: R[] = [];
+    await Promise.all(
+      [...groups.values()].map(async (places) => {
+        const results = await work(places.map((at) => pairs[at]!));
+        for (const [index, at] of places.entries()) found[at] = results[index]!;
+      }),
+    );
+    return found;
+  }
+
+  read(run: Run, pairs: readonly Pair[]): Promise<(Readable | 'absent' | 'large')[]> {
+    return this.#byCaller(pairs, (some) => this.#read(run, some));
+  }
+
+  readable(run: Run, pairs: readonly Pair[]): Promise<number[]> {
+    return this.#byCaller(pairs, (some) => this.#readable(run, some));
+  }
+
+  masks(run: Run, pairs: readonly Pair[]): Promise<(Masks | undefined)[]> {
+    return this.#byCaller(pairs, (some) => this.#masks(run, some));
+  }
+
+  candidates(verb: 'create' | 'update', run: Run, given: readonly Candidate[]): Promise<Candidacy[]> {
+    return this.#byCaller(given, (some) => this.#candidates(verb, run, some));
+  }
+
+  async #read(run: Run, pairs: readonly Pair[]): Promise<(Readable | 'absent' | 'large')[]> {
     const [row] = await run(this.texts.read, [
       idsOf(pairs),
       grantsOf(pairs, 'read'),
@@ -126,7 +161,7 @@ export class RuledStatements {
     return found;
   }
 
-  async readable(run: Run, pairs: readonly Pair[]): Promise<number[]> {
+  async #readable(run: Run, pairs: readonly Pair[]): Promise<number[]> {
     const rows = await run(this.texts.readable, [
       idsOf(pairs),
       grantsOf(pairs, 'read'),
@@ -137,7 +172,7 @@ export class RuledStatements {
     return found;
   }
 
-  async masks(run: Run, pairs: readonly Pair[]): Promise<(Masks | undefined)[]> {
+  async #masks(run: Run, pairs: readonly Pair[]): Promise<(Masks | undefined)[]> {
     const rows = await run(this.texts.masks, [
       idsOf(pairs),
       grantsOf(pairs, 'read'),
@@ -165,7 +200,7 @@ export class RuledStatements {
     return rows.map(({ mask }) => Number(mask));
   }
 
-  async candidates(verb: 'create' | 'update', run: Run, given: readonly Candidate[]): Promise<Candidacy[]> {
+  async #candidates(verb: 'create' | 'update', run: Run, given: readonly Candidate[]): Promise<Candidacy[]> {
     const rows = await run(this.texts.candidates(verb), [
       padForImmediateWrite(`[${given.map(({ row }) => row).join(',')}]`),
       grantsOf(given, verb),

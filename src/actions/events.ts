@@ -97,7 +97,6 @@ function readConditions(
   request: Request,
   filter: Filter,
 ): Filter {
-  if (feed.db.engine === 'citus') throw badRequest('On Citus, `filter` is not available for events.');
   const given = valuesOfAddress(request.query).filter();
   const read = (resource: Resource) =>
     readAs({ resource }, collections, request, (of, others) => readFilter(given, of, others));

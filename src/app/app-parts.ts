@@ -6,7 +6,6 @@ import { type Auth, openAuth } from '../auth/open-schemes.js';
 import type { Resource } from '../collection/resource.js';
 import { type Config, ConfigError } from '../config/config.js';
 import { hostsOfMetrics } from '../config/server-settings.js';
-import type { Engine } from '../db/engine.js';
 import { type Database, openDatabase, openPrepared } from '../db/open-database.js';
 import { reportFaults } from '../db/start-faults.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
@@ -78,7 +77,6 @@ export async function openParts(
   const resources = collectionsFor(
     config,
     await storedResources(database, declarations, config.publicPrefix),
-    db.engine,
   );
   const metricsServer = await startMetricsServer(config, log, database, scrape);
   closers.push(() => closeNow(metricsServer));
@@ -122,21 +120,13 @@ export async function openParts(
 const namesIn = ({ collections }: Declarations): string[] => collections.map(({ name }) => name);
 
 /** Collections as this configuration serves them. Throws ConfigError for scopes that there are not. */
-export function collectionsFor(
-  config: Config,
-  declared: readonly Resource[],
-  engine: Engine = 'postgresql',
-): Resource[] {
+export function collectionsFor(config: Config, declared: readonly Resource[]): Resource[] {
   const resources = declared.map((resource) =>
     config.anyParameters ? { ...resource, list: 'array' as const } : resource,
   );
   const faults = scopeSettingFaults(config, knownScopes(resources));
   if (config.anyParameters && resources.some(({ isRuled }) => isRuled))
     faults.push('COMPAT=json-server cannot be combined with access rules');
-  if (engine === 'citus' && resources.some(({ isRuled }) => isRuled))
-    faults.push(
-      'access rules are not possible on Citus: their conditions join tables by other columns than those that distribute them',
-    );
   if (faults.length > 0) throw new ConfigError(faults);
   return resources;
 }

@@ -43,7 +43,7 @@ async function explainRequest(args: string[], io: Io): Promise<void> {
     const { db } = database;
     const declarations = await loadDeclarations(config);
     await ensureCollections(database, declarations, config.migrate, logOf(io, config));
-    const resources = collectionsFor(config, await storedResources(database, declarations), db.engine);
+    const resources = collectionsFor(config, await storedResources(database, declarations));
     const services: AccessServices = { db, collections: openCollections(db, resources, config.tombstones) };
     const subject =
       values.as.includes('@') && !parseUuid(values.as) ? await idOf(database, values.as) : values.as;

@@ -85,10 +85,11 @@ async function onTemporaryDatabase<T>(
   }
 }
 
-/** The settings of a service that has nothing in common with others but the declarations. */
+/** The settings of a service that has nothing in common with others but the declarations. The new database is not distributed. */
 const isolated = (config: Config, databaseUrl: string): Config => ({
   ...config,
   databaseUrl,
+  databaseEngine: 'postgresql',
   migrate: 'auto',
   dataChanges: undefined,
   auth: [],

@@ -6,13 +6,12 @@ import {
   type Condition,
   EVERYTHING,
   type ExpressedSelection,
-  hidesFields,
   isRestricted,
   type RelationCondition,
   type Selection,
 } from './condition.js';
 import { readableColumns } from './readable-columns.js';
-import { hasAllFields, presenceSql, Source, wayFrom, waysTo } from './record-source.js';
+import { absentSql, hasAllFields, Source, wayFrom, waysTo } from './record-source.js';
 import { searchTerm } from './search-sql.js';
 import { hasWords, querySql, rankSql } from './words.js';
 
@@ -34,7 +33,10 @@ export function recordsSql(
   const { words } = selection;
   const query = words && querySql(resource, parameter(words.query));
   const isStored = table === resource.table && hasAllFields(selection.access);
-  const records = new Source(resource, parameter, engine, { needsRelated, isStored });
+  const records = new Source(resource, parameter, engine, {
+    states: needsRelated ? table : undefined,
+    isStored,
+  });
   const terms = termsOf(records, selection, query);
   const selected = `${source}${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
   if (!words?.isRanked) return selected;
@@ -55,21 +57,15 @@ export function accessibleSql(
   table = resource.table,
 ): string {
   if (!access) return `${table} as ${name}`;
-  const holds = (conditions: readonly Condition[]) =>
-    grantSql(resource, 'granted', conditions, parameter, engine, table === resource.table);
-  const columns = hidesFields(access)
-    ? readableColumns(
-        resource,
-        access,
-        access.grants.map(({ conditions }) => holds(conditions)),
-        parameter,
-      )
-    : 'granted.*';
-  const alternatives = access.alternatives.map(holds);
-  const from = `from ${table} as granted where`;
-  // The planner joins related records of one alternative, and would examine each record of a collection for several.
+  const holds = (conditions: readonly Condition[], source = 'granted') =>
+    grantSql(resource, source, conditions, parameter, engine, table === resource.table);
+  const { columns, joins } = readableColumns(resource, access, holds, parameter, engine);
+  const alternatives = access.alternatives.map((each) => holds(each));
+  const from = `from ${table} as granted${joins} where`;
+  // The planner joins related records of one alternative, and would examine each record of a collection for several. Citus would
+  // gather the ids of all alternatives.
   const where =
-    access.isSelective && alternatives.length > 1 && table === resource.table
+    access.isSelective && alternatives.length > 1 && table === resource.table && engine === 'postgresql'
       ? `granted.id in (${alternatives.map((each) => `select granted.id ${from} ${each}`).join(' union all ')})`
       : joined(alternatives, 'or');
   return `(select ${columns} ${from} ${where}) as ${name}`;
@@ -160,7 +156,7 @@ function negationSql(source: Source, condition: Condition): string {
 
 /**
  * Whether there are related records for which the conditions hold, or with `isNegated` do not. Citus reads the related records
- * of all shards first, since it joins no tables by other columns than those that distribute them.
+ * of all shards first: it joins no tables by other columns than those that distribute them.
  */
 function relationSql(
   source: Source,
@@ -193,15 +189,15 @@ function relationSql(
       ),
       'or',
     );
-    if (exists) return found;
-    return source.needsRelated ? `(${presenceSql(source, other, own)} and not ${found})` : `not ${found}`;
+    return exists ? found : absentSql(source, other, own, `not ${found}`);
   }
   const theirs = own ? ['id'] : referring.map((column) => column.name);
   const among = theirs.map((column) => {
     const all = [`${name}.${column} is not null`, ...terms].join(' and ');
     return `${source.name}.${key} in (select ${name}.${column} from ${from} where ${all})`;
   });
-  return exists ? joined(among, 'or') : `(${joined(among, 'or')}) is not true`;
+  const found = joined(among, 'or');
+  return exists ? found : absentSql(source, other, own, `(${found}) is not true`);
 }
 
 /** Whether a condition holds if there is a record that refers to the one that the condition is about. */

@@ -113,6 +113,15 @@ export const hides = (access: Access | undefined, field: string): boolean =>
 /** Whether the caller may read some records without all their fields. */
 export const hidesFields = ({ grants }: Access): boolean => grants.some(({ fields }) => fields);
 
+/** The operators whose values are read by a query of their own. */
+const OF_LISTS: ReadonlySet<Operator> = new Set(['in', 'nin', 'any']);
+
+/** Whether the SQL of a condition reads the columns of a record and nothing else. */
+export const isOfColumns = (condition: Condition): boolean =>
+  condition.kind === 'comparison'
+    ? condition.through === undefined && !OF_LISTS.has(condition.operator)
+    : condition.kind !== 'relation' && condition.conditions.every(isOfColumns);
+
 /** Which records a list contains. */
 export interface Selection {
   /** The conditions that all hold for a record. */

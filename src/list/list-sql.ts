@@ -18,7 +18,8 @@ import { documentsOf, Orders, rankedParts, TOO_LARGE } from './order-parts.js';
 import { joinedSql, outerOrder, partsOf, rowsSql, wholeOrder } from './ordered-rows.js';
 import { COMMON, type Cost, FIRST_ROWS, type Kind, kindOf, nameOf, shapeOf } from './page-kind.js';
 import type { SortKey } from './read-sort.js';
-import { pairsSql, referringSql } from './record-source.js';
+import { pairsSql } from './record-source.js';
+import { referringParts } from './referring-parts.js';
 import { type SliceRequest, sliceParts } from './slice-sql.js';
 
 /** A statement with its parameters. Names in it come from the declaration, values are parameters. */
@@ -72,12 +73,13 @@ export class ListStatements {
     if (cost === 'short' || cost === 'search')
       return { text: this.#known(kind, list), args: [limit, offset, ...values], cost };
     const shape = shapeOf(list, offset + limit, this.engine);
-    if (cost === 'repeated') {
+    // Citus plans such a statement with its values alone.
+    if (cost === 'repeated' && this.engine === 'postgresql') {
       const fillPage = (parameter: Parameter) => this.#fillPage(shape, list, parameter);
       return { ...this.#callersPages.of(list, shape, [limit, offset], fillPage), cost };
     }
     const args: Value[] = [limit, offset];
-    return { text: this.#fillPage(shape, list, parametersIn(args)), args, cost };
+    return { text: this.#fillPage(shape, list, parametersIn(args)), args, cost: 'query' };
   }
 
   /** Statements that read a page of few matches; undefined: there are neither conditions nor access rules, or others. */
@@ -230,10 +232,7 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
     access: Access | undefined,
   ): ListStatement {
     const args: Value[] = [`{${ids.join(',')}}`, limit];
-    const parameter = parametersIn(args);
-    const all = recordsSql(this.resource, { ...EVERYTHING, access }, parameter, this.engine);
-    const records = referringSql(this.resource, column, all);
-    const source = this.#source('referring', access, parameter);
-    return { text: this.#fill('referring', { records, source, column }), args, cost: 'query' };
+    const { name, parts } = referringParts(this.resource, this.engine, column, args, access);
+    return { text: this.#fill(name, parts), args, cost: 'query' };
   }
 }

@@ -1,16 +1,55 @@
 import { DOCUMENT_SQL, documentsIn } from '../collection/document.js';
 import { partOf } from '../collection/document-part.js';
-import type { Resource } from '../collection/resource.js';
+import { type Resource, shardColumn } from '../collection/resource.js';
+import type { Engine } from '../db/engine.js';
 import { joined, type Parameter } from './comparison-sql.js';
-import type { Access } from './condition.js';
+import { type Access, type Condition, hidesFields, isOfColumns } from './condition.js';
 import { documentsOf } from './order-parts.js';
 
-/** The columns of records, without values of fields that a caller may not read. `held`: SQL that is true if a grant holds. */
+/** SQL that is true if conditions hold for a record of a source. */
+type Holds = (conditions: readonly Condition[], source?: string) => string;
+
+/** The columns of records from the source `granted`, and what precedes the conditions after that source. */
+interface ReadableColumns {
+  readonly columns: string;
+  readonly joins: string;
+}
+
+/** The columns of the records that a caller may read, without values of fields that it may not read. */
 export function readableColumns(
+  resource: Resource,
+  access: Access,
+  holds: Holds,
+  parameter: Parameter,
+  engine: Engine,
+): ReadableColumns {
+  if (!hidesFields(access)) return { columns: 'granted.*', joins: '' };
+  const joins: string[] = [];
+  const held = access.grants.map(({ conditions }, at) => {
+    if (engine === 'postgresql' || conditions.every(isOfColumns)) return holds(conditions);
+    joins.push(heldJoin(resource, `held_${at}`, holds(conditions, 'held')));
+    return `held_${at}.id is not null`;
+  });
+  return { columns: columnsOf(resource, access, held, parameter, engine), joins: joins.join('') };
+}
+
+/**
+ * A join with the records for which a grant holds. On Citus no column depends on a query, but the records that are joined may.
+ */
+function heldJoin(resource: Resource, name: string, holding: string): string {
+  const keys = ['id', shardColumn(resource) ?? []].flat();
+  const columns = keys.map((key) => `held.${key}`).join(', ');
+  const isRecord = keys.map((key) => `${name}.${key} = granted.${key}`).join(' and ');
+  return ` left join (select ${columns} from ${resource.table} as held where ${holding}) as ${name} on ${isRecord}`;
+}
+
+/** `held`: SQL that is true if a grant holds. */
+function columnsOf(
   { columns }: Resource,
   { grants }: Access,
   held: readonly string[],
   parameter: Parameter,
+  engine: Engine,
 ): string {
   const showing = (field: string | undefined) =>
     grants.flatMap(({ fields }, at) =>
@@ -28,15 +67,20 @@ export function readableColumns(
   });
   const limited = grants.flatMap(({ fields }, at) => {
     if (!fields) return [];
-    const names = `array(select json_array_elements_text(${parameter(JSON.stringify(fields))}::json))`;
-    return [`case when ${held[at]} then ${names} else '{}' end`];
+    const names = `{${fields.map((field) => `"${field.replace(/["\\]/g, '\\$&')}"`).join(',')}}`;
+    return [`case when ${held[at]} then ${parameter(names, 'text::text[]')} else '{}' end`];
   });
-  // Not a function, which would begin a statement of its own for each record.
-  const doc = `case when ${when(showing(undefined))} then granted.doc else (
+  const fields = limited.join(' || ');
+  // A function begins a statement of its own for each record. Citus has no other way.
+  const part =
+    engine === 'citus'
+      ? `plinth_readable_part(granted.doc, ${fields})`
+      : `(
     select '{' || string_agg(to_json(key)::text || ':' || value::text, ',' order by place) || '}'
     from json_each(granted.doc::json) with ordinality as member (key, value, place)
-    where place = 1 or key = any (${limited.join(' || ')}) or key in ('created_at', 'updated_at', '_version')
-  ) end as doc`;
+    where place = 1 or key = any (${fields}) or key in ('created_at', 'updated_at', '_version')
+  )`;
+  const doc = `case when ${when(showing(undefined))} then granted.doc else ${part} end as doc`;
   return ['granted.id', 'granted.version', 'granted.updated_at', doc, ...own].join(', ');
 }
 

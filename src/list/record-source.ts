@@ -12,7 +12,8 @@ export const hasAllFields = (access: Access | undefined): boolean =>
 interface Rows {
   readonly depth?: number;
   readonly name?: string;
-  readonly needsRelated?: boolean;
+  /** The table of the rows, if they are former states of records; undefined: they are not. */
+  readonly states?: string | undefined;
   /** Whether the rows are records as they are stored, with all fields: the links of an array of references are about these. */
   readonly isStored?: boolean;
 }
@@ -21,18 +22,18 @@ interface Rows {
 export class Source {
   readonly depth: number;
   readonly name: string;
-  readonly needsRelated: boolean;
+  readonly states: string | undefined;
   readonly isStored: boolean;
 
   constructor(
     readonly resource: Resource,
     readonly parameter: Parameter,
     readonly engine: Engine,
-    { depth = 0, name = 'record', needsRelated = false, isStored = false }: Rows,
+    { depth = 0, name = 'record', states, isStored = false }: Rows,
   ) {
     this.depth = depth;
     this.name = name;
-    this.needsRelated = needsRelated;
+    this.states = states;
     this.isStored = isStored;
   }
 
@@ -83,10 +84,29 @@ export function waysTo(id: string, { name, depth, isStored }: Source, referring:
   return [...(plain.length === 0 ? [] : [{ links: '', refers: joined(plain, 'or') }]), ...linked];
 }
 
-/** SQL that is true if the records on which a relation depends still exist. Deletions have changed those that refer to them. */
-export function presenceSql(source: Source, other: Resource, own: RelationCondition['own']): string {
+/**
+ * SQL that is true if no related record is found, which `absent` says. Of former states, it is false as well if records on which the
+ * relation depended do not exist any more: deletions have changed those that refer to them.
+ */
+export function absentSql(
+  source: Source,
+  other: Resource,
+  own: RelationCondition['own'],
+  absent: string,
+): string {
+  return source.states === undefined
+    ? absent
+    : `(${presenceSql(source, source.states, other, own)} and ${absent})`;
+}
+
+/** SQL that is true if the records on which a relation depends still exist. Citus reads those of all states first. */
+function presenceSql(source: Source, states: string, other: Resource, own: RelationCondition['own']): string {
   const exists = (resource: Resource, id: string) =>
-    `exists (select from ${resource.table} as present where present.id = ${source.name}.${id})`;
+    source.engine === 'postgresql'
+      ? `exists (select from ${resource.table} as present where present.id = ${source.name}.${id})`
+      : `${source.name}.${id} in (
+      select present.id from ${resource.table} as present where present.id in (select state.${id} from ${states} as state)
+    )`;
   if (!own) return exists(source.resource, 'id');
   if (own.links !== undefined)
     return `not exists (

@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../../src/json.js';
 import type { Relations } from '../list/evaluator.js';
 import type { Draw } from '../list/tracker.js';
+import { CITUS_URL } from '../support/citus.js';
 
 export type Name = 'people' | 'teams' | 'memberships' | 'issues' | 'comments';
 
@@ -183,10 +184,10 @@ export function declarationsOf(rules: DrawnRules, lists: () => string): Record<s
         properties: FIELDS[name],
         'x-collection': {
           list: lists(),
-          history: true,
+          ...(CITUS_URL === '' ? { history: true } : {}),
           ...(rules[name] ? { access: rules[name] as unknown as Json } : {}),
           ...(name === 'people' ? { owner: true } : {}),
-          ...(name === 'issues' ? { ids: 'client' } : {}),
+          ...(name === 'issues' && CITUS_URL === '' ? { ids: 'client' } : {}),
           ...(PARENTS[name] ? { nested: PARENTS[name].field } : {}),
         },
       },

@@ -14,9 +14,14 @@ const member = (roles?: readonly string[]): JsonObject => ({
   memberships: { some: { userId: '$caller', ...(roles ? { role: { in: [...roles] } } : {}) } },
 });
 
-const collection = (properties: JsonObject, access: readonly Json[], more: JsonObject = {}): JsonObject => ({
+const collection = (
+  properties: JsonObject,
+  access: readonly Json[],
+  more: JsonObject = {},
+  required = Object.keys(properties).slice(0, 1),
+): JsonObject => ({
   type: 'object',
-  required: Object.keys(properties).slice(0, 1),
+  required,
   properties,
   'x-collection': { list: 'page', access: [...access, { can: 'all', scope: 'admin' }], ...more },
 });
@@ -57,6 +62,7 @@ export const TEAM_TRACKER: Readonly<Record<string, JsonObject>> = {
       },
     ],
     { nested: 'teamId', unique: [['teamId', 'userId']] },
+    ['role', 'teamId'],
   ),
   'projects.json': collection(
     { title: { ...text, 'x-search': true }, teamId: reference('teams') },

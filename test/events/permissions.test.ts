@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto';
-import { CITUS_URL } from '../support/citus.js';
 import { makeKey } from '../support/credentials.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
@@ -133,9 +132,8 @@ t.test('a stream ends when its credential expires', async (t) => {
   await until('it is over', () => stream.isOver());
 });
 
-const NOT_ON_CITUS = { skip: CITUS_URL !== '' && 'conditions on events are refused on Citus' };
 const WIDENS_NOTHING = 'conditions widen nothing, and lead over no relation that the caller may not follow';
-t.test(WIDENS_NOTHING, NOT_ON_CITUS, async (t) => {
+t.test(WIDENS_NOTHING, async (t) => {
   const { read, eve } = await setup(t);
   const found = async (caller: string, query: string) => summaryOf((await read(caller, query)).json.data);
   t.same(await found('self', '&types=posts.*&filter[_version]=1'), ['posts.created of Ada']);

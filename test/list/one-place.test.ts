@@ -9,6 +9,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   'access/access-statements.ts': 'finds out which grants hold for records by their ids',
   'access/creation-sql.ts': 'creates the records that grants permit',
   'list/record-source.ts': 'finds out whether the related records of former states exist',
+  'list/readable-columns.ts': 'joins the records for which a grant holds, on Citus',
   'list/list-sql.ts': 'reads records of a page by the ids that a selection has found',
   'collection/sql-templates.ts': 'reads and writes records by their ids',
   'app/app-parts.ts': 'names the tables of callers for their credentials',

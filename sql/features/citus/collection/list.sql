@@ -2,6 +2,7 @@
 -- read up to offset + limit entries of an index in each shard; `page_of_parent` reads one shard.
 --   :parent  the column of the parent
 --   :search  the text that is searched, in lower case
+--   :values  an array of the values of conditions, as texts
 
 -- name: page_first ($1 limit, $2 offset) fan-out
 select total, docs from distributed_page(':name', 'true', $sql$:by$sql$, $sql$:documents$sql$, $1, $2);
@@ -35,3 +36,20 @@ copy (select distributed_rows($sql$select record.doc from :records order by :ord
 
 -- name: referring ($1 ids, $2 limit) fan-out
 select parent, docs from bounded_referring(':name', ':column', $1, $2, :max_bytes, ':too_large');
+
+-- The records that refer to some others and that a caller may read: a query for each id, about `:values`, of which the first is the id.
+-- name: referring_readable ($1 ids, $2 limit, $3... values) fan-out
+with _total as materialized (
+  select sum(bytes::bigint) > :max_bytes as exceeds
+  from unnest($1::uuid[]) as given (id), lateral distributed_rows(
+    $sql$select octet_length(record.doc)::text from :records order by record.id$sql$, :values, $2::bigint
+  ) as bytes
+)
+select null as parent, ':too_large' as docs from _total where exceeds
+union all
+select given.id::text, string_agg(record.doc, ',' order by record.place)
+from unnest($1::uuid[]) as given (id), lateral distributed_rows(
+  $sql$select record.doc from :records order by record.id$sql$, :values, $2::bigint
+) with ordinality as record (doc, place)
+where (select exceeds from _total) is not true
+group by given.id;
