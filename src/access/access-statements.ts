@@ -73,7 +73,7 @@ export class AccessStatements {
     return this.#text(
       'read',
       () =>
-        `${this.#found(['doc'])}select string_agg(found.place || ':' || found.mask || ':' || ${DOCUMENT_SQL.document}, ${DOCUMENT_SQL.separator}) as records
+        `${this.#recordsFirst(['doc'])}select string_agg(found.place || ':' || found.mask || ':' || ${DOCUMENT_SQL.document}, ${DOCUMENT_SQL.separator}) as records
 from (
   select given.place, record.id, record.doc, ${this.deciding('record', { rows: 'given.', first: 3 }, 'grants$')} as mask
   from unnest($1::uuid[], $2::integer[]${this.#unnested(3)}) with ordinality as given (id, grants$${this.#names}, place)
@@ -88,7 +88,7 @@ where found.mask <> 0`,
   get readable(): string {
     return this.#text(
       'readable',
-      () => `${this.#found()}select given.place::integer as place, ${this.deciding('record', { rows: 'given.', first: 3 }, 'grants$')} as mask
+      () => `${this.#recordsFirst()}select given.place::integer as place, ${this.deciding('record', { rows: 'given.', first: 3 }, 'grants$')} as mask
 from unnest($1::uuid[], $2::integer[]${this.#unnested(3)}) with ordinality as given (id, grants$${this.#names}, place)
 join ${this.#records} on record.id = given.id`,
     );
@@ -103,7 +103,7 @@ join ${this.#records} on record.id = given.id`,
       const masks = (['read', 'update', 'delete'] as const).map(
         (verb) => `${this.#mask(verb, 'record', { rows: 'given.', first: 5 }, `${verb}$`)} as ${verb}`,
       );
-      return `${this.#found()}select given.place::integer as place, record.version, ${masks.join(', ')}
+      return `${this.#recordsFirst()}select given.place::integer as place, record.version, ${masks.join(', ')}
 from unnest($1::uuid[], $2::integer[], $3::integer[], $4::integer[]${this.#unnested(5)}) with ordinality
   as given (id, read$, update$, delete$${this.#names}, place)
 join ${this.#records} on record.id = given.id`;
@@ -114,7 +114,7 @@ join ${this.#records} on record.id = given.id`;
   get held(): string {
     return this.#text(
       'held',
-      () => `${this.#found()}select distinct ${this.#mask('read', 'record', { rows: 'given.', first: 3 }, 'grants$')} as mask
+      () => `${this.#recordsFirst()}select distinct ${this.#mask('read', 'record', { rows: 'given.', first: 3 }, 'grants$')} as mask
 from unnest($2::integer[]${this.#unnested(3)}) as given (grants$${this.#names})
 join ${this.#records} on record.id = any ($1::uuid[])`,
     );
@@ -137,7 +137,7 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
   }
 
   /** On Citus, begins a statement: it reads the records of $1, with `more` columns besides those of conditions. */
-  #found(more: readonly string[] = []): string {
+  #recordsFirst(more: readonly string[] = []): string {
     if (this.engine === 'postgresql') return '';
     const own = [...this.resource.columns.values()].map(({ name }) => name);
     const columns = ['id', 'version', 'updated_at', ...own, ...more].map((name) => `record.${name}`);

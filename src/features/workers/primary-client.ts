@@ -17,18 +17,18 @@ export interface PrimaryClient extends Primary {
   /** Reports that this worker accepts requests. */
   ready(url: string): void;
   /**
-   * Resolves when the primary hands this worker, which listens no more, no further connections, or is gone. Node returns a
-   * connection that arrives now to the primary, which gives it to another worker. If this worker exited without having read
-   * of it, the client would wait without end.
+   * Resolves when the primary hands this worker, which listens no more, no further connections, or when the primary is gone or
+   * does not respond in time. Node returns a connection that arrives now to the primary, which gives it to another worker. If
+   * this worker exited without having read of it, the client would wait without end.
    */
   leave(): Promise<void>;
 }
 
-/** Longer than the primary waits for its slowest worker. */
-const COLLECT_MS = 3 * RESPONSE_MS;
+/** How long a worker waits for the primary: longer than that waits for its slowest worker. */
+const PRIMARY_MS = 3 * RESPONSE_MS;
 
 /** Executes the orders of the primary from now on. */
-export function joinPrimary(orders: Orders, collectMs = COLLECT_MS): PrimaryClient {
+export function joinPrimary(orders: Orders, primaryMs = PRIMARY_MS): PrimaryClient {
   let requests = 0;
   let onCollected: ((request: number, metrics: readonly unknown[]) => void) | undefined;
   let onLeave = (): void => undefined;
@@ -36,7 +36,7 @@ export function joinPrimary(orders: Orders, collectMs = COLLECT_MS): PrimaryClie
   const requestAll = (): Promise<readonly unknown[]> =>
     new Promise((resolve, reject) => {
       const current = ++requests;
-      const timer = setTimeout(() => reject(new Error('the primary did not respond in time')), collectMs);
+      const timer = setTimeout(() => reject(new Error('the primary did not respond in time')), primaryMs);
       onCollected = (request, metrics) => {
         if (request !== current) return;
         clearTimeout(timer);
@@ -64,6 +64,7 @@ export function joinPrimary(orders: Orders, collectMs = COLLECT_MS): PrimaryClie
       new Promise((resolve) => {
         onLeave = resolve;
         process.once('disconnect', resolve);
+        setTimeout(resolve, primaryMs);
         if (process.connected) report({ report: 'leaves' });
         else resolve();
       }),

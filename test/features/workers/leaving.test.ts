@@ -21,3 +21,10 @@ t.test('a worker that leaves returns the connections that it has been handed mea
   await Promise.all(asking);
   t.same(texts, ['2', '2', '2', '2']);
 });
+
+t.test('a worker does not wait for a primary that does not respond', async (t) => {
+  const file = join(t.testdir({ leave: '' }), 'leave');
+  const service = startNode(t, [PROGRAM, file, '1'], {});
+  await until('the first worker exits', () => service.stdout().includes('the first worker exits with 0'));
+  t.pass('it has exited');
+});

@@ -79,12 +79,12 @@ const THOROUGH_FILES = [
 
 /** All that runs on one machine: the default set, and the sets that it leaves out. */
 const ALL = 'all';
-/** The set of continuous integration: the default one, these, and a part of all others that the seed draws. */
+/** The set of continuous integration: the default one, those of IN_CI, and a part of FURTHER that the seed draws. */
 const CI = 'ci';
 /** The set of which continuous integration draws a part. */
 const FURTHER = 'further';
 const IN_CI = ['faults', 'postgres-clusters', 'release', 'combinations'];
-/** One of so many of the other files runs in continuous integration. */
+/** Of FURTHER, one of so many files runs in continuous integration. */
 const DRAWN_OF = 12;
 
 const isSoaked = (name: string) => SOAKED.includes(name) || name.startsWith('faults/');
