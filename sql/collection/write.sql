@@ -17,13 +17,13 @@ values ($1, $2, $3:values)
 returning :act_after_create;
 
 -- Writes nothing if there is a record with the id.
--- name: create_as ($1 id, $2 updated_at, $3 doc, $4... own columns, actor)
+-- name: create_with_id ($1 id, $2 updated_at, $3 doc, $4... own columns, actor)
 insert into :table (id, updated_at, doc:columns)
 values ($1, $2, $3:values)
 on conflict (id) do nothing
 returning 1 as created, :act_after_create;
 
--- Whether a record with the id has been deleted. It follows create_as in a transaction, which sees each deletion that made
+-- Whether a record with the id has been deleted. It follows create_with_id in a transaction, which sees each deletion that made
 -- the id free.
 -- name: deleted ($1 id)
 select 1 from tombstones where id = $1 and :has_tombstones;

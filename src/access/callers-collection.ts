@@ -47,9 +47,9 @@ export class CallersCollection {
     const access = this.#access;
     const writes = {
       create: (input: ValidatedInput, run?: Run) => this.#create(input, run),
-      createAs: (id: string, input: ValidatedInput, run?: Run) =>
+      createWithId: (id: string, input: ValidatedInput, run?: Run) =>
         this.#creation(input, run, { id, version: 0 }).then(() =>
-          this.#written(whole.createAs(id, input, run), run),
+          this.#written(whole.createWithId(id, input, run), run),
         ),
       replace: (id: string, input: ValidatedInput, preconditions: WritePreconditions, run?: Run) =>
         this.#replace(id, input, preconditions, run),

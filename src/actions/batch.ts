@@ -18,6 +18,7 @@ import { type Operation, readOperations } from './batch-operations.js';
 import { type BatchLimits, BatchResults } from './batch-results.js';
 import { gathered } from './large-page.js';
 import { type OperationStep, pathOf, stepOf } from './operation-step.js';
+import { MAX_PASSWORDS } from './password-preparation.js';
 
 export const BATCH_PATH = '/batch';
 
@@ -64,9 +65,6 @@ async function authorizeAll(steps: readonly OperationStep[]): Promise<void> {
   }
 }
 
-/** Operations of a batch with a password: to hash one takes a quarter second of the processor. */
-const MAX_PASSWORDS = 10;
-
 /** Hashes the passwords of all operations, one after the other. Throws 400 for too many. */
 function preparationOf(
   steps: readonly OperationStep[],
@@ -75,8 +73,11 @@ function preparationOf(
   const preparations = steps.map(({ action, request }) => action?.prepare?.(request));
   const count = preparations.filter((prepare) => prepare !== undefined).length;
   if (count === 0) return undefined;
-  if (count > MAX_PASSWORDS)
-    throw invalidBody(`must not have more than ${MAX_PASSWORDS} operations with a password`, 'maxItems');
+  if (count > MAX_PASSWORDS.batch)
+    throw invalidBody(
+      `must not have more than ${MAX_PASSWORDS.batch} operations with a password`,
+      'maxItems',
+    );
   return async () => {
     const passwordHashes: (HashedPassword | undefined)[] = [];
     for (const [index, prepare] of preparations.entries()) {

@@ -6,7 +6,7 @@ import type { BatchLimits } from '../actions/batch-results.js';
 import { forAllMatching } from '../actions/bulk.js';
 import type { WriteSettings } from '../actions/conditional-write.js';
 import { create, createNested } from '../actions/create.js';
-import { createAs, replaceOrCreate } from '../actions/create-as.js';
+import { createWithId, replaceOrCreate } from '../actions/create-with-id.js';
 import { get } from '../actions/get.js';
 import { history } from '../actions/history.js';
 import { withIdempotency } from '../actions/idempotency.js';
@@ -111,7 +111,7 @@ function actionsOf(api: Api, collection: Guarded): RecordActions {
   });
   const references = checkReferences(collection, api.collections);
   const creation = restrictCreationToOwn(collection, create(collection, references));
-  const withId = createAs(collection, references);
+  const withId = createWithId(collection, references);
   const replacing = ofRecord('update', replace(collection, settings, references));
   const putting = resource.hasClientIds
     ? replaceOrCreate(replacing, idempotent(api, restrictCreationToOwn(collection, withId)))

@@ -132,7 +132,7 @@ async function failuresOf(service: Requested, given: AccessCases, file: string):
 async function load({ collections }: Requested, record: GivenRecord, file: string): Promise<void> {
   const { whole } = collections.find(({ resource }) => resource.name === record.collection)!;
   try {
-    await whole.createAs(record.id, whole.check(record.body, 'import'));
+    await whole.createWithId(record.id, whole.check(record.body, 'import'));
   } catch (error) {
     const problem = error instanceof Problem ? error : problemOf(error);
     if (!problem || problem.status >= 500) throw error;

@@ -60,13 +60,13 @@ export function singleWrites(statements: Statements, columnNames: readonly strin
       await run(statements.of('create'), argumentsOf(write));
       return write.stored;
     },
-    createAs: async (run: Run, write: Write): Promise<StoredRecord | undefined> => {
+    createWithId: async (run: Run, write: Write): Promise<StoredRecord | undefined> => {
       if (hasNumbers) {
         // A conflict would lose a number: those who create the record wait for each other.
         await run(statements.of('lock_key'), [`${resource.name} ${write.stored.id}`]);
         return numbered(run, write);
       }
-      const created = await run(statements.of('create_as'), argumentsOf(write));
+      const created = await run(statements.of('create_with_id'), argumentsOf(write));
       return created.length > 0 ? write.stored : undefined;
     },
     replace: async (

@@ -15,7 +15,7 @@ type Single =
   | 'lock_owned'
   | 'owned'
   | 'create'
-  | 'create_as'
+  | 'create_with_id'
   | 'deleted'
   | 'lock_key'
   | 'create_many'

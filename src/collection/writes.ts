@@ -28,7 +28,7 @@ export interface Writes {
   /** Throws 409 for a duplicate, 422 for an unknown reference. */
   create(input: ValidatedInput, run?: Run): Promise<StoredRecord>;
   /** Creates a record with the id that a client has chosen. Undefined: there is one. Throws as create, and 410 for a deleted id. */
-  createAs(id: string, input: ValidatedInput, run?: Run): Promise<StoredRecord | undefined>;
+  createWithId(id: string, input: ValidatedInput, run?: Run): Promise<StoredRecord | undefined>;
   /** Throws as create. */
   replace(id: string, input: ValidatedInput, preconditions: WritePreconditions, run?: Run): Promise<Replaced>;
   /** Resolves to undefined if the record was deleted, or did not exist and there are no preconditions. */
@@ -58,7 +58,7 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
     writeSingle: (replacement) => singles.replace(db.run, replacement),
     sharing: share('replace'),
   });
-  const createAs = creationWithId(db, statements, singles);
+  const createWithId = creationWithId(db, statements, singles);
   const explain =
     ({ fields }: ValidatedInput) =>
     (error: unknown): never => {
@@ -74,7 +74,7 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
       );
     },
 
-    createAs: (id, input, run) => createAs(id, input, run).catch(explain(input)),
+    createWithId: (id, input, run) => createWithId(id, input, run).catch(explain(input)),
     replace: (id, input, preconditions, run) => {
       const updatedAt = updatedNow(id);
       const head = documentHead(id, input.fields, new Date(createdAt(id)).toISOString(), updatedAt);
@@ -129,7 +129,7 @@ function creationWithId(
   db: Db,
   statements: Statements,
   singles: ReturnType<typeof singleWrites>,
-): Writes['createAs'] {
+): Writes['createWithId'] {
   return (id, input, run) => {
     const updatedAt = updatedNow(id);
     const created = new Date(createdAt(id)).toISOString();
@@ -141,7 +141,7 @@ function creationWithId(
       actor: input.caller,
     };
     const inTransaction = async (run: Run) => {
-      const stored = await singles.createAs(run, creation);
+      const stored = await singles.createWithId(run, creation);
       if (stored && (await run(statements.of('deleted'), [id])).length > 0)
         throw gone(statements.resource.singular);
       return stored;

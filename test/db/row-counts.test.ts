@@ -79,13 +79,15 @@ t.test('totals and deep pages are exact while many write and the deltas are adde
   await Promise.all([client(), client(), client(), bulk(3), bulk(40), bulk(500)]);
   writing = false;
   for (const times of await Promise.all(background)) t.ok(times >= 3, `${times} times`);
-  await compact(db, SCHEMA, 'items', 4);
+  while (await compact(db, SCHEMA, 'items', 4));
   const left = await compare(t, sql);
   const [row] =
     await sql`select total::int, cardinality(starts) as blocks, (select count(*)::int from counts) as deltas from blocks where collection = 'items'`;
   t.equal(row!.total, left);
   t.equal(row!.deltas, 0, 'everything is added up');
-  t.ok(row!.blocks > 10, `${row!.blocks} blocks`);
+  // How many records are left is random: a block has at most twice the square root of their number.
+  const largest = 2 * Math.max(4, Math.round(Math.sqrt(left)));
+  t.ok(row!.blocks * largest >= left, `${row!.blocks} blocks for ${left} records`);
 });
 
 t.test('blocks grow with a list, and go with it', async (t) => {

@@ -1,5 +1,6 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { fingerprintOf, type Idempotency, type Identity, identityOf } from '../../actions/idempotency.js';
+import { MAX_PASSWORDS } from '../../actions/password-preparation.js';
 import { type BulkConnection, inTransaction, withBulkConnection } from '../../db/bulk-connection.js';
 import { unavailable } from '../../errors/service-errors.js';
 import { prefersLenient } from '../../http/prefer.js';
@@ -17,8 +18,6 @@ import { MAX_CREATIONS } from './settings.js';
 
 /** Requests that wait for others with many records. */
 const MAX_WAITING = 16;
-/** Records with passwords in one request: each takes long. */
-const MAX_PASSWORDS = 1000;
 
 /** The database, the settings and the collections of creations. */
 export interface CreationServices extends CreationSettings {
@@ -146,7 +145,7 @@ class Creation {
     const { from } = this.#batches.layout;
     const isLenient = prefersLenient(this.request.headers.prefer);
     const { bulkRecords } = this.services;
-    const limit = resource.hasPasswords ? Math.min(bulkRecords, MAX_PASSWORDS) : bulkRecords;
+    const limit = resource.hasPasswords ? Math.min(bulkRecords, MAX_PASSWORDS.records) : bulkRecords;
     const report = new Report(resource);
     let records = 0;
     for await (const chunk of this.#batches.chunks(bytesFrom(this.body, from.position), from)) {

@@ -35,7 +35,7 @@ const OF_ANY_LENGTH = new Set(['stream', 'stream_matching', 'ids', 'referring', 
 /** Statements of pages that others serve on Citus, and of declarations that Citus refuses: ids of clients, numbers. */
 const NOT_ON_CITUS = new Set([
   ...['page_found', 'page_few_numbered', 'page_few_near', 'page_few_keyset', 'page_slice'],
-  ...['create_as', 'deleted', 'create_numbered', 'lock_numbers'],
+  ...['create_with_id', 'deleted', 'create_numbered', 'lock_numbers'],
 ]);
 /** Locks of the database, which read no table. */
 const WITHOUT_TABLE = new Set(['lock_key']);

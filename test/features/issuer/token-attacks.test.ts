@@ -79,7 +79,7 @@ t.test('a user whose id is that of a client is not the client', async (t) => {
   for (const tokenFormat of drawn(['jwt', 'opaque'] as const, 1)) {
     const { id, config } = await server.register({ tokenFormat });
     const user = { id, email: `${tokenFormat}@example.org` };
-    await users.createAs(id, users.check({ email: user.email, name: 'Eve', password: PASSWORD }));
+    await users.createWithId(id, users.check({ email: user.email, name: 'Eve', password: PASSWORD }));
     const { access_token: token } = await signIn({ ...server, user }, config);
     const { json } = await server.service.send('GET', '/whoami', bearer(token));
     t.equal(json.subject, id, tokenFormat);

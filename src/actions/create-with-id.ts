@@ -38,7 +38,7 @@ export function replaceOrCreate(replacement: Action, creation: Action): Action {
 }
 
 /** Creates a record with the id in the path: 201 with Location, 400, 403, 409, 410, 412, 413, 415, 422. */
-export function createAs(guarded: Guarded, checkReferences: CheckReferences): Action {
+export function createWithId(guarded: Guarded, checkReferences: CheckReferences): Action {
   const { resource } = guarded;
   return {
     prepare: (request) => passwordPreparation(guarded, request, () => checkNew(guarded.as(request), request)),
@@ -50,7 +50,7 @@ export function createAs(guarded: Guarded, checkReferences: CheckReferences): Ac
       for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
         const found = id === undefined ? 'absent' : await collection.get(id, request.run);
         if (found !== 'absent') throw await existing(guarded, found, request);
-        const stored = await collection.createAs(newId(id), input, request.run);
+        const stored = await collection.createWithId(newId(id), input, request.run);
         if (stored) return createdReply(resource, stored, request);
         // The record with the id is not there for the caller.
         if (collection.access && attempt > 0) throw preconditionFailed();
