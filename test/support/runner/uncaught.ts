@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import type { Test } from '../test.js';
 
 /**
@@ -14,5 +15,9 @@ export function failByUncaughtErrors(root: Test): void {
     test.on('subtestEnd', (subtest) => running.delete(subtest));
   };
   watch(root);
-  process.on('uncaughtException', (error) => [...running].at(-1)!.threw(error));
+  process.on('uncaughtException', (error) => {
+    // The last summary of tap is already printed.
+    if (root.results) process.stderr.write(`# failed: an error after the last test: ${inspect(error)}\n`);
+    [...running].at(-1)!.threw(error);
+  });
 }
