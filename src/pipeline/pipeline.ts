@@ -9,10 +9,11 @@ import {
   splitVersion,
   versionOf,
 } from '../http/api-version.js';
-import { addFields, requestId } from '../http/common-headers.js';
+import { addFields } from '../http/common-headers.js';
 import { HTML_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import type { Body } from '../http/request.js';
+import { requestId } from '../http/request-id.js';
 import {
   type Match,
   negotiateType,
