@@ -96,7 +96,7 @@ const verify = (body: string, headers: Record<string, string>, secret: string): 
 t.test('it verifies a message, with its types', async (t) => {
   const secret = newSecret();
   const timestamp = Math.floor(Date.now() / 1000);
-  const headers = signWebhook({ id: 'm', timestamp, target: '/', body: '{}' }, [secret], secret);
+  const headers = signWebhook({ id: 'm', timestamp, target: '/', body: '{}' }, [secret]);
   writeFileSync(
     join(folder, 'use.ts'),
     `${VERIFY}console.log(verify('{}', ${JSON.stringify(headers)}, '${secret}').id);

@@ -4,13 +4,13 @@ import { type BulkConnection, type BulkSettings, withBulkConnection } from '../.
 import { problemOf } from '../../db/database-errors.js';
 import { Problem } from '../../errors/problem.js';
 import { type Removed, settleReferences } from './deferred-references.js';
+import { buildAlone } from './dropped-indexes.js';
 import type { OnConflict } from './id-conflicts.js';
 import { CollectionImport, isEmpty } from './import-collection.js';
 import { orderOf } from './import-order.js';
 import { forgetProgress, lockImport, type Progress, readProgress } from './import-progress.js';
 import type { ImportRun } from './import-run.js';
 import { IMPORT_SQL } from './import-statements.js';
-import { buildAlone } from './indexes.js';
 import { isExported } from './record-identity.js';
 import { reasonsOf } from './refusal-reasons.js';
 import { registerSource, registration } from './registered-ids.js';

@@ -143,12 +143,10 @@ async function post(sender: Sender, rules: TargetRules, claimed: Claimed): Promi
     return { status: undefined, error: 'ADDRESS_REFUSED', excerpt: '', retryAfter: undefined };
   const timestamp = Math.floor(Date.now() / 1000);
   const message = { id, timestamp, target: url.pathname + url.search, body };
-  // A receiver of X-Signature knows one secret, the old or the new one: attempts alternate between them.
-  const requestSecret = secrets[(tries - 1) % secrets.length]!;
   const headers = {
     'Content-Type': 'application/cloudevents+json; charset=utf-8',
     'User-Agent': 'plinth-webhooks/1',
-    ...signWebhook(message, secrets, requestSecret),
+    ...signWebhook(message, secrets, tries),
   };
   return sender.post(url, headers, body);
 }

@@ -14,15 +14,17 @@ export interface Message {
 }
 
 /**
- * The fields that sign a message in both schemes: Standard Webhooks 1.0 with each of the secrets, the current one first;
- * X-Signature with `requestSecret` alone, since it contains one signature.
+ * The fields that sign a message in both schemes. Standard Webhooks 1.0 has a signature for each of the secrets, the current
+ * one first. X-Signature has one, and its receiver knows the current or the former secret: attempts, counted by `tries`
+ * from 1, alternate between them.
  */
 export function signWebhook(
   { id, timestamp, target, body }: Message,
   secrets: readonly string[],
-  requestSecret: string,
+  tries = 1,
 ): Record<string, string> {
   const time = String(timestamp);
+  const requestSecret = secrets[(tries - 1) % secrets.length]!;
   return {
     'webhook-id': id,
     'webhook-timestamp': time,

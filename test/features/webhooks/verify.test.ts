@@ -8,7 +8,7 @@ import t from '../../support/test.js';
 const BODY = '{"type":"users.created","data":{"name":"Ünal 🙂"}}';
 const now = () => Math.floor(Date.now() / 1000);
 const signed = (secrets: readonly string[], timestamp = now(), body = BODY) =>
-  signWebhook({ id: 'msg_1', timestamp, target: '/hook?x=1', body }, secrets, secrets[0]!);
+  signWebhook({ id: 'msg_1', timestamp, target: '/hook?x=1', body }, secrets);
 
 function codeOf(body: string, headers: object, secret: string | string[], options?: VerifyOptions) {
   try {
