@@ -103,10 +103,15 @@ async function runWorkers(options: readonly string[], env: Record<string, string
     return code;
   });
   const code = Math.max(...(await Promise.all(codes)));
-  if (isTapWanted && files.length > 1)
-    for (const file of files) process.stdout.write(readFileSync(`${file}.tap`));
+  if (isTapWanted && files.length > 1) for (const file of files) await printed(readFileSync(`${file}.tap`));
   return code;
 }
+
+/** Prints to a reader that may be slow, so that a line of another stream does not get into its midst. */
+const printed = (output: Uint8Array): Promise<void> =>
+  new Promise((resolve, reject) =>
+    process.stdout.write(output, (error) => (error ? reject(error) : resolve())),
+  );
 
 /** Builds tap without the plugins that .taprc excludes: each worker would load them. */
 async function buildTap(): Promise<void> {

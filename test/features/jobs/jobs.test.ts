@@ -52,6 +52,22 @@ t.test('a job creates records after the response', async (t) => {
   t.equal((await service.send('GET', '/jobs/x')).status, 404);
 });
 
+t.test('a job changes and deletes the records of a filter', async (t) => {
+  const service = await testService(t);
+  t.equal((await service.send('POST', '/items', { type: NDJSON, body: lines(10) })).status, 201);
+  const path = '/items?filter[price][lt]=4';
+  const headers = { prefer: 'respond-async' };
+  const changed = await service.send('PATCH', path, { body: { text: 'low' }, headers });
+  t.match(changed, { status: 202, text: '' });
+  t.equal((await ended(service, changed.headers.location!)).json.state, 'done');
+  t.match((await service.send('GET', path)).json.data, Array(4).fill({ text: 'low' }));
+  const deleted = await service.send('DELETE', path, { headers });
+  t.match(deleted, { status: 202, text: '' });
+  t.equal((await ended(service, deleted.headers.location!)).json.state, 'done');
+  t.equal((await service.send('GET', path)).json.meta.total, 0);
+  t.equal((await service.send('GET', '/items')).json.meta.total, 6);
+});
+
 t.test('a job reports what it has refused', async (t) => {
   const service = await testService(t);
   const body = `{"name":"good"}\n{"name":""}\n{"name":"x","price":"y"}`;
