@@ -108,10 +108,11 @@ async function runWorkers(options: readonly string[], env: Record<string, string
 }
 
 /** Prints to a reader that may be slow, so that a line of another stream does not get into its midst. */
-const printed = (output: Uint8Array): Promise<void> =>
-  new Promise((resolve, reject) =>
+function printed(output: Uint8Array): Promise<void> {
+  return new Promise((resolve, reject) =>
     process.stdout.write(output, (error) => (error ? reject(error) : resolve())),
   );
+}
 
 /** Builds tap without the plugins that .taprc excludes: each worker would load them. */
 async function buildTap(): Promise<void> {
