@@ -158,9 +158,9 @@ async function runNode(
   const stop = (signal: NodeJS.Signals) => child.kill(signal);
   const signals = ['SIGINT', 'SIGTERM'] as const;
   for (const signal of signals) process.on(signal, stop);
-  const [exitCode, signal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
+  const [exitCode, endSignal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
   for (const signal of signals) process.off(signal, stop);
-  // A crash, which fails no assertion, would be a failure of the run without a cause.
-  if (exitCode !== 0) process.stderr.write(`# failed: ${args.at(-1)} ended with ${exitCode ?? signal}\n`);
+  // A process that crashes fails no assertion: this line alone says why the run fails.
+  if (exitCode !== 0) process.stderr.write(`# failed: ${args.at(-1)} ended with ${exitCode ?? endSignal}\n`);
   return exitCode ?? 1;
 }
