@@ -4,7 +4,6 @@ import { type AuthRequest, CredentialRejected } from '../../../src/auth/scheme.j
 import { bearer } from '../../../src/auth/schemes/bearer.js';
 import { readConfig } from '../../../src/config/config.js';
 import { Problem } from '../../../src/errors/problem.js';
-import { createLog } from '../../../src/telemetry/log.js';
 import {
   AUDIENCE,
   assemble,
@@ -18,6 +17,7 @@ import {
 } from '../../support/issuer.js';
 import { mockClock } from '../../support/pause.js';
 import { type TestService, testService } from '../../support/service.js';
+import { shownLog } from '../../support/shown-log.js';
 import t, { type Test } from '../../support/test.js';
 import { drawn } from '../../support/thorough.js';
 import { until } from '../../support/until.js';
@@ -40,7 +40,7 @@ const whoami = (service: TestService, token: string) =>
 function schemeOf(t: Test, env: Record<string, string>, timeoutMs = 5000) {
   const clock = mockClock(t);
   const config = readConfig({ LOG_LEVEL: 'silent', ...env });
-  const scheme = bearer(config, () => Promise.resolve('first'), createLog('silent'), timeoutMs);
+  const scheme = bearer(config, () => Promise.resolve('first'), shownLog(t), timeoutMs);
   t.teardown(() => scheme.close?.());
   const use = async (token: string, more: Partial<AuthRequest> = {}) => {
     const headers = { authorization: `Bearer ${token}`, host: 'localhost' };

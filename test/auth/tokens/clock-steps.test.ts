@@ -8,9 +8,9 @@ import { Problem } from '../../../src/errors/problem.js';
 import { createLoginThrottle } from '../../../src/limits/login-throttle.js';
 import { rateLimiter } from '../../../src/limits/rate-limit.js';
 import { hashPassword } from '../../../src/passwords/password.js';
-import { createLog } from '../../../src/telemetry/log.js';
 import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../../support/issuer.js';
 import { mockWallClock } from '../../support/pause.js';
+import { shownLog } from '../../support/shown-log.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
 
@@ -36,7 +36,7 @@ t.test('keys that were fetched while the clock was a month ahead are fetched aga
   const scheme = bearer(
     readConfig({ LOG_LEVEL: 'silent', ...settings(issuer.url) }),
     () => Promise.resolve('first'),
-    createLog('silent'),
+    shownLog(t),
     60_000,
   );
   t.teardown(() => scheme.close?.());
@@ -72,7 +72,7 @@ t.test('introspections of a clock that was ahead are not used for longer', async
     INTROSPECTION_CLIENT_ID: 'a',
     INTROSPECTION_CLIENT_SECRET: 'b',
   });
-  const source = new Introspection(config, createLog('silent'), 60_000);
+  const source = new Introspection(config, shownLog(t), 60_000);
   const use = (token: string) => outcomeOf((async () => source.cached(token) ?? source.verify(token))());
   const respond = (active: boolean) =>
     issuer.paths.set('/introspect', json({ active, sub: 'ada', aud: AUDIENCE }));

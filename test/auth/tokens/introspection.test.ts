@@ -4,10 +4,10 @@ import { CredentialRejected } from '../../../src/auth/scheme.js';
 import { Introspection } from '../../../src/auth/tokens/introspection.js';
 import { readConfig } from '../../../src/config/config.js';
 import { Problem } from '../../../src/errors/problem.js';
-import { createLog } from '../../../src/telemetry/log.js';
 import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../../support/issuer.js';
 import { mockClock } from '../../support/pause.js';
 import { testService } from '../../support/service.js';
+import { shownLog } from '../../support/shown-log.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
 
@@ -28,7 +28,7 @@ async function ask(t: Test, response: object | Parameters<typeof respondWith>[1]
     INTROSPECTION_CLIENT_ID: 'plinth api',
     INTROSPECTION_CLIENT_SECRET: 'a:b&c/ü',
   });
-  const source = new Introspection(config, createLog('silent'), timeoutMs);
+  const source = new Introspection(config, shownLog(t), timeoutMs);
   const verify = async (token: string) => source.cached(token) ?? source.verify(token);
   return { issuer, clock, seen, verify };
 }

@@ -5,9 +5,9 @@ import { exportJWK, generateKeyPair } from 'jose';
 import Provider, { type Configuration, type JWK } from 'oidc-provider';
 import { Introspection } from '../../../src/auth/tokens/introspection.js';
 import { readConfig } from '../../../src/config/config.js';
-import { createLog } from '../../../src/telemetry/log.js';
 import { mockClock } from '../../support/pause.js';
 import { testService } from '../../support/service.js';
+import { shownLog } from '../../support/shown-log.js';
 import t, { type Test } from '../../support/test.js';
 
 const JWT_API = 'https://jwt.example.org';
@@ -121,7 +121,7 @@ t.test('an opaque token of oidc-provider, until it is revoked', async (t) => {
   t.equal(unknown.status, 401);
 
   const clock = mockClock(t);
-  const source = new Introspection(readConfig(env), createLog('silent'), 5000);
+  const source = new Introspection(readConfig(env), shownLog(t), 5000);
   const verify = async (text: string) => source.cached(text) ?? source.verify(text);
   t.match(await verify(token), { principal: { subject: 'robot' } });
   t.equal((await post(`${issuer}/token/revocation`, { token })).status, 200);
