@@ -13,13 +13,13 @@ import type { Collection, PermittedWrites } from '../list/open-collection.js';
 import { readAccess } from './bound-conditions.js';
 import { among, requireReadable } from './checked-references.js';
 import { creationErrors, requireCreatable } from './creation-errors.js';
-import { checkPart, fieldsOf, requireSettable, shownPart } from './fields.js';
+import { checkPart, fieldsIn, requireSettable, shownPart } from './fields.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
 import { LinkRules } from './link-rules.js';
 import type { CreateRuled } from './ruled-creations.js';
 import { ALL, type RuledReads } from './ruled-reads.js';
 import type { Masks } from './ruled-statements.js';
-import { grantsIn, isChangedByCreation } from './rules.js';
+import { isChangedByCreation } from './rules.js';
 
 /** Attempts of a write while others change the record. */
 const ATTEMPTS = 8;
@@ -137,7 +137,7 @@ export class CallersCollection {
   /** The part of a record that the caller may read, with its links; `mask`: of the grants to read, undefined if it may read all. */
   #shown(record: StoredRecord, mask: number | undefined): StoredRecord {
     const isPart = mask !== undefined;
-    const shown = isPart ? shownPart(record, fieldsOf(grantsIn(this.ruled!.rules, mask))) : record;
+    const shown = isPart ? shownPart(record, fieldsIn(this.ruled!.rules, mask)) : record;
     const unlinked = this.#links.unlinked(mask);
     return unlinked === undefined ? shown : { ...shown, unlinked };
   }
@@ -199,7 +199,7 @@ export class CallersCollection {
         const held = masks.update & after.mask;
         if (held === 0)
           throw accessDenied('No access rule permits the record as it would be after the change.');
-        requireSettable(this.whole.resource, fieldsOf(grantsIn(this.ruled.rules, held)), input, before);
+        requireSettable(this.whole.resource, fieldsIn(this.ruled.rules, held), input, before);
       }
       const outcome = await this.whole.replace(id, input, only(record.version), run);
       if (isStored(outcome)) return this.#written(Promise.resolve(outcome), run);

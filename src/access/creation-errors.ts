@@ -4,10 +4,10 @@ import type { ValidatedInput } from '../collection/validated-input.js';
 import type { Run } from '../db/db.js';
 import { accessDenied } from '../errors/caller-errors.js';
 import { unreadableReferences } from './checked-references.js';
-import { fieldsOf, requireSettable } from './fields.js';
+import { fieldsIn, requireSettable } from './fields.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
 import type { Candidacy } from './ruled-statements.js';
-import { grantsIn, isChangedByCreation, type Rules, type Verb } from './rules.js';
+import { isChangedByCreation, type Rules, type Verb } from './rules.js';
 
 /** A caller that creates records of a collection. */
 interface Creator {
@@ -25,7 +25,7 @@ export function requireCreatable(
   input: ValidatedInput,
 ): void {
   if (mask === 0) throw accessDenied('No access rule permits you to create this record.');
-  requireSettable(resource, fieldsOf(grantsIn(rules, mask)), input, undefined);
+  requireSettable(resource, fieldsIn(rules, mask), input, undefined);
 }
 
 /** Resolves to the error of each of the first new records, undefined for one that the caller may create, as a Collection does. */

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Principal } from '../auth/principal.js';
-import { divided, OWN_MEMBERS } from '../collection/document-part.js';
+import { hiddenIn, OWN_MEMBERS, partOf } from '../collection/document-part.js';
 import type { StoredRecord } from '../collection/record.js';
 import { type Reference, type Resource, referredIds } from '../collection/resource.js';
 import type { BeforeWrite, Origin, ValidatedInput } from '../collection/validated-input.js';
@@ -11,7 +11,7 @@ import { isObject, type Json, type JsonObject, member } from '../json.js';
 import type { Collection } from '../list/open-collection.js';
 import { unknownField } from '../validation/failure.js';
 import { writeOnlyNames } from '../validation/validation.js';
-import { type Grant, grantsFor } from './rules.js';
+import { type Grant, grantsFor, grantsIn, type Rules } from './rules.js';
 
 /** Some fields of a record; undefined: all. */
 export type Fields = ReadonlySet<string> | undefined;
@@ -22,6 +22,20 @@ export function fieldsOf(grants: readonly Pick<Grant, 'fields'>[]): Fields {
   return new Set(grants.flatMap(({ fields = [] }) => fields));
 }
 
+/** The most combinations of grants whose fields a collection retains. */
+const MAX_COMBINATIONS = 256;
+
+const combinations = new WeakMap<Rules, Map<number, Fields>>();
+
+/** The fields of any of the grants that `mask` has. */
+export function fieldsIn(rules: Rules, mask: number): Fields {
+  const known = combinations.get(rules) ?? new Map<number, Fields>();
+  if (known.has(mask)) return known.get(mask);
+  const fields = fieldsOf(grantsIn(rules, mask));
+  if (known.size < MAX_COMBINATIONS) combinations.set(rules, known.set(mask, fields));
+  return fields;
+}
+
 /** The fields that some records of a collection may show to a caller. */
 export const readableFields = (resource: Resource, principal: Principal): Fields =>
   resource.isRuled ? fieldsOf(grantsFor(resource, 'read', resource, principal)) : undefined;
@@ -29,8 +43,10 @@ export const readableFields = (resource: Resource, principal: Principal): Fields
 /** A record of which a caller may read some fields. The order of its members remains. */
 export function shownPart(record: StoredRecord, fields: Fields): StoredRecord {
   if (!fields) return record;
-  const [shown, hidden] = divided(record.doc, fields);
-  return { ...record, doc: JSON.stringify(shown), hidden: { values: hidden, readable: fields } };
+  const { doc } = record;
+  // Only writes ask for the values.
+  const hidden = { values: () => hiddenIn(doc, fields), readable: fields };
+  return { ...record, doc: partOf(doc, fields), hidden };
 }
 
 /**
@@ -68,10 +84,10 @@ function checkHidden(
     readOnly.includes(name) ? present.isPatch || isSet(name) : resource.immutable.includes(name),
   );
   if (denied.length > 0) throw fieldsDenied(denied);
-  const record = { ...present.record, ...hidden.values };
+  const record = { ...present.record, ...hidden.values() };
   const checked = withFailuresOf(
     (field) => field === '' || known.has(field) || named.includes(field),
-    () => check({ ...hidden.values, ...input }, origin, { ...present, record }, caller),
+    () => check({ ...hidden.values(), ...input }, origin, { ...present, record }, caller),
   );
   return { ...checked, unseen: named.filter((name) => !readOnly.includes(name)) };
 }

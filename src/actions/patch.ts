@@ -136,7 +136,7 @@ class Patching {
     const confirmed = confirmSignInChange(collection, request, signInChangeOf(input), this.settings);
     const confirmedBy = confirmed && (await confirmed);
     const checked = this.checkReferences(input, request, () =>
-      ofDocument(current.doc, (each) => ({ ...each, ...current.hidden?.values })),
+      ofDocument(current.doc, (each) => ({ ...each, ...current.hidden?.values() })),
     );
     if (checked) await checked;
     if (isLong) await nextLongTask();

@@ -86,7 +86,7 @@ export function replace(guarded: Guarded, settings: WriteSettings, checkReferenc
 
 /** A record with the fields that the caller may not read. */
 const wholeOf = (present: BeforeWrite | undefined): JsonObject | undefined =>
-  present && { ...present.record, ...present.hidden?.values };
+  present && { ...present.record, ...present.hidden?.values() };
 
 /** The present record, whose read-only fields remain. The write then applies to this version alone. */
 async function currentOf(

@@ -14,7 +14,7 @@ export interface StoredRecord {
 
 /** The part of a record that a caller may not read. */
 export interface HiddenPart {
-  readonly values: JsonObject;
+  readonly values: () => JsonObject;
   /** The names of the fields that the caller may read, whether the record has them or not. */
   readonly readable: ReadonlySet<string>;
 }
