@@ -14,3 +14,15 @@ t.test(
     await once(server, 'listening');
   },
 );
+
+t.test(
+  'a port is not claimed again by the next test, whose clients may have connections to it',
+  async (t) => {
+    const claimed: number[] = [];
+    for (const name of ['a test', 'the next one'])
+      await t.test(name, async (t) => {
+        for (let at = 0; at < 400; at++) claimed.push(await claimPort(t));
+      });
+    t.equal(new Set(claimed).size, claimed.length);
+  },
+);

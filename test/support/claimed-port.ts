@@ -6,22 +6,30 @@ import type { Test } from './test.js';
 const FIRST = 20_000;
 const COUNT = 6000;
 
+/** The last ports that this process has claimed: its clients may have open connections to a server that has just left one. */
+const former = new Set<number>();
+const MAX_FORMER = 3000;
+
 /**
  * A port of 127.0.0.1 on which nothing listens, for a program that must know its port before it starts, for a server that
- * comes back on its port, and for an address that refuses connections. No other test is given it until `t` ends, without
+ * comes back on its port, and for an address that refuses connections. No other process is given it until `t` ends, without
  * `t` until this process does: this process listens on the port that is `COUNT` higher, and so do all others that claim
- * one. The system releases the claim of a process that is killed. Prefer PORT=0 and the URL that a program prints.
+ * one. This process is not given it again for a long time. The system releases the claim of a process that is killed.
+ * Prefer PORT=0 and the URL that a program prints.
  */
 export async function claimPort(t?: Pick<Test, 'teardown'>): Promise<number> {
   const start = Math.floor(Math.random() * COUNT);
   for (let at = 0; at < COUNT; at++) {
     const port = FIRST + ((start + at) % COUNT);
+    if (former.has(port)) continue;
     const claim = await listening(port + COUNT);
     if (!claim) continue;
     const probe = await listening(port);
     if (probe) {
       await closed(probe);
       claim.unref();
+      former.add(port);
+      if (former.size > MAX_FORMER) former.delete(former.values().next().value!);
       t?.teardown(() => closed(claim));
       return port;
     }

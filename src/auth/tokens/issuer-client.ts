@@ -21,7 +21,7 @@ export async function requestJson(
 ): Promise<RemoteResponse> {
   const headers = { Accept: 'application/json', ...(init.headers as Record<string, string> | undefined) };
   try {
-    const response = await fetch(url, { ...init, headers, redirect: 'error', signal });
+    const response = await fetchTwice(url, { ...init, headers, redirect: 'error', signal });
     const { status } = response;
     if (status === 200) return { status, json: JSON.parse(await textOf(response)) };
     await response.body?.cancel();
@@ -30,6 +30,23 @@ export async function requestJson(
     throw new RemoteError(`${url}: ${reasonOf(error)}`, { cause: error });
   }
 }
+
+/**
+ * Sends a request again if the server closes the connection without a response: it may have been idle, and closed at this moment (RFC
+ * 9112 section 9.3.1). All requests to an authorization server from here may be repeated.
+ */
+async function fetchTwice(url: string, init: RequestInit): Promise<Response> {
+  try {
+    return await fetch(url, init);
+  } catch (error) {
+    const { code } = ((error as Error).cause ?? {}) as { code?: unknown };
+    if (!CLOSED.includes(code)) throw error;
+    return fetch(url, init);
+  }
+}
+
+/** The codes of errors of a connection that the other side has closed. */
+const CLOSED: readonly unknown[] = ['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE'];
 
 async function textOf({ body }: Response): Promise<string> {
   const chunks: Uint8Array[] = [];

@@ -140,6 +140,24 @@ t.test('an authorization server without a valid response is a 503', async (t) =>
   t.equal(await outcome(verify('opaque')), 503, 'gone');
 });
 
+t.test('a connection that the authorization server closes instead of a response', async (t) => {
+  const rows: [closed: number, outcome: string | number, requests: number][] = [
+    [1, 'valid', 3],
+    [2, 503, 3],
+  ];
+  for (const [closed, expected, requests] of rows) {
+    let count = 0;
+    const { verify, seen } = await ask(t, (req: http.IncomingMessage, res: http.ServerResponse) => {
+      count++;
+      if (count > 1 && count <= 1 + closed) res.destroy();
+      else json(ADA)(req, res);
+    });
+    t.equal(await outcome(verify('first')), 'valid');
+    t.equal(await outcome(verify('second')), expected, `${closed} times`);
+    t.equal(seen.length, requests);
+  }
+});
+
 t.test('responses are cached', async (t) => {
   const { issuer, clock, seen, verify } = await ask(t, ADA);
   t.same(await Promise.all(Array.from({ length: 20 }, () => outcome(verify('a')))), Array(20).fill('valid'));
