@@ -279,6 +279,7 @@ t.test('a role that may not create a database is refused', async (t) => {
   const { run, sql, env } = await open(t);
   const role = `limited_${process.pid}`;
   await sql.unsafe(`create role ${role} login password 'limited'`);
+  t.teardown(() => sql.unsafe(`drop role ${role}`));
   const url = new URL(env.DATABASE_URL);
   [url.username, url.password] = [role, 'limited'];
   env.DATABASE_URL = url.href;
