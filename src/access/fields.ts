@@ -84,10 +84,11 @@ function checkHidden(
     readOnly.includes(name) ? present.isPatch || isSet(name) : resource.immutable.includes(name),
   );
   if (denied.length > 0) throw fieldsDenied(denied);
-  const record = { ...present.record, ...hidden.values() };
+  const values = hidden.values();
+  const record = { ...present.record, ...values };
   const checked = withFailuresOf(
     (field) => field === '' || known.has(field) || named.includes(field),
-    () => check({ ...hidden.values(), ...input }, origin, { ...present, record }, caller),
+    () => check({ ...values, ...input }, origin, { ...present, record }, caller),
   );
   return { ...checked, unseen: named.filter((name) => !readOnly.includes(name)) };
 }

@@ -55,6 +55,7 @@ export function readAuthRequest(
 interface Peer {
   readonly address: string;
   readonly isLoopback: boolean;
+  /** Whether it is a trusted proxy. */
   readonly isProxy: boolean;
 }
 
