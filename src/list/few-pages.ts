@@ -11,7 +11,7 @@ import type { NumberedPart } from './list-request.js';
 
 /** The statement of a page of few matches, which reads other pages as well. */
 export interface FewStatement {
-  /** All that its text depends on. */
+  /** All that its text and `read` depend on. Pages of one key and equal values are one page. */
   readonly key: string;
   readonly text: () => string;
   /** The values of the page. */

@@ -85,8 +85,8 @@ function fewStatement(
   const parted =
     access && hidesFields(access) ? partsOf(resource, access, order.order!, page.parameter) : undefined;
   const text = () => fill(`page_few_${part.kind}`, { ...order, ...found, ...rows, ...parted, ...page.parts });
-  const key = [found.related, found.matches, order.order, rows.rows, parted?.more].join('\n');
-  return { key, text, args: page.args, ...(access && parted && { read: readRow(access) }) };
+  const parts = [found.related, found.matches, order.order, rows.rows, parted?.more, parted?.fields];
+  return { key: parts.join('\n'), text, args: page.args, ...(access && parted && { read: readRow(access) }) };
 }
 
 /** Reads a page of all that a caller may read, if this has to do with the caller. The callers with equal access have one statement. */
@@ -124,10 +124,14 @@ const readRow =
     return docs.startsWith(TOO_LARGE) ? row : { ...row, docs: readableParts(docs, access) };
   };
 
-/** The parts of a statement whose page has whole documents, each with the grants that decide which of its fields the caller may read. */
+/**
+ * The parts of a statement whose page has whole documents, each with the grants that decide which of its fields the caller may read.
+ * `fields`: those of the grants, which the statement itself does not have.
+ */
 function partsOf(resource: Resource, access: Access, order: string, parameter: Parameter) {
   const held = access.grants.map(({ conditions }) =>
     grantSql(resource, 'record', conditions, parameter, 'postgresql'),
   );
-  return { more: `, ${partSql(access, held)}`, documents: partedDocuments(order) };
+  const fields = JSON.stringify(access.grants.map(({ fields = null }) => fields));
+  return { more: `, ${partSql(access, held)}`, documents: partedDocuments(order), fields };
 }
