@@ -128,20 +128,39 @@ create index on issues (secret, id);
 create table outbox (id bigserial primary key, type text, actor text, data json, created_at timestamptz not null default now());`;
 
 const folder = KEEP ?? mkdtempSync(join(tmpdir(), 'plinth-bench-'));
-const embedded = await startEmbedded({
-  dataDir: join(folder, 'data'),
-  settings: ['fsync=off', 'shared_buffers=2GB', 'max_wal_size=8GB', 'maintenance_work_mem=512MB'],
-});
-const plain = embedded.url.replace(/\/[^/]*$/, '/plain');
+const dataDir = join(folder, 'data');
+const MEMORY = ['shared_buffers=2GB', 'max_wal_size=8GB', 'maintenance_work_mem=512MB'];
 const settings = { COLLECTIONS: join(folder, 'collections'), MIGRATE: 'auto', AUTH: 'api-key' };
 const file = join(folder, 'requests');
-const database = Number(readFileSync(join(folder, 'data/postgres/postmaster.pid'), 'utf8').split('\n', 1)[0]);
 try {
-  if (!(await isFilled())) await fill();
-  await measure(await findCallers());
+  // What fills the tables need not survive a crash; what is measured has the settings with which the service starts the server.
+  await withServer([...MEMORY, 'fsync=off'], async (databases) => {
+    if (!(await isFilled(databases))) await fill(databases);
+  });
+  await withServer(MEMORY, async (databases) => measure(databases, await findCallers(databases)));
 } finally {
-  await embedded.stop();
   if (KEEP === undefined) rmSync(folder, { recursive: true, force: true });
+}
+
+/** The databases of both servers. */
+interface Databases {
+  readonly ruled: string;
+  readonly plain: string;
+  /** The server's process, whose children are its sessions. */
+  readonly pid: number;
+}
+
+async function withServer(
+  settings: readonly string[],
+  work: (databases: Databases) => Promise<void>,
+): Promise<void> {
+  const { url: ruled, stop } = await startEmbedded({ dataDir, settings });
+  const pid = Number(readFileSync(join(dataDir, 'postgres/postmaster.pid'), 'utf8').split('\n', 1)[0]);
+  try {
+    await work({ ruled, plain: ruled.replace(/\/[^/]*$/, '/plain'), pid });
+  } finally {
+    await stop();
+  }
 }
 
 async function query(url: string, text: string): Promise<readonly Record<string, unknown>[]> {
@@ -151,12 +170,12 @@ async function query(url: string, text: string): Promise<readonly Record<string,
   return rows;
 }
 
-async function isFilled(): Promise<boolean> {
-  const found = await query(embedded.url, `select from pg_database where datname = 'plain'`);
+async function isFilled({ ruled }: Databases): Promise<boolean> {
+  const found = await query(ruled, `select from pg_database where datname = 'plain'`);
   return found.length > 0;
 }
 
-async function fill(): Promise<void> {
+async function fill({ ruled, plain }: Databases): Promise<void> {
   process.stderr.write(`filling ${ISSUES} issues twice ...\n`);
   mkdirSync(settings.COLLECTIONS);
   // The hand-written server has no search.
@@ -165,20 +184,20 @@ async function fill(): Promise<void> {
       join(settings.COLLECTIONS, file),
       JSON.stringify(declaration).replaceAll(',"x-search":true', ''),
     );
-  await (await startContestant('plinth', embedded.url, settings)).stop();
-  await query(embedded.url, `set search_path = public_collections, public;${IDS}${FILL}`);
-  await query(embedded.url, 'create database plain');
+  await (await startContestant('plinth', ruled, settings)).stop();
+  await query(ruled, `set search_path = public_collections, public;${IDS}${FILL}`);
+  await query(ruled, 'create database plain');
   await query(plain, `${IDS}${PLAIN}`);
-  for (const url of [embedded.url, plain]) {
+  for (const url of [ruled, plain]) {
     await query(url, 'vacuum analyze');
     await query(url, 'checkpoint');
   }
 }
 
 /** Callers with each of the roles; those of the first two may create issues. Issues of an earlier run are deleted. */
-async function findCallers(): Promise<Caller[]> {
+async function findCallers({ ruled, plain }: Databases): Promise<Caller[]> {
   const issues = `from issues where title = '${TITLE}'`;
-  await query(embedded.url, `set search_path = public_collections, public; delete ${issues}`);
+  await query(ruled, `set search_path = public_collections, public; delete ${issues}`);
   await query(plain, `delete ${issues}`);
   const found = await query(
     plain,
@@ -192,7 +211,7 @@ from (select * from memberships order by md5(id::text) limit ${CALLERS}) m,
       `(gen_random_uuid(), 'key', decode('${hashOf(key)}', 'base64'), 'bench', '${id}', '{self}')`,
   );
   await query(
-    embedded.url,
+    ruled,
     `insert into credentials (id, kind, hash, label, subject, scopes) values ${values.join(', ')}`,
   );
   return all;
@@ -225,12 +244,12 @@ async function requireEqual(
   for (const each of shown) if (each !== shown[0]) throw new Error(`${label}: ${shown.join(' and ')}`);
 }
 
-async function measure(all: readonly Caller[]): Promise<void> {
+async function measure({ ruled, plain, pid }: Databases, all: readonly Caller[]): Promise<void> {
   const program = fileURLToPath(new URL('../peers/access.js', import.meta.url));
   const servers = [
     await startContestant('handwritten', plain, OUTBOX === undefined ? {} : { OUTBOX }, program),
-    await startContestant('plinth', embedded.url, settings),
-    ...(OTHER_BUILD ? [await startContestant('plinth', embedded.url, settings, OTHER_BUILD)] : []),
+    await startContestant('plinth', ruled, settings),
+    ...(OTHER_BUILD ? [await startContestant('plinth', ruled, settings, OTHER_BUILD)] : []),
   ];
   try {
     for (const each of CASES) {
@@ -239,7 +258,7 @@ async function measure(all: readonly Caller[]): Promise<void> {
       const measured = servers.map((): Figures[] => []);
       for (let round = 0; round <= ROUNDS; round++)
         for (const at of round % 2 === 0 ? servers.keys() : [...servers.keys()].toReversed()) {
-          const figures = await load(each, some, servers[at]!);
+          const figures = await load(each, some, servers[at]!, pid);
           // The first round warms up.
           if (round > 0) measured[at]!.push(figures);
         }
@@ -262,6 +281,7 @@ async function load(
   { label, line, isCreation = false }: Case,
   callers: readonly Caller[],
   server: Contestant,
+  database: number,
 ) {
   const lines = Array.from({ length: 4096 }, (_, at) => {
     const caller = callers[Math.floor(Math.random() * callers.length)]!;
