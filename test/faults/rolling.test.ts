@@ -1,5 +1,5 @@
 import { claimPort } from '../support/claimed-port.js';
-import { type ServiceProcess, startProcess } from '../support/process.js';
+import { processOf, type ServiceProcess, startProcess } from '../support/process.js';
 import { send } from '../support/service.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
@@ -54,11 +54,12 @@ t.test(
         await until(
           'haproxy has both',
           async () => {
-            const pids = new Set<string>();
-            for (let n = 0; n < 8; n++) pids.add(await requestPrefix(url));
-            return pids.size;
+            const seen = new Set<string>();
+            for (let n = 0; n < 8; n++) seen.add(processOf(await send(url, 'GET', '/healthz')));
+            const ready = await Promise.all(ports.map((to) => readinessOf(`http://127.0.0.1:${to}`)));
+            return { processes: [...seen], ready };
           },
-          (seen) => seen === 2,
+          ({ processes }) => processes.length === 2,
         );
         await goesOn();
       }
@@ -74,8 +75,8 @@ t.test(
   },
 );
 
-/** The beginning of the ids that a process gives to requests, which distinguishes processes. */
-async function requestPrefix(url: string): Promise<string> {
-  const { headers } = await send(url, 'GET', '/healthz');
-  return String(headers['x-request-id']).split('-')[0]!;
-}
+/** What haproxy sees when it looks whether a service is ready. */
+const readinessOf = async (base: string): Promise<string> => {
+  const { status, text } = await send(base, 'GET', '/readyz');
+  return `${status} ${text}`;
+};

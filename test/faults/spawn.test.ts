@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { migratedFolder } from '../support/migrated-folder.js';
-import { dataFolder, isAlive, startProcess } from '../support/process.js';
+import { dataFolder, isAlive, processOf, startProcess } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { drawn } from '../support/thorough.js';
@@ -34,7 +34,7 @@ async function failingSpawns(t: Test, first: number) {
 /** How many processes respond: each has its own beginning of the ids of requests. */
 async function processesAt(url: string): Promise<number> {
   const responses = await Promise.all(Array.from({ length: 8 }, () => send(url, 'GET', '/healthz')));
-  return new Set(responses.map(({ headers }) => String(headers['x-request-id']).split('-')[0])).size;
+  return new Set(responses.map(processOf)).size;
 }
 
 t.test('a worker for which the system has no resources is started later', async (t) => {

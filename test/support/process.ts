@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { ENGINE } from './citus.js';
 import { fastFolder } from './fast-folder.js';
 import { COLLECTIONS } from './names.js';
+import type { ServiceResponse } from './service.js';
 import type { Test } from './test.js';
 import { NO_TIME_LIMITS } from './time-limits.js';
 import { until } from './until.js';
@@ -168,3 +169,7 @@ function isServerOf(pid: number, dataDir: string): boolean {
   if (process.platform !== 'linux') return true;
   return readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes(`-D\0${join(dataDir, 'postgres')}\0`);
 }
+
+/** The process that gave a response its id: the part of the id before the count, which may contain hyphens. */
+export const processOf = ({ headers }: Pick<ServiceResponse, 'headers'>): string =>
+  String(headers['x-request-id']).replace(/-[^-]*$/, '');
