@@ -37,6 +37,8 @@ interface Case {
   readonly isCreation?: boolean;
   /** How many callers there are; absent: all. */
   readonly callers?: number;
+  /** Transactions of others that are committed in the meantime, per second; absent: none. */
+  readonly commits?: number;
 }
 
 /** Requests per second, and the CPU time of a request in the server and the database, which says more on a machine with other work. */
@@ -57,6 +59,12 @@ interface Caller {
 const CASES: readonly Case[] = [
   { label: 'read by id', target: 2, line: ({ issues }, place) => `/issues/${issues[place % issues.length]}` },
   { label: 'page with total', target: 10, line: () => '/issues?page=1' },
+  ...[10, 100].map((commits) => ({
+    label: `page with total, ${commits} writes/s`,
+    target: 10,
+    line: () => '/issues?page=1',
+    commits,
+  })),
   { label: 'page with total, one caller', target: 10, line: () => '/issues?page=1', callers: 1 },
   { label: 'create', target: 1.5, line: () => '/issues', isCreation: true },
 ];
@@ -133,7 +141,7 @@ const MEMORY = ['shared_buffers=2GB', 'max_wal_size=8GB', 'maintenance_work_mem=
 const settings = { COLLECTIONS: join(folder, 'collections'), MIGRATE: 'auto', AUTH: 'api-key' };
 const file = join(folder, 'requests');
 try {
-  // What fills the tables need not survive a crash; what is measured has the settings with which the service starts the server.
+  // Tables that a crash damages are filled again. The measurement has the settings with which the service starts the server.
   await withServer([...MEMORY, 'fsync=off'], async (databases) => {
     if (!(await isFilled(databases))) await fill(databases);
   });
@@ -244,7 +252,8 @@ async function requireEqual(
   for (const each of shown) if (each !== shown[0]) throw new Error(`${label}: ${shown.join(' and ')}`);
 }
 
-async function measure({ ruled, plain, pid }: Databases, all: readonly Caller[]): Promise<void> {
+async function measure(databases: Databases, all: readonly Caller[]): Promise<void> {
+  const { ruled, plain } = databases;
   const program = fileURLToPath(new URL('../peers/access.js', import.meta.url));
   const servers = [
     await startContestant('handwritten', plain, OUTBOX === undefined ? {} : { OUTBOX }, program),
@@ -258,7 +267,7 @@ async function measure({ ruled, plain, pid }: Databases, all: readonly Caller[])
       const measured = servers.map((): Figures[] => []);
       for (let round = 0; round <= ROUNDS; round++)
         for (const at of round % 2 === 0 ? servers.keys() : [...servers.keys()].toReversed()) {
-          const figures = await load(each, some, servers[at]!, pid);
+          const figures = await load(each, some, servers[at]!, databases);
           // The first round warms up.
           if (round > 0) measured[at]!.push(figures);
         }
@@ -278,10 +287,10 @@ async function measure({ ruled, plain, pid }: Databases, all: readonly Caller[])
 }
 
 async function load(
-  { label, line, isCreation = false }: Case,
+  { label, line, isCreation = false, commits = 0 }: Case,
   callers: readonly Caller[],
   server: Contestant,
-  database: number,
+  { ruled, pid: database }: Databases,
 ) {
   const lines = Array.from({ length: 4096 }, (_, at) => {
     const caller = callers[Math.floor(Math.random() * callers.length)]!;
@@ -290,6 +299,7 @@ async function load(
     return [line(caller, at), ...fields, ...body].join('\t');
   });
   writeFileSync(file, lines.join('\n'));
+  const stopCommits = startCommits(ruled, commits);
   const cpu = () => (cpuOf(server.pid) ?? 0) + (cpuOfFamily(database) ?? 0);
   const before = cpu();
   const { rate, requests, wrong } = await loadPrepared({
@@ -300,6 +310,18 @@ async function load(
     once: false,
     hasBodies: isCreation,
   });
+  await stopCommits();
   if (wrong > 0) throw new Error(`${label}: ${wrong} requests to ${server.name} failed`);
   return { rate, us: ((cpu() - before) * 1e6) / requests };
+}
+
+/** Commits so many transactions per second that write something, until the returned function is called. */
+function startCommits(url: string, perSecond: number): () => Promise<void> {
+  if (perSecond === 0) return async () => undefined;
+  const sql = openSql(url, { max: 1, onnotice: () => undefined });
+  const timer = setInterval(() => void sql.unsafe('select pg_current_xact_id()'), 1000 / perSecond);
+  return async () => {
+    clearInterval(timer);
+    await sql.end();
+  };
 }

@@ -8,6 +8,7 @@ import type { Parameter } from './comparison-sql.js';
 import { MAX_MATCHES } from './few-matches.js';
 import { FrequentTexts } from './frequent-texts.js';
 import type { NumberedPart } from './list-request.js';
+import type { ReadPage } from './unchanged-pages.js';
 
 /** The statement of a page of few matches, which reads other pages as well. */
 export interface FewStatement {
@@ -38,6 +39,8 @@ export const numberedRows = ({ page, limit }: NumberedPart, parameter: Parameter
   rows: `limit ${parameter(String(limit), 'bigint')} offset ${parameter(String((page - 1) * limit), 'bigint')}`,
 });
 
+const keyOf = ({ key, args }: FewStatement) => `${key}\0${args.join('\0')}`;
+
 /** The most pages in one statement. */
 const MAX_PAGES = 16;
 /** Pages in one statement, statements in flight, and pages that may wait, by their weights. */
@@ -45,7 +48,7 @@ const PAGES = {
   max: MAX_PAGES,
   inFlight: 2,
   waiting: 2000 * MAX_PAGES,
-  keyOf: ({ key, args }: FewStatement) => `${key}\0${args.join('\0')}`,
+  keyOf,
 };
 
 /** The class of SQLSTATEs of values that the database cannot compute with. */
@@ -68,7 +71,7 @@ function frequentOf(db: Db): FrequentTexts {
 export function openFewPages(
   db: Db,
   sharing: Sharing,
-): (candidates: Iterable<FewStatement>) => Promise<Row | undefined> {
+): (candidates: Iterable<FewStatement>, readPage: ReadPage) => Promise<Row | undefined> {
   const frequent = frequentOf(db);
   /** The texts of frequent statements, by their keys. */
   const texts = new Map<string, string>();
@@ -119,10 +122,10 @@ export function openFewPages(
     for (const each of candidates) if (frequent.isUsed(each.key)) return each;
     return undefined;
   };
-  return async (candidates) => {
+  return async (candidates, readPage) => {
     const statement = frequentIn(candidates);
     if (statement === undefined) return undefined;
-    const row = await readAll(statement);
+    const row = await readPage(keyOf(statement), () => readAll(statement));
     const areFew = row !== undefined && Number(row.most) <= MAX_MATCHES;
     frequent.note(statement.key, areFew);
     return areFew ? row : undefined;

@@ -16,6 +16,7 @@ import { type ListStatement, ListStatements } from './list-sql.js';
 import { TOO_LARGE } from './order-parts.js';
 import { type GroupRequest, MAX_GROUPS } from './read-groups.js';
 import type { SliceRequest } from './slice-sql.js';
+import { pageReaders, type ReadPage } from './unchanged-pages.js';
 
 /** A page of a list. */
 export interface Page {
@@ -95,14 +96,11 @@ function groupError(error: unknown): never {
     : error;
 }
 
+// Neither a statement nor a value contains U+0000.
+const keyOf = ({ text, args }: ListStatement): string => `${text}\0${args.join('\0')}`;
+
 /** Requests for the same page share a statement while it waits. */
-const PAGES = {
-  max: 1,
-  inFlight: 2,
-  waiting: 2000,
-  // Neither a statement nor a value contains U+0000.
-  keyOf: ({ text, args }: ListStatement) => `${text}\0${args.join('\0')}`,
-};
+const PAGES = { max: 1, inFlight: 2, waiting: 2000, keyOf };
 
 export function openLists(db: Db, resource: Resource): Lists {
   const statements = new ListStatements(resource, db.engine);
@@ -127,15 +125,17 @@ export function openLists(db: Db, resource: Resource): Lists {
     }
   };
   const few = openFewPages(db, share('page'));
+  const readerOf = pageReaders(db);
+  const readWhole = (statement: ListStatement, run: Run | undefined, readPage: ReadPage) =>
+    readPage(keyOf(statement), async () => (await read(statement, run))[0]);
   return {
     page: async (list, run) => {
       const candidates = run ? undefined : statements.few(list);
-      const row = (candidates && (await few(candidates))) ?? (await read(statements.page(list), run))[0];
-      const { counts, part } = list;
-      const total = counts ? Number(row!.total) : undefined;
-      return part.kind === 'numbered'
-        ? numberedPage(total, row!, part.limit)
-        : keysetPage(total, row!, part.position?.side === 'before');
+      const readPage = readerOf(list.selection, run);
+      const row =
+        (candidates && (await few(candidates, readPage))) ??
+        (await readWhole(statements.page(list), run, readPage));
+      return pageOf(list, row!);
     },
     groups: async (request, run) => {
       const rows = await read({ ...groupSql(resource, request, db.engine), cost: 'query' }, run).catch(
@@ -184,6 +184,13 @@ function excerptsIn({ words }: Resource, row: Row): JsonObject {
     if (html !== undefined) setMember(excerpts, field, html);
   }
   return excerpts;
+}
+
+function pageOf({ counts, part }: PageRequest, row: Row): Page {
+  const total = counts ? Number(row.total) : undefined;
+  return part.kind === 'numbered'
+    ? numberedPage(total, row, part.limit)
+    : keysetPage(total, row, part.position?.side === 'before');
 }
 
 function numberedPage(total: number | undefined, { docs, rows }: Row, limit: number): Page {

@@ -75,7 +75,7 @@ t.test(
   },
 );
 
-/** What haproxy sees when it looks whether a service is ready. */
+/** The response by which haproxy decides whether a service is ready. */
 const readinessOf = async (base: string): Promise<string> => {
   const { status, text } = await send(base, 'GET', '/readyz');
   return `${status} ${text}`;
