@@ -319,7 +319,7 @@ async function load(
 function startCommits(url: string, perSecond: number): () => Promise<void> {
   if (perSecond === 0) return async () => undefined;
   const sql = openSql(url, { max: 1, onnotice: () => undefined });
-  const timer = setInterval(() => void sql.unsafe('select pg_current_xact_id()'), 1000 / perSecond);
+  const timer = setInterval(() => void sql.unsafe('select pg_current_xact_id()').execute(), 1000 / perSecond);
   return async () => {
     clearInterval(timer);
     await sql.end();
