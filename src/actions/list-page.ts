@@ -1,6 +1,6 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import { idOf, MAX_PAGE_BYTES } from '../collection/document.js';
-import { hashedReply, withLinks } from '../collection/representation.js';
+import { hashOf, taggedReply, withLinks } from '../collection/representation.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
@@ -62,8 +62,22 @@ async function jsonReply(context: PageContext, more: readonly string[]): Promise
   const data = isWhole(list) ? wholeData(context) : records && shownData(context, records);
   if (data === undefined || (records && data.length > 2 * MAX_PAGE_BYTES))
     return largePage(JSON_TYPE, { frame: ['{"data":', end] }, fields, () => linkedDocuments(context));
-  const reply = hashedReply(JSON_TYPE, `{"data":[${data}]${end}`, readConditions(request.headers));
+  const body = `{"data":[${data}]${end}`;
+  const etag = data === page.elements ? etagOfPage(page, body, end) : hashOf(body);
+  const reply = taggedReply(JSON_TYPE, body, etag, readConditions(request.headers));
   return { ...reply, headers: [...reply.headers, ...fields] };
+}
+
+/** The ETags of pages that are shown as they have been read: one that comes from memory is not hashed again. */
+const etags = new WeakMap<Page['row'], { readonly end: string; readonly etag: string }>();
+
+/** `end`: all of the body that does not follow from the row of the page. */
+function etagOfPage({ row }: Page, body: string, end: string): string {
+  const known = etags.get(row);
+  if (known?.end === end) return known.etag;
+  const etag = hashOf(body);
+  etags.set(row, { end, etag });
+  return etag;
 }
 
 /** The records as the request shows them; undefined: the records, or those that are related to them, are too large for memory. */

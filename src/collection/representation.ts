@@ -98,6 +98,14 @@ export function viewReply(
   return replyOf(type === JSON_TYPE ? withLinks(resource, shown, prefix) : shown.doc);
 }
 
+/** The ETag of a representation that has no version. */
+export const hashOf = (body: string): string => `"${hash('sha1', body, 'base64url')}"`;
+
+/** A 200 with this ETag, or its 304 or 412. */
+export function taggedReply(type: string, body: string, etag: string, conditions?: Conditions): Reply {
+  return taggedText(headersOf(type), body, etag, conditions);
+}
+
 /** A 200 whose ETag is a hash of its body, or its 304 or 412. */
 export function hashedReply(type: string, body: string, conditions?: Conditions): Reply {
   return hashedText(headersOf(type), body, conditions);
@@ -105,7 +113,7 @@ export function hashedReply(type: string, body: string, conditions?: Conditions)
 
 /** A 200 with these fields and an ETag that is a hash of the body, or its 304 or 412. */
 export function hashedText(fields: readonly string[], body: string, conditions?: Conditions): Reply {
-  return taggedText(fields, body, `"${hash('sha1', body, 'base64url')}"`, conditions);
+  return taggedText(fields, body, hashOf(body), conditions);
 }
 
 function taggedText(fields: readonly string[], body: string, etag: string, conditions?: Conditions): Reply {

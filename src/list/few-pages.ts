@@ -39,8 +39,6 @@ export const numberedRows = ({ page, limit }: NumberedPart, parameter: Parameter
   rows: `limit ${parameter(String(limit), 'bigint')} offset ${parameter(String((page - 1) * limit), 'bigint')}`,
 });
 
-const keyOf = ({ key, args }: FewStatement) => `${key}\0${args.join('\0')}`;
-
 /** The most pages in one statement. */
 const MAX_PAGES = 16;
 /** Pages in one statement, statements in flight, and pages that may wait, by their weights. */
@@ -48,7 +46,7 @@ const PAGES = {
   max: MAX_PAGES,
   inFlight: 2,
   waiting: 2000 * MAX_PAGES,
-  keyOf,
+  keyOf: ({ key, args }: FewStatement) => `${key}\0${args.join('\0')}`,
 };
 
 /** The class of SQLSTATEs of values that the database cannot compute with. */
@@ -125,7 +123,7 @@ export function openFewPages(
   return async (candidates, readPage) => {
     const statement = frequentIn(candidates);
     if (statement === undefined) return undefined;
-    const row = await readPage(keyOf(statement), () => readAll(statement));
+    const row = await readPage(statement.key, statement.args, () => readAll(statement));
     const areFew = row !== undefined && Number(row.most) <= MAX_MATCHES;
     frequent.note(statement.key, areFew);
     return areFew ? row : undefined;

@@ -20,6 +20,8 @@ import { pageReaders, type ReadPage } from './unchanged-pages.js';
 
 /** A page of a list. */
 export interface Page {
+  /** The row that has been read: one for all requests to which a page is shown from memory. */
+  readonly row: Row;
   /** The number of records that are selected; undefined unless the request counts them. */
   readonly total: number | undefined;
   /** The documents of a numbered page, separated by commas; undefined: the documents are too large for one text. */
@@ -96,11 +98,14 @@ function groupError(error: unknown): never {
     : error;
 }
 
-// Neither a statement nor a value contains U+0000.
-const keyOf = ({ text, args }: ListStatement): string => `${text}\0${args.join('\0')}`;
-
 /** Requests for the same page share a statement while it waits. */
-const PAGES = { max: 1, inFlight: 2, waiting: 2000, keyOf };
+const PAGES = {
+  max: 1,
+  inFlight: 2,
+  waiting: 2000,
+  // Neither a statement nor a value contains U+0000.
+  keyOf: ({ text, args }: ListStatement) => `${text}\0${args.join('\0')}`,
+};
 
 export function openLists(db: Db, resource: Resource): Lists {
   const statements = new ListStatements(resource, db.engine);
@@ -127,7 +132,7 @@ export function openLists(db: Db, resource: Resource): Lists {
   const few = openFewPages(db, share('page'));
   const readerOf = pageReaders(db);
   const readWhole = (statement: ListStatement, run: Run | undefined, readPage: ReadPage) =>
-    readPage(keyOf(statement), async () => (await read(statement, run))[0]);
+    readPage(statement.text, statement.args, async () => (await read(statement, run))[0]);
   return {
     page: async (list, run) => {
       const candidates = run ? undefined : statements.few(list);
@@ -193,10 +198,12 @@ function pageOf({ counts, part }: PageRequest, row: Row): Page {
     : keysetPage(total, row, part.position?.side === 'before');
 }
 
-function numberedPage(total: number | undefined, { docs, rows }: Row, limit: number): Page {
+function numberedPage(total: number | undefined, row: Row, limit: number): Page {
+  const { docs, rows } = row;
   const text = (docs as string | null) ?? '';
   const isTooLarge = text.startsWith(TOO_LARGE);
   return {
+    row,
     total,
     elements: isTooLarge ? undefined : text,
     documents: [],
@@ -216,6 +223,7 @@ function keysetPage(total: number | undefined, row: Row, isBackward: boolean): P
         ? { first: farthest, last: nearest }
         : { first: nearest, last: farthest };
   return {
+    row,
     total,
     elements: undefined,
     documents: documentsIn((row.docs as string | null) ?? ''),

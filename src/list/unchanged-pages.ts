@@ -1,6 +1,6 @@
 import { createBatcher } from '../db/batcher.js';
 import { DATABASE_STATE_SQL } from '../db/core-statements.js';
-import type { Db, Row, Run } from '../db/db.js';
+import type { Db, Row, Run, Value } from '../db/db.js';
 import { sharing } from '../telemetry/metrics.js';
 import type { Selection } from './condition.js';
 
@@ -8,21 +8,36 @@ import type { Selection } from './condition.js';
 const MAX_PAGES = 2000;
 const MAX_BYTES = 8_388_608;
 const MAX_PAGE_BYTES = 131_072;
-/** The most requests of a page that do not ask for the state after it had changed. */
+/** With one more, all pages are forgotten. */
+const MAX_KINDS = 1000;
+/** After repeated changes, the most requests of a page that do not ask for the state. */
 const MAX_PAUSE = 16;
 
-const STATES = { max: 1, inFlight: 2, waiting: 1, keyOf: () => '' };
+/** While a state is on its way, the next requests wait for one that is read after them: they share it. */
+const STATES = { max: 1, inFlight: 1, waiting: 1, keyOf: () => '' };
 
-/** Reads the row of a page. `key`: all that `read` depends on, besides the database. */
-export type ReadPage = (key: string, read: () => Promise<Row | undefined>) => Promise<Row | undefined>;
+/** Reads the row of a page. All that `read` depends on, besides the database, is the kind of the page and its values. */
+export type ReadPage = (
+  kind: string,
+  values: readonly Value[],
+  read: () => Promise<Row | undefined>,
+) => Promise<Row | undefined>;
 
+/** A page as of a state of the database. */
+interface StoredPage {
+  readonly state: string;
+  readonly row: Promise<Row | undefined>;
+}
+
+/** A page that has been requested before. */
 interface Known {
-  /** The row of the page, as of a state of the database; undefined: it has been read once, or it is too large. */
-  page: { readonly state: string; readonly row: Row | undefined } | undefined;
+  /** Undefined: it has been read once, or it is too large. */
+  page: StoredPage | undefined;
   bytes: number;
-  /** Requests that do not ask for the state after it had changed, and how many of them are left. */
+  /** How often in a row the state was another one. */
+  changes: number;
+  /** Requests that do not ask for the state. */
   pause: number;
-  left: number;
 }
 
 /**
@@ -32,6 +47,8 @@ interface Known {
 export class UnchangedPages {
   /** The page that was used last is the last one. */
   readonly #pages = new Map<string, Known>();
+  readonly #kinds = new Map<string, number>();
+  #numbered = 0;
   readonly #state: (key: 'now') => Promise<string | undefined>;
   #bytes = 0;
 
@@ -51,43 +68,75 @@ export class UnchangedPages {
     return this.#bytes;
   }
 
-  readonly read: ReadPage = async (key, read) => {
-    const known = this.#pages.get(key);
-    if (!known) {
-      this.#store(key, { page: undefined, bytes: 0, pause: 0, left: 0 });
+  readonly read: ReadPage = async (kind, values, read) => {
+    const key = this.#keyOf(kind, values);
+    const found = this.#pages.get(key);
+    if (!found) {
+      this.#use(key, { page: undefined, bytes: 0, changes: 0, pause: 0 });
       return read();
     }
-    if (known.left > 0) {
-      known.left--;
+    if (found.pause > 0) {
+      found.pause--;
       return read();
     }
     // Before the page is read: if the state is this one later, it was this one all the time.
     const state = await this.#state('now');
+    // Another request may have begun to read the page.
+    const known = this.#pages.get(key) ?? found;
     const { page } = known;
     if (page !== undefined && page.state === state) {
-      this.#store(key, { ...known, pause: 0 });
+      known.changes = 0;
+      this.#use(key, known);
       return page.row;
     }
-    const pause = page && Math.min(Math.max(1, known.pause * 2), MAX_PAUSE);
-    const row = await read();
-    const bytes = sizeOf(row);
-    const isStored = state !== undefined && bytes <= MAX_PAGE_BYTES;
-    this.#store(key, {
-      page: isStored ? { state, row } : undefined,
-      bytes: isStored ? bytes : 0,
-      pause: pause ?? known.pause,
-      left: pause ?? 0,
-    });
-    return row;
+    if (page || state === undefined) known.pause = pauseAfter(++known.changes);
+    if (state === undefined) return read();
+    known.page = { state, row: read() };
+    this.#use(key, known);
+    return this.#stored(key, known.page);
   };
 
-  #store(key: string, known: Known): void {
+  /** Kinds are long texts, of which there are few: a number stands for each. */
+  #keyOf(kind: string, values: readonly Value[]): string {
+    let number = this.#kinds.get(kind);
+    if (number === undefined) {
+      if (this.#kinds.size === MAX_KINDS) {
+        this.#kinds.clear();
+        this.#pages.clear();
+        this.#bytes = 0;
+      }
+      number = this.#numbered++;
+      this.#kinds.set(kind, number);
+    }
+    return `${number}${JSON.stringify(values)}`;
+  }
+
+  /** The row of a page that is being read. A page that is too large, or whose reading fails, does not stay. */
+  async #stored(key: string, page: StoredPage): Promise<Row | undefined> {
+    let bytes = Number.POSITIVE_INFINITY;
+    try {
+      const row = await page.row;
+      bytes = sizeOf(row);
+      return row;
+    } finally {
+      const known = this.#pages.get(key);
+      if (known?.page === page) {
+        const isStored = bytes <= MAX_PAGE_BYTES;
+        if (!isStored) known.page = undefined;
+        this.#remove(key);
+        this.#use(key, { ...known, bytes: isStored ? bytes : 0 });
+      }
+    }
+  }
+
+  /** Makes a page the last one, and removes the first ones if there are too many. */
+  #use(key: string, known: Known): void {
     this.#remove(key);
     this.#pages.set(key, known);
     this.#bytes += key.length + known.bytes;
-    for (const oldest of this.#pages.keys()) {
+    for (const first of this.#pages.keys()) {
       if (this.#pages.size <= MAX_PAGES && this.#bytes <= MAX_BYTES) break;
-      this.#remove(oldest);
+      this.#remove(first);
     }
   }
 
@@ -99,6 +148,9 @@ export class UnchangedPages {
   }
 }
 
+/** None after the first change, then 1, 2, 4 and so on: where writes are frequent, the state seldom pays. */
+const pauseAfter = (changes: number): number => (changes < 2 ? 0 : Math.min(2 ** (changes - 2), MAX_PAUSE));
+
 /** The length of the texts of a row. */
 const sizeOf = (row: Row | undefined): number =>
   Object.values(row ?? {}).reduce(
@@ -106,7 +158,7 @@ const sizeOf = (row: Row | undefined): number =>
     0,
   );
 
-const readAnew: ReadPage = (_, read) => read();
+const readAnew: ReadPage = (_kind, _values, read) => read();
 
 const pages = new WeakMap<Db, UnchangedPages>();
 

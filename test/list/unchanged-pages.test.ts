@@ -11,7 +11,7 @@ function openPages(state: () => string | null) {
   /** Whether the page was read, instead of being found in memory. */
   const isRead = async (key: string, docs: string): Promise<boolean> => {
     const before = reads;
-    const row = await pages.read(key, async () => {
+    const row = await pages.read('a kind', [key], async () => {
       reads++;
       return { total: 1, docs };
     });
@@ -59,7 +59,7 @@ t.test('a page whose reading fails is not stored, nor one whose state cannot be 
   t.equal(await isRead('a', 'page'), false);
   await isRead('b', 'page');
   const failing = () => Promise.reject(new Error('no page'));
-  await t.rejects(pages.read('b', failing), { message: 'no page' });
+  await t.rejects(pages.read('a kind', ['b'], failing), { message: 'no page' });
   t.equal(await isRead('b', 'page'), true);
 });
 
@@ -77,4 +77,16 @@ t.test('the pages in memory are few, and have few bytes', async (t) => {
     t.equal(await isRead('too large', 'x'.repeat(200_000)), true, 'a page that is too large is read');
   for (let turn = 0; turn < 4; turn++) await isRead('key'.padEnd(9_000_000), 'page');
   t.ok(pages.bytes <= 8_388_608, `${pages.bytes} bytes`);
+});
+
+t.test('pages of other kinds are other pages, also if there are many kinds', async (t) => {
+  const { pages } = openPages(() => 'state');
+  const read = (kind: string, values: string[], docs: string) =>
+    pages.read(kind, values, async () => ({ docs })).then((row) => row?.docs);
+  for (let turn = 0; turn < 3; turn++)
+    for (let n = 0; n < 1500; n++) t.equal(await read(`kind ${n}`, ['a'], `page ${n}`), `page ${n}`);
+  for (let turn = 0; turn < 3; turn++) {
+    t.equal(await read('kind', ['a', 'b'], 'two values'), 'two values');
+    t.equal(await read('kind', ['ab'], 'one value'), 'one value');
+  }
 });
