@@ -163,11 +163,30 @@ function drawGrant(name: Name, draw: Draw): DrawnGrant {
   };
 }
 
+/** Conditions for the records of a caller, which an index finds. */
+const OWN: Readonly<Record<Name, JsonObject>> = {
+  people: { id: '$caller' },
+  teams: { ownerId: '$caller' },
+  memberships: { userId: '$caller' },
+  issues: { assigneeId: '$caller' },
+  comments: { authorId: '$caller' },
+};
+
+/** Two grants to read that differ in their fields and scopes alone. */
+function drawTwins(name: Name, draw: Draw): DrawnGrant[] {
+  const where = draw.maybe(0.5) ? OWN[name] : drawWhere(name, draw);
+  return ['staff', 'board'].map((scope) => {
+    const fields = Object.keys(FIELDS[name]).filter(() => draw.maybe(0.5));
+    return { can: ['read'], where, scope, ...(fields.length > 0 && { fields }) };
+  });
+}
+
 export function drawRules(draw: Draw): DrawnRules {
-  const grants = (name: Name): DrawnGrant[] => [
-    ...Array.from({ length: 1 + draw.next(4) }, () => drawGrant(name, draw)),
-    { can: ['all'], scope: 'admin' },
-  ];
+  const grants = (name: Name): DrawnGrant[] => {
+    const hasTwins = draw.maybe(0.3);
+    const drawn = Array.from({ length: draw.next(4) + (hasTwins ? 0 : 1) }, () => drawGrant(name, draw));
+    return [...drawn, ...(hasTwins ? drawTwins(name, draw) : []), { can: ['all'], scope: 'admin' }];
+  };
   return Object.fromEntries(
     NAMES.map((name) => [name, name === 'teams' && draw.maybe(0.2) ? undefined : grants(name)]),
   ) as unknown as DrawnRules;

@@ -19,6 +19,8 @@ export const feeding: Surface = async (world, caller) => {
   const id = someId(world, name);
   const before = world.model.find(name, id);
   if (!before) return;
+  // An event of an earlier step that is not final yet would come after the cursor.
+  await whenEventsAreFinal(world.service);
   const { json } = await world.send(admin, 'GET', '/events?after=now');
   const changed = await world.send(admin, 'PATCH', `/${name}/${id}`, {
     body: world.record(name),

@@ -8,7 +8,7 @@ import { callingToCreate, exporting, feeding } from './feeds.js';
 import { fillingToChange, fillingToCreate, fillingToDelete } from './forms.js';
 import { remembering } from './histories.js';
 import { creatingMany } from './many.js';
-import { calling, getting, grouping, listing, paging, type Surface } from './reads.js';
+import { calling, getting, grouping, listing, paging, readingTogether, type Surface } from './reads.js';
 import { callingToChange, callingToDelete } from './tools.js';
 import { World } from './world.js';
 import { batching, bulk, changing, creating, creatingAs, deleting, upserting } from './writes.js';
@@ -16,7 +16,7 @@ import { batching, bulk, changing, creating, creatingAs, deleting, upserting } f
 /** The surfaces that Citus refuses: ids of clients, and histories. */
 const NOT_ON_CITUS: readonly Surface[] = [upserting, creatingAs, remembering];
 const SURFACES: readonly Surface[] = [
-  ...[getting, listing, listing, paging, grouping, calling],
+  ...[getting, listing, listing, paging, readingTogether, grouping, calling],
   ...[creating, creatingMany, changing, changing, deleting, bulk, upserting, creatingAs, batching],
   ...[feeding, remembering, exporting, changingByJob],
   ...[callingToCreate, callingToChange, callingToDelete],

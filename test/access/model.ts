@@ -264,7 +264,9 @@ export class Model {
     if (unreadable) return unreadable;
     const held = this.held(caller, name, 'update', before);
     if (held.length === 0) return { status: 403, code: 'ACCESS_DENIED' };
-    const reference = this.#references(caller, name, after, before);
+    // A guess of a value that is hidden has the failure of any other value.
+    const seen = Object.fromEntries(Object.entries(before).filter(([field]) => !blind.includes(field)));
+    const reference = this.#references(caller, name, after, seen);
     if (reference) return reference;
     const still = this.held(caller, name, 'update', { ...before, ...cleared(name), ...after }).filter(
       (grant) => held.includes(grant),

@@ -341,6 +341,36 @@ export const listing: Surface = async (world, caller) => {
   t.equal(html.status, 200, `${caller.label} ${address} as HTML`);
 };
 
+/** A page of all callers at once, again and again: they share statements, and find pages in memory until something is written. */
+export const readingTogether: Surface = async (world) => {
+  const { callers, draw, t } = world;
+  const drawn = drawList(world);
+  // Pages of all that callers may read, and others.
+  const list: Listed = draw.maybe(0.7)
+    ? { ...drawn, parent: undefined, filter: {}, search: undefined, sorts: drawn.sorts.slice(0, 1) }
+    : drawn;
+  const limit = draw.pick([3, 100]);
+  const body = { ...bodyOf(list), limit, page: 1 };
+  for (let round = 0; round < 6; round++) {
+    const results = callers.map((caller) => expected(world, caller, list));
+    const order = draw.maybe(0.5) ? callers : callers.toReversed();
+    await Promise.all(
+      order.map(async (caller) => {
+        const found = await world.send(caller, 'QUERY', pathOf(list), { body });
+        const shown = `${caller.label} QUERY ${pathOf(list)} ${JSON.stringify(body)}, round ${round}`;
+        const result = results[callers.indexOf(caller)]!;
+        if ('status' in result) return requireFailure(world, found, result, shown);
+        t.equal(found.status, 200, `${shown}: ${found.text}`);
+        t.same(found.json.data.map(bare), result.records.slice(0, limit), shown);
+        t.equal(found.json.meta.total, result.records.length, `the total of ${shown}`);
+      }),
+    );
+    if (!draw.maybe(0.3)) continue;
+    await world.add(draw.pick(NAMES));
+    await world.refresh();
+  }
+};
+
 /** A list of version 2, from its first page to its last and back. */
 export const paging: Surface = async (world, caller) => {
   const { draw, t } = world;

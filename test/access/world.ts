@@ -130,6 +130,7 @@ export class World {
       return Object.fromEntries(Object.entries(drawn).filter(() => maybe(0.8))) as JsonObject;
     };
     const [ann, bob, cid, dan, eve] = this.model.data.people!.map(({ id }) => String(id));
+    const shared = own();
     this.callers.push(
       { label: 'stranger', subject: undefined, scopes: [], claims: {}, headers: {} },
       this.admin,
@@ -144,6 +145,10 @@ export class World {
         own(),
       ),
       await caller('robot', 'robot', ['self', 'issues:write'], own()),
+      // One person with two tokens, and another one with equal claims.
+      await caller('fay of the staff', ann!, ['self', 'staff'], shared),
+      await caller('fay of the board', ann!, ['self', 'board'], shared),
+      await caller('gus of the board', bob!, ['self', 'board'], shared),
     );
   }
 

@@ -68,9 +68,11 @@ export const creating: Surface = async (world, caller) => {
   const again = await send();
   const record = world.model.find(name, id);
   const view = record?._version === 1 ? world.model.view(caller, name, record) : undefined;
+  // Without access rules, the first response is repeated.
+  const expected = world.model.rules[name] === undefined ? bare(found.json) : view;
   t.equal(again.status, 201, `replayed ${shown}: ${again.text}`);
   t.equal(again.headers['idempotency-replayed'], 'true');
-  t.same(again.json === undefined ? undefined : bare(again.json), view, `replayed ${shown}`);
+  t.same(again.json === undefined ? undefined : bare(again.json), expected, `replayed ${shown}`);
 };
 
 /** The operator changes what memberships, owners and assignees there are. */
