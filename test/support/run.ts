@@ -120,9 +120,9 @@ async function buildTap(): Promise<void> {
   if (built.includes('@tapjs/typescript')) await runTap(['build'], {}, 'ignore');
 }
 
-/** Makes the bundle that the tests of many files start. Resolves to its file. */
+/** Makes the bundle that the tests of many files start. Resolves to its file. Coverage is that of the files of src. */
 async function bundle(): Promise<string | undefined> {
-  if (files.length < MIN_FILES_TO_BUNDLE) return undefined;
+  if (files.length < MIN_FILES_TO_BUNDLE || process.env.NODE_V8_COVERAGE !== undefined) return undefined;
   const folder = join(ROOT, 'dist/test-bundle');
   const code = await runNode([join(ROOT, '.ci/bundle.js'), folder], {}, 'inherit');
   if (code !== 0) throw new Error('the bundle cannot be made');
