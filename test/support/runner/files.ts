@@ -83,7 +83,7 @@ const ALL = 'all';
 const CI = 'ci';
 /** The set of which continuous integration draws a part. */
 const FURTHER = 'further';
-const IN_CI = ['faults', 'postgres-clusters', 'release', 'combinations'];
+const IN_CI = ['faults', 'postgres-clusters', 'release'];
 /** Of FURTHER, one of so many files runs in continuous integration. */
 const DRAWN_OF = 12;
 
