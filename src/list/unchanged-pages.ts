@@ -4,16 +4,18 @@ import type { Db, Row, Run, Value } from '../db/db.js';
 import { sharing } from '../telemetry/metrics.js';
 import type { Selection } from './condition.js';
 
-/** Bounds of the pages in memory, with their keys; a page with more bytes is not stored. */
+/** Bounds of the pages in memory, with their keys, and of one that is stored. A character has one or two bytes. */
 const MAX_PAGES = 2000;
-const MAX_BYTES = 8_388_608;
-const MAX_PAGE_BYTES = 131_072;
-/** With one more, all pages are forgotten. */
+const MAX_CHARACTERS = 4_194_304;
+const MAX_PAGE_CHARACTERS = 131_072;
+/** Bounds of the kinds in memory, beyond which all pages are forgotten, and of one whose pages may be stored. */
 const MAX_KINDS = 1000;
+const MAX_KINDS_CHARACTERS = 2_097_152;
+const MAX_KIND_CHARACTERS = 65_536;
 /** After repeated changes, the most requests of a page that do not ask for the state. */
 const MAX_PAUSE = 16;
 
-/** While a state is on its way, the next requests wait for one that is read after them: they share it. */
+/** While a statement is in flight, the next requests wait: they share the one after it, whose state is not older than they are. */
 const STATES = { max: 1, inFlight: 1, waiting: 1, keyOf: () => '' };
 
 /** Reads the row of a page. All that `read` depends on, besides the database, is the kind of the page and its values. */
@@ -33,7 +35,8 @@ interface StoredPage {
 interface Known {
   /** Undefined: it has been read once, or it is too large. */
   page: StoredPage | undefined;
-  bytes: number;
+  /** The length of the page. */
+  characters: number;
   /** How often in a row the state was another one. */
   changes: number;
   /** Requests that do not ask for the state. */
@@ -47,10 +50,11 @@ interface Known {
 export class UnchangedPages {
   /** The page that was used last is the last one. */
   readonly #pages = new Map<string, Known>();
+  #characters = 0;
   readonly #kinds = new Map<string, number>();
-  #numbered = 0;
+  #kindsCharacters = 0;
+  #nextKind = 0;
   readonly #state: (key: 'now') => Promise<string | undefined>;
-  #bytes = 0;
 
   constructor(db: Pick<Db, 'run' | 'metrics'>) {
     this.#state = createBatcher<'now', string | undefined>(
@@ -63,16 +67,17 @@ export class UnchangedPages {
     return this.#pages.size;
   }
 
-  /** The length of all keys and pages. */
-  get bytes(): number {
-    return this.#bytes;
+  /** The length of all kinds, keys and pages. */
+  get characters(): number {
+    return this.#kindsCharacters + this.#characters;
   }
 
   readonly read: ReadPage = async (kind, values, read) => {
+    if (kind.length > MAX_KIND_CHARACTERS) return read();
     const key = this.#keyOf(kind, values);
     const found = this.#pages.get(key);
     if (!found) {
-      this.#use(key, { page: undefined, bytes: 0, changes: 0, pause: 0 });
+      this.#use(key, { page: undefined, characters: 0, changes: 0, pause: 0 });
       return read();
     }
     if (found.pause > 0) {
@@ -98,33 +103,37 @@ export class UnchangedPages {
 
   /** Kinds are long texts, of which there are few: a number stands for each. */
   #keyOf(kind: string, values: readonly Value[]): string {
-    let number = this.#kinds.get(kind);
-    if (number === undefined) {
-      if (this.#kinds.size === MAX_KINDS) {
-        this.#kinds.clear();
-        this.#pages.clear();
-        this.#bytes = 0;
-      }
-      number = this.#numbered++;
+    const number = this.#kinds.get(kind) ?? this.#nextKind++;
+    if (!this.#kinds.has(kind)) {
+      const isFull = this.#kinds.size === MAX_KINDS;
+      if (isFull || this.#kindsCharacters + kind.length > MAX_KINDS_CHARACTERS) this.#forget();
       this.#kinds.set(kind, number);
+      this.#kindsCharacters += kind.length;
     }
     return `${number}${JSON.stringify(values)}`;
   }
 
+  #forget(): void {
+    this.#kinds.clear();
+    this.#kindsCharacters = 0;
+    this.#pages.clear();
+    this.#characters = 0;
+  }
+
   /** The row of a page that is being read. A page that is too large, or whose reading fails, does not stay. */
   async #stored(key: string, page: StoredPage): Promise<Row | undefined> {
-    let bytes = Number.POSITIVE_INFINITY;
+    let characters = Number.POSITIVE_INFINITY;
     try {
       const row = await page.row;
-      bytes = sizeOf(row);
+      characters = lengthOf(row);
       return row;
     } finally {
       const known = this.#pages.get(key);
       if (known?.page === page) {
-        const isStored = bytes <= MAX_PAGE_BYTES;
+        const isStored = characters <= MAX_PAGE_CHARACTERS;
         if (!isStored) known.page = undefined;
         this.#remove(key);
-        this.#use(key, { ...known, bytes: isStored ? bytes : 0 });
+        this.#use(key, { ...known, characters: isStored ? characters : 0 });
       }
     }
   }
@@ -133,9 +142,9 @@ export class UnchangedPages {
   #use(key: string, known: Known): void {
     this.#remove(key);
     this.#pages.set(key, known);
-    this.#bytes += key.length + known.bytes;
+    this.#characters += key.length + known.characters;
     for (const first of this.#pages.keys()) {
-      if (this.#pages.size <= MAX_PAGES && this.#bytes <= MAX_BYTES) break;
+      if (this.#pages.size <= MAX_PAGES && this.#characters <= MAX_CHARACTERS) break;
       this.#remove(first);
     }
   }
@@ -144,7 +153,7 @@ export class UnchangedPages {
     const known = this.#pages.get(key);
     if (!known) return;
     this.#pages.delete(key);
-    this.#bytes -= key.length + known.bytes;
+    this.#characters -= key.length + known.characters;
   }
 }
 
@@ -152,7 +161,7 @@ export class UnchangedPages {
 const pauseAfter = (changes: number): number => (changes < 2 ? 0 : Math.min(2 ** (changes - 2), MAX_PAUSE));
 
 /** The length of the texts of a row. */
-const sizeOf = (row: Row | undefined): number =>
+const lengthOf = (row: Row | undefined): number =>
   Object.values(row ?? {}).reduce(
     (sum: number, value) => sum + (typeof value === 'string' ? value.length : 8),
     0,

@@ -63,20 +63,20 @@ t.test('a page whose reading fails is not stored, nor one whose state cannot be 
   t.equal(await isRead('b', 'page'), true);
 });
 
-t.test('the pages in memory are few, and have few bytes', async (t) => {
+t.test('the pages in memory are few, and short in all', async (t) => {
   const { pages, isRead } = openPages(() => 'state');
   for (let n = 0; n < 5000; n++) await isRead(`small ${n}`, 'page');
   t.equal(pages.size, 2000);
   for (let n = 0; n < 200; n++)
     for (let turn = 0; turn < 2; turn++) await isRead(`large ${n}`, `${n}`.padEnd(100_000));
-  t.ok(pages.bytes <= 8_388_608, `${pages.bytes} bytes`);
+  t.ok(pages.characters <= 6_291_456, `${pages.characters} characters`);
   t.ok(pages.size < 100, `${pages.size} pages`);
   t.equal(await isRead('large 199', '199'.padEnd(100_000)), false, 'the last ones are there');
   t.equal(await isRead('large 0', '0'.padEnd(100_000)), true, 'the first ones are not');
   for (let turn = 0; turn < 4; turn++)
     t.equal(await isRead('too large', 'x'.repeat(200_000)), true, 'a page that is too large is read');
   for (let turn = 0; turn < 4; turn++) await isRead('key'.padEnd(9_000_000), 'page');
-  t.ok(pages.bytes <= 8_388_608, `${pages.bytes} bytes`);
+  t.ok(pages.characters <= 6_291_456, `${pages.characters} characters`);
 });
 
 t.test('pages of other kinds are other pages, also if there are many kinds', async (t) => {
@@ -89,4 +89,38 @@ t.test('pages of other kinds are other pages, also if there are many kinds', asy
     t.equal(await read('kind', ['a', 'b'], 'two values'), 'two values');
     t.equal(await read('kind', ['ab'], 'one value'), 'one value');
   }
+});
+
+t.test('the kinds in memory are short in all, and one that is too long has no page there', async (t) => {
+  const { pages } = openPages(() => 'state');
+  let reads = 0;
+  const read = (kind: string) =>
+    pages.read(kind, ['a'], async () => {
+      reads++;
+      return { docs: kind.slice(0, 20) };
+    });
+  for (let n = 0; n < 300; n++) {
+    t.equal((await read(`${n}`.padEnd(60_000)))?.docs, `${n}`.padEnd(20));
+    t.ok(pages.characters <= 6_291_456, `${pages.characters} characters`);
+  }
+  reads = 0;
+  for (let n = 0; n < 4; n++) await read('kind'.padEnd(70_000));
+  t.equal(reads, 4);
+});
+
+t.test('requests at once share the reading of a page that has changed', async (t) => {
+  let state = 'first';
+  const { pages } = openPages(() => state);
+  let reads = 0;
+  const read = () =>
+    pages.read('a kind', ['a'], async () => {
+      reads++;
+      return { docs: state };
+    });
+  for (let n = 0; n < 3; n++) await read();
+  state = 'second';
+  reads = 0;
+  const rows = await Promise.all(Array.from({ length: 20 }, read));
+  t.same(new Set(rows.map((row) => row?.docs)), new Set(['second']));
+  t.equal(reads, 1);
 });
