@@ -1,15 +1,15 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { hashOf, newKey } from '../../src/auth/credentials/api-key-format.js';
 import { startEmbedded } from '../../src/features/embedded/embedded.js';
-import { TEAM_TRACKER } from '../../test/access/team-tracker.js';
 import { openSql } from '../../test/support/sql.js';
 import { type Contestant, startContestant } from '../harness/contestant.js';
 import { loadPrepared } from '../harness/load-wrk.js';
 import { cpuOf, cpuOfFamily } from '../harness/proc.js';
 import { median } from '../harness/stats.js';
+import { type Databases, fill, isFilled, query } from '../harness/tracker-data.js';
 
 /**
  * The access rules of the tests' team tracker, with a million issues, beside a hand-written server with the same condition in its
@@ -27,7 +27,6 @@ const CONNECTIONS = 64;
 const CALLERS = 64;
 /** Of the issues that the measurement creates. */
 const TITLE = 'an issue';
-const [PROJECTS, TEAMS, USERS] = [ISSUES / 10, ISSUES / 100, ISSUES / 10];
 
 interface Case {
   readonly label: string;
@@ -69,93 +68,19 @@ const CASES: readonly Case[] = [
   { label: 'create', target: 1.5, line: () => '/issues', isCreation: true },
 ];
 
-/**
- * Neither references nor events are checked or recorded while tables are filled. The records are a millisecond apart: the service
- * divides the numbers of records by time.
- */
-const IDS = `
-set session_replication_role = replica;
-create function pg_temp.identity(kind int, n bigint) returns uuid language sql immutable as $$
-  select (lpad(to_hex(1700000000000 + n), 12, '0') || '70008000' || lpad(to_hex(kind), 4, '0') || lpad(to_hex(n), 8, '0'))::uuid $$;
-create function pg_temp.document(id uuid, fields text) returns text language sql immutable as $$
-  select format('{"id":"%s",%s,"created_at":"2026-01-01T00:00:00.000Z","updated_at":"2026-01-01T00:00:00.000Z","_version":1}', id, fields) $$;`;
-
-/** The columns of each collection; the rows of a team are spread over the tables. */
-const ROWS = {
-  users: `select pg_temp.identity(1, n) as id, n || '@example.org' as email from generate_series(1, ${USERS}) n`,
-  teams: `select pg_temp.identity(2, n) as id, 'team ' || n as name, pg_temp.identity(1, n) as owner_id from generate_series(1, ${TEAMS}) n`,
-  memberships: `select pg_temp.identity(3, n) as id, (array['owner', 'member', 'guest'])[1 + n % 3] as role,
-    pg_temp.identity(2, 1 + n % ${TEAMS}) as team_id, pg_temp.identity(1, 1 + (n * 7919) % ${USERS}) as user_id from generate_series(1, ${USERS}) n`,
-  projects: `select pg_temp.identity(4, n) as id, 'project ' || n as title, pg_temp.identity(2, 1 + n % ${TEAMS}) as team_id
-    from generate_series(1, ${PROJECTS}) n`,
-  issues: `select pg_temp.identity(5, n) as id, 'issue ' || n as title, pg_temp.identity(4, 1 + n % ${PROJECTS}) as project_id,
-    'open' as status, n % 100 as estimate, 'secret' as secret from generate_series(1, ${ISSUES}) n`,
-};
-type Name = keyof typeof ROWS;
-const NAMES = Object.keys(ROWS) as Name[];
-
-/** The members of a stored document. */
-const MEMBERS: Readonly<Record<Name, string>> = {
-  users: `format('"email":"%s","name":"user"', email)`,
-  teams: `format('"name":"%s","ownerId":"%s"', name, owner_id)`,
-  memberships: `format('"role":"%s","teamId":"%s","userId":"%s"', role, team_id, user_id)`,
-  projects: `format('"title":"%s","teamId":"%s"', title, team_id)`,
-  issues: `format('"title":"%s","projectId":"%s","status":"%s","estimate":%s,"secret":"%s"', title, project_id, status, estimate, secret)`,
-};
-
-const columnsOf = (name: Name) =>
-  [...ROWS[name].matchAll(/ as (\w+)/g)].map(([, column]) => column!).join(', ');
-
-const FILL = NAMES.map(
-  (name) => `insert into ${name} (${columnsOf(name)}, updated_at, doc)
-select ${columnsOf(name)}, now(), pg_temp.document(id, ${MEMBERS[name]}) from (${ROWS[name]}) as row;
-insert into blocks (collection, total) select '${name}', count(*) from ${name} on conflict (collection) do update set total = excluded.total;`,
-).join('\n');
-
-const OWN = `extra jsonb not null default '{}', version integer not null default 1, created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now()`;
-const PLAIN = `
-create table users (id uuid primary key, email text, ${OWN});
-create table teams (id uuid primary key, name text, owner_id uuid references users, ${OWN});
-create table memberships (id uuid primary key, role text, team_id uuid references teams, user_id uuid references users, ${OWN});
-create table projects (id uuid primary key, title text, team_id uuid references teams, ${OWN});
-create table issues (id uuid primary key, title text, project_id uuid references projects, status text, estimate double precision,
-  assignee_id uuid references users, blocked_by_id uuid references issues, secret text, ${OWN});
-${NAMES.map((name) => `insert into ${name} (${columnsOf(name)}) ${ROWS[name]};`).join('\n')}
-create unique index on users (email);
-create unique index on memberships (team_id, user_id);
-create index on memberships (user_id);
-create index on projects (team_id, id);
-create index on issues (project_id, id);
-create index on issues (assignee_id, id);
-create index on issues (blocked_by_id, id);
-create index on issues (title, id);
-create index on issues (status, id);
-create index on issues (estimate, id);
-create index on issues (secret, id);
-create table outbox (id bigserial primary key, type text, actor text, data json, created_at timestamptz not null default now());`;
-
 const folder = KEEP ?? mkdtempSync(join(tmpdir(), 'plinth-bench-'));
 const dataDir = join(folder, 'data');
 const MEMORY = ['shared_buffers=2GB', 'max_wal_size=8GB', 'maintenance_work_mem=512MB'];
 const settings = { COLLECTIONS: join(folder, 'collections'), MIGRATE: 'auto', AUTH: 'api-key' };
 const file = join(folder, 'requests');
 try {
-  // Tables that a crash damages are filled again. The measurement has the settings with which the service starts the server.
+  // Only the measurement waits for the disk, with the settings with which the service starts the server.
   await withServer([...MEMORY, 'fsync=off'], async (databases) => {
-    if (!(await isFilled(databases))) await fill(databases);
+    if (!(await isFilled(databases))) await fill(databases, settings, ISSUES);
   });
   await withServer(MEMORY, async (databases) => measure(databases, await findCallers(databases)));
 } finally {
   if (KEEP === undefined) rmSync(folder, { recursive: true, force: true });
-}
-
-/** The databases of both servers. */
-interface Databases {
-  readonly ruled: string;
-  readonly plain: string;
-  /** The server's process, whose children are its sessions. */
-  readonly pid: number;
 }
 
 async function withServer(
@@ -168,37 +93,6 @@ async function withServer(
     await work({ ruled, plain: ruled.replace(/\/[^/]*$/, '/plain'), pid });
   } finally {
     await stop();
-  }
-}
-
-async function query(url: string, text: string): Promise<readonly Record<string, unknown>[]> {
-  const sql = openSql(url, { max: 1, onnotice: () => undefined });
-  const rows = await sql.unsafe(text);
-  await sql.end();
-  return rows;
-}
-
-async function isFilled({ ruled }: Databases): Promise<boolean> {
-  const found = await query(ruled, `select from pg_database where datname = 'plain'`);
-  return found.length > 0;
-}
-
-async function fill({ ruled, plain }: Databases): Promise<void> {
-  process.stderr.write(`filling ${ISSUES} issues twice ...\n`);
-  mkdirSync(settings.COLLECTIONS);
-  // The hand-written server has no search.
-  for (const [file, declaration] of Object.entries(TEAM_TRACKER))
-    writeFileSync(
-      join(settings.COLLECTIONS, file),
-      JSON.stringify(declaration).replaceAll(',"x-search":true', ''),
-    );
-  await (await startContestant('plinth', ruled, settings)).stop();
-  await query(ruled, `set search_path = public_collections, public;${IDS}${FILL}`);
-  await query(ruled, 'create database plain');
-  await query(plain, `${IDS}${PLAIN}`);
-  for (const url of [ruled, plain]) {
-    await query(url, 'vacuum analyze');
-    await query(url, 'checkpoint');
   }
 }
 
