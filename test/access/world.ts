@@ -169,19 +169,23 @@ export class World {
     return data;
   }
 
-  /** Sends a request. Its response has no text of a record or field that is hidden from the caller. */
+  /**
+   * Sends a request. Its response has no text of a record or field that is hidden from the caller, but for those in `former`, which
+   * the caller might read before the record changed.
+   */
   async send(
     caller: Caller,
     method: string,
     path: string,
     options: SendOptions = {},
+    former = '',
   ): Promise<ServiceResponse> {
     this.requests++;
     const headers = { ...caller.headers, ...options.headers };
     const response = await this.service.send(method, path, { ...options, headers });
     const isWrite = !['GET', 'HEAD', 'QUERY'].includes(method) && !path.startsWith('/mcp');
     if (isWrite && response.status < 300) return response;
-    this.requireNoSecrets(caller, response, `${path} ${JSON.stringify(options.body ?? '')}`);
+    this.requireNoSecrets(caller, response, `${path} ${JSON.stringify(options.body ?? '')} ${former}`);
     return response;
   }
 
