@@ -17,15 +17,16 @@ t.test('the rules as policies of PostgreSQL show the same rows to the same queri
   const seed = Number(process.env.ACCESS_SEED ?? Math.floor(Math.random() * 2 ** 31));
   t.comment(`seed ${seed}`);
   const draw = drawing(seed);
-  for (let worlds = times(2, 3, 40); worlds > 0; worlds--) {
+  let selecting = 0;
+  // The rules of a world may show all callers all records, or none: then there is one world more.
+  for (let at = 0; at < times(2, 3, 40) || (selecting === 0 && t.passing()); at++) {
     const rules = withoutFields(drawRules(draw));
     const world = await World.open(t, rules, draw);
     const resources = new Map(world.service.collections.map(({ resource }) => [resource.name, resource]));
     const sql = openSql(world.service.databaseUrl, { max: 1 });
-    const role = `reader_${process.pid}_${worlds}_${seed}`;
+    const role = `reader_${process.pid}_${at}_${seed}`;
     await sql.unsafe(`create role ${role}`);
     for (const statement of policiesOf(rules, resources, role, SCHEMA)) await sql.unsafe(statement);
-    let selecting = 0;
     for (let n = times(60, 100, 250); n > 0 && t.passing(); n--) {
       const caller = draw.pick(world.callers);
       const name = draw.pick(NAMES);
@@ -53,10 +54,10 @@ t.test('the rules as policies of PostgreSQL show the same rows to the same queri
       if (found.length > 0 && found.length < world.model.data[name]!.length) selecting++;
     }
     if (!t.passing()) t.comment(JSON.stringify(rules));
-    t.ok(selecting > 0, `${selecting} queries show a part of the rows`);
     await sql.unsafe(`drop owned by ${role}`);
     await sql.unsafe(`drop role ${role}`);
     await sql.end();
     await world.service.stop();
   }
+  t.comment(`${selecting} queries show a part of the rows`);
 });

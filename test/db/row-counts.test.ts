@@ -47,17 +47,16 @@ t.test('totals and deep pages are exact while many write and the deltas are adde
   const { send, db } = await freshService(t, { DATABASE_URL: databaseUrl });
   const sql = openSql(databaseUrl, { max: 8, onnotice: () => undefined });
   t.teardown(() => sql.end());
-  let writing = true;
-  const until = async (work: () => Promise<unknown>): Promise<number> => {
-    let times = 0;
-    for (; writing; times++) await work();
-    return times;
-  };
-  const background = [
-    until(() => compare(t, sql)),
-    until(() => compact(db, SCHEMA, 'items', 4)),
-    until(() => compact(db, SCHEMA, 'items', 30)),
+  let isWriting = true;
+  const works = [
+    () => compare(t, sql),
+    () => compact(db, SCHEMA, 'items', 4),
+    () => compact(db, SCHEMA, 'items', 30),
   ];
+  const times = works.map(() => 0);
+  const background = works.map(async (work, at) => {
+    for (; isWriting; times[at]!++) await work();
+  });
   const client = async (): Promise<void> => {
     for (let n = 0; n < 15; n++) {
       const { json } = await send('POST', '/items', { body: { name: `n${n}` } });
@@ -76,9 +75,13 @@ t.test('totals and deep pages are exact while many write and the deltas are adde
       await sql`delete from items where random() < 0.1`;
     }
   };
-  await Promise.all([client(), client(), client(), bulk(3), bulk(40), bulk(500)]);
-  writing = false;
-  for (const times of await Promise.all(background)) t.ok(times >= 3, `${times} times`);
+  try {
+    do await Promise.all([client(), client(), client(), bulk(3), bulk(40), bulk(500)]);
+    while (t.passing() && times.some((each) => each < 3));
+  } finally {
+    isWriting = false;
+  }
+  await Promise.all(background);
   while (await compact(db, SCHEMA, 'items', 4));
   const left = await compare(t, sql);
   const [row] =

@@ -165,13 +165,12 @@ t.test(
     const { changes, final } = replayed(data, await readAll(service, cursor, ''));
     const drawFilter = filters(data, draw);
     const seen: Record<string, number> = { entered: 0, changed: 0, left: 0 };
-    let compared = 0;
-    for (let n = times(25, 300, 5000); n > 0; n--) {
+    const isUnseen = () => Object.values(seen).includes(0);
+    for (let n = times(25, 300, 5000); n > 0 || (isUnseen() && t.passing()); n--) {
       const name = draw.pick(Object.keys(RELATIONS));
       const filter = drawFilter(name, 2, 2);
       const rest = await parametersOf(service, name, filter);
       if (rest === undefined) continue;
-      compared++;
       const holds = (record: State) =>
         record !== undefined && fulfils(final, RELATIONS, name, record, filter);
       const expected = changes.flatMap(([event, before, after]): [string, string][] => {
@@ -195,8 +194,7 @@ t.test(
         `${name}: ${JSON.stringify(filter)}`,
       );
     }
-    t.ok(compared > 0, `${compared} filters were compared`);
-    for (const [match, count] of Object.entries(seen)) t.ok(count > 0, `${count} ${match}`);
+    t.comment(JSON.stringify(seen));
   },
 );
 
