@@ -59,7 +59,8 @@ export function accessibleSql(
   if (!access) return `${table} as ${name}`;
   const holds = (conditions: readonly Condition[], source = 'granted') =>
     grantSql(resource, source, conditions, parameter, engine, table === resource.table);
-  const { columns, joins } = readableColumns(resource, access, holds, parameter, engine);
+  const granted = new Source(resource, parameter, engine, { name: 'granted' });
+  const { columns, joins } = readableColumns(granted, access, holds);
   const alternatives = access.alternatives.map((each) => holds(each));
   const from = `from ${table} as granted${joins} where`;
   // The planner joins related records of one alternative, and would examine each record of a collection for several. Citus would
@@ -67,7 +68,7 @@ export function accessibleSql(
   const where =
     access.isSelective && alternatives.length > 1 && table === resource.table && engine === 'postgresql'
       ? `granted.id in (${alternatives.map((each) => `select granted.id ${from} ${each}`).join(' union all ')})`
-      : joined(alternatives, 'or');
+      : granted.joined(alternatives, 'or');
   return `(select ${columns} ${from} ${where}) as ${name}`;
 }
 
@@ -120,12 +121,12 @@ function conditionSql(source: Source, condition: Condition): string {
     case 'relation':
       return relationSql(source, condition);
     case 'not':
-      return joined(
+      return source.joined(
         condition.conditions.map((each) => negationSql(source, each)),
         'or',
       );
     default:
-      return joined(
+      return source.joined(
         condition.conditions.map((each) => conditionSql(source, each)),
         condition.kind,
       );
@@ -142,12 +143,12 @@ function negationSql(source: Source, condition: Condition): string {
       return relationSql(source, condition, quantifier === 'none' || quantifier === 'every');
     }
     case 'not':
-      return joined(
+      return source.joined(
         condition.conditions.map((each) => conditionSql(source, each)),
         'and',
       );
     default:
-      return joined(
+      return source.joined(
         condition.conditions.map((each) => negationSql(source, each)),
         condition.kind === 'and' ? 'or' : 'and',
       );

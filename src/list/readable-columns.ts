@@ -1,10 +1,10 @@
 import { DOCUMENT_SQL, documentsIn } from '../collection/document.js';
 import { partOf } from '../collection/document-part.js';
 import { type Resource, shardColumn } from '../collection/resource.js';
-import type { Engine } from '../db/engine.js';
-import { joined, type Parameter } from './comparison-sql.js';
+import { joined } from './comparison-sql.js';
 import { type Access, type Condition, hidesFields, isOfColumns } from './condition.js';
 import { documentsOf } from './order-parts.js';
+import type { Source } from './record-source.js';
 
 /** SQL that is true if conditions hold for a record of a source. */
 type Holds = (conditions: readonly Condition[], source?: string) => string;
@@ -15,22 +15,16 @@ interface ReadableColumns {
   readonly joins: string;
 }
 
-/** The columns of the records that a caller may read, without values of fields that it may not read. */
-export function readableColumns(
-  resource: Resource,
-  access: Access,
-  holds: Holds,
-  parameter: Parameter,
-  engine: Engine,
-): ReadableColumns {
+/** The columns of the source `granted` that a caller may read, without values of fields that it may not read. */
+export function readableColumns(granted: Source, access: Access, holds: Holds): ReadableColumns {
   if (!hidesFields(access)) return { columns: 'granted.*', joins: '' };
   const joins: string[] = [];
   const held = access.grants.map(({ conditions }, at) => {
-    if (engine === 'postgresql' || conditions.every(isOfColumns)) return holds(conditions);
-    joins.push(heldJoin(resource, `held_${at}`, holds(conditions, 'held')));
+    if (granted.engine === 'postgresql' || conditions.every(isOfColumns)) return holds(conditions);
+    joins.push(heldJoin(granted.resource, `held_${at}`, holds(conditions, 'held')));
     return `held_${at}.id is not null`;
   });
-  return { columns: columnsOf(resource, access, held, parameter, engine), joins: joins.join('') };
+  return { columns: columnsOf(granted, access, held), joins: joins.join('') };
 }
 
 /**
@@ -44,23 +38,17 @@ function heldJoin(resource: Resource, name: string, holding: string): string {
 }
 
 /** `held`: SQL that is true if a grant holds. */
-function columnsOf(
-  { columns }: Resource,
-  { grants }: Access,
-  held: readonly string[],
-  parameter: Parameter,
-  engine: Engine,
-): string {
+function columnsOf(granted: Source, { grants }: Access, held: readonly string[]): string {
   const showing = (field: string | undefined) =>
     grants.flatMap(({ fields }, at) =>
       !fields || (field !== undefined && fields.includes(field)) ? [at] : [],
     );
   const when = (places: readonly number[]) =>
-    joined(
+    granted.joined(
       places.map((at) => held[at]!),
       'or',
     );
-  const own = [...columns].map(([field, { name }]) => {
+  const own = [...granted.resource.columns].map(([field, { name }]) => {
     const places = showing(field);
     if (places.length === grants.length) return `granted.${name}`;
     return `case when ${when(places)} then granted.${name} end as ${name}`;
@@ -68,12 +56,12 @@ function columnsOf(
   const limited = grants.flatMap(({ fields }, at) => {
     if (!fields) return [];
     const names = `{${fields.map((field) => `"${field.replace(/["\\]/g, '\\$&')}"`).join(',')}}`;
-    return [`case when ${held[at]} then ${parameter(names, 'text::text[]')} else '{}' end`];
+    return [`case when ${held[at]} then ${granted.parameter(names, 'text::text[]')} else '{}' end`];
   });
   const fields = limited.join(' || ');
   // A function begins a statement of its own for each record. Citus has no other way.
   const part =
-    engine === 'citus'
+    granted.engine === 'citus'
       ? `plinth_readable_part(granted.doc, ${fields})`
       : `(
     select '{' || string_agg(to_json(key)::text || ':' || value::text, ',' order by place) || '}'

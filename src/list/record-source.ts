@@ -37,6 +37,15 @@ export class Source {
     this.isStored = isStored;
   }
 
+  /**
+   * SQL of all the terms, or of any of them, about a record. For any of none, no record has such an id on Citus: before
+   * PostgreSQL 17, Citus refuses outer joins beside a constant condition.
+   */
+  joined(terms: readonly string[], word: 'and' | 'or'): string {
+    const isNever = terms.length === 0 && word === 'or';
+    return isNever && this.engine === 'citus' ? `${this.name}.id is null` : joined(terms, word);
+  }
+
   of(other: Resource, access: Access | undefined): Source {
     const depth = this.depth + 1;
     const rows = { depth, name: `related_${depth}`, isStored: hasAllFields(access) };

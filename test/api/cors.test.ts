@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { headersOf, requestFields } from '../../src/features/api-docs/headers.js';
 import { VERSIONS } from '../../src/versions/supported.js';
+import { CITUS_URL } from '../support/citus.js';
 import { type ServiceResponse, testDatabase, testService } from '../support/service.js';
 import t from '../support/test.js';
 
@@ -234,8 +235,9 @@ const NO_FIELDS = ['by-sa', 'json-rpc', 'libpq-connstring', 'rp-initiated', 'ser
 
 t.test('pages may set and read every field that the documentation mentions', async (t) => {
   const DATABASE_URL = await testDatabase(t);
-  // Features add fields.
-  const all = { CORS_ORIGINS, MCP: 'on', DATABASE_URL, DATABASE_READ_URL: DATABASE_URL };
+  // Features add fields. Citus has no DATABASE_READ_URL.
+  const replicas = CITUS_URL === '' ? { DATABASE_READ_URL: DATABASE_URL } : undefined;
+  const all = { CORS_ORIGINS, MCP: 'on', DATABASE_URL, ...replicas };
   const { send } = await testService(t, all);
   const headers = { origin: APP, 'access-control-request-method': 'PATCH' };
   const preflight = await send('OPTIONS', '/items', { headers });
