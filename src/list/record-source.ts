@@ -38,8 +38,8 @@ export class Source {
   }
 
   /**
-   * SQL of all the terms, or of any of them, about a record. For any of none, no record has such an id on Citus: before
-   * PostgreSQL 17, Citus refuses outer joins beside a constant condition.
+   * SQL that is true if all terms are, or any of them. Without terms, `or` is false: on Citus, a comparison that no record
+   * passes, since Citus refuses outer joins beside a constant condition before PostgreSQL 17.
    */
   joined(terms: readonly string[], word: 'and' | 'or'): string {
     const isNever = terms.length === 0 && word === 'or';

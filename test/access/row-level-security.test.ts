@@ -18,8 +18,9 @@ t.test('the rules as policies of PostgreSQL show the same rows to the same queri
   t.comment(`seed ${seed}`);
   const draw = drawing(seed);
   let selecting = 0;
-  // The rules of a world may show all callers all records, or none: then there is one world more.
-  for (let at = 0; at < times(2, 3, 40) || (selecting === 0 && t.passing()); at++) {
+  // The rules of a world may show all callers all records, or none: then there is one world more, up to ten times as many.
+  const worlds = times(2, 3, 40);
+  for (let at = 0; at < worlds || (selecting === 0 && at < 10 * worlds); at++) {
     const rules = withoutFields(drawRules(draw));
     const world = await World.open(t, rules, draw);
     const resources = new Map(world.service.collections.map(({ resource }) => [resource.name, resource]));
@@ -59,5 +60,5 @@ t.test('the rules as policies of PostgreSQL show the same rows to the same queri
     await sql.end();
     await world.service.stop();
   }
-  t.comment(`${selecting} queries show a part of the rows`);
+  t.ok(selecting > 0, `${selecting} queries show a part of the rows`);
 });

@@ -75,13 +75,12 @@ t.test('totals and deep pages are exact while many write and the deltas are adde
       await sql`delete from items where random() < 0.1`;
     }
   };
-  try {
-    do await Promise.all([client(), client(), client(), bulk(3), bulk(40), bulk(500)]);
-    while (t.passing() && times.some((each) => each < 3));
-  } finally {
-    isWriting = false;
-  }
+  // The writers go on until each work has run three times beside them.
+  for (let round = 0; round === 0 || (round < 20 && times.some((each) => each < 3)); round++)
+    await Promise.all([client(), client(), client(), bulk(3), bulk(40), bulk(500)]);
+  isWriting = false;
   await Promise.all(background);
+  for (const each of times) t.ok(each >= 3, `${each} times`);
   while (await compact(db, SCHEMA, 'items', 4));
   const left = await compare(t, sql);
   const [row] =

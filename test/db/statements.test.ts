@@ -6,6 +6,7 @@ import { PASSWORDS_SQL } from '../../src/db/core-statements.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
 import { fill, readStatements, statements } from '../../src/db/statements.js';
 import { FEATURES } from '../../src/features.js';
+import { EXAMINED, HEADINGS, NOT_EXAMINED } from '../features/citus/statements.js';
 import { RESOURCES } from '../support/collections.js';
 import { pageStatement } from '../support/list-statement.js';
 import { testDatabase } from '../support/service.js';
@@ -69,6 +70,12 @@ t.test('the names in code are those of the file, no more and no fewer', async (t
     const others = [...readStatements(`features/citus/${file}`).keys()].filter((name) => !common.has(name));
     t.same(others, own.get(file) ?? [], file);
   }
+});
+
+t.test('the shards of each statement of collections are examined on Citus, or a reason says why not', (t) => {
+  const names = [...EXAMINED, ...Object.values(NOT_EXAMINED).flat()];
+  t.same(names.toSorted(), [...HEADINGS.keys()].toSorted());
+  t.end();
 });
 
 t.test('a statement is filled in with the parts that there are', async (t) => {

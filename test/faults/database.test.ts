@@ -157,7 +157,8 @@ for (const { says, happens, timeoutMs = TIMEOUT_MS, isBrief = false, transport }
       t.comment(
         `recovered in ${recoveredMs.toFixed()} ms, slowest ${ledger.slowestMs.toFixed()} ms; ${counts}`,
       );
-      t.ok(refusedAfter <= MAX_REFUSED, `it recovered after ${refusedAfter} further requests were refused`);
+      if (!isBrief)
+        t.ok(refusedAfter <= MAX_REFUSED, `it recovered after ${refusedAfter} further requests were refused`);
       t.strictSame([...ledger.faults], [], 'and got a response that says what to do');
       t.strictSame(await ledger.compare(), [], 'what was confirmed is there once');
       await staysUp(t, service);

@@ -21,6 +21,7 @@ export const EXAMINED = [
   ...['page_matching', 'page_matching_short'],
 ];
 
+/** The other statements, by the reason why their shards are not examined. */
 export const NOT_EXAMINED: Readonly<Record<string, readonly string[]>> = {
   'about all that is selected, or about ids that a page has': [
     ...['stream', 'stream_matching', 'ids', 'referring', 'referring_readable', 'referring_counts'],
