@@ -91,7 +91,6 @@ function serverOf(
   tls: SecureContextOptions | undefined,
 ): Server | TlsServer {
   const { rateLimit } = config;
-  const countCall = memberOf(features, 'countCall');
   const wrote = memberOf(features, 'wrote');
   const cors = corsFor(config.corsOrigins, description.fields);
   const always = fixedFields(tls !== undefined, config.hstsMaxAgeSeconds);
@@ -108,6 +107,7 @@ function serverOf(
     router,
     log,
     observer,
+    versionRequests: metrics.http.versions,
     commonFields,
     cors,
     parseLimit: new ParseLimit(),
@@ -119,7 +119,6 @@ function serverOf(
     requireAllowedHost: auth.authenticate ? undefined : allowHosts(hostsOf(config)),
     rateLimit: rateLimit && rateLimiter(rateLimit, counters?.('requests', rateLimit.seconds)),
     readAuthRequest: (req, body) => readAuthRequest(req, body, config),
-    countCall: ({ number }, subject, address) => countCall?.(number, subject, address),
     afterWrite: (principal, fields) => {
       feed?.follower.wrote();
       return wrote?.(principal.subject, fields);
@@ -165,7 +164,6 @@ function running(parts: Parts, state: AppState, { routes }: ApiRoutes, server: S
   const stopMaintenance = startMaintenance(database, log, {
     ...config,
     prunes: open.flatMap((feature) => feature.prunes ?? []),
-    save: () => Promise.all(open.map((feature) => feature.save?.())),
     horizon: feed?.follower.horizon,
     onDropped: (events) => {
       for (const feature of open) feature.dropped?.(events);

@@ -7,7 +7,6 @@ import { JSON_SERVER_SETTINGS } from './features/json-server/settings.js';
 import { MCP_SETTINGS } from './features/mcp/settings.js';
 import { PAGE_SETTINGS } from './features/pages/settings.js';
 import { REPLICA_SETTINGS } from './features/replicas/settings.js';
-import { VERSION_CALL_SETTINGS } from './features/version-calls/settings.js';
 import { WEBHOOK_SETTINGS } from './features/webhooks/settings.js';
 import { WORKER_SETTINGS } from './features/workers/settings.js';
 
@@ -25,11 +24,6 @@ export const FEATURES: readonly FeatureEntry[] = [
     name: 'workers',
     settings: WORKER_SETTINGS,
     load: () => import('./features/workers/feature.js'),
-  },
-  {
-    name: 'version-calls',
-    settings: VERSION_CALL_SETTINGS,
-    load: () => import('./features/version-calls/feature.js'),
   },
   { name: 'transfer', isOnlyCommands: true, load: () => import('./features/transfer/feature.js') },
   {
@@ -73,5 +67,4 @@ export const FEATURES: readonly FeatureEntry[] = [
     uses: ['embedded', 'issuer', 'replicas'],
     load: () => import('./features/doctor/feature.js'),
   },
-  { name: 'completion', isOnlyCommands: true, load: () => import('./features/completion/feature.js') },
 ];

@@ -28,11 +28,12 @@ export function createMetricsServer(
 ): Server {
   const fixed = fixedFields(false, 0);
   const commonFields = createCommonFields(fixed, undefined);
+  const { http } = createMetrics();
   const pipeline = createPipeline({
     router: createRouter(openRoutes([{ ...METRICS, requires: 'nothing' }], () => ({ scrape }))),
     log,
     observer: createObserver({
-      metrics: createMetrics().http,
+      metrics: http,
       log,
       accessLog: false,
       serverTiming: false,
@@ -49,6 +50,7 @@ export function createMetricsServer(
     compression: options.compression,
     compressionMinBytes: options.compressionMinBytes,
     retirement: {},
+    versionRequests: http.versions,
     authenticate: undefined,
     session: undefined,
     errorPage: () => undefined,

@@ -75,12 +75,8 @@ export interface OpenFeature<Services = unknown> {
    * reject.
    */
   wrote?(subject: string, fields: string[]): Promise<void>;
-  /** Called for each call of a version that retires. */
-  countCall?(version: string, subject: string, address: string): void;
   /** Statements that delete its expired rows. Run at intervals. */
   readonly prunes?: readonly PruneTask[];
-  /** Saves what this process has counted. Called at intervals. */
-  save?(): Promise<void>;
   /** Ends work of its own while the last requests end; it may take `ms`. */
   stop?(ms: number): Promise<void>;
   /** Called after the last request. */

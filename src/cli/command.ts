@@ -9,7 +9,6 @@ export interface Option {
   readonly value?: string;
   /** The values that there are. */
   readonly values?: readonly string[];
-  readonly isFile?: true;
   readonly short?: string;
   readonly many?: true;
   readonly required?: true;
@@ -21,14 +20,12 @@ export interface Form {
   /** The effect of the subcommand; absent if the command has only this one, and says so itself. */
   readonly text?: string;
   readonly operands?: string;
-  /** The kind of values that completes the operands, if the shell can know. */
-  readonly completes?: 'file' | readonly string[];
   readonly options: Readonly<Record<string, Option>>;
   /** A part of the synopsis that its options do not say. */
   readonly synopsis?: string;
 }
 
-/** A command of `plinth`. Its help, its arguments and the completion follow from this. */
+/** A command of `plinth`. Its help and its arguments follow from this. */
 export interface Command {
   /** Continues "plinth NAME ...". */
   readonly summary: string;

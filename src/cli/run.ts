@@ -20,16 +20,15 @@ export function run(argv: readonly string[], io: Io): Promise<number> {
 
 async function runCommand(word: string, args: string[], isNamed: boolean, io: Io): ReturnType<Run> {
   const [name, command] = (await findCommand(word)) ?? [];
-  if (isVersion(command, args)) return void io.stdout.write(`plinth ${versionOf()}\n`);
-  const isHelp = args.includes('--help') || args.includes('-h');
+  const isHelp = word === 'help' || args.includes('--help') || args.includes('-h');
+  const asksVersion = isVersion(command, args);
+  // The service's log survives a closed pipe; a command has nothing left to do.
+  if (isHelp || asksVersion || name !== 'serve') io.process?.exitWithoutReader();
+  if (asksVersion) return void io.stdout.write(`plinth ${versionOf()}\n`);
   if (word === 'help' || (isHelp && !isNamed)) return void io.stdout.write(allHelp(await allCommands()));
   if (name === undefined || command === undefined) throw new UsageError(`there is no command ${word}`);
   if (isHelp) return void io.stdout.write(helpOf(name, command));
-  if (name !== 'serve') {
-    // The service's log survives a closed pipe; a command has nothing left to do.
-    io.process?.exitWithoutReader();
-    loadEnvFile(io.env, io.cwd);
-  }
+  if (name !== 'serve') loadEnvFile(io.env, io.cwd);
   return command.run(args, io, allCommands);
 }
 

@@ -28,6 +28,11 @@ const REMOVED = [
   'SHUTDOWN_IDLE_MS',
   'STREAM_STALL_MS',
   'TOMBSTONE_TTL',
+  'V1_SUCCESSOR',
+  'V2_DEPRECATION',
+  'V2_SUNSET',
+  'V2_SUCCESSOR',
+  'VERSION_CALLS',
 ];
 
 /** One line for each variable in use that was renamed or removed; `removed` are those that features had. */

@@ -1,9 +1,10 @@
 import type { Network } from '../formats/ip-address.js';
+import { prefixOf, VERSIONS } from '../versions/supported.js';
 import type { Reader } from './env-reader.js';
 import { isHost, isLoopback, parseNames, parseNetworks } from './parsers.js';
 
 /** When a version retires, and where its successor is. */
-interface RetirementSettings {
+export interface RetirementSettings {
   readonly deprecation: Date | undefined;
   readonly sunset: Date | undefined;
   readonly successor: string;
@@ -81,7 +82,8 @@ export function hostsOfMetrics(
 }
 
 /** Reads what the service does for each request, and how long it waits for clients. */
-export function readHttp({ read, integer, flag }: Reader) {
+export function readHttp(reader: Reader) {
+  const { read, integer, flag } = reader;
   const publicPrefix = read('PUBLIC_PREFIX', '', 'a path without a slash at the end: /api/v1', (text) =>
     /^(\/[\w.~-]+){1,10}$/.test(text) ? text : undefined,
   );
@@ -100,7 +102,19 @@ export function readHttp({ read, integer, flag }: Reader) {
     anyParameters: false as boolean,
     /** Precedes the paths of links and of Location, behind a proxy that exposes only `/api/v1` or adds a path. */
     publicPrefix,
-    /** When versions of the API retire. A feature sets this. */
-    retirement: {} as RetirementConfig,
+    retirement: readRetirement(reader, publicPrefix),
   };
+}
+
+/** Reads when each version that has a successor retires (RFC 9745, RFC 8594). */
+function readRetirement({ date, faults }: Reader, publicPrefix: string): RetirementConfig {
+  const settings = VERSIONS.slice(0, -1).map(({ number }, index): [string, RetirementSettings] => {
+    const deprecation = date(`V${number}_DEPRECATION`);
+    const sunset = date(`V${number}_SUNSET`);
+    // RFC 9745 section 4.
+    if (deprecation && sunset && sunset < deprecation)
+      faults.push(`V${number}_SUNSET must be a date that is not before V${number}_DEPRECATION`);
+    return [number, { deprecation, sunset, successor: prefixOf(VERSIONS[index + 1]!, publicPrefix) }];
+  });
+  return Object.fromEntries(settings);
 }

@@ -18,13 +18,10 @@ export interface MaintenanceOptions extends EventLimits {
   readonly tombstoneTtlSeconds: number;
   /** The expired rows of features. */
   readonly prunes?: readonly PruneTask[];
-  /** Saves what features have counted in this process. */
-  readonly save?: () => Promise<unknown>;
 }
 
 const COMPACT_MS = 2000;
 const PRUNE_MS = 30_000;
-const SAVE_MS = 5000;
 /** The events can exceed their byte limit by what is written in this time. */
 const PRUNE_EVENTS_MS = 2000;
 /** Batches of a thousand rows that one run deletes per statement. */
@@ -36,12 +33,10 @@ export function startMaintenance(
   log: Log,
   options: MaintenanceOptions,
 ): () => void {
-  const { save } = options;
   const timers = [
     every(COMPACT_MS, log, compaction(db, schema)),
     every(PRUNE_EVENTS_MS, log, () => pruneEvents(db, options)),
     every(PRUNE_MS, log, () => prune(db, options)),
-    ...(save ? [every(SAVE_MS, log, save)] : []),
   ];
   return () => timers.forEach(clearInterval);
 }

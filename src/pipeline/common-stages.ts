@@ -2,8 +2,6 @@ import { NOBODY, type Principal } from '../auth/principal.js';
 import type { AuthRequest } from '../auth/scheme.js';
 import { rateLimited } from '../errors/caller-errors.js';
 import { unavailable } from '../errors/service-errors.js';
-import { isRetiring } from '../http/api-version.js';
-import { HTML_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import { type Match, type OpenEndpoint, optionsOf } from '../http/router.js';
 import { visible } from '../http/visible.js';
@@ -11,7 +9,6 @@ import { clientKey } from '../limits/client-key.js';
 import { readBytes } from '../transport/request-body.js';
 import type { RequestContext } from './context.js';
 import { finish } from './respond.js';
-import type { ServedVersion } from './served-version.js';
 
 /** The response to OPTIONS. `caller`: lists the methods that it might be permitted; absent: those that anybody might be. */
 export function optionsReply({ req, options }: RequestContext, match: Match, caller?: Principal): Reply {
@@ -66,15 +63,4 @@ export function readBytesOnce(context: RequestContext): Promise<Buffer> {
   });
   context.bytes ??= readBytes(req, res, options, sender, observation);
   return context.bytes;
-}
-
-/** Counts a call of a version that retires. Pages for browsers belong to no version. */
-export function countCall(
-  context: RequestContext,
-  { version, retirement }: ServedVersion,
-  type: string,
-): void {
-  if (!isRetiring(retirement) || type === HTML_TYPE) return;
-  const { options, principal } = context;
-  options.countCall?.(version, principal.subject, authRequestOf(context).address);
 }

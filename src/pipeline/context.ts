@@ -17,7 +17,6 @@ import type { Expectation } from '../transport/admission-control.js';
 import type { BodyLimits } from '../transport/arriving-body.js';
 import type { BodyStream } from '../transport/body-stream.js';
 import type { Target } from '../transport/request-target.js';
-import type { Version } from '../versions/supported.js';
 import type { ServedVersion, ServedVersions, VersionSettings } from './served-version.js';
 
 /** One request and its response on their way through the stages. */
@@ -90,8 +89,6 @@ export interface PipelineOptions extends BodyLimits, VersionSettings {
   readonly cors: Cors | undefined;
   /** Undefined: there is no rate limit. */
   readonly rateLimit: RateLimiter | undefined;
-  /** Counts a call of a version that retires. Undefined: they are not counted. */
-  readonly countCall?: (version: Version, subject: string, address: string) => void;
   /**
    * Called after an action that may have written, when its transaction is committed. May add fields to the response, and
    * then returns a promise, which does not reject.

@@ -28,7 +28,6 @@ import { ALL_METHODS, readTarget } from '../transport/request-target.js';
 import { DEFAULT_VERSION, type Version } from '../versions/supported.js';
 import {
   authRequestOf,
-  countCall,
   countRequest,
   finishCounted,
   isPreflight,
@@ -110,7 +109,6 @@ async function handle(context: RequestContext): Promise<void> {
     if (options.rateLimit && !action.alwaysAvailable) await countRequest(context, principal); // 429
     const permission = permit(principal, action.requires, match.params); //   403
     const type = negotiateType(action, req.headers.accept, target.query); //  406
-    if (!action.alwaysAvailable) countCall(context, served, type);
     requireCoding(context); //                                                406
     const { version, prefix } = type === HTML_TYPE ? context.versions.get(DEFAULT_VERSION)! : served;
     requireParameters(action, target.query, version); //                      400
@@ -174,16 +172,14 @@ function admitVersion(
 ): void {
   const { req, common } = context;
   const { version, retirement, pathFields, rootFields } = served;
+  served.requests.value++;
   addFields(common, pathVersion ? pathFields : rootFields);
   requireVersion(req.headers['api-version'], pathVersion);
   if (!isRetiring(retirement)) return;
   const now = Date.now();
   const get = actions.get('GET');
-  if (isSunset(retirement, now) && !get?.outlivesVersion && !get?.alwaysAvailable) {
-    // The caller is not known yet.
-    countCall(context, served, '');
+  if (isSunset(retirement, now) && !get?.outlivesVersion && !get?.alwaysAvailable)
     throw versionSunset(version.number);
-  }
   common.push(...retirementFields(retirement, now));
 }
 

@@ -1,4 +1,5 @@
 import type { Retirement } from '../http/api-version.js';
+import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import { prefixOf, VERSIONS, type Version } from '../versions/supported.js';
 
 /** A version as this service has it. */
@@ -7,6 +8,8 @@ export interface ServedVersion {
   /** Precedes the paths of links. */
   readonly prefix: string;
   readonly retirement: Retirement;
+  /** The number of requests. */
+  readonly requests: CounterValue;
   /** The fields of the version, by whether the path names it. */
   readonly pathFields: readonly string[];
   readonly rootFields: readonly string[];
@@ -21,12 +24,19 @@ export interface VersionSettings {
   readonly compression: boolean;
   /** By the number of the version. */
   readonly retirement: Readonly<Record<string, Retirement>>;
+  /** Counts the requests by version. */
+  readonly versionRequests: LabelledMetric<CounterValue>;
 }
 
 const NEVER: Retirement = { deprecation: undefined, sunset: undefined, successor: undefined };
 
 /** All versions, so that a request finds what is always the same for its own. */
-export function servedVersions({ publicPrefix, compression, retirement }: VersionSettings): ServedVersions {
+export function servedVersions({
+  publicPrefix,
+  compression,
+  retirement,
+  versionRequests,
+}: VersionSettings): ServedVersions {
   // A response without a coding depends on Accept-Encoding, too (RFC 9110 section 12.5.5).
   const coded = compression ? ', Accept-Encoding' : '';
   return new Map(
@@ -36,6 +46,7 @@ export function servedVersions({ publicPrefix, compression, retirement }: Versio
         version,
         prefix: prefixOf(version, publicPrefix),
         retirement: retirement[version.number] ?? NEVER,
+        requests: versionRequests.of(version.number),
         pathFields: ['API-Version', version.number, 'Vary', `Accept${coded}`],
         rootFields: ['API-Version', version.number, 'Vary', `Accept, API-Version${coded}`],
       },

@@ -86,6 +86,9 @@ function createHttpMetrics() {
       'Requests without a complete response: the client left or stopped reading, or an error interrupted it.',
       ['route', 'reason'],
     ),
+    versions: counter('http_server_version_requests_total', 'Requests for a version of the API.', [
+      'version',
+    ]),
     refused: counter(
       'http_server_refused_messages_total',
       'Messages that never became a request: malformed, too large, too slow.',

@@ -88,7 +88,15 @@ t.test('a file .env belongs to a run', async (t) => {
 });
 
 t.test('a process ends with 1 and without a message when nothing reads its output', async (t) => {
-  const { child, ended, stderr } = startPlinth(t, ['completion', 'bash']);
-  child.stdout!.destroy();
-  t.same([await ended, stderr()], [1, '']);
+  for (const args of [
+    ['--help'],
+    ['help'],
+    ['serve', '--help'],
+    ['--version'],
+    ['collections', 'check', '--help'],
+  ]) {
+    const { child, ended, stderr } = startPlinth(t, args);
+    child.stdout!.destroy();
+    t.same([await ended, stderr()], [1, ''], args.join(' '));
+  }
 });

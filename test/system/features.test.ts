@@ -42,7 +42,6 @@ const ALWAYS: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'api-docs': { API_DOCS: 'off' },
   jobs: { JOBS: 'off' },
   pages: { HTML_PAGES: 'off' },
-  'version-calls': { VERSION_CALLS: 'off' },
   webhooks: { WEBHOOKS: 'off' },
 };
 const ON = Object.keys(ALWAYS);
@@ -104,20 +103,20 @@ for (const [name, settings] of drawn(Object.entries(ALWAYS), 1))
   });
 
 t.test('browsers get JSON without pages, and the documents name only what there is', async (t) => {
-  const off = await testService(t, { HTML_PAGES: 'off', WEBHOOKS: 'off', VERSION_CALLS: 'off' });
+  const off = await testService(t, { HTML_PAGES: 'off', WEBHOOKS: 'off' });
   const on = await testService(t);
   for (const path of ['/', '/items', '/nowhere', '/errors', '/whoami']) {
     t.match((await on.send('GET', path, BROWSER)).headers['content-type'], /^text\/html/, path);
     t.match((await off.send('GET', path, BROWSER)).headers['content-type'], /^application\/json/, path);
   }
   const [without, all] = [await off.send('GET', '/openapi.json'), await on.send('GET', '/openapi.json')];
-  for (const word of ['"text/html":', '"Webhook"', '"VersionCalls"', 'WEBHOOK_DISABLED', '"webhooks"']) {
+  for (const word of ['"text/html":', '"Webhook"', 'WEBHOOK_DISABLED', '"webhooks"']) {
     t.ok(all.text.includes(word), `${word} is in the whole document`);
     t.notOk(without.text.includes(word), `${word} is absent`);
   }
   const links = (await off.send('GET', '/')).json.links;
   t.same(
-    Object.keys(links).filter((name) => ['webhooks', 'versions'].includes(name)),
+    Object.keys(links).filter((name) => name === 'webhooks'),
     [],
   );
   t.same((await off.send('GET', '/errors/WEBHOOK_DISABLED')).status, 404);

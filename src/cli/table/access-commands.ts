@@ -73,7 +73,6 @@ export const ACCESS_COMMANDS = {
       test: {
         text: 'runs the cases in ./access.test.json, or in FILE (docs/access.md), on a new database that is dropped afterwards',
         operands: '[FILE]',
-        completes: 'file',
         options: JSON_OPTION,
       },
     },

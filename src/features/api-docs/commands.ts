@@ -14,7 +14,7 @@ export const COMMANDS = {
             values: ['1', '2'],
             default: '1',
           },
-          output: { short: 'o', value: 'FILE', isFile: true, text: 'the file to write' },
+          output: { short: 'o', value: 'FILE', text: 'the file to write' },
           ...JSON_OPTION,
         },
       },

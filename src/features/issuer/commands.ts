@@ -63,7 +63,7 @@ export const COMMANDS = {
       '': {
         options: {
           client: { value: 'ID', required: true, text: 'the confidential client' },
-          'secret-file': { value: 'FILE', isFile: true, text: 'a file with its secret; else CLIENT_SECRET' },
+          'secret-file': { value: 'FILE', text: 'a file with its secret; else CLIENT_SECRET' },
           scope: { value: 'SCOPES', text: 'scopes, separated by spaces' },
           ...SERVICE,
           ...JSON_OPTION,

@@ -7,7 +7,6 @@ export const COMMANDS = {
     forms: {
       '': {
         operands: '[COLLECTION] FILE ...',
-        completes: 'file',
         options: {
           infer: {
             text: 'declare the collections of FILE in COLLECTIONS (./collections), and create their tables',
@@ -60,7 +59,7 @@ export const COMMANDS = {
             values: ['ndjson', 'csv', 'json'],
             text: 'by default as the name of FILE says, or else ndjson',
           },
-          output: { short: 'o', value: 'FILE', isFile: true, text: 'the file to write' },
+          output: { short: 'o', value: 'FILE', text: 'the file to write' },
           json: { text: 'print how much was written to FILE as a JSON document, and errors as JSON' },
         },
       },

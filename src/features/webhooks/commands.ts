@@ -11,7 +11,7 @@ export const COMMANDS = {
           port: { value: 'PORT', default: '4000', text: 'the port to listen on (4000)' },
           service: { value: 'URL', text: 'the service (http://127.0.0.1:3000, or PORT)' },
           types: { value: 'TYPE[,TYPE]...', text: 'the events, as users.created or items.* (all)' },
-          'key-file': { value: 'FILE', isFile: true, text: 'a file with an API key with the scope admin' },
+          'key-file': { value: 'FILE', text: 'a file with an API key with the scope admin' },
           json: { text: 'print a JSON object for each message, and errors as JSON' },
         },
       },
@@ -31,10 +31,10 @@ export const COMMANDS = {
         synopsis: "(--header 'NAME: VALUE'... | --headers FILE)",
         options: {
           header: { value: "'NAME: VALUE'", many: true, text: 'a field of the message; may be repeated' },
-          headers: { value: 'FILE', isFile: true, text: 'a file with the fields of the message, one a line' },
+          headers: { value: 'FILE', text: 'a file with the fields of the message, one a line' },
           'secret-file': {
             value: 'FILE',
-            isFile: true,
+
             text: 'a file with secrets, one a line; else WEBHOOK_SECRET',
           },
           path: { value: 'PATH', text: 'the path of the receiver, for the scheme x-signature' },
