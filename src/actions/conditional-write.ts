@@ -21,7 +21,7 @@ import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
-import { ofDocument } from '../limits/long-task.js';
+import { ofDocument } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
 import { parseUuid } from '../uuid.js';
 

@@ -6,7 +6,7 @@ import { gone, invalidId, preconditionFailed } from '../errors/record-errors.js'
 import { beyond } from '../errors/service-errors.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { ofDocument } from '../limits/long-task.js';
+import { ofDocument } from '../limits/turn.js';
 import { createdAt, isVersion7, parseUuid } from '../uuid.js';
 import { checkNew, createdReply } from './create.js';
 import { isOwn } from './owner-check.js';

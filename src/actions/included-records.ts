@@ -5,7 +5,7 @@ import { referredIds } from '../collection/resource.js';
 import type { Run } from '../db/db.js';
 import type { Request } from '../http/request.js';
 import { type JsonObject, member } from '../json.js';
-import { ofDocument } from '../limits/long-task.js';
+import { ofDocument } from '../limits/turn.js';
 import { EVERYTHING } from '../list/condition.js';
 import type { Collection } from '../list/open-collection.js';
 import type { Include, View } from '../list/read-fields-and-includes.js';

@@ -3,7 +3,7 @@ import type { Run } from '../db/db.js';
 import type { Problem } from '../errors/problem.js';
 import { type Documents, piecesOf, type Reply } from '../http/reply.js';
 import type { JsonObject } from '../json.js';
-import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
+import { turn } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
 
 /** The response with a page that is too large for memory, as an array, which may have a frame, or as lines. It has no ETag. */
@@ -29,35 +29,27 @@ export async function* readDocuments(
   for (const id of ids) {
     const found = await collection.get(id, run);
     if (typeof found === 'string') continue;
-    if (found.doc.length > LONG_TASK_BYTES) await nextLongTask();
+    await turn();
     yield found.doc;
   }
 }
 
-/** The records in documents that commas separate. A long text is parsed in a task of its own. */
+/** The records in documents that commas separate. */
 export async function parsedElements(text: string): Promise<JsonObject[]> {
-  const isLong = text.length > LONG_TASK_BYTES;
-  if (isLong) await nextLongTask();
+  await turn();
   const records = JSON.parse(`[${text}]`) as JsonObject[];
-  if (isLong) await nextLongTask();
+  await turn();
   return records;
 }
 
-/** The records in documents. Long texts are parsed in tasks of their own. */
+/** The records in documents. */
 export async function parsedDocuments(documents: readonly string[]): Promise<JsonObject[]> {
   const records: JsonObject[] = [];
-  let bytes = 0;
-  let isLong = false;
   for (const document of documents) {
-    bytes += document.length;
-    if (bytes > LONG_TASK_BYTES) {
-      isLong = true;
-      await nextLongTask();
-      bytes = document.length;
-    }
+    await turn();
     records.push(JSON.parse(document) as JsonObject);
   }
-  if (isLong) await nextLongTask();
+  await turn();
   return records;
 }
 

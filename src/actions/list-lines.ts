@@ -5,7 +5,7 @@ import type { Conditions } from '../http/preconditions.js';
 import type { Lines, Reply } from '../http/reply.js';
 import { MAX_TARGET } from '../http/router.js';
 import { type JsonObject, member, setMember } from '../json.js';
-import { ofDocument } from '../limits/long-task.js';
+import { ofDocument } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
 import type { View } from '../list/read-fields-and-includes.js';
 

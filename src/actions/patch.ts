@@ -16,8 +16,8 @@ import type { Body, Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { requireStorable } from '../http/strict-json.js';
 import { isObject, type Json, type JsonObject, setMember } from '../json.js';
-import { LONG_TASK_BYTES, nextLongTask, ofDocument } from '../limits/long-task.js';
 import { ParseLimit } from '../limits/parse-limit.js';
+import { LONG_TASK_BYTES, ofDocument } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
 import { parseUuid } from '../uuid.js';
 import { writeOnlyNames } from '../validation/validation.js';
@@ -101,10 +101,7 @@ class Patching {
     const { collection, request } = this;
     const current = await collection.get(this.id, request.run);
     if (typeof current === 'string') throw missingForWrite(collection.resource, current);
-    if (request.run) {
-      if (current.doc.length > LONG_TASK_BYTES) await nextLongTask();
-      return this.#write(current);
-    }
+    if (request.run) return this.#write(current);
     const bytes = current.doc.length;
     const admitted = recordParseLimit.enter(bytes);
     if (admitted) await admitted;
@@ -118,20 +115,15 @@ class Patching {
   async #write(current: StoredRecord): Promise<StoredRecord | undefined> {
     const { collection, request, body, preconditions } = this;
     const { resource } = collection;
-    const isLong = current.doc.length + body.bytes.length > LONG_TASK_BYTES;
     await requireChangePreconditions(collection, { current }, preconditions, undefined, request);
     const record = this.#parse(current);
-    if (isLong) await nextLongTask();
     // Patches change the record itself.
     const before = retainsFields(resource) ? this.#parse(current) : record;
     const present = { record: before, isPatch: true, hidden: current.hidden };
-    if (isLong) await nextLongTask();
     const next = patched(record, body);
     if (current.hidden && body.type === MERGE_PATCH) nameRemoved(next, body.value, current.hidden);
-    if (isLong) await nextLongTask();
     await requireChangePreconditions(collection, { current }, preconditions, expectedVersion(next), request);
-    await requireRecordBounds(next, body, this.settings.bodyLimit);
-    if (isLong) await nextLongTask();
+    requireRecordBounds(next, body, this.settings.bodyLimit);
     const input = withPasswordHash(validatePermitted(collection, next, request, present), request);
     const confirmed = confirmSignInChange(collection, request, signInChangeOf(input), this.settings);
     const confirmedBy = confirmed && (await confirmed);
@@ -139,7 +131,6 @@ class Patching {
       ofDocument(current.doc, (each) => ({ ...each, ...current.hidden?.values() })),
     );
     if (checked) await checked;
-    if (isLong) await nextLongTask();
     const outcome = await collection.replace(
       current.id,
       confirmedBy === undefined ? input : { ...input, confirmedBy },
@@ -188,14 +179,10 @@ function nameRemoved(next: Json, patch: Json | undefined, { readable }: HiddenPa
     if (value === null && !readable.has(name)) setMember(next, name, null);
 }
 
-/** Rejects with 413 or 400 a record that a body could not contain. */
-async function requireRecordBounds(record: Json, { type }: Body, maxBytes: number): Promise<void> {
+/** Throws 413 or 400 for a record that a body could not contain. */
+function requireRecordBounds(record: Json, { type }: Body, maxBytes: number): void {
   const text = Buffer.from(JSON.stringify(record));
-  const isLong = text.length > LONG_TASK_BYTES;
   if (text.length > maxBytes) throw payloadTooLarge(maxBytes);
-  if (isLong) await nextLongTask();
   if (type === JSON_PATCH) requireStorable(record);
-  if (!isLong) return;
-  await nextLongTask();
-  requireJsonBounds(text);
+  if (text.length > LONG_TASK_BYTES) requireJsonBounds(text);
 }

@@ -6,7 +6,7 @@ import { beyond } from '../errors/service-errors.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, type JsonObject } from '../json.js';
-import { ofDocument } from '../limits/long-task.js';
+import { ofDocument } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
 import { parseUuid } from '../uuid.js';
 import {

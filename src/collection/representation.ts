@@ -5,7 +5,7 @@ import { CSV_TYPE, HTML_TYPE, JSON_TYPE, NDJSON_TYPE, YAML_TYPE } from '../http/
 import { type Conditions, evaluate, matchedEtag, type Validators } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import { type JsonObject, member } from '../json.js';
-import { ofDocument } from '../limits/long-task.js';
+import { ofDocument } from '../limits/turn.js';
 import { lastModified, modifiedAt, withLastMember } from './document.js';
 import type { StoredRecord } from './record.js';
 import type { Resource } from './resource.js';

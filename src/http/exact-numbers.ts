@@ -1,5 +1,5 @@
 import { invalidBody } from '../errors/input-errors.js';
-import { nextLongTask } from '../limits/long-task.js';
+import { turn } from '../limits/turn.js';
 
 /** Throws invalidBody for JSON with a number whose value changes when it is read as a double. */
 export function requireExactNumbers(text: string): void {
@@ -9,11 +9,11 @@ export function requireExactNumbers(text: string): void {
 /** Characters that are checked in one tick. */
 const NUMBERS_AT_ONCE = 131_072;
 
-/** Throws the 400 of a number that is not exact, in several long tasks. */
+/** Throws the 400 of a number that is not exact, in parts. */
 export async function requireExactNumbersInStages(text: string): Promise<void> {
   if (!SUSPECT.test(text)) return;
   for (let from = 0; from < text.length; ) {
-    await nextLongTask();
+    await turn();
     const { found, next } = inexactNumbersIn(text, from, NUMBERS_AT_ONCE);
     if (found.length > 0) throw inexact();
     from = next;

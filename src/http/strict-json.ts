@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { invalidBody } from '../errors/input-errors.js';
 import { escapeToken, type Json, type JsonObject } from '../json.js';
-import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
+import { LONG_TASK_BYTES, turn } from '../limits/turn.js';
 import { inexactNumbers, requireExactNumbers, requireExactNumbersInStages } from './exact-numbers.js';
 import { MAX_DEPTH, requireJsonBounds } from './json-bounds.js';
 import { placeOf, syntaxErrorAt } from './json-syntax.js';
@@ -11,7 +11,7 @@ const TRUNCATED = invalidBody('The body is not valid JSON: it ends before the JS
 /**
  * Reads a body as JSON (RFC 8259) that can be stored: UTF-8, at most 32 levels deep, without U+0000 and lone
  * surrogates, without numbers that do not fit a double. If a name is repeated in an object, the last value wins. A long
- * body is read in several long tasks. Throws invalidBody.
+ * body is read in parts. Throws invalidBody.
  */
 export function readJson(bytes: Buffer): Json | Promise<Json> {
   return bytes.length > LONG_TASK_BYTES ? readLongJson(bytes) : readShortJson(bytes);
@@ -28,16 +28,16 @@ function readShortJson(bytes: Buffer): Json {
 async function readLongJson(bytes: Buffer): Promise<Json> {
   const text = decode(bytes);
   requireJsonBounds(bytes);
-  await nextLongTask();
+  await turn();
   const value = parse(text);
   if (value === undefined) {
-    await nextLongTask();
+    await turn();
     throw notJson(text);
   }
   await requireExactNumbersInStages(text);
-  await nextLongTask();
+  await turn();
   requireStorable(value);
-  await nextLongTask();
+  await turn();
   return value;
 }
 

@@ -1,7 +1,7 @@
 import { getHeapStatistics } from 'node:v8';
 import { beyond } from '../errors/service-errors.js';
 import { ByteBudget } from './byte-budget.js';
-import { LONG_TASK_BYTES, nextLongTask } from './long-task.js';
+import { LONG_TASK_BYTES, nextTurn } from './turn.js';
 
 /** Smaller texts are always admitted; the limit of requests bounds their number. */
 const SMALL_BYTES = 4096;
@@ -22,7 +22,7 @@ interface Waiting {
 
 /**
  * Limits the bytes of JSON that are in memory as values. Further texts wait in the order of their arrival, and each long
- * text is admitted as a long task.
+ * text is admitted in a tick of its own.
  */
 export class ParseLimit {
   readonly #budget = new ByteBudget();
@@ -65,7 +65,7 @@ export class ParseLimit {
     const [next] = this.#waiting;
     if (this.#scheduled || !next || !this.#fits(next.bytes)) return;
     this.#scheduled = true;
-    void nextLongTask().then(() => this.#admit());
+    void nextTurn().then(() => this.#admit());
   }
 
   #fits(bytes: number): boolean {

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { type Documents, type Lines, piecesOf, type Reply, type Rows } from '../http/reply.js';
-import { LONG_TASK_BYTES, nextLongTask } from '../limits/long-task.js';
+import { turn } from '../limits/turn.js';
 import { chunksOf, documentsOf, joinInPlace } from './copy-rows.js';
 import type { StreamedBody } from './streamed-body.js';
 
@@ -102,13 +102,8 @@ function linesLayout({ header, lineOf }: Lines): Layout {
 
 async function linesFrom(chunk: Buffer, lineOf: NonNullable<Lines['lineOf']>): Promise<Buffer> {
   let text = '';
-  let bytes = 0;
   for (const document of documentsOf(chunk)) {
-    bytes += document.length;
-    if (bytes > LONG_TASK_BYTES) {
-      await nextLongTask();
-      bytes = document.length;
-    }
+    await turn();
     const line = lineOf(document);
     text += typeof line === 'string' ? line : await line;
   }

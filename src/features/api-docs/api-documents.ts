@@ -4,7 +4,6 @@ import type { Resource } from '../../collection/resource.js';
 import type { Config } from '../../config/config.js';
 import { isRetiring } from '../../http/api-version.js';
 import type { JsonObject } from '../../json.js';
-import type { LongWork } from '../../limits/long-task.js';
 import type { Version } from '../../versions/supported.js';
 import { ISSUER_SETTINGS } from '../issuer/settings.js';
 import { REPLICA_SETTINGS } from '../replicas/settings.js';
@@ -43,10 +42,10 @@ export class ApiDocuments implements OpenFeature {
   }
 
   /** The OpenAPI document of what a caller may use in a version. */
-  async openApi(caller: Principal, version: Version, work?: LongWork): Promise<JsonObject> {
+  async openApi(caller: Principal, version: Version): Promise<JsonObject> {
     const { settings, description } = this;
     const { openApi } = await import('./openapi-document.js');
-    return openApi({ ...settings, ...description, version }, caller, work);
+    return openApi({ ...settings, ...description, version }, caller);
   }
 
   /** The AsyncAPI document of the event stream. */

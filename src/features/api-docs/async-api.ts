@@ -4,7 +4,6 @@ import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import { EVENT_VERBS } from '../../events/event.js';
 import type { JsonObject } from '../../json.js';
-import { LongWork } from '../../limits/long-task.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { COMMON_SCHEMAS } from './common-schemas.js';
 import { definitions } from './declared-schemas.js';
@@ -68,7 +67,7 @@ export async function asyncApi(settings: StreamSettings, caller: Principal): Pro
       messages,
     },
   };
-  return usedComponents(document as unknown as JsonObject, new LongWork());
+  return usedComponents(document as unknown as JsonObject);
 }
 
 function messageOf(resource: DescribedResource, verb: string): JsonObject {

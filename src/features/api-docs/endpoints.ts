@@ -8,7 +8,7 @@ import { HTML_TYPE, JSON_TYPE, YAML_TYPE } from '../../http/media-types.js';
 import { readConditions } from '../../http/preconditions.js';
 import type { Action } from '../../http/router.js';
 import { isObject, type JsonObject } from '../../json.js';
-import { LongWork } from '../../limits/long-task.js';
+import { turn } from '../../limits/turn.js';
 import type { Version } from '../../versions/supported.js';
 import type { ApiDocuments } from './api-documents.js';
 import { docsAsset, docsPage } from './docs-page.js';
@@ -65,12 +65,11 @@ const json = async (document: Promise<JsonObject>) => JSON.stringify(await docum
 /** Each path and each component is written by itself, since the whole takes long. */
 async function yaml(document: Promise<JsonObject>): Promise<string> {
   const { stringify } = await import('yaml');
-  const work = new LongWork();
   let text = '';
   for (const { value, written } of partsOf(await document)) {
     const lines = stringify(value, { aliasDuplicateObjects: false, lineWidth: 0 });
     text += written === 0 ? lines : lines.split('\n').slice(written).join('\n');
-    await work.pause();
+    await turn();
   }
   return text;
 }

@@ -3,7 +3,7 @@ import type { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import QuickLRU from 'quick-lru';
 import { isObject, type Json, type JsonObject } from '../../json.js';
-import type { LongWork } from '../../limits/long-task.js';
+import { turn } from '../../limits/turn.js';
 import { createAjv } from '../../validation/ajv.js';
 
 /** Levels of a schema that an example has. */
@@ -13,21 +13,21 @@ const MAX_DEPTH = 6;
 const validity = new QuickLRU<string, boolean>({ maxSize: 2000 });
 
 /** The document with an example of each schema for which a valid one is found. */
-export async function withExamples(document: JsonObject, work: LongWork): Promise<JsonObject> {
+export async function withExamples(document: JsonObject): Promise<JsonObject> {
   const components = document.components as JsonObject & { schemas: Record<string, JsonObject> };
   const check = checkOf(components);
   const texts = Object.entries(components.schemas).map(([name, schema]) => [name, JSON.stringify(schema)]);
   const used = usedBy(new Map(texts as [string, string][]));
   const schemas: [string, JsonObject][] = [];
   for (const [name, schema] of Object.entries(components.schemas)) {
-    await work.pause();
+    await turn();
     const example = exampleOf(schema, document, 0);
     const key = createHash('sha256').update(used(name)).digest('base64');
     const isValid = validity.get(key) ?? check(name, example);
     validity.set(key, isValid);
     schemas.push([name, isValid ? { ...schema, examples: [example] } : schema]);
   }
-  await work.pause();
+  await turn();
   return { ...document, components: { ...components, schemas: Object.fromEntries(schemas) } };
 }
 

@@ -1,6 +1,6 @@
 import type { Schema } from '../../api/schema.js';
 import type { JsonObject } from '../../json.js';
-import type { LongWork } from '../../limits/long-task.js';
+import { turn } from '../../limits/turn.js';
 import {
   type ComparedColumn,
   comparedColumn,
@@ -53,12 +53,11 @@ const BY_USE: readonly Operator[] = [
  */
 export async function filtersOf(
   resources: readonly DescribedResource[],
-  work: LongWork,
 ): Promise<ReadonlyMap<string, Readonly<Record<string, JsonObject>>>> {
   const found = new Map<string, Readonly<Record<string, JsonObject>>>();
   for (const resource of resources) {
     found.set(resource.name, filterComponents(resource, resources));
-    await work.pause();
+    await turn();
   }
   return found;
 }

@@ -9,7 +9,7 @@ import type { Resource } from '../../collection/resource.js';
 import type { ProblemType } from '../../errors/problem.js';
 import { visible } from '../../http/visible.js';
 import type { JsonObject } from '../../json.js';
-import { LongWork } from '../../limits/long-task.js';
+import { turn } from '../../limits/turn.js';
 import { prefixOf, type Version } from '../../versions/supported.js';
 import { batchErrors } from './batch-errors.js';
 import { recordOperation } from './collection-operations.js';
@@ -47,20 +47,12 @@ export interface Described extends OperationSettings, CollectionSettings {
 }
 
 /** The OpenAPI 3.1 document of the operations that a caller may use. It takes long, and is made in parts. */
-export async function openApi(
-  described: Described,
-  caller: Principal,
-  work = new LongWork(),
-): Promise<JsonObject> {
-  return withExamples(await usedComponents(await rulesOf(described, caller, work), work), work);
+export async function openApi(described: Described, caller: Principal): Promise<JsonObject> {
+  return withExamples(await usedComponents(await rulesOf(described, caller)));
 }
 
 /** The part of the document that decides which responses it permits, with components that no operation uses. */
-export async function rulesOf(
-  described: Described,
-  caller: Principal,
-  work = new LongWork(),
-): Promise<JsonObject> {
+export async function rulesOf(described: Described, caller: Principal): Promise<JsonObject> {
   const { publicUrl = '', publicPrefix, version, endpoints } = described;
   const resources = describedResources(described, reservedNames(described), caller);
   const hasErrorPages = described.documentation.some((each) => each.hasErrorPages);
@@ -69,7 +61,7 @@ export async function rulesOf(
   const seen = resources.filter(({ name }) =>
     endpoints.some((each) => each.records?.resource.name === name && visible(caller, each)),
   );
-  const filters = await filtersOf(resources, work);
+  const filters = await filtersOf(resources);
   const all = endpoints.flatMap((endpoint): Operation[] => {
     const resource = resources.find(({ name }) => name === endpoint.records?.resource.name);
     const description = descriptionOf(endpoint, resource, seen, described);
@@ -87,11 +79,11 @@ export async function rulesOf(
     const key = method === 'QUERY' ? 'x-query' : method.toLowerCase();
     paths[template] ??= {};
     paths[template][key] = operationObject(described, responses, operation);
-    await work.pause();
+    await turn();
   }
   const tags = [...new Set(operations.map(({ description }) => description.tag))];
   const schemas = schemasOf(described, resources);
-  await work.pause();
+  await turn();
   return {
     openapi: '3.1.0',
     info: {

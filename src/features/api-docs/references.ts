@@ -1,8 +1,8 @@
 import type { Json, JsonObject } from '../../json.js';
-import type { LongWork } from '../../limits/long-task.js';
+import { turn } from '../../limits/turn.js';
 
 /** The document without components to which nothing refers. */
-export async function usedComponents(document: JsonObject, work: LongWork): Promise<JsonObject> {
+export async function usedComponents(document: JsonObject): Promise<JsonObject> {
   const { components, ...rest } = document as {
     components: Record<string, JsonObject>;
     paths?: JsonObject;
@@ -18,7 +18,7 @@ export async function usedComponents(document: JsonObject, work: LongWork): Prom
       used.add(key);
       pending.push(target);
     }
-    await work.pause();
+    await turn();
   }
   const shown = Object.entries(components).map(([kind, entries]) => {
     const isAlwaysUsed = kind === 'securitySchemes';

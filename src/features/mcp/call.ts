@@ -11,7 +11,7 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Router } from '../../http/router.js';
 import { isObject, type Json, type JsonObject, member } from '../../json.js';
-import { LONG_TASK_BYTES, nextLongTask } from '../../limits/long-task.js';
+import { turn } from '../../limits/turn.js';
 import { createAjv } from '../../validation/ajv.js';
 import { failureOf } from '../../validation/failure.js';
 import type { Tool } from './tools.js';
@@ -85,7 +85,7 @@ async function resultOf(
   { body, headers }: Reply,
 ): Promise<ToolResult> {
   if (returns === 'deletion') return resultFrom(JSON.stringify({ id: id!, deleted: true }));
-  if (body!.length > LONG_TASK_BYTES) await nextLongTask();
+  await turn();
   if (returns === 'list') return resultFrom(body!);
   const etag = JSON.stringify(fieldOf(headers, 'ETag'));
   const replayed = fieldOf(headers, 'Idempotency-Replayed') === undefined ? '' : ',"replayed":true';

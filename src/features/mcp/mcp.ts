@@ -7,7 +7,7 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { OpenEndpoint, Router } from '../../http/router.js';
 import { visible } from '../../http/visible.js';
-import { LongWork } from '../../limits/long-task.js';
+import { turn } from '../../limits/turn.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { callTool, ToolChecks } from './call.js';
 import { type Offer, respondWithSdk, type ToolDefinition } from './mcp-server.js';
@@ -92,7 +92,6 @@ export class Mcp {
 
   /** The tools that a caller may use, with the arguments that it may use in them. */
   async #definitions(tools: ReadonlyMap<string, OpenTool>, principal: Principal): Promise<ToolDefinition[]> {
-    const work = new LongWork();
     const definitions: ToolDefinition[] = [];
     for (const resource of this.resources) {
       for (const tool of this.#partOf(resource, principal)) {
@@ -100,7 +99,7 @@ export class Mcp {
         if (visible(principal, tools.get(name)!.endpoint))
           definitions.push({ name, title, description, inputSchema, annotations });
       }
-      await work.pause();
+      await turn();
     }
     return definitions;
   }

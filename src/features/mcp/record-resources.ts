@@ -8,7 +8,7 @@ import type { Request } from '../../http/request.js';
 import type { OpenEndpoint, Router } from '../../http/router.js';
 import { visible } from '../../http/visible.js';
 import type { JsonObject } from '../../json.js';
-import { LongWork } from '../../limits/long-task.js';
+import { turn } from '../../limits/turn.js';
 import { runOperation } from './call.js';
 import { getOf } from './operations.js';
 import { SchemaWriter } from './record-schema.js';
@@ -71,13 +71,12 @@ export class RecordResources {
   }
 
   async #describe(principal: Principal): Promise<string> {
-    const work = new LongWork();
     const collections: JsonObject[] = [];
     for (const { resource } of this.#readableBy(principal)) {
       const { name, singular } = resource;
       const schema = new SchemaWriter(this.files).whole(readablePart(resource, this.resources, principal));
       collections.push({ name, singular, uriTemplate: `plinth://${name}/{id}`, schema });
-      await work.pause();
+      await turn();
     }
     return JSON.stringify({ collections });
   }

@@ -5,7 +5,7 @@ import type { Request } from '../../http/request.js';
 import type { OpenEndpoint, Route } from '../../http/router.js';
 import { visible } from '../../http/visible.js';
 import type { JsonObject } from '../../json.js';
-import { ofDocument } from '../../limits/long-task.js';
+import { ofDocument } from '../../limits/turn.js';
 import { formEndpoint, type PageForm } from './form-action.js';
 import { FormTokens } from './form-token.js';
 import { formatLinks } from './format-links.js';

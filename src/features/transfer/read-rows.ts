@@ -1,4 +1,3 @@
-import { setImmediate as nextTick } from 'node:timers/promises';
 import { documentHead } from '../../collection/document.js';
 import { numberMembers } from '../../collection/numbers.js';
 import type { Resource } from '../../collection/resource.js';
@@ -6,6 +5,7 @@ import type { Origin, ValidatedInput } from '../../collection/validated-input.js
 import { invalid } from '../../errors/input-errors.js';
 import { type Failure, Problem } from '../../errors/problem.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
+import { turn } from '../../limits/turn.js';
 import type { Chunk } from './chunks.js';
 import { type Columns, csvRecord } from './csv-record.js';
 import { isMissing } from './import-numbers.js';
@@ -33,7 +33,7 @@ export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refus
   const { origin, rename, maxBytes, columns, retainsIds } = rules;
   const drafts: ImportRow[] = [];
   for (let at = 0; at < chunk.starts.length; at++) {
-    if (at % RECORDS_AT_ONCE === 0) await nextTick();
+    await turn();
     const [place, start] = [chunk.places[at]!, chunk.starts[at]!];
     let given: Json | undefined;
     try {
@@ -76,9 +76,6 @@ function withOldId(
   return { record, oldId: isId ? String(id) : undefined, storesOldId };
 }
 
-/** Records that are read in one tick: meanwhile the batch before waits for the next step of its transaction. */
-const RECORDS_AT_ONCE = 128;
-
 /** A valid reference in place of one that leads nowhere, so that the other fields are checked. */
 const NO_ID = '00000000-0000-7000-8000-000000000000';
 
@@ -88,8 +85,8 @@ export async function checkDrafts(
   { check, resource, origin }: RecordRules,
   refuse: Refuse,
 ): Promise<void> {
-  for (const [at, draft] of drafts.entries()) {
-    if (at % RECORDS_AT_ONCE === 0) await nextTick();
+  for (const draft of drafts) {
+    await turn();
     try {
       for (const { field } of draft.faults) setMember(draft.record as JsonObject, field, NO_ID);
       const input = check(draft.record, origin);

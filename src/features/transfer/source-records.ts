@@ -1,5 +1,5 @@
-import { setImmediate as nextTick } from 'node:timers/promises';
 import type { Json } from '../../json.js';
+import { turn } from '../../limits/turn.js';
 import { chunksOf } from './chunks.js';
 import { ANY, type Cell, readCell, readExportedCell } from './csv-cell.js';
 import { csvRecord } from './csv-record.js';
@@ -25,8 +25,8 @@ export async function* recordsOf(
     from,
     CHUNK_BYTES,
   )) {
-    await nextTick();
     for (const [at, start] of starts.entries()) {
+      await turn();
       const record = recordIn(bytes.subarray(start, ends[at]), columns, rename);
       if (record !== undefined) yield record;
     }
