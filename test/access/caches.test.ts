@@ -24,7 +24,6 @@ t.test(
       '/issues?group=secret',
       '/api/v2/issues',
       '/openapi.json',
-      '/asyncapi.json',
       '/',
     ];
     for (const path of paths)

@@ -292,7 +292,7 @@ async function exercise(t: Test, files: JsonObject, folder: string, generator: G
       t.fail(is(`${method} ${path} ${JSON.stringify(body)}: ${status} ${text.slice(0, 300)}`));
     return { status, json };
   };
-  for (const path of ['/openapi.json', '/api/v2/openapi.json', '/asyncapi.json'])
+  for (const path of ['/openapi.json', '/api/v2/openapi.json'])
     t.not((await request('GET', path)).status, 500, is(path));
   const mcp = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' };
   const tools = await request('POST', '/mcp', { jsonrpc: '2.0', id: 1, method: 'tools/list' } as never, mcp);

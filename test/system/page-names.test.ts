@@ -35,14 +35,16 @@ const CAPITALS = new Set([
   'KEY',
   'API',
   'WWW',
+  // A variable of the Compose file.
+  'VERSION',
 ]);
-const GONE = /^\| `[A-Z].* no settings any more.*|was `(?:ANSWER_BYTES|EVENTS_KEEP)`/gm;
+const GONE = /^\| `[A-Z].* no settings? any more.*/gm;
 
 const all = (text: string, pattern: RegExp): string[] => [...text.matchAll(pattern)].map(([, name]) => name!);
 
-/** The code spans and diagrams of a page. */
+/** The code spans and diagrams of a page; of the changelog, without the versions before. */
 const codeOf = (page: string): string =>
-  all(read(page).replace(GONE, ''), /(```[\s\S]*?```|`[^`\n]+`)/g).join('\n');
+  all(read(page).split('\n## 0.1.0\n')[0]!.replace(GONE, ''), /(```[\s\S]*?```|`[^`\n]+`)/g).join('\n');
 
 t.test('the files that pages about the code name exist', async (t) => {
   for (const page of NAMED) {

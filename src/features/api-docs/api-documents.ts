@@ -47,10 +47,4 @@ export class ApiDocuments implements OpenFeature {
     const { openApi } = await import('./openapi-document.js');
     return openApi({ ...settings, ...description, version }, caller);
   }
-
-  /** The AsyncAPI document of the event stream. */
-  async asyncApi(caller: Principal): Promise<JsonObject> {
-    const { asyncApi } = await import('./async-api.js');
-    return asyncApi(this.settings, caller);
-  }
 }

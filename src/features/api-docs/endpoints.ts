@@ -19,7 +19,7 @@ const MAX_TEXTS = 32;
 const ANY_JSON = { [JSON_TYPE]: { type: 'object' } };
 
 /** The documents about all endpoints. */
-export const documentEndpoints = (hasEvents: boolean): Endpoint<ApiDocuments>[] => [
+export const DOCUMENT_ENDPOINTS: readonly Endpoint<ApiDocuments>[] = [
   {
     ...at('GET', '/openapi.json', 'optional'),
     homeLink: { name: 'openapi', position: 2 },
@@ -37,7 +37,6 @@ export const documentEndpoints = (hasEvents: boolean): Endpoint<ApiDocuments>[] 
     ),
     open: (documents) => show(YAML_TYPE, (caller, version) => yaml(documents.openApi(caller, version))),
   },
-  ...(hasEvents ? [EVENTS] : []),
   {
     ...at('GET', '/docs', 'nothing'),
     offers: [HTML_TYPE],
@@ -49,16 +48,6 @@ export const documentEndpoints = (hasEvents: boolean): Endpoint<ApiDocuments>[] 
     open: ({ settings }) => docsAsset(settings.issuer),
   },
 ];
-
-const EVENTS: Endpoint<ApiDocuments> = {
-  ...at('GET', '/asyncapi.json', 'optional'),
-  homeLink: { name: 'asyncapi', position: 3 },
-  doc: documented(
-    { id: 'getAsyncApi', summary: 'The document of the event stream', description: 'An AsyncAPI document.' },
-    ANY_JSON,
-  ),
-  open: (documents) => show(JSON_TYPE, (caller) => json(documents.asyncApi(caller))),
-};
 
 const json = async (document: Promise<JsonObject>) => JSON.stringify(await document);
 

@@ -4,7 +4,7 @@ import { COMMANDS } from './commands.js';
 
 /** The documents about the API. */
 export default {
-  endpoints: async ({ events }) => (await import('./endpoints.js')).documentEndpoints(events),
+  endpoints: async () => (await import('./endpoints.js')).DOCUMENT_ENDPOINTS,
   open: async ({ config, collections, sharedSchemas, description }) => {
     const { ApiDocuments } = await import('./api-documents.js');
     return new ApiDocuments(

@@ -7,5 +7,5 @@ export const API_DOCS_SETTINGS = new FeatureSettings({
   }),
   isOn: ({ apiDocs }) => apiDocs,
   paths: ['docs'],
-  typeNames: ['AsyncApi', 'OpenApi', 'OpenApiYaml'],
+  typeNames: ['OpenApi', 'OpenApiYaml'],
 });

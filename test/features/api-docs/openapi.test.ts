@@ -1,5 +1,4 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import formats from 'ajv-formats';
@@ -135,7 +134,7 @@ t.test('the document shows what a caller may use', async (t) => {
     const headers = scopes ? { 'x-api-key': (await makeKey(service.db, { scopes })).key } : {};
     return (await service.send('GET', path, { headers })).json.info.description as string;
   };
-  for (const path of ['/openapi.json', '/api/v2/openapi.json', '/asyncapi.json']) {
+  for (const path of ['/openapi.json', '/api/v2/openapi.json']) {
     const schemasFor = async (...scopes: string[]) => {
       const { key } = await makeKey(service.db, { scopes });
       const { json } = await service.send('GET', path, { headers: { 'x-api-key': key } });
@@ -233,21 +232,6 @@ t.test('the document has the bodies and responses of jobs and of many records as
   }
   const without = await testService(t, { JOBS: 'off' });
   t.notMatch((await without.send('GET', '/openapi.json')).text, 'x-variants');
-});
-
-t.test('the document of the event stream is valid AsyncAPI 3.0', async (t) => {
-  const service = await testService(t);
-  const { json } = await service.send('GET', '/asyncapi.json');
-  const require = createRequire(import.meta.url);
-  const schema = JSON.parse(
-    readFileSync(require.resolve('@asyncapi/specs/schemas/3.0.0-without-$id.json'), 'utf8'),
-  );
-  const { default: Ajv } = await import('ajv');
-  const ajv = new Ajv.Ajv({ strict: false, allErrors: false });
-  formats.default(ajv);
-  const validate = ajv.compile(schema as JsonObject);
-  t.ok(validate(json), JSON.stringify(validate.errors?.slice(0, 3)));
-  t.ok(json.components.messages['items.deleted']);
 });
 
 t.test('each version has a document of its own', async (t) => {
