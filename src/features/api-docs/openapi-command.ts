@@ -1,12 +1,12 @@
-import { writeFileSync } from 'node:fs';
 import { stringify } from 'yaml';
 import { collectionsFor } from '../../app/app-parts.js';
 import { describeApi } from '../../app/open-features.js';
 import { NOBODY } from '../../auth/principal.js';
 import { parse } from '../../cli/arguments.js';
-import { OutputError, UsageError } from '../../cli/exit.js';
-import { configOf, fileOf, type Io } from '../../cli/io.js';
+import { UsageError } from '../../cli/exit.js';
+import { configOf, type Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
+import { withOutputFile } from '../../cli/output-file.js';
 import { checkDeclarations } from '../../declarations/check-declarations.js';
 import { loadDeclarations, resourcesOf } from '../../declarations/load-declarations.js';
 import { VERSIONS } from '../../versions/supported.js';
@@ -31,10 +31,6 @@ export async function openApiCommand(args: string[], io: Io): Promise<void> {
     ? stringify(document, { aliasDuplicateObjects: false, lineWidth: 0 })
     : `${JSON.stringify(document)}\n`;
   if (output === undefined) return void io.stdout.write(text);
-  try {
-    writeFileSync(fileOf(io, output), text);
-  } catch (error) {
-    throw new OutputError(`${output} cannot be written: ${(error as Error).message}`);
-  }
+  await withOutputFile(io, output, async (out) => void out.write(text));
   print(io, json, { file: output, version, bytes: Buffer.byteLength(text) }, '');
 }

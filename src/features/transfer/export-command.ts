@@ -1,11 +1,9 @@
-import { randomUUID } from 'node:crypto';
-import { createWriteStream, renameSync, rmSync } from 'node:fs';
 import type { Writable } from 'node:stream';
-import { finished } from 'node:stream/promises';
 import { parse } from '../../cli/arguments.js';
-import { OutputError, UsageError } from '../../cli/exit.js';
-import { configOf, fileOf, type Io } from '../../cli/io.js';
+import { UsageError } from '../../cli/exit.js';
+import { configOf, type Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
+import { withErrors, withOutputFile } from '../../cli/output-file.js';
 import { failureOf, openForCommand } from '../../cli/with-database.js';
 import { withBulkConnection } from '../../db/bulk-connection.js';
 import { problemOf } from '../../db/database-errors.js';
@@ -74,36 +72,5 @@ async function withOutput<T>(
     // The reader wants no more.
     return withErrors(io.stdout, () => new ExitError(''), work).finally(() => io.stdout.off('error', ignore));
   }
-  const path = fileOf(io, file);
-  const part = `${path}.${randomUUID()}.part`;
-  const remove = () => rmSync(part, { force: true });
-  const out = createWriteStream(part, { highWaterMark: 1_048_576 }).on('error', ignore);
-  const unwritten = ({ message }: Error) => new OutputError(`${file} cannot be written: ${message}`);
-  process.once('exit', remove);
-  try {
-    const result = await withErrors(out, unwritten, work);
-    await withErrors(out, unwritten, () => finished(out.end()));
-    renameSync(part, path);
-    return result;
-  } finally {
-    process.off('exit', remove);
-    await new Promise<void>((resolve) => {
-      if (out.closed) resolve();
-      else out.destroy().once('close', resolve);
-    });
-    remove();
-  }
-}
-
-/** Runs work, which ends with the next write to an output that has failed. Throws `replacement` for that error. */
-async function withErrors<T>(
-  out: Writable,
-  replacement: (error: Error) => Error,
-  work: (out: Writable) => Promise<T>,
-): Promise<T> {
-  try {
-    return await work(out);
-  } catch (error) {
-    throw out.errored ? replacement(out.errored) : error;
-  }
+  return withOutputFile(io, file, work);
 }
