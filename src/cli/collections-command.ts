@@ -5,7 +5,6 @@ import { accessWarnings } from '../declarations/access-warnings.js';
 import { checkDeclarations, readChecked } from '../declarations/check-declarations.js';
 import type { DeclaredField } from '../declarations/declaration.js';
 import { readDeclarations } from '../declarations/read-declarations.js';
-import { requirementWarnings } from '../declarations/requirement-warnings.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
 import { slowPatterns } from '../declarations/slow-patterns.js';
 import { ExitError } from '../errors/exit-error.js';
@@ -32,7 +31,7 @@ function check(io: Io, json: boolean): void {
   const declarations = readChecked(config.collections, config.folder, ownPathsOf(config));
   const { collections } = declarations;
   requireInShards(collections, resourcesWithoutRefs(collections), config.databaseEngine);
-  const warnings = [slowPatterns, accessWarnings, requirementWarnings];
+  const warnings = [slowPatterns, accessWarnings];
   for (const { file, pointer, reason } of warnings.flatMap((warningsOf) => warningsOf(declarations)))
     io.stderr.write(`warning: ${file}#${pointer}: ${reason}\n`);
   const found = collections.map(({ name, file, schema }) => ({

@@ -10,7 +10,6 @@ import { builtInFiles } from './built-in.js';
 import type { DeclarationFault } from './declaration.js';
 import type { Declarations } from './read-declarations.js';
 import { resourcesWithoutRefs } from './resource-of.js';
-import { contradictionIn } from './rule-contradictions.js';
 
 type Warning = readonly [collection: string, pointer: string, reason: string];
 
@@ -54,14 +53,12 @@ function ruleWarnings(resource: Resource, { grants }: Rules, resources: readonly
   const [known, named] = [knownScopes(resources.map((each) => ({ ...each, grants: [] }))), new Set<string>()];
   return grants.flatMap((grant): Warning[] => {
     const wider = grants.find((other) => other !== grant && includesGrant(other, grant));
-    const never = contradictionIn(grant.conditions, resource);
     const isOpen = isForAnyone({ grants }, 'read');
     const changes = grant.verbs.has('update') || grant.verbs.has('delete');
     const scope =
       grant.scope !== undefined && !named.has(grant.scope) ? scopeWarning(grant.scope, known) : undefined;
     named.add(grant.scope ?? '');
     return [
-      ...(never === undefined ? [] : [[name, at(grant, '/where'), `can never hold: ${never}`] as const]),
       ...(wider
         ? [[name, at(grant), `has no effect: the grant ${wider.place} permits all of it`] as const]
         : []),

@@ -3,9 +3,8 @@ import formats from 'ajv-formats';
 import { escapeToken, isObject, type Json } from '../json.js';
 import { createAjv } from '../validation/ajv.js';
 import { declarationSchema } from './built-in.js';
-import { contradictionFaults } from './contradiction-faults.js';
 import type { Declaration, DeclarationFault } from './declaration.js';
-import { defaultFaults, violationOf } from './default-faults.js';
+import { defaultFaults } from './default-faults.js';
 import { fieldFaults } from './field-faults.js';
 import { inPlace } from './field-keywords.js';
 import { formerNameFaults } from './former-name-faults.js';
@@ -153,12 +152,5 @@ function compileFaults(
   }
   const isEndless = others.some(({ reason }) => reason.startsWith('leads back to itself'));
   if (isEndless) return faults;
-  const known = new Set([...others, ...faults].map(({ file, pointer }) => `${file}#${pointer}`));
-  const contradictions = contradictionFaults(declarations, (node, value) => {
-    const violation = violationOf(node, value, lenient);
-    return violation?.isCertain ? violation.reason : undefined;
-  });
-  const isNew = ({ file, pointer }: DeclarationFault) =>
-    ![...known].some((each) => each === `${file}#${pointer}` || each.startsWith(`${file}#${pointer}/`));
-  return [...faults, ...contradictions.filter(isNew), ...defaultFaults(declarations, lenient)];
+  return [...faults, ...defaultFaults(declarations, lenient)];
 }

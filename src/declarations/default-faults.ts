@@ -10,7 +10,7 @@ import { WorkLimitError, withinLimits } from '../validation/work-limit.js';
 import type { Declaration, DeclarationFault, DeclaredField } from './declaration.js';
 import { columnOf, hasColumn } from './declared-column.js';
 import { declaredReference } from './declared-reference.js';
-import { isGiven } from './field-keywords.js';
+import { isOfType, NEGATED, typesOf } from './idle-faults.js';
 import type { Declarations } from './read-declarations.js';
 import { baseOf, DEFINITIONS, SchemaFiles, type SchemaNode, subschemas } from './schema-files.js';
 
@@ -18,38 +18,48 @@ type Ajv = ReturnType<typeof createAjv>;
 
 const LIMITS = { work: 2_000_000, failures: 100_000 };
 
-/** The defaults that violate their own schema, so that a body without the member would be invalid, or could not be stored. */
+/** The values of `default`, `const` and `enum` that violate their own schema, and defaults that could not be stored. */
 export function defaultFaults({ collections, shared }: Declarations, ajv: Ajv): DeclarationFault[] {
   const own = collections.map(({ name, schema }): [string, object] => [`${name}.json`, schema]);
   const paths = new Map(collections.map(({ name, file }) => [`${name}.json`, file]));
   const files = new SchemaFiles([...own, ...shared]);
   const seen = new Set<JsonObject>();
   const violations = own.flatMap(([name]) =>
-    [...withDefault(files.root(name), files, seen)].flatMap((node) => {
-      const { file, pointer } = node;
-      const violation = violationOf(node, node.schema.default!, ajv);
-      const at = { file: paths.get(file) ?? file, pointer: `${pointer}/default` };
-      return violation === undefined
-        ? []
-        : [
-            {
-              ...at,
-              reason: violation.isCertain ? `violates its own schema: ${violation.reason}` : violation.reason,
-            },
-          ];
-    }),
+    [...applied(files.root(name), files, seen)].flatMap((node) =>
+      violationsOf(node, ajv).map(([keyword, reason]) => ({
+        file: paths.get(node.file) ?? node.file,
+        pointer: `${node.pointer}/${keyword}`,
+        reason,
+      })),
+    ),
   );
   return [...violations, ...collections.flatMap(columnFaults), ...collections.flatMap(normalFaults)];
 }
 
-/** The schemas with a default to which a schema leads. */
-function* withDefault(node: SchemaNode, files: SchemaFiles, seen: Set<JsonObject>): Generator<SchemaNode> {
+/** The schemas to which a schema leads. */
+function* applied(node: SchemaNode, files: SchemaFiles, seen: Set<JsonObject>): Generator<SchemaNode> {
   if (seen.has(node.schema)) return;
   seen.add(node.schema);
-  if (isGiven(node.schema, 'default') && node.pointer !== '') yield node;
+  yield node;
   for (const each of subschemas(node))
-    if (!DEFINITIONS.has(each.keyword)) yield* withDefault(each.node, files, seen);
-  for (const each of files.referred(node)) yield* withDefault(each.node, files, seen);
+    if (!DEFINITIONS.has(each.keyword) && !NEGATED.has(each.keyword)) yield* applied(each.node, files, seen);
+  for (const each of files.referred(node)) yield* applied(each.node, files, seen);
+}
+
+function violationsOf(node: SchemaNode, ajv: Ajv): [keyword: string, reason: string][] {
+  const { default: value, const: only, enum: values } = node.schema;
+  const found: [string, string][] = [];
+  const own = value === undefined || node.pointer === '' ? undefined : violationOf(node, value, ajv);
+  if (own) found.push(['default', own.isCertain ? `violates its own schema: ${own.reason}` : own.reason]);
+  const [keyword, all] =
+    only !== undefined ? ['const', [only]] : ['enum', Array.isArray(values) ? values : []];
+  // A value of another type has a fault of its own.
+  const types = typesOf(node.schema) ?? [];
+  const hasType = all.every((each) => types.length === 0 || types.some((type) => isOfType(type, each)));
+  const reasons = hasType ? all.map((each) => violationOf(node, each, ajv)) : [];
+  if (reasons.length === 0 || !reasons.every((each) => each?.isCertain)) return found;
+  const subject = all.length > 1 ? 'has only values that violate' : 'violates';
+  return [...found, [keyword, `${subject} the other rules: ${reasons[0]!.reason}`]];
 }
 
 /** `isCertain`: false if the validation did not end. */
@@ -59,11 +69,7 @@ interface Violation {
 }
 
 /** Why a value violates a schema; undefined: it does not, or the schema cannot be compiled. */
-export function violationOf(
-  { schema, file, pointer }: SchemaNode,
-  given: Json,
-  ajv: Ajv,
-): Violation | undefined {
+function violationOf({ schema, file, pointer }: SchemaNode, given: Json, ajv: Ajv): Violation | undefined {
   let validate: AnyValidateFunction | undefined;
   try {
     validate = /"\$(?:ref|dynamicRef|id)":/.test(JSON.stringify(schema))

@@ -8,7 +8,7 @@ import type { Declarations } from './read-declarations.js';
 import { REFERENCES, SchemaFiles, type SchemaNode, subschemas } from './schema-files.js';
 
 /** Members that the service sets. A body may have them, and no rule of a declaration sees them. */
-const OWNED: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at', '_version', '_links']);
+export const OWNED: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at', '_version', '_links']);
 type Ajv = ReturnType<typeof createAjv>;
 
 /**

@@ -31,11 +31,6 @@ export function isLinear(pattern: string): boolean {
   return unbounded === 0 || ways * length <= MAX_REPEATED;
 }
 
-/** How many characters the texts of a pattern have, at least and at most; undefined: it has another form. */
-export function lengthsOf(pattern: string): [min: number, max: number] | undefined {
-  return partsOf(pattern)?.reduce(([min, max], each) => [min + each[0], max + each[1]], [0, 0]);
-}
-
 /** How often each part of a pattern occurs, if it is anchored at both ends, without groups and alternatives. */
 function partsOf(pattern: string): [min: number, max: number][] | undefined {
   if (!pattern.startsWith('^') || !pattern.endsWith('$')) return undefined;

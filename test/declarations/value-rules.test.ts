@@ -1,0 +1,164 @@
+import { readChecked } from '../../src/declarations/check-declarations.js';
+import { declare } from '../support/collections.js';
+import { plinth } from '../support/command.js';
+import { testService } from '../support/service.js';
+import t from '../support/test.js';
+
+const record = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more });
+const field = (a: unknown, more: object = {}) => record({ a }, more);
+const text = { type: 'string' };
+const fixed = { ...text, readOnly: true };
+// biome-ignore lint/suspicious/noThenProperty: a keyword of JSON Schema
+const holds = (name: string) => ({ if: { required: ['a'] }, then: { required: [name] } });
+
+/** Declarations with a schema that contradicts itself, each with the place of the fault and the beginning of its reason. */
+const FAULTS: readonly (readonly [declaration: object, fault: string])[] = [
+  // Fixed values and the other keywords.
+  [
+    field({ const: 'x', minLength: 3 }),
+    '/properties/a/const: violates the other rules: must have at least 3',
+  ],
+  [field({ const: 'x', enum: ['y', 'z'] }), '/properties/a/const: violates the other rules: must be one of'],
+  [field({ const: 'x', pattern: '^[0-9]$' }), '/properties/a/const: violates the other rules: must match'],
+  [field({ ...text, const: 'x', format: 'date' }), '/properties/a/const: violates'],
+  [field({ type: 'number', const: 1.5, multipleOf: 1 }), '/properties/a/const: violates'],
+  [
+    field({ type: 'object', const: {}, required: ['y'] }),
+    '/properties/a/const: violates the other rules: /y is',
+  ],
+  [field({ enum: ['a', 'bb'], minLength: 3 }), '/properties/a/enum: has only values that violate'],
+  [field({ type: 'integer', enum: [1, 2], minimum: 3 }), '/properties/a/enum: has only values'],
+  [
+    field({ type: 'array', items: { $ref: '#/$defs/d' } }, { $defs: { d: { const: 'a', minLength: 2 } } }),
+    '/$defs/d/const: violates the other rules',
+  ],
+  // Bounds.
+  [field({ minimum: 5, maximum: 3 }), '/properties/a/minimum: is more than maximum: no value'],
+  [field({ exclusiveMinimum: 5, maximum: 5 }), '/properties/a/exclusiveMinimum: and maximum leave no number'],
+  [field({ minimum: 5, exclusiveMaximum: 5 }), '/properties/a/minimum: and exclusiveMaximum leave no number'],
+  [
+    field({ exclusiveMinimum: 5, exclusiveMaximum: 5 }),
+    '/properties/a/exclusiveMinimum: and exclusiveMaximum leave',
+  ],
+  [field({ minLength: 5, maxLength: 3 }), '/properties/a/minLength: is more than maxLength: no value'],
+  [field({ minItems: 3, maxItems: 2 }), '/properties/a/minItems: is more than maxItems'],
+  [
+    field({ contains: text, minContains: 3, maxContains: 2 }),
+    '/properties/a/minContains: is more than maxContains',
+  ],
+  [field(text, { minProperties: 3, maxProperties: 2 }), '/minProperties: is more than maxProperties'],
+  [
+    field({ type: 'array', items: { minLength: 2, maxLength: 1 } }),
+    '/properties/a/items/minLength: is more than',
+  ],
+  [field({ contains: text, minContains: 0 }), '/properties/a/minContains: contains has no effect'],
+  // Members.
+  [
+    field(text, { required: ['b'], additionalProperties: false }),
+    '/required/0: requires "b", which is not declared, and additionalProperties is false',
+  ],
+  [
+    field(text, { required: ['b'], additionalProperties: false, patternProperties: { '^c': {} } }),
+    '/required/0: requires "b", which is not declared',
+  ],
+  [
+    field(false, { required: ['a'] }),
+    '/required/0: requires "a", which no record may have: its schema is false',
+  ],
+  [
+    field(text, { dependentRequired: { a: ['created_at'] } }),
+    '/dependentRequired/a/0: the service sets "created_at"',
+  ],
+  [field(text, { dependentSchemas: { id: {} } }), '/dependentSchemas/id: the service sets "id"'],
+  [field(text, { ...holds('a'), if: { required: ['id'] } }), '/if/required/0: the service sets "id"'],
+];
+
+t.test('a schema that contradicts itself is a fault, with its place', async (t) => {
+  const COLLECTIONS = declare(
+    t,
+    Object.fromEntries(FAULTS.map(([declaration], at) => [`c${at}.json`, declaration])),
+  );
+  const { code, err } = await plinth(t, ['collections', 'check'], { COLLECTIONS });
+  t.equal(code, 78);
+  const lines = err.replaceAll(`${COLLECTIONS}/`, '').replaceAll('plinth: ', '').trim().split('\n');
+  for (const [at, [declaration, fault]] of FAULTS.entries()) {
+    const found = lines.filter((line) => line.startsWith(`c${at}.json`));
+    t.equal(found.length, 1, `one fault of ${JSON.stringify(declaration)}`, { found });
+    t.ok(found[0]?.startsWith(`c${at}.json#${fault}`), `${fault} of ${JSON.stringify(declaration)}`, {
+      found,
+    });
+  }
+});
+
+/** Declarations with rules that look strict, and that requests can obey. */
+const VALID: readonly object[] = [
+  field(false),
+  field({ not: {} }),
+  field({ not: true }),
+  field({ $ref: '#/$defs/d' }, { $defs: { d: false } }),
+  field({ $ref: '#/$defs/d' }, { required: ['a'], $defs: { d: true } }),
+  field({ items: false }),
+  field({ enum: ['a', 'bbb'], minLength: 3 }),
+  field({ allOf: [{ enum: ['a', 'b'] }, { enum: ['b', 'c'] }] }),
+  field({ type: 'number', minimum: 1, exclusiveMaximum: 2 }),
+  field({ type: 'number', minimum: 0.1, maximum: 0.3, multipleOf: 0.1 }),
+  field({ type: 'integer', minimum: 5, maximum: 5, multipleOf: 5 }),
+  field({ type: ['string', 'null'], const: null }),
+  field({ type: ['integer', 'null'], enum: [1, null], minimum: 1 }),
+  field({ oneOf: [{ type: 'integer' }, { type: 'number' }] }),
+  field({ type: 'array', items: false, contains: false, minContains: 0, maxContains: 0 }),
+  field({ format: 'uuid', maxLength: 36 }),
+  field({ pattern: '^[0-9]{3,13}$', maxLength: 10 }),
+  field({ type: 'object', properties: { b: { $ref: '#/properties/a' } } }),
+  field({ anyOf: [{ type: 'null' }, { $ref: '#' }] }, { required: ['a'] }),
+  field({ type: 'array', items: { $ref: '#' } }, { required: ['a'] }),
+  field(text, { not: { properties: { a: { const: 'x', minLength: 2 } } } }),
+  record({ ab: text }, { patternProperties: { '^a': { minLength: 2 } } }),
+  record({ a: text }, { required: ['b'], additionalProperties: false, patternProperties: { '^b': true } }),
+  record({ a: text, b: false }, { patternProperties: { '^b': true } }),
+  record({ a: text }, { not: { required: ['b'] }, propertyNames: { maxLength: 3 } }),
+  record({ a: text, b: { ...fixed, default: 'x' } }, { required: ['a'], dependentRequired: { a: ['b'] } }),
+  record(
+    { a: text, b: { ...text, 'x-set': '$caller' } },
+    { required: ['a'], dependentRequired: { a: ['b'] } },
+  ),
+  record({ a: text, b: text }, { oneOf: [{ required: ['a'] }, { required: ['b'] }] }),
+  record({ a: text, b: fixed }, { anyOf: [{ required: ['a'] }, { required: ['b'] }] }),
+  // A part of another declaration, whose other fields are forbidden.
+  field(true, {
+    additionalProperties: false,
+    allOf: [{ ...record({ a: text, b: text }), dependentRequired: { b: ['c'] } }],
+  }),
+];
+
+t.test('rules that some request obeys are none', (t) => {
+  for (const declaration of VALID) {
+    const COLLECTIONS = declare(t, { 'c.json': declaration });
+    t.doesNotThrow(() => readChecked(COLLECTIONS, '', new Set()), JSON.stringify(declaration));
+  }
+  t.end();
+});
+
+/** Declarations of which several schemas together accept no record with `a`. */
+const REFUSING: readonly object[] = [
+  field({ ...text, minLength: 5, allOf: [{ maxLength: 3 }] }),
+  field({ ...text, not: text }),
+  field({ oneOf: [true, {}] }),
+  field({ $ref: '#' }, { required: ['a'] }),
+  field(text, { not: {} }),
+  field(text, { propertyNames: { minLength: 2 } }),
+  field(text, { required: ['b'], unevaluatedProperties: false }),
+  field({ ...text, format: 'date', maxLength: 5 }),
+];
+
+t.test('schemas that contradict each other refuse each record', async (t) => {
+  const files = REFUSING.map((declaration, at) => [`c${at}.json`, declaration]);
+  const { send } = await testService(t, {
+    COLLECTIONS: declare(t, Object.fromEntries(files)),
+    MIGRATE: 'auto',
+  });
+  for (const [at, declaration] of REFUSING.entries()) {
+    const { status, json } = await send('POST', `/c${at}`, { body: { a: 'x' } });
+    t.equal(status, 400, JSON.stringify(declaration), { json });
+  }
+});
