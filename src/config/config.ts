@@ -28,8 +28,6 @@ interface SettingsPart<T> {
   programFaults?(own: T, isMounted: boolean): string[];
   /** Settings of the core that follow from those of the feature. */
   complete?(own: T, core: CoreConfig): Partial<CoreConfig>;
-  /** One line for each value that has no effect. */
-  warnings?(env: Env): string[];
   /** Files that the feature has open besides those of the core, which has `perDatabase` for each server of PostgreSQL. */
   files?(own: T, perDatabase: number): number;
   /** The processes of a service, each with connections of its own to the database; absent: one. */
@@ -105,7 +103,6 @@ export const configWarnings = (env: Env, settings: readonly FeatureSettings[]): 
   ...outdatedSettings(env, removedBy(settings)),
   ...misspelledSettings(env, settingNames(settings), removedBy(settings)),
   ...databaseWarnings(env),
-  ...settings.flatMap(({ part }) => part.warnings?.(env) ?? []),
 ];
 
 const removedBy = (settings: readonly FeatureSettings[]): readonly string[] =>

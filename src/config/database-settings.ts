@@ -1,7 +1,6 @@
 import { statSync } from 'node:fs';
-import { parameterNames, serversOf, withVariables } from '../database-url/servers.js';
-import { DatabaseUrlError } from '../database-url/syntax.js';
-import { ignoredParameters, ignoredVariables } from '../database-url/url-parameters.js';
+import { ignoredVariables, serversOf, withVariables } from '../database-url/servers.js';
+import { DatabaseUrlError, parametersOf } from '../database-url/syntax.js';
 import type { Env, Reader } from './env-reader.js';
 import { pathIn } from './parsers.js';
 
@@ -73,7 +72,7 @@ export function databaseUrlOf(
   try {
     const url = withVariables(found, variables, refused);
     serversOf(url);
-    const [wrong] = parameterNames(url).filter((each) => refused.includes(each));
+    const wrong = refused.find((each) => parametersOf(url).has(each));
     if (wrong === undefined) return url;
     faults.push(
       `${name} must be ${FORM}: the parameter ${wrong} has no meaning for replicas, which are all used`,
@@ -85,26 +84,9 @@ export function databaseUrlOf(
   return undefined;
 }
 
-/** One line for each parameter of a database URL that has no effect. */
-export function parameterWarnings(env: Env, name: string): string[] {
-  try {
-    const url = env[name]?.trim() ?? '';
-    const names = url === '' ? [] : parameterNames(url);
-    const ignored = ignoredParameters(names).map((line) => `${name}: ${line}`);
-    return env.PGHOSTADDR && names.includes('host') && !names.includes('hostaddr')
-      ? [...ignored, `PGHOSTADDR is ignored: ${name} names its host`]
-      : ignored;
-  } catch {
-    // The URL is refused with its reason.
-    return [];
-  }
-}
-
-/** One line for each parameter of DATABASE_URL, and each variable of libpq, that has no effect. */
-export function databaseWarnings(env: Env): string[] {
-  const isEmbedded = (env.DATABASE_URL?.trim() ?? '') === '';
-  return [...parameterWarnings(env, 'DATABASE_URL'), ...ignoredVariables(env, isEmbedded)];
-}
+/** One line for each variable of libpq that has no effect. */
+export const databaseWarnings = (env: Env): string[] =>
+  (env.DATABASE_URL?.trim() ?? '') === '' ? ignoredVariables(env) : [];
 
 /** The setting without which there is no Citus cluster. */
 export const engineFaults = ({ databaseEngine, databaseUrl }: ReturnType<typeof readDatabase>): string[] =>

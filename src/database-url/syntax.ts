@@ -1,16 +1,55 @@
 import { isIP } from 'node:net';
-import { isKnown, type Parameters } from './url-parameters.js';
 
 /** A database URL cannot be used. The message says why, and holds no secret. */
 export class DatabaseUrlError extends Error {}
 
-const SSL: Readonly<Record<string, string>> = { __proto__: null as never, true: 'require', false: 'disable' };
+/** The parameters of a connection by their names in libpq. */
+export type Parameters = ReadonlyMap<string, string>;
+
+/** The parameters that accept one of a few values. */
+const CHOICES: ReadonlyMap<string, readonly string[]> = new Map([
+  ['sslmode', ['disable', 'prefer', 'require', 'verify-ca', 'verify-full']],
+  ['target_session_attrs', ['any', 'primary', 'read-write']],
+]);
+
+/** The parameters that accept any text. */
+const TEXTS: ReadonlySet<string> = new Set([
+  ...['host', 'port', 'dbname', 'user', 'password', 'application_name', 'options', 'search_path'],
+  ...['sslrootcert', 'sslcert', 'sslkey'],
+]);
+
+/** What to write instead of a parameter that providers or other drivers have. */
+const ADVICE: ReadonlyMap<string, string> = new Map([
+  ['channel_binding', 'set sslmode=verify-full, with which the certificate authenticates the server'],
+  ['ssl', 'set sslmode'],
+  ['schema', 'search_path selects a schema'],
+  ['currentSchema', 'search_path selects a schema'],
+  ['connect_timeout', 'DB_TIMEOUT_MS is the limit'],
+  ['pgbouncer', 'the service needs a session of PostgreSQL itself'],
+]);
+
+const DEFAULT_ADVICE = 'remove it; a setting of the server goes into options=-c%20name%3Dvalue';
+
+/** Why a parameter cannot be used; undefined: it can. */
+export function parameterFault(name: string, value: string): string | undefined {
+  const choices = CHOICES.get(name);
+  if (value.includes('\0')) return `the parameter ${name} must not contain U+0000`;
+  if (choices)
+    return choices.includes(value) ? undefined : `the parameter ${name} must be ${choices.join(' or ')}`;
+  const shown = name.length > 40 ? `${name.slice(0, 40)}...` : name;
+  return TEXTS.has(name)
+    ? undefined
+    : `the parameter ${shown} is not supported: ${ADVICE.get(name) ?? DEFAULT_ADVICE}`;
+}
+
+/** Whether a name is that of a parameter, so that a message may hold it. */
+const isKnown = (name: string): boolean => CHOICES.has(name) || TEXTS.has(name) || ADVICE.has(name);
 
 const SCHEME = /^postgres(?:ql)?:\/\//;
 
 /**
- * The parameters of a URL, as in libpq's own syntax (section 34.1.1.2 of the manual of PostgreSQL 18): those of its parts, and
- * those of its query, which prevail. Lists of hosts and ports are joined by commas. Throws DatabaseUrlError.
+ * The parameters of a URL in libpq's syntax (section 34.1.1.2 of the manual of PostgreSQL 18): the parts before the query,
+ * and the pairs of the query, which prevail. Lists of hosts and ports are joined by commas. Throws DatabaseUrlError.
  */
 export function parametersOf(url: string): Parameters {
   const [scheme] = SCHEME.exec(url) ?? [];
@@ -31,21 +70,23 @@ export function parametersOf(url: string): Parameters {
   if (authority.slice(at + 1) !== '') set('host', split.map(([host]) => host).join(','));
   if (split.some(([, port]) => port !== '')) set('port', split.map(([, port]) => port).join(','));
   set('dbname', decode('the name of the database', path));
-  for (const pair of query.split('&').filter((text) => text !== '')) addPair(found, pair);
+  for (const pair of query.split('&').filter((text) => text !== ''))
+    addPair(found, pair, query.includes('@'));
   return found;
 }
 
-function addPair(found: Map<string, string>, pair: string): void {
+/** `hasAt`: the query may be a part of a password, so that an unknown name is not shown. */
+function addPair(found: Map<string, string>, pair: string, hasAt: boolean): void {
   const equals = pair.indexOf('=');
   if (equals < 1) throw new DatabaseUrlError('a parameter has no value: write name=value');
   const name = decode('the name of a parameter', pair.slice(0, equals));
-  const value = decode(
-    `the parameter ${isKnown(name) ? name : 'with an unknown name'}`,
-    pair.slice(equals + 1),
-  );
-  // Of JDBC, and of libpq for its sake.
-  if (name === 'ssl') found.set('sslmode', SSL[value] ?? value);
-  else found.set(name, value);
+  if (hasAt && !isKnown(name))
+    throw new DatabaseUrlError('a parameter is not supported; in a password, write ? as %3F');
+  const what = `the parameter ${isKnown(name) ? name : 'with an unknown name'}`;
+  const value = decode(what, pair.slice(equals + 1));
+  const fault = parameterFault(name, value);
+  if (fault !== undefined) throw new DatabaseUrlError(fault);
+  found.set(name, value);
 }
 
 function splitHost(text: string): [host: string, port: string] {

@@ -55,7 +55,7 @@ export function plainTextFault(
 ): StartFault | undefined {
   if (isLocal || isEncrypted || databaseUrl === undefined) return undefined;
   const { mode } = serversOf(databaseUrl).servers[0].tls;
-  if (mode !== 'prefer' && mode !== 'allow') return undefined;
+  if (mode !== 'prefer') return undefined;
   return {
     message: `the connections to the database are in plain text, which sslmode=${mode} permits`,
     advice: 'set sslmode=verify-full in DATABASE_URL; or sslmode=disable, if the network is safe',

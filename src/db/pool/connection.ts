@@ -71,11 +71,6 @@ export class Connection {
     return this.#socket?.encryption ?? 'none';
   }
 
-  /** Whether the server has accepted the login; noted only for modes of TLS with a second attempt. */
-  get isAuthenticated(): boolean {
-    return this.#socket?.isAuthenticated === true;
-  }
-
   /** Whether the driver has stopped reading, since its rows are not consumed. */
   get paused(): boolean {
     return this.#socket?.isPaused === true;
@@ -135,7 +130,7 @@ export class Connection {
 
 /** Complete, so that the driver reads nothing from variables of the environment. */
 function driverOptions(
-  { host, port, path, user, password, database, session, keepAliveSeconds }: DatabaseServer,
+  { host, port, path, user, password, database, session }: DatabaseServer,
   settings: SessionSettings,
 ) {
   const connection = { application_name: 'plinth', TimeZone: 'UTC', ...session, ...settings };
@@ -154,7 +149,8 @@ function driverOptions(
     idle_timeout: 0,
     max_lifetime: null,
     max_pipeline: 100,
-    keep_alive: keepAliveSeconds,
+    // Seconds of silence before the system probes a connection.
+    keep_alive: 60,
     backoff: () => 0,
     debug: false,
     publications: 'alltables',

@@ -104,7 +104,7 @@ export class Dialler {
             else if (left-- > 0) attempt();
             // The primary may be the host that has not responded yet.
             else if (attempts.length === 0 || servers.length === 1)
-              settle(first ? errorOfBoth(first, error, server) : error);
+              settle(first ? errorOfBoth(first, error) : error);
           },
         );
       };

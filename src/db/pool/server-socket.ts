@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import net, { isIP } from 'node:net';
-import tls, { type SecureVersion } from 'node:tls';
+import tls from 'node:tls';
 import type { DatabaseServer, TlsRequest } from '../../database-url/servers.js';
 
 /** An error with a code that `problemOf` (database-errors.ts) maps. */
@@ -18,8 +18,6 @@ export type Encryption = 'none' | 'handshake' | 'encrypted';
 const TLS_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 const AGREED = 'S'.charCodeAt(0);
 const DECLINED = 'N'.charCodeAt(0);
-/** AuthenticationOk of PostgreSQL's protocol. */
-const AUTHENTICATION_OK = Buffer.from([82, 0, 0, 0, 8, 0, 0, 0, 0]);
 
 /**
  * A socket to a server of the database, with TLS as its URL requests. The driver (postgres 3.4.9) would wrap the socket
@@ -31,8 +29,6 @@ export class ServerSocket {
   readonly ready: Promise<net.Socket>;
   /** How far TLS has got: a handshake that fails remains one. */
   encryption: Encryption = 'none';
-  /** Whether the server has accepted the login; noted only for modes with a second attempt. */
-  isAuthenticated = false;
   readonly #raw: net.Socket;
   #secure: tls.TLSSocket | undefined;
 
@@ -40,11 +36,11 @@ export class ServerSocket {
     readonly server: DatabaseServer,
     noDelay: boolean,
   ) {
-    const { path, address, host, port } = server;
+    const { path, host, port } = server;
     this.#raw = withErrorListener(
-      path === undefined ? net.connect({ host: address ?? host, port, noDelay }) : net.connect(path),
+      path === undefined ? net.connect({ host, port, noDelay }) : net.connect(path),
     );
-    this.ready = this.#open().then((socket) => this.#watchLogin(socket));
+    this.ready = this.#open();
   }
 
   /** Bytes received from the server. */
@@ -64,8 +60,8 @@ export class ServerSocket {
   async #open(): Promise<net.Socket> {
     await next(this.#raw, 'connect');
     const { tls: request, path } = this.server;
-    if (path !== undefined || request.mode === 'disable' || request.mode === 'allow') return this.#raw;
-    if (!request.isDirect && !(await this.#hasTls())) {
+    if (path !== undefined || request.mode === 'disable') return this.#raw;
+    if (!(await this.#hasTls())) {
       if (request.mode === 'prefer') return this.#raw;
       this.destroy();
       throw connectionError(
@@ -83,20 +79,6 @@ export class ServerSocket {
     }
     this.encryption = 'encrypted';
     return this.#secure;
-  }
-
-  /** Looks for the end of the login in what the server sends, which begins after the first message of the driver. */
-  #watchLogin(socket: net.Socket): net.Socket {
-    const { mode } = this.server.tls;
-    if (mode !== 'prefer' && mode !== 'allow') return socket;
-    let received = Buffer.alloc(0);
-    const onData = (more: Buffer): void => {
-      received = Buffer.concat([received, more]);
-      if (!received.includes(AUTHENTICATION_OK)) return;
-      this.isAuthenticated = true;
-      socket.off('data', onData);
-    };
-    return socket.on('data', onData);
   }
 
   /** Requests TLS. Rejects if the server sends more than its response, as an intruder may before TLS begins. */
@@ -140,26 +122,18 @@ function optionsOf({ tls: request, host }: DatabaseServer, socket: net.Socket): 
     socket,
     host,
     // A server name is never an IP address (RFC 6066 section 3).
-    servername: request.hasServerName && isIP(host) === 0 ? host : '',
+    servername: isIP(host) === 0 ? host : '',
     rejectUnauthorized: verifies,
     ...(request.mode === 'verify-ca' ? { checkServerIdentity: () => undefined } : {}),
-    ...(request.isDirect ? { ALPNProtocols: ['postgresql'] } : {}),
-    ...versionsOf(request),
     ...filesOf(request),
   };
 }
 
-const versionsOf = ({ minVersion, maxVersion }: TlsRequest) => ({
-  ...(minVersion === undefined ? {} : { minVersion: minVersion as SecureVersion }),
-  ...(maxVersion === undefined ? {} : { maxVersion: maxVersion as SecureVersion }),
-});
-
 /** The files are read for each connection, so that renewed ones are used. */
-const filesOf = ({ ca, cert, key, passphrase }: TlsRequest) => ({
+const filesOf = ({ ca, cert, key }: TlsRequest) => ({
   ...(ca === undefined ? {} : { ca: readFileSync(ca) }),
   ...(cert === undefined ? {} : { cert: readFileSync(cert) }),
   ...(key === undefined ? {} : { key: readFileSync(key) }),
-  ...(passphrase === undefined ? {} : { passphrase }),
 });
 
 /** Errors of the network and of this machine's resources, as opposed to those of certificates, versions and files. */

@@ -1,5 +1,5 @@
 import { FeatureSettings } from '../../config/config.js';
-import { databaseUrlOf, parameterWarnings } from '../../config/database-settings.js';
+import { databaseUrlOf } from '../../config/database-settings.js';
 
 const NAME = 'DATABASE_READ_URL';
 
@@ -17,6 +17,5 @@ export const REPLICA_SETTINGS = new FeatureSettings({
     databaseReadUrl !== undefined && databaseEngine === 'citus'
       ? [`${NAME} cannot be combined with DATABASE_ENGINE=citus`]
       : [],
-  warnings: (env) => parameterWarnings(env, NAME),
   files: ({ databaseReadUrl }, perDatabase) => (databaseReadUrl === undefined ? 0 : perDatabase),
 });
