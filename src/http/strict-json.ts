@@ -4,7 +4,6 @@ import { escapeToken, type Json, type JsonObject } from '../json.js';
 import { LONG_TASK_BYTES, turn } from '../limits/turn.js';
 import { inexactNumbers, requireExactNumbers, requireExactNumbersInStages } from './exact-numbers.js';
 import { MAX_DEPTH, requireJsonBounds } from './json-bounds.js';
-import { placeOf, syntaxErrorAt } from './json-syntax.js';
 
 const TRUNCATED = invalidBody('The body is not valid JSON: it ends before the JSON is complete.', 'json');
 
@@ -19,7 +18,7 @@ export function readJson(bytes: Buffer): Json | Promise<Json> {
 
 function readShortJson(bytes: Buffer): Json {
   const text = decode(bytes);
-  const value = parsed(text);
+  const value = parse(text);
   requireExactNumbers(text);
   requireStorable(value);
   return value;
@@ -30,10 +29,6 @@ async function readLongJson(bytes: Buffer): Promise<Json> {
   requireJsonBounds(bytes);
   await turn();
   const value = parse(text);
-  if (value === undefined) {
-    await turn();
-    throw notJson(text);
-  }
   await requireExactNumbersInStages(text);
   await turn();
   requireStorable(value);
@@ -53,7 +48,7 @@ export function readRecords(bytes: Buffer): Json {
     marked += text.slice(done, start) + JSON.stringify(`\u0000${token}`);
     done = start + token.length;
   }
-  return parsed(marked + text.slice(done));
+  return parse(marked + text.slice(done));
 }
 
 function decode(bytes: Buffer): string {
@@ -62,28 +57,25 @@ function decode(bytes: Buffer): string {
   return bytes.toString('utf8').replace(/^\uFEFF/, '');
 }
 
-function parsed(text: string): Json {
-  const value = parse(text);
-  if (value === undefined) throw notJson(text);
-  return value;
-}
-
-/** Undefined if the text is not valid JSON. Without a stack trace, which would cost more than the rest of the request. */
-function parse(text: string): Json | undefined {
+/** Throws invalidBody. V8 makes no stack trace, which would cost more than the rest of the request. */
+function parse(text: string): Json {
   if (isTruncatedJson(text)) throw TRUNCATED;
   const { stackTraceLimit } = Error;
   Error.stackTraceLimit = 0;
   try {
     return JSON.parse(text) as Json;
-  } catch {
-    return undefined;
+  } catch (error) {
+    throw notJson(error as Error);
   } finally {
     Error.stackTraceLimit = stackTraceLimit;
   }
 }
 
-const notJson = (text: string) =>
-  invalidBody(`The body is not valid JSON: see ${placeOf(text, syntaxErrorAt(text))}.`, 'json');
+/** Only the position of V8's message, if there is one: the rest may quote the body. */
+function notJson({ message }: Error) {
+  const [, at] = /JSON at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message) ?? [];
+  return invalidBody(`The body is not valid JSON${at === undefined ? '' : `: see position ${at}`}.`, 'json');
+}
 
 /** Throws invalidBody for a value that PostgreSQL or another reader of the record cannot hold. */
 export function requireStorable(value: Json): void {
