@@ -1,14 +1,21 @@
 import { once } from 'node:events';
-import { createRequire } from 'node:module';
-import type { AddressInfo } from 'node:net';
+import type { RequestListener } from 'node:http';
+import type { AddressInfo, Server } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { foreign } from './foreign.js';
 import type { Test } from './test.js';
 
 export type Records = Record<string, ({ readonly id: number } & Readonly<Record<string, unknown>>)[]>;
 
+interface JsonServer {
+  create: () => { use: (handler: unknown) => void; listen: (port: number, host: string) => Server };
+  router: (records: Records) => RequestListener;
+  defaults: (options: object) => readonly RequestListener[];
+}
+
 /** Starts json-server 0.17 with its own copy of some records. */
 export async function jsonServer(t: Test, records: Records): Promise<string> {
-  const { create, router, defaults } = createRequire(import.meta.url)('json-server');
+  const { create, router, defaults } = (await foreign<{ default: JsonServer }>('json-server')).default;
   const app = create();
   app.use(defaults({ logger: false, static: fileURLToPath(new URL('.', import.meta.url)) }));
   app.use(router(structuredClone(records)));

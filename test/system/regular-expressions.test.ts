@@ -1,11 +1,13 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { checkSync } from 'recheck';
 import ts from 'typescript';
 import { createAjv, loadFormats } from '../../src/validation/ajv.js';
+import { isLinear } from '../../src/validation/linear-patterns.js';
+import { foreign, type PatternChecker } from '../support/foreign.js';
 import t from '../support/test.js';
 import { hasAllCases } from '../support/thorough.js';
+import { PATTERNS } from '../validation/patterns.js';
 
 const SRC = fileURLToPath(new URL('../../../src/', import.meta.url));
 /** On a busy machine, shorter ones of the checker would leave it without a result; milliseconds. */
@@ -92,17 +94,56 @@ t.test('no regular expression takes more than linear time', async (t) => {
     expressions.some(({ source }) => source.includes('\\x5d-\\x7e') || source.includes(']-~')),
     'the pattern of a JSON Schema is among them',
   );
+  const { checkSync } = await foreign<PatternChecker>('recheck');
   const present = new Map(expressions.map((each) => [`/${each.source}/${each.flags}`, each]));
   const listed = new Set(readFileSync(LINEAR, 'utf8').split('\n').slice(0, -1));
   const former = [...listed].filter((text) => !present.has(text));
   const added = [...present.keys()].filter((text) => !listed.has(text));
   for (const text of hasAllCases ? present.keys() : added) {
     const { where, source, flags } = present.get(text)!;
-    const found = checkSync(source, flags, LIMITS);
-    const complexity = found.status === 'unknown' ? 'unknown' : found.complexity.type;
+    const { complexity: found } = checkSync(source, flags, LIMITS);
+    const complexity = found?.type ?? 'unknown';
     t.ok(['safe', 'linear', 'constant'].includes(complexity), `${where} ${text}: ${complexity}`);
   }
   const differing = [...former.map((text) => `- ${text}`), ...added.map((text) => `+ ${text}`)];
   for (const line of differing) t.comment(`test/system/linear-expressions.txt: ${line}`);
   t.ok(differing.length <= MAX_DIFFERENT, `${differing.length} lines of the list differ`);
+});
+
+/** Parts of patterns, and how often each may occur. */
+const ATOMS = ['a', '[a-z]', '\\d', '\\w', '.', '[^,]', '-', '(a|b)', '(?:ab)', '\\s', 'é', '\\.'];
+const QUANTIFIERS = ['', '?', '*', '+', '{3}', '{0,9}', '{1,40}', '{2,}', '{0,300}'];
+
+/** A generator of numbers below a bound (xorshift), the same in each run. */
+function numbers(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state ^= state << 13;
+    state ^= state >>> 17;
+    state ^= state << 5;
+    return (state >>> 0) % below;
+  };
+}
+
+function* patterns(count: number): Generator<string> {
+  const next = numbers(42);
+  const pick = (from: readonly string[]): string => from[next(from.length)]!;
+  for (let at = 0; at < count; at++) {
+    const parts = Array.from({ length: 1 + next(4) }, () => pick(ATOMS) + pick(QUANTIFIERS));
+    const [start, end] = next(5) === 0 ? ['', ''] : ['^', '$'];
+    yield start + parts.join('') + end;
+  }
+}
+
+t.test('a pattern that recheck calls vulnerable is never classified as linear', async (t) => {
+  const { checkSync } = await foreign<PatternChecker>('recheck');
+  const generated = [...new Set(patterns(400))].filter(isLinear);
+  t.ok(generated.length > 50, `${generated.length} are compared`);
+  for (const pattern of [
+    ...generated,
+    ...PATTERNS.filter(([, isLinear]) => isLinear).map(([text]) => text),
+  ]) {
+    const { status } = checkSync(pattern, 'u', LIMITS);
+    t.equal(status, 'safe', pattern);
+  }
 });

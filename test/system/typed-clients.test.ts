@@ -1,12 +1,10 @@
-import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
-import { createClient } from '@hey-api/openapi-ts';
 import { build } from 'esbuild';
-import openapiTS, { astToString } from 'openapi-typescript';
-import { generate } from 'orval';
 import type { JsonObject } from '../../src/json.js';
 import { declare } from '../support/collections.js';
+import { foreign, foreignFolder, type TypeGenerator } from '../support/foreign.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { typeFaults } from '../support/type-faults.js';
@@ -72,17 +70,26 @@ const DECLARATIONS = {
   'keyrings.json': named('Webhook'),
 };
 
-/** The compiled programs of generated clients, in a folder within the project, where they find their packages. */
+interface HeyApi {
+  createClient: (options: { input: string; output: string; logs: object }) => Promise<unknown>;
+}
+
+interface Orval {
+  generate: (options: { input: object; output: object }) => Promise<unknown>;
+}
+
+/** The programs of generated clients, in a folder in which they find their packages. */
 async function clientsOf(t: Test, documents: Readonly<Record<string, JsonObject>>): Promise<string> {
-  const folder = join(ROOT, 'dist', `typed-clients-${process.pid}`);
-  mkdirSync(folder);
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const folder = foreignFolder(t, 'typed-clients');
+  const { default: openapiTS, astToString } = await foreign<TypeGenerator>('openapi-typescript');
+  const { createClient } = await foreign<HeyApi>('@hey-api/openapi-ts');
+  const { generate } = await foreign<Orval>('orval');
   for (const [name, document] of Object.entries(documents)) {
     const output = join(folder, name);
     mkdirSync(output);
     const input = join(output, 'openapi.json');
     writeFileSync(input, JSON.stringify(document));
-    writeFileSync(join(output, 'schema.d.ts'), astToString(await openapiTS(document as never)));
+    writeFileSync(join(output, 'schema.d.ts'), astToString(await openapiTS(document)));
     await createClient({ input, output: join(output, 'hey'), logs: { level: 'silent', file: false } });
     const target = join(output, 'orval.ts');
     await generate({ input: { target: input }, output: { target, client: 'fetch', mode: 'single' } });

@@ -45,7 +45,7 @@ const THIS_FILE = 'system/wording.test.ts';
 
 function filesIn(folder: string, suffix: string): string[] {
   return readdirSync(join(ROOT, folder), { recursive: true, encoding: 'utf8' })
-    .filter((name) => name.endsWith(suffix) && name !== THIS_FILE)
+    .filter((name) => name.endsWith(suffix) && name !== THIS_FILE && !name.includes('node_modules'))
     .map((name) => join(folder, name));
 }
 

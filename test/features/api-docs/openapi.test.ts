@@ -1,9 +1,8 @@
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath, pathToFileURL } from 'node:url';
+import { pathToFileURL } from 'node:url';
 import formats from 'ajv-formats';
 import { transform } from 'esbuild';
-import { parse, stringify } from 'yaml';
 import { NOBODY } from '../../../src/auth/principal.js';
 import type { ApiDocuments } from '../../../src/features/api-docs/api-documents.js';
 import type { JsonObject } from '../../../src/json.js';
@@ -14,101 +13,10 @@ import { declare } from '../../support/collections.js';
 import { codesWithout } from '../../support/contract.js';
 import { makeKey } from '../../support/credentials.js';
 import { testService } from '../../support/service.js';
-import t, { type Test } from '../../support/test.js';
-import { drawn, hasAllCases, isThorough } from '../../support/thorough.js';
-import { typeFaults } from '../../support/type-faults.js';
+import t from '../../support/test.js';
 import { until } from '../../support/until.js';
 import { LOOPBACK, testTarget } from '../webhooks/target.js';
-
-const ALL_SCHEMES = {
-  AUTH: 'api-key,basic,bearer,signature',
-  AUTH_SERVER: 'on',
-  PUBLIC_URL: 'http://127.0.0.1:3000',
-  BASIC_INSECURE: 'loopback',
-  SIGNING_SECRETS: JSON.stringify([{ id: 'a', secret: 'x'.repeat(32), subject: 'a', scopes: ['admin'] }]),
-};
-
-const LIBRARY = {
-  'authors.json': {
-    title: 'Author',
-    type: 'object',
-    required: ['name'],
-    properties: { name: { type: 'string', minLength: 1, 'x-index': true, 'x-search': true } },
-    'x-collection': { public: 'read' },
-  },
-  '_shared.json': { $defs: { state: { enum: ['open', 'closed'] } } },
-  'order_lines.json': {
-    title: 'Order line',
-    type: 'object',
-    required: ['isbn'],
-    properties: {
-      isbn: { $ref: '#/$defs/isbn' },
-      code: { type: 'string', pattern: '^[0-9]{3}$', 'x-unique': true, maxLength: 3 },
-      secret: { type: 'string', writeOnly: true },
-      state: { $ref: '_shared.json#/$defs/state' },
-      authorId: { type: 'string', format: 'uuid', 'x-references': 'authors' },
-    },
-    $defs: { isbn: { type: 'string', minLength: 2 } },
-    additionalProperties: false,
-    'x-collection': { nested: true, ids: 'client', unique: [['code', 'authorId']] },
-  },
-};
-
-async function lint(t: Test, source: string): Promise<void> {
-  // The linter takes a second to load.
-  const { createConfig, lintFromString } = await import('@redocly/openapi-core');
-  const config = await createConfig({ extends: ['recommended'] });
-  const problems = await lintFromString({ source, config });
-  t.same(
-    problems.map(({ ruleId, message, location }) => [ruleId, message, location[0]?.pointer]),
-    [],
-    'the linter has no findings',
-  );
-}
-
-const SETTINGS: readonly ((t: Test) => Record<string, string>)[] = [
-  () => ({}),
-  () => ALL_SCHEMES,
-  (t) => ({ COLLECTIONS: declare(t, LIBRARY), MIGRATE: 'auto', EVENTS: 'off', RATE_LIMIT: '1000/60' }),
-  (t) => ({
-    ...ALL_SCHEMES,
-    COLLECTIONS: declare(t, LIBRARY),
-    MIGRATE: 'auto',
-    RATE_LIMIT: '1000/60',
-    TOMBSTONES: 'on',
-    REQUIRE_IF_MATCH: 'on',
-    V1_DEPRECATION: '2020-01-01T00:00:00Z',
-  }),
-];
-
-/** Of short runs those that the seed draws; of longer ones also those with the most of everything; or all. */
-function settingsFor(mount: string) {
-  if (hasAllCases) return SETTINGS;
-  const seed = Number(process.env.PLINTH_SEED ?? 0) + (mount === '' ? 0 : 1);
-  const of = isThorough ? SETTINGS.slice(0, -1) : SETTINGS;
-  const one = of[Math.floor(seed / 2) % of.length]!;
-  return isThorough ? [one, SETTINGS.at(-1)!] : [one];
-}
-
-/** The documents that the linter reads, and whether the compiler reads the types of one: of short runs one of the three. */
-const TOOLS = drawn(['', '/api/v2', 'types'], 1);
-
-for (const mount of TOOLS.filter((each) => each !== 'types'))
-  t.test(`the linter accepts the document at ${mount}/openapi.json, whatever the settings`, async (t) => {
-    for (const settings of settingsFor(mount)) {
-      const env = settings(t);
-      const service = await testService(t, env);
-      const key = 'AUTH' in env ? { 'x-api-key': (await makeKey(service.db)).key } : {};
-      const json = await service.send('GET', `${mount}/openapi.json`, { headers: key });
-      t.equal(json.status, 200);
-      await lint(t, json.text);
-      const yaml = await service.send('GET', `${mount}/openapi.yaml`, { headers: key });
-      t.equal(yaml.headers['content-type'], 'application/yaml');
-      t.same(parse(yaml.text), json.json, 'the YAML is the same document');
-      const whole = stringify(json.json, { aliasDuplicateObjects: false, lineWidth: 0 });
-      t.equal(yaml.text, whole, 'its parts are those of the whole');
-    }
-  });
+import { ALL_SCHEMES, CLIENT, LIBRARY, ROOT } from './documented.js';
 
 t.test('the document shows what a caller may use', async (t) => {
   const service = await testService(t, {
@@ -289,8 +197,6 @@ t.test('whether a schema has an example depends on the schemas that it refers to
     t.equal('examples' in schemas[`${title}Input`], has, JSON.stringify(isbn));
 });
 
-const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
-
 t.test('a generated client uses every operation', async (t) => {
   const hooks = await testTarget(t);
   const service = await testService(t, { AUTH: 'api-key', ...LOOPBACK });
@@ -300,18 +206,8 @@ t.test('a generated client uses every operation', async (t) => {
   const folder = join(ROOT, 'dist', `openapi-client-${process.pid}`);
   mkdirSync(folder);
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-  const source = readFileSync(join(ROOT, 'test/fixtures/openapi-client.ts'), 'utf8');
-  if (TOOLS.includes('types')) {
-    const { default: openapiTS, astToString } = await import('openapi-typescript');
-    writeFileSync(join(folder, 'schema.d.ts'), astToString(await openapiTS(json)));
-    const program = join(folder, 'client.ts');
-    writeFileSync(program, source);
-    const faults = typeFaults([program], '--target es2023 --module nodenext --types node');
-    t.same(faults, [], 'the client fits the types of the document');
-  } else {
-    const { code } = await transform(source, { loader: 'ts', format: 'esm' });
-    writeFileSync(join(folder, 'client.js'), code);
-  }
+  const { code } = await transform(readFileSync(CLIENT, 'utf8'), { loader: 'ts', format: 'esm' });
+  writeFileSync(join(folder, 'client.js'), code);
   const { useAll } = (await import(pathToFileURL(join(folder, 'client.js')).href)) as {
     useAll: (baseUrl: string, target: string, apiKey: string) => Promise<Set<string>>;
   };

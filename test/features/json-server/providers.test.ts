@@ -1,11 +1,12 @@
 import { createRequire } from 'node:module';
 import { declare } from '../../support/collections.js';
+import { foreignFile } from '../../support/foreign.js';
 import { jsonServer, LIBRARY, LIBRARY_DECLARATIONS } from '../../support/json-server.js';
 import { load } from '../../support/load.js';
 import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 
-const require = createRequire(import.meta.url);
+const require = createRequire(foreignFile('.'));
 
 // biome-ignore lint/suspicious/noExplicitAny: the providers are used as a program without types would
 type Any = any;

@@ -11,7 +11,7 @@ import t from '../../support/test.js';
 type Fields = Readonly<Record<string, unknown>>;
 
 const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
-const COUNTRIES = 'node_modules/country-json/src';
+const COUNTRIES = 'test/clients/node_modules/country-json/src';
 /** Bytes of a file; the flags are megabytes of pictures. */
 const MAX_BYTES = 1_000_000;
 
