@@ -1,7 +1,7 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import type { Resource } from '../collection/resource.js';
 import type { Db, Run } from '../db/db.js';
-import { tooManyMatches } from '../errors/input-errors.js';
+import { invalidQuery, tooManyMatches } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';
 import { badRequest } from '../errors/request-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
@@ -10,7 +10,8 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { valuesOfAddress } from '../list/address-values.js';
 import type { Selection } from '../list/condition.js';
-import { readList } from '../list/read-list.js';
+import { readFilter } from '../list/read-filter.js';
+import { searchIn, selectionOf } from '../list/read-search.js';
 import { ownParent } from './owner-check.js';
 import { readAs } from './readable.js';
 
@@ -86,9 +87,11 @@ export function matching(guarded: Guarded, related: readonly Guarded[], request:
     throw badRequest(
       'An ETag in If-Match is about one record, and this request is about several: send If-Match: *.',
     );
-  const context = { lists: 'numbered', parent: ownParent(guarded, request) } as const;
-  const { selection } = readAs(guarded, related, request, (resource, others) =>
-    readList(valuesOfAddress(request.query), resource, { ...context, others }),
+  const given = valuesOfAddress(request.query);
+  if (given.all('search').length > 1) throw invalidQuery('search', 'must be given once');
+  const parent = ownParent(guarded, request);
+  const selection = readAs(guarded, related, request, (resource, others) =>
+    selectionOf(readFilter(given.filter(), resource, others), resource, searchIn(given, resource), parent),
   );
   if (selection.conditions.length === 0) throw badRequest('The filter is empty.');
   return selection;

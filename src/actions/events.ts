@@ -40,7 +40,7 @@ interface Query {
 export function listEvents(feed: Feed, collections: readonly Guarded[]): Action {
   return {
     identify: (query) => {
-      const ticket = query.includes('ticket=') ? new URLSearchParams(query).get('ticket') : null;
+      const ticket = new URLSearchParams(query).get('ticket');
       return ticket === null ? undefined : feed.tickets.redeem(ticket);
     },
     run: async (request) => {
@@ -72,7 +72,7 @@ export function listEvents(feed: Feed, collections: readonly Guarded[]): Action 
 async function readQuery(feed: Feed, collections: readonly Guarded[], request: Request): Promise<Query> {
   const { query, headers, principal, type, prefix, version } = request;
   const given = new URLSearchParams(query);
-  const types = given.get('types');
+  const types = given.has('types') ? given.getAll('types').join(',') : null;
   const permitted = filterOf(principal, types, feed.resources);
   const filter = [...given.keys()].some(isCondition)
     ? readConditions(feed, collections, request, permitted)

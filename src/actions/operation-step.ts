@@ -3,6 +3,7 @@ import { unsupportedMediaType } from '../errors/input-errors.js';
 import { uriTooLong } from '../errors/request-errors.js';
 import { requireSameVersion, splitVersion } from '../http/api-version.js';
 import { JSON_TYPE } from '../http/media-types.js';
+import { acceptedQuery, requireParameters } from '../http/query-parameters.js';
 import type { Body, Request } from '../http/request.js';
 import {
   MAX_TARGET,
@@ -10,7 +11,6 @@ import {
   type OpenEndpoint,
   optionsOf,
   type Router,
-  requireParameters,
   selectAction,
 } from '../http/router.js';
 import { visible } from '../http/visible.js';
@@ -34,10 +34,11 @@ export function stepOf(operation: Operation, router: Router, request: Request): 
   const { path, pathVersion } = splitVersion(target);
   const match = router(path);
   requireSameVersion(request.version, headers['api-version'], pathVersion);
-  const query = operation.path.slice(target.length + 1);
-  const action = selectAction(match, method, values?.names ?? query);
+  const given = operation.path.slice(target.length + 1);
+  const action = selectAction(match, method, values?.names ?? given);
   const permission = action ? permit(request.principal, action.requires, match.params) : 'all';
-  if (action) requireParameters(action, values?.names ?? query, request.version);
+  if (action && values) requireParameters(action, values.names, request.version);
+  const query = action ? acceptedQuery(action, given, request.version) : given;
   const step: Request = {
     ...request,
     method,

@@ -1,9 +1,10 @@
 import type { Resource } from '../collection/resource.js';
 import { payloadTooLarge } from '../errors/input-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
+import { requireParameters } from '../http/query-parameters.js';
 import type { QueryValues } from '../http/query-values.js';
 import type { Request } from '../http/request.js';
-import { type Action, MAX_TARGET, requireParameters } from '../http/router.js';
+import { type Action, MAX_TARGET } from '../http/router.js';
 import { valuesOfAddress } from '../list/address-values.js';
 import { MAX_QUERY, valuesOfBody } from '../list/body-values.js';
 import { listIn } from '../list/query-names.js';

@@ -1,14 +1,13 @@
 import FindMyWay from 'find-my-way';
 import type { Principal, Requirement } from '../auth/principal.js';
-import { unknownParameter } from '../errors/input-errors.js';
 import type { Problem } from '../errors/problem.js';
 import { badRequest, filterRequired, methodNotAllowed, notAcceptable } from '../errors/request-errors.js';
-import type { Version } from '../versions/supported.js';
 import { BODY_CODINGS } from './content-coding.js';
 import { formatOf, negotiate } from './content-negotiation.js';
 import type { Handler } from './handler.js';
 import { HTML_TYPE } from './media-types.js';
 import { nearestPaths } from './nearest-path.js';
+import { hasFilter, type Parameters } from './query-parameters.js';
 import type { Reply } from './reply.js';
 import type { Request } from './request.js';
 
@@ -19,19 +18,13 @@ export const METHODS = ['GET', 'HEAD', 'QUERY', 'POST', 'PUT', 'PATCH', 'DELETE'
 export const MAX_TARGET = 8192;
 
 /** The parts of a request and a response that one method of a resource accepts and offers. */
-export interface Offer {
+export interface Offer extends Parameters {
   /** Media types of the response, the default first. If there are several, they are negotiated. */
   readonly offers?: readonly string[];
   /** Media types of the body; absent: a body is not read. */
   readonly accepts?: readonly string[];
   /** The media types of `accepts` whose bodies the action reads while they arrive. */
   readonly streams?: readonly string[];
-  /** The query parameters of a list; absent: the query is ignored. */
-  readonly parameters?: readonly string[];
-  /** The query parameters in versions whose lists are between cursors; absent: those of `parameters`. */
-  readonly keysetParameters?: readonly string[];
-  /** Whether other query parameters are accepted as well. */
-  readonly acceptsAny?: boolean;
   /** The method needs a filter in the address: `/items?filter[price]=0` is not the same resource as `/items`. */
   readonly requiresFilter?: boolean;
 }
@@ -171,9 +164,6 @@ export function selectAction(
   return action;
 }
 
-const hasFilter = (query: string | readonly string[]): boolean =>
-  (typeof query === 'string' ? query.split('&') : query).some((name) => name.startsWith('filter'));
-
 /** The action for callers that meet the requirement. */
 export function requiring(requires: Requirement, action: Action & Offer): OpenEndpoint {
   return { ...action, requires };
@@ -190,30 +180,6 @@ export function negotiateType({ offers }: Offer, accept: string | undefined, que
   if (type !== HTML_TYPE || !query.includes('_format=')) return type;
   const format = new URLSearchParams(query).get('_format');
   return offers.find((offer) => formatOf(offer) === format) ?? type;
-}
-
-/**
- * Throws 400 for a parameter that a list does not have. `query`: that of the address, or names. Names that start with an underscore are the client's own.
- * A name may go on in brackets: `filter[price]` is `filter`.
- */
-export function requireParameters(action: Offer, query: string | readonly string[], version: Version): void {
-  if (query === '' || (action.acceptsAny && version.lists !== 'keyset')) return;
-  const parameters = parametersIn(action, version);
-  if (!parameters) return;
-  const names = typeof query === 'string' ? new URLSearchParams(query).keys() : query;
-  for (const name of names) {
-    const [plain = ''] = name.split('[', 1);
-    if (name !== '' && !name.startsWith('_') && !parameters.includes(plain))
-      throw unknownParameter(name, parameters);
-  }
-}
-
-/** The query parameters of an action in a version; undefined: the query is ignored. */
-export function parametersIn(
-  { parameters, keysetParameters }: Offer,
-  { lists }: Version,
-): readonly string[] | undefined {
-  return lists === 'keyset' ? (keysetParameters ?? parameters) : parameters;
 }
 
 function isDecodable(path: string): boolean {

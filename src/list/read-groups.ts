@@ -1,6 +1,7 @@
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import type { Given, QueryValues } from '../http/query-values.js';
+import { isCondition } from './address-values.js';
 import { type ComparedColumn, comparedColumn, operatorsOf, type Selection } from './condition.js';
 import { integerOf, listIn, nameOf } from './query-names.js';
 import { readFilter } from './read-filter.js';
@@ -52,7 +53,7 @@ export interface GroupRequest {
 export const hasGroups = (given: QueryValues): boolean =>
   given.names.some((name) => name === 'group' || name === 'aggregate');
 
-const PARAMETERS = ['group', 'aggregate', 'filter', 'search', 'sort', 'limit'];
+const PARAMETERS = ['group', 'aggregate', 'search', 'sort', 'limit'];
 
 /** Reads `group=status,month(created_at)&aggregate=count,sum(estimate)&sort=-count&limit=10`. Throws 400, 403. */
 export function readGroups(
@@ -61,7 +62,7 @@ export function readGroups(
   { parent, others }: ListContext,
 ): GroupRequest {
   const foreign = given.names.find(
-    (name) => !PARAMETERS.includes(name.split('[', 1)[0]!) && name !== '' && !name.startsWith('_'),
+    (name) => !PARAMETERS.includes(name) && !isCondition(name) && !name.startsWith('_'),
   );
   if (foreign !== undefined) throw invalidQuery(foreign, 'cannot be combined with group or aggregate');
   const keys = namesIn(given, 'group', MAX_KEYS).map((name) => known('group', name, groupKeys(resource)));

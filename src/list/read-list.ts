@@ -122,10 +122,11 @@ function readOrder(
   { direction, others, search }: OrderContext,
 ): { readonly sorts: readonly SortKey[]; readonly isExtended: boolean } {
   const { isBody } = given;
-  const [sort] = given.all('sort');
-  const names = sort === undefined ? [] : namesOf(sort);
+  const sorts = given.all('sort');
+  // Of a list with one key, the first value applies.
+  const names = (resource.hasOneSort ? sorts.slice(0, 1) : sorts).flatMap(namesOf);
   const read = isBody ? readSorts : findSorts;
-  const keys = sort === undefined ? undefined : read(names, resource, others);
+  const keys = sorts.length === 0 ? undefined : read(names, resource, others);
   if (isBody) requireSearch(keys ?? [], resource, search);
   if (
     keys === undefined ||

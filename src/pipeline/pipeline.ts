@@ -11,16 +11,11 @@ import {
 } from '../http/api-version.js';
 import { addFields } from '../http/common-headers.js';
 import { HTML_TYPE } from '../http/media-types.js';
+import { acceptedQuery } from '../http/query-parameters.js';
 import type { Reply } from '../http/reply.js';
 import type { Body } from '../http/request.js';
 import { requestId } from '../http/request-id.js';
-import {
-  type Match,
-  negotiateType,
-  type OpenEndpoint,
-  requireParameters,
-  selectAction,
-} from '../http/router.js';
+import { type Match, negotiateType, type OpenEndpoint, selectAction } from '../http/router.js';
 import type { Run } from '../transport/admission-control.js';
 import { decodeBody } from '../transport/decoded-body.js';
 import { readBody } from '../transport/request-body.js';
@@ -111,7 +106,7 @@ async function handle(context: RequestContext): Promise<void> {
     const type = negotiateType(action, req.headers.accept, target.query); //  406
     requireCoding(context); //                                                406
     const { version, prefix } = type === HTML_TYPE ? context.versions.get(DEFAULT_VERSION)! : served;
-    requireParameters(action, target.query, version); //                      400
+    const query = acceptedQuery(action, target.query, version); //            400
     const body = action.accepts && (await bodyOf(context, action)); // 400, 408, 413, 415, 429, 503
     const reply = await action.run({
       id,
@@ -120,7 +115,7 @@ async function handle(context: RequestContext): Promise<void> {
       version,
       prefix,
       params: match.params,
-      query: target.query,
+      query,
       headers: req.headers,
       type,
       principal,

@@ -33,7 +33,6 @@ t.test('an unknown query parameter of a list is 400 with the supported ones', as
     '/items?_cache=no&page=1',
     '/items?page=x&limit=-1&sort=none&order=up',
     '/items?',
-    '/items?=',
   ])
     t.equal((await send('GET', path)).status, 200, path);
   t.match(

@@ -7,12 +7,14 @@ import { databaseErrorOf } from '../../db/database-errors.js';
 import { invalidQuery, pageExceeds } from '../../errors/input-errors.js';
 import { HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import { readConditions } from '../../http/preconditions.js';
+import { requireParameters } from '../../http/query-parameters.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
 import { EVERYTHING, type Selection } from '../../list/condition.js';
 import { type View, WHOLE } from '../../list/read-fields-and-includes.js';
+import { listParameters } from '../../list/read-list.js';
 import { MAX_LARGE_RECORDS } from '../../list/slice-sql.js';
 import { parseUuid } from '../../uuid.js';
 import { newIdOf } from './loose-ids.js';
@@ -40,6 +42,8 @@ export function asJsonServer(list: Action, source: Source, nestedBy?: string): A
       const isOther = request.type === HTML_TYPE || request.version.lists === 'keyset';
       const isNative = [...given.keys()].some((name) => NATIVE.test(name) && !isField(source, name));
       const parentField = nestedBy ?? request.params[BELOW];
+      const offer = { parameters: listParameters(source.collection.resource) };
+      if (isNative && !isOther) requireParameters(offer, [...given.keys()], request.version);
       if (isOther || isNative)
         return list.run(
           parentField === undefined ? request : await below(source, request, parentField, nestedBy),

@@ -13,10 +13,10 @@ export const listOf =
   (path: string): OperationOf =>
   (args) => ({ method: 'QUERY', path, headers: headersOf({}, JSON_TYPE), body: queryOf(args) });
 
-/** The arguments are the members of the query. */
+/** The arguments are the members of the query. Without a group, all records are one. */
 export const groupOf =
   (path: string): OperationOf =>
-  (args) => ({ method: 'QUERY', path, headers: headersOf({}, JSON_TYPE), body: args });
+  (args) => ({ method: 'QUERY', path, headers: headersOf({}, JSON_TYPE), body: { group: [], ...args } });
 
 export const getOf =
   (path: string, resource: Resource): OperationOf =>

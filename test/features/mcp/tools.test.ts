@@ -412,3 +412,81 @@ t.test('an address, a body and a tool find alike whether there are related recor
     t.equal((await client.callTool({ name: 'users_list', arguments: { filter } })).isError, true, says);
   }
 });
+
+t.test('groups without a group are one, whatever else a call has', async (t) => {
+  const { url, send } = await testService(t, declared(t));
+  const { call } = await connect(t, url);
+  for (const text of ['Tea', 'Toast', 'Milk'])
+    t.equal((await send('POST', '/notes', { body: { text, kind: 'plain' } })).status, 201);
+  for (const [args, count] of [
+    [{}, 3],
+    [{ search: 'T' }, 2],
+    [{ filter: {} }, 3],
+    [{ filter: { text: { contains: 'Tea' } } }, 1],
+    [{ filter: { kind: 'plain' } }, 3],
+    [{ limit: 1 }, 3],
+    [{ sort: ['-count'] }, 3],
+    [{ search: 'x', limit: 5, sort: ['count'] }, 0],
+    [{ group: ['kind'], search: 'T' }, 2],
+  ] as const) {
+    const { value } = await call('notes_group', { ...args } as JsonObject);
+    t.match(value, { data: [{ count }], meta: { groups: 1 } }, JSON.stringify(args));
+  }
+});
+
+t.test('no arguments of a tool are an internal error', async (t) => {
+  const { url } = await testService(t, declared(t));
+  const { client, call } = await connect(t, url);
+  const odd: Record<string, readonly unknown[]> = {
+    id: ['', ' ', '\0', '..', '%', '../users', 'x'.repeat(100), 1, null, {}],
+    ifMatch: ['', '"', '*', '\0', 0, 1e300, null],
+    idempotencyKey: ['', '"', 'ä', 'x'.repeat(201), null],
+    record: [{}, [], null, '', { text: '\0' }, { text: '\ud800' }, JSON.parse('{"__proto__": {"a": 1}}')],
+    patch: [{}, [], null, { text: null }, { id: null }, { _version: 'x' }, { constructor: {} }],
+    key: [{}, [], null, { email: '\0' }, { email: '' }, { nothing: 1 }, { and: 1 }, { '': 1 }],
+    fields: [[], [''], ['\0'], [{}], [{ '': [] }], [{ user: [1] }], [{ user: [{}] }], [null], 'text'],
+    include: [[], [''], ['\0'], ['user.user.user.user'], ['.'], [1], null],
+    page: [0, -1, 1.5, 1e300, '1', null],
+    limit: [0, 101, 1001, 1.5, '1', null],
+    sort: [[], [''], ['-'], ['--text'], ['\0'], [1], [null], 'text'],
+    search: ['', ' ', '\0', '\ud800', 'x'.repeat(200_000), 1, null],
+    filter: [
+      {},
+      [],
+      null,
+      { '': 1 },
+      { text: {} },
+      { kind: { in: [] } },
+      { kind: '\0' },
+      { or: [] },
+      { or: [{}] },
+      { not: {} },
+      { and: { x: 1 } },
+      { user: { name: {} } },
+      JSON.parse('{"__proto__": 1}'),
+    ],
+    count: ['', 'none', 'exact', 1, null],
+    excerpts: [true, 'x', null],
+    group: [[], [''], ['\0'], ['text'], ['count'], ['kind', 'kind'], null, 'kind'],
+    aggregate: [[], [''], ['sum(text)'], ['count', 'count'], ['sum(rank)', 'count(*)'], null],
+    unknown: [1],
+  };
+  const VALID: Record<string, unknown> = {
+    id: '01a22351-f82c-70f5-bc0e-ff1c92debecd',
+    record: { text: 'x', name: 'x', email: 'a@b.example' },
+    patch: { text: 'y' },
+    key: { email: 'a@b.example' },
+  };
+  const { tools } = await client.listTools();
+  for (const { name, inputSchema } of tools.filter((each) => /^notes_|^users_upsert/.test(each.name))) {
+    t.notOk((await call(name)).value.error?.status === 500, `${name} without arguments`);
+    const required = Object.fromEntries((inputSchema.required ?? []).map((each) => [each, VALID[each]]));
+    for (const [argument, values] of Object.entries(odd))
+      for (const value of values) {
+        const args = { ...required, [argument]: value } as JsonObject;
+        const outcome = await call(name, args).catch(({ code }) => code);
+        const isRefused = outcome === 400 || outcome.value.error?.status !== 500;
+        t.ok(isRefused, `${name} ${JSON.stringify(args).slice(0, 100)}`);
+      }
+  }
+});

@@ -1,0 +1,59 @@
+import { unknownParameter } from '../errors/input-errors.js';
+import type { Version } from '../versions/supported.js';
+
+/** The query parameters that an action reads. */
+export interface Parameters {
+  /** Their names; absent: the query is ignored. */
+  readonly parameters?: readonly string[];
+  /** Their names in versions whose lists are between cursors; absent: those of `parameters`. */
+  readonly keysetParameters?: readonly string[];
+  /** Whether parameters with other names are accepted as well, unless lists are between cursors. */
+  readonly acceptsAny?: boolean;
+}
+
+/** Parameters that are lists of names, of which clients repeat `include[]` as well. */
+const LISTS = /^(fields|include|sort|group|aggregate|types)\[\]$/;
+/** Parameters whose names go on in brackets, which their readers read or reject: `filter[price][gte]`, `fields[author]`. */
+const IN_PARTS = /^(filter|fields)\[/;
+
+/** The parameter that a whole name belongs to: itself, or the one that goes on in brackets. */
+const partOf = (name: string): string => IN_PARTS.exec(name)?.[1] ?? name;
+
+/**
+ * The query of an address as the action reads it, where `include[]` is `include`. Throws 400 for a parameter that the action
+ * does not have.
+ */
+export function acceptedQuery(action: Parameters, query: string, version: Version): string {
+  if (query === '' || !parametersIn(action, version)) return query;
+  const given = [...new URLSearchParams(query)];
+  const read = given.map(([name, value]) => [name.replace(LISTS, '$1'), value] as [string, string]);
+  const names = read.map(([name]) => name);
+  const isAny = action.acceptsAny && version.lists !== 'keyset';
+  const own = isAny ? names.filter((name) => action.parameters?.includes(name.split('[', 1)[0]!)) : names;
+  requireParameters(action, own, version);
+  return given.some(([name], at) => name !== names[at]) ? String(new URLSearchParams(read)) : query;
+}
+
+/**
+ * Throws 400 for a name that is no parameter of the action, so that no part of a request is left unread. Names that start with
+ * an underscore are the client's own.
+ */
+export function requireParameters(action: Parameters, names: readonly string[], version: Version): void {
+  const parameters = parametersIn(action, version);
+  const unknown = names.find((name) => !name.startsWith('_') && !parameters?.includes(partOf(name)));
+  if (parameters && unknown !== undefined) throw unknownParameter(unknown, parameters);
+}
+
+/** The query parameters of an action in a version; undefined: the query is ignored. */
+export function parametersIn(
+  { parameters, keysetParameters }: Parameters,
+  { lists }: Version,
+): readonly string[] | undefined {
+  return lists === 'keyset' ? (keysetParameters ?? parameters) : parameters;
+}
+
+/** Whether a request has a filter. `query`: that of the address, or the names of its parameters. */
+export const hasFilter = (query: string | readonly string[]): boolean =>
+  [...(typeof query === 'string' ? new URLSearchParams(query).keys() : query)].some(
+    (name) => partOf(name) === 'filter',
+  );
