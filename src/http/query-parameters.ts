@@ -3,9 +3,9 @@ import type { Version } from '../versions/supported.js';
 
 /** The query parameters that an action reads. */
 export interface Parameters {
-  /** Their names; absent: the query is ignored. */
+  /** The names of the parameters; absent: the query is ignored. */
   readonly parameters?: readonly string[];
-  /** Their names in versions whose lists are between cursors; absent: those of `parameters`. */
+  /** The names in versions whose lists are between cursors; absent: those of `parameters`. */
   readonly keysetParameters?: readonly string[];
   /** Whether parameters with other names are accepted as well, unless lists are between cursors. */
   readonly acceptsAny?: boolean;
