@@ -105,19 +105,15 @@ function endpointsOf(
   const [read, readAll] = [reading(own('read')), reading(ofList('read'))];
   const writing = (verb: Verb, given: ScopeRequirement['ownership'], more = {}): Requirement =>
     isForAnyone(resource, verb) ? 'optional' : { scopes: [scopes.write], ownership: given, ...more };
+  // A request is counted as one, whatever the number of its records.
+  const writingMany = (verb: Verb): Requirement =>
+    isForAnyone(resource, verb) ? 'credential' : writing(verb, ofList(verb));
   const [list, one] = [`/${name}`, `/${name}/:id`];
   return [
     of(resource, list, 'GET', 'list', readAll, offers.list),
     of(resource, list, 'QUERY', 'query', readAll, offers.query),
-    of(resource, list, 'PATCH', 'patchMatching', writing('update', ofList('update')), offers.patchMatching),
-    of(
-      resource,
-      list,
-      'DELETE',
-      'removeMatching',
-      writing('delete', ofList('delete')),
-      offers.removeMatching,
-    ),
+    of(resource, list, 'PATCH', 'patchMatching', writingMany('update'), offers.patchMatching),
+    of(resource, list, 'DELETE', 'removeMatching', writingMany('delete'), offers.removeMatching),
     of(resource, list, 'POST', 'create', writing('create', ofList('create')), offers.create),
     ...(writableKeys(resource).length > 0
       ? [of(resource, list, 'PUT', 'upsert', writing('update', ofList('update')), offers.upsert)]

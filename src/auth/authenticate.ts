@@ -87,11 +87,11 @@ const CARRIERS: Readonly<Record<SchemeName, string>> = {
 };
 
 /** Why a request without a credential of an enabled scheme is refused. It contains no part of a credential. */
-function missing({ headers }: AuthRequest, schemes: readonly Scheme[]): string {
+function missing({ headers, reason }: AuthRequest, schemes: readonly Scheme[]): string {
   const accepted = schemes.map(({ name }) => CARRIERS[name]);
   const sent = carrierOf(headers);
   return sent === undefined || accepted.includes(sent)
-    ? 'The request needs a credential.'
+    ? (reason ?? 'The request needs a credential.')
     : `The request has a credential in ${sent}, which this service does not accept. It accepts: ${accepted.join(', ')}.`;
 }
 

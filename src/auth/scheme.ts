@@ -20,6 +20,8 @@ export interface AuthRequest {
   readonly certificateExpires?: number | undefined;
   /** The whole body; throws 413. */
   readonly body: () => Promise<Buffer>;
+  /** Why the request needs a credential although its endpoint does not; absent: the endpoint needs one. */
+  readonly reason?: string;
 }
 
 /** One way to authenticate. */

@@ -12,18 +12,31 @@ import type { RequestContext } from './context.js';
  */
 export function identify(
   context: RequestContext,
-  { requires }: Pick<OpenEndpoint, 'requires'>,
+  action: Pick<OpenEndpoint, 'requires' | 'requiresFilter' | 'streams'>,
   isForm: boolean,
 ): Promise<Principal> | Principal {
   const { authenticate, session } = context.options;
+  const { requires } = action;
   if (!authenticate) return NOBODY;
   const isPage = isForm || isPageRequest(context.req);
   if (!isPage && requires === 'nothing') return STRANGER;
-  const authRequest = authRequestOf(context);
-  const isOptional = requires === 'nothing' || requires === 'optional';
+  const isOfMany = writesMany(context.req, action);
+  const authRequest = { ...authRequestOf(context), ...(isOfMany && { reason: OF_MANY }) };
+  const isOptional = !isOfMany && (requires === 'nothing' || requires === 'optional');
   const others = () => (isOptional && !hasCredential(authRequest) ? STRANGER : authenticate(authRequest));
   const found = isPage && !hasCredential(authRequest) ? session?.(authRequest.headers.cookie) : undefined;
   return found ? found.then((principal) => principal ?? others()) : others();
+}
+
+const OF_MANY = 'A request that writes many records needs a credential.';
+
+/** Whether a request writes many records, which no limit of the requests of an address bounds. */
+function writesMany(
+  { method, headers }: IncomingMessage,
+  { requiresFilter, streams = [] }: Pick<OpenEndpoint, 'requiresFilter' | 'streams'>,
+): boolean {
+  const type = headers['content-type']?.toLowerCase() ?? '';
+  return (requiresFilter === true && method !== 'PUT') || streams.some((each) => type.startsWith(each));
 }
 
 /** Whether a browser opens a page: a script of a page names another destination (Fetch Metadata). */
