@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Condition } from '../list/condition.js';
+import type { Condition, Operator } from '../list/condition.js';
 
 /** Lists of conditions without those lists that another one includes: a record fulfils one of the rest if it fulfils one of all. */
 export function alternativesOf(lists: readonly (readonly Condition[])[]): (readonly Condition[])[] {
@@ -54,13 +54,29 @@ function isEqual(condition: Condition, other: Condition): boolean {
   return isRelated && isEqualList(condition.conditions, other.conditions);
 }
 
-const EQUALITIES: ReadonlySet<string> = new Set(['eq', 'in', 'has', 'any']);
+/** Whether an operator requires that the field, or an element of it, equals one of the values. */
+const IS_EQUALITY: Readonly<Record<Operator, boolean>> = {
+  eq: true,
+  ne: false,
+  lt: false,
+  lte: false,
+  gt: false,
+  gte: false,
+  between: false,
+  in: true,
+  nin: false,
+  has: true,
+  any: true,
+  prefix: false,
+  contains: false,
+  null: false,
+};
 
 /** Whether a condition holds only for records that have to do with the caller. */
 export function isAboutCaller(condition: Condition): boolean {
   switch (condition.kind) {
     case 'comparison':
-      return condition.symbol !== undefined && EQUALITIES.has(condition.operator);
+      return condition.symbol !== undefined && IS_EQUALITY[condition.operator];
     case 'relation':
       return (
         (condition.quantifier === 'one' || condition.quantifier === 'some') &&

@@ -2,26 +2,30 @@ import type { Column, ColumnType } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
 import type { Words } from './words.js';
 
-const OPERATORS = [
-  'eq',
-  'ne',
-  'lt',
-  'lte',
-  'gt',
-  'gte',
-  'between',
-  'in',
-  'nin',
-  'has',
-  'any',
-  'prefix',
-  'contains',
-  'null',
-] as const;
-export type Operator = (typeof OPERATORS)[number];
+/** How many values each operator compares a field with. */
+const OPERATORS = {
+  eq: 'one',
+  ne: 'one',
+  lt: 'one',
+  lte: 'one',
+  gt: 'one',
+  gte: 'one',
+  between: 'two',
+  in: 'many',
+  nin: 'many',
+  has: 'one',
+  any: 'many',
+  prefix: 'one',
+  contains: 'one',
+  null: 'one',
+} as const;
+export type Operator = keyof typeof OPERATORS;
+
+const operatorsWith = (...counts: readonly string[]): ReadonlySet<string> =>
+  new Set(Object.keys(OPERATORS).filter((operator) => counts.includes(OPERATORS[operator as Operator])));
 
 /** The operators with several values. */
-export const LIST_OPERATORS: ReadonlySet<string> = new Set(['between', 'in', 'nin', 'any']);
+export const LIST_OPERATORS = operatorsWith('two', 'many');
 
 /** How many of several related records must match: with `every`, a record without any matches as well. */
 export const QUANTIFIERS = ['some', 'none', 'every'] as const;
@@ -114,7 +118,7 @@ export const hides = (access: Access | undefined, field: string): boolean =>
 export const hidesFields = ({ grants }: Access): boolean => grants.some(({ fields }) => fields);
 
 /** The operators whose values are read by a query of their own. */
-const OF_LISTS: ReadonlySet<Operator> = new Set(['in', 'nin', 'any']);
+const OF_LISTS = operatorsWith('many');
 
 /** Whether the SQL of a condition reads the columns of a record and nothing else. */
 export const isOfColumns = (condition: Condition): boolean =>
