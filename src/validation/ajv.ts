@@ -1,9 +1,9 @@
 import { _, Ajv2020, type CodeKeywordDefinition } from 'ajv/dist/2020.js';
 import { isImportableHash } from '../passwords/password-hash.js';
 import { isEmail } from './email.js';
-import { RAW_KEY } from './failure.js';
 import { compilePattern } from './linear-patterns.js';
 import { MULTIPLE_OF } from './multiple-of.js';
+import { requireRewritten, rewritten } from './rewritten-code.js';
 import { addTimeFormats } from './times.js';
 import { UNIQUE_ITEMS } from './unique-items.js';
 import { isUrl } from './url.js';
@@ -58,7 +58,7 @@ export function createAjv({
     code: {
       optimize: false,
       regExp: Object.assign(compilePattern, { code: 'new RegExp' }),
-      process: (code) => withOwnMembers(withRawKeys(code)),
+      process: rewritten,
     },
   });
   ajv.removeKeyword('uniqueItems').addKeyword(UNIQUE_ITEMS);
@@ -71,6 +71,7 @@ export function createAjv({
   ajv.addFormat('email', isEmail);
   ajv.addFormat('password-hash', isImportableHash);
   if (formats) ajv.addFormat('url', isUrl);
+  requireRewritten(ajv);
   return ajv;
 }
 
@@ -93,28 +94,6 @@ function removeOtherDialects(ajv: Ajv2020): void {
   for (const keyword of OF_OTHER_DIALECTS) ajv.removeKeyword(keyword);
   const { keyword: _, ...reference } = ajv.getKeyword('$ref') as CodeKeywordDefinition;
   ajv.removeKeyword('$dynamicRef').addKeyword({ ...reference, keyword: '$dynamicRef' });
-}
-
-/**
- * The code of a validator that puts the names of members into paths as they are, between two RAW_KEY: to escape a long name
- * for every failure, and for every alternative that does not match, would take quadratic time.
- */
-function withRawKeys(code: string): string {
-  return code.replace(
-    /\b(\w+)\.replace\(\/~\/g, *"~0"\)\.replace\(\/\\\/\/g, *"~1"\)/g,
-    (_, key) => `${JSON.stringify(RAW_KEY)} + ${key} + ${JSON.stringify(RAW_KEY)}`,
-  );
-}
-
-const INHERITED = new Set(Object.getOwnPropertyNames(Object.prototype));
-
-/** The code of a validator that looks for own members also where `ownProperties` has no effect: in defaults and unevaluated ones. */
-function withOwnMembers(code: string): string {
-  return code
-    .replace(/\b(data\d*)\.(\w+) === undefined/g, (test, data, name) =>
-      INHERITED.has(name) ? `!Object.prototype.hasOwnProperty.call(${data}, "${name}")` : test,
-    )
-    .replace(/!(props\d*)\[(key\d*)\]/g, '!Object.prototype.hasOwnProperty.call($1, $2)');
 }
 
 /** Keywords by which a value may be compared with several schemas, or with one many times. */
