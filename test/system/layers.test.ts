@@ -151,7 +151,6 @@ t.test('what only one place does is done in that place', async (t) => {
     'db/pooler.ts',
     'db/session-settings.ts',
     'features/embedded/backup.ts',
-    'features/embedded/owner-lock.ts',
   ]);
   // All else names statements by properties, which the compiler knows.
   only(/\breadStatements\(/, ['db/engine.ts', 'db/statements.ts']);

@@ -212,7 +212,7 @@ drop index :index;
 select exists (
   select from pg_stat_activity
   where datname = current_database() and backend_type = 'client backend'
-    and application_name not in ('plinth import', 'plinth owner')
+    and application_name <> 'plinth import'
 ) as exist;
 
 -- Exports read one snapshot.

@@ -32,7 +32,7 @@ const LEFT_OUT: ReadonlySet<string> = new Set([
   'pg_subtrans',
 ]);
 const FILES_LEFT_OUT =
-  /^(?:postmaster\.(?:pid|opts)|backup_label|tablespace_map|recovery\.signal|pgsql_tmp.*|pg_internal\.init.*)$/;
+  /^(?:postmaster\.(?:pid|opts)|backup_label|tablespace_map|recovery\.signal|pgsql_tmp.*|\.s\.PGSQL\..*|pg_internal\.init.*)$/;
 /** The file that a server reads first. It is copied last, as PostgreSQL requires. */
 const CONTROL = 'pg_control';
 /** Bytes that are copied at a time. */

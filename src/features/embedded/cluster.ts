@@ -1,6 +1,6 @@
 import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chownSync, existsSync, readFileSync } from 'node:fs';
+import { chownSync, readFileSync } from 'node:fs';
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { UnavailableError } from '../../errors/exit-error.js';
@@ -29,9 +29,9 @@ export interface RunAs {
   readonly passFolders: boolean;
 }
 
-/** The URL of its database while its server listens on `port`. */
-export function urlOf(cluster: Cluster, port: number): string {
-  return `postgres://plinth:${cluster.password}@127.0.0.1:${port}/postgres`;
+/** The URL of its database while its server listens on `port`, or at a Unix socket in `folder`. */
+export function urlOf({ password }: Pick<Cluster, 'password'>, port: number, folder = '127.0.0.1'): string {
+  return `postgres://plinth:${password}@${encodeURIComponent(folder)}:${port}/postgres`;
 }
 
 /** The user that runs the server; undefined: the service's own. Throws EmbeddedError. */
@@ -65,10 +65,7 @@ export async function initialise(
     if (runAs) for (const path of [aside, passwordFile]) chownSync(path, runAs.uid, runAs.gid);
     await runInitdb(binaries, made, passwordFile, runAs);
     await writeFile(join(made, 'plinth.password'), password, { mode: 0o600 });
-    // Fails when another service was faster; then its cluster is the one.
-    await rename(made, folder).catch((error) => {
-      if (!existsSync(join(folder, 'PG_VERSION'))) throw error;
-    });
+    await rename(made, folder);
   } finally {
     await rm(aside, { recursive: true, force: true });
   }

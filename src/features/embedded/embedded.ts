@@ -3,10 +3,10 @@ import { mkdir, readFile, realpath, rm, statfs, writeFile } from 'node:fs/promis
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { findBinaries } from './binaries.js';
+import { Claim, InUseError } from './claim.js';
 import { type Cluster, EmbeddedError, initialise, pickUser, type RunAs, urlOf } from './cluster.js';
-import { ownedPort } from './owner-lock.js';
-import { claim, type Server } from './postgres-server.js';
-import { whileStarting } from './start-lock.js';
+import { addressOf, endElsewhere, removeOrphan } from './orphan.js';
+import { isReady, type Server, startServer } from './postgres-server.js';
 
 /** A PostgreSQL of the service's own, running on a loopback port for as long as the service runs. */
 export interface Embedded {
@@ -17,6 +17,13 @@ export interface Embedded {
 
 /** Milliseconds between two attempts to start the server. */
 const RETRY_MS = 1000;
+/** How long a process that was killed may take to end. */
+const GRACE_MS = 1500;
+/** How long the server of an owner may take to start. */
+const JOIN_MS = 30_000;
+/** How long a server on another machine may run without its postmaster.pid. */
+const ELSEWHERE_MS = 75_000;
+const POLL_MS = 50;
 
 export interface EmbeddedOptions {
   /** The folder of the cluster; created if it does not exist. */
@@ -25,24 +32,52 @@ export interface EmbeddedOptions {
   readonly settings?: readonly string[];
   /** Called when the server has crashed and was, or could not be, started again. */
   readonly onCrash?: (message: string, restarted: boolean) => void;
+  /** Called when another machine has claimed the folder, after the server was ended. */
+  readonly onLost?: (message: string) => void;
+  /**
+   * How long an owner on another machine must have been silent before its folder is claimed, and how long its server may
+   * take to end; absent: 20 and 75 seconds.
+   */
+  readonly silenceMs?: number;
 }
 
 /**
  * Starts the cluster in `dataDir`, after initializing a new one. A server that a killed service left behind is stopped
- * first. Throws EmbeddedError, also if a running service owns the server.
+ * first. Throws EmbeddedError, also if a running service owns the folder.
  */
-export function startEmbedded(options: EmbeddedOptions): Promise<Embedded> {
-  return inOneLine(async () => start(await openCluster(options), options));
-}
+export const startEmbedded = (options: EmbeddedOptions): Promise<Embedded> => open(options, GRACE_MS, false);
 
 /** Starts the cluster as `startEmbedded` does, or uses the server of a running service, which continues afterwards. */
-export function joinEmbedded(options: EmbeddedOptions): Promise<Embedded> {
+export const joinEmbedded = (options: EmbeddedOptions): Promise<Embedded> => open(options, JOIN_MS, true);
+
+function open(options: EmbeddedOptions, patienceMs: number, join: boolean): Promise<Embedded> {
   return inOneLine(async () => {
-    const cluster = await openCluster(options);
-    const port = await whileStarting(cluster.folder, () => ownedPort(cluster));
-    if (port === undefined) return start(cluster, options);
-    return { url: urlOf(cluster, port), stop: async () => undefined };
+    const dataDir = await makeFolder(resolve(options.dataDir));
+    const end = Date.now() + patienceMs;
+    for (;;) {
+      try {
+        return await start(dataDir, options);
+      } catch (error) {
+        if (!(error instanceof InUseError)) throw error;
+        const owned = join ? await reach(dataDir) : undefined;
+        if (owned) return owned;
+        if (!error.isHere || Date.now() > end) throw error;
+      }
+      await sleep(POLL_MS);
+    }
   });
+}
+
+/** The server of a live owner, if it accepts a session. */
+async function reach(dataDir: string): Promise<Embedded | undefined> {
+  const folder = join(dataDir, 'postgres');
+  const password = await readFile(join(folder, 'plinth.password'), 'utf8').catch(() => '');
+  const address = await addressOf(folder);
+  if (!address) return undefined;
+  if (await isReady({ password }, address.port, address.folder))
+    return { url: urlOf({ password }, address.port, address.folder), stop: async () => address.close() };
+  address.close();
+  return undefined;
 }
 
 async function inOneLine<T>(work: () => Promise<T>): Promise<T> {
@@ -61,9 +96,8 @@ export async function userOf(dataDir: string): Promise<RunAs | undefined> {
 }
 
 /** The cluster in a data folder, created if there is none. */
-async function openCluster(options: EmbeddedOptions): Promise<Cluster> {
+async function openCluster(dataDir: string, settings: readonly string[] = []): Promise<Cluster> {
   const binaries = await findBinaries();
-  const dataDir = await makeFolder(resolve(options.dataDir));
   const runAs = await pickUser(dataDir, binaries);
   const folder = join(dataDir, 'postgres');
   if (!existsSync(join(folder, 'PG_VERSION'))) {
@@ -73,11 +107,36 @@ async function openCluster(options: EmbeddedOptions): Promise<Cluster> {
   const password = await readFile(join(folder, 'plinth.password'), 'utf8').catch(() => {
     throw new EmbeddedError(`${folder} has no plinth.password: it is not a cluster of this service`);
   });
-  return { folder, binaries, settings: options.settings ?? [], password, runAs };
+  return { folder, binaries, settings, password, runAs };
 }
 
-async function start(cluster: Cluster, options: EmbeddedOptions): Promise<Embedded> {
-  let server = await claim(cluster);
+async function start(dataDir: string, options: EmbeddedOptions): Promise<Embedded> {
+  let lose = () => undefined as unknown;
+  const claim = await Claim.take(dataDir, { ...options, onLost: () => void lose() });
+  try {
+    const cluster = await openCluster(dataDir, options.settings);
+    if (claim.isBySilence) {
+      // A server that runs here ends at once, one on another machine within a minute.
+      await removeOrphan(cluster);
+      await endElsewhere(cluster, options.silenceMs ?? ELSEWHERE_MS);
+    }
+    const embedded = superviseServer(cluster, claim, await startServer(cluster, claim), options);
+    lose = embedded.abandon;
+    return embedded;
+  } catch (error) {
+    await claim.release();
+    throw error;
+  }
+}
+
+/** Starts a server again that ends, until it is stopped or another process has claimed its folder. */
+function superviseServer(
+  cluster: Cluster,
+  claim: Claim,
+  first: Server,
+  options: EmbeddedOptions,
+): Embedded & { abandon(): Promise<void> } {
+  let server = first;
   const { port } = server;
   const stop = new AbortController();
   let stopping = false;
@@ -90,7 +149,7 @@ async function start(cluster: Cluster, options: EmbeddedOptions): Promise<Embedd
       await sleep(RETRY_MS, undefined, { signal: stop.signal }).catch(() => undefined)
     ) {
       try {
-        return await claim(cluster, port);
+        return await startServer(cluster, claim, port);
       } catch (error) {
         const reason = messageOf(error);
         if (reason !== reported)
@@ -116,13 +175,23 @@ async function start(cluster: Cluster, options: EmbeddedOptions): Promise<Embedd
   }
   const watched = watch();
 
+  async function end(how: 'stop' | 'abandon'): Promise<void> {
+    stopping = true;
+    stop.abort();
+    await server[how]();
+    await watched;
+  }
   return {
     url: urlOf(cluster, port),
     stop: async () => {
-      stopping = true;
-      stop.abort();
-      await server.stop();
-      await watched;
+      await end('stop');
+      await claim.release();
+    },
+    abandon: async () => {
+      if (stopping) return;
+      await end('abandon').catch(() => undefined);
+      await claim.release();
+      options.onLost?.('DATA_DIR was claimed by another machine, since this process was silent for too long');
     },
   };
 }

@@ -1,4 +1,5 @@
 import type { Feature } from '../../feature.js';
+import { exitUnavailable } from '../../process/signals.js';
 import { COMMANDS } from './commands.js';
 import { EMBEDDED_SETTINGS } from './settings.js';
 
@@ -8,7 +9,11 @@ export default {
     const { dataDir } = EMBEDDED_SETTINGS.of(config);
     const { joinEmbedded, startEmbedded } = await import('./embedded.js');
     const open = join ? joinEmbedded : startEmbedded;
-    const { url, stop } = await open({ dataDir, onCrash: (message) => log.error(message) });
+    const { url, stop } = await open({
+      dataDir,
+      onCrash: (message) => log.error(message),
+      onLost: (message) => exitUnavailable(log, message),
+    });
     return { url, close: stop };
   },
   startLines: async (config) => [

@@ -1,12 +1,14 @@
 import type { ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { withSession } from '../../db/session.js';
 import { freePort } from '../../process/listen.js';
-import { type Cluster, EmbeddedError, lastWordsOf, spawnAs } from './cluster.js';
-import { inUse, removeOrphan, tryOwn } from './owner-lock.js';
-import { whileStarting } from './start-lock.js';
+import type { Claim } from './claim.js';
+import { type Cluster, EmbeddedError, lastWordsOf, spawnAs, urlOf } from './cluster.js';
+import { removeOrphan } from './orphan.js';
 
 const START_MS = 30_000;
+const OPEN_MS = 5000;
 const STOP_MS = 20_000;
 /** How long the last words of a process that has ended may take: one that it has started may hold the pipe. */
 const WORDS_MS = 5000;
@@ -17,27 +19,34 @@ export interface Server {
   readonly exited: Promise<void>;
   lastWords(): string;
   stop(): Promise<void>;
+  /** Ends it without a last write, since another process owns its files. */
+  abandon(): Promise<void>;
 }
 
-/** Clears away what a killed service left, starts the server and takes the owner's lock. */
-export function claim(cluster: Cluster, port?: number): Promise<Server> {
-  return whileStarting(cluster.folder, () => clearAndLaunch(cluster, port));
-}
-
-async function clearAndLaunch(cluster: Cluster, port: number | undefined): Promise<Server> {
+/** Clears away what a killed service left, and starts the server, if the claim is still this process's. */
+export async function startServer(
+  cluster: Cluster,
+  claim: Pick<Claim, 'require'>,
+  port?: number,
+): Promise<Server> {
   const end = Date.now() + START_MS;
   const reasons = new Set<string>();
+  let sockets = '.';
   for (let attempt = 1; ; attempt++) {
+    await claim.require();
     await removeOrphan(cluster);
     try {
       return await launch(
         cluster,
         port ?? (await freePort({ host: '127.0.0.1', port: 0, setting: 'DATA_DIR' })),
+        sockets,
       );
     } catch (error) {
       // A session of a server that was killed works on until it ends, and nothing may start before.
       const held = /shared memory block/.test((error as Error).message) && Date.now() < end;
-      // The port was taken meanwhile, or another service started the cluster at the same moment.
+      // The folder can have no sockets, by which other namespaces would reach the server.
+      if (/any Unix-domain sockets/.test((error as Error).message)) sockets = '';
+      // Or another process has bound the port meanwhile.
       reasons.add((error as Error).message);
       // Each attempt may fail for another reason, and the first is the cause: a full disk.
       if (!held && (attempt >= 3 || error instanceof EmbeddedError))
@@ -47,11 +56,12 @@ async function clearAndLaunch(cluster: Cluster, port: number | undefined): Promi
   }
 }
 
-async function launch(cluster: Cluster, port: number): Promise<Server> {
+async function launch(cluster: Cluster, port: number, sockets: string): Promise<Server> {
   const args = ['-D', cluster.folder, '-p', String(port)];
   const settings = [
     'listen_addresses=127.0.0.1',
-    'unix_socket_directories=',
+    // Relative to the folder of the cluster, so that no path is too long.
+    `unix_socket_directories=${sockets}`,
     'timezone=UTC',
     'log_timezone=UTC',
     'jit=off',
@@ -65,41 +75,28 @@ async function launch(cluster: Cluster, port: number): Promise<Server> {
   const exited = new Promise<void>((done) => {
     child.once('close', () => done());
   });
-  const owner = await ready(cluster, port, child, exited, lastWords);
-  return { port, exited, lastWords, stop: () => stopServer(child, exited, owner) };
+  await ready(cluster, port, child, exited, lastWords);
+  return {
+    port,
+    exited,
+    lastWords,
+    // The first one is a fast shutdown: sessions end, a checkpoint is written.
+    stop: () => stopServer(child, exited, ['SIGINT', 'SIGQUIT']),
+    abandon: () => stopServer(child, exited, ['SIGQUIT', 'SIGKILL']),
+  };
 }
 
-/** Holds the owner's lock. */
-interface Owner {
-  end(): Promise<void>;
-}
-
-/** Waits until the server takes connections, and takes the owner's lock. */
+/** Waits until the server takes connections. */
 async function ready(
   cluster: Cluster,
   port: number,
   child: ChildProcess,
   exited: Promise<void>,
   lastWords: () => string,
-): Promise<Owner> {
+): Promise<void> {
   const ended = () => child.exitCode !== null || child.signalCode !== null;
   const end = Date.now() + START_MS;
-  let stopping = false;
-  const own = () => tryOwn(cluster, port, () => void ownAgain());
-  // A server drops every session when one of them crashes, the owner's too, and goes on.
-  async function ownAgain(): Promise<void> {
-    while (!stopping && !ended()) {
-      const again = await own();
-      if (again) {
-        owner = again;
-        return;
-      }
-      await sleep(50);
-    }
-  }
-
-  let owner = await own();
-  while (!owner) {
+  while (!(await isReady(cluster, port))) {
     if (ended()) {
       // The last words of the server may still be in the pipe.
       const isClosed = await Promise.race([exited.then(() => true), sleep(WORDS_MS, false, { ref: false })]);
@@ -109,29 +106,33 @@ async function ready(
         `PostgreSQL did not start, and a process that it has started still runs: ${lastWords()}`,
       );
     }
-    if (owner === false) throw new EmbeddedError(inUse(cluster));
     if (Date.now() > end) {
       child.kill('SIGQUIT');
       throw new EmbeddedError(`PostgreSQL was not ready within ${START_MS / 1000} s: ${lastWords()}`);
     }
     await sleep(20);
-    owner = await own();
   }
-  return {
-    end: async () => {
-      stopping = true;
-      if (owner) await owner.end();
-    },
-  };
 }
 
+/** Whether the server accepts a session. */
+export const isReady = (
+  cluster: Pick<Cluster, 'password'>,
+  port: number,
+  folder?: string,
+): Promise<boolean> =>
+  withSession(urlOf(cluster, port, folder), { settings: {}, connectMs: OPEN_MS }, async () => true).catch(
+    () => false,
+  );
+
 /** Rejects if the server ends by no signal, as one that waits for a disk. */
-async function stopServer(child: ChildProcess, exited: Promise<void>, owner: Owner): Promise<void> {
-  await owner.end();
+async function stopServer(
+  child: ChildProcess,
+  exited: Promise<void>,
+  signals: readonly NodeJS.Signals[],
+): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = Promise.race([exited, once(child, 'exit')]);
-  // The first one is a fast shutdown: sessions end, a checkpoint is written.
-  for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
+  for (const signal of signals) {
     child.kill(signal);
     const isEnded = await Promise.race([ended.then(() => true), sleep(STOP_MS, false, { ref: false })]);
     if (isEnded) return;
