@@ -1,4 +1,4 @@
-import { quotedName } from '../db/object-names.js';
+import { qualified, quotedName } from '../db/object-names.js';
 import type { SqlFile } from '../declarations/declaration.js';
 import { ExitError } from '../errors/exit-error.js';
 import type { Catalog } from './catalog.js';
@@ -13,9 +13,46 @@ export class ChangedFileError extends ExitError {
   }
 }
 
+/**
+ * Sets what the service owns in the records that a file inserts or changes, in the document as in the columns: each change
+ * has the next version and a time, and the id and the time of creation stay. The counts of records follow no `truncate`.
+ */
+const OWN_MEMBERS = `create function plinth_own_members() returns trigger language plpgsql as $own$
+declare
+  created json;
+begin
+  if tg_op = 'TRUNCATE' then
+    raise exception 'truncate leaves the counts of records and the feed as they are: delete the records';
+  elsif new.doc is null then
+    raise exception 'a record needs a document: delete the record';
+  elsif tg_op = 'INSERT' then
+    new.updated_at := date_trunc('milliseconds', coalesce(new.updated_at, now()));
+    created := coalesce(new.doc::json -> 'created_at', to_json(to_char(new.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')));
+  elsif new.id <> old.id then
+    raise exception 'the id of a record stays: insert another record instead of %', old.id;
+  elsif (new.doc, new.version, new.updated_at) is not distinct from (old.doc, old.version, old.updated_at) then
+    return new;
+  else
+    new.version := old.version + 1;
+    new.updated_at := date_trunc('milliseconds', now());
+    created := old.doc::json -> 'created_at';
+  end if;
+  select '{' || string_agg(to_json(key)::text || ':' || value, ',' order by part, position) || '}' into new.doc
+  from (
+    select key, position, value::text as value, 1 as part
+    from json_each(new.doc::json) with ordinality as members (key, value, position)
+    where key not in ('id', 'created_at', 'updated_at', '_version')
+    union all
+    values ('id', 0::bigint, to_json(new.id)::text, 0), ('created_at', 0, created::text, 2),
+      ('updated_at', 0, to_json(to_char(new.updated_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))::text, 3),
+      ('_version', 0, new.version::text, 4)
+  ) as members;
+  return new;
+end $own$`;
+
 /** The steps that run the SQL files of the operator that were not run yet. Throws ChangedFileError. */
 export function sqlFileSteps(files: readonly SqlFile[], catalog: Catalog): SchemaStep[] {
-  const { applied, sqlFiles, schema } = catalog;
+  const { applied, sqlFiles, schema, engine } = catalog;
   for (const { name, checksum } of files)
     if (sqlFiles.has(name) && sqlFiles.get(name) !== checksum) throw new ChangedFileError(name);
   return files
@@ -28,20 +65,30 @@ export function sqlFileSteps(files: readonly SqlFile[], catalog: Catalog): Schem
           locks: NO_LOCK,
           sql: [record],
         };
+      const collections = [...applied.keys()].filter((collection) => isNamedIn(file, collection));
+      // Distributed tables have no triggers.
+      const tables = engine === 'citus' ? [] : collections.map((collection) => qualified(schema, collection));
       return {
         title: `Run ${file.name}`,
         locks: 'what its statements lock',
         sql: [
           // Tables of collections after those of the service, which its triggers write.
           `select set_config('search_path', current_setting('search_path') || ', ' || ${quoted(quotedName(schema))}, true)`,
+          ...(tables.length > 0 ? [OWN_MEMBERS] : []),
+          ...tables.flatMap((table) => [
+            `create trigger plinth_own_members before insert or update on ${table} for each row execute function plinth_own_members()`,
+            `create trigger plinth_no_truncate before truncate on ${table} execute function plinth_own_members()`,
+          ]),
           file.text.trim().replace(/;$/, ''),
+          // A trigger of a table with deferred checks cannot be dropped.
+          ...(tables.length > 0
+            ? ['set constraints all immediate', 'drop function plinth_own_members() cascade']
+            : []),
           record,
-          ...[...applied.keys()]
-            .filter((collection) => isNamedIn(file, collection))
-            .map(
-              (collection) =>
-                `insert into plinth_document_work values (${quoted(collection)}, '{"kind":"due"}', 'due') on conflict do nothing`,
-            ),
+          ...collections.map(
+            (collection) =>
+              `insert into plinth_document_work values (${quoted(collection)}, '{"kind":"due"}', 'due') on conflict do nothing`,
+          ),
         ],
       };
     });

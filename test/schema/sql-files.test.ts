@@ -1,5 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { CITUS_URL } from '../support/citus.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
@@ -170,3 +171,65 @@ t.test('a file in another encoding is refused', async (t) => {
   const env = { DATABASE_URL: await undeclaredDatabase(t), DATA_CHANGES: changes };
   t.match(await plinth(t, ['migrate'], env), { code: 78, err: /1\.sql: is not UTF-8: the bytes E9 27/ });
 });
+
+t.test(
+  'the service sets what it owns in records that a file changes',
+  { skip: CITUS_URL !== '' },
+  async (t) => {
+    const url = await undeclaredDatabase(t);
+    const changes = declare(t, {});
+    const env = {
+      DATABASE_URL: url,
+      COLLECTIONS: declare(t, { 'orders.json': BEFORE }),
+      DATA_CHANGES: changes,
+    };
+    const service = await testService(t, { ...env, MIGRATE: 'auto' });
+    const created = await service.send('POST', '/orders', { body: { name: 'a', state: 'OPEN' } });
+    const path = `/orders/${created.json.id}`;
+    const rows: [says: string, sql: string, version: number, name: string][] = [
+      ['no version', `update orders set doc = plinth_change(doc, '{"name":"b"}')`, 2, 'b'],
+      ['no version at all', `update orders set doc = replace(doc, '"b"', '"c"')`, 3, 'c'],
+      ['a version alone', `update orders set version = version + 1`, 4, 'c'],
+      ['another version', `update orders set doc = plinth_change(doc, '{"name":"d"}'), version = 99`, 5, 'd'],
+      ['own members', `update orders set doc = '{"state":"OPEN","name":"e","id":1,"_version":"x"}'`, 6, 'e'],
+      [
+        'the right version',
+        `update orders set doc = plinth_change(doc, '{"name":"f"}'), version = version + 1`,
+        7,
+        'f',
+      ],
+    ];
+    for (const [at, [says, sql, version, name]] of rows.entries()) {
+      writeFileSync(join(changes, `000${at}.sql`), sql);
+      t.match(await plinth(t, ['migrate'], env), { code: 0 }, says);
+      const { json, headers } = await service.send('GET', path);
+      t.match(
+        json,
+        { id: created.json.id, created_at: created.json.created_at, _version: version, name },
+        says,
+      );
+      t.equal(headers.etag, `"${version}"`, says);
+    }
+    t.equal((await service.send('PATCH', path, { body: { name: 'g' } })).json._version, 8);
+    const refused: [sql: string, message: RegExp][] = [
+      ['update orders set id = gen_random_uuid()', /the id of a record stays/],
+      ['truncate orders', /truncate leaves the counts/],
+      ['update orders set doc = null', /a record needs a document/],
+      [`update orders set doc = '[]'`, /cannot/],
+    ];
+    for (const [sql, message] of refused) {
+      writeFileSync(join(changes, '0009.sql'), sql);
+      const { code, err } = await plinth(t, ['migrate'], env);
+      t.not(code, 0, sql);
+      t.match(err, message);
+    }
+    writeFileSync(
+      join(changes, '0009.sql'),
+      `insert into orders (id, doc) values ('01a20900-0000-7000-8000-000000000003', '{"state":"DONE","name":"new"}')`,
+    );
+    t.match(await plinth(t, ['migrate'], env), { code: 0, err: '' });
+    const inserted = (await service.send('GET', '/orders/01a20900-0000-7000-8000-000000000003')).json;
+    t.match(inserted, { name: 'new', _version: 1, created_at: /Z$/, updated_at: /Z$/ });
+    t.equal((await service.send('GET', '/orders?page=1')).json.meta.total, 2);
+  },
+);
