@@ -4,26 +4,11 @@ import type { Declaration, DeclarationFault } from './declaration.js';
 /** Names with the former names that they declare. */
 type Names = readonly { readonly name: string; readonly was: string | undefined }[];
 
-/** Former names of fields and of collections that no migration can carry out, and would pass over in silence. */
-export const formerNameFaults = (collections: readonly Declaration[]): DeclarationFault[] => [
-  ...collections.flatMap(({ file, schema }) => {
-    const fields = Object.entries(schema.properties).map(([name, { 'x-was': was }]) => ({ name, was }));
-    return fields.flatMap((field) => {
-      const reason = reasonOf(field, fields);
-      return reason ? [{ file, pointer: pointerTo(field.name), reason }] : [];
-    });
-  }),
-  ...collections.flatMap(({ name, file, schema }) => {
-    const names = collections.map((each) => ({ name: each.name, was: each.schema['x-collection']?.was }));
-    const reason = reasonOf({ name, was: schema['x-collection']?.was }, names);
-    return reason ? [{ file, pointer: COLLECTION, reason }] : [];
-  }),
-];
-
 const COLLECTION = '/x-collection/was';
 const pointerTo = (field: string): string => `/properties/${escapeToken(field)}/x-was`;
 
-function reasonOf({ name, was }: Names[number], names: Names): string | undefined {
+/** Why no migration can carry out a former name of a field or of a collection: it would pass over it in silence. */
+export function formerNameFault({ name, was }: Names[number], names: Names): string | undefined {
   if (was === undefined) return undefined;
   if (was === name) return 'is the present name, too';
   const other = names.find((each) => each.was === was)!;

@@ -17,9 +17,10 @@ export async function loadDeclarations(
 ): Promise<Declarations> {
   const { collections, folder, dataChanges } = config;
   const ownPaths = ownPathsOf(config);
-  const { declarations, faults } = readFolder(collections, folder);
+  const read = readFolder(collections, folder);
+  const { declarations } = read;
   // Loaded on demand: it finds the other faults as well, which a start need not look for.
-  if (faults.length > 0) (await import('./check-declarations.js')).readChecked(collections, folder, ownPaths);
+  if (read.faults.length > 0) (await import('./check-declarations.js')).checkFolder(read, ownPaths);
   if (LIBRARY_FORMATS.test(JSON.stringify([declarations.collections, [...declarations.shared.values()]])))
     await loadFormats();
   const loaded = { ...declarations, ownPaths };

@@ -53,7 +53,7 @@ export function readDeclarations(folder: string | undefined, base = ''): Declara
 }
 
 /** The readable declarations of a folder, and the faults of the others. */
-interface ReadFolder {
+export interface ReadFolder {
   readonly declarations: Declarations;
   readonly faults: readonly DeclarationFault[];
   /** The names of the collections whose files are no JSON objects. */

@@ -9,7 +9,7 @@ import {
   type SortColumn,
 } from '../collection/resource.js';
 import { linksName, qualified } from '../db/object-names.js';
-import { CREDENTIALS } from './credential-faults.js';
+import { CREDENTIALS } from './credential-rules.js';
 import type { CollectionOptions, Declaration, DeclaredField } from './declaration.js';
 import { columnOf, hasColumn, placedColumn, type StoredType } from './declared-column.js';
 import { declaredReference } from './declared-reference.js';

@@ -99,13 +99,28 @@ export class SchemaFiles {
   /** Schemas with an identifier or an anchor of their own, by their URIs. */
   readonly #named = new Map<string, SchemaNode>();
 
-  constructor(files: Iterable<readonly [name: string, schema: object]>) {
+  /** Schemas within a file with the identifier of another one before them. */
+  readonly #repeated = new Set<JsonObject>();
+
+  /** `paths`: those of files whose names are not their paths, for messages. */
+  constructor(
+    files: Iterable<readonly [name: string, schema: object]>,
+    readonly paths: ReadonlyMap<string, string> = new Map(),
+  ) {
     for (const [file, schema] of files) {
       const root = { schema: schema as JsonObject, file, pointer: '', base: baseOf(file) };
       this.#roots.set(file, root);
       this.#named.set(root.base, root);
-      this.#addNamed(root);
     }
+    for (const root of this.#roots.values()) this.#addNamed(root);
+  }
+
+  pathOf(file: string): string {
+    return this.paths.get(file) ?? file;
+  }
+
+  hasRepeatedId(schema: JsonObject): boolean {
+    return this.#repeated.has(schema);
   }
 
   /** The schema of a whole file. */
@@ -153,7 +168,11 @@ export class SchemaFiles {
 
   #addNamed(node: SchemaNode): void {
     const { $id, $anchor, $dynamicAnchor } = node.schema;
-    if (typeof $id === 'string') this.#named.set(node.base.replace(/#$/, ''), node);
+    if (typeof $id === 'string' && node.pointer !== '') {
+      const uri = node.base.replace(/#$/, '');
+      if (this.#named.has(uri)) this.#repeated.add(node.schema);
+      else this.#named.set(uri, node);
+    }
     for (const anchor of [$anchor, $dynamicAnchor])
       if (typeof anchor === 'string') this.#named.set(`${node.base.replace(/#.*/s, '')}#${anchor}`, node);
     for (const each of subschemas(node)) this.#addNamed(each.node);
@@ -162,13 +181,13 @@ export class SchemaFiles {
 
 /** The schemas of collections, and of the files that only have definitions. */
 export const schemaFiles = (
-  collections: readonly { readonly name: string; readonly schema: object }[],
+  collections: readonly { readonly name: string; readonly schema: object; readonly file?: string }[],
   shared: ReadonlyMap<string, object>,
 ): SchemaFiles =>
-  new SchemaFiles([
-    ...collections.map(({ name, schema }): [string, object] => [`${name}.json`, schema]),
-    ...shared,
-  ]);
+  new SchemaFiles(
+    [...collections.map(({ name, schema }): [string, object] => [`${name}.json`, schema]), ...shared],
+    new Map(collections.flatMap(({ name, file }) => (file === undefined ? [] : [[`${name}.json`, file]]))),
+  );
 
 function decode(fragment: string): string {
   try {

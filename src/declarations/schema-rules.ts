@@ -1,0 +1,222 @@
+import { nearest } from '../errors/edit-distance.js';
+import { isObject, type Json, type JsonObject } from '../json.js';
+import type { createAjv } from '../validation/ajv.js';
+import { compilePattern } from '../validation/linear-patterns.js';
+import { violationOf } from './fixed-value.js';
+import { isApplied } from './keyword-rules.js';
+import type { Place } from './places.js';
+import { type Rule, rule, where } from './rule.js';
+
+type Ajv = ReturnType<typeof createAjv>;
+
+/** A schema with the validators of all files: a strict one, and one that leaves out what it does not know. */
+export interface ValidatedPlace extends Place {
+  readonly strict: Ajv;
+  readonly lenient: Ajv;
+}
+
+/** Keywords that restrict the values of one type alone. */
+const OF_TYPE: Readonly<Record<string, readonly string[]>> = {
+  string: ['minLength', 'maxLength', 'pattern'],
+  number: ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf'],
+  array: ['items', 'prefixItems', 'minItems', 'maxItems', 'uniqueItems', 'contains'],
+  object: ['properties', 'required', 'minProperties', 'maxProperties', 'patternProperties', 'propertyNames'],
+};
+/** Keywords that have an effect only beside one of others. */
+const COMPANIONS: ReadonlyMap<string, readonly string[]> = new Map([
+  ['if', ['then', 'else']],
+  ['then', ['if']],
+  ['else', ['if']],
+  ['minContains', ['contains']],
+  ['maxContains', ['contains']],
+]);
+/** Bounds of one schema, the lower one first. */
+const BOUNDS: readonly (readonly [low: string, high: string])[] = [
+  ['minimum', 'maximum'],
+  ['exclusiveMinimum', 'maximum'],
+  ['minimum', 'exclusiveMaximum'],
+  ['exclusiveMinimum', 'exclusiveMaximum'],
+  ['minLength', 'maxLength'],
+  ['minItems', 'maxItems'],
+  ['minContains', 'maxContains'],
+  ['minProperties', 'maxProperties'],
+];
+/** Members that the service sets. A body may have them, and no rule of a declaration sees them. */
+const OWNED: readonly unknown[] = ['id', 'created_at', 'updated_at', '_version', '_links'];
+
+const isReached = ({ role }: ValidatedPlace): boolean => role !== 'unused';
+
+/** Rules about the keywords of JSON Schema: what a validator does not know, cannot compile or can never accept, or ignores. */
+export const SCHEMA_RULES: readonly Rule<ValidatedPlace>[] = [
+  ...where(isReached, [
+    // The rules of the service's own keywords find others that begin with x-.
+    rule(
+      '/*',
+      ({ strict }, _, [name]) =>
+        `unknown keyword: "${name}"${nearest(name!, Object.keys(strict.RULES.keywords))}`,
+      ({ strict }, _, [name]) => !name!.startsWith('x-') && !Object.hasOwn(strict.RULES.keywords, name!),
+    ),
+    rule(
+      '/format',
+      ({ strict }, value) =>
+        `unknown format "${value}"${nearest(String(value), Object.keys(strict.formats))}`,
+      ({ strict }, value) => typeof value === 'string' && !Object.hasOwn(strict.formats, value),
+    ),
+    rule(
+      ['/$ref', '/$dynamicRef'],
+      (_, value) => `can't resolve reference ${value}`,
+      ({ files, base }, value) => typeof value === 'string' && !files.resolve(value, base),
+    ),
+    rule('/pattern', (_, value) => (typeof value === 'string' ? faultOfPattern(value) : undefined)),
+    rule('/patternProperties/*', (_, __, [name]) => faultOfPattern(name!)),
+    rule(
+      '/*',
+      (_, __, [name]) => `has no effect without ${COMPANIONS.get(name!)!.join(' or ')}`,
+      ({ schema }, _, [name]) => COMPANIONS.get(name!)?.every((each) => !(each in schema)),
+    ),
+    rule(
+      '/minContains',
+      'contains has no effect with minContains 0 and without maxContains',
+      ({ schema }, value) => value === 0 && 'contains' in schema && !('maxContains' in schema),
+    ),
+  ]),
+  ...where(
+    ({ role }: ValidatedPlace) => role.startsWith('record'),
+    [
+      rule(
+        ['/required/*', '/dependentRequired/*/*'],
+        (_, name) => `the service sets "${name}": no body can give it`,
+        (_, name) => OWNED.includes(name),
+      ),
+      rule(
+        ['/dependentSchemas/*', '/dependentRequired/*'],
+        (_, __, [name]) => `the service sets "${name}": no body can give it`,
+        (_, __, [name]) => OWNED.includes(name),
+      ),
+    ],
+  ),
+  rule(
+    '/$id',
+    ({ base }) => `is no URI, also not relative to ${base}`,
+    ({ base, pointer }, id) => pointer !== '' && typeof id === 'string' && !URL.canParse(id, base),
+  ),
+  rule(
+    '/$id',
+    ({ base }) => `another schema has the identifier ${base.replace(/#$/, '')}`,
+    ({ files, schema, base }, id) => files.hasRepeatedId(schema) && URL.canParse(String(id), base),
+  ),
+  rule(
+    '/*',
+    ({ schema }) => `has no effect on a value of type ${typesOf(schema)!.join(' or ')}`,
+    ({ schema }, _, [name]) => isIdle(name!, typesOf(schema)),
+  ),
+  rule(
+    '/enum',
+    'has no element: no value is valid',
+    (_, value) => Array.isArray(value) && value.length === 0,
+  ),
+  rule(
+    ['/const', '/enum/*'],
+    ({ schema }) => `is not of type ${typesOf(schema)!.join(' or ')}`,
+    ({ schema }, value) => value !== undefined && !hasType(value, schema),
+  ),
+  ...BOUNDS.map(([low, high]) => rule<ValidatedPlace>(`/${low}`, (place) => crossing(place, low, high))),
+  ...where(
+    ({ isNegated }: ValidatedPlace) => !isNegated,
+    [
+      rule(
+        '/required/*',
+        (_, name) => `requires "${name}", which is not declared, and additionalProperties is false`,
+        ({ schema }, name) => !OWNED.includes(name) && isClosedTo(schema, name!),
+      ),
+      rule(
+        '/required/*',
+        (_, name) => `requires "${name}", which no record may have: its schema is false`,
+        ({ schema }, name) => fieldsOf(schema)[String(name)] === false,
+      ),
+      ...where(
+        ({ role }: ValidatedPlace) => isApplied(role),
+        [
+          rule('/default', defaultFault, ({ pointer }, value) => value !== undefined && pointer !== ''),
+          rule(
+            '/const',
+            (place, value) => fixedFault(place, [value!]),
+            (_, value) => value !== undefined,
+          ),
+          rule(
+            '/enum',
+            (place, values) => fixedFault(place, values as Json[]),
+            ({ schema }, values) => {
+              return Array.isArray(values) && schema.const === undefined;
+            },
+          ),
+        ],
+      ),
+    ],
+  ),
+];
+
+function crossing({ schema }: Place, low: string, high: string): string | undefined {
+  const [least, most] = [schema[low], schema[high]].map((each) => Number(each ?? Number.NaN)) as [
+    number,
+    number,
+  ];
+  if (least > most) return `is more than ${high}: no value is valid`;
+  const isStrict = `${low}${high}`.includes('exclusive');
+  return isStrict && least === most ? `and ${high} leave no number: no value is valid` : undefined;
+}
+
+function defaultFault(place: ValidatedPlace, value: Json | undefined): string | undefined {
+  const violation = violationOf(place, value!, place.lenient);
+  return violation?.isCertain ? `violates its own schema: ${violation.reason}` : violation?.reason;
+}
+
+/** Why no value of a `const` or an `enum` is valid. Values of another type have faults of their own. */
+function fixedFault(place: ValidatedPlace, values: readonly Json[]): string | undefined {
+  if (!values.every((each) => hasType(each, place.schema))) return undefined;
+  const violations = values.map((each) => violationOf(place, each, place.lenient));
+  if (!violations[0] || !violations.every((each) => each?.isCertain)) return undefined;
+  const subject = values.length > 1 ? 'has only values that violate' : 'violates';
+  return `${subject} the other rules: ${violations[0].reason}`;
+}
+
+function faultOfPattern(pattern: string): string | undefined {
+  try {
+    compilePattern(pattern, 'u');
+    return undefined;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+const fieldsOf = ({ properties }: JsonObject): JsonObject => (isObject(properties) ? properties : {});
+
+/** Whether objects can have no member of a name. A pattern that is not valid has a fault of its own. */
+function isClosedTo({ additionalProperties, patternProperties, ...schema }: JsonObject, name: Json): boolean {
+  if (additionalProperties !== false || typeof name !== 'string') return false;
+  const patterns = isObject(patternProperties) ? Object.keys(patternProperties) : [];
+  return (
+    !Object.hasOwn(fieldsOf(schema), name) &&
+    !patterns.some((each) => faultOfPattern(each) !== undefined || compilePattern(each, 'u').test(name))
+  );
+}
+
+function isIdle(keyword: string, types: readonly string[] | undefined): boolean {
+  const [of] = Object.entries(OF_TYPE).find(([, keywords]) => keywords.includes(keyword)) ?? [];
+  if (types === undefined || of === undefined) return false;
+  return !types.includes(of) && !(of === 'number' && types.includes('integer'));
+}
+
+function typesOf({ type }: JsonObject): readonly string[] | undefined {
+  const types = typeof type === 'string' ? [type] : type;
+  return Array.isArray(types) ? types.filter((each): each is string => typeof each === 'string') : undefined;
+}
+
+/** Whether a value has one of the types of a schema. */
+const hasType = (value: Json, schema: JsonObject): boolean =>
+  typesOf(schema)?.some((type) => {
+    if (type === 'null') return value === null;
+    if (type === 'integer') return Number.isInteger(value);
+    if (type === 'array') return Array.isArray(value);
+    return type === 'object' ? isObject(value) : typeof value === type;
+  }) ?? true;
