@@ -5,22 +5,21 @@ import { type HiddenPart, isStored, type StoredRecord } from '../collection/reco
 import { withLinks } from '../collection/representation.js';
 import { retainsFields } from '../collection/resource.js';
 import type { WritePreconditions } from '../collection/write-preconditions.js';
-import { invalid, payloadTooLarge } from '../errors/input-errors.js';
+import { invalid } from '../errors/input-errors.js';
 import { beyond } from '../errors/service-errors.js';
 import { jsonPatch, readOperations } from '../formats/json-patch.js';
 import { assign, mergePatch } from '../formats/merge-patch.js';
-import { requireJsonBounds } from '../http/json-bounds.js';
 import { JSON_PATCH, JSON_TYPE, MERGE_PATCH } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import type { Body, Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { requireStorable } from '../http/strict-json.js';
+import { requireRecordBounds } from '../http/strict-json.js';
 import { isObject, type Json, type JsonObject, setMember } from '../json.js';
 import { ParseLimit } from '../limits/parse-limit.js';
-import { LONG_TASK_BYTES, ofDocument } from '../limits/turn.js';
+import { ofDocument } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
 import { parseUuid } from '../uuid.js';
-import { writeOnlyNames } from '../validation/validation.js';
+import { OWNED, writeOnlyNames } from '../validation/validation.js';
 import {
   confirmInAdvance,
   confirmSignInChange,
@@ -123,7 +122,7 @@ class Patching {
     const next = patched(record, body);
     if (current.hidden && body.type === MERGE_PATCH) nameRemoved(next, body.value, current.hidden);
     await requireChangePreconditions(collection, { current }, preconditions, expectedVersion(next), request);
-    requireRecordBounds(next, body, this.settings.bodyLimit);
+    requireRecordBounds(withoutOwned(next), this.settings.bodyLimit);
     const input = withPasswordHash(validatePermitted(collection, next, request, present), request);
     const confirmed = confirmSignInChange(collection, request, signInChangeOf(input), this.settings);
     const confirmedBy = confirmed && (await confirmed);
@@ -179,10 +178,10 @@ function nameRemoved(next: Json, patch: Json | undefined, { readable }: HiddenPa
     if (value === null && !readable.has(name)) setMember(next, name, null);
 }
 
-/** Throws 413 or 400 for a record that a body could not contain. */
-function requireRecordBounds(record: Json, { type }: Body, maxBytes: number): void {
-  const text = Buffer.from(JSON.stringify(record));
-  if (text.length > maxBytes) throw payloadTooLarge(maxBytes);
-  if (type === JSON_PATCH) requireStorable(record);
-  if (text.length > LONG_TASK_BYTES) requireJsonBounds(text);
+/** The fields of the client: a record that is as large as a body may be can be patched. */
+function withoutOwned(record: Json): Json {
+  if (!isObject(record)) return record;
+  const own = { ...record };
+  for (const name of OWNED) delete own[name];
+  return own;
 }

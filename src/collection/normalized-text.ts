@@ -1,8 +1,6 @@
+import { composed } from '../formats/composed-text.js';
 import type { Normalization } from '../validation/normalization.js';
 import type { Resource } from './resource.js';
-
-/** UTF-16 units of a text that is composed: composition takes quadratic time for a run of combining characters. */
-const MAX_COMPOSED = 8192;
 
 /** The part of a stored text that a text of a query is compared with: all of it, its beginning, or any part. */
 type Part = 'whole' | 'start' | 'any';
@@ -15,7 +13,7 @@ export function normalizedText({ normalize }: Resource, field: string, text: str
 const STEPS: Readonly<Record<Normalization, (text: string, part: Part) => string>> = {
   // Spaces at the end of a beginning are within the stored text.
   trim: (text, part) => (part === 'whole' ? text.trim() : part === 'start' ? text.trimStart() : text),
-  nfc: (text) => (text.length <= MAX_COMPOSED ? text.normalize('NFC') : text),
+  nfc: composed,
   lower: (text) => text.toLowerCase(),
   integer: (text) => text,
 };

@@ -146,8 +146,7 @@ const mayBeNormalized = ({ type, 'x-normalize': steps = [] }: DeclaredField): bo
     );
 
 function normalFault({ field }: FieldPlace, value: Json | undefined): string | undefined {
-  const { 'x-normalize': steps = [], maxLength = 0 } = field;
-  const normal = normalized({ steps, maxLength: Number(maxLength) }, value!);
+  const normal = normalized(field['x-normalize'] ?? [], value!);
   return normal === value ? undefined : `x-normalize makes it ${JSON.stringify(normal)}`;
 }
 

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { invalidBody } from '../errors/input-errors.js';
+import { invalidBody, payloadTooLarge } from '../errors/input-errors.js';
 import { escapeToken, type Json, type JsonObject } from '../json.js';
 import { LONG_TASK_BYTES, turn } from '../limits/turn.js';
 import { inexactNumbers, requireExactNumbers, requireExactNumbersInStages } from './exact-numbers.js';
@@ -75,6 +75,17 @@ function parse(text: string): Json {
 function notJson({ message }: Error) {
   const [, at] = /JSON at position (\d+)(?: \(line \d+ column \d+\))?$/.exec(message) ?? [];
   return invalidBody(`The body is not valid JSON${at === undefined ? '' : `: see position ${at}`}.`, 'json');
+}
+
+/**
+ * Throws 400 or 413 for a record that the body of a request could not contain: CSV, and the result of a patch, are no text
+ * that is checked before it is parsed.
+ */
+export function requireRecordBounds(record: Json, maxBytes: number): void {
+  requireStorable(record);
+  const text = Buffer.from(JSON.stringify(record));
+  if (text.length > maxBytes) throw payloadTooLarge(maxBytes);
+  requireJsonBounds(text);
 }
 
 /** Throws invalidBody for a value that PostgreSQL or another reader of the record cannot hold. */

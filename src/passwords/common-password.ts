@@ -3,6 +3,8 @@ import { invalid } from '../errors/input-errors.js';
 import { type JsonObject, member } from '../json.js';
 
 const MIN_LENGTH = 8;
+/** UTF-16 units that a name or an email may have to be equal to a password, of 256 characters at most. NFC may take quadratic time. */
+const MAX_NAME_UNITS = 4096;
 
 let common: Promise<ReadonlySet<string>> | undefined;
 
@@ -14,7 +16,7 @@ export async function requireUncommonPassword(password: string, record: JsonObje
   const normalized = normalize(password);
   for (const name of ['email', 'name']) {
     const value = member(record, name);
-    if (typeof value === 'string' && normalize(value) === normalized)
+    if (typeof value === 'string' && value.length <= MAX_NAME_UNITS && normalize(value) === normalized)
       throw invalid([failure(`must not be the user's own ${name}`, 'personal')]);
   }
   common ??= readCommonPasswords();

@@ -76,12 +76,10 @@ export function normalizeFields({ name, schema }: Declaration, former: Schema | 
   if (former === undefined) return [];
   const stepsOf = (of: Schema, field: string) =>
     Object.hasOwn(of.properties, field) ? (of.properties[field]!['x-normalize'] ?? []) : [];
-  const changed = Object.entries(schema.properties).flatMap(([field, { maxLength, 'x-was': was }]) => {
+  const changed = Object.entries(schema.properties).flatMap(([field, { 'x-was': was }]) => {
     const steps = stepsOf(schema, field);
     const before = stepsOf(former, was === undefined || isDeclared(former, field) ? field : was);
-    return steps.every((step, at) => step === before[at])
-      ? []
-      : [[field, { steps, maxLength: maxLength ?? 0 }] as const];
+    return steps.every((step, at) => step === before[at]) ? [] : [[field, { steps }] as const];
   });
   if (changed.length === 0) return [];
   const names = changed.map(([field]) => `${name}.${field}`).join(', ');

@@ -66,7 +66,7 @@ export function fieldsAfter(
     case 'normalize': {
       const after = entries.map(([field, value]): [string, Json] => {
         const rule = Object.hasOwn(work.rules, field) ? work.rules[field] : undefined;
-        return [field, rule === undefined ? value : normalized(rule, value)];
+        return [field, rule === undefined ? value : normalized(rule.steps, value)];
       });
       return after.some(([, value], at) => value !== entries[at]![1]) ? after : undefined;
     }

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../json.js';
-import type { Normalizing } from '../validation/normalization.js';
+import type { Normalization } from '../validation/normalization.js';
 
 /** Work on documents that SQL alone cannot do. */
 export type DocumentWork =
@@ -16,7 +16,7 @@ export type FieldWork =
   | {
       readonly kind: 'normalize';
       readonly collection: string;
-      readonly rules: Readonly<Record<string, Normalizing>>;
+      readonly rules: Readonly<Record<string, { readonly steps: readonly Normalization[] }>>;
     }
   | { readonly kind: 'rename'; readonly collection: string; readonly from: string; readonly to: string };
 

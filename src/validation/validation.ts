@@ -1,10 +1,11 @@
 import { invalidBody } from '../errors/input-errors.js';
-import { isObject, type Json, type JsonObject, setMember } from '../json.js';
-import { normalized } from './normalization.js';
+import { hasLongRun } from '../formats/composed-text.js';
+import { escapeToken, isObject, type Json, type JsonObject, setMember } from '../json.js';
+import { type Normalization, normalized } from './normalization.js';
 import { compileValidation, type FieldRules } from './require-valid.js';
 
 /** Fields that the service owns: a body may hold them, and they are left out of what is stored. */
-const OWNED = new Set(['id', 'created_at', 'updated_at', '_version', '_links']);
+export const OWNED: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at', '_version', '_links']);
 
 /** The client's normalized and valid fields, with write-only ones separately. */
 export interface Checked {
@@ -21,22 +22,28 @@ export function compileCheck(resource: FieldRules, patternMs?: number): (input: 
   const { properties, required } = resource.schema;
   const optional = new Set(Object.keys(properties).filter((name) => !required.includes(name)));
   const hidden = new Set(writeOnlyNames(resource.schema));
-  const normalizing = Object.entries(resource.normalize).map(([name, steps]) => {
-    const maxLength = Number(rulesOf(properties, name).maxLength);
-    if (steps.includes('nfc') && !(maxLength > 0))
-      throw new Error(`${name} is normalized and has no maxLength`);
-    return [name, { steps, maxLength }] as const;
-  });
+  const normalizing = Object.entries(resource.normalize);
 
   return (input) => {
     if (input === undefined) throw invalidBody('The body is empty.', 'type');
     if (!isObject(input)) throw invalidBody('must be an object', 'type');
     const all = clientFields(input, optional);
-    for (const [name, each] of normalizing)
-      if (Object.hasOwn(all, name)) all[name] = normalized(each, all[name]!);
+    for (const [name, steps] of normalizing)
+      if (Object.hasOwn(all, name)) all[name] = normalizedField(name, steps, all[name]!);
     requireValid(all);
     return split(all, hidden);
   };
+}
+
+/** Throws 400 for a text that cannot be composed. */
+function normalizedField(name: string, steps: readonly Normalization[], value: Json): Json {
+  if (steps.includes('nfc') && typeof value === 'string' && hasLongRun(value))
+    throw invalidBody(
+      'must not have more than 30 combining characters in a row',
+      'unicode',
+      `/${escapeToken(name)}`,
+    );
+  return normalized(steps, value);
 }
 
 /** The fields that a body may have and no record shows. */

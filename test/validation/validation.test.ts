@@ -116,6 +116,29 @@ t.test('fields are normalised before they are judged, and only they', async (t) 
   for (const [input, fields] of rows) t.strictSame(checks.users(input).fields, fields, JSON.stringify(input));
 });
 
+t.test('a text to compose has at most 30 combining characters in a row', async (t) => {
+  const check = compileCheck({
+    schema: { type: 'object', required: [], properties: { note: { type: 'string' } } },
+    normalize: { note: ['nfc'] },
+  });
+  const [grave, below, both] = ['\u0300', '\u0316', '\u0344'];
+  for (const [text, result] of [
+    [`a${grave.repeat(30)}`, `\u00e0${grave.repeat(29)}`],
+    [`${below}${grave}`.repeat(15), `${below.repeat(15)}${grave.repeat(15)}`],
+    [`${`a${grave.repeat(30)}`.repeat(1000)}`, `\u00e0${grave.repeat(29)}`.repeat(1000)],
+    ['\u1100\u1161'.repeat(1000), '\uac00'.repeat(1000)],
+  ] as const)
+    t.equal(check({ note: text }).fields.note, result);
+  for (const run of [
+    grave.repeat(31),
+    `${below}${grave}`.repeat(50_000),
+    both.repeat(31),
+    '\u{1d165}'.repeat(31),
+  ])
+    t.same(failures(check, { note: `a${run}b` }), ['/note unicode']);
+  t.equal(check({ other: `a${grave.repeat(31)}` }).fields.other, `a${grave.repeat(31)}`);
+});
+
 t.test('what the service owns is left out; what is write-only stands apart', async (t) => {
   const owned = { id: 7, created_at: 'x', updated_at: null, _version: 'x', _links: [] };
   const input = { ...owned, ...USER, password: ' 1234567', deep: { id: 1, password: 'nested' } };

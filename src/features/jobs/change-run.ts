@@ -100,7 +100,7 @@ export class ChangeRun {
     try {
       // Sent together. The savepoints of a transaction are nested, which saves a statement for each record.
       await Promise.all([run('savepoint record', []), this.#act(forRecord(request, id, run))]);
-      this.#report.add(1, []);
+      await this.#report.add(1, []);
     } catch (error) {
       this.#report.refuse(id, error);
       await run('rollback to savepoint record', []);

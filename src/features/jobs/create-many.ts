@@ -105,7 +105,6 @@ async function* bytesFrom({ head, rest }: Beginning, position: number): AsyncGen
 
 /** One creation of many records. */
 class Creation {
-  readonly #batches: RecordBatches;
   #result: CreationReport | undefined;
 
   constructor(
@@ -114,11 +113,7 @@ class Creation {
     readonly request: Request,
     readonly body: Beginning,
     readonly stopping: AbortSignal,
-  ) {
-    const { head, isWhole } = body;
-    const layout = layoutOf(request.body!.type, head, isWhole, collection.resource);
-    this.#batches = new RecordBatches(collection, services, layout, request);
-  }
+  ) {}
 
   async run(identity: Identity | undefined): Promise<Reply> {
     const { databaseUrl, dbTimeoutMs, bodyMinRate, bodyRateMs, idempotency, metrics } = this.services;
@@ -141,20 +136,23 @@ class Creation {
   }
 
   async #createAll(connection: BulkConnection): Promise<Reply> {
-    const { resource } = this.collection;
-    const { from } = this.#batches.layout;
-    const isLenient = prefersLenient(this.request.headers.prefer);
-    const { bulkRecords } = this.services;
+    const { services, collection, request, body } = this;
+    const { resource } = collection;
+    const { bulkRecords, bulkBytes } = services;
+    const layout = layoutOf(request.body!.type, body.head, body.isWhole, resource);
+    const batches = new RecordBatches(collection, services, layout, request, bulkBytes);
+    const { from } = layout;
+    const isLenient = prefersLenient(request.headers.prefer);
     const limit = resource.hasPasswords ? Math.min(bulkRecords, MAX_PASSWORDS.records) : bulkRecords;
     const report = new Report(resource);
     let records = 0;
-    for await (const chunk of this.#batches.chunks(bytesFrom(this.body, from.position), from)) {
+    for await (const chunk of batches.chunks(bytesFrom(body, from.position), from)) {
       if (this.stopping.aborted) throw unavailable('The service is stopping.');
       records += chunk.starts.length;
       if (records > limit) throw tooManyRecords(limit);
-      const read = await this.#batches.read(chunk);
-      const stored = await this.#batches.store(connection, read);
-      report.add(stored, read.refusals.list);
+      const read = await batches.read(chunk);
+      const stored = await batches.store(connection, read);
+      await report.add(stored, read.refusals.list);
       if (!isLenient && report.isFull) break;
     }
     const isRefused = !isLenient && report.refused > 0;

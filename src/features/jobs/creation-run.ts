@@ -45,11 +45,11 @@ export class CreationRun {
 
   async run(): Promise<void> {
     const { services, job } = this;
-    const { db, databaseUrl } = services;
+    const { db, databaseUrl, jobBytes } = services;
     const { value: head = Buffer.alloc(0) } = await inputFrom(db.run, job.id, 0).next();
     const { resource } = this.#collection;
     const layout = layoutOf(job.task.type, head, job.inputBytes <= PART_BYTES, resource);
-    const batches = new RecordBatches(this.#collection, services, layout, requestOf(job));
+    const batches = new RecordBatches(this.#collection, services, layout, requestOf(job), jobBytes);
     await withBulkConnection(databaseUrl, services, (connection) =>
       job.task.isLenient ? this.#storeInBatches(connection, batches) : this.#storeAtOnce(connection, batches),
     );
@@ -69,7 +69,7 @@ export class CreationRun {
       await this.#inTransaction(connection, async () => {
         await requireUser(services.collections, job.task, connection.run);
         const stored = await batches.store(connection, read);
-        report.add(stored, read.refusals.list);
+        await report.add(stored, read.refusals.list);
         progress = { ...chunk.next, ...report.state };
         if (!(await held.advance(connection.run, progress))) throw new LeaseLost();
       });
@@ -91,7 +91,7 @@ export class CreationRun {
         if (records > services.bulkRecords) throw tooManyRecords(services.bulkRecords);
         const read = await batches.read(chunk);
         await requireUser(services.collections, job.task, connection.run);
-        report.add(await batches.store(connection, read), read.refusals.list);
+        await report.add(await batches.store(connection, read), read.refusals.list);
         progress = { ...chunk.next, ...report.state };
         // Outside of the transaction, so that others see it.
         if (!(await held.advance(services.db.run, progress))) throw new LeaseLost();

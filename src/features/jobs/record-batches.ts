@@ -7,6 +7,7 @@ import type { BulkConnection } from '../../db/bulk-connection.js';
 import { payloadTooLarge } from '../../errors/input-errors.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
+import { turn } from '../../limits/turn.js';
 import { type Chunk, chunksOf, type Position } from '../transfer/chunks.js';
 import { ImportErrors } from '../transfer/import-errors.js';
 import type { ImportRow } from '../transfer/import-row.js';
@@ -21,6 +22,9 @@ const PASSWORD_CHUNK_BYTES = 16_384;
 
 /** Records of which all are in memory together, with the reasons to refuse them: lines can have two bytes. */
 const CHUNK_RECORDS = 4096;
+
+/** Bytes of the names that the records of CSV repeat and that are in memory together. */
+const CHUNK_NAME_BYTES = 4_194_304;
 
 /** The collections and settings that creations need. */
 export interface CreationSettings {
@@ -40,6 +44,7 @@ export interface ReadChunk {
 export class RecordBatches {
   readonly #rules: RecordRules;
   readonly #referenceErrors: ReturnType<typeof checkManyReferences>;
+  #bytes = 0;
   readonly #authorize: NonNullable<Action['authorize']> | undefined;
 
   constructor(
@@ -48,6 +53,8 @@ export class RecordBatches {
     readonly layout: Layout,
     /** The request of the caller, whose permission applies to each record. */
     readonly request: Request,
+    /** Bytes that the documents of all records may have: in CSV, they can be many times as long as the rows. */
+    readonly maxStored: number,
   ) {
     const { resource, check: checkOf } = collection.whole;
     const caller = callerOf(request.principal);
@@ -64,17 +71,21 @@ export class RecordBatches {
   async *chunks(bytes: AsyncIterable<Buffer>, from: Position): AsyncGenerator<Chunk> {
     const { bodyLimit } = this.settings;
     const size = this.collection.resource.hasPasswords ? PASSWORD_CHUNK_BYTES : CHUNK_BYTES;
+    const names = this.layout.columns?.nameBytes ?? 1;
+    const count = Math.min(CHUNK_RECORDS, Math.ceil(CHUNK_NAME_BYTES / names));
     const tooLong = () => payloadTooLarge(bodyLimit);
     for await (const chunk of chunksOf(bytes, this.layout.scanner, from, size, bodyLimit, tooLong))
-      for (let at = 0; at < chunk.starts.length; at += CHUNK_RECORDS) yield partOf(chunk, at);
+      for (let at = 0; at < chunk.starts.length; at += count) yield partOf(chunk, at, count);
   }
 
   /** Reads and checks the records of a chunk. */
   async read(chunk: Chunk): Promise<ReadChunk> {
     const refusals = new ImportErrors(false);
     const read = await readDrafts(chunk, this.#rules, refusals.add);
-    const drafts = this.#authorize ? read.filter((draft) => this.#isPermitted(draft, refusals)) : read;
+    const drafts = this.#authorize ? await this.#permitted(read, refusals) : read;
     await checkDrafts(drafts, this.#rules, refusals.add);
+    for (const { row } of drafts) this.#bytes += row?.head.length ?? 0;
+    if (this.#bytes > this.maxStored) throw payloadTooLarge(this.maxStored);
     return { drafts, refusals };
   }
 
@@ -118,14 +129,18 @@ export class RecordBatches {
     return count;
   }
 
-  #isPermitted(draft: ImportRow, refusals: ImportErrors): boolean {
-    try {
-      void this.#authorize!({ ...this.request, body: { ...NO_BODY, value: draft.record } });
-      return true;
-    } catch (error) {
-      refusals.add(draft, error);
-      return false;
+  async #permitted(drafts: readonly ImportRow[], refusals: ImportErrors): Promise<ImportRow[]> {
+    const permitted: ImportRow[] = [];
+    for (const draft of drafts) {
+      await turn();
+      try {
+        void this.#authorize!({ ...this.request, body: { ...NO_BODY, value: draft.record } });
+        permitted.push(draft);
+      } catch (error) {
+        refusals.add(draft, error);
+      }
     }
+    return permitted;
   }
 
   async #requireReferences(
@@ -145,10 +160,10 @@ function refuse(draft: ImportRow, error: unknown, refusals: ImportErrors): void 
   refusals.add(draft, error);
 }
 
-/** At most CHUNK_RECORDS of the records of a chunk. */
-function partOf(chunk: Chunk, first: number): Chunk {
+/** At most `count` of the records of a chunk. */
+function partOf(chunk: Chunk, first: number, count: number): Chunk {
   const { bytes, offset, starts, ends, places } = chunk;
-  const end = first + CHUNK_RECORDS;
+  const end = first + count;
   const part = <T>(all: readonly T[]): T[] => all.slice(first, end);
   const isLast = end >= starts.length;
   const next = isLast ? chunk.next : { position: offset + starts[end]!, place: places[end]! };

@@ -17,6 +17,9 @@ export interface Layout {
   readonly columns: Columns | undefined;
 }
 
+/** Bytes of the name of a column: each record repeats it, while its row has two bytes for it. */
+const MAX_NAME_BYTES = 1000;
+
 const NO_NAMES: ReadonlyMap<string, string> = new Map();
 
 /** The layout of a body with this beginning; `isWhole`: nothing follows. Throws 400 for a header of CSV that is not one. */
@@ -26,6 +29,10 @@ export function layoutOf(type: string, head: Buffer, isWhole: boolean, resource:
   if (type !== CSV_TYPE) return { scanner: NDJSON, from: { position: start, place: 1 }, columns: undefined };
   try {
     const header = headerOf({ name: 'body', head, start, isWhole });
+    const isLong = (name: string | undefined) =>
+      name !== undefined && Buffer.byteLength(name) > MAX_NAME_BYTES;
+    if (header.names.some(isLong))
+      throw invalidBody(`the header has a name of more than ${MAX_NAME_BYTES} bytes`, 'header');
     const columns = columnsOf(header, resource, NO_NAMES, 'request');
     return { scanner: csvScanner(header.delimiter), from: header.from, columns };
   } catch (error) {

@@ -1,5 +1,6 @@
 import type { Resource } from '../../collection/resource.js';
 import type { Json } from '../../json.js';
+import { turn } from '../../limits/turn.js';
 import type { RefusedRecord } from '../transfer/import-errors.js';
 import { faultsOf } from '../transfer/refusal-reasons.js';
 
@@ -79,11 +80,13 @@ export class Report {
     return this.#omitted > 0;
   }
 
-  add(stored: number, refusals: readonly RefusedRecord[]): void {
+  async add(stored: number, refusals: readonly RefusedRecord[]): Promise<void> {
     this.#stored += stored;
     this.#refused += refusals.length;
-    for (const { place: line, errors, given } of refusals)
+    for (const { place: line, errors, given } of refusals) {
+      await turn();
       for (const error of errors) this.#listAll({ line }, error, given);
+    }
   }
 
   /** Throws an error that the record has not caused. */

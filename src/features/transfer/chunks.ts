@@ -1,3 +1,4 @@
+import { turn } from '../../limits/turn.js';
 import { FileError } from './input.js';
 import type { Scan, Scanner } from './scan.js';
 
@@ -53,6 +54,7 @@ export async function* chunksOf(
   };
   let wanted = size;
   for await (const part of bytes) {
+    await turn();
     if (part.length === 0) continue;
     parts.push(part);
     length += part.length;

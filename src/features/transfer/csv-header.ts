@@ -8,6 +8,8 @@ import { FileError, type Input } from './input.js';
 export interface CsvHeader {
   /** The names; undefined: the column has none, and must be empty. */
   readonly names: readonly (string | undefined)[];
+  /** Bytes of the header, at most: each record repeats the names. */
+  readonly nameBytes: number;
   readonly delimiter: number;
   readonly from: Position;
   /** Whether an export wrote the file: then its cells distinguish text from other values. */
@@ -46,15 +48,17 @@ export function headerOf(
     cell === '' && !best.row.isQuoted[at] ? undefined : cell,
   );
   const named = names.filter((each) => each !== undefined);
-  const repeated = named.find((each, at) => named.indexOf(each) !== at);
+  const seen = new Set<string>();
+  const repeated = named.find((each) => seen.size === seen.add(each).size);
   if (repeated !== undefined)
     throw new FileError(`${name}: the header has ${repeated || '""'} more than once`);
   if (named.length === 0) throw new FileError(`${name} has no header`);
   return {
     names,
+    nameBytes: bytes.length,
     delimiter: best.delimiter,
     from: { position: best.next, place: place + best.row.breaks + 1 },
-    isExport: OWNED_FIELDS.every((each) => named.includes(each)),
+    isExport: OWNED_FIELDS.every((each) => seen.has(each)),
   };
 }
 

@@ -5,15 +5,16 @@ import type { DeclaredField } from '../../declarations/declaration.js';
 import { invalid, invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
 import { type Failure, Problem } from '../../errors/problem.js';
 import { notUtf8 } from '../../formats/text-encoding.js';
-import { requireStorable } from '../../http/strict-json.js';
+import { requireRecordBounds, requireStorable } from '../../http/strict-json.js';
 import { escapeToken, type Json, type JsonObject, setMember } from '../../json.js';
+import { LONG_TASK_BYTES } from '../../limits/turn.js';
 import { type Cell, type CellType, cellTypeOf, readCell, readExportedCell } from './csv-cell.js';
 import type { CsvHeader } from './csv-header.js';
 import { cellsOf, scanRow } from './csv-row.js';
 import { LEGACY_ID, oldIdField } from './reference-names.js';
 
 /** The columns of CSV. */
-export interface Columns extends Pick<CsvHeader, 'names' | 'delimiter'> {
+export interface Columns extends Pick<CsvHeader, 'names' | 'nameBytes' | 'delimiter'> {
   readonly types: readonly CellType[];
   readonly read: (cell: Cell, type: CellType) => Json | undefined;
 }
@@ -33,8 +34,8 @@ export function columnsOf(
     const declared = Object.hasOwn(properties, name) ? properties[name] : undefined;
     return cellTypeOf(declared as DeclaredField | undefined, required.includes(name));
   });
-  const { names, delimiter, isExport } = header;
-  return { names, delimiter, types, read: isExport ? readExportedCell : readCell };
+  const { names, nameBytes, delimiter, isExport } = header;
+  return { names, nameBytes, delimiter, types, read: isExport ? readExportedCell : readCell };
 }
 
 /** Where the bytes of a record are in their file. */
@@ -43,6 +44,9 @@ export interface RecordPlace {
   readonly line: number;
 }
 
+/** Bytes of JSON for one of CSV, at most: an escape, or the quotation marks, the colon and the comma of an empty cell. */
+const JSON_FACTOR = 6;
+
 /** A record from a row of CSV; undefined: no cell has a value. Throws invalidBody. */
 export function csvRecord(
   bytes: Buffer,
@@ -50,7 +54,7 @@ export function csvRecord(
   maxBytes: number,
   { offset, line }: RecordPlace,
 ): JsonObject | undefined {
-  const { names, delimiter, types, read } = columns;
+  const { names, nameBytes, delimiter, types, read } = columns;
   const { row } = scanRow(bytes, 0, delimiter, true)!;
   if (row.fault) {
     const where = row.fault.breaks === 0 ? '' : ` (line ${line + row.fault.breaks})`;
@@ -80,7 +84,9 @@ export function csvRecord(
   }
   if (isEmpty) return undefined;
   if (failures.length > 0) throw invalid(failures);
-  requireStorable(record);
+  // A shorter text cannot have more members, objects or bytes than a record may have.
+  if (JSON_FACTOR * (nameBytes + bytes.length) > LONG_TASK_BYTES) requireRecordBounds(record, maxBytes);
+  else requireStorable(record);
   return record;
 }
 

@@ -42,7 +42,7 @@ function recordIn(
   try {
     const place = { offset: 0, line: 0 };
     const record = columns
-      ? csvRecord(bytes, columns, bytes.length, place)
+      ? csvRecord(bytes, columns, Number.POSITIVE_INFINITY, place)
       : readRecord(bytes, bytes.length, 0);
     return record === undefined ? undefined : withNames(record, rename);
   } catch {
