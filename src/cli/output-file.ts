@@ -41,7 +41,6 @@ export async function withOutputFile<T>(
     throw unwritten(error as Error);
   }
   const { out, complete, discard } = target;
-  out.on('error', () => undefined);
   process.once('exit', discard);
   try {
     const result = await withErrors(out, unwritten, work);
@@ -93,13 +92,16 @@ async function openTarget(named: string): Promise<Target> {
   if (former?.isFIFO()) return { out: await openPipe(path), complete: nothing, discard: nothing };
   if (former && (isOpenFile || !former.isFile())) {
     const fd = openSync(path, constants.O_WRONLY | (former.isFile() ? constants.O_APPEND : 0));
-    return { out: createWriteStream(path, { fd }), complete: nothing, discard: nothing };
+    return { out: createWriteStream(path, { fd }).on('error', nothing), complete: nothing, discard: nothing };
   }
   if (former) accessSync(path, constants.W_OK);
   const part = `${path}.${randomUUID()}.part`;
   return {
     // Nobody may read the part who may not read the file.
-    out: createWriteStream(part, { highWaterMark: 1_048_576, ...(former && { mode: 0o600 }) }),
+    out: createWriteStream(part, { highWaterMark: 1_048_576, ...(former && { mode: 0o600 }) }).on(
+      'error',
+      nothing,
+    ),
     complete: () => replace(path, part, former),
     discard: () => rmSync(part, { force: true }),
   };
@@ -130,7 +132,7 @@ async function openPipe(path: string): Promise<Writable> {
   for (;;) {
     try {
       const fd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
-      return new Socket({ fd, readable: false, writable: true });
+      return new Socket({ fd, readable: false, writable: true }).on('error', nothing);
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error;
     }

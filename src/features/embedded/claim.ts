@@ -25,7 +25,7 @@ export class InUseError extends EmbeddedError {
     readonly isHere: boolean,
   ) {
     super(
-      `DATA_DIR is in use: ${owner || 'another process'} owns ${dataDir}; stop it or run the command there, or set another DATA_DIR`,
+      `DATA_DIR is in use: ${owner || 'another process'} owns ${dataDir}; stop it, or set another DATA_DIR`,
     );
   }
 }

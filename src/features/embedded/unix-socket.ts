@@ -22,18 +22,13 @@ export function connects(path: string): Promise<'accepted' | 'refused' | 'unknow
   const short = shortened(path);
   return new Promise((resolve) => {
     const socket = connect(short.path)
+      .on('error', ({ code }: NodeJS.ErrnoException) => {
+        const isRefused = code === 'ECONNREFUSED' || code === 'ENOENT';
+        resolve(code === 'EAGAIN' ? 'accepted' : isRefused ? 'refused' : 'unknown');
+      })
       .once('connect', () => {
         resolve('accepted');
         socket.destroy();
-      })
-      .once('error', ({ code }: NodeJS.ErrnoException) => {
-        resolve(
-          code === 'EAGAIN'
-            ? 'accepted'
-            : code === 'ECONNREFUSED' || code === 'ENOENT'
-              ? 'refused'
-              : 'unknown',
-        );
       })
       .once('close', short.close);
   });
