@@ -1,7 +1,7 @@
 import { drawing } from '../list/tracker.js';
 import { CITUS_URL } from '../support/citus.js';
 import t from '../support/test.js';
-import { times } from '../support/thorough.js';
+import { seedOf, times } from '../support/thorough.js';
 import { changingByJob } from './changing-jobs.js';
 import { drawRules } from './drawn-rules.js';
 import { callingToCreate, exporting, feeding } from './feeds.js';
@@ -25,8 +25,7 @@ const SURFACES: readonly Surface[] = [
 ];
 
 t.test('what callers read and write is what the rules say, on every surface', async (t) => {
-  const seed = Number(process.env.ACCESS_SEED ?? Math.floor(Math.random() * 2 ** 31));
-  t.comment(`seed ${seed}`);
+  const seed = seedOf(t);
   const draw = drawing(seed);
   let requests = 0;
   for (let worlds = times(2, 3, 60); worlds > 0; worlds--) {

@@ -1,7 +1,7 @@
 import { drawing } from '../list/tracker.js';
 import { openSql, SCHEMA } from '../support/sql.js';
 import t from '../support/test.js';
-import { times } from '../support/thorough.js';
+import { seedOf, times } from '../support/thorough.js';
 import { type DrawnRules, drawRules, NAMES } from './drawn-rules.js';
 import { someFilter } from './reads.js';
 import { policiesOf, settingsOf, sqlOf } from './rls.js';
@@ -14,8 +14,7 @@ const withoutFields = (rules: DrawnRules): DrawnRules =>
   ) as unknown as DrawnRules;
 
 t.test('the rules as policies of PostgreSQL show the same rows to the same queries', async (t) => {
-  const seed = Number(process.env.ACCESS_SEED ?? Math.floor(Math.random() * 2 ** 31));
-  t.comment(`seed ${seed}`);
+  const seed = seedOf(t);
   const draw = drawing(seed);
   let selecting = 0;
   // The rules of a world may show all callers all records, or none: then there is one world more, up to ten times as many.

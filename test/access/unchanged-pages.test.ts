@@ -2,7 +2,7 @@ import type postgres from 'postgres';
 import { randomOf } from '../support/runner/random.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
-import { times } from '../support/thorough.js';
+import { seedOf, times } from '../support/thorough.js';
 import { until } from '../support/until.js';
 import { openTracker } from './open-tracker.js';
 
@@ -89,8 +89,7 @@ t.test('a page that nothing has changed is not read again', async (t) => {
 
 t.test('a page shows each change at once, also one of another process', async (t) => {
   const { callers, sql, projects, teams } = await openTeams(t);
-  const seed = Number(process.env.PLINTH_SEED ?? 0);
-  t.comment(`PLINTH_SEED=${seed}`);
+  const seed = seedOf(t);
   const random = randomOf(seed);
   const pick = <T>(all: readonly T[]): T => all[Math.floor(random() * all.length)]!;
   const issue = async () => pick((await sql`select id from issues`).map(({ id }) => String(id)));

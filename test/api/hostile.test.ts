@@ -1,7 +1,6 @@
 import { onlyBuiltIn } from '../support/names.js';
 import { type SendOptions, type ServiceResponse, type TestService, testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { drawn } from '../support/thorough.js';
 
 const ABSENT = '01890000-0000-7000-8000-000000000000';
 const MERGE_PATCH = 'application/merge-patch+json';
@@ -162,7 +161,7 @@ t.test('U+0000 and lone surrogates, anywhere', async (t) => {
   const { send } = service;
   const escapes = ['\\u0000', '\\ud800', '\\udc00', '\\udc00\\ud800', 'a\\u0000b', 'x\\uD83Dy'];
   await unharmed(t, service, async ({ id }) => {
-    for (const text of drawn(escapes, 2)) {
+    for (const text of escapes) {
       const { email } = newUser();
       const records = [
         `{"email":"${email}","name":"a${text}"}`,
@@ -328,7 +327,7 @@ t.test('ids of a wrong form are absent records', async (t) => {
   ];
   await unharmed(t, service, async () => {
     for (const name of COLLECTIONS)
-      for (const id of drawn(ids, 10)) {
+      for (const id of ids) {
         const path = `/${name}/${id}`;
         const says = `${name} ${id.slice(0, 50)}`;
         const body = { ...newUser(), userId: ABSENT };

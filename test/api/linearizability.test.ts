@@ -4,7 +4,7 @@ import { startProcess } from '../support/process.js';
 import { integersOf } from '../support/runner/random.js';
 import { testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { times } from '../support/thorough.js';
+import { seedOf, times } from '../support/thorough.js';
 
 const HISTORIES = times(20, 40, 300);
 const CLIENTS = 6;
@@ -71,8 +71,7 @@ async function twoServices(t: Test): Promise<[Send, Send]> {
 }
 
 t.test('records behave as single copies, through any service', async (t) => {
-  const seed = Number(process.env.PLINTH_SEED ?? Math.floor(Math.random() * 2 ** 31));
-  t.comment(`PLINTH_SEED=${seed}`);
+  const seed = seedOf(t);
   const pick = integersOf(seed);
   let [checked, total] = [0, 0];
   for (let history = 0; history < HISTORIES; history++) {

@@ -5,7 +5,7 @@ import { integersOf } from '../support/runner/random.js';
 import { smallService } from '../support/small-service.js';
 import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
-import { times } from '../support/thorough.js';
+import { seedOf, times } from '../support/thorough.js';
 
 t.test('records to include are counted before they are read', onlyBuiltIn('names tables'), async (t) => {
   const { databaseUrl, request } = await smallService(t, {});
@@ -41,8 +41,7 @@ const BYTES = 1_048_000;
 const WORST = Object.entries(worstValues(BYTES));
 
 t.test('no body of a random declaration ends a process with little memory', async (t) => {
-  const seed = Number(process.env.PLINTH_SEED ?? Math.floor(Math.random() * 2 ** 31));
-  t.comment(`PLINTH_SEED=${seed}`);
+  const seed = seedOf(t);
   const random = integersOf(seed);
   // Drawn rules may refuse all of the values: a field without rules receives those that are JSON.
   const fields: (readonly [name: string, schema: object])[] = [['any', {}]];
@@ -64,7 +63,7 @@ t.test('no body of a random declaration ends a process with little memory', asyn
           : status === 400 && json.error.code !== undefined && text.length < 300_000;
       if (!isValid)
         t.fail(
-          `PLINTH_SEED=${seed}: ${status} with ${text.length} bytes for ${WORST[index]![0]}: ${JSON.stringify(schema)}`,
+          `seed ${seed}: ${status} with ${text.length} bytes for ${WORST[index]![0]}: ${JSON.stringify(schema)}`,
         );
     }
   }

@@ -2,7 +2,7 @@ import { CITUS_URL } from '../support/citus.js';
 import { declare } from '../support/collections.js';
 import { type TestService, testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { drawn } from '../support/thorough.js';
+import { some } from '../support/thorough.js';
 
 t.jobs = 2;
 
@@ -154,7 +154,7 @@ t.test('several keys, in both directions, with missing values last, are paged th
     'price,-price',
     '-created_at,price',
   ];
-  for (const sort of drawn(orders, 3)) {
+  for (const sort of some(orders, 3)) {
     const whole = await send('GET', `/api/v2/books?sort=${sort}&limit=100`);
     const all = whole.json.data.map(({ id }: { id: string }) => id);
     t.equal(new Set(all).size, books.length);

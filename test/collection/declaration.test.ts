@@ -8,7 +8,7 @@ import { load } from '../support/load.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
 import { openSql, SCHEMA } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
-import { drawn, times } from '../support/thorough.js';
+import { some, times } from '../support/thorough.js';
 import { until } from '../support/until.js';
 
 const DECLARATIONS = {
@@ -215,7 +215,7 @@ const AMBIGUOUS_NAMES =
 moment cut parts compacted compare value element key`.split(/\s+/);
 
 t.test('no name of a collection has another meaning in a statement', async (t) => {
-  const names = drawn(AMBIGUOUS_NAMES, 3);
+  const names = some(AMBIGUOUS_NAMES, 3);
   const files = names.map((name) => {
     const properties = {
       name: { type: 'string', 'x-index': true, 'x-search': true },

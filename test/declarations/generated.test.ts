@@ -5,7 +5,7 @@ import { declare } from '../support/collections.js';
 import { integersOf } from '../support/runner/random.js';
 import { freshService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { times } from '../support/thorough.js';
+import { seedOf, times } from '../support/thorough.js';
 
 const TEXTS = [
   '',
@@ -339,7 +339,7 @@ const DRAWN = times(400, 3000, 20_000);
 const STARTED = times(2, 15, 150);
 
 t.test('a declaration without a fault never causes a 500', async (t) => {
-  const first = Number(process.env.PLINTH_GENERATED_SEED ?? 1);
+  const first = seedOf(t);
   let started = 0;
   for (let seed = first; seed < first + DRAWN && started < STARTED; seed++) {
     const generator = new Generator(seed);

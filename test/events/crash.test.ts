@@ -22,7 +22,7 @@ t.test(
       const url = await service.ready();
       const before = confirmed.length;
       const writers = Array.from({ length: 8 }, () => write(url, confirmed).catch(() => undefined));
-      const enough = 20 + Math.floor(Math.random() * 100);
+      const enough = 20 + kill * 60;
       // A reader beside, which goes on where it was before the kill.
       await until('some is written', async () => {
         const { json } = await send(url, 'GET', `/events?limit=1000${cursor && `&after=${cursor}`}`);

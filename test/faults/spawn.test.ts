@@ -5,7 +5,7 @@ import { migratedFolder } from '../support/migrated-folder.js';
 import { dataFolder, isAlive, processOf, startProcess } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { drawn } from '../support/thorough.js';
+import { some } from '../support/thorough.js';
 import { until } from '../support/until.js';
 
 t.jobs = 2;
@@ -18,7 +18,7 @@ const OTHERS = [
  * Libuv's codes, as on Linux: no memory, for which alone Node throws, no descriptor, and no process. Short runs have one of the
  * last two.
  */
-const ERRORS = [['ENOMEM', -12], ...drawn(OTHERS, 1)] as const;
+const ERRORS = [['ENOMEM', -12], ...some(OTHERS, 1)] as const;
 
 /** Node has no public interface that injects an error of the system. */
 const INJECTION = fileURLToPath(new URL('../../../test/support/failed-spawns.cjs', import.meta.url));

@@ -3,7 +3,7 @@ import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
-import { DECLARATIONS, drawing, fill } from './tracker.js';
+import { DECLARATIONS, drawingOf, fill } from './tracker.js';
 
 /** Queries of issues, and what a programmer would write for them: the order, and the conditions on `i`. */
 const QUERIES: readonly (readonly [query: string, sql: string])[] = [
@@ -78,7 +78,7 @@ const GROUPS: readonly (readonly [query: string, sql: string])[] = [
 
 t.test('queries respond with what hand-written SQL selects, in its order', async (t) => {
   const service = await testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto' });
-  await fill(service, drawing(Number(process.env.PLINTH_SEED ?? 1)));
+  await fill(service, drawingOf(t));
   const sql = openSql(service.databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   for (const [query, text] of QUERIES) {

@@ -4,7 +4,7 @@ import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
 import { testService } from '../support/service.js';
 import t from '../support/test.js';
-import { times } from '../support/thorough.js';
+import { seedOf, times } from '../support/thorough.js';
 import type { Data } from './evaluator.js';
 import { DECLARATIONS, type Draw, drawing, fill, RELATIONS } from './tracker.js';
 
@@ -90,8 +90,7 @@ const withoutLinks = ({ _links: _, ...record }: JsonObject) => record;
 
 t.test('drawn relations, up to three steps, are included in lists and in one record', async (t) => {
   const service = await testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto' });
-  const seed = Math.floor(Math.random() * 2 ** 31);
-  t.comment(`seed ${seed}`);
+  const seed = seedOf(t);
   const draw = drawing(seed);
   const data = await fill(service, draw);
   const wantedOf = draws(draw);

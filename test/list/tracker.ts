@@ -3,6 +3,7 @@ import { CITUS_URL } from '../support/citus.js';
 import { randomOf } from '../support/runner/random.js';
 import type { TestService } from '../support/service.js';
 import type { Test } from '../support/test.js';
+import { seedOf } from '../support/thorough.js';
 import type { Data, Relations } from './evaluator.js';
 
 const reference = (to: string) => ({
@@ -116,11 +117,7 @@ export function drawing(seed: number) {
 export type Draw = ReturnType<typeof drawing>;
 
 /** Draws from a seed that the test prints. */
-export function drawingOf(t: Test): Draw {
-  const seed = Math.floor(Math.random() * 2 ** 31);
-  t.comment(`seed ${seed}`);
-  return drawing(seed);
-}
+export const drawingOf = (t: Test): Draw => drawing(seedOf(t));
 
 /** A service with records of drawn or fixed declarations. */
 export interface World {

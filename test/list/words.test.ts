@@ -5,7 +5,7 @@ import { declare } from '../support/collections.js';
 import { type TestService, testService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
-import { drawn, notInDefault, times } from '../support/thorough.js';
+import { notInDefault, seedOf, times } from '../support/thorough.js';
 
 const DECLARATIONS = {
   'shops.json': {
@@ -129,7 +129,7 @@ t.test('words, phrases, beginnings and exclusions are found in each form of a li
     ['!!! &|'],
     ['- * "" -""'],
   ];
-  for (const [search, ...expected] of drawn(rows, 8)) {
+  for (const [search, ...expected] of rows) {
     for (const path of ['/lamps', `/shops/${shop.id}/lamps`]) {
       const { total, count, html, ...lists } = await found(service, path, search);
       for (const [form, list] of Object.entries(lists)) t.same(list, expected, `${path} ${search} ${form}`);
@@ -278,7 +278,7 @@ t.test('an order has the relevance and members of related records', async (t) =>
     ['shop.name,-created_at,relevance', '-created_at'],
     ['-shop.name', '-created_at'],
   ] as const;
-  for (const [sort, id] of drawn(orders, 3)) {
+  for (const [sort, id] of orders) {
     const keys = [...sort.split(','), id];
     const expected = lamps
       .toSorted((a, b) => keys.map((key) => compare(a, b, key)).find((order) => order !== 0) ?? 0)
@@ -416,7 +416,7 @@ t.test('no text of a search is an internal error', async (t) => {
     `${'"a b" '.repeat(16)}`,
     `%_\\ \${x} $1 :name ?`,
   ];
-  for (const search of drawn(hostile, 8))
+  for (const search of hostile)
     for (const collection of ['lamps', 'essays', 'parts']) {
       for (const more of [{}, { sort: 'relevance', excerpts: 'true' }]) {
         const query = new URLSearchParams({ search, ...more });
@@ -478,17 +478,17 @@ t.test('searches find what plain JavaScript and hand-written SQL find', async (t
   const service = await open(t);
   const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
   t.teardown(() => sql.end());
-  let state = Number(process.env.PLINTH_SEED ?? 1) % 2_147_483_646;
+  let state = seedOf(t) % 2_147_483_646;
   const random = (n: number) => {
     state = (state * 16_807 + 1) % 2_147_483_647;
     return state % n;
   };
-  const some = <T>(most: number, make: () => T) => Array.from({ length: random(most) + 1 }, make);
+  const upTo = <T>(most: number, make: () => T) => Array.from({ length: random(most) + 1 }, make);
   const word = () => WORDS[random(WORDS.length)]!;
   for (let n = 0; n < 80; n++)
     await create(service, '/lamps', {
       name: String(n),
-      ...(random(8) === 0 ? {} : { text: some(6, word).join([' ', ', ', '; '][random(3)]) }),
+      ...(random(8) === 0 ? {} : { text: upTo(6, word).join([' ', ', ', '; '][random(3)]) }),
     });
   const records = (await sql`select name, coalesce(text, '') as text from lamps order by id`).map((row) => ({
     name: String(row.name),
@@ -510,10 +510,10 @@ t.test('searches find what plain JavaScript and hand-written SQL find', async (t
   const textOf = ({ kind, words, isExcluded }: Term) =>
     `${isExcluded ? '-' : ''}${kind === 'word' ? words[0] : kind === 'prefix' ? `${words[0]}*` : `"${words.join(' ')}"`}`;
   for (let round = 0; round < times(25, 400, 1500); round++) {
-    const terms = some(3, (): Term => {
+    const terms = upTo(3, (): Term => {
       const kind = (['word', 'phrase', 'prefix'] as const)[random(3)]!;
       const words =
-        kind === 'phrase' ? some(3, word) : [kind === 'prefix' ? word().slice(0, random(3) + 1) : word()];
+        kind === 'phrase' ? upTo(3, word) : [kind === 'prefix' ? word().slice(0, random(3) + 1) : word()];
       return { kind, words, isExcluded: random(4) === 0 };
     });
     const search = terms.map(textOf).join(' ');

@@ -7,7 +7,7 @@ import { plinth } from '../support/command.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
-import { drawn } from '../support/thorough.js';
+import { some } from '../support/thorough.js';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -98,7 +98,7 @@ t.test('a stricter rule is noticed, whatever the field or the keyword is called'
     [...records, { title: 'abc' }],
     book({}),
   );
-  for (const [index, [says, make]] of drawn([...rows.entries()], 3)) {
+  for (const [index, [says, make]] of some([...rows.entries()], 3)) {
     const stricter = { ...own, ...properties(9), [`f${index}`]: { type: 'object', properties: make(2) } };
     const { violations } = await planCollections(
       url,
@@ -106,7 +106,7 @@ t.test('a stricter rule is noticed, whatever the field or the keyword is called'
     );
     t.match(violations, [{ violating: 1 }], says);
   }
-  for (const name of new Set(['title', ...drawn(names, 2)])) {
+  for (const name of new Set(['title', ...some(names, 2)])) {
     const stricter = { ...own, ...properties(9), [name]: text(2) };
     const { violations } = await planCollections(
       url,
@@ -364,7 +364,7 @@ t.test('records that repeat a unique value are reported before anything is chang
       1,
     ],
   ];
-  for (const [says, before, after, values, repeated] of drawn(rows, 2)) {
+  for (const [says, before, after, values, repeated] of some(rows, 2)) {
     const { url, collections, declarations } = await stored(
       t,
       book({ v: before }),

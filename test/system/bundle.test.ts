@@ -13,7 +13,7 @@ import { claimPort } from '../support/claimed-port.js';
 import { BUNDLED, startNode } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { drawn } from '../support/thorough.js';
+import { some } from '../support/thorough.js';
 import { until } from '../support/until.js';
 
 t.jobs = 2;
@@ -143,7 +143,7 @@ const PROGRAMS = [
   [START, '2'],
 ] as const;
 
-for (const [program, WORKERS] of drawn(PROGRAMS, 1)) {
+for (const [program, WORKERS] of some(PROGRAMS, 1)) {
   t.test(
     `${basename(program)} makes an empty database ready and serves it, WORKERS=${WORKERS}`,
     async (t) => {
@@ -202,7 +202,7 @@ const CHECKS = [
   ['bash', 'health.sh', /Connection refused/],
 ] as const;
 
-for (const [program, file, refused] of drawn(CHECKS, 1))
+for (const [program, file, refused] of some(CHECKS, 1))
   t.test(`${file} requests /healthz of the service of its environment`, async (t) => {
     const check = (env: Record<string, string>) => runProgram(program, [join(folder, 'dist', file)], env);
     const DATABASE_URL = await testDatabase(t);

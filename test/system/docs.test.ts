@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { blocksOf, headingsOf, runPage } from '../support/page-commands.js';
 import { send, testDatabase, undeclaredDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { drawn } from '../support/thorough.js';
+import { some } from '../support/thorough.js';
 
 t.jobs = 2;
 
@@ -43,7 +43,7 @@ const PAGES: Readonly<Record<string, Options>> = {
   'docs/operations.md': {},
   // An error is what some of its commands print.
   'docs/recipes.md': {
-    headings: [BEGIN!, ...drawn(RECIPES, 2)],
+    headings: [BEGIN!, ...some(RECIPES, 2)],
     copied: [],
     strict: false,
     env: { MIGRATE: 'auto' },

@@ -9,7 +9,7 @@ import { dataFolder, isAlive, type ServiceProcess, serverPid, startProcess } fro
 import { send, testDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
-import { drawn } from '../support/thorough.js';
+import { some } from '../support/thorough.js';
 import { until } from '../support/until.js';
 
 t.jobs = 3;
@@ -33,7 +33,7 @@ const isRefusing = (url: string) =>
     () => true,
   );
 
-for (const signal of drawn(['SIGTERM', 'SIGINT'] as const, 1)) {
+for (const signal of some(['SIGTERM', 'SIGINT'] as const, 1)) {
   t.test(`it says where it listens, responds, and ends in order on ${signal}`, async (t) => {
     const service = startProcess(t, { DATABASE_URL: await testDatabase(t) });
     const url = await service.ready();
@@ -99,7 +99,7 @@ const CODES = [
   ['SIGTERM', 143],
 ] as const;
 
-for (const [signal, code] of drawn(CODES, 1)) {
+for (const [signal, code] of some(CODES, 1)) {
   t.test(`a second ${signal} ends it at once, with ${code}`, async (t) => {
     const patience = { SHUTDOWN_MS: '600000', BODY_MIN_RATE: '0' };
     const service = startProcess(t, { DATABASE_URL: await testDatabase(t), ...patience });
@@ -165,7 +165,7 @@ t.test('a start without AUTH says for which hosts it responds', async (t) => {
     [open, /everything; hosts: only localhost; for other clients set ALLOWED_HOSTS to /],
     [{ ...open, ALLOWED_HOSTS: 'b.example' }, /everything; hosts: localhost, b\.example\n/],
   ];
-  for (const [env, says] of drawn(rows, 1)) t.match(await line(env), says);
+  for (const [env, says] of some(rows, 1)) t.match(await line(env), says);
 });
 
 t.test('invalid configuration ends it with 78, every fault reported and nothing started', async (t) => {

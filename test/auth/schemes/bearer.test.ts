@@ -19,7 +19,6 @@ import { mockClock } from '../../support/pause.js';
 import { type TestService, testService } from '../../support/service.js';
 import { shownLog } from '../../support/shown-log.js';
 import t, { type Test } from '../../support/test.js';
-import { drawn } from '../../support/thorough.js';
 import { until } from '../../support/until.js';
 
 const es = await signingKey('es', 'ES256');
@@ -226,7 +225,7 @@ t.test('invalid tokens', async (t) => {
     ['quotes', 'a"b', /malformed/],
     ['a key of the api-key scheme', 'plinth_abc', /unsupported/],
   ];
-  for (const [says, token, description] of drawn(rows, 30)) {
+  for (const [says, token, description] of rows) {
     for (const time of ['first', 'second']) {
       const response = await whoami(service, token);
       t.equal(response.status, 401, `${says}, ${time} time`);

@@ -5,7 +5,7 @@ import { exportSPKI, type JWTPayload } from 'jose';
 import { assemble, json, METADATA, sign, signingKey, testIssuer } from '../../support/issuer.js';
 import { type TestService, testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
-import { drawn } from '../../support/thorough.js';
+import { some } from '../../support/thorough.js';
 
 const DOCUMENT = readFileSync(
   fileURLToPath(new URL('../../../../docs/authentication.md', import.meta.url)),
@@ -236,7 +236,7 @@ const ISSUERS: readonly Issuer[] = [
   },
 ];
 
-for (const { heading, header, access, subject, scopes, others = [], id } of drawn(ISSUERS, 2)) {
+for (const { heading, header, access, subject, scopes, others = [], id } of some(ISSUERS, 2)) {
   t.test(`${heading}: the documented configuration accepts its access tokens`, async (t) => {
     const env = documented(heading);
     const service = await serviceOf(t, env);
@@ -318,7 +318,7 @@ t.test(
       ['/.well-known/openid-configuration', `${issuer.url}/`],
       ['/realms/main/.well-known/openid-configuration', `${issuer.url}/realms/main`],
     ] as const;
-    for (const [path, name] of drawn(names, 1)) {
+    for (const [path, name] of some(names, 1)) {
       issuer.paths.set(path, json({ issuer: name, jwks_uri: `${issuer.url}/jwks` }));
       const { JWKS_URI, ...env } = documented('Auth0');
       const service = await testService(t, { ...env, ISSUER: name, JWT_TYP: 'JWT' });
@@ -365,7 +365,7 @@ t.test('the claims of the scopes', async (t) => {
     ['own names alone', { JWT_SCOPES_MAP: map }, { scope: '__proto__ constructor' }, ['self']],
   ];
   const databaseUrl = (await testService(t)).databaseUrl;
-  for (const [says, env, more, scopes] of drawn(rows, 4)) {
+  for (const [says, env, more, scopes] of some(rows, 4)) {
     const settings = { AUTH: 'bearer', ISSUER: issuer.url, AUDIENCE: 'api', DATABASE_URL: databaseUrl };
     const service = await testService(t, { ...settings, ...env });
     const response = await whoami(service, await token(more));

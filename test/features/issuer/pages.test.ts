@@ -3,7 +3,7 @@ import type { Page } from 'playwright-core';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { checkForm } from '../../support/page-checks.js';
 import t, { type Test } from '../../support/test.js';
-import { drawn } from '../../support/thorough.js';
+import { some } from '../../support/thorough.js';
 import { until } from '../../support/until.js';
 import {
   type AuthorizationServer,
@@ -14,7 +14,7 @@ import {
 } from './authorization-server.js';
 
 const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code';
-const VIEWS = drawn([{ width: 320 }, { width: 1280 }], 1);
+const VIEWS = some([{ width: 320 }, { width: 1280 }], 1);
 
 /** A page of a narrow window. The application that users return to shows a page of its own. */
 async function visit(t: Test, { issuer }: AuthorizationServer): Promise<{ page: Page; returned: URL[] }> {

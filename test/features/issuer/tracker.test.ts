@@ -6,7 +6,7 @@ import { COLOUR_RULES, checkPage, SIZE_RULES, type View } from '../../support/pa
 import { declarationsUnder } from '../../support/page-commands.js';
 import { undeclaredDatabase } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
-import { drawn, isThorough } from '../../support/thorough.js';
+import { isThorough, some } from '../../support/thorough.js';
 import { until } from '../../support/until.js';
 import { authorizationServer, PASSWORD } from './authorization-server.js';
 
@@ -17,7 +17,7 @@ const VIEWS: readonly View[] = isThorough
       { width: 1280, colorScheme: 'dark', rules: COLOUR_RULES },
       { width: 390, colorScheme: 'dark', rules: SIZE_RULES },
     ]
-  : drawn([{ width: 1280 }, { width: 390, colorScheme: 'dark' }], 1);
+  : some([{ width: 1280 }, { width: 390, colorScheme: 'dark' }], 1);
 
 /** The tracker of docs/clients with the declarations of docs/recipes.md, and a function that signs a user in. */
 async function tracker(t: Test) {

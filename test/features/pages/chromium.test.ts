@@ -2,12 +2,12 @@ import { noBrowser, openPage } from '../../support/chromium.js';
 import { COLOUR_RULES, checkPage, SIZE_RULES, type View } from '../../support/page-checks.js';
 import type { TestService } from '../../support/service.js';
 import t from '../../support/test.js';
-import { drawn } from '../../support/thorough.js';
+import { some } from '../../support/thorough.js';
 import { serviceWithTasks } from './collections.js';
 import { NAUGHTY } from './naughty.js';
 
 /** The style has one boundary of widths, and two sets of colours. All rules apply in one of two views that follow each other. */
-const VIEWS: readonly View[] = drawn(
+const VIEWS: readonly View[] = some(
   [
     { width: 320, colorScheme: 'dark' },
     { width: 768, colorScheme: 'light', rules: SIZE_RULES },
@@ -95,7 +95,7 @@ t.test('pages in a browser', { skip: noBrowser }, async (t) => {
       '/whoami',
     ];
     paths.push('/tasks?search=1&filter[effort][gte]=3&sort=effort');
-    for (const path of drawn(paths, 4)) {
+    for (const path of some(paths, 4)) {
       await page.goto(path);
       await page.evaluate(OPEN_ALL);
       await checkPage(t, page, path, VIEWS);
@@ -129,7 +129,7 @@ t.test('pages in a browser', { skip: noBrowser }, async (t) => {
       t.same([hacked, elements], [undefined, 0], path);
       return notes;
     };
-    for (const [at, text] of drawn([...NAUGHTY.entries()], 10)) {
+    for (const [at, text] of some([...NAUGHTY.entries()], 10)) {
       const body = { title: text.trim().slice(0, 120), state: 'open', notes: text, [text]: { [text]: text } };
       const { json } = await service.send('POST', '/tasks', { body });
       t.equal(await check(`/tasks/${json.id}`), text.replaceAll('\r\n', '\n'), `string ${at}`);

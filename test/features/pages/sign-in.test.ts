@@ -2,11 +2,11 @@ import { setUserScopes } from '../../../src/auth/user-scopes.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { checkPage } from '../../support/page-checks.js';
 import t, { type Test } from '../../support/test.js';
-import { drawn } from '../../support/thorough.js';
+import { some } from '../../support/thorough.js';
 import { authorizationServer, PASSWORD } from '../issuer/authorization-server.js';
 import { ACCEPT, linksOf, PageVisitor } from './visitor.js';
 
-const VIEWS = drawn([{ width: 320 }, { width: 1280 }], 1);
+const VIEWS = some([{ width: 320 }, { width: 1280 }], 1);
 const { service, issuer, addUser } = await authorizationServer(t);
 
 /** Signs in from a page that refuses strangers. Returns the page to which the browser returns. */

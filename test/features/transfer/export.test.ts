@@ -10,7 +10,7 @@ import { environment, until } from '../../support/process.js';
 import { testService } from '../../support/service.js';
 import { openSql } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
-import { drawn } from '../../support/thorough.js';
+import { some } from '../../support/thorough.js';
 
 function folderOf(t: Test): string {
   const folder = mkdtempSync(join(tmpdir(), 'plinth-export-'));
@@ -58,7 +58,7 @@ t.test('what is exported can be imported, in every format', async (t) => {
   t.same([post.text, post.n], ['a\\b\n"c",\td\u2028 \\\\', [1, { x: null }]]);
   t.equal(post.userId, (await to.send('GET', '/users')).json[0].id);
 
-  for (const format of drawn(['ndjson', 'csv', 'json'], 1)) {
+  for (const format of some(['ndjson', 'csv', 'json'], 1)) {
     const target = await testService(t);
     const out = join(folder, `items.${format}`);
     t.match(await plinth(t, ['export', 'items', '--format', format, '-o', out], env), { code: 0, err: '' });

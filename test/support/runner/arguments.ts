@@ -37,7 +37,7 @@ export function readArguments(args: readonly string[]): Run {
   const found =
     paths.length > 0
       ? paths.map((path) => namedFile(path, args.includes('--renamed')))
-      : wanted.flatMap((set) => filesOf(set, seed));
+      : wanted.flatMap(filesOf);
   return {
     files: turns.flatMap((turn) =>
       longFirst(shuffled(found, seed + turn)).map((file) => ({ ...file, turn })),

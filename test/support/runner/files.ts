@@ -4,7 +4,6 @@ import { join, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { COPY, RUN_TWICE } from '../renamed.js';
 import type { Thoroughness } from '../thorough.js';
-import { shuffled } from './random.js';
 import { SETS } from './sets.js';
 
 export const ROOT = fileURLToPath(new URL('../../../../', import.meta.url));
@@ -40,66 +39,52 @@ const NOT_ON_CITUS = [
   'events/actors',
 ];
 
-/**
- * The sets that run by another Node: OF_NODE, and files with the names that the default set has not drawn for them, all or
- * half of them, which the seed draws.
- */
+/** The set that runs by another Node: OF_NODE, and files with the names that the default set does not give them. */
 const OTHER_NAMES = 'names';
-const ALL_OTHER_NAMES = 'all-names';
 /** The file about differences between versions of Node. */
 const OF_NODE = 'faults/programs';
 
-/** The files that look for rare orders of events, each time others. */
+/** The set that looks for rare orders of events, and draws requests, declarations and records: each time others. */
 const SOAK = 'soak';
-const REPEATING = ['api/linearizability', 'events/crash', 'features/issuer/crash'];
-/** The files that draw requests, declarations and records, each time others. */
-const DRAWING = [
+const SOAKED = [
   'access/generated',
   'access/row-level-security',
-  'list/conditions',
-  'list/groups',
-  'list/includes',
-];
-const SOAKED = ['api/concurrent-creates', ...REPEATING, ...DRAWING];
-/** The files that repeat more, or with more records, in thorough tests (thorough.ts). */
-const THOROUGH = 'thorough';
-const THOROUGH_FILES = [
-  ...REPEATING,
-  ...DRAWING,
+  'api/concurrent-creates',
+  'api/linearizability',
   'api/memory',
   'api/memory-queries',
+  'declarations/generated',
+  'events/crash',
+  'events/live',
   'events/retention',
+  'faults',
+  'features/issuer/crash',
+  'list/conditions',
+  'list/drawn-declarations',
+  'list/groups',
+  'list/includes',
   'list/query-plans',
   'list/word-plans',
-  'declarations/generated',
+  'list/words',
   'schema/plan-property',
-  'system/regular-expressions',
 ];
 
-/** All that runs on one machine: the default set, and the sets that it leaves out. */
+/** All that runs on one machine, with more repetitions and cases. */
 const ALL = 'all';
-/** The set of continuous integration: the default one, those of IN_CI, and a part of FURTHER that the seed draws. */
+/** The set of continuous integration. */
 const CI = 'ci';
-/** The set of which continuous integration draws a part. */
-const FURTHER = 'further';
-const IN_CI = ['faults', 'postgres-clusters', 'release'];
-/** Of FURTHER, one of so many files runs in continuous integration. */
-const DRAWN_OF = 12;
-
-const isSoaked = (name: string) => SOAKED.includes(name) || name.startsWith('faults/');
 
 /** Whether all errors and operations occur in the tests of a set. */
 export const isWholeSet = (set: string | undefined): boolean => set === ALL || set === CI;
 
-/** How often the tests of a set repeat; undefined in the default set, and in those of names. */
+/** How often the tests of a set repeat; undefined in the default set, and in that of names. */
 export function thoroughnessOf(set: string | undefined): Thoroughness | undefined {
-  if (set === SOAK || set === THOROUGH) return 'most';
-  if (set === CI) return 'whole';
-  return set === undefined || set === OTHER_NAMES || set === ALL_OTHER_NAMES ? undefined : 'many';
+  if (set === undefined || set === OTHER_NAMES) return undefined;
+  return set === SOAK ? 'most' : set === ALL ? 'many' : 'whole';
 }
 
 export const isSet = (word: string): boolean =>
-  [ALL, CI, OTHER_NAMES, ALL_OTHER_NAMES, SOAK, THOROUGH].includes(word) || Object.hasOwn(SETS, word);
+  [ALL, CI, OTHER_NAMES, SOAK].includes(word) || Object.hasOwn(SETS, word);
 
 /** Files that change their process as a whole, and how, or that load much. */
 const OWN_PROCESS: Readonly<Record<string, string>> = {
@@ -137,34 +122,27 @@ const LONG = [
   'features/embedded/backup',
   'declarations/generated',
   'features/api-docs/docs-page',
+  'features/jobs/memory',
   'system/docs',
   'system/readme',
   'system/regular-expressions',
   'system/typed-clients',
 ];
 
-/** The files of a set; of the default one if it is undefined. The seed draws those of a set that has some of many. */
-export function filesOf(set: string | undefined, seed: number): TestFile[] {
-  if (set === THOROUGH) return THOROUGH_FILES.map((name) => testFile(name, false));
-  if (set === OTHER_NAMES || set === ALL_OTHER_NAMES) {
-    const others = RUN_TWICE.map((name) => testFile(name, !isDrawn(name)));
-    const half = shuffled(others, seed).slice(0, Math.ceil(others.length / 2));
-    return [testFile(OF_NODE, false), ...(set === OTHER_NAMES ? half : others)];
-  }
-  const hasDrawnNames = set === undefined || set === ALL || set === CI;
+/** The files of a set; of the default one if it is undefined. */
+export function filesOf(set: string | undefined): TestFile[] {
+  if (set === OTHER_NAMES)
+    return [testFile(OF_NODE, false), ...RUN_TWICE.map((name) => testFile(name, !isRenamed(name)))];
   const isWanted = (name: string) => {
     const own = setOf(name);
     if (set === undefined) return own === undefined;
-    if (set === ALL) return own !== 'citus';
-    if (set === CI) return own === undefined || IN_CI.includes(own);
-    return set === SOAK ? isSoaked(name) : isPartOf(set, name);
+    if (set === ALL || set === CI) return own !== 'citus';
+    return set === SOAK ? SOAKED.some(isBelow(name)) : isPartOf(set, name);
   };
-  const names = presentNames();
-  const further = set === CI ? names.filter((name) => setOf(name) === FURTHER) : [];
-  const drawn = shuffled(further, seed).slice(0, Math.ceil(further.length / DRAWN_OF));
-  return [...names.filter(isWanted), ...drawn].map((name) =>
-    testFile(name, hasDrawnNames && RUN_TWICE.includes(name) && isDrawn(name)),
-  );
+  const hasOtherNames = set === undefined || set === ALL || set === CI;
+  return presentNames()
+    .filter(isWanted)
+    .map((name) => testFile(name, hasOtherNames && RUN_TWICE.includes(name) && isRenamed(name)));
 }
 
 function presentNames(): string[] {
@@ -181,7 +159,6 @@ function presentNames(): string[] {
 export const NAMED: readonly string[] = [
   ...Object.values(SETS).flat(),
   ...SOAKED,
-  ...THOROUGH_FILES,
   ...Object.keys(OWN_PROCESS),
   ...LONG,
 ];
@@ -193,7 +170,7 @@ const isPartOf = (set: string, name: string) =>
   (set === 'citus' && ON_CITUS.some(isBelow(name)) && !NOT_ON_CITUS.some(isBelow(name)));
 
 /** Whether the default set runs a file with other names for the collections: half of the files. */
-const isDrawn = (name: string): boolean => createHash('sha256').update(name).digest()[0]! % 2 === 0;
+const isRenamed = (name: string): boolean => createHash('sha256').update(name).digest()[0]! % 2 === 0;
 
 /** The file of a path as it is named on the command line: `test/api/batch.test.ts`. Throws if there is none. */
 export function namedFile(path: string, renamed: boolean): TestFile {
@@ -203,10 +180,10 @@ export function namedFile(path: string, renamed: boolean): TestFile {
   return testFile(name, renamed);
 }
 
-function testFile(name: string, isRenamed: boolean): TestFile {
+function testFile(name: string, withOtherNames: boolean): TestFile {
   return {
-    name: `test/${name}.test.ts${isRenamed ? ' (renamed)' : ''}`,
-    path: join(isRenamed ? COPY : TESTS, `${name}.test.js`),
+    name: `test/${name}.test.ts${withOtherNames ? ' (renamed)' : ''}`,
+    path: join(withOtherNames ? COPY : TESTS, `${name}.test.js`),
     turn: 0,
     needs: ['postgres-clusters', 'features/citus'].some(isBelow(name)) ? 'clusters' : undefined,
     needsProcess: Object.hasOwn(OWN_PROCESS, name),
