@@ -77,7 +77,8 @@ export class CallersCollection {
       groups: (request, run) =>
         whole.groups({ ...request, selection: { ...request.selection, access } }, run),
       slice: (request, run) => whole.slice({ ...request, selection: { ...request.selection, access } }, run),
-      stream: (list, consume) => whole.stream({ ...list, selection: { ...list.selection, access } }, consume),
+      stream: (list, ...reading) =>
+        whole.stream({ ...list, selection: { ...list.selection, access } }, ...reading),
       excerpts: (search, ids, run) => whole.excerpts(search, ids, run, access),
       ids: (selection, limit, run) => whole.ids({ ...selection, access }, limit, run),
       lock: async (ids, parent, run) =>

@@ -80,7 +80,7 @@ function listing(
       content: {
         kind: 'rows',
         ...(isLines(type) && { lines: streamedLines(type, collection, requested) }),
-        open: (consume) => collection.stream(requested, consume),
+        open: (consume, caller) => collection.stream(requested, consume, caller),
       },
     };
   }

@@ -36,12 +36,14 @@ export interface Db {
   transaction<T>(work: (run: Run) => Promise<T>): Promise<T>;
   /**
    * Passes the rows of a COPY to `consume`, in the binary format. `settings` apply while it runs. When `consume`
-   * throws, the statement is cancelled and its connection is free again.
+   * throws, the statement is cancelled and its connection is free again. A caller waits for its turn, and its statement has the
+   * time of a search for the first rows; without a caller, it begins when a connection is free.
    */
   copy(
     text: string,
     settings: Readonly<Record<string, string>>,
     consume: (rows: Readable) => Promise<void>,
+    caller?: string,
   ): Promise<void>;
   /** Listens to a channel on a dedicated connection; returns the function that ends this, as `close` does. */
   listen(channel: string, listening: Listening): () => Promise<void>;
@@ -99,6 +101,7 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   const transaction = limited('transaction', connections * (1 + MAX_WAITING));
   const stream = limited('stream', streams * (1 + MAX_WAITING));
   const inTurn = searchesInTurn(options);
+  const streamInTurn = streamsInTurn(options);
   const withLease = countedLease(metrics);
   const cancel = async (pid: string): Promise<void> => {
     await pipelined.run((sql) => prepared(sql, 'select pg_cancel_backend($1::integer)', [pid]));
@@ -118,9 +121,13 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
     ),
     transaction: (work) =>
       transaction(undefined, () => withLease(transactions, 'transaction', (lease) => transact(lease, work))),
-    copy: (text, settings, consume) =>
-      stream(nameOf(text), () =>
-        withLease(copies, 'stream', (lease) => copy(lease, { text, settings, consume, cancel })),
+    copy: (text, settings, consume, caller) =>
+      streamInTurn(nameOf(text), consume, caller, (consume, firstRowMs) =>
+        stream(nameOf(text), () =>
+          withLease(copies, 'stream', (lease) =>
+            copy(lease, { text, settings, consume, firstRowMs, cancel }),
+          ),
+        ),
       ),
     listen: (channel, listening) => {
       const end = listen(hosts, timeoutMs, channel, listening);
@@ -147,6 +154,39 @@ function searchesInTurn(options: DbOptions): (run: Run) => Search {
   });
   return (run) => (text, args, sharing) =>
     queue.submit(JSON.stringify([text, ...args]), sharing ?? nameOf(text), () => run(text, args));
+}
+
+type Consume = (rows: Readable) => Promise<void>;
+type Stream = (consume: Consume, firstRowMs: number | undefined) => Promise<void>;
+
+/** Has streams of callers wait for each other until their first rows. A slow reader counts against its caller until the end. */
+function streamsInTurn(options: DbOptions) {
+  const deadlineMs = searchTimeoutOf(options);
+  const maxCallers = options.streams * MAX_WAITING;
+  const queue = new SearchQueue<void>({
+    concurrency: options.streams,
+    deadlineMs,
+    maxCallers,
+    bound: 'lists',
+  });
+  let count = 0;
+  return (name: string, consume: Consume, caller: string | undefined, send: Stream): Promise<void> => {
+    if (caller === undefined) return send(consume, undefined);
+    return new Promise((resolve, reject) => {
+      const untilRows = (release: () => void) =>
+        new Promise<void>((begun) => {
+          const ended = send((rows) => {
+            begun();
+            return consume(rows);
+          }, deadlineMs);
+          void ended.then(resolve, reject).finally(() => {
+            begun();
+            release();
+          });
+        });
+      queue.submit(String(count++), name, untilRows, caller).catch(reject);
+    });
+  };
 }
 
 const searchTimeoutOf = ({ timeoutMs, queryTimeoutMs = timeoutMs }: DbOptions) =>

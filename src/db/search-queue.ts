@@ -1,12 +1,15 @@
-import { beyond } from '../errors/service-errors.js';
+import { type Bound, beyond } from '../errors/service-errors.js';
 import type { Sharing } from '../telemetry/metrics.js';
 import { detached, trackWait } from '../telemetry/wait-tracking.js';
+import { CallerShares } from './caller-shares.js';
 
 export interface SearchQueueOptions {
   /** Searches that run at once. */
   readonly concurrency: number;
   /** The longest time for which a search waits, and may be expected to wait. Milliseconds. */
   readonly deadlineMs: number;
+  /** The bound that a refusal names; `searches` by default. */
+  readonly bound?: Bound;
   /** Callers that may wait, which bounds the memory for them. */
   readonly maxCallers: number;
   /**
@@ -18,8 +21,13 @@ export interface SearchQueueOptions {
   readonly now?: () => number;
 }
 
+/** The work of a search. `release` ends the count of a caller's work that goes on after the search. */
+type Work<T> = (release: () => void) => Promise<T>;
+
 interface Waiting<T> {
-  readonly run: () => Promise<T>;
+  readonly run: Work<T>;
+  /** Undefined: the work counts against no caller. */
+  readonly caller: string | undefined;
   readonly sharing: Sharing | undefined;
   readonly since: number;
   readonly callers: { resolve(outcome: T): void; reject(error: unknown): void }[];
@@ -53,46 +61,59 @@ export class SearchQueue<T> {
   /** Of the last searches, in milliseconds; the latest last. */
   #costs: number[] = [];
   #startedAt = 0;
+  /** One place is left to other callers. */
+  readonly #shares: CallerShares;
   #isScheduled = false;
   #isTimed = false;
   readonly #now: () => number;
 
   constructor(readonly options: SearchQueueOptions) {
     this.#now = options.now ?? (() => performance.now());
+    this.#shares = new CallerShares(Math.max(1, options.concurrency - 1), () => this.#startWaiting());
   }
 
   /**
    * Runs a search in its turn. Calls with the same key share it while it waits. The caller waits under the name of the
-   * metrics, or under a name alone.
+   * metrics, or under a name alone. A caller with a name has at most all places but one, and half of those that wait.
    */
-  submit(key: string, sharing: Sharing | string, run: () => Promise<T>): Promise<T> {
+  submit(key: string, sharing: Sharing | string, run: Work<T>, caller?: string): Promise<T> {
     const [name, metrics] = typeof sharing === 'string' ? [sharing] : [sharing.name, sharing];
-    return trackWait(name, () => this.#enqueue(key, metrics, run), undefined);
+    return trackWait(name, () => this.#enqueue(key, metrics, run, caller), undefined);
   }
 
-  #enqueue(key: string, sharing: Sharing | undefined, run: () => Promise<T>): Promise<T> {
+  #enqueue(key: string, sharing: Sharing | undefined, run: Work<T>, caller: string | undefined): Promise<T> {
     return new Promise((resolve, reject) => {
       const { maxCallers, deadlineMs } = this.options;
       const same = this.#waiting.get(key);
-      const isFull = this.#callers >= maxCallers || (!same && this.#expectedWaitMs() > deadlineMs);
-      if (isFull) return reject(beyond('searches'));
+      const isFull = this.#callers >= maxCallers || (!same && this.#expectedWaitMs(caller) > deadlineMs);
+      if (isFull) return reject(beyond(this.options.bound ?? 'searches'));
       this.#callers++;
       waitingCallers++;
       if (same) return void same.callers.push({ resolve, reject });
-      this.#waiting.set(key, { run, sharing, since: this.#now(), callers: [{ resolve, reject }] });
+      const since = this.#now();
+      this.#waiting.set(key, { run, caller, sharing, since, callers: [{ resolve, reject }] });
       if (sharing) sharing.queued.value++;
       this.#schedule();
       this.#watchDeadline();
     });
   }
 
-  /** The time until one more search would begin. */
-  #expectedWaitMs(): number {
-    const free = this.#free();
-    const surplus = this.#waiting.size + 1 - free;
-    if (surplus <= 0) return 0;
+  /** The time until one more search of a caller would begin. */
+  #expectedWaitMs(caller: string | undefined): number {
+    const free = this.#shares.isUsed(caller) ? 0 : this.#free();
+    const surplus = this.#ahead(caller) + 1 - free;
+    if (surplus <= 0 || surplus === Number.POSITIVE_INFINITY) return Math.max(surplus, 0);
     const standstillMs = free > 0 ? 0 : this.#now() - this.#startedAt;
     return (surplus * Math.max(this.#medianMs(), standstillMs)) / this.options.concurrency;
+  }
+
+  /** How many searches begin before one more of a caller. Infinite, if half of those that may wait are its own. */
+  #ahead(caller: string | undefined): number {
+    if (caller === undefined) return this.#waiting.size;
+    const waiting = [...this.#waiting.values()];
+    const own = waiting.filter((each) => each.caller === caller).length;
+    if (own * 2 >= this.options.maxCallers) return Number.POSITIVE_INFINITY;
+    return waiting.filter((each) => each.caller === caller || !this.#shares.isUsed(each.caller)).length;
   }
 
   #medianMs(): number {
@@ -119,6 +140,7 @@ export class SearchQueue<T> {
   #startWaiting(): void {
     for (const [key, search] of this.#waiting) {
       if (this.#free() <= 0) return;
+      if (this.#shares.isUsed(search.caller)) continue;
       if (this.#keys.has(key) && this.#medianMs() > CHEAP_MS) continue;
       this.#remove(key, search);
       search.sharing?.size.observe(1);
@@ -126,14 +148,16 @@ export class SearchQueue<T> {
     }
   }
 
-  async #start(key: string, { run, callers }: Waiting<T>): Promise<void> {
+  async #start(key: string, { run, caller, callers }: Waiting<T>): Promise<void> {
     const since = this.#now();
     this.#startedAt = since;
     const end = this.#begin(key);
+    const release = this.#shares.hold(caller);
     try {
-      const outcome = await detached(run);
+      const outcome = await detached(() => run(release));
       for (const { resolve } of callers) resolve(outcome);
     } catch (error) {
+      release();
       for (const { reject } of callers) reject(error);
     } finally {
       this.#costs.push(this.#now() - since);
@@ -200,7 +224,7 @@ export class SearchQueue<T> {
     for (const [key, search] of this.#waiting) {
       if (search.since > latest) return;
       this.#remove(key, search);
-      for (const { reject } of search.callers) reject(beyond('searches'));
+      for (const { reject } of search.callers) reject(beyond(this.options.bound ?? 'searches'));
     }
   }
 }

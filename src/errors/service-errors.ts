@@ -23,6 +23,7 @@ const BOUNDS = {
   statements: ['The database queue is full.'],
   batches: ['Too much is waiting for the database.'],
   searches: ['Too many searches wait for the database.'],
+  lists: ['Too many whole lists wait for the database.'],
   record: ['Too many clients are changing the record at once.'],
   passwords: ['Too many passwords are being checked.'],
   introspections: ['Too many access tokens are being introspected.'],

@@ -18,7 +18,8 @@ interface Arrangement {
 /** The rows of a whole list, each with a document, which the database streams. */
 export interface Rows extends Arrangement {
   readonly kind: 'rows';
-  readonly open: (consume: (rows: Readable) => Promise<void>) => Promise<void>;
+  /** `caller`: the client that waits for its turn with others; absent: a task of the service, which waits for none. */
+  readonly open: (consume: (rows: Readable) => Promise<void>, caller?: string) => Promise<void>;
 }
 
 /** The documents of a page that is too large for memory, which are read one by one. */

@@ -52,7 +52,7 @@ export interface Lists {
   /** The records of a slice, as those of a numbered page with a total. */
   slice(request: SliceRequest, run?: Run): Promise<Page>;
   /** Passes the documents of all that a list selects to `consume`. */
-  stream(list: ListRequest, consume: (rows: Readable) => Promise<void>): Promise<void>;
+  stream(list: ListRequest, consume: (rows: Readable) => Promise<void>, caller?: string): Promise<void>;
   /** The parts of fields in which records have the words of a search, as HTML, by the ids of these records. */
   excerpts(
     search: string,
@@ -159,9 +159,13 @@ export function openLists(db: Db, resource: Resource): Lists {
       const [row] = await read(statements.slice(request), run);
       return numberedPage(Number(row!.total), row!, 0);
     },
-    stream: (list, consume) => {
+    stream: async (list, consume, caller) => {
       const { text, settings } = statements.stream(list);
-      return db.copy(text, settings, consume);
+      try {
+        await db.copy(text, settings, consume, caller);
+      } catch (error) {
+        throw databaseErrorOf(error)?.code === TIMEOUT ? queryTimeout() : error;
+      }
     },
     excerpts: async (search, ids, run, access) => {
       const statement = excerptSql(resource, search, ids, access, db.engine);

@@ -1,13 +1,11 @@
 import { NOBODY, type Principal } from '../auth/principal.js';
-import type { AuthRequest } from '../auth/scheme.js';
 import { rateLimited } from '../errors/caller-errors.js';
 import { unavailable } from '../errors/service-errors.js';
 import type { Reply } from '../http/reply.js';
 import { type Match, type OpenEndpoint, optionsOf } from '../http/router.js';
 import { visible } from '../http/visible.js';
-import { clientKey } from '../limits/client-key.js';
-import { readBytes } from '../transport/request-body.js';
 import type { RequestContext } from './context.js';
+import { clientOf } from './request-client.js';
 import { finish } from './respond.js';
 
 /** The response to OPTIONS. `caller`: lists the methods that it might be permitted; absent: those that anybody might be. */
@@ -25,20 +23,10 @@ export function requireAvailable({ options }: RequestContext, { alwaysAvailable 
   if (options.isInMaintenance() && !alwaysAvailable) throw unavailable('The service is in maintenance.', 60);
 }
 
-/** The parts of a request that may carry a credential. */
-export function authRequestOf(context: RequestContext): AuthRequest {
-  context.authRequest ??= context.options.readAuthRequest(context.req, () => readBytesOnce(context));
-  return context.authRequest;
-}
-
 /** Counts a request against the rate limit of its principal, or of its address without a credential. Throws 429. */
-export async function countRequest(context: RequestContext, { scheme, subject }: Principal): Promise<void> {
+export async function countRequest(context: RequestContext, principal: Principal): Promise<void> {
   context.isRateCounted = true;
-  const key =
-    scheme === 'none'
-      ? clientKey('address', authRequestOf(context).address)
-      : clientKey('principal', subject);
-  const { fields, refusedFor } = await context.options.rateLimit!(key);
+  const { fields, refusedFor } = await context.options.rateLimit!(clientOf(context, principal));
   context.common.push(...fields);
   if (refusedFor !== undefined) throw rateLimited(refusedFor);
 }
@@ -52,15 +40,4 @@ export async function finishCounted(context: RequestContext, reply: Reply): Prom
 /** A browser sends preflights on its own, so that they count against no limit. */
 export function isPreflight({ req, options }: RequestContext): boolean {
   return req.method === 'OPTIONS' && options.cors?.isPreflight(req.headers) === true;
-}
-
-/** The bytes of the body. They are read once: for the check of a signature, or for the action. */
-export function readBytesOnce(context: RequestContext): Promise<Buffer> {
-  const { req, res, expectation, options, observation } = context;
-  const sender = () => ({
-    address: authRequestOf(context).address,
-    proceed: () => expectation === 'continue' && res.writeContinue(),
-  });
-  context.bytes ??= readBytes(req, res, options, sender, observation);
-  return context.bytes;
 }

@@ -3,8 +3,8 @@ import { NOBODY, type Principal, STRANGER } from '../auth/principal.js';
 import { hasCredential } from '../auth/scheme.js';
 import { prefersPage } from '../http/content-negotiation.js';
 import type { OpenEndpoint } from '../http/router.js';
-import { authRequestOf } from './common-stages.js';
 import type { RequestContext } from './context.js';
+import { authRequestOf } from './request-client.js';
 
 /**
  * The caller. Synchronous if no credential is required. `isForm`: a page submits a form. The cookie of a session identifies

@@ -21,18 +21,11 @@ import { decodeBody } from '../transport/decoded-body.js';
 import { readBody } from '../transport/request-body.js';
 import { ALL_METHODS, readTarget } from '../transport/request-target.js';
 import { DEFAULT_VERSION, type Version } from '../versions/supported.js';
-import {
-  authRequestOf,
-  countRequest,
-  finishCounted,
-  isPreflight,
-  optionsReply,
-  readBytesOnce,
-  requireAvailable,
-} from './common-stages.js';
+import { countRequest, finishCounted, isPreflight, optionsReply, requireAvailable } from './common-stages.js';
 import { requireCoding } from './compression.js';
 import type { PipelineOptions, RequestContext } from './context.js';
 import { identify, isFormPost } from './identify.js';
+import { authRequestOf, readBytesOnce } from './request-client.js';
 import { fail, finish, respond } from './respond.js';
 import { runHandler } from './run-handler.js';
 import { type ServedVersion, servedVersions } from './served-version.js';

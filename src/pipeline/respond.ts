@@ -24,6 +24,7 @@ import {
 import { ReaderGone, StreamedBody } from '../transport/streamed-body.js';
 import { codingOf, compressed, withCoding } from './compression.js';
 import type { RequestContext } from './context.js';
+import { clientOf } from './request-client.js';
 
 /** Responds with the reply of an action: at once, as a stream, or when a pending reply is ready. */
 export function respond(context: RequestContext, reply: Reply): void {
@@ -69,7 +70,8 @@ async function sendList(
   const common = () => fieldsOf(context, reply, options.isDraining());
   const body = () => new StreamedBody(res, observation, coding);
   const headOf = () => ({ status: reply.status, headers: [...common(), ...reply.headers] });
-  if (content.kind === 'rows') await content.open((rows) => writeRows(rows, content, headOf(), body()));
+  if (content.kind === 'rows')
+    await content.open((rows) => writeRows(rows, content, headOf(), body()), clientOf(context));
   else await writeDocuments(content, headOf(), body());
   observation.end(reply.status);
 }

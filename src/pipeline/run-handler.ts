@@ -4,15 +4,9 @@ import { NOBODY } from '../auth/principal.js';
 import type { Handler } from '../http/handler.js';
 import { type Match, selectAction } from '../http/router.js';
 import type { Target } from '../transport/request-target.js';
-import {
-  authRequestOf,
-  countRequest,
-  finishCounted,
-  optionsReply,
-  readBytesOnce,
-  requireAvailable,
-} from './common-stages.js';
+import { countRequest, finishCounted, optionsReply, requireAvailable } from './common-stages.js';
 import type { RequestContext } from './context.js';
+import { authRequestOf, readBytesOnce } from './request-client.js';
 import { respond } from './respond.js';
 
 /** Has the handler of a route respond to a request. Throws 405, 503, 429, 413, 408. */

@@ -209,3 +209,46 @@ t.test('what has waited until the deadline is refused', async (t) => {
   end();
   t.equal(await first, 'found');
 });
+
+t.test(
+  'a caller has all places but one until its work is released, and half of those that wait',
+  async (t) => {
+    const begun: string[] = [];
+    const releases: (() => void)[] = [];
+    const queue = new SearchQueue<void>({
+      concurrency: 3,
+      deadlineMs: HOUR,
+      maxCallers: 8,
+      patienceMs: HOUR,
+    });
+    const submit = (key: string, caller?: string) =>
+      queue
+        .submit(
+          key,
+          'search tests',
+          async (release) => {
+            begun.push(key);
+            releases.push(release);
+          },
+          caller,
+        )
+        .catch((error: Error) => error.message);
+    const own = ['a', 'b', 'c', 'd', 'e', 'f'].map((key) => submit(key, 'one'));
+    t.equal(await own[4], REFUSED, 'half of those that wait are its own');
+    t.equal(await own[5], REFUSED);
+    const other = submit('x', 'two');
+    await tick();
+    t.same(begun, ['a', 'b', 'x'], 'the searches have ended, and their work goes on');
+    await other;
+    releases[0]!();
+    releases[0]!();
+    await tick();
+    t.same(begun, ['a', 'b', 'x', 'c'], 'a release counts once');
+    releases[1]!();
+    await tick();
+    t.same(begun, ['a', 'b', 'x', 'c', 'd']);
+    for (const release of releases) release();
+    await Promise.all([submit('y'), ...own.slice(0, 4)]);
+    t.equal(waitingSearches(), 0);
+  },
+);

@@ -57,17 +57,17 @@ async function* documentsOr(
 
 /** Rows that the primary's replace, if the replica fails before the first one. */
 function rowsOr(open: Rows['open'], again: (error: unknown) => Promise<Reply> | Reply): Rows['open'] {
-  return async (consume) => {
+  return async (consume, caller) => {
     let hasRows = false;
     try {
       await open((rows) => {
         hasRows = true;
         return consume(rows);
-      });
+      }, caller);
     } catch (error) {
       const { content } = hasRows ? {} : await again(error);
       if (content?.kind !== 'rows') throw error;
-      await content.open(consume);
+      await content.open(consume, caller);
     }
   };
 }

@@ -1,0 +1,25 @@
+import type { AuthRequest } from '../auth/scheme.js';
+import { clientKey } from '../limits/client-key.js';
+import { readBytes } from '../transport/request-body.js';
+import type { RequestContext } from './context.js';
+
+/** The parts of a request that may carry a credential. */
+export function authRequestOf(context: RequestContext): AuthRequest {
+  context.authRequest ??= context.options.readAuthRequest(context.req, () => readBytesOnce(context));
+  return context.authRequest;
+}
+
+/** The client by which requests are counted: the principal, or the address without a credential. */
+export const clientOf = (context: RequestContext, { scheme, subject } = context.principal): string =>
+  scheme === 'none' ? clientKey('address', authRequestOf(context).address) : clientKey('principal', subject);
+
+/** The bytes of the body. They are read once: for the check of a signature, or for the action. */
+export function readBytesOnce(context: RequestContext): Promise<Buffer> {
+  const { req, res, expectation, options, observation } = context;
+  const sender = () => ({
+    address: authRequestOf(context).address,
+    proceed: () => expectation === 'continue' && res.writeContinue(),
+  });
+  context.bytes ??= readBytes(req, res, options, sender, observation);
+  return context.bytes;
+}
