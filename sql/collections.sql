@@ -90,6 +90,9 @@ where relnamespace = (select oid from pg_namespace where nspname = $1) and relki
   and attnum > 0 and not attisdropped
   and attrelid in (select beside.attrelid from pg_attribute as beside where beside.attname like '%$%' and beside.attnum > 0 and not beside.attisdropped);
 
+-- name: fields_since
+select name, fields_since::text as fields from collections where fields_since::text <> '{}';
+
 -- name: apply ($1 name, $2 declaration)
 insert into collections (name, declaration)
 values ($1, $2)

@@ -98,6 +98,8 @@ export interface Resource extends FieldRules {
   readonly importOnly: readonly string[];
   /** The columns besides the document, by their fields. */
   readonly columns: ReadonlyMap<string, Column>;
+  /** Of fields that were added to the declaration, the last event before: up to it, values under the name are of another field. */
+  readonly fieldsSince: ReadonlyMap<string, number>;
   readonly unique: readonly UniqueKey[];
   readonly references: readonly Reference[];
   /** Whether clients may choose the ids of new records. */
@@ -143,6 +145,10 @@ export interface Resource extends FieldRules {
   /** The collections nested under its records. */
   readonly children: readonly string[];
 }
+
+/** Whether a member of the record of an event is the field of this name, and not one that had the name before. */
+export const hasField = ({ fieldsSince }: Resource, field: string, seq: number): boolean =>
+  seq > (fieldsSince.get(field) ?? 0);
 
 /** The references of fields with one id. */
 export const singleReferences = ({ references }: Pick<Resource, 'references'>): readonly Reference[] =>

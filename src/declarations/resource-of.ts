@@ -24,17 +24,20 @@ export interface ResourceOptions {
   readonly schema?: string;
   /** The columns of the tables; absent: there are no tables yet. */
   readonly typeOf?: StoredType;
+  /** `fieldsSince` of collections, by their names; absent: no events are read. */
+  readonly fieldsSince?: ReadonlyMap<string, Resource['fieldsSince']>;
 }
 
 /** The collections that valid declarations declare, in the same order. They cannot validate records whose schemas have `$ref`. */
 export function resourcesWithoutRefs(
   declarations: readonly Declaration[],
-  { prefix = '', schema = 'collections', typeOf = () => undefined }: ResourceOptions = {},
+  { prefix = '', schema = 'collections', typeOf = () => undefined, fieldsSince }: ResourceOptions = {},
 ): Resource[] {
   const byName = new Map(declarations.map((declaration) => [declaration.name, declaration]));
   const resources = declarations.map((declaration) => ({
     ...resourceOf(declaration, byName, schema, typeOf),
     prefix,
+    fieldsSince: fieldsSince?.get(declaration.name) ?? new Map<string, number>(),
   }));
   const sortsOf = new Map(
     resources.map(({ name, sorts }) => [name, [...sorts.keys()].filter((each) => sorts.get(each) !== RANK)]),
@@ -102,6 +105,7 @@ function resourceOf(
     hasPasswords,
     importOnly: named((field) => field['x-import-only']),
     columns,
+    fieldsSince: new Map(),
     unique: [
       ...fields.flatMap(([field, { 'x-unique': unique }]) =>
         unique ? [{ fields: [field], code: unique === true ? 'DUPLICATE' : unique.code }] : [],

@@ -1,5 +1,5 @@
 import { storedValue } from '../collection/column.js';
-import type { Resource } from '../collection/resource.js';
+import { hasField, type Resource } from '../collection/resource.js';
 import { databaseErrorOf } from '../db/database-errors.js';
 import type { Db } from '../db/db.js';
 import { queryTimeout } from '../errors/input-errors.js';
@@ -119,32 +119,32 @@ function statesOf(resource: Resource, event: Event): States {
   return present;
 }
 
-function readStates(resource: Resource, { type, record, version, data, former }: Event): States {
+function readStates(resource: Resource, event: Event): States {
+  const { type, version, data, former } = event;
+  const columnsOf = (memberOf: MemberOf) => comparedColumns(resource, event, memberOf);
   const document = data === null ? undefined : (JSON.parse(data) as JsonObject);
   const after = document && {
-    ...columnsOf(resource, record, (field) => member(document, field)),
+    ...columnsOf((field) => member(document, field)),
     version,
     updated_at: instantIn(document),
   };
   if (type.endsWith('.created')) return { before: null, after: after ?? null };
   const columns = former === null ? undefined : (JSON.parse(former) as JsonObject);
   const before = columns && {
-    ...columnsOf(resource, record, (_, name) => member(columns, name)),
+    ...columnsOf((_, name) => member(columns, name)),
     version: Number(columns.version),
     updated_at: instantIn(columns),
   };
   return { before, after: after ?? null };
 }
 
-/** The values of columns as the present declaration has them: a value of another type, from before a change of it, is none. */
-function columnsOf(
-  { columns }: Resource,
-  id: string,
-  memberOf: (field: string, name: string) => JsonObject[string] | undefined,
-): JsonObject {
-  const values: JsonObject = { id };
-  for (const [field, column] of columns) {
-    if (column.type === 'jsonb') continue;
+type MemberOf = (field: string, name: string) => JsonObject[string] | undefined;
+
+/** The values of columns as the present declaration has them: a value of another type or field, from before a change of it, is none. */
+function comparedColumns(resource: Resource, { seq, record }: Event, memberOf: MemberOf): JsonObject {
+  const values: JsonObject = { id: record };
+  for (const [field, column] of resource.columns) {
+    if (column.type === 'jsonb' || !hasField(resource, field, seq)) continue;
     const value = (storedValue(column, memberOf(field, column.name)) ?? null) as Json;
     values[column.name] = value === null || !column.type.startsWith('uuid') ? value : canonical(value);
   }

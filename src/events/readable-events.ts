@@ -1,6 +1,6 @@
 import { maskedCondition } from '../access/masked-conditions.js';
 import { partOf } from '../collection/document-part.js';
-import type { Resource } from '../collection/resource.js';
+import { hasField, type Resource } from '../collection/resource.js';
 import type { Db } from '../db/db.js';
 import type { Access } from '../list/condition.js';
 import type { Event, Match } from './event.js';
@@ -67,8 +67,10 @@ export async function readableStates(
     const holding = grants.filter((_, grant) => held[grant]![at]![side] === true);
     if (holding.length === 0) return undefined;
     const isWhole = holding.some(({ fields }) => !fields);
+    const fields = new Set(holding.flatMap(({ fields = [] }) => fields));
+    const { seq } = events[at]!;
     return {
-      fields: isWhole ? undefined : [...new Set(holding.flatMap(({ fields = [] }) => fields))].sort(),
+      fields: isWhole ? undefined : [...fields].filter((each) => hasField(resource, each, seq)).sort(),
     };
   };
   return events.map((_, at) => ({ before: stateIn(at, 'before'), after: stateIn(at, 'after') }));

@@ -52,7 +52,7 @@ export async function readHistory(
 ): Promise<Change[] | undefined> {
   const filter = permittedFilter(feed, name, principal);
   if (!filter) return undefined;
-  const types = filter.types ?? [];
+  const { types } = filter;
   const isOwn = types.length === 0;
   const rows = await feed.db.run(HISTORY, [
     id,

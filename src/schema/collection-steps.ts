@@ -45,7 +45,7 @@ export function renameTable(
     .map((column) => ({ column, checked: checkedLinks(was, column, existing, former, nameNow) }));
   const step = {
     title: `Rename the collection ${was} to ${table.name}`,
-    locks: lockTable(was),
+    locks: `${was}, while its events, deliveries and jobs get the name`,
     sql: [
       `alter table ${inSchema(was)} rename to "${table.name}"`,
       ...[...indexes].map(([name, to]) => `alter index ${inSchema(name)} rename to ${to}`),
@@ -179,7 +179,7 @@ export function dropTable(name: string, { engine, schema }: Layout): SchemaStep 
   return {
     title: `Remove the collection ${name}`,
     locks: lockTable(name),
-    loses: `all records of ${name}`,
+    loses: `all records of ${name}, with their events, deliveries, stored responses and jobs`,
     sql: [
       ...(engine === 'citus' ? [`select forget_distributed_collection('${name}')`] : []),
       ...(engine === 'citus' ? [] : [dropAllLinks(qualified(schema, name))]),

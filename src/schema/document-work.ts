@@ -56,7 +56,7 @@ export async function workOnDocuments(
     onProgress(done);
   }
   // After the documents, whose former values no later event repeats.
-  if (work.kind === 'hide') await removeRecorded(run, resource.name, work.fields);
+  if (work.kind === 'hide' || work.kind === 'prune') await removeRecorded(run, resource.name, work.fields);
 }
 
 /** Writes a batch, and returns the records that have changed since they were read. */

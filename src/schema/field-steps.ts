@@ -128,7 +128,7 @@ export function pruneFields(
   const names = fields.map((field) => `${name}.${field}`).join(', ');
   return [
     {
-      title: `Remove ${names} from the documents, 1,000 at a time`,
+      title: `Remove ${names} from the documents, 1,000 at a time, and from events, deliveries and stored responses`,
       locks: lockBatch,
       loses: `the values of ${names}, which the declaration forbids`,
       work: { kind: 'prune', collection: name, fields },

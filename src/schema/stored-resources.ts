@@ -4,7 +4,7 @@ import type { Database } from '../db/open-database.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 
-const COLUMNS = COLLECTIONS_SQL.columns;
+const { columns: COLUMNS, fields_since: FIELDS_SINCE } = COLLECTIONS_SQL;
 
 /** The collections of declarations that the tables of a database match. `prefix` precedes the paths of links. */
 export async function storedResources(
@@ -15,5 +15,12 @@ export async function storedResources(
   const rows = await db.run(COLUMNS, [schema]);
   const types = new Map(rows.map(({ of, name, type }) => [`${of}.${name}`, String(type)]));
   const typeOf = (collection: string, column: string) => types.get(`${collection}.${column}`);
-  return resourcesOf(declarations, { schema, prefix, typeOf });
+  const since = await db.run(FIELDS_SINCE, []);
+  const fieldsSince = new Map(
+    since.map(({ name, fields }) => [
+      String(name),
+      new Map(Object.entries(JSON.parse(String(fields)) as Record<string, number>)),
+    ]),
+  );
+  return resourcesOf(declarations, { schema, prefix, typeOf, fieldsSince });
 }
