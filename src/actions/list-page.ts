@@ -68,7 +68,7 @@ async function jsonReply(context: PageContext, more: readonly string[]): Promise
   return { ...reply, headers: [...reply.headers, ...fields] };
 }
 
-/** The ETags of pages that are shown as they have been read: one that comes from memory is not hashed again. */
+/** The ETags of pages that are shown as they have been read: requests that share a statement hash its page once. */
 const etags = new WeakMap<Page['row'], { readonly end: string; readonly etag: string }>();
 
 /** `end`: all of the body that does not follow from the row of the page. */

@@ -18,7 +18,7 @@ const TEXTS: ReadonlySet<string> = new Set([
   ...['sslrootcert', 'sslcert', 'sslkey'],
 ]);
 
-/** What to write instead of a parameter that providers or other drivers have. */
+/** Advice beside the refusal of a parameter that providers or other drivers have. */
 const ADVICE: ReadonlyMap<string, string> = new Map([
   ['channel_binding', 'set sslmode=verify-full, with which the certificate authenticates the server'],
   ['ssl', 'set sslmode'],

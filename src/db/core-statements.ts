@@ -13,7 +13,6 @@ export const AUTH_SQL = statements('auth.sql', [
 export const COLLECTIONS_SQL = statements('collections.sql', [
   'catalog', 'columns', 'fields_since', 'apply', 'offer', 'forget', 'documents',
 ]);
-export const DATABASE_STATE_SQL = statements('database-state.sql', ['state']);
 // biome-ignore format: one name a line says no more
 export const EVENTS_SQL = statements('events.sql', [
   'snapshot', 'epochs', 'last_number', 'read', 'measure', 'byte_floor', 'forget_measured', 'fanned_out', 'expire',

@@ -8,7 +8,7 @@ import { countedLease, ExclusivePool, type Lease } from './pool/exclusive-pool.j
 import { HostOrder } from './pool/host-order.js';
 import { type Listening, listen } from './pool/notifications.js';
 import { PipelinedPool } from './pool/pipelined-pool.js';
-import { plannedOnce, prepared, type Row, unprepared, type Value } from './pool/prepared.js';
+import { prepared, type Row, unprepared, type Value } from './pool/prepared.js';
 import { createQueueLimit } from './pool/queue-limit.js';
 import { SearchQueue } from './search-queue.js';
 import { noteFeedEpoch } from './session.js';
@@ -30,8 +30,6 @@ export interface Db {
   readonly search: Search;
   /** For searches that are composed for one request, and are not prepared. */
   readonly query: Search;
-  /** For searches of few texts whose plan does not depend on their arguments. */
-  readonly repeated: Search;
   /** Runs `work` in one transaction, which is rolled back when it throws. */
   transaction<T>(work: (run: Run) => Promise<T>): Promise<T>;
   /**
@@ -115,9 +113,6 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
     composed: (text, args) => short(nameOf(text), () => pipelined.run((sql) => unprepared(sql, text, args))),
     query: inTurn((text, args) =>
       search(undefined, () => searching.run((sql) => unprepared(sql, text, args))),
-    ),
-    repeated: inTurn((text, args) =>
-      search(undefined, () => searching.run((sql) => plannedOnce(sql, text, args))),
     ),
     transaction: (work) =>
       transaction(undefined, () => withLease(transactions, 'transaction', (lease) => transact(lease, work))),

@@ -2,7 +2,7 @@ import { DOCUMENT_SQL, MAX_PAGE_BYTES } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
 import type { Value } from '../db/db.js';
 import type { Engine } from '../db/engine.js';
-import { type Parameter, parametersIn } from './comparison-sql.js';
+import { parametersIn } from './comparison-sql.js';
 import { hasTerms } from './condition.js';
 import { recordsSql, totalSql } from './condition-sql.js';
 import type { KeyColumn } from './keyset.js';
@@ -58,19 +58,6 @@ from (
     ) as record
   ) as record
 ) as page`;
-}
-
-/** The rows of `match` that a page in the order of the ids has, and the page that they are, in a statement for few matches. */
-export function keysetRows(part: KeysetPart, parameter: Parameter): { rows: string; page: string } {
-  const { keyset, position, limit } = part;
-  const isBackward = position?.side === 'before';
-  const size = parameter(String(limit), 'bigint');
-  const sign = `${(keyset.direction === 'asc') === isBackward ? '<' : '>'}${position?.isInclusive ? '=' : ''}`;
-  const where = position ? `where id ${sign} ${parameter(position.id, 'uuid')} ` : '';
-  return {
-    rows: `${where}order by ${outerOrder(keyset, '', isBackward)} limit ${size} + 1`,
-    page: pageSql('select * from shown', part, size),
-  };
 }
 
 /** A value of the order as cursors have it. */

@@ -5,12 +5,9 @@ import { type Engine, statementsOn } from '../db/engine.js';
 import { fill } from '../db/statements.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
-import { CallersPages } from './callers-pages.js';
 import { type Parameter, parametersIn } from './comparison-sql.js';
 import { type Access, EVERYTHING, type ExpressedSelection, hasTerms, isSearch } from './condition.js';
 import { accessibleSql, parentColumn, recordsSql, totalSql } from './condition-sql.js';
-import type { FewStatement } from './few-pages.js';
-import { type FewContext, fewStatements } from './few-statements.js';
 import { type Keyset, keysetOf } from './keyset.js';
 import { keysetSql } from './keyset-sql.js';
 import type { ListRequest, NumberedPart, PageRequest } from './list-request.js';
@@ -33,9 +30,7 @@ export interface ListStatement {
 export class ListStatements {
   /** Texts that do not depend on the conditions of a request, by kind and order. */
   readonly #texts = new Map<string, string>();
-  readonly #callersPages = new CallersPages();
   readonly #orders: Orders;
-  readonly #few: FewContext;
   readonly #templates: ReadonlyMap<string, string>;
 
   constructor(
@@ -43,8 +38,6 @@ export class ListStatements {
     readonly engine: Engine,
   ) {
     this.#orders = new Orders(resource);
-    const fill: FewContext['fill'] = (name, parts) => this.#fill(name, parts);
-    this.#few = { resource, orders: this.#orders, fill, callers: new WeakMap() };
     this.#templates = statementsOn(engine, 'collection/list.sql');
   }
 
@@ -73,20 +66,8 @@ export class ListStatements {
     if (cost === 'short' || cost === 'search')
       return { text: this.#known(kind, list), args: [limit, offset, ...values], cost };
     const shape = shapeOf(list, offset + limit, this.engine);
-    // Citus plans such a statement with its values alone.
-    if (cost === 'repeated' && this.engine === 'postgresql') {
-      const fillPage = (parameter: Parameter) => this.#fillPage(shape, list, parameter);
-      return { ...this.#callersPages.of(list, shape, [limit, offset], fillPage), cost };
-    }
     const args: Value[] = [limit, offset];
     return { text: this.#fillPage(shape, list, parametersIn(args)), args, cost: 'query' };
-  }
-
-  /** Statements that read a page of few matches; undefined: there are neither conditions nor access rules, or others. */
-  few(list: PageRequest): Iterable<FewStatement> | undefined {
-    const { conditions, access } = list.selection;
-    const hasConditions = this.engine !== 'citus' && (conditions.length > 0 || access !== undefined);
-    return hasConditions && !partsOf(this.resource, list) ? fewStatements(this.#few, list) : undefined;
   }
 
   /** Reads a page of a list that no index has in its order. */

@@ -9,18 +9,16 @@ import { type Json, type JsonObject, setMember } from '../json.js';
 import { sharing } from '../telemetry/metrics.js';
 import type { Access, ExpressedSelection } from './condition.js';
 import { excerptHtml, excerptSql } from './excerpt-sql.js';
-import { openFewPages } from './few-pages.js';
 import { groupSql } from './group-sql.js';
 import type { ListRequest, PageRequest } from './list-request.js';
 import { type ListStatement, ListStatements } from './list-sql.js';
 import { TOO_LARGE } from './order-parts.js';
 import { type GroupRequest, MAX_GROUPS } from './read-groups.js';
 import type { SliceRequest } from './slice-sql.js';
-import { pageReaders, type ReadPage } from './unchanged-pages.js';
 
 /** A page of a list. */
 export interface Page {
-  /** The row that has been read: one for all requests to which a page is shown from memory. */
+  /** The row that has been read: one for all requests that share its statement. */
   readonly row: Row;
   /** The number of records that are selected; undefined unless the request counts them. */
   readonly total: number | undefined;
@@ -86,7 +84,7 @@ export interface Lists {
 const TIMEOUT = '57014';
 
 /** Whether the conditions of a request or of a caller are in a statement, so that it may take long. */
-const isComposed = ({ cost }: ListStatement): boolean => cost === 'query' || cost === 'repeated';
+const isComposed = ({ cost }: ListStatement): boolean => cost === 'query';
 
 /** SQLSTATE of a number that is too large, and of a stored text that is no time. */
 const UNCOUNTABLE: ReadonlySet<string> = new Set(['22003', '22007', '22008']);
@@ -129,17 +127,9 @@ export function openLists(db: Db, resource: Resource): Lists {
       throw isTimeout ? queryTimeout() : error;
     }
   };
-  const few = openFewPages(db, share('page'));
-  const readerOf = pageReaders(db);
-  const readWhole = (statement: ListStatement, run: Run | undefined, readPage: ReadPage) =>
-    readPage(statement.text, statement.args, async () => (await read(statement, run))[0]);
   return {
     page: async (list, run) => {
-      const candidates = run ? undefined : statements.few(list);
-      const readPage = readerOf(list.selection, run);
-      const row =
-        (candidates && (await few(candidates, readPage))) ??
-        (await readWhole(statements.page(list), run, readPage));
+      const [row] = await read(statements.page(list), run);
       return pageOf(list, row!);
     },
     groups: async (request, run) => {

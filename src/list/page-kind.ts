@@ -8,10 +8,9 @@ export const FIRST_ROWS = 500;
 
 /**
  * `short`: one of few texts, whose cost depends on the page alone. `search`: one of few texts, whose cost grows with the
- * records that it finds or skips. `query`: a text of its own for each combination of conditions. `repeated`: as a search, but the
- * plan is good for all values.
+ * records that it finds or skips. `query`: a text of its own for each combination of conditions.
  */
-export type Cost = 'short' | 'search' | 'query' | 'repeated';
+export type Cost = 'short' | 'search' | 'query';
 
 /** How the records of a numbered page are found: the name of its statement, without `page_`. */
 export type Kind = 'first' | 'counted' | 'deep' | 'of_parent' | 'matching' | 'matching_short' | 'queried';
@@ -42,10 +41,7 @@ export function kindOf(
     search.length > 1 ||
     words !== undefined ||
     (term !== undefined && parent !== undefined);
-  // With a total, all that a caller may read is found in any case: few records, by what they have to do with the caller.
-  const isRepeated =
-    access?.isSelective && counts && sorts.length === 1 && conditions.length === 0 && !isSearch(selection);
-  if (isComposed) return { kind: 'queried', values: [], cost: isRepeated ? 'repeated' : 'query' };
+  if (isComposed) return { kind: 'queried', values: [], cost: 'query' };
   if (parent !== undefined) return { kind: 'of_parent', values: [parent], cost: 'short' };
   if (term !== undefined) {
     const kind = hasTrigram(term) ? 'matching' : 'matching_short';

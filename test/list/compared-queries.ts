@@ -5,30 +5,12 @@ import { valuesOfAddress } from '../../src/list/address-values.js';
 import { parametersIn } from '../../src/list/comparison-sql.js';
 import { recordsSql } from '../../src/list/condition-sql.js';
 import { readList } from '../../src/list/read-list.js';
-import { CITUS_URL } from '../support/citus.js';
-import { fewStatement } from '../support/list-statement.js';
 import type { TestService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import type { Test } from '../support/test.js';
 import { fulfils, orderOf } from './evaluator.js';
 import { drawSort, filters } from './filters.js';
 import type { World } from './tracker.js';
-
-/** The ids and the total that the statement for few matches has for a query; undefined: the query is none of its kind. */
-async function asFew(
-  resources: ReadonlyMap<string, Resource>,
-  sql: postgres.Sql,
-  name: string,
-  address: string,
-): Promise<unknown[] | undefined> {
-  const query = address.slice(address.indexOf('?'));
-  const others = (other: string) => ({ resource: resources.get(other)!, access: undefined });
-  const statement = fewStatement(resources.get(name)!, query, { lists: 'numbered', others });
-  if (!statement) return undefined;
-  const [row] = await sql.unsafe(statement.text, [...statement.args]);
-  const records = JSON.parse(`[${row!.docs ?? ''}]`) as JsonObject[];
-  return [records.map(({ id }) => String(id)), Number(row!.total), Number(row!.rows)];
-}
 
 /** The ids that the source of Citus has for a query, read from PostgreSQL, which has its syntax as well; undefined: Citus has no arrays of references. */
 async function onCitus(
@@ -108,10 +90,6 @@ export async function compareQueries(
     t.same(idsOf(found.json.data), expected, shown);
     t.equal(found.json.meta.total, expected.length, `the total of ${shown}`);
     const address = found.headers.location;
-    // On a cluster, other statements serve such pages.
-    const hasFew = address !== undefined && CITUS_URL === '';
-    const fewMatches = hasFew && (await asFew(resources, sql, name, address));
-    if (fewMatches) t.same(fewMatches, [expected, expected.length, expected.length], `few matches: ${shown}`);
     const citus =
       address !== undefined && draw.maybe(0.3) ? await onCitus(resources, sql, name, address) : undefined;
     if (citus) t.same(citus, expected.toSorted(), `with the statements of Citus: ${shown}`);

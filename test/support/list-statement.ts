@@ -1,7 +1,6 @@
 import type { Resource } from '../../src/collection/resource.js';
 import type { Engine } from '../../src/db/engine.js';
 import { valuesOfAddress } from '../../src/list/address-values.js';
-import { argumentsOf } from '../../src/list/few-pages.js';
 import { isPage, type PageRequest } from '../../src/list/list-request.js';
 import { type ListStatement, ListStatements } from '../../src/list/list-sql.js';
 import { type ListContext, readList } from '../../src/list/read-list.js';
@@ -21,14 +20,3 @@ export const pageStatement = (
   context = NUMBERED,
   engine: Engine = 'postgresql',
 ): ListStatement => new ListStatements(resource, engine).page(pageOf(resource, query, context));
-
-/** The first statement of the page for few matches, as one that reads no other page; undefined: the conditions are others. */
-export function fewStatement(
-  resource: Resource,
-  query: string,
-  context = NUMBERED,
-  engine: Engine = 'postgresql',
-): { readonly text: string; readonly args: readonly string[] } | undefined {
-  const [statement] = new ListStatements(resource, engine).few(pageOf(resource, query, context)) ?? [];
-  return statement && { text: statement.text(), args: argumentsOf([statement]) };
-}

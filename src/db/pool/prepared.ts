@@ -15,14 +15,3 @@ export function prepared(sql: postgres.Sql, text: string, args: readonly Value[]
   const query = sql.unsafe<Row[]>(text, args as Value[], PREPARED);
   return query.then((result) => releaseQuery(query, result));
 }
-
-/** Runs one statement with a plan for all arguments on a connection whose statements are planned anew each time. */
-export async function plannedOnce(sql: postgres.Sql, text: string, args: readonly Value[]): Promise<Row[]> {
-  // All three are sent before any other statement of the connection.
-  const [, rows] = await Promise.all([
-    prepared(sql, "set plan_cache_mode = 'force_generic_plan'", []),
-    prepared(sql, text, args),
-    prepared(sql, "set plan_cache_mode = 'force_custom_plan'", []),
-  ]);
-  return rows;
-}

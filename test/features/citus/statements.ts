@@ -26,9 +26,7 @@ export const NOT_EXAMINED: Readonly<Record<string, readonly string[]>> = {
   'about all that is selected, or about ids that a page has': [
     ...['stream', 'stream_matching', 'ids', 'referring', 'referring_readable', 'referring_counts'],
   ],
-  'of pages that other statements serve on Citus': [
-    ...['page_found', 'page_few_numbered', 'page_few_near', 'page_few_keyset', 'page_slice'],
-  ],
+  'of pages that other statements serve on Citus': [...['page_found', 'page_slice']],
   'of declarations that Citus refuses: ids of clients, numbers': [
     ...['create_with_id', 'deleted', 'create_numbered', 'lock_numbers'],
   ],
