@@ -1,4 +1,3 @@
-import { existsSync, openSync, readSync } from 'node:fs';
 import { cp, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import http from 'node:http';
 import { tmpdir } from 'node:os';
@@ -11,6 +10,7 @@ import { readConfig } from '../../src/config/config.js';
 import { startEmbedded } from '../../src/features/embedded/embedded.js';
 import { FEATURES } from '../../src/features.js';
 import { createLog } from '../../src/telemetry/log.js';
+import { ticksOf } from '../harness/ticks.js';
 import { LONG_REQUESTS, type LongRequest, RECORDS } from './long-requests.js';
 import { KEYWORDS, worstValues } from './worst-bodies.js';
 import { listsOf, QUERIED, worstQueries } from './worst-queries.js';
@@ -21,7 +21,7 @@ import { listsOf, QUERIED, worstQueries } from './worst-queries.js';
  * each in milliseconds: the shortest of some rounds. A tick that waited for a core counts the CPU time of its thread, on older
  * Node outside of Linux that of the process. Of the many bodies and queries that are worst for a keyword or a parameter it prints the longest ticks.
  */
-const MAX_MS = 50;
+const MAX_MS = 200;
 const ROUNDS = Number(process.argv[2] ?? 5);
 const NAMES = new RegExp(process.argv[3] ?? '');
 const SHOWN = 5;
@@ -30,21 +30,6 @@ const BYTES = 1_048_000;
 /** Records of the collection that is queried, each of so many characters, so that a page of them is built in memory. */
 const QUERIED_RECORDS = 100;
 const QUERIED_LENGTH = 6000;
-
-const { threadCpuUsage } = process as { readonly threadCpuUsage?: typeof process.cpuUsage };
-const SCHEDSTAT = `/proc/self/task/${process.pid}/schedstat`;
-
-/** The CPU time of the main thread in milliseconds, or of the process where no thread's is known. */
-const cpuMs: () => number = clockOfThread();
-
-function clockOfThread(): () => number {
-  const sum = ({ user, system }: NodeJS.CpuUsage) => (user + system) / 1000;
-  if (threadCpuUsage) return () => sum(threadCpuUsage());
-  if (!existsSync(SCHEDSTAT)) return () => sum(process.cpuUsage());
-  const file = openSync(SCHEDSTAT, 'r');
-  const bytes = Buffer.alloc(64);
-  return () => parseInt(bytes.toString('latin1', 0, readSync(file, bytes, 0, bytes.length, 0)), 10) / 1e6;
-}
 
 interface Tick {
   readonly name: string;
@@ -153,7 +138,7 @@ async function measureEach(
     let [longest, status] = [Number.POSITIVE_INFINITY, 0];
     for (let round = 0; round < ROUNDS; round++) {
       const prepared = await prepare(request);
-      const tick = await longestTickOf(() => ask(prepared));
+      const tick = await ticksOf(() => ask(prepared));
       longest = Math.min(longest, tick.longest);
       status = tick.value.status;
     }
@@ -165,25 +150,6 @@ async function measureEach(
 function show({ name, status, longest }: Tick): void {
   const verdict = longest > MAX_MS ? '  MISSED' : '';
   process.stdout.write(`${longest.toFixed(1).padStart(7)} ms  ${status}  ${name}${verdict}\n`);
-}
-
-/** The longest tick of the event loop until some work is done. */
-async function longestTickOf<T>(work: () => Promise<T>): Promise<{ longest: number; value: T }> {
-  let longest = 0;
-  let before = performance.now();
-  let used = cpuMs();
-  let over = false;
-  const tick = (): void => {
-    const passed = performance.now() - before;
-    longest = Math.max(longest, Math.min(passed, cpuMs() - used));
-    before = performance.now();
-    used = cpuMs();
-    if (!over) setImmediate(tick);
-  };
-  setImmediate(tick);
-  const value = await work();
-  over = true;
-  return { longest, value };
 }
 
 /** Sends a request and posts the status, and the id of a record that was created. */

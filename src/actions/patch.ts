@@ -16,7 +16,7 @@ import type { Action } from '../http/router.js';
 import { requireRecordBounds } from '../http/strict-json.js';
 import { isObject, type Json, type JsonObject, setMember } from '../json.js';
 import { ParseLimit } from '../limits/parse-limit.js';
-import { ofDocument } from '../limits/turn.js';
+import { inTurns, ofDocument } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
 import { parseUuid } from '../uuid.js';
 import { OWNED, writeOnlyNames } from '../validation/validation.js';
@@ -119,7 +119,7 @@ class Patching {
     // Patches change the record itself.
     const before = retainsFields(resource) ? this.#parse(current) : record;
     const present = { record: before, isPatch: true, hidden: current.hidden };
-    const next = patched(record, body);
+    const next = await patched(record, body);
     if (current.hidden && body.type === MERGE_PATCH) nameRemoved(next, body.value, current.hidden);
     await requireChangePreconditions(collection, { current }, preconditions, expectedVersion(next), request);
     requireRecordBounds(withoutOwned(next), this.settings.bodyLimit);
@@ -166,8 +166,8 @@ function requirePatch(body: Body | undefined): Body {
 }
 
 /** The record after the patch. */
-function patched(record: JsonObject, { type, value }: Body): Json {
-  if (type === JSON_PATCH) return jsonPatch(record, value);
+function patched(record: JsonObject, { type, value }: Body): Json | Promise<Json> {
+  if (type === JSON_PATCH) return inTurns(jsonPatch(record, value));
   return type === MERGE_PATCH ? mergePatch(record, value) : assign(record, value as JsonObject);
 }
 

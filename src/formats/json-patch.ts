@@ -17,12 +17,14 @@ interface Operation {
  * The result of a JSON Patch on `document`, which is not changed: RFC 6902 with the pointers of RFC 6901. A malformed
  * patch is 400, which is found before any operation runs. A `test` that fails is 409. An operation that cannot be applied,
  * or that exceeds the cost of a patch, is 422. Either all operations apply or none.
+ * Yields before each operation.
  */
-export function jsonPatch(document: Json, patch: Json): Json {
+export function* jsonPatch(document: Json, patch: Json): Generator<undefined, Json> {
   const operations = readOperations(patch);
   const cost = new PatchCost();
   let result = clone(document);
   for (const [index, operation] of operations.entries()) {
+    yield;
     try {
       result = applyOperation(result, operation, index, cost);
     } catch (error) {

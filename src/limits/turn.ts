@@ -37,6 +37,15 @@ export function nextTurn(): Promise<void> {
   });
 }
 
+/** Does work whose steps end where it yields. */
+export async function inTurns<T>(work: Generator<undefined, T>): Promise<T> {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
+    await turn();
+  }
+}
+
 /** Replaces the clock for a test, which then counts steps instead of milliseconds. Returns a function that undoes it. */
 export function replaceTurnClock(clock: () => number): () => void {
   const before = now;

@@ -76,8 +76,8 @@ t.test('a JSON Patch that costs too much is 422', async (t) => {
   const patch = (operations: object[]) => send('PATCH', path, { body: operations, type: JSON_PATCH });
   const repeat = (count: number, operation: object) => new Array(count).fill(operation);
   for (const [operations, message] of [
-    [repeat(10_000, { op: 'add', path: '/a/0', value: 0 }), 'moves array elements more than 30000000 times'],
-    [repeat(10_000, { op: 'remove', path: '/a/0' }), 'moves array elements more than 30000000 times'],
+    [repeat(10_000, { op: 'add', path: '/a/0', value: 0 }), 'moves array elements more than 50000000 times'],
+    [repeat(10_000, { op: 'remove', path: '/a/0' }), 'moves array elements more than 50000000 times'],
     [repeat(10_000, { op: 'move', from: '/a/0', path: '/a/-' }), 'moves array elements'],
     [repeat(10, { op: 'copy', from: '/a', path: '/b' }), 'copies more than 2097152 characters of JSON'],
   ] as const) {

@@ -10,12 +10,19 @@ const parse = (text: string) => JSON.parse(text) as Json;
 function outcome(document: Json, patch: Json): { result?: Json; status?: number; more?: Problem['more'] } {
   const given = clone(document);
   try {
-    return { result: jsonPatch(given, patch) };
+    return { result: resultOf(jsonPatch(given, patch)) };
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     if (!isDeepStrictEqual(given, document)) throw new Error('the document was changed', { cause: error });
     if (CODES[error.status] !== error.code) throw error;
     return { status: error.status, more: error.more };
+  }
+}
+
+function resultOf(work: Generator<undefined, Json>): Json {
+  for (;;) {
+    const { done, value } = work.next();
+    if (done) return value;
   }
 }
 
