@@ -1,4 +1,4 @@
-import { readGrant, VERBS } from '../access/rules.js';
+import { isAbout, readGrant, VERBS } from '../access/rules.js';
 import type { DeclaredGrant, Resource } from '../collection/resource.js';
 import { Problem } from '../errors/problem.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
@@ -6,8 +6,46 @@ import type { Condition } from '../list/condition.js';
 import { filterSegments, unescapeName } from '../list/query-names.js';
 import type { Declaration, DeclarationFault } from './declaration.js';
 import { resourcesWithoutRefs } from './resource-of.js';
+import { faultsAt, type Rule, rule } from './rule.js';
 
-type Fault = readonly [pointer: string, reason: string];
+interface AccessPlace {
+  readonly schema: JsonObject;
+  readonly resource: Resource;
+  readonly access: readonly DeclaredGrant[];
+}
+
+/** Rules about grants that cannot hold, or hold for no caller. */
+const ACCESS_RULES: readonly Rule<AccessPlace>[] = [
+  rule(
+    '/x-collection/public',
+    'has no effect with access rules: write a grant with "to": "anyone"',
+    (_, isPublic) => isPublic,
+  ),
+  rule(
+    '/x-collection/access',
+    'no grant permits anybody to read',
+    ({ access }) => !access.some((grant) => isAbout(grant, 'read')),
+  ),
+  rule(
+    '/x-collection/access/*/fields/*',
+    (_, name) => `there is no field ${name}`,
+    ({ resource: { schema } }, name) =>
+      schema.additionalProperties === false && !Object.hasOwn(schema.properties, String(name)),
+  ),
+  rule(
+    '/x-collection/access/*/fields',
+    'has no effect: a deletion is about the whole record',
+    ({ access }, fields, [place]) => fields && String(access[Number(place)]!.can) === 'delete',
+  ),
+  rule(
+    '/x-collection/access/*/to',
+    'anyone could change how people sign in',
+    ({ resource, access }, to, [at]) => {
+      const verbs: readonly string[] = [access[Number(at)]!.can].flat();
+      return to === 'anyone' && resource.owner && verbs.some((verb) => verb !== 'read' && verb !== 'create');
+    },
+  ),
+];
 
 /** The faults of access rules: conditions that cannot be read, and grants that cannot hold or hold for no caller. */
 export function accessFaults(declarations: readonly Declaration[]): DeclarationFault[] {
@@ -19,38 +57,17 @@ export function accessFaults(declarations: readonly Declaration[]): DeclarationF
     // Other faults of the declarations prevent that they are read.
     return [];
   }
-  return declarations.flatMap((declaration, index) =>
-    collectionFaults(declaration, resources[index]!, resources).map(([pointer, reason]) => ({
-      file: declaration.file,
-      pointer: `/x-collection/${pointer}`,
-      reason,
-    })),
-  );
-}
-
-function collectionFaults(
-  { schema }: Declaration,
-  resource: Resource,
-  resources: readonly Resource[],
-): Fault[] {
-  const { access, public: isPublic } = schema['x-collection'] ?? {};
-  // The schema of declarations finds grants of another form.
-  if (!Array.isArray(access) || !access.every(isGrant)) return [];
-  const verbs = new Set(access.flatMap(({ can }) => [can].flat()));
-  const readable: Fault[] =
-    verbs.has('read') || verbs.has('all') ? [] : [['access', 'no grant permits anybody to read']];
-  const shorthand: Fault[] = isPublic
-    ? [['public', 'has no effect with access rules: write a grant with "to": "anyone"']]
-    : [];
-  return [
-    ...shorthand,
-    ...readable,
-    ...access.flatMap((grant, place) =>
-      grantFaults(grant, place, resource, resources).map(
-        ([pointer, reason]): Fault => [`access/${place}${pointer}`, reason],
-      ),
-    ),
-  ];
+  return declarations.flatMap(({ file, schema }, index) => {
+    const access: unknown = schema['x-collection']?.access;
+    // The schema of declarations finds grants of another form.
+    if (!Array.isArray(access) || !access.every(isGrant)) return [];
+    const resource = resources[index]!;
+    const place = { schema: schema as unknown as JsonObject, resource, access };
+    const conditions = access.flatMap((grant, at) => conditionFaults(grant, at, resource, resources));
+    return [...faultsAt(place, ACCESS_RULES), ...conditions].map(({ pointer, reason }) => {
+      return { file, pointer, reason };
+    });
+  });
 }
 
 function isGrant(given: unknown): given is DeclaredGrant {
@@ -60,59 +77,31 @@ function isGrant(given: unknown): given is DeclaredGrant {
   return [can].flat().every(isVerb) && isObject(where) && Array.isArray(fields);
 }
 
-function grantFaults(
-  grant: DeclaredGrant,
-  place: number,
-  resource: Resource,
-  resources: readonly Resource[],
-): Fault[] {
-  const { can, fields = [], to } = grant;
-  const named = [can].flat();
-  const unknown = fields.flatMap((name, at): Fault[] =>
-    Object.hasOwn(resource.schema.properties, name) || isOpen(resource)
-      ? []
-      : [[`/fields/${at}`, `there is no field ${name}`]],
-  );
-  const writesCallers =
-    to === 'anyone' && resource.owner && named.some((verb) => verb !== 'read' && verb !== 'create');
-  return [
-    ...unknown,
-    ...(grant.fields && named.length === 1 && named[0] === 'delete'
-      ? [['/fields', 'has no effect: a deletion is about the whole record'] as const]
-      : []),
-    ...(writesCallers ? [['/to', 'anyone could change how people sign in'] as const] : []),
-    ...conditionFaults(grant, place, resource, resources),
-  ];
-}
-
-const isOpen = ({ schema }: Resource): boolean => schema.additionalProperties !== false;
-
 function conditionFaults(
   grant: DeclaredGrant,
   place: number,
   resource: Resource,
   resources: readonly Resource[],
-): Fault[] {
+): Pick<DeclarationFault, 'pointer' | 'reason'>[] {
+  const at = `/x-collection/access/${place}/where`;
   try {
     const { conditions } = readGrant(grant, place, resource, resources);
     const never = conditions.find((condition) => isImpossible(condition, resource));
-    return never
-      ? [['/where', `can never hold: ${textOf(never)} is not one of the values of the field`]]
-      : [];
+    if (!never) return [];
+    return [
+      { pointer: at, reason: `can never hold: ${textOf(never)} is not one of the values of the field` },
+    ];
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
-    const { details } = error.more as { details?: { parameter?: string; path?: string } | JsonObject[] };
+    const { details } = error.more as { readonly details?: unknown };
     const {
       parameter = '',
       path = '',
       message = error.message,
-    } = ((Array.isArray(details) ? details[0] : details) ?? {}) as Record<string, string | undefined>;
-    const segments = filterSegments(String(parameter)) ?? [];
-    const pointer =
-      segments.length > 0
-        ? segments.map((segment) => `/${escapeToken(unescapeName(segment))}`).join('')
-        : String(path).replace(/^\/filter/, '');
-    return [[`/where${pointer}`, message]];
+    } = ([details].flat()[0] ?? {}) as Record<string, string | undefined>;
+    const segments = (filterSegments(parameter) ?? []).map((each) => `/${escapeToken(unescapeName(each))}`);
+    const pointer = segments.length > 0 ? segments.join('') : path.replace(/^\/filter/, '');
+    return [{ pointer: at + pointer, reason: message }];
   }
 }
 

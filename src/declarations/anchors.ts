@@ -1,17 +1,45 @@
 import { isObject, type Json, type JsonObject } from '../json.js';
 import type { Declaration, DeclarationFault, DeclaredSchema } from './declaration.js';
+import { faultsAt, type Rule, rule } from './rule.js';
 import {
   baseIn,
   baseOf,
+  nodesIn,
   REFERENCES,
-  SchemaFiles,
+  type SchemaFiles,
   type SchemaNode,
-  subschemas,
+  schemaFiles,
   withSubschemas,
 } from './schema-files.js';
 
 /** The form of `$anchor` and `$dynamicAnchor` (JSON Schema 2020-12 core, section 8.2.2). */
 const ANCHOR = /^[A-Za-z_][-A-Za-z0-9._]*$/;
+
+interface AnchorPlace extends SchemaNode {
+  readonly files: SchemaFiles;
+  /** Schemas with a dynamic anchor that another one has. */
+  readonly ambiguous: ReadonlySet<JsonObject>;
+}
+
+const RULES: readonly Rule<AnchorPlace>[] = [
+  rule(
+    ['/$anchor', '/$dynamicAnchor'],
+    'must be a name of letters, digits, "-", "." and "_" that begins with a letter or "_"',
+    (_, name) => name !== undefined && !isAnchor(name),
+  ),
+  rule(
+    '/$anchor',
+    (_, name) => `another schema of the file has the anchor "${name}"`,
+    (place, name) => isAnchor(name) && place.files.isRepeated(place, '$anchor'),
+  ),
+  rule(
+    '/$dynamicAnchor',
+    (_, name) => `another schema has the dynamic anchor "${name}": use $anchor and $ref`,
+    ({ ambiguous, schema }, name) => isAnchor(name) && ambiguous.has(schema),
+  ),
+];
+
+const isAnchor = (name: Json | undefined): boolean => typeof name === 'string' && ANCHOR.test(name);
 
 /**
  * Declarations without `$anchor` and `$dynamicAnchor`: references to an anchor name its schema by a JSON Pointer, as all readers of
@@ -22,23 +50,15 @@ export function withoutAnchors(
   shared: ReadonlyMap<string, DeclaredSchema>,
   faults: DeclarationFault[],
 ) {
-  const paths = new Map(collections.map(({ name, file }) => [`${name}.json`, file]));
-  const own = collections.map(({ name, schema }): [string, object] => [`${name}.json`, schema]);
-  const files = new SchemaFiles([...own, ...shared]);
-  const found = new Set<string>();
-  const dynamic = new Map(own.flatMap(([file]) => [...dynamicFaults(files.root(file), files)]));
-  const addFaults = (node: SchemaNode): void => {
-    const file = paths.get(node.file) ?? node.file;
-    const add = (keyword: string, reason: string | undefined) => {
-      if (reason !== undefined) faults.push({ file, pointer: `${node.pointer}/${keyword}`, reason });
-    };
-    add('$anchor', anchorFault(node, found));
-    add('$dynamicAnchor', formFault(node.schema.$dynamicAnchor) ?? dynamic.get(node.schema));
-    for (const each of subschemas(node)) addFaults(each.node);
-  };
+  const files = schemaFiles(collections, shared);
+  const ambiguous = new Set(
+    collections.flatMap(({ name }) => ambiguousAnchors(files.root(`${name}.json`), files)),
+  );
   const replaced = (file: string): DeclaredSchema => {
     const root = files.root(file);
-    addFaults(root);
+    for (const node of nodesIn(root))
+      for (const { pointer, reason } of faultsAt({ ...node, files, ambiguous }, RULES))
+        faults.push({ file: files.pathOf(file), pointer: node.pointer + pointer, reason });
     return withPointers(root.schema, root.base, files) as unknown as DeclaredSchema;
   };
   return {
@@ -47,41 +67,18 @@ export function withoutAnchors(
   };
 }
 
-/** Why an anchor is not valid; undefined: it is, or there is none. `found`: those of the schemas before. */
-function anchorFault(
-  { schema: { $anchor, $dynamicAnchor }, base }: SchemaNode,
-  found: Set<string>,
-): string | undefined {
-  const names = [$anchor, $dynamicAnchor].filter((each) => typeof each === 'string');
-  const uris = names.map((name) => `${base}#${name}`);
-  const repeated = uris.some((uri) => found.has(uri));
-  for (const uri of uris) found.add(uri);
-  return formFault($anchor) ?? ($anchor !== undefined && repeated ? repetition($anchor) : undefined);
-}
-
-const formFault = (anchor: Json | undefined): string | undefined =>
-  anchor === undefined || (typeof anchor === 'string' && ANCHOR.test(anchor))
-    ? undefined
-    : 'must be a name of letters, digits, "-", "." and "_" that begins with a letter or "_"';
-
-const repetition = (anchor: Json): string => `another schema of the file has the anchor "${anchor}"`;
-
-/**
- * The faults of dynamic anchors, by their schemas: of two with one name, in files to which a collection leads, the way to a value
- * would decide.
- */
-function* dynamicFaults(record: SchemaNode, files: SchemaFiles): Generator<[JsonObject, string]> {
-  const names = new Set<Json>();
+/** Schemas with a dynamic anchor that another one has, in files to which a collection leads: the way to a value would decide. */
+function ambiguousAnchors(record: SchemaNode, files: SchemaFiles): JsonObject[] {
   const reached = new Set([record.file]);
-  const visit = function* (node: SchemaNode): Generator<[JsonObject, string]> {
-    const { $dynamicAnchor: name } = node.schema;
-    if (name !== undefined && names.has(name))
-      yield [node.schema, `another schema has the dynamic anchor "${name}": use $anchor and $ref`];
-    if (name !== undefined) names.add(name);
-    for (const each of files.referred(node)) reached.add(each.node.file);
-    for (const each of subschemas(node)) yield* visit(each.node);
-  };
-  for (const file of reached) yield* visit(files.root(file));
+  const anchored: JsonObject[] = [];
+  for (const file of reached)
+    for (const node of nodesIn(files.root(file))) {
+      if (node.schema.$dynamicAnchor !== undefined) anchored.push(node.schema);
+      // Files that are added meanwhile are visited as well.
+      for (const each of files.referred(node)) reached.add(each.node.file);
+    }
+  const seen = new Set<Json>();
+  return anchored.filter(({ $dynamicAnchor: name }) => seen.has(name!) || !seen.add(name!));
 }
 
 function withPointers(schema: JsonObject, outer: string, files: SchemaFiles): JsonObject {

@@ -54,7 +54,12 @@ function faultsIn(declarations: Declarations, unreadable: readonly string[] = []
   const strict = createAjv({ formats: formats.default });
   const lenient = createAjv({ formats: formats.default, isStrict: false });
   const forms = [...collections.flatMap(formFaults), ...[...shared].flatMap(sharedFaults)];
-  const registered = registrationFaults(declarations, [strict, lenient]);
+  const own = collections.map(({ name, schema }): [string, object] => [`${name}.json`, schema]);
+  const unknown = [...shared, ...own].flatMap(([name, schema]) =>
+    attempt(files.pathOf(name), () => {
+      for (const each of [strict, lenient]) each.addSchema({ ...schema, $id: baseOf(name) });
+    }),
+  );
   const found = new FaultList(files);
   addProtectionFaults(declarations, found, (place) => faultsAt({ ...place, strict, lenient }, SCHEMA_RULES));
   const sound = collections.map((each) => ({ ...each, schema: soundPart(each, forms, files) }));
@@ -72,9 +77,12 @@ function faultsIn(declarations: Declarations, unreadable: readonly string[] = []
   // A reference may lead to a file that could not be read.
   const known = found.values().filter(({ reason }) => unreadable.length === 0 || !isUnresolved(reason));
   const faults = [...forms, ...known, ...accessFaults(collections)];
-  const others = registered.filter(({ file }) => !faults.some((each) => each.file === file));
-  if (faults.length + others.length + unreadable.length > 0) return [...faults, ...others];
-  return compilationFaults(collections, strict);
+  // An identifier that the library does not accept has a fault of its own, mostly.
+  faults.push(...unknown.filter(({ file }) => !faults.some((each) => each.file === file)));
+  if (faults.length + unreadable.length > 0) return faults;
+  return collections.flatMap(({ name, file }) =>
+    attempt(file, () => strict.getSchema(baseOf(`${name}.json`))),
+  );
 }
 
 const isUnresolved = (reason: string): boolean => reason.startsWith("can't resolve");
@@ -112,35 +120,12 @@ function sharedFaults([file, schema]: readonly [string, object]): DeclarationFau
   return metaAjv.validateSchema(schema) ? [] : faultsOf(file, metaAjv.errors ?? []);
 }
 
-/** Gives validators the schemas of all files. A fault is an identifier that a library does not accept. */
-function registrationFaults(
-  { collections, shared }: Declarations,
-  validators: readonly ReturnType<typeof createAjv>[],
-): DeclarationFault[] {
-  const files = [
-    ...[...shared].map(([name, schema]) => ({ name, file: name, schema })),
-    ...collections.map(({ name, file, schema }) => ({ name: `${name}.json`, file, schema })),
-  ];
-  return files.flatMap(({ name, file, schema }) => {
-    try {
-      for (const each of validators) each.addSchema({ ...schema, $id: baseOf(name) });
-      return [];
-    } catch (error) {
-      return [{ file, pointer: '', reason: (error as Error).message }];
-    }
-  });
+/** The error of what a library does with a file. */
+function attempt(file: string, action: () => unknown): DeclarationFault[] {
+  try {
+    action();
+    return [];
+  } catch (error) {
+    return [{ file, pointer: '', reason: (error as Error).message }];
+  }
 }
-
-/** The errors of the compilation of schemas without another fault. */
-const compilationFaults = (
-  collections: readonly Declaration[],
-  ajv: ReturnType<typeof createAjv>,
-): DeclarationFault[] =>
-  collections.flatMap(({ name, file }) => {
-    try {
-      ajv.getSchema(baseOf(`${name}.json`));
-      return [];
-    } catch (error) {
-      return [{ file, pointer: '', reason: (error as Error).message }];
-    }
-  });

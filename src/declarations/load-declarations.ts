@@ -6,7 +6,7 @@ import { createAjv, loadFormats } from '../validation/ajv.js';
 import { readSqlFiles } from './operator-sql.js';
 import { type Declarations, readFolder } from './read-declarations.js';
 import { type ResourceOptions, resourcesWithoutRefs } from './resource-of.js';
-import { baseOf, SchemaFiles } from './schema-files.js';
+import { baseOf, type SchemaFiles, schemaFiles } from './schema-files.js';
 
 /** Formats that need a library: all but those of the service itself. */
 const LIBRARY_FORMATS = /"format":"(?!(?:email|password-hash|date|time|date-time|duration)")/;
@@ -32,10 +32,7 @@ export function resourcesOf({ collections, shared }: Declarations, place: Resour
   const validators = new Map<boolean, Ajv2020>();
   let files: SchemaFiles | undefined;
   const referredSchemas = (name: string): object[] => {
-    files ??= new SchemaFiles([
-      ...collections.map((each): [string, object] => [`${each.name}.json`, each.schema]),
-      ...shared,
-    ]);
+    files ??= schemaFiles(collections, shared);
     return files.referredFrom(files.root(`${name}.json`));
   };
   const validator = (allErrors: boolean): Ajv2020 => {

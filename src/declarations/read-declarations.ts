@@ -9,7 +9,7 @@ import { builtInFiles } from './built-in.js';
 import type { Declaration, DeclarationFault, DeclaredField, DeclaredSchema, SqlFile } from './declaration.js';
 import { withFieldKeywords } from './field-keywords.js';
 import { repeatedNames } from './repeated-names.js';
-import { SchemaFiles } from './schema-files.js';
+import { schemaFiles } from './schema-files.js';
 
 /** Invalid declarations: one line for each fault, with file, JSON Pointer and reason. */
 export class DeclarationError extends ExitError {
@@ -96,8 +96,7 @@ function withReferredKeywords(
   { collections, shared }: Declarations,
   faults: DeclarationFault[],
 ): Declaration[] {
-  const own = collections.map(({ name, schema }): [string, object] => [`${name}.json`, schema]);
-  const files = new SchemaFiles([...own, ...shared]);
+  const files = schemaFiles(collections, shared);
   return collections.map((declaration) => {
     const root = files.root(`${declaration.name}.json`);
     const referred = files.referredFrom(root);

@@ -61,6 +61,12 @@ export function* subschemas({
   }
 }
 
+/** A schema, and all that it contains. */
+export function* nodesIn(node: SchemaNode): Generator<SchemaNode> {
+  yield node;
+  for (const each of subschemas(node)) yield* nodesIn(each.node);
+}
+
 /** A copy of a schema, with another in the place of each schema that it contains. */
 export function withSubschemas(schema: JsonObject, other: (schema: JsonObject) => Json): JsonObject {
   const otherOf = (value: Json): Json => (isObject(value) ? other(value) : value);
@@ -99,8 +105,8 @@ export class SchemaFiles {
   /** Schemas with an identifier or an anchor of their own, by their URIs. */
   readonly #named = new Map<string, SchemaNode>();
 
-  /** Schemas within a file with the identifier of another one before them. */
-  readonly #repeated = new Set<JsonObject>();
+  /** Places of identifiers and anchors that a schema before has. */
+  readonly #repeated = new Set<string>();
 
   /** `paths`: those of files whose names are not their paths, for messages. */
   constructor(
@@ -112,15 +118,16 @@ export class SchemaFiles {
       this.#roots.set(file, root);
       this.#named.set(root.base, root);
     }
-    for (const root of this.#roots.values()) this.#addNamed(root);
+    for (const root of this.#roots.values()) for (const node of nodesIn(root)) this.#addNamed(node);
   }
 
   pathOf(file: string): string {
     return this.paths.get(file) ?? file;
   }
 
-  hasRepeatedId(schema: JsonObject): boolean {
-    return this.#repeated.has(schema);
+  /** Whether a schema before has the value of a keyword, `$id` or `$anchor`. */
+  isRepeated({ file, pointer }: SchemaNode, keyword: string): boolean {
+    return this.#repeated.has(`${file}#${pointer}/${keyword}`);
   }
 
   /** The schema of a whole file. */
@@ -168,14 +175,15 @@ export class SchemaFiles {
 
   #addNamed(node: SchemaNode): void {
     const { $id, $anchor, $dynamicAnchor } = node.schema;
-    if (typeof $id === 'string' && node.pointer !== '') {
-      const uri = node.base.replace(/#$/, '');
-      if (this.#named.has(uri)) this.#repeated.add(node.schema);
+    const add = (keyword: string, uri: string) => {
+      const other = this.#named.get(uri);
+      if (other && other.schema !== node.schema)
+        this.#repeated.add(`${node.file}#${node.pointer}/${keyword}`);
       else this.#named.set(uri, node);
-    }
+    };
+    if (typeof $id === 'string' && node.pointer !== '') add('$id', node.base.replace(/#$/, ''));
     for (const anchor of [$anchor, $dynamicAnchor])
-      if (typeof anchor === 'string') this.#named.set(`${node.base.replace(/#.*/s, '')}#${anchor}`, node);
-    for (const each of subschemas(node)) this.#addNamed(each.node);
+      if (typeof anchor === 'string') add('$anchor', `${node.base.replace(/#.*/s, '')}#${anchor}`);
   }
 }
 

@@ -103,7 +103,7 @@ export const SCHEMA_RULES: readonly Rule<ValidatedPlace>[] = [
   rule(
     '/$id',
     ({ base }) => `another schema has the identifier ${base.replace(/#$/, '')}`,
-    ({ files, schema, base }, id) => files.hasRepeatedId(schema) && URL.canParse(String(id), base),
+    (place, id) => place.files.isRepeated(place, '$id') && URL.canParse(String(id), place.base),
   ),
   rule(
     '/*',
