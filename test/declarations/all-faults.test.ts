@@ -162,6 +162,21 @@ const PLACES: readonly (readonly [declaration: object, ...faults: string[]])[] =
     '/x-collection/unique/0: must be array or object',
     '/x-collection/unique/1: must be array or object',
   ],
+  // One fault hides no other.
+  [
+    record(
+      {
+        a: { $ref: '#/$defs/a' },
+        b: { ...text, const: 'x', minLength: 3 },
+        c: { type: 'integer', default: 'x' },
+      },
+      { $defs: { a: { allOf: [{ $ref: '#/$defs/a' }] } }, 'x-collection': { lists: 'page' } },
+    ),
+    '/properties/a: leads back to itself',
+    '/properties/b/const: violates the other rules: must have at least 3',
+    '/properties/c/default: violates its own schema',
+    '/x-collection/lists: is not a known option',
+  ],
 ];
 
 t.test('a fault has the place of its cause, once', async (t) => {
