@@ -20,6 +20,11 @@ const UNSET =
 const NO_ID = 'does not fit the ids of records';
 const MANY_IDS = `an array of references needs maxItems, at most ${MAX_REFERENCES}: each id is checked`;
 
+const hasIndex = ({ field }: FieldPlace) => field['x-index'] || field['x-unique'];
+const isSecret = ({ field }: FieldPlace) => field.writeOnly;
+const hasOwnColumn = ({ column }: FieldPlace) => column && 'type' in column;
+const hasIds = ({ reference }: FieldPlace) => reference?.isList;
+
 /** Whether each record must have a value that no request and no default gives. */
 const isUnset = ({ isRequired, field, schema }: FieldPlace): boolean =>
   isRequired && field['x-set'] === undefined && !isGiven(schema, 'default');
@@ -41,47 +46,38 @@ export const FIELD_RULES: readonly Rule<FieldPlace>[] = [
     normalFault,
     ({ field }, value) => value !== undefined && field['x-normalize'],
   ),
-  ...where(
-    ({ field }: FieldPlace) => field['x-index'] || field['x-unique'],
-    [
-      rule('/maxLength', LONG_KEY, (_, length) => Number(length) > MAX_INDEXED_BYTES),
-      rule('/items/maxLength', LONG_KEY, ({ field }, length) => {
-        return field.maxLength === undefined && Number(length) > MAX_INDEXED_BYTES;
-      }),
-    ],
-  ),
-  ...where(
-    ({ field }: FieldPlace) => field.writeOnly,
-    [
-      rule('/writeOnly', 'a field that is never returned cannot be indexed', ({ field }) => hasColumn(field)),
-      rule(
-        '/writeOnly',
-        'a field that is never returned cannot be required: a patch would not contain it',
-        ({ isRequired }) => isRequired,
-      ),
-    ],
-  ),
+  ...where(hasIndex, [
+    rule('/maxLength', LONG_KEY, (_, length) => Number(length) > MAX_INDEXED_BYTES),
+    rule('/items/maxLength', LONG_KEY, ({ field }, length) => {
+      return field.maxLength === undefined && Number(length) > MAX_INDEXED_BYTES;
+    }),
+  ]),
+  ...where(isSecret, [
+    rule('/writeOnly', 'a field that is never returned cannot be indexed', ({ field }) => hasColumn(field)),
+    rule(
+      '/writeOnly',
+      'a field that is never returned cannot be required: a patch would not contain it',
+      ({ isRequired }) => isRequired,
+    ),
+  ]),
   ...where(isUnset, [
     rule('/readOnly', UNSET, (_, value) => value),
     rule('/x-import-only', UNSET, ({ field }, value) => value && !field.readOnly),
   ]),
   rule('/type', ({ column }) => (column && 'fault' in column ? column.fault : undefined)),
-  ...where(
-    ({ column }: FieldPlace) => column && 'type' in column,
-    [
-      rule(
-        '',
-        ({ twin, column }) => `has the same column as ${twin}: ${(column as Column).name}`,
-        ({ twin }) => twin !== undefined,
-      ),
-      rule('/x-search', 'only a field of type string can be searched', ({ column }, value) => {
-        return value && (column as Column).type !== 'text';
-      }),
-      rule('/x-unique', 'an array cannot be unique', ({ column }, value) => {
-        return value && (column as Column).type.endsWith('[]');
-      }),
-    ],
-  ),
+  ...where(hasOwnColumn, [
+    rule(
+      '',
+      ({ twin, column }) => `has the same column as ${twin}: ${(column as Column).name}`,
+      ({ twin }) => twin !== undefined,
+    ),
+    rule('/x-search', 'only a field of type string can be searched', ({ column }, value) => {
+      return value && (column as Column).type !== 'text';
+    }),
+    rule('/x-unique', 'an array cannot be unique', ({ column }, value) => {
+      return value && (column as Column).type.endsWith('[]');
+    }),
+  ]),
   rule('/default', columnFault, ({ column }, value) => value !== undefined && value !== null && column),
   rule('/x-was', ({ name, field, record }) => {
     const names = Object.entries(record.properties).map(([each, { 'x-was': was }]) => ({ name: each, was }));
@@ -92,14 +88,11 @@ export const FIELD_RULES: readonly Rule<FieldPlace>[] = [
     'would leave the record without a required field: restrict or cascade',
     ({ reference, isRequired }, value) => reference?.isList === false && value === 'null' && isRequired,
   ),
-  ...where(
-    ({ reference }: FieldPlace) => reference?.isList,
-    [
-      rule('/prefixItems', NO_ID, (_, value) => value !== undefined),
-      rule('', MANY_IDS, ({ field }) => field.maxItems === undefined),
-      rule('/maxItems', MANY_IDS, (_, length) => Number(length) > MAX_REFERENCES),
-    ],
-  ),
+  ...where(hasIds, [
+    rule('/prefixItems', NO_ID, (_, value) => value !== undefined),
+    rule('', MANY_IDS, ({ field }) => field.maxItems === undefined),
+    rule('/maxItems', MANY_IDS, (_, length) => Number(length) > MAX_REFERENCES),
+  ]),
 ];
 
 /** Rules about the schema of an id of another record: the one of a field, or of its items. */
@@ -113,27 +106,24 @@ export const ID_RULES: readonly Rule<FieldPlace>[] = [
   rule('/format', NO_ID, (_, format) => format !== undefined && format !== 'uuid'),
   rule('/minLength', NO_ID, (_, length) => Number(length) > ID_LENGTH),
   rule('/maxLength', NO_ID, (_, length) => Number(length) < ID_LENGTH),
-  ...where(
-    ({ reference }: FieldPlace) => reference!.isList,
-    [
-      rule('/type', 'must be "string": the items are ids of records', (_, type) => type !== 'string'),
-      rule(
-        '/x-on-delete',
-        'would delete a record that names others as well: restrict, or remove, which removes the id',
-        (_, value) => value === 'cascade',
-      ),
-      rule(
-        '/x-on-delete',
-        'is for a field with one id: remove removes an id from an array',
-        (_, value) => value === 'null',
-      ),
-      rule(
-        '/x-on-delete',
-        'would leave the record with fewer ids than minItems: restrict',
-        ({ field }, value) => value === 'remove' && Number(field.minItems) > 0,
-      ),
-    ],
-  ),
+  ...where(hasIds, [
+    rule('/type', 'must be "string": the items are ids of records', (_, type) => type !== 'string'),
+    rule(
+      '/x-on-delete',
+      'would delete a record that names others as well: restrict, or remove, which removes the id',
+      (_, value) => value === 'cascade',
+    ),
+    rule(
+      '/x-on-delete',
+      'is for a field with one id: remove removes an id from an array',
+      (_, value) => value === 'null',
+    ),
+    rule(
+      '/x-on-delete',
+      'would leave the record with fewer ids than minItems: restrict',
+      ({ field }, value) => value === 'remove' && Number(field.minItems) > 0,
+    ),
+  ]),
 ];
 
 /** Whether a field may have texts, or numbers that a body may give as texts. */

@@ -44,6 +44,9 @@ const BOUNDS: readonly (readonly [low: string, high: string])[] = [
 /** Members that the service sets. A body may have them, and no rule of a declaration sees them. */
 const OWNED: readonly unknown[] = ['id', 'created_at', 'updated_at', '_version', '_links'];
 
+const isOfRecord = ({ role }: ValidatedPlace): boolean => role.startsWith('record');
+const isAsserted = ({ isNegated }: ValidatedPlace): boolean => !isNegated;
+const isUsed = ({ role }: ValidatedPlace): boolean => isApplied(role);
 const isReached = ({ role }: ValidatedPlace): boolean => role !== 'unused';
 
 /** Rules about the keywords of JSON Schema: what a validator does not know, cannot compile or can never accept, or ignores. */
@@ -80,21 +83,18 @@ export const SCHEMA_RULES: readonly Rule<ValidatedPlace>[] = [
       ({ schema }, value) => value === 0 && 'contains' in schema && !('maxContains' in schema),
     ),
   ]),
-  ...where(
-    ({ role }: ValidatedPlace) => role.startsWith('record'),
-    [
-      rule(
-        ['/required/*', '/dependentRequired/*/*'],
-        (_, name) => `the service sets "${name}": no body can give it`,
-        (_, name) => OWNED.includes(name),
-      ),
-      rule(
-        ['/dependentSchemas/*', '/dependentRequired/*'],
-        (_, __, [name]) => `the service sets "${name}": no body can give it`,
-        (_, __, [name]) => OWNED.includes(name),
-      ),
-    ],
-  ),
+  ...where(isOfRecord, [
+    rule(
+      ['/required/*', '/dependentRequired/*/*'],
+      (_, name) => `the service sets "${name}": no body can give it`,
+      (_, name) => OWNED.includes(name),
+    ),
+    rule(
+      ['/dependentSchemas/*', '/dependentRequired/*'],
+      (_, __, [name]) => `the service sets "${name}": no body can give it`,
+      (_, __, [name]) => OWNED.includes(name),
+    ),
+  ]),
   rule(
     '/$id',
     ({ base }) => `is no URI, also not relative to ${base}`,
@@ -121,39 +121,33 @@ export const SCHEMA_RULES: readonly Rule<ValidatedPlace>[] = [
     ({ schema }, value) => value !== undefined && !hasType(value, schema),
   ),
   ...BOUNDS.map(([low, high]) => rule<ValidatedPlace>(`/${low}`, (place) => crossing(place, low, high))),
-  ...where(
-    ({ isNegated }: ValidatedPlace) => !isNegated,
-    [
+  ...where(isAsserted, [
+    rule(
+      '/required/*',
+      (_, name) => `requires "${name}", which is not declared, and additionalProperties is false`,
+      ({ schema }, name) => !OWNED.includes(name) && isClosedTo(schema, name!),
+    ),
+    rule(
+      '/required/*',
+      (_, name) => `requires "${name}", which no record may have: its schema is false`,
+      ({ schema }, name) => fieldsOf(schema)[String(name)] === false,
+    ),
+    ...where(isUsed, [
+      rule('/default', defaultFault, ({ pointer }, value) => value !== undefined && pointer !== ''),
       rule(
-        '/required/*',
-        (_, name) => `requires "${name}", which is not declared, and additionalProperties is false`,
-        ({ schema }, name) => !OWNED.includes(name) && isClosedTo(schema, name!),
+        '/const',
+        (place, value) => fixedFault(place, [value!]),
+        (_, value) => value !== undefined,
       ),
       rule(
-        '/required/*',
-        (_, name) => `requires "${name}", which no record may have: its schema is false`,
-        ({ schema }, name) => fieldsOf(schema)[String(name)] === false,
+        '/enum',
+        (place, values) => fixedFault(place, values as Json[]),
+        ({ schema }, values) => {
+          return Array.isArray(values) && schema.const === undefined;
+        },
       ),
-      ...where(
-        ({ role }: ValidatedPlace) => isApplied(role),
-        [
-          rule('/default', defaultFault, ({ pointer }, value) => value !== undefined && pointer !== ''),
-          rule(
-            '/const',
-            (place, value) => fixedFault(place, [value!]),
-            (_, value) => value !== undefined,
-          ),
-          rule(
-            '/enum',
-            (place, values) => fixedFault(place, values as Json[]),
-            ({ schema }, values) => {
-              return Array.isArray(values) && schema.const === undefined;
-            },
-          ),
-        ],
-      ),
-    ],
-  ),
+    ]),
+  ]),
 ];
 
 function crossing({ schema }: Place, low: string, high: string): string | undefined {

@@ -24,6 +24,9 @@ const MAX_NUMBERS = 4;
 
 const isNumbered = ({ 'x-set': set }: DeclaredField): boolean => typeof set === 'object' && 'next' in set;
 
+const isSet = ({ field }: FieldPlace): boolean => field['x-set'] !== undefined;
+const hasNumbers = ({ field }: FieldPlace): boolean => isNumbered(field);
+
 /** The source of a field that the service sets; undefined: clients set it, or it has numbers. */
 function sourceOf({ 'x-set': set }: DeclaredField): string | undefined {
   return typeof set === 'object' ? ('value' in set ? set.value : undefined) : set;
@@ -47,72 +50,57 @@ function conditionFault({ name, record }: FieldPlace, given: Json, other: string
 
 /** Rules of what x-set and x-immutable say of a field. */
 export const SET_RULES: readonly Rule<FieldPlace>[] = [
-  ...where(
-    ({ field }: FieldPlace) => field['x-set'] === undefined && field['x-immutable'],
-    [
-      rule('/x-immutable', 'has no effect on a field that clients do not set', ({ field }) => field.readOnly),
-      rule(
-        '/x-immutable',
-        'no record shows whether a write-only field changes',
-        ({ field }) => field.writeOnly && !field.readOnly,
-      ),
-    ],
-  ),
-  ...where(
-    ({ field }: FieldPlace) => field['x-set'] !== undefined,
-    [
-      rule(
-        ['/default', '/writeOnly', '/x-import-only', '/x-immutable'],
-        'the service sets the field: see x-set',
-        (_, value) => value !== undefined && value !== false,
-      ),
-      rule(
-        '/x-set',
-        'a field that the service sets cannot be required of clients',
-        ({ isRequired }) => isRequired,
-      ),
-      rule(
-        '/x-set',
-        'clients choose the record under which they create one: see nested',
-        ({ record, name }) => parentOf(record) === name,
-      ),
-      rule(
-        '/x-set',
-        '$now needs type string and format date-time',
-        ({ field: { type, format, ...field } }) => {
-          const isTime = type === 'string' && format === 'date-time' && !field['x-references'];
-          return sourceOf(field) === '$now' && !isTime;
-        },
-      ),
-      rule('/x-set', '$caller needs type string, without format', ({ field: { type, format, ...field } }) => {
-        const isText = type === 'string' && (format === undefined || field['x-references'] !== undefined);
-        return sourceOf(field) === '$caller' && !isText;
-      }),
-      rule('/x-set/on', 'has no effect beside when', ({ field }, on) => {
-        return on !== undefined && 'when' in (field['x-set'] as object);
-      }),
-      rule('/x-set/when/*', (place, given, [other]) => conditionFault(place, given!, other!)),
-    ],
-  ),
-  ...where(
-    ({ field }: FieldPlace) => isNumbered(field),
-    [
-      rule('/type', 'numbers need type integer', (_, type) => type !== 'integer'),
-      rule('/*', 'could refuse the next number', (_, __, [keyword]) => !OF_NUMBERS.has(keyword!)),
-      rule('/minimum', 'numbers begin with 1', (_, minimum) => Number(minimum) > 1),
-      rule(
-        '/x-set',
-        'numbers need x-index or x-unique, by which the last one is found',
-        ({ field }) => !field['x-index'] && !field['x-unique'],
-      ),
-      rule('/x-set', `a collection has up to ${MAX_NUMBERS} fields with numbers`, ({ record }) => {
-        return Object.values(record.properties).filter(isNumbered).length > MAX_NUMBERS;
-      }),
-      rule('/x-set/next', ({ record }, next) =>
-        next === true ? undefined : seriesFault(String(next), record),
-      ),
-    ],
-  ),
+  rule('/x-immutable', (place, isImmutable) => {
+    const { field } = place;
+    if (!isImmutable || isSet(place)) return undefined;
+    if (field.readOnly) return 'has no effect on a field that clients do not set';
+    return field.writeOnly ? 'no record shows whether a write-only field changes' : undefined;
+  }),
+  ...where(isSet, [
+    rule(
+      ['/default', '/writeOnly', '/x-import-only', '/x-immutable'],
+      'the service sets the field: see x-set',
+      (_, value) => value !== undefined && value !== false,
+    ),
+    rule(
+      '/x-set',
+      'a field that the service sets cannot be required of clients',
+      ({ isRequired }) => isRequired,
+    ),
+    rule(
+      '/x-set',
+      'clients choose the record under which they create one: see nested',
+      ({ record, name }) => parentOf(record) === name,
+    ),
+    rule('/x-set', '$now needs type string and format date-time', ({ field: { type, format, ...field } }) => {
+      const isTime = type === 'string' && format === 'date-time' && !field['x-references'];
+      return sourceOf(field) === '$now' && !isTime;
+    }),
+    rule('/x-set', '$caller needs type string, without format', ({ field: { type, format, ...field } }) => {
+      const isText = type === 'string' && (format === undefined || field['x-references'] !== undefined);
+      return sourceOf(field) === '$caller' && !isText;
+    }),
+    rule('/x-set/on', 'has no effect beside when', ({ field }, on) => {
+      return on !== undefined && 'when' in (field['x-set'] as object);
+    }),
+    rule('/x-set/when/*', (place, given, [other]) => conditionFault(place, given!, other!)),
+  ]),
+  ...where(hasNumbers, [
+    rule('/type', 'numbers need type integer', (_, type) => type !== 'integer'),
+    rule('/*', 'could refuse the next number', (_, __, [keyword]) => !OF_NUMBERS.has(keyword!)),
+    rule('/minimum', 'numbers begin with 1', (_, minimum) => Number(minimum) > 1),
+    rule(
+      '/x-set',
+      'numbers need x-index or x-unique, by which the last one is found',
+      ({ field }) => !field['x-index'] && !field['x-unique'],
+    ),
+    rule('/x-set', `a collection has up to ${MAX_NUMBERS} fields with numbers`, ({ record }) => {
+      return Object.values(record.properties).filter(isNumbered).length > MAX_NUMBERS;
+    }),
+    rule('/x-set/next', ({ record }, next) =>
+      next === true ? undefined : seriesFault(String(next), record),
+    ),
+  ]),
 ];
 
 /** A record whose parent changed would need another number, and one without a parent has none. */
