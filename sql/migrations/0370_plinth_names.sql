@@ -58,7 +58,7 @@ begin
   set types = array(
     select case split_part(each, '.', 1) when was then name || substr(each, rest) else each end
     from unnest(webhooks.types) with ordinality as given (each, place) order by place
-  )
+  ), updated_at = now(), version = version + 1
   where exists (select from unnest(webhooks.types) as each where split_part(each, '.', 1) = was);
   perform plinth_forget_responses(was);
   update plinth_jobs set task = jsonb_set(task::jsonb, '{collection}', to_jsonb(name))::text where task::json ->> 'collection' = was;

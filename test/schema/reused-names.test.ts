@@ -108,7 +108,10 @@ for (const [way, between, after] of [
     const { open } = await deployments(t);
     const before = await open({ 'secret.json': PRIVATE });
     const { send } = await before.as('root', ['admin']);
-    const hook = (await send('POST', '/webhooks', { url: target.url, types: ['secret.*'] })).json;
+    const { json: hook, headers: first } = await send('POST', '/webhooks', {
+      url: target.url,
+      types: ['secret.*'],
+    });
     const { id } = (await send('POST', '/secret', { title: SECRET })).json;
     const keyed: [string, string, unknown, Record<string, string>][] = [
       ['POST', '/secret', { title: SECRET }, { 'idempotency-key': 'one' }],
@@ -160,7 +163,9 @@ for (const [way, between, after] of [
       return;
     }
     t.equal(shown.collection, 'archive');
-    t.same((await operator.send('GET', `/webhooks/${hook.id}`)).json.types, ['archive.*']);
+    const { json: renamed, headers } = await operator.send('GET', `/webhooks/${hook.id}`);
+    t.same(renamed.types, ['archive.*']);
+    t.not(headers.etag, first.etag, 'the webhook has another version');
     t.match((await operator.send('GET', `/archive/${id}/history`)).json.data, [
       {},
       {},
