@@ -36,7 +36,7 @@ function inlinedDeclarations() {
     export const declarationSchema = () => ${JSON.stringify(schema)};`;
 }
 
-/** Takes the place of src/cli/version.ts. */
+/** Takes the place of src/version.ts. */
 function inlinedVersion() {
   const { version } = JSON.parse(readFileSync(at('package.json'), 'utf8'));
   return `export const versionOf = () => ${JSON.stringify(version)};`;
@@ -81,7 +81,7 @@ const common = {
     {
       name: 'inlined-version',
       setup: ({ onLoad }) =>
-        onLoad({ filter: /\/cli\/version\.js$/ }, () => ({ contents: inlinedVersion() })),
+        onLoad({ filter: /\/src\/version\.js$/ }, () => ({ contents: inlinedVersion() })),
     },
   ],
 };

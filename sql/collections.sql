@@ -62,7 +62,11 @@ select json_build_object(
     where name in (select json_array_elements_text($1::text::json))
   ),
   'applied', (
-    select coalesce(json_agg(json_build_object('name', name, 'declaration', declaration)), '[]')
+    select coalesce(json_agg(json_build_object(
+      'name', name,
+      'declaration', plinth_newest(collections),
+      'former', declaration
+    )), '[]')
     from collections
   ),
   'pending', (
@@ -93,10 +97,19 @@ where relnamespace = (select oid from pg_namespace where nspname = $1) and relki
 -- name: fields_since
 select name, fields_since::text as fields from collections where fields_since::text <> '{}';
 
+-- The declaration that it replaces stays, for services that have it.
 -- name: apply ($1 name, $2 declaration)
-insert into collections (name, declaration)
+insert into collections as present (name, declaration)
 values ($1, $2)
-on conflict (name) do update set declaration = excluded.declaration, applied_at = now();
+on conflict (name) do update set
+  declaration = plinth_newest(present),
+  newest = excluded.declaration, newest_at = now(), applied_at = now();
+
+-- No service with a former declaration runs any more.
+-- name: settle
+update collections
+set declaration = newest, newest = null, newest_at = null
+where newest_at >= applied_at;
 
 -- A field that is no longer declared: what removes it from the documents is offered.
 -- name: offer ($1 collection, $2 work)
@@ -104,9 +117,11 @@ insert into plinth_document_work (collection, work, state)
 values ($1, $2, 'offer')
 on conflict (collection, work) do nothing;
 
--- name: forget ($1 name)
-delete from collections
-where name = $1;
+-- Services with the former declaration may write records that violate the present one.
+-- name: doubt ($1 collection)
+insert into plinth_document_work (collection, work, state)
+values ($1, '{"kind":"check"}', 'check')
+on conflict (collection, work) do nothing;
 
 -- Documents for a migration step, in the order of their ids, and not many more bytes than 8 MiB.
 -- name: documents ($1 after this id, $2 maximum number)

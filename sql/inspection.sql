@@ -50,4 +50,10 @@ select
         )
       )
       and not pg_has_role(relowner, 'usage')
-  ) as foreign_tables
+  ) as foreign_tables,
+  (
+    select coalesce(json_agg(relname order by relname), '[]')::text
+    from pg_class
+    where relnamespace = (select oid from pg_namespace where nspname = current_schema()) and relkind = 'r'
+      and obj_description(oid, 'pg_class') = 'plinth: records of an earlier program'
+  ) as stray_tables

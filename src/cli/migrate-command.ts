@@ -2,7 +2,7 @@ import { checkDeclarations } from '../declarations/check-declarations.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import type { ExitCode } from '../errors/exit-error.js';
-import { type CheckedPlan, isRefused } from '../schema/checked-plan.js';
+import { type CheckedPlan, isRefused, isViolated, violationsText } from '../schema/checked-plan.js';
 import { listViolations, migrateCollections, planCollections } from '../schema/migrate-collections.js';
 import { planText } from '../schema/plan-text.js';
 import type { SchemaStep } from '../schema/step.js';
@@ -30,21 +30,25 @@ export async function migrateCommand(args: string[], io: Io): Promise<ExitCode> 
       const plan = await planCollections(database.url, declarations, values['allow-drop']);
       print(io, json, planDocument(plan), planText(plan));
       // SQL files may correct the records.
-      return plan.sqlFiles === 0 && isRefused(plan, values['allow-violations']) ? 1 : 0;
+      const isRejected = isRefused(plan, { allowViolations: values['allow-violations'], allowDrop: true });
+      return plan.sqlFiles === 0 && isRejected ? 1 : 0;
     }
-    const { steps, drops } = await migrateCollections(database.url, declarations, {
+    const plan = await migrateCollections(database.url, declarations, {
       allowDrop: values['allow-drop'],
       allowViolations: values['allow-violations'],
       onStep: ({ title }, index, of) =>
         json ? undefined : void io.stdout.write(`${index + 1} of ${of}: ${title}\n`),
     });
+    const { steps, drops } = plan;
+    const isWarned = isViolated(plan) && !values['allow-violations'];
+    if (isWarned) io.stderr.write(`warning: ${violationsText(plan)}\n`);
     const dropped = values['allow-drop'] ? drops : [];
     const done = { steps: [...steps, ...dropped].map(stepDocument) };
     if (json) {
       print(io, json, { ...done, not_done: values['allow-drop'] ? [] : drops.map(stepDocument) }, '');
       return 0;
     }
-    if (steps.length === 0) io.stdout.write('The database matches the declarations.\n');
+    if (steps.length === 0 && !isWarned) io.stdout.write('The database matches the declarations.\n');
     if (!values['allow-drop'])
       for (const { title, loses } of drops)
         io.stdout.write(

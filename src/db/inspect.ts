@@ -48,6 +48,8 @@ export interface Inspection {
   readonly aheadMs: number;
   /** Tables of the service that belong to another role. */
   readonly foreignTables: readonly string[];
+  /** Tables beside those of the service, in which a program from before the baseline has stored records. */
+  readonly strayTables: readonly string[];
 }
 
 /** Inspects a database without changing it; `names` are those of the collections. Rejects with the error of the driver. */
@@ -98,6 +100,7 @@ function inspectionOf(row: Row, began: number, ended: number): Omit<Inspection, 
     databaseConnections: Number(row.database_connections),
     aheadMs: now - Math.min(Math.max(now, began), ended),
     foreignTables: JSON.parse(String(row.foreign_tables)) as string[],
+    strayTables: JSON.parse(String(row.stray_tables)) as string[],
   };
 }
 

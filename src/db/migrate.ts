@@ -1,11 +1,11 @@
 import type postgres from 'postgres';
 import { ExitError } from '../errors/exit-error.js';
+import { versionOf } from '../version.js';
 import type { Row, Run } from './db.js';
 import type { Engine } from './engine.js';
 import {
+  BASELINE,
   DISTRIBUTION,
-  isInPlace,
-  lackingReplaced,
   migrationsOn,
   SCHEMA_NAMES,
   type SchemaNames,
@@ -24,14 +24,19 @@ export class DatabaseUnavailableError extends DatabaseError {
   override readonly exitCode = 69;
 }
 
+/** This version, or its settings, cannot serve it. */
+class DatabaseRefusedError extends DatabaseError {
+  override readonly exitCode = 78;
+}
+
 /** The key of an advisory lock: "plnt" and 1. */
 const LOCK = [0x706c6e74, 1] as const;
 export const MIN_VERSION = 150_000;
 
 /**
  * Brings the schema up to date: applies each file of sql/migrations once, in order, each in a transaction. An advisory
- * lock serializes services that start together. Of a database that earlier versions made the baseline is only recorded.
- * Throws DatabaseError when the database is unavailable or too old, when a migration fails, or when an applied one has changed.
+ * lock serializes services that start together. Throws DatabaseError when the database is unavailable or too old, when it does
+ * not serve this version, when a migration fails, or when an applied one has changed.
  */
 export async function migrate(url: string, timeoutMs: number, engine: Engine = 'postgresql'): Promise<void> {
   let isOpen = false;
@@ -55,21 +60,22 @@ export async function migrate(url: string, timeoutMs: number, engine: Engine = '
 }
 
 /**
- * Whether a database has all migrations of this version, in one query on an open connection. False also after an error,
- * which `migrate` then reports.
+ * Whether a database has all migrations of this version, and serves it, in one query on an open connection. False also after an
+ * error, which `migrate` then reports.
  */
 export async function isMigrated(run: Run, engine: Engine = 'postgresql'): Promise<boolean> {
   try {
     const [row] = await run(
       `select current_setting('server_version_num')::integer as version,
-        (select string_agg(name || checksum, ' ') from migrations) as applied`,
+        (select json_object_agg(name, checksum)::text from migrations) as applied`,
       [],
     );
-    const applied = new Set(String(row!.applied).split(' '));
-    const known = migrationsOn(engine).map(({ name, checksum }) => name + checksum);
-    // A distributed database is refused by `migrate`.
-    const isOther = engine === 'postgresql' && String(row!.applied).includes(DISTRIBUTION);
-    return !isOther && (row!.version as number) >= MIN_VERSION && known.every((step) => applied.has(step));
+    const applied = new Map(Object.entries(JSON.parse(String(row!.applied)) as Record<string, string>));
+    return (
+      (row!.version as number) >= MIN_VERSION &&
+      refusalOf(applied, engine) === undefined &&
+      migrationsOn(engine).every(({ name, checksum }) => applied.get(name) === checksum)
+    );
   } catch {
     return false;
   }
@@ -141,26 +147,39 @@ async function requireCluster(sql: postgres.Sql): Promise<void> {
 }
 
 /**
- * The work before this version runs: migrations to apply, applied ones whose files are others, and one that an
- * earlier version has to apply first.
+ * The work before this version runs: migrations to apply, and applied ones whose files are others. `refusal`: why this version
+ * does not run.
  */
 export async function pendingMigrations(
   run: Run,
   engine: Engine = 'postgresql',
-): Promise<{ missing: string[]; changed: string[]; lacking: string | undefined }> {
+): Promise<{ missing: string[]; changed: string[]; refusal: string | undefined }> {
   const rows = await run('select name, checksum from migrations', []);
   const applied = new Map(rows.map(({ name, checksum }) => [String(name), String(checksum)]));
   const known = migrationsOn(engine);
-  const missing = known.filter(({ name }) => !applied.has(name));
   return {
-    missing: missing.map(({ name }) => name),
+    missing: known.filter(({ name }) => !applied.has(name)).map(({ name }) => name),
     changed: known
       .filter(({ name, checksum }) => applied.has(name) && applied.get(name) !== checksum)
       .map(({ name }) => name),
-    lacking: missing
-      .map((migration) => lackingReplaced(migration, applied))
-      .find((name) => name !== undefined),
+    refusal: refusalOf(applied, engine),
   };
+}
+
+/** The row of `migrations` with the oldest version that a database can serve. */
+const OLDEST = '0000_oldest_program';
+
+/** Why this version does not serve a database, as its table `migrations` shows; undefined: it does. */
+function refusalOf(applied: ReadonlyMap<string, string>, engine: Engine): string | undefined {
+  const oldest = applied.get(OLDEST);
+  const [version, page] = [versionOf(), 'docs/deployment.md#upgrades'];
+  if (oldest !== undefined && version.localeCompare(oldest, 'en', { numeric: true }) < 0)
+    return `the database serves version ${oldest} and later, and this is version ${version}: start a later one (${page})`;
+  if (applied.size > 0 && !applied.has(BASELINE))
+    return `the database was made by a version before 0.1.0: start version 0.1.0 first, then this one (${page}); a database of development can be deleted (the folder data)`;
+  if (engine === 'postgresql' && applied.has(DISTRIBUTION))
+    return 'the records of this database are distributed: set DATABASE_ENGINE=citus';
+  return undefined;
 }
 
 async function applyMissing(sql: postgres.Sql, engine: Engine, names: SchemaNames): Promise<void> {
@@ -168,30 +187,20 @@ async function applyMissing(sql: postgres.Sql, engine: Engine, names: SchemaName
     name text primary key, checksum text not null, applied_at timestamptz not null default now())`;
   const rows = await sql<{ name: string; checksum: string }[]>`select name, checksum from migrations`;
   const applied = new Map(rows.map((row) => [row.name, row.checksum]));
-  if (engine === 'postgresql' && applied.has(DISTRIBUTION))
-    throw new DatabaseError('the records of this database are distributed: set DATABASE_ENGINE=citus');
-  for (const migration of migrationsOn(engine)) {
-    const { name, text, checksum } = migration;
+  const refusal = refusalOf(applied, engine);
+  if (refusal !== undefined) throw new DatabaseRefusedError(refusal);
+  for (const { name, text, checksum } of migrationsOn(engine)) {
     const before = applied.get(name);
     if (before === checksum) continue;
     if (before !== undefined)
       throw new DatabaseError(
         `migration ${name} was changed after it had been applied to this database: in production restore the file, and put the change into a new migration; in development delete the database (the folder data), which is then created anew`,
       );
-    const lacking = lackingReplaced(migration, applied);
-    if (lacking !== undefined) throw new DatabaseError(tooOld(lacking));
     await inTransaction(sql, async () => {
-      if (!isInPlace(migration, applied))
-        await sql.unsafe(withSchemaNames(text, names)).catch((error: Error) => {
-          throw new DatabaseError(`migration ${name} cannot be applied: ${error.message}`, { cause: error });
-        });
-      const recorded = { [name]: checksum, ...(migration.isLastOfBaseline ? migration.replaced : {}) };
-      await sql`insert into migrations (name, checksum)
-        select key, value from json_each_text(${JSON.stringify(recorded)}::text::json) on conflict do nothing`;
+      await sql.unsafe(withSchemaNames(text, names)).catch((error: Error) => {
+        throw new DatabaseError(`migration ${name} cannot be applied: ${error.message}`, { cause: error });
+      });
+      await sql`insert into migrations (name, checksum) values (${name}, ${checksum})`;
     });
   }
 }
-
-/** The error of a database from before the version that the baseline was made of. */
-const tooOld = (lacking: string): string =>
-  `this database was made by an earlier version, and lacks its migration ${lacking}, or has another text of it: start the last version that has this file first, then this one (docs/deployment.md#upgrades); a database of development can be deleted (the folder data)`;

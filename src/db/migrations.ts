@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { Engine } from './engine.js';
-import { REPLACED } from './replaced-migrations.js';
 import { listSql, readSql } from './sql-files.js';
 
 /** A file of sql/migrations, of sql/citus/migrations, or of the folder `migrations` of a feature. */
@@ -9,19 +8,14 @@ export interface Migration {
   readonly text: string;
   /** The SHA-256 of the file. */
   readonly checksum: string;
-  /** The migrations of earlier versions that the baseline replaces, and their checksums; none: a later migration. */
-  readonly replaced: Readonly<Record<string, string>>;
-  /** Whether the baseline is complete with this file. */
-  readonly isLastOfBaseline: boolean;
 }
 
-/** The migration that has distributed a database: one of those that are replaced. */
-export const DISTRIBUTION = '0034_distribution.sql';
+/** The first file of the baseline. Programs that do not know it had migrations with smaller numbers. */
+export const BASELINE = '0200_plinth_records.sql';
+/** The migration that has distributed a database. */
+export const DISTRIBUTION = '0210_plinth_distribution.sql';
 
 const MIGRATION = /^(citus\/migrations|migrations|features\/[\w-]+\/migrations)\/(\d{4}_\w+\.sql)$/;
-/** The files of a baseline; later migrations have later numbers. */
-const BASELINE = /^02\d\d_/;
-const NOTHING = {};
 
 /** The place of a migration below sql/. */
 interface Place {
@@ -40,18 +34,9 @@ export function migrationsOn(engine: Engine): readonly Migration[] {
 }
 
 function readMigrations(engine: Engine): Migration[] {
-  const places = inOrder(listSql(), engine);
-  const last = new Map(places.filter(({ name }) => BASELINE.test(name)).map((each) => [each.folder, each]));
-  return places.map((place) => {
-    const { folder, name } = place;
+  return inOrder(listSql(), engine).map(({ folder, name }) => {
     const text = readSql(`${folder}/${name}`);
-    return {
-      name,
-      text,
-      checksum: createHash('sha256').update(text).digest('hex'),
-      replaced: BASELINE.test(name) ? REPLACED[folder]! : NOTHING,
-      isLastOfBaseline: last.get(folder) === place,
-    };
+    return { name, text, checksum: createHash('sha256').update(text).digest('hex') };
   });
 }
 
@@ -78,25 +63,6 @@ export function inOrder(files: readonly string[], engine: Engine): Place[] {
 /** The name of the last migration of this version. */
 export function newestMigration(): string {
   return migrationsOn('postgresql').at(-1)!.name;
-}
-
-/**
- * The migration of an earlier version that a database lacks before the baseline fits it. Undefined: the database has all
- * that the baseline replaces, or none of them.
- */
-export function lackingReplaced(
-  { replaced }: Migration,
-  applied: ReadonlyMap<string, string>,
-): string | undefined {
-  const names = Object.keys(replaced);
-  if (!names.some((name) => applied.has(name))) return undefined;
-  return names.find((name) => applied.get(name) !== replaced[name]);
-}
-
-/** Whether a database has the schema of a baseline by the migrations that it replaces. */
-export function isInPlace({ replaced }: Migration, applied: ReadonlyMap<string, string>): boolean {
-  const names = Object.keys(replaced);
-  return names.length > 0 && names.every((name) => applied.get(name) === replaced[name]);
 }
 
 /** The tables of the service, besides those of collections, whose names have the placeholder of their schema. */

@@ -60,9 +60,13 @@ export interface Catalog extends Layout {
   readonly occupied: readonly Occupied[];
   /** The applied declarations by collection, as JSON text. */
   readonly applied: ReadonlyMap<string, string>;
+  /** The declarations that these have replaced, which services may have. */
+  readonly former: ReadonlyMap<string, string>;
   readonly pending: readonly PendingWork[];
   /** Collections whose columns are to be filled, since an SQL file may have changed their documents. */
   readonly due: ReadonlySet<string>;
+  /** Collections of which services with a former declaration may have written records that violate the present one. */
+  readonly doubted: ReadonlySet<string>;
   /** The SQL files that were run, with their checksums. */
   readonly sqlFiles: ReadonlyMap<string, string>;
   /** Views by which services with former declarations know renamed collections, with their present names. */
@@ -78,7 +82,7 @@ export interface PendingWork {
 
 type PendingRow = Omit<PendingWork, 'work' | 'state'> & {
   readonly work: string;
-  readonly state: PendingWork['state'] | 'due';
+  readonly state: PendingWork['state'] | 'due' | 'check';
 };
 
 /** The comment on a column that is not complete yet. */
@@ -103,7 +107,11 @@ interface Row {
     readonly triggers: readonly string[] | null;
   }[];
   readonly occupied: readonly Occupied[];
-  readonly applied: readonly { readonly name: string; readonly declaration: string }[];
+  readonly applied: readonly {
+    readonly name: string;
+    readonly declaration: string;
+    readonly former: string;
+  }[];
   readonly pending: readonly PendingRow[];
   readonly files: readonly { readonly name: string; readonly checksum: string }[];
   readonly views: readonly { readonly name: string; readonly comment: string }[];
@@ -121,6 +129,8 @@ export async function readCatalog(
 ): Promise<Catalog> {
   const [row] = await run(catalogSql(engine), [JSON.stringify(names), schema]);
   const { tables, occupied, applied, pending, files, views } = JSON.parse(row!.state as string) as Row;
+  const inState = (state: PendingRow['state']) =>
+    new Set(pending.filter((each) => each.state === state).map(({ collection }) => collection));
   return {
     engine,
     schema,
@@ -155,10 +165,14 @@ export async function readCatalog(
       ]),
     ),
     applied: new Map(applied.map(({ name, declaration }) => [name, declaration])),
+    former: new Map(applied.map(({ name, former }) => [name, former])),
     pending: pending.flatMap(({ collection, work, state }) =>
-      state === 'due' ? [] : [{ collection, state, work: JSON.parse(work) as DocumentWork }],
+      state === 'due' || state === 'check'
+        ? []
+        : [{ collection, state, work: JSON.parse(work) as DocumentWork }],
     ),
-    due: new Set(pending.filter(({ state }) => state === 'due').map(({ collection }) => collection)),
+    due: inState('due'),
+    doubted: inState('check'),
     sqlFiles: new Map(files.map(({ name, checksum }) => [name, checksum])),
     formerNames: new Map(views.map(({ name, comment }) => [name, comment.slice(FORMER_NAME.length)])),
   };

@@ -10,10 +10,8 @@ export interface Plan {
   readonly sqlFiles: number;
   /** Steps that lose data, or what only services with former declarations use. The service runs without them. */
   readonly drops: readonly SchemaStep[];
-  /** Collections with stored records that the declaration may not describe: these are checked before the steps. */
-  readonly changed: readonly Change[];
-  /** Collections with records that services with a former declaration may have written since: the drops repeat work for these. */
-  readonly repeated: readonly Change[];
+  /** The effect on the records of each collection that has a table. */
+  readonly changes: readonly Change[];
   /** Fields that are no longer declared, by collection. */
   readonly dropped: ReadonlyMap<string, readonly string[]>;
 }
@@ -23,26 +21,45 @@ export interface CheckedPlan extends Plan {
   readonly violations: readonly Violations[];
 }
 
+/** The permissions of the operator for a migration. */
+export interface MigrateAllowances {
+  /** Whether steps that lose data run too, after which the records are compared. */
+  readonly allowDrop?: boolean | undefined;
+  /** Whether records that violate the declarations stay as they are. */
+  readonly allowViolations?: boolean | undefined;
+}
+
 /** Whether stored records violate the declarations of a plan. */
 export const isViolated = ({ violations }: Pick<CheckedPlan, 'violations'>): boolean =>
   violations.some(({ violating }) => violating > 0);
 
-/** Whether stored records prevent a plan. Equal values that must be unique always do: no index permits them. */
-export const isRefused = (plan: Pick<CheckedPlan, 'violations'>, allowViolations = false): boolean =>
-  allowViolations ? duplicatesOf(plan) > 0 : isViolated(plan);
+/**
+ * Whether stored records prevent a plan. Equal values that must be unique always do: no index permits them. Records of services
+ * with a former declaration prevent the drops alone, so that new services can replace these.
+ */
+export function isRefused(
+  { violations, changes }: Pick<CheckedPlan, 'violations' | 'changes'>,
+  { allowViolations = false, allowDrop = false }: MigrateAllowances,
+): boolean {
+  const stricter = changes.filter(({ isStricter }) => isStricter).map(({ name }) => name);
+  const plan = {
+    violations: violations.filter(({ collection }) => allowDrop || stricter.includes(collection)),
+  };
+  return allowViolations ? duplicatesOf(plan) > 0 : isViolated(plan);
+}
 
 const duplicatesOf = ({ violations }: Pick<CheckedPlan, 'violations'>): number =>
   violations.reduce((sum, { duplicates }) => sum + duplicates, 0);
 
 /** The rules that stored records violate, and the remedy. */
 export function violationsText(plan: CheckedPlan): string {
-  const { violations, changed } = plan;
+  const { violations, changes } = plan;
   const found = violations.filter(({ violating }) => violating > 0);
   const paragraphs = found.map(
     ({ collection, records, violating, examples }) =>
       `${violating} of ${records} records of ${collection} violate the declaration:\n${examples.map((text) => `  ${text}`).join('\n')}`,
   );
-  const forbidden = changed
+  const forbidden = changes
     .filter(({ name }) => found.some(({ collection }) => collection === name))
     .flatMap(({ name, prunes }) =>
       prunes.flatMap((work) => (work.kind === 'prune' ? work.fields.map((field) => `${name}.${field}`) : [])),

@@ -4,6 +4,7 @@ import type { Declarations } from '../declarations/read-declarations.js';
 import { ExitError } from '../errors/exit-error.js';
 import type { Log } from '../telemetry/log.js';
 import { readCatalog } from './catalog.js';
+import { isViolated, violationsText } from './checked-plan.js';
 import {
   migrateCollections,
   namesOf,
@@ -13,15 +14,20 @@ import {
 } from './migrate-collections.js';
 import { planChanges } from './plan.js';
 import { planText } from './plan-text.js';
+import { appliedText } from './stricter-rules.js';
 
 /** The database does not match the declarations. */
 class SchemaChangeRefused extends ExitError {
   override readonly exitCode = 78;
 }
 
+/** How many records of a collection a start compares with its declaration at most. */
+const MAX_COMPARED = 10_000;
+
 /**
  * Makes sure that the tables match the declarations: with `auto` it takes the steps that lose nothing, otherwise it throws
- * with the plan. Throws DeclarationError, and DatabaseError if stored records violate a declaration.
+ * with the plan. Services with the declarations that these replaced need no step. Throws DeclarationError, and DatabaseError if
+ * stored records violate a declaration.
  */
 export async function ensureCollections(
   database: { readonly db: Pick<Db, 'run' | 'engine'>; readonly url: string; readonly schema: string },
@@ -31,15 +37,24 @@ export async function ensureCollections(
 ): Promise<void> {
   const { run, engine } = database.db;
   const { collections } = declarations;
-  const catalog = await readCatalog(run, namesOf(collections), { engine, schema: database.schema });
+  const present = await readCatalog(run, namesOf(collections), { engine, schema: database.schema });
+  const former = unrecorded(collections, present).filter(
+    (each) => present.former.get(each.name) === appliedText(each),
+  );
+  const catalog = {
+    ...present,
+    applied: new Map([...present.applied, ...former.map((each) => [each.name, appliedText(each)] as const)]),
+  };
   const changed = unrecorded(collections, catalog);
   const isRecorded = changed.length === 0;
   // Loaded on demand: a start with known declarations takes less time without it.
   if (!isRecorded) (await import('../declarations/check-declarations.js')).checkDeclarations(declarations);
   else requireProtection(declarations);
   const plan = planChanges(collections, catalog, declarations.sqlFiles);
-  if (plan.steps.length === 0 && plan.changed.length === 0) {
+  if (plan.steps.length === 0 && !plan.changes.some(({ isStricter }) => isStricter)) {
     if (!isRecorded) await recordApplied(run, changed);
+    if (former.length === 0 && plan.changes.some(({ isDoubted }) => isDoubted))
+      await warnOfViolations(database.url, declarations, log);
     return;
   }
   // A database whose declarations were never applied has nothing that a step could disturb.
@@ -50,7 +65,18 @@ export async function ensureCollections(
       `the database does not match the declarations; \`plinth migrate\` takes these steps:\n\n${text}`,
     );
   }
-  await migrateCollections(database.url, declarations, {
+  const migrated = await migrateCollections(database.url, declarations, {
     onStep: ({ title }, index, of) => log.info({ step: index + 1, of }, title),
   });
+  if (isViolated(migrated)) log.warn(violationsText(migrated));
+}
+
+/** Logs the records that services with a former declaration have written and that violate the present one. */
+async function warnOfViolations(url: string, declarations: Declarations, log: Log): Promise<void> {
+  const plan = await planCollections(url, declarations, false, MAX_COMPARED);
+  if (isViolated(plan)) log.warn(violationsText(plan));
+  else if (plan.violations.some(({ records }) => records >= MAX_COMPARED))
+    log.warn(
+      'services with former declarations may have written records: `plinth migrate --plan` compares them',
+    );
 }

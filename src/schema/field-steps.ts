@@ -194,6 +194,13 @@ export function repeatWork(
     );
 }
 
+/** The step after which the records of a collection are compared with its declaration no more. */
+export const trustRecords = (name: string): SchemaStep => ({
+  title: `Note that all services have the present declaration of ${name}, whose records were compared with it`,
+  locks: NO_LOCK,
+  sql: [`delete from plinth_document_work where collection = ${quoted(name)} and state = 'check'`],
+});
+
 /** The order in which a plan does work on documents. */
 const ORDER: readonly DocumentWork['kind'][] = [
   'rename',

@@ -2,7 +2,7 @@ import { isObject, type Json, type JsonObject, member, setMember } from '../json
 import { normalized } from '../validation/normalization.js';
 import type { FieldWork, SchemaStep } from './step.js';
 
-/** The work of a plan on the records of a collection. */
+/** The effect of a plan on the stored records of a collection. */
 export interface Change {
   readonly name: string;
   /** The present name of its table. */
@@ -12,6 +12,10 @@ export interface Change {
   /** The work among its drops: repeated for services with a former declaration, and of fields that it forbids. */
   readonly repeats: readonly FieldWork[];
   readonly prunes: readonly FieldWork[];
+  /** Whether the records may violate the declaration. */
+  readonly isStricter: boolean;
+  /** Whether services with a former declaration may have written records since it was compared with these. */
+  readonly isDoubted: boolean;
 }
 
 /** The work of steps on the fields of documents. */

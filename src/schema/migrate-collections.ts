@@ -9,33 +9,44 @@ import type { Declaration } from '../declarations/declaration.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { type Catalog, formerNames, layoutOf, readCatalog, storedTypes } from './catalog.js';
-import { type CheckedPlan, isRefused, type Plan, violationsText } from './checked-plan.js';
+import {
+  type CheckedPlan,
+  isRefused,
+  type MigrateAllowances,
+  type Plan,
+  violationsText,
+} from './checked-plan.js';
 import type { TableOf } from './dangling.js';
 import { workOnDocuments } from './document-work.js';
+import { trustRecords } from './field-steps.js';
+import type { Change } from './field-work.js';
 import { planChanges } from './plan.js';
 import type { SchemaStep } from './step.js';
 import { appliedText } from './stricter-rules.js';
-import { checkRecords, findViolations, type Violation, type Violations } from './violations.js';
+import {
+  checkRecords,
+  findViolations,
+  type RecordCheck,
+  type Violation,
+  type Violations,
+} from './violations.js';
 
 /** The key of an advisory lock: "plnt" and 2. */
 const LOCK = [0x706c6e74, 2] as const;
 
-export interface MigrateOptions {
-  /** Whether steps that lose data run too. */
-  readonly allowDrop?: boolean;
-  /** Whether records that violate a new rule stay as they are. */
-  readonly allowViolations?: boolean;
+export interface MigrateOptions extends MigrateAllowances {
   readonly onStep?: (step: SchemaStep, index: number, of: number) => void | Promise<void>;
 }
 
-/** Plans without changing anything. `allowDrop`: the records are checked as they are after the drops. Throws DatabaseError. */
+/** Plans without changing anything; `maxRecords`: how many records of a collection are compared. Throws DatabaseError. */
 export function planCollections(
   url: string,
   declarations: Declarations,
   allowDrop?: boolean,
+  maxRecords?: number,
 ): Promise<CheckedPlan> {
   return withSchemaConnection(url, async ({ run }) =>
-    checkedPlan(run, declarations, await catalogOf(run, declarations), allowDrop),
+    checkedPlan(run, declarations, await catalogOf(run, declarations), allowDrop, maxRecords),
   );
 }
 
@@ -49,26 +60,15 @@ export function listViolations(
   onViolation: (collection: string, violation: Omit<Violation, 'others'>) => void | Promise<void>,
 ): Promise<void> {
   return withSchemaConnection(url, async ({ run }) => {
-    const { collections } = declarations;
     const catalog = await catalogOf(run, declarations);
-    const { changed, repeated } = planChanges(collections, catalog);
-    for (const resource of resourcesIn(catalog, declarations)) {
-      const change = [...changed, ...repeated].find(({ name }) => name === resource.name);
-      const name = change?.table ?? resource.name;
-      if (!catalog.tables.has(name)) continue;
-      const table = qualified(catalog.schema, name);
-      for await (const violation of checkRecords(run, {
-        resource,
-        table,
-        works: change ? [...change.works, ...change.repeats] : [],
-        tableOf: presentTables(catalog, collections),
-      }))
+    const { changes } = planChanges(declarations.collections, catalog);
+    for (const check of checksOf(declarations, catalog, changes))
+      for await (const violation of checkRecords(run, check))
         if (violation) {
           const { others, ...first } = violation;
           for (const rule of [first, ...others.map(({ path, message }) => ({ ...first, path, message }))])
-            await onViolation(resource.name, rule);
+            await onViolation(check.resource.name, rule);
         }
-    }
   });
 }
 
@@ -85,16 +85,16 @@ export function migrateCollections(
   return withSchemaConnection(url, async (connection) => {
     const { run } = connection;
     await takeTurn(run, LOCK);
+    const { collections } = declarations;
     const catalog = await catalogOf(run, declarations);
     const plan = await checkedPlan(run, declarations, catalog, options.allowDrop);
-    const { collections } = declarations;
     const resources = resourcesByName(declarations, catalog);
     await runAll(connection, plan.steps.slice(0, plan.sqlFiles), resources, options, plan.steps);
     const checked =
       plan.sqlFiles === 0
         ? plan
         : { ...plan, violations: await violationsOf(run, declarations, catalog, plan, options.allowDrop) };
-    if (isRefused(checked, options.allowViolations)) throw new DatabaseError(violationsText(checked));
+    if (isRefused(checked, options)) throw new DatabaseError(violationsText(checked));
     await runAll(connection, plan.steps.slice(plan.sqlFiles), resources, options, plan.steps);
     for (const [name, fields] of plan.dropped)
       for (const field of fields)
@@ -102,9 +102,16 @@ export function migrateCollections(
           name,
           JSON.stringify({ kind: 'prune', collection: name, fields: [field] }),
         ]);
+    // Services with the former declaration may run until the drops, unless what they write is accepted.
+    if (!options.allowDrop)
+      for (const { name, isStricter, isDoubted } of plan.changes) {
+        if (options.allowViolations && isDoubted) await runStep(connection, trustRecords(name), undefined);
+        if (!options.allowViolations && isStricter) await run(COLLECTIONS_SQL.doubt, [name]);
+      }
     if (options.allowDrop) await runAll(connection, plan.drops, resources, options, plan.drops);
     await recordApplied(run, unrecorded(collections, catalog));
-    return plan;
+    if (options.allowDrop) await run(COLLECTIONS_SQL.settle, []);
+    return checked;
   });
 }
 
@@ -139,40 +146,44 @@ async function checkedPlan(
   run: Run,
   declarations: Declarations,
   catalog: Catalog,
-  allowDrop = false,
+  allowDrop?: boolean,
+  maxRecords?: number,
 ): Promise<CheckedPlan> {
   const plan = planChanges(declarations.collections, catalog, declarations.sqlFiles);
-  return { ...plan, violations: await violationsOf(run, declarations, catalog, plan, allowDrop) };
+  return { ...plan, violations: await violationsOf(run, declarations, catalog, plan, allowDrop, maxRecords) };
 }
 
+/** Compares the records that may violate the declarations with these. */
 async function violationsOf(
   run: Run,
   declarations: Declarations,
   catalog: Catalog,
-  plan: Plan,
-  allowDrop = false,
+  { changes }: Plan,
+  allowDrop?: boolean,
+  maxRecords?: number,
 ): Promise<Violations[]> {
-  const resources = resourcesByName(declarations, catalog);
+  const compared = changes.filter(({ isStricter, isDoubted }) => isStricter || isDoubted);
   const violations: Violations[] = [];
-  const changes = [
-    ...plan.changed.map((change) => ({ ...change, onlyDuplicates: false })),
-    // Records of services with a former declaration violate other rules until a client changes them.
-    ...(allowDrop ? plan.repeated.map((change) => ({ ...change, onlyDuplicates: true })) : []),
-  ];
-  for (const { name, table: present, works, repeats, prunes, onlyDuplicates } of changes) {
-    const resource = resources.get(name)!;
-    if (onlyDuplicates && resource.unique.length === 0) continue;
-    violations.push(
-      await findViolations(run, {
-        resource,
-        table: qualified(catalog.schema, present),
-        works: allowDrop ? [...works, ...repeats, ...prunes] : works,
-        tableOf: presentTables(catalog, declarations.collections),
-        onlyDuplicates,
-      }),
-    );
-  }
+  for (const check of checksOf(declarations, catalog, compared, allowDrop))
+    violations.push(await findViolations(run, check, maxRecords));
   return violations;
+}
+
+/** How the records of collections are compared: as they are after the steps, and with `allowDrop` after the drops. */
+function checksOf(
+  declarations: Declarations,
+  catalog: Catalog,
+  changes: readonly Change[],
+  allowDrop = false,
+): RecordCheck[] {
+  const resources = resourcesByName(declarations, catalog);
+  const tableOf = presentTables(catalog, declarations.collections);
+  return changes.map(({ name, table, works, repeats, prunes }) => ({
+    resource: resources.get(name)!,
+    table: qualified(catalog.schema, table),
+    works: [...works, ...repeats, ...(allowDrop ? prunes : [])],
+    tableOf,
+  }));
 }
 
 const catalogOf = async (run: Run, { collections }: Declarations): Promise<Catalog> =>

@@ -15,6 +15,7 @@ import {
   pruneFields,
   renameFields,
   repeatWork,
+  trustRecords,
 } from './field-steps.js';
 import { type Change, fieldsOf, worksOf } from './field-work.js';
 import { requireFormerNames } from './former-names.js';
@@ -80,8 +81,7 @@ class Planner {
       this.#wanted.filter((table) => !this.#findOrCreate(table)).map(({ name }) => name),
     );
     const [steps, drops]: [SchemaStep[], SchemaStep[]] = [[], []];
-    const changed: Change[] = [];
-    const repeated: Change[] = [];
+    const changes: Change[] = [];
     const dropped = new Map<string, readonly string[]>();
     const first = sqlFileSteps(this.sqlFiles, this.catalog);
     for (const name of this.catalog.formerNames.keys())
@@ -93,8 +93,7 @@ class Planner {
       steps.push(...altered.steps);
       drops.push(...altered.drops);
       dropped.set(table.name, altered.dropped);
-      if (altered.isStricter) changed.push(altered.change);
-      else if (altered.change.repeats.length > 0) repeated.push(altered.change);
+      changes.push(altered.change);
     }
     const isDropped = (name: string) =>
       isCollection(name, this.catalog) &&
@@ -105,15 +104,14 @@ class Planner {
       steps: [...first, ...this.#creations, ...this.#renames, ...steps, ...this.#references],
       drops: [...drops, ...removed.map((name) => dropTable(name, this.catalog))],
       sqlFiles: first.length,
-      changed,
-      repeated,
+      changes,
       dropped,
     };
   }
 
   /** The steps for a table that exists, and what they change for its records. */
   #alter(table: Table, index: number, nameOf: ChooseName) {
-    const { pending, formerNames, due, sqlFiles, applied } = this.catalog;
+    const { pending, formerNames, due, doubted, sqlFiles, applied } = this.catalog;
     const declaration = this.declarations[index]!;
     const resource = this.#resources[index]!;
     const was = this.#formerNameOf(table.name);
@@ -138,6 +136,9 @@ class Planner {
       works: worksOf(work),
       repeats: worksOf(repeats),
       prunes: worksOf(prunes),
+      // An SQL file may have given records values that the declaration does not permit.
+      isStricter: isDue || isStricter(declaration, before),
+      isDoubted: doubted.has(was),
     };
     return {
       steps: [
@@ -156,6 +157,7 @@ class Planner {
       drops: [
         ...repeats,
         ...prunes,
+        ...(change.isDoubted ? [trustRecords(table.name)] : []),
         ...dropColumns(
           table,
           existing,
@@ -164,8 +166,6 @@ class Planner {
       ],
       change,
       dropped,
-      // An SQL file may have given records values that the declaration does not permit.
-      isStricter: isDue || isStricter(declaration, before),
     };
   }
 

@@ -35,8 +35,6 @@ export interface RecordCheck {
   readonly works: readonly FieldWork[];
   /** The tables of the collections that its references lead to, at the time of the check. */
   readonly tableOf: TableOf;
-  /** Whether only repeated values of unique fields count. */
-  readonly onlyDuplicates?: boolean;
 }
 
 /** A rule that a stored record violates. */
@@ -51,11 +49,16 @@ export interface Violation extends BrokenRule {
   readonly isDuplicate: boolean;
 }
 
-/** Checks the stored records of a collection against its declaration. */
-export async function findViolations(run: Run, check: RecordCheck): Promise<Violations> {
+/** Checks the stored records of a collection against its declaration, `maxRecords` at most. */
+export async function findViolations(
+  run: Run,
+  check: RecordCheck,
+  maxRecords = Number.POSITIVE_INFINITY,
+): Promise<Violations> {
   const examples: string[] = [];
   let [records, violating, duplicates] = [0, 0, 0];
   for await (const violation of checkRecords(run, check)) {
+    if (records >= maxRecords) break;
     if (!violation?.isDuplicate) records++;
     if (violation === undefined) continue;
     violating++;
@@ -93,7 +96,7 @@ export async function* checkRecords(run: Run, check: RecordCheck): AsyncGenerato
 /** Checks each record alone, and collects what must be unique. */
 async function* checkRules(
   run: Run,
-  { resource, table, works, tableOf, onlyDuplicates }: RecordCheck,
+  { resource, table, works, tableOf }: RecordCheck,
   values: UniqueValues | undefined,
 ): AsyncGenerator<Violation | undefined> {
   const check = compileCheck(resource, PATTERN_MS);
@@ -104,7 +107,6 @@ async function* checkRules(
     const danglingOf = (record: JsonObject) =>
       references.flatMap((each) => danglingPlaces(record, each).map((place) => ({ ...each, place })));
     const failures = records.map((record): readonly BrokenRule[] => {
-      if (onlyDuplicates) return [];
       const dangling = danglingOf(record).map(({ field, singular, place }) => ({
         path: `/${escapeToken(field)}${place}`,
         message: `is the id of no ${singular}`,

@@ -12,6 +12,9 @@ import t, { type Test } from '../support/test.js';
  * that the functions find their tables; test/features/citus shows the rest on a cluster.
  */
 
+const MIGRATIONS =
+  'create table migrations (name text primary key, checksum text not null, applied_at timestamptz default now())';
+
 /** Notes each command that creates, with the setting by which Citus repeats it on the other nodes. */
 const NOTES = `
   create table noted (tag text, object text, is_repeated boolean);
@@ -33,7 +36,7 @@ async function database(t: Test): Promise<string> {
   const url = await testDatabase(t, true);
   const sql = openSql(url, { max: 1, onnotice: () => undefined, connection: { search_path: 'public' } });
   await sql.unsafe(CITUS_STUBS);
-  await sql`create table migrations (name text primary key, checksum text not null, applied_at timestamptz default now())`;
+  await sql.unsafe(MIGRATIONS);
   for (const { name, text, checksum } of await migrationsFor(sql)) {
     await sql.begin((tx) => tx.unsafe(text));
     await sql`insert into migrations values (${name}, ${checksum})`;
@@ -49,6 +52,7 @@ t.test(
     const sql = openSql(url, { max: 1, onnotice: () => undefined, connection: { search_path: 'public' } });
     t.teardown(() => sql.end());
     await sql.unsafe(CITUS_STUBS);
+    await sql.unsafe(MIGRATIONS);
     await sql.unsafe(NOTES);
     const own = new Set(listSql().map((file) => file.replace('citus/migrations/', '')));
     for (const { name, text } of await migrationsFor(sql)) {

@@ -5,7 +5,6 @@ import { createServer } from 'node:net';
 import type postgres from 'postgres';
 import { DatabaseError, isMigrated, migrate } from '../../src/db/migrate.js';
 import { inOrder, migrationsOn } from '../../src/db/migrations.js';
-import { REPLACED } from '../../src/db/replaced-migrations.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
 import { claimPort } from '../support/claimed-port.js';
 import { startProcess } from '../support/process.js';
@@ -23,9 +22,10 @@ const PATHS = new Map(
     )
     .map((path) => [path.split('/').at(-1)!, path]),
 );
-/** The files with their checksums, after those of the migrations that they replace. */
+/** The files with their checksums, after the rows that older programs refuse. */
 const EXPECTED = [
-  ...Object.entries(REPLACED.migrations!).map(([name, checksum]) => ({ name, checksum })),
+  { name: '0000_oldest_program', checksum: '0.1.0' },
+  { name: '0001_counts.sql', checksum: 'replaced by 0200_plinth_records.sql' },
   ...FILES.map((name) => ({
     name,
     checksum: createHash('sha256')
@@ -63,16 +63,13 @@ async function isRefused(t: Test, url: string, message: RegExp, timeoutMs = TIME
   t.notMatch(error?.message, /\n|^$/, 'one line');
 }
 
-t.test(
-  'every migration is applied and recorded with its checksum, and so are those that it replaces',
-  async (t) => {
-    const { url, sql } = await emptyDatabase(t);
-    await migrate(url, TIMEOUT_MS);
-    t.strictSame(await recorded(sql), EXPECTED);
-    for (const table of ['counts', 'passwords']) t.ok((await tables(sql)).includes(table));
-    t.same(await tables(sql, SCHEMA), ['items', 'posts', 'users']);
-  },
-);
+t.test('every migration is applied and recorded with its checksum', async (t) => {
+  const { url, sql } = await emptyDatabase(t);
+  await migrate(url, TIMEOUT_MS);
+  t.strictSame(await recorded(sql), EXPECTED);
+  for (const table of ['counts', 'passwords']) t.ok((await tables(sql)).includes(table));
+  t.same(await tables(sql, SCHEMA), ['items', 'posts', 'users']);
+});
 
 t.test('running again does nothing', async (t) => {
   const { url, sql } = await emptyDatabase(t);
@@ -99,8 +96,10 @@ t.test('whether there is anything to do is one question', async (t) => {
 t.test('a start that ended between two files of the baseline is continued', async (t) => {
   const { url, sql } = await emptyDatabase(t);
   await migrate(url, TIMEOUT_MS);
-  await sql`delete from migrations where name < '0200' or (name >= '0205' and name < '03')`;
+  await sql`delete from migrations where name < '0200' or name >= '0371' or (name >= '0205' and name < '03')`;
   await sql`drop table imports, import_ids, plinth_import_references`;
+  await sql`drop function plinth_newest`;
+  await sql`alter table collections drop column newest, drop column newest_at`;
   await migrate(url, TIMEOUT_MS);
   t.strictSame(await recorded(sql), EXPECTED);
   t.ok((await tables(sql)).includes('import_ids'));

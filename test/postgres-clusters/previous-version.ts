@@ -3,7 +3,6 @@ import { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { REPLACED } from '../../src/db/replaced-migrations.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const PARTS = ['src', 'sql', 'collections', 'schema', 'package.json'];
@@ -12,8 +11,8 @@ const git = (...args: string[]): string =>
   execFileSync('git', args, { cwd: ROOT, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] }).trim();
 
 /**
- * The last commit without the newest migration whose migrations have not changed since, except those that the baseline
- * replaces: a database refuses changed ones.
+ * The last commit without the newest migration whose migrations have not changed since, except those from before the baseline:
+ * a database refuses changed ones.
  * Undefined: there is no history here.
  */
 export function previousCommit(): string | undefined {
@@ -31,7 +30,7 @@ export function previousCommit(): string | undefined {
         '--',
         'sql/migrations',
       );
-      [path = ''] = changed.split('\n').filter((name) => !(basename(name) in REPLACED.migrations!));
+      [path = ''] = changed.split('\n').filter((name) => basename(name) >= '02');
       if (path === '') return commit;
     }
   } catch {

@@ -229,7 +229,7 @@ t.test('a fault names the reason for which a name is not available', (t) => {
 
 t.test('what migrations after the baseline create has names with a prefix', (t) => {
   const names = migrationsOn('citus')
-    .filter(({ replaced }) => Object.keys(replaced).length === 0)
+    .filter(({ name }) => name >= '03')
     .flatMap(({ text }) => [
       ...text.matchAll(/^create (?:\w+ )?(?:table|view|type|sequence) (?:if not exists )?(\w+)/gm),
     ])

@@ -147,8 +147,10 @@ t.test('on Citus a key has the field that decides the shard of a record', (t) =>
     tables: new Map(),
     occupied: [],
     applied: new Map(),
+    former: new Map(),
     pending: [],
     due: new Set(),
+    doubted: new Set(),
     sqlFiles: new Map(),
     formerNames: new Map(),
   };

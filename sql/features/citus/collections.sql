@@ -70,7 +70,11 @@ select json_build_object(
     where name in (select json_array_elements_text($1::text::json))
   ),
   'applied', (
-    select coalesce(json_agg(json_build_object('name', name, 'declaration', declaration)), '[]')
+    select coalesce(json_agg(json_build_object(
+      'name', name,
+      'declaration', plinth_newest(collections),
+      'former', declaration
+    )), '[]')
     from collections
   ),
   'pending', (

@@ -31,18 +31,13 @@ async function compare(
 ): Promise<Check[]> {
   if (!found.hasMigrations) return [plan.ok('the first start creates all tables')];
   const pending = await withSchemaConnection(url, ({ run }) => pendingMigrations(run, databaseEngine));
+  if (pending.refusal !== undefined)
+    return [plan.problem(pending.refusal, 'start the version that the database needs')];
   if (pending.changed.length > 0)
     return [
       plan.problem(
         `applied migrations are others than those of this version: ${pending.changed.join(', ')}`,
         'restore the files of sql/migrations, or delete a database of development',
-      ),
-    ];
-  if (pending.lacking !== undefined)
-    return [
-      plan.problem(
-        `the database was made by an earlier version, and lacks its migration ${pending.lacking}`,
-        'start the last version that has this file first, then this one: docs/deployment.md#upgrades',
       ),
     ];
   if (pending.missing.length > 0) return [plan.ok(`the next start applies ${pending.missing.join(', ')}`)];
