@@ -4,7 +4,7 @@ import { checkManyReferences } from '../../actions/permitted-references.js';
 import { callerOf } from '../../auth/principal.js';
 import { actorSetting } from '../../collection/actors.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
-import { payloadTooLarge } from '../../errors/input-errors.js';
+import { invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import { turn } from '../../limits/turn.js';
@@ -26,6 +26,9 @@ const CHUNK_RECORDS = 4096;
 /** Bytes of the names that the records of CSV repeat and that are in memory together. */
 const CHUNK_NAME_BYTES = 4_194_304;
 
+/** How many times as many bytes as the body the names may have that its records repeat. */
+const NAMES_FACTOR = 8;
+
 /** The collections and settings that creations need. */
 export interface CreationSettings {
   readonly collections: readonly Guarded[];
@@ -44,7 +47,7 @@ export interface ReadChunk {
 export class RecordBatches {
   readonly #rules: RecordRules;
   readonly #referenceErrors: ReturnType<typeof checkManyReferences>;
-  #bytes = 0;
+  #nameBytes = 0;
   readonly #authorize: NonNullable<Action['authorize']> | undefined;
 
   constructor(
@@ -53,15 +56,15 @@ export class RecordBatches {
     readonly layout: Layout,
     /** The request of the caller, whose permission applies to each record. */
     readonly request: Request,
-    /** Bytes that the documents of all records may have: in CSV, they can be many times as long as the rows. */
-    readonly maxStored: number,
+    /** Bytes that the body may have. */
+    readonly maxBytes: number,
   ) {
     const { resource, check: checkOf } = collection.whole;
     const caller = callerOf(request.principal);
     const check: RecordRules['check'] = (input, origin) => checkOf(input, origin, undefined, caller);
-    const { bodyLimit: maxBytes, collections } = settings;
+    const { bodyLimit, collections } = settings;
     const [rename, retainsIds, { columns }] = [new Map<string, string>(), false, layout];
-    this.#rules = { resource, check, origin: 'request', rename, maxBytes, retainsIds, columns };
+    this.#rules = { resource, check, origin: 'request', rename, maxBytes: bodyLimit, retainsIds, columns };
     this.#referenceErrors = checkManyReferences(collection, collections);
     const none: Action = { run: () => ({ status: 204, headers: [] }) };
     this.#authorize = restrictCreationToOwn(collection, none).authorize;
@@ -80,12 +83,11 @@ export class RecordBatches {
 
   /** Reads and checks the records of a chunk. */
   async read(chunk: Chunk): Promise<ReadChunk> {
+    this.#requireFewNames(chunk.starts.length);
     const refusals = new ImportErrors(false);
     const read = await readDrafts(chunk, this.#rules, refusals.add);
     const drafts = this.#authorize ? await this.#permitted(read, refusals) : read;
     await checkDrafts(drafts, this.#rules, refusals.add);
-    for (const { row } of drafts) this.#bytes += row?.head.length ?? 0;
-    if (this.#bytes > this.maxStored) throw payloadTooLarge(this.maxStored);
     return { drafts, refusals };
   }
 
@@ -127,6 +129,14 @@ export class RecordBatches {
       },
     );
     return count;
+  }
+
+  /** Throws 400 for CSV that becomes many times as long when each record has the names of the columns. */
+  #requireFewNames(records: number): void {
+    const max = NAMES_FACTOR * this.maxBytes;
+    this.#nameBytes += records * (this.layout.columns?.nameBytes ?? 0);
+    if (this.#nameBytes > max)
+      throw invalidBody(`the records repeat more than ${max} bytes of the names of columns`, 'header');
   }
 
   async #permitted(drafts: readonly ImportRow[], refusals: ImportErrors): Promise<ImportRow[]> {
