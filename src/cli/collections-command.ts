@@ -6,7 +6,6 @@ import { checkDeclarations, readChecked } from '../declarations/check-declaratio
 import type { DeclaredField } from '../declarations/declaration.js';
 import { readDeclarations } from '../declarations/read-declarations.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
-import { slowPatterns } from '../declarations/slow-patterns.js';
 import { ExitError } from '../errors/exit-error.js';
 import { ownPathsOf } from '../http/own-paths.js';
 import { requireInShards } from '../schema/shards.js';
@@ -31,7 +30,7 @@ function check(io: Io, json: boolean): void {
   const declarations = readChecked(config.collections, config.folder, ownPathsOf(config));
   const { collections } = declarations;
   requireInShards(collections, resourcesWithoutRefs(collections), config.databaseEngine);
-  const warnings = [slowPatterns, accessWarnings];
+  const warnings = [accessWarnings];
   for (const { file, pointer, reason } of warnings.flatMap((warningsOf) => warningsOf(declarations)))
     io.stderr.write(`warning: ${file}#${pointer}: ${reason}\n`);
   const found = collections.map(({ name, file, schema }) => ({

@@ -2,6 +2,8 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import formats from 'ajv-formats';
 import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
 import { createAjv } from '../validation/ajv.js';
+import { automatonOf } from '../validation/automaton.js';
+import { useAutomata } from '../validation/pattern.js';
 import { accessFaults } from './access-faults.js';
 import { declarationSchema } from './built-in.js';
 import { COLLECTION_RULES, NAME_RULES } from './collection-rules.js';
@@ -16,6 +18,8 @@ import { baseOf, type SchemaFiles, schemaFiles } from './schema-files.js';
 import { SCHEMA_RULES } from './schema-rules.js';
 import { SET_RULES } from './set-rules.js';
 import { faultsOf } from './validation-faults.js';
+
+useAutomata(automatonOf);
 
 /** Reads the declarations in a folder and checks them. Throws DeclarationError with every fault of every file. */
 export function readChecked(

@@ -2,11 +2,14 @@ import type { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Resource } from '../collection/resource.js';
 import type { Config } from '../config/config.js';
 import { ownPathsOf } from '../http/own-paths.js';
+import { isObject } from '../json.js';
 import { createAjv, loadFormats } from '../validation/ajv.js';
+import { comparisonsOf } from '../validation/linear-patterns.js';
+import { faultOfPattern, loadAutomata } from '../validation/pattern.js';
 import { readSqlFiles } from './operator-sql.js';
 import { type Declarations, readFolder } from './read-declarations.js';
 import { type ResourceOptions, resourcesWithoutRefs } from './resource-of.js';
-import { baseOf, type SchemaFiles, schemaFiles } from './schema-files.js';
+import { baseOf, type SchemaFiles, type SchemaNode, schemaFiles, subschemas } from './schema-files.js';
 
 /** Formats that need a library: all but those of the service itself. */
 const LIBRARY_FORMATS = /"format":"(?!(?:email|password-hash|date|time|date-time|duration)")/;
@@ -24,7 +27,25 @@ export async function loadDeclarations(
   if (LIBRARY_FORMATS.test(JSON.stringify([declarations.collections, [...declarations.shared.values()]])))
     await loadFormats();
   const loaded = { ...declarations, ownPaths };
+  const files = schemaFiles(declarations.collections, declarations.shared);
+  const names = [
+    ...declarations.collections.map(({ name }) => `${name}.json`),
+    ...declarations.shared.keys(),
+  ];
+  const patterns = names.flatMap((name) => [...patternsIn(files.root(name))]);
+  if (patterns.some((each) => comparisonsOf(each) === undefined)) await loadAutomata();
+  // The database may have recorded a pattern that an earlier version accepted.
+  if (patterns.some((each) => faultOfPattern(each) !== undefined))
+    (await import('./check-declarations.js')).checkDeclarations(loaded);
   return dataChanges === undefined ? loaded : { ...loaded, sqlFiles: readSqlFiles(dataChanges, folder) };
+}
+
+/** The patterns in a schema and in the schemas that it contains. */
+function* patternsIn(node: SchemaNode): Generator<string> {
+  const { pattern, patternProperties } = node.schema;
+  if (typeof pattern === 'string') yield pattern;
+  if (isObject(patternProperties)) yield* Object.keys(patternProperties);
+  for (const each of subschemas(node)) yield* patternsIn(each.node);
 }
 
 /** The collections of valid declarations. Those whose schemas refer to others share a validator. */

@@ -1,7 +1,7 @@
 import { nearest } from '../errors/edit-distance.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
 import type { createAjv } from '../validation/ajv.js';
-import { compilePattern } from '../validation/linear-patterns.js';
+import { compilePattern, faultOfPattern } from '../validation/pattern.js';
 import { violationOf } from './fixed-value.js';
 import { isApplied } from './keyword-rules.js';
 import type { Place } from './places.js';
@@ -174,15 +174,6 @@ function fixedFault(place: ValidatedPlace, values: readonly Json[]): string | un
   return `${subject} the other rules: ${violations[0].reason}`;
 }
 
-function faultOfPattern(pattern: string): string | undefined {
-  try {
-    compilePattern(pattern, 'u');
-    return undefined;
-  } catch (error) {
-    return (error as Error).message;
-  }
-}
-
 const fieldsOf = ({ properties }: JsonObject): JsonObject => (isObject(properties) ? properties : {});
 
 /** Whether objects can have no member of a name. A pattern that is not valid has a fault of its own. */
@@ -191,7 +182,7 @@ function isClosedTo({ additionalProperties, patternProperties, ...schema }: Json
   const patterns = isObject(patternProperties) ? Object.keys(patternProperties) : [];
   return (
     !Object.hasOwn(fieldsOf(schema), name) &&
-    !patterns.some((each) => faultOfPattern(each) !== undefined || compilePattern(each, 'u').test(name))
+    !patterns.some((each) => faultOfPattern(each) !== undefined || compilePattern(each).test(name))
   );
 }
 

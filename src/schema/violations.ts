@@ -23,8 +23,6 @@ export interface Violations {
 }
 
 const MAX_EXAMPLES = 5;
-/** How long patterns of one stored record may take: no request waits for them. */
-const PATTERN_MS = 5000;
 
 /** The rules of a declaration for stored records, and the table of these. */
 export interface RecordCheck {
@@ -99,7 +97,7 @@ async function* checkRules(
   { resource, table, works, tableOf }: RecordCheck,
   values: UniqueValues | undefined,
 ): AsyncGenerator<Violation | undefined> {
-  const check = compileCheck(resource, PATTERN_MS);
+  const check = compileCheck(resource);
   const { references, unique } = resource;
   for await (const documents of documentsOf(run, table)) {
     const records = documents.map(({ doc }) => recordAfter(works, JSON.parse(doc) as JsonObject));

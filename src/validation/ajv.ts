@@ -1,8 +1,8 @@
 import { _, Ajv2020, type CodeKeywordDefinition } from 'ajv/dist/2020.js';
 import { isImportableHash } from '../passwords/password-hash.js';
 import { isEmail } from './email.js';
-import { compilePattern } from './linear-patterns.js';
 import { MULTIPLE_OF } from './multiple-of.js';
+import { compilePattern, isRegularExpression } from './pattern.js';
 import { requireRewritten, rewritten } from './rewritten-code.js';
 import { addTimeFormats } from './times.js';
 import { UNIQUE_ITEMS } from './unique-items.js';
@@ -69,6 +69,7 @@ export function createAjv({
   removeOtherDialects(ajv);
   addTimeFormats(ajv);
   ajv.addFormat('email', isEmail);
+  if ('regex' in ajv.formats) ajv.addFormat('regex', isRegularExpression);
   ajv.addFormat('password-hash', isImportableHash);
   if (formats) ajv.addFormat('url', isUrl);
   requireRewritten(ajv);

@@ -1,44 +1,35 @@
-import { testSlowPattern } from './work-limit.js';
-
-/** Ways to match a part of a pattern that still make a linear time. */
-const MAX_WAYS = 1000;
-/** Comparisons of the other parts, for each length of a part of any length, that still make a linear time. */
-const MAX_REPEATED = 128;
+/** Comparisons for each character of a text that still make a linear time. */
+const MAX_COMPARISONS = 32;
 
 /** One character of a pattern without groups, and how often it may occur. */
 const ATOM =
-  /(?:\\[dDsSwW/.+*?()[\]{}|^$\\-]|\[\^?(?:[^\]\\[]|\\[dDsSwW/.+*?()[\]{}|^$\\-])+\]|[^\\[\](){}|*+?^$])([*+?]|\{\d{1,4}(?:,\d{0,4})?\})?/uy;
+  /(?:\\(?:[dDsSwWtnrvf/.+*?()[\]{}|^$\\]|x[\da-fA-F]{2}|u(?:[\da-cA-CefEF][\da-fA-F]|[dD][0-7])[\da-fA-F]{2}|u\{[\da-fA-F]+\}|[pP]\{\w+(?:=\w+)?\})|\[\^?(?:[^\]\\[]|\\.)+\]|[^\\[\](){}|*+?^$])([*+?]|\{\d{1,6}(?:,\d{0,6})?\})?/suy;
 
 /**
- * Whether a pattern obviously takes linear time: anchored at both ends, without groups and alternatives, with at most one
- * part of any length, and few ways to divide a text among the others. These are also short beside a part of any length, since
- * they are compared again for each of its lengths.
+ * How often V8, which goes back and tries again, compares each character of a text with a pattern; undefined: that may not
+ * be bounded, or is many times. It is bounded for a pattern without groups and alternatives, with at most one part of any
+ * length, and few ways to divide a text among the others. A pattern without `^` begins with a part of any length.
  */
-export function isLinear(pattern: string): boolean {
+export function comparisonsOf(pattern: string): number | undefined {
   const parts = partsOf(pattern);
-  if (parts === undefined) return false;
-  let [ways, length, unbounded] = [1, 0, 0];
+  if (parts === undefined) return undefined;
+  let [ways, length, long] = [1, 0, pattern.startsWith('^') ? 0 : 1];
   for (const [min, max] of parts) {
-    if (max === Number.POSITIVE_INFINITY) {
-      unbounded++;
-      length += min;
-    } else {
-      ways *= Math.max(1, max - min + 1);
-      length += max;
-    }
-    if (unbounded > 1 || ways > MAX_WAYS) return false;
+    const choices = Math.max(1, max - min + 1);
+    if (choices > MAX_COMPARISONS) long++;
+    else [ways, length] = [ways * choices, length + max];
   }
-  return unbounded === 0 || ways * length <= MAX_REPEATED;
+  const comparisons = long === 0 ? ways : 1 + ways * length;
+  return long > 1 || comparisons > MAX_COMPARISONS ? undefined : comparisons;
 }
 
-/** How often each part of a pattern occurs, if it is anchored at both ends, without groups and alternatives. */
+/** How often each part of a pattern occurs, if the pattern has no groups and alternatives. */
 function partsOf(pattern: string): [min: number, max: number][] | undefined {
-  if (!pattern.startsWith('^') || !pattern.endsWith('$')) return undefined;
-  const body = pattern.slice(1, -1);
   const parts: [min: number, max: number][] = [];
-  for (let at = 0; at < body.length; at = ATOM.lastIndex) {
+  for (let at = pattern.startsWith('^') ? 1 : 0; at < pattern.length; at = ATOM.lastIndex) {
+    if (pattern[at] === '$' && at === pattern.length - 1) break;
     ATOM.lastIndex = at;
-    const found = ATOM.exec(body);
+    const found = ATOM.exec(pattern);
     if (!found) return undefined;
     parts.push(boundsOf(found[1] ?? ''));
   }
@@ -52,28 +43,4 @@ function boundsOf(quantifier: string): [min: number, max: number] {
   if (quantifier === '+') return [1, Number.POSITIVE_INFINITY];
   const [min = 1, max = min] = (quantifier.match(/\d+/g) ?? []).map(Number);
   return [min, quantifier.endsWith(',}') ? Number.POSITIVE_INFINITY : max];
-}
-
-/** A pattern that is compared within limits of time. */
-class SlowPattern {
-  readonly #pattern: RegExp;
-
-  constructor(pattern: RegExp) {
-    this.#pattern = pattern;
-  }
-
-  test(text: string): boolean {
-    return testSlowPattern(this.#pattern, text);
-  }
-
-  /** The validator uses one object for all patterns with the same text. */
-  toString(): string {
-    return String(this.#pattern);
-  }
-}
-
-/** Compiles the text of `pattern` and `patternProperties`. */
-export function compilePattern(source: string, flags: string): Pick<RegExp, 'test'> {
-  const pattern = new RegExp(source, flags);
-  return isLinear(source) ? pattern : new SlowPattern(pattern);
 }

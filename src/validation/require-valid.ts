@@ -36,16 +36,13 @@ const MAX_CHARACTERS = 16_384;
  * Compiles a check that throws the 400 of an invalid body. The first failure is found first: it costs little, since sizes and
  * lengths are compared before what takes longer. All failures are found in a second validation, which a large body does not get.
  */
-export function compileValidation(
-  { schema, referred }: FieldRules,
-  patternMs?: number,
-): (body: JsonObject) => void {
+export function compileValidation({ schema, referred }: FieldRules): (body: JsonObject) => void {
   const compile = (allErrors: boolean) => (referred?.ajv ?? sharedAjv)(allErrors).compile<JsonObject>(schema);
   const first = compile(false);
   let all: ValidateFunction<JsonObject> | undefined;
   let weight: number | undefined;
   return (body) => {
-    if (isValid(first, body, patternMs)) return;
+    if (isValid(first, body)) return;
     weight ??= weightOf([schema, ...(referred?.schemas() ?? [])]);
     let errors = first.errors ?? [];
     if (new Size(MAX_COMPARISONS / weight, MAX_CHARACTERS).fits(body)) {
@@ -62,13 +59,9 @@ export function compileValidation(
   };
 }
 
-function isValid(
-  validate: ValidateFunction<JsonObject>,
-  body: JsonObject,
-  patternMs: number | undefined,
-): boolean {
+function isValid(validate: ValidateFunction<JsonObject>, body: JsonObject): boolean {
   try {
-    return withinLimits({ ...FIRST_LIMITS, patternMs }, () => validate(body));
+    return withinLimits(FIRST_LIMITS, () => validate(body));
   } catch (error) {
     throw error instanceof WorkLimitError ? invalidBody(error.reason, 'complexity') : error;
   }

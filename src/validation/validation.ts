@@ -15,10 +15,10 @@ export interface Checked {
 
 /**
  * Compiles a declaration to a check that gives the fields to store or throws the 400: with every failure of a small body, with
- * the first one of a large body. `patternMs`: how long patterns may take.
+ * the first one of a large body.
  */
-export function compileCheck(resource: FieldRules, patternMs?: number): (input: Json | undefined) => Checked {
-  const requireValid = compileValidation(resource, patternMs);
+export function compileCheck(resource: FieldRules): (input: Json | undefined) => Checked {
+  const requireValid = compileValidation(resource);
   const { properties, required } = resource.schema;
   const optional = new Set(Object.keys(properties).filter((name) => !required.includes(name)));
   const hidden = new Set(writeOnlyNames(resource.schema));
