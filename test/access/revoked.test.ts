@@ -90,11 +90,7 @@ async function requireNothingAfter(
     }
   };
   const running = Promise.all(Array.from({ length: READERS }, (_, first) => reader(first)));
-  await until(
-    'each read has shown the record',
-    () => shown.size,
-    (size) => size === reads.length,
-  );
+  await until('each read has shown the record', () => shown.size, reads.length);
   await revoke();
   isRevoked = true;
   await running;

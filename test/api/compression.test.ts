@@ -322,11 +322,7 @@ t.test('slots bound what runs and what waits', async (t) => {
   t.same(begun, [1]);
   ends[0]!();
   t.equal(await first, 1);
-  await until(
-    'the next begins',
-    () => begun.length,
-    (seen) => seen === 2,
-  );
+  await until('the next begins', () => begun.length, 2);
   ends[1]!();
   t.equal(await second, 2);
   await t.rejects(slots.run(() => Promise.reject(new Error('no')))!, /no/);

@@ -394,9 +394,5 @@ t.test('a database that is away is 503 with Retry-After', onlyBuiltIn('is about 
   t.equal((await send('GET', '/users')).status, 503, 'a stream that cannot begin');
   await sql.unsafe(`alter database ${name} allow_connections true`);
   await sql.end();
-  await until(
-    'it is back',
-    async () => (await send('GET', '/items')).status,
-    (seen) => seen === 200,
-  );
+  await until('it is back', async () => (await send('GET', '/items')).status, 200);
 });

@@ -15,11 +15,7 @@ t.test('connections over MAX_CONNECTIONS get a 503, and those far beyond are clo
   t.match(third.text, /\r\nConnection: close\r\n/);
   await until('the others have a response', () => first.responses() === 1 && second.responses() === 1);
   first.socket.destroy();
-  await until(
-    'there is room again',
-    async () => (await service.send('GET', '/users/1')).status,
-    (seen) => seen === 404,
-  );
+  await until('there is room again', async () => (await service.send('GET', '/users/1')).status, 404);
   const many = await Promise.all(
     Array.from({ length: 100 }, () => connected(t, service).catch(() => undefined)),
   );
@@ -27,11 +23,7 @@ t.test('connections over MAX_CONNECTIONS get a 503, and those far beyond are clo
     many.some((client) => client?.ended && client.text === ''),
   );
   second.socket.write(GET('/users/1'));
-  await until(
-    'the first connection goes on',
-    () => second.responses(),
-    (seen) => seen === 2,
-  );
+  await until('the first connection goes on', () => second.responses(), 2);
 });
 
 t.test('CONNECTIONS_PER_ADDRESS', async (t) => {
@@ -50,18 +42,10 @@ t.test('CONNECTIONS_PER_ADDRESS', async (t) => {
   );
   const other = await connected(t, service, { localAddress: '127.0.0.2' });
   other.socket.write(GET('/users/1'));
-  await until(
-    'another address has a response',
-    () => other.responses(),
-    (seen) => seen === 1,
-  );
+  await until('another address has a response', () => other.responses(), 1);
   t.match(other.text, /^HTTP\/1\.1 404/);
   clients[0]!.socket.destroy();
-  await until(
-    'there is room again',
-    async () => (await service.send('GET', '/users/1')).status,
-    (seen) => seen === 404,
-  );
+  await until('there is room again', async () => (await service.send('GET', '/users/1')).status, 404);
 
   const proxied = await testService(t, { CONNECTIONS_PER_ADDRESS: '1', TRUST_PROXY: '127.0.0.1' });
   const through = [await connected(t, proxied), await connected(t, proxied)];

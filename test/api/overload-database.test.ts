@@ -7,7 +7,7 @@ import { GET } from '../support/overload.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
-import { until } from '../support/until.js';
+import { until, untilAtLeast, untilLength } from '../support/until.js';
 import { scrape } from '../telemetry/scraped.js';
 
 t.test('behind a database that is stuck nothing piles up', async (t) => {
@@ -28,24 +28,12 @@ t.test('behind a database that is stuck nothing piles up', async (t) => {
       const body = at % 2 ? undefined : { email: `b${at}@example.org`, name: 'B' };
       statuses.push((await service.send(at % 2 ? 'GET' : 'POST', path, { body })).status);
     });
-    await until(
-      'all but forty have a response',
-      () => statuses,
-      ({ length }) => length >= 160,
-    );
-    await until(
-      'none waits longer than the time limit',
-      () => statuses,
-      ({ length }) => length === 200,
-    );
+    await untilAtLeast('all but forty have a response', () => statuses, 160);
+    await untilLength('none waits longer than the time limit', () => statuses, 200);
   });
   await Promise.all(sent);
   t.same([...new Set(statuses)], [503]);
-  await until(
-    'it works again',
-    async () => (await service.send('GET', `/users/${user.id}`)).status,
-    (seen) => seen === 200,
-  );
+  await until('it works again', async () => (await service.send('GET', `/users/${user.id}`)).status, 200);
 });
 
 t.test('readers of whole lists, however slow, take no places of requests', async (t) => {
@@ -150,7 +138,7 @@ t.test('searches that do not progress are refused at their deadline, and reads g
   await until(
     'searches work again',
     async () => (await service.send('GET', '/items?page=1&search=lamp')).status,
-    (seen) => seen === 200,
+    200,
   );
 });
 

@@ -39,11 +39,7 @@ t.test('bodies in all: BODY_BYTES', async (t) => {
   gone.socket.write(head(body.length) + body.slice(0, -1));
   gone.socket.destroy();
   for (let count = 0; count < 5; count++)
-    await until(
-      'what a client left is held no more',
-      async () => (await small()).status,
-      (seen) => seen === 201,
-    );
+    await until('what a client left is held no more', async () => (await small()).status, 201);
 });
 
 /** A response that no buffer of the system holds. */
@@ -61,18 +57,10 @@ t.test('responses that their clients do not read, in all: RESPONSE_BYTES', async
   const deaf = await connected(t, service);
   deaf.socket.pause();
   deaf.socket.write(GET('/large'));
-  await until(
-    'others are refused',
-    async () => (await service.send('GET', '/items/1')).status,
-    (seen) => seen === 503,
-  );
+  await until('others are refused', async () => (await service.send('GET', '/items/1')).status, 503);
   t.equal((await service.send('GET', '/healthz')).status, 200);
   deaf.socket.destroy();
-  await until(
-    'there is room again',
-    async () => (await service.send('GET', '/items/1')).status,
-    (seen) => seen === 404,
-  );
+  await until('there is room again', async () => (await service.send('GET', '/items/1')).status, 404);
   t.equal((await service.send('GET', '/large')).text.length, 20_000_000, 'one that is read comes whole');
 });
 
@@ -103,9 +91,5 @@ t.test('a large response for which there is no memory is 503, a small one is ser
   });
   t.same([read.status, read.json.error.details], [503, { operation: 0 }]);
   deaf.socket.destroy();
-  await until(
-    'there is room again',
-    async () => (await service.send('GET', `/items/${id}`)).status,
-    (seen) => seen === 200,
-  );
+  await until('there is room again', async () => (await service.send('GET', `/items/${id}`)).status, 200);
 });

@@ -45,11 +45,7 @@ t.test('a refusal leaves the connection usable, unless a long body is on its way
     `POST /items HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
   const client = await connected(t, service);
   client.socket.write(`${post(13)}{"name": "a"}`);
-  await until(
-    'it is refused',
-    () => client.responses(),
-    (seen) => seen === 1,
-  );
+  await until('it is refused', () => client.responses(), 1);
   t.notMatch(client.text, /Connection: close/);
   const long = await connected(t, service);
   long.socket.write(post(1_000_000));
@@ -58,11 +54,7 @@ t.test('a refusal leaves the connection usable, unless a long body is on its way
   held.open();
   await first.responses;
   client.socket.write(`${post(13)}{"name": "a"}`);
-  await until(
-    'it is accepted',
-    () => client.responses(),
-    (seen) => seen === 2,
-  );
+  await until('it is accepted', () => client.responses(), 2);
   t.match(client.text, /HTTP\/1\.1 201 Created/);
   t.equal((await service.send('GET', '/items')).json.meta.total, 1, 'what was refused was not done');
 });
@@ -87,11 +79,7 @@ t.test(
     await first.responses;
     for (const client of clients.slice(0, 5)) {
       client.socket.write(GET('/users/1'));
-      await until(
-        'it has a response',
-        () => client.responses(),
-        (seen) => seen === 4,
-      );
+      await until('it has a response', () => client.responses(), 4);
       t.match(client.text, /HTTP\/1\.1 404/);
     }
   },
@@ -165,33 +153,17 @@ t.test('requests of one connection begin one after the other, and only so many w
   const service = await testService(t, {}, {}, { routes: held.routes });
   const client = await connected(t, service);
   client.socket.write(GET('/gate') + GET('/gate') + GET('/users/1'));
-  await until(
-    'the first is in flight',
-    () => held.waiting.length,
-    (seen) => seen === 1,
-  );
+  await until('the first is in flight', () => held.waiting.length, 1);
   await service.send('GET', '/users/1');
   t.equal(held.waiting.length, 1, 'the second has not begun');
   held.open();
-  await until(
-    'the second is in flight',
-    () => held.waiting.length,
-    (seen) => seen === 1,
-  );
+  await until('the second is in flight', () => held.waiting.length, 1);
   held.open();
-  await until(
-    'all have a response',
-    () => client.responses(),
-    (seen) => seen === 3,
-  );
+  await until('all have a response', () => client.responses(), 3);
 
   const flooding = await connected(t, service);
   flooding.socket.write(GET('/gate') + GET('/users/1').repeat(300));
-  await until(
-    'the first is in flight',
-    () => held.waiting.length,
-    (seen) => seen === 1,
-  );
+  await until('the first is in flight', () => held.waiting.length, 1);
   held.open();
   await until('it is closed', () => flooding.ended);
   const statuses = [...flooding.text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status);

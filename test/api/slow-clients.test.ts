@@ -4,7 +4,7 @@ import { connected } from '../support/connected.js';
 import { mockLimits, pause } from '../support/pause.js';
 import { type TestService, testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { until } from '../support/until.js';
+import { until, untilAtLeast } from '../support/until.js';
 import { scrape } from '../telemetry/scraped.js';
 
 const HOST = 'Host: a\r\n';
@@ -151,11 +151,7 @@ t.test('a slow reader that goes on taking gets all of it', async (t) => {
     (seen) => seen !== undefined,
   );
   client.socket.resume();
-  await until(
-    'it has all',
-    () => client.bytes,
-    (seen) => seen > 40_000_000,
-  );
+  await untilAtLeast('it has all', () => client.bytes, 40_000_000);
   t.match(client.text, /^HTTP\/1\.1 200 /);
 });
 
@@ -181,16 +177,8 @@ t.test('a client that sends request after request and reads nothing has one resp
   const client = await connectedTo(t, service);
   client.socket.pause();
   client.socket.write(`GET /large HTTP/1.1\r\n${HOST}\r\n`.repeat(50));
-  await until(
-    'the first has a response',
-    () => made,
-    (seen) => seen > 0,
-  );
-  await until(
-    'it waits',
-    async () => (await service.send('GET', '/users/1')).status,
-    (seen) => seen === 503,
-  );
+  await untilAtLeast('the first has a response', () => made, 1);
+  await until('it waits', async () => (await service.send('GET', '/users/1')).status, 503);
   await until(
     'its response is dropped',
     async () => {

@@ -3,7 +3,7 @@ import { makeKey } from '../support/credentials.js';
 import { testService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
-import { until } from '../support/until.js';
+import { untilAtLeast } from '../support/until.js';
 
 const named = {
   type: 'object',
@@ -40,11 +40,7 @@ t.test('the streams of one caller leave one to others', async (t) => {
     lists = Array.from({ length: 12 }, (_, at) =>
       send('GET', `/logs?search=${'a'.repeat(at + 1)}`, { headers: CSV }),
     );
-    await until(
-      'one has begun',
-      async () => db.metrics.active.of('stream').value,
-      (active) => active > 0,
-    );
+    await untilAtLeast('one has begun', async () => db.metrics.active.of('stream').value, 1);
     const other = await send('GET', '/notes', { headers: { ...CSV, 'x-api-key': key } });
     t.match(other, { status: 200, text: /,a,|a/ }, 'the list of another caller');
     t.equal(db.metrics.active.of('stream').value, 1, 'the others wait for their turn');

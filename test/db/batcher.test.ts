@@ -175,19 +175,11 @@ t.test('nobody gathers for a statement that takes long, or that failed', async (
   const first = [read('a'), read('b')];
   await ticks();
   const second = read('c');
-  await until(
-    'it is sent all the same',
-    () => statements.length,
-    (seen) => seen === 2,
-  );
+  await until('it is sent all the same', () => statements.length, 2);
   const third = read('d');
   statements[1]!.fail(new Error('lost'));
   await t.rejects(second, /lost/);
-  await until(
-    'so is the next',
-    () => statements.length,
-    (seen) => seen === 3,
-  );
+  await until('so is the next', () => statements.length, 3);
   for (const { respond } of statements) respond();
   t.same(await Promise.all([...first, third]), [{ id: 'a' }, { id: 'b' }, { id: 'd' }]);
 });

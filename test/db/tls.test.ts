@@ -241,17 +241,13 @@ t.test('a connection for which the system has no resources is an error of that c
 });
 
 const isFrozen = (url: string) =>
-  until(
-    'the database is missed',
-    async () => (await send(url, 'GET', '/users?limit=1')).status,
-    (status) => status === 503,
-  );
+  until('the database is missed', async () => (await send(url, 'GET', '/users?limit=1')).status, 503);
 
 const isBack = (url: string) =>
   until(
     'it is there again',
     async () => (await send(url, 'POST', '/items', { body: { name: 'Lamp' } })).status,
-    (status) => status === 201,
+    201,
   );
 
 t.test('connections that the service discards do not end it, nor does SIGTERM', options, async (t) => {

@@ -5,7 +5,7 @@ import { startProcess } from '../support/process.js';
 import { freshService, send, testDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
-import { until } from '../support/until.js';
+import { until, untilAtLeast, untilLength } from '../support/until.js';
 import { follow } from './follow.js';
 
 const snapshot = (newest: number, xmin: number, next: number): Snapshot => ({
@@ -75,11 +75,7 @@ t.test(
   async (t) => {
     const { service, sql, a, b, touch } = await setup(t);
     const stream = await follow(t, `${service.url}/events`);
-    await until(
-      'the creations are published',
-      () => stream.messages,
-      ({ length }) => length === 2,
-    );
+    await untilLength('the creations are published', () => stream.messages, 2);
     const [late, early] = [await sql.reserve(), await sql.reserve()];
     // The later writer of `b` has begun first, and has the lower transaction number.
     await late`begin`;
@@ -95,11 +91,7 @@ t.test(
     await late`commit`;
     late.release();
     early.release();
-    await until(
-      'all is published',
-      () => stream.messages,
-      ({ length }) => length === 15,
-    );
+    await untilLength('all is published', () => stream.messages, 15);
     const versions = (id: string) =>
       stream.messages
         .filter(({ data }) => data.subject === `/items/${id}`)
@@ -121,11 +113,7 @@ t.test(
 t.test('a transaction that runs is waited for although none with a higher number has ended', async (t) => {
   const { service, sql, a, b, touch } = await setup(t);
   const stream = await follow(t, `${service.url}/events`);
-  await until(
-    'the creations are published',
-    () => stream.messages,
-    ({ length }) => length === 2,
-  );
+  await untilLength('the creations are published', () => stream.messages, 2);
   // The snapshot that shows what `low` wrote ends just below `high`.
   const [low, high] = [await sql.reserve(), await sql.reserve()];
   await low`begin`;
@@ -138,11 +126,7 @@ t.test('a transaction that runs is waited for although none with a higher number
   await high`commit`;
   low.release();
   high.release();
-  await until(
-    'all is published',
-    () => stream.messages,
-    ({ length }) => length === 4,
-  );
+  await untilLength('all is published', () => stream.messages, 4);
   t.same(
     stream.messages.slice(2).map(({ data }) => data.subject),
     [`/items/${a}`, `/items/${b}`],
@@ -158,11 +142,7 @@ t.test('what is rolled back is never published, and delays no other event', asyn
   await service.send('POST', '/items', { body: { name: 'after' } });
   await doomed`rollback`;
   doomed.release();
-  await until(
-    'the rest is published',
-    () => stream.messages,
-    ({ length }) => length === 3,
-  );
+  await untilLength('the rest is published', () => stream.messages, 3);
   t.same(
     stream.messages.map(({ event }) => event),
     ['items.created', 'items.created', 'items.created'],
@@ -218,11 +198,7 @@ t.test(
     });
     await writing;
     for (const stream of streams) {
-      await until(
-        'all is published',
-        () => stream.messages,
-        ({ length }) => length >= row!.count,
-      );
+      await untilAtLeast('all is published', () => stream.messages, row!.count);
       t.same(
         stream.messages.map(({ id }) => id),
         paged,
@@ -242,9 +218,5 @@ t.test('the horizon of a new process is that of the database', async (t) => {
   const first = await freshService(t, { DATABASE_URL: databaseUrl });
   await first.send('POST', '/items', { body: { name: 'one' } });
   const second = await freshService(t, { DATABASE_URL: databaseUrl });
-  await until(
-    'it is read',
-    async () => (await second.send('GET', '/events')).json.data,
-    ({ length }) => length === 1,
-  );
+  await untilLength('it is read', async () => (await second.send('GET', '/events')).json.data, 1);
 });

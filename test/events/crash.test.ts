@@ -4,7 +4,7 @@ import { send, testDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
-import { until } from '../support/until.js';
+import { until, untilAtLeast } from '../support/until.js';
 import { follow } from './follow.js';
 import { type ConfirmedWrite, write } from './write.js';
 
@@ -85,11 +85,7 @@ t.test('the database crashes and comes back: a stream goes on, and misses nothin
         for (let count = 0; count < 5; count++) await create(`${crash} ${number} ${count}`);
       }),
     );
-    await until(
-      'some is written',
-      () => confirmed.length,
-      (seen) => seen > crash * 20 + 5,
-    );
+    await untilAtLeast('some is written', () => confirmed.length, crash * 20 + 5);
     process.kill(serverPid(folder)!, 'SIGQUIT');
     await writing;
     await until('it can be written again', () => create(`after ${crash}`));

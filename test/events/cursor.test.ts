@@ -2,7 +2,7 @@ import { cursorIn, positionIn, positionText } from '../../src/events/cursor.js';
 import { freshService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
-import { until } from '../support/until.js';
+import { until, untilLength } from '../support/until.js';
 import { follow } from './follow.js';
 
 const EPOCHS = [
@@ -47,11 +47,7 @@ t.test('events that are lost make cursors after them 410, and none that follow a
   }
   const retained = cursors[1]!;
   const stream = await follow(t, `${url}/events?after=${retained}`);
-  await until(
-    'the stream has them',
-    () => stream.messages,
-    ({ length }) => length === 2,
-  );
+  await untilLength('the stream has them', () => stream.messages, 2);
 
   const [last] = await sql`select seq from events order by seq offset 1 limit 1`;
   await sql.begin(async (sql) => {
@@ -63,11 +59,7 @@ t.test('events that are lost make cursors after them 410, and none that follow a
     await sql`select pg_terminate_backend(pid) from pg_stat_activity
       where datname = current_database() and pid <> pg_backend_pid()`;
   });
-  await until(
-    'it writes again',
-    async () => (await create('three')).status,
-    (seen) => seen === 201,
-  );
+  await until('it writes again', async () => (await create('three')).status, 201);
   await until('the stream has ended', stream.isOver);
   for (const cursor of cursors.slice(2))
     t.match(await send('GET', `/events?after=${cursor}`), {
@@ -85,11 +77,7 @@ t.test('events that are lost make cursors after them 410, and none that follow a
   t.equal(sequence.slice(0, 11), cursors[2]!.slice(0, 11), 'the number is used again');
   t.not(sequence, cursors[2]);
   const more = await follow(t, `${url}/events`, { 'last-event-id': retained });
-  await until(
-    'a stream from an event that was retained has the new one',
-    () => more.messages,
-    ({ length }) => length === 1,
-  );
+  await untilLength('a stream from an event that was retained has the new one', () => more.messages, 1);
 });
 
 t.test('a failover that loses nothing changes no cursor and ends no stream', async (t) => {
@@ -99,21 +87,13 @@ t.test('a failover that loses nothing changes no cursor and ends no stream', asy
   t.teardown(() => sql.end());
   await send('POST', '/items', { body: { name: 'one' } });
   const stream = await follow(t, `${url}/events`);
-  await until(
-    'the stream has it',
-    () => stream.messages,
-    ({ length }) => length === 1,
-  );
+  await untilLength('the stream has it', () => stream.messages, 1);
   await sql`update feed_epochs set history = 'of the server that failed'`;
   await sql`select pg_terminate_backend(pid) from pg_stat_activity
     where datname = current_database() and pid <> pg_backend_pid()`;
   const create = async () => (await send('POST', '/items', { body: { name: 'two' } })).status === 201;
   await until('it writes again', create);
-  await until(
-    'the stream has it, too',
-    () => stream.messages,
-    ({ length }) => length === 2,
-  );
+  await untilLength('the stream has it, too', () => stream.messages, 2);
   t.notOk(stream.isOver());
   const [one, two] = stream.messages.map(({ id }) => id) as [string, string];
   t.not(one.slice(12), two.slice(12));

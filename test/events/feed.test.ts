@@ -1,6 +1,6 @@
 import { type TestService, testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { until } from '../support/until.js';
+import { until, untilLength } from '../support/until.js';
 
 const create = async ({ send }: TestService, name: string) =>
   (await send('POST', '/items', { body: { name } })).json.id as string;
@@ -10,11 +10,7 @@ async function setup(t: Test) {
   const service = await testService(t);
   const ids: string[] = [];
   for (const name of ['one', 'two', 'three']) ids.push(await create(service, name));
-  await until(
-    'all can be read',
-    async () => (await service.send('GET', '/events')).json.data,
-    ({ length }) => length === 3,
-  );
+  await untilLength('all can be read', async () => (await service.send('GET', '/events')).json.data, 3);
   return { ...service, service, ids };
 }
 
@@ -82,11 +78,7 @@ t.test('types narrows, and the cursor passes what it leaves out', async (t) => {
   await send('POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
   const typesOf = async (types: string) =>
     (await send('GET', `/events?types=${types}`)).json.data.map(({ type }: { type: string }) => type);
-  await until(
-    'all can be read',
-    async () => (await send('GET', '/events')).json.data,
-    ({ length }) => length === 5,
-  );
+  await untilLength('all can be read', async () => (await send('GET', '/events')).json.data, 5);
   t.same(await typesOf('items.deleted'), ['items.deleted']);
   t.same(await typesOf('users.*,items.deleted'), ['items.deleted', 'users.created']);
   t.same(await typesOf('posts.*'), []);

@@ -11,7 +11,7 @@ import { type TestService, testService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { seedOf, times } from '../support/thorough.js';
-import { until } from '../support/until.js';
+import { until, untilLength } from '../support/until.js';
 import { follow } from './follow.js';
 
 const MERGE = { 'content-type': 'application/merge-patch+json' };
@@ -286,11 +286,7 @@ t.test('a stream says that a record entered, changed and left', async (t) => {
   await patch({ projectId: project });
   await send('DELETE', `/issues/${id}`);
   await send('POST', '/issues', { body: { projectId: other, title: 'z', status: 'open' } });
-  await until(
-    'all is published',
-    () => stream.messages,
-    ({ length }) => length === 7,
-  );
+  await untilLength('all is published', () => stream.messages, 7);
   t.same(
     stream.messages.map(({ event, data }) => [event, data.match, data.data?.title]),
     [
@@ -328,11 +324,7 @@ t.test('pages, their links, a long poll and a ticket have the conditions as well
   ]);
   const { ticket } = (await send('POST', '/events/tickets')).json;
   const stream = await follow(t, `${service.url}/events?ticket=${ticket}&after=${now}${rest}`);
-  await until(
-    'the change is published',
-    () => stream.messages,
-    ({ length }) => length === 1,
-  );
+  await untilLength('the change is published', () => stream.messages, 1);
   t.equal(stream.messages[0]!.data.match, 'changed');
 });
 
@@ -512,19 +504,10 @@ t.test('a stream whose conditions take long delays no other', WITH_A_VIEW, async
   );
   for (const title of ['second', 'third'])
     await send('POST', '/issues', { body: { title, status: 'open', assigneeId } });
-  for (const stream of [fast, all])
-    await until(
-      'the other streams go on',
-      () => stream!.messages,
-      ({ length }) => length === 3,
-    );
+  for (const stream of [fast, all]) await untilLength('the other streams go on', () => stream!.messages, 3);
   t.same(slow!.messages, [], 'this one waits');
   await sql`select pg_advisory_unlock(7)`;
-  await until(
-    'it goes on as well',
-    () => slow!.messages,
-    ({ length }) => length === 2,
-  );
+  await untilLength('it goes on as well', () => slow!.messages, 2);
   t.same(
     slow!.messages.map(({ data }) => [data.match, data.data.title]),
     [
@@ -586,11 +569,7 @@ t.test('streams share no evaluation over records that not all of their callers m
   const expected: Record<string, string[]> = { ann: [], bob: [] };
   for (const keeper of ['ann', 'bob', 'bob', 'ann']) expected[keeper]!.push(await cardOf(keeper));
   for (const [stream, cardIds] of [[ann, expected.ann] as const, [bob, expected.bob] as const]) {
-    await until(
-      'the own are published',
-      () => stream!.messages,
-      ({ length }) => length === 2,
-    );
+    await untilLength('the own are published', () => stream!.messages, 2);
     t.same(
       stream!.messages.map(({ data }) => data.data.id),
       cardIds,

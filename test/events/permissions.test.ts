@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { makeKey } from '../support/credentials.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { until } from '../support/until.js';
+import { until, untilLength } from '../support/until.js';
 import { follow } from './follow.js';
 
 const SECRET = 'a secret of more than thirty-two characters ';
@@ -53,11 +53,7 @@ async function setup(t: Test) {
     const { path, headers } = signed(caller, query);
     return service.send('GET', path, { headers });
   };
-  await until(
-    'all can be read',
-    async () => (await read('admin')).json.data,
-    ({ length }) => length === 5,
-  );
+  await untilLength('all can be read', async () => (await read('admin')).json.data, 5);
   return { open, service, read, signed, ada, eve };
 }
 
@@ -104,16 +100,8 @@ t.test('a stream shows the same, and follows the ownership of a record', async (
   const { json: post } = await open.send('POST', '/posts', { body: { userId: eve, title: 'second of Eve' } });
   await open.send('PATCH', `/posts/${post.id}`, { body: { userId: ada, title: 'now of Ada' } });
   await open.send('DELETE', `/users/${ada}`);
-  await until(
-    'all is published',
-    () => all.messages,
-    ({ length }) => length === 5 + 2 + 3,
-  );
-  await until(
-    'the own is published',
-    () => own.messages,
-    ({ length }) => length === 2 + 1 + 3,
-  );
+  await untilLength('all is published', () => all.messages, 5 + 2 + 3);
+  await untilLength('the own is published', () => own.messages, 2 + 1 + 3);
   const subjects = new Set(own.messages.map(({ data }) => data.subject));
   t.notOk(subjects.has(`/users/${eve}`));
   t.notMatch(own.text(), /of Eve/);

@@ -13,7 +13,7 @@ import { mockClock } from '../support/pause.js';
 import { testProxy } from '../support/proxy.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { until } from '../support/until.js';
+import { until, untilAtLeast, untilLength } from '../support/until.js';
 import { type Followed, follow } from './follow.js';
 
 const EVENTS = '/events?after=now';
@@ -138,20 +138,12 @@ t.test('a request that waits ends, and has nothing that came after the revocatio
   const { id, key } = await makeKey(service.db);
   const headers = { 'x-api-key': key, prefer: 'wait=60' };
   const waiting = service.send('GET', EVENTS, { headers });
-  await until(
-    'it waits',
-    () => service.feed!.streams.size,
-    (seen) => seen === 2,
-  );
+  await until('it waits', () => service.feed!.streams.size, 2);
   await service.send('DELETE', `/keys/${id}`, { headers: admin });
   const { status, json } = await waiting;
   t.equal(status, 200);
   t.same(json.data, []);
-  await until(
-    'its place is free',
-    () => service.feed!.streams.size,
-    (seen) => seen === 1,
-  );
+  await until('its place is free', () => service.feed!.streams.size, 1);
 });
 
 t.test('bearer tokens: `exp`', async (t) => {
@@ -191,20 +183,12 @@ t.test('introspected tokens: introspected again when the remembered response is 
   }
   away = true;
   clock.ms += 31_000;
-  await until(
-    'it has been away',
-    () => issuer.requests.length,
-    (seen) => seen >= 6,
-  );
+  await untilAtLeast('it has been away', () => issuer.requests.length, 6);
   t.same(ended, [], 'nothing is known while the authorization server is away');
   away = false;
   responses.revoked = { active: false };
   responses.narrowed = { ...response, scope: 'items:read' };
-  await until(
-    'both have ended',
-    () => ended,
-    ({ length }) => length === 2,
-  );
+  await untilLength('both have ended', () => ended, 2);
   t.same(new Set(ended), new Set(['revoked', 'narrowed']));
 });
 
@@ -254,15 +238,7 @@ t.test('an mTLS grant that is revoked is one of these', async (t) => {
   t.teardown(() => watch.close());
   await watch.watch(principal, () => invalid++);
   await watch.watch({ ...principal, expiresAt: 1 }, () => invalid++);
-  await until(
-    'the expired one is found',
-    () => invalid,
-    (seen) => seen === 1,
-  );
+  await until('the expired one is found', () => invalid, 1);
   await service.db.run('delete from credentials where id = $1', [id]);
-  await until(
-    'the revoked one is found',
-    () => invalid,
-    (seen) => seen === 2,
-  );
+  await until('the revoked one is found', () => invalid, 2);
 });

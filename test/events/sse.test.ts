@@ -6,7 +6,7 @@ import { testProxy } from '../support/proxy.js';
 import { freshService, type TestService, testDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
-import { until } from '../support/until.js';
+import { until, untilLength } from '../support/until.js';
 import { follow } from './follow.js';
 
 const create = async ({ send }: TestService, name: string, more = {}) =>
@@ -25,11 +25,7 @@ t.test('a stream tells what was and what comes, each with its cursor as id', asy
   t.equal(stream.headers['content-type'], 'text/event-stream');
   t.equal(stream.headers['cache-control'], 'no-store');
   const second = await create(service, 'after');
-  await until(
-    'both are published',
-    () => stream.messages,
-    ({ length }) => length === 2,
-  );
+  await untilLength('both are published', () => stream.messages, 2);
   t.match(stream.messages, [
     { event: 'items.created', data: { subject: `/items/${first}`, data: { name: 'before' } } },
     { event: 'items.created', data: { subject: `/items/${second}`, data: { name: 'after' } } },
@@ -47,17 +43,9 @@ t.test('what a reader has taken holds no memory, however long its stream lasts',
   const stream = await follow('/events');
   for (let count = 1; count <= 12; count++) {
     await create(service, `item ${count}`);
-    await until(
-      'it arrives',
-      () => stream.messages,
-      ({ length }) => length === count,
-    );
+    await untilLength('it arrives', () => stream.messages, count);
   }
-  await until(
-    'nothing is held',
-    () => RESPONSES.held,
-    (seen) => seen === 0,
-  );
+  await until('nothing is held', () => RESPONSES.held, 0);
   t.same(warnings, [], 'no listener remains of an event that was sent');
 });
 
@@ -65,20 +53,12 @@ t.test('Last-Event-ID resumes, also over an `after` that is repeated', async (t)
   const { service, follow } = await setup(t);
   for (const name of ['a', 'b', 'c']) await create(service, name);
   const whole = await follow('/events');
-  await until(
-    'all is published',
-    () => whole.messages,
-    ({ length }) => length === 3,
-  );
+  await untilLength('all is published', () => whole.messages, 3);
   const ids = whole.messages.map(({ id }) => id);
   whole.leave();
   const resumed = await follow(`/events?after=${ids[0]}`, { 'last-event-id': ids[1] });
   await create(service, 'd');
-  await until(
-    'the rest is published',
-    () => resumed.messages,
-    ({ length }) => length === 2,
-  );
+  await untilLength('the rest is published', () => resumed.messages, 2);
   t.same(
     resumed.messages.map(({ data }) => data.data.name),
     ['c', 'd'],
@@ -100,11 +80,7 @@ t.test('heartbeats keep a stream alive and its cursor up to date', async (t) => 
   t.same(stream.messages, []);
   const resumed = await follow('/events', { 'last-event-id': stream.lastId() });
   await create(service, 'next');
-  await until(
-    'the next is published',
-    () => resumed.messages,
-    ({ length }) => length === 1,
-  );
+  await untilLength('the next is published', () => resumed.messages, 1);
   t.equal(resumed.messages[0]!.data.data.name, 'next');
 });
 
@@ -119,22 +95,10 @@ t.test('a reader that does not read is cut, and gets the rest when it comes agai
   // More than what sockets take between them.
   const COUNT = 26;
   for (let count = 0; count < COUNT; count++) await create(service, `large ${count}`, { note });
-  await until(
-    'the quick one has all',
-    () => quick.messages,
-    ({ length }) => length === COUNT + 1,
-  );
-  await until(
-    'the slow one is cut',
-    () => service.feed!.streams.size,
-    (seen) => seen === 1,
-  );
+  await untilLength('the quick one has all', () => quick.messages, COUNT + 1);
+  await until('the slow one is cut', () => service.feed!.streams.size, 1);
   const resumed = await follow('/events', { 'last-event-id': slow.lastId() });
-  await until(
-    'it has the rest',
-    () => resumed.messages,
-    ({ length }) => length === COUNT,
-  );
+  await untilLength('it has the rest', () => resumed.messages, COUNT);
   t.same(
     resumed.messages.map(({ data }) => data.data.name),
     Array.from({ length: COUNT }, (_, count) => `large ${count}`),
@@ -150,16 +114,8 @@ t.test('a reader that takes nothing between two heartbeats is cut', async (t) =>
   );
   t.teardown(() => socket.destroy());
   socket.pause();
-  await until(
-    'it is there',
-    () => service.feed!.streams.size,
-    (seen) => seen === 1,
-  );
-  await until(
-    'it is gone',
-    () => service.feed!.streams.size,
-    (seen) => seen === 0,
-  );
+  await until('it is there', () => service.feed!.streams.size, 1);
+  await until('it is gone', () => service.feed!.streams.size, 0);
 });
 
 t.test('places are bounded, and free again when a reader leaves', async (t) => {
@@ -170,11 +126,7 @@ t.test('places are bounded, and free again when a reader leaves', async (t) => {
     headers: { prefer: 'wait=60' },
     signal: controller.signal,
   }).catch(() => 'left');
-  await until(
-    'all are accepted',
-    () => service.feed!.streams.size,
-    (seen) => seen === 2,
-  );
+  await until('all are accepted', () => service.feed!.streams.size, 2);
   t.equal((await follow('/events')).status, 503);
   controller.abort();
   t.equal(await waiting, 'left');
@@ -186,11 +138,7 @@ t.test('places are bounded, and free again when a reader leaves', async (t) => {
   t.equal((await service.send('GET', '/events')).status, 200, 'a client that does not wait needs none');
   stream.leave();
   second.leave();
-  await until(
-    'both are free',
-    () => service.feed!.streams.size,
-    (seen) => seen === 0,
-  );
+  await until('both are free', () => service.feed!.streams.size, 0);
 });
 
 t.test('a stream ends after its time, and with the service', async (t) => {
@@ -200,11 +148,7 @@ t.test('a stream ends after its time, and with the service', async (t) => {
   const { service, follow } = await setup(t);
   const last = await follow('/events');
   const waiting = service.send('GET', '/events?after=now', { headers: { prefer: 'wait=60' } });
-  await until(
-    'both are there',
-    () => service.feed!.streams.size,
-    (seen) => seen === 2,
-  );
+  await until('both are there', () => service.feed!.streams.size, 2);
   await service.feed!.close();
   await until('the stream is over', () => last.isOver());
   t.same((await waiting).json.data, []);
@@ -222,11 +166,7 @@ t.test('a hundred streams get one event', async (t) => {
   t.equal(listeners.length, 1, 'on one connection that listens');
   const id = await create(service, 'news');
   for (const stream of streams) {
-    await until(
-      'it is published',
-      () => stream.messages,
-      ({ length }) => length === 1,
-    );
+    await untilLength('it is published', () => stream.messages, 1);
     t.equal(stream.messages[0]!.data.subject, `/items/${id}`);
   }
 });
@@ -239,19 +179,11 @@ t.test('what others write wakes a stream, by a message or by looking', async (t)
   ];
   const stream = await follow(t, `${two.url}/events`);
   await create(one, 'by another process');
-  await until(
-    'it is published',
-    () => stream.messages,
-    ({ length }) => length === 1,
-  );
+  await untilLength('it is published', () => stream.messages, 1);
   const sql = openSql(databaseUrl, { max: 1 });
   t.teardown(() => sql.end());
   await deleteItems(sql);
-  await until(
-    'it is published',
-    () => stream.messages,
-    ({ length }) => length === 2,
-  );
+  await untilLength('it is published', () => stream.messages, 2);
   t.equal(stream.messages[1]!.event, 'items.deleted');
 });
 
@@ -262,19 +194,11 @@ t.test('a stream outlives the loss of the database, and misses nothing', async (
   const writer = await freshService(t, { DATABASE_URL: databaseUrl });
   const stream = await follow(t, `${reader.url}/events`);
   await create(writer, 'before');
-  await until(
-    'it is published',
-    () => stream.messages,
-    ({ length }) => length === 1,
-  );
+  await untilLength('it is published', () => stream.messages, 1);
   proxy.cut();
   for (let count = 0; count < 5; count++) await create(writer, `meanwhile ${count}`);
   await proxy.restore();
-  await until(
-    'all is published',
-    () => stream.messages,
-    ({ length }) => length === 6,
-  );
+  await untilLength('all is published', () => stream.messages, 6);
   t.same(
     stream.messages.map(({ data }) => data.data.name),
     ['before', ...Array.from({ length: 5 }, (_, count) => `meanwhile ${count}`)],

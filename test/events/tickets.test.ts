@@ -5,7 +5,7 @@ import { exampleClients } from '../support/example-clients.js';
 import { json, testIssuer } from '../support/issuer.js';
 import { type TestService, testService } from '../support/service.js';
 import t from '../support/test.js';
-import { until } from '../support/until.js';
+import { until, untilAtLeast } from '../support/until.js';
 import { follow } from './follow.js';
 
 const STREAM = { accept: 'text/event-stream' };
@@ -23,11 +23,7 @@ t.test('a ticket opens one event stream, as its creator', async (t) => {
 
   const stream = await follow(t, `${service.url}${href}&after=now`);
   await service.send('POST', '/items', { headers, body: { name: 'lamp' } });
-  await until(
-    'the event arrives',
-    () => stream.messages,
-    ({ length }) => length > 0,
-  );
+  await untilAtLeast('the event arrives', () => stream.messages, 1);
   t.equal(stream.messages[0]!.event, 'items.created');
   stream.leave();
 

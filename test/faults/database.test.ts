@@ -6,7 +6,7 @@ import { send, testService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { isThorough } from '../support/thorough.js';
-import { until } from '../support/until.js';
+import { until, untilAtLeast } from '../support/until.js';
 import { fill, RECORDS } from './large-list.js';
 import { type Ledger, startLedger } from './ledger.js';
 import { TRANSPORTS, testPostgres, type Victim } from './postgres.js';
@@ -89,10 +89,10 @@ const FAULTS: readonly Fault[] = [
     isBrief: true,
     happens: async ({ proxy }, back) => {
       proxy.swallow();
-      await until(
+      await untilAtLeast(
         'the service opens other connections in vain, again and again',
         () => proxy.swallowed(),
-        (seen) => seen >= 4,
+        4,
       );
       await proxy.restore();
       back();
@@ -119,19 +119,11 @@ for (const { says, happens, timeoutMs = TIMEOUT_MS, isBrief = false, transport }
       });
       const url = await service.ready();
       const ledger = await startLedger(t, url);
-      await until(
-        'the load runs',
-        () => ledger.statuses.get(201) ?? 0,
-        (seen) => seen > ENOUGH,
-      );
+      await untilAtLeast('the load runs', () => ledger.statuses.get(201) ?? 0, ENOUGH);
       const before = refusals(ledger);
       const refused = async () => {
         const inFlight = ledger.inFlight();
-        await until(
-          'clients are refused',
-          () => refusals(ledger),
-          (seen) => seen > before,
-        );
+        await untilAtLeast('clients are refused', () => refusals(ledger), before + 1);
         // While the fault lasts: no request waits for its end.
         await until('all have a response', inFlight, (count) => count === 0);
       };
@@ -143,11 +135,7 @@ for (const { says, happens, timeoutMs = TIMEOUT_MS, isBrief = false, transport }
       const probes = isBrief ? await probesUntilOneWrites(url) : [];
       const recoveredMs = recovery();
       if (isBrief) t.equal(refusals(ledger), before, 'it recovers before the time limit of what was cut off');
-      await until(
-        'clients were refused',
-        () => refusals(ledger),
-        (seen) => seen > before,
-      );
+      await untilAtLeast('clients were refused', () => refusals(ledger), before + 1);
       await until('the load goes on', more(ledger, ENOUGH));
       await Promise.all(probes);
       proxy.endDead();
@@ -283,7 +271,7 @@ for (const transport of transportsOf(FAULTS.length + 1))
     await until(
       'the lock is free',
       async () => (await ask('POST', '/items', { body: { name: 'A' } })).status,
-      (seen) => seen === 201,
+      201,
     );
     t.pass('by the server itself: it never heard of the end of its client');
   });

@@ -86,11 +86,7 @@ t.test('a full disk: 507 or 503, reads where it can, and writes when there is ro
   if (statuses.get(507)) t.equal(read.status, 200, 'a server that runs is read from');
 
   free();
-  await until(
-    'it writes again',
-    async () => (await create('again')).status,
-    (seen) => seen === 201,
-  );
+  await until('it writes again', async () => (await create('again')).status, 201);
   confirmed.add('again');
   const names = (await send(url, 'GET', '/items?sort=created_at')).json.map(
     ({ name }: { name: string }) => name,

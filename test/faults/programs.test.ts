@@ -46,16 +46,12 @@ for (const { form, program, WORKERS } of CASES)
       const service = startProcess(t, env, program);
       const url = await service.ready();
       const isRefused = () =>
-        until(
-          'the database is missed',
-          async () => (await send(url, 'GET', '/users?limit=1')).status,
-          (status) => status === 503,
-        );
+        until('the database is missed', async () => (await send(url, 'GET', '/users?limit=1')).status, 503);
       const isBack = () =>
         until(
           'it is there again',
           async () => (await send(url, 'POST', '/items', { body: { name: 'Lamp' } })).status,
-          (status) => status === 201,
+          201,
         );
       await isBack();
       victim.freeze();

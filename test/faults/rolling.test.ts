@@ -3,7 +3,7 @@ import { processOf, type ServiceProcess, startProcess } from '../support/process
 import { send } from '../support/service.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
-import { until } from '../support/until.js';
+import { until, untilAtLeast } from '../support/until.js';
 import { missingHaproxy, testHaproxy } from './haproxy.js';
 import { startKeepAlive } from './keep-alive.js';
 import { TRANSPORTS, testPostgres } from './postgres.js';
@@ -37,11 +37,7 @@ t.test(
     const load = startKeepAlive([url], CLIENTS, PACE_MS);
     const goesOn = (): Promise<unknown> => {
       const now = load.confirmed.size;
-      return until(
-        'the load goes on',
-        () => load.confirmed.size,
-        (seen) => seen > now + 100,
-      );
+      return untilAtLeast('the load goes on', () => load.confirmed.size, now + 100);
     };
     await goesOn();
     for (let round = 0; round < ROUNDS; round++) {

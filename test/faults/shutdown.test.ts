@@ -4,7 +4,7 @@ import { startProcess } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { some } from '../support/thorough.js';
-import { until } from '../support/until.js';
+import { until, untilAtLeast } from '../support/until.js';
 import { scrape } from '../telemetry/scraped.js';
 import { type KeepAliveLoad, startKeepAlive } from './keep-alive.js';
 import { fill, RECORDS } from './large-list.js';
@@ -37,20 +37,12 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const [first, second] = [startProcess(t, env), startProcess(t, env)];
     const urls = [await first.ready(), await second.ready()];
     const load = startKeepAlive(urls, CLIENTS);
-    await until(
-      'the load runs',
-      () => load.confirmed.size,
-      (seen) => seen > 100,
-    );
+    await untilAtLeast('the load runs', () => load.confirmed.size, 101);
     const before = load.confirmed.size;
     first.child.kill(signal);
     t.equal(await first.ended, 0);
     t.equal(load.closed(), CLIENTS, 'every connection got Connection: close');
-    await until(
-      'the load goes on',
-      () => load.confirmed.size,
-      (seen) => seen > before + 100,
-    );
+    await untilAtLeast('the load goes on', () => load.confirmed.size, before + 100);
     await load.stop();
     t.comment(`${load.confirmed.size} requests, ${load.failed.length} failed`);
     await isWhole(t, urls[1]!, load);
@@ -78,7 +70,7 @@ t.test('connections that were waiting to be accepted get a response, not a reset
   await until(
     'the kernel has the connections, and what they sent',
     () => unread(Number(new URL(url).port)),
-    (count) => count === requests.length,
+    requests.length,
   );
   service.child.kill('SIGTERM');
   service.child.kill('SIGCONT');
@@ -144,11 +136,7 @@ for (const transport of some(TRANSPORTS, 1))
     const url = await service.ready();
     victim.freeze();
     const outcome = send(url, 'GET', '/users?limit=1').catch((error: Error) => error);
-    await until(
-      'it is in flight',
-      async () => (await scrape(url)).value('http_server_active_requests'),
-      (seen) => seen === 2,
-    );
+    await until('it is in flight', async () => (await scrape(url)).value('http_server_active_requests'), 2);
     service.child.kill('SIGTERM');
     t.equal(
       await until(

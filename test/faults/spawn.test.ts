@@ -6,7 +6,7 @@ import { dataFolder, isAlive, processOf, startProcess } from '../support/process
 import { send, testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { some } from '../support/thorough.js';
-import { until } from '../support/until.js';
+import { until, untilAtLeast } from '../support/until.js';
 
 t.jobs = 2;
 
@@ -48,18 +48,10 @@ t.test('a worker for which the system has no resources is started later', async 
     set(errno);
     process.kill(workers()[0]!, 'SIGKILL');
     const event = new RegExp(`${code}[^\\n]*"msg":"a worker cannot be started"`, 'g');
-    await until(
-      `${code} is reported twice`,
-      () => service.stdout().match(event)?.length ?? 0,
-      (count) => count >= 2,
-    );
+    await untilAtLeast(`${code} is reported twice`, () => service.stdout().match(event)?.length ?? 0, 2);
     t.equal((await send(url, 'GET', '/items')).status, 200, 'the other one responds');
     set(0);
-    await until(
-      'two respond again',
-      () => processesAt(url),
-      (count) => count === 2,
-    );
+    await until('two respond again', () => processesAt(url), 2);
   }
   service.child.kill('SIGTERM');
   t.equal(await service.ended, 0);

@@ -6,7 +6,7 @@ import { startProcess } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { some, times } from '../support/thorough.js';
-import { until } from '../support/until.js';
+import { until, untilAtLeast, untilLength } from '../support/until.js';
 import { endLeases } from './leases.js';
 import { TRANSPORTS, testPostgres } from './postgres.js';
 
@@ -128,11 +128,7 @@ t.test('a service that is killed again and again under writes: all is delivered,
     const writers = Array.from({ length: 8 }, () => write(url, confirmed).catch(() => undefined));
     const enough = 20 + kill * 60;
     await until('some is written', () => confirmed.length - before > enough);
-    await until(
-      'some is delivered',
-      () => target.received,
-      ({ length }) => length > arrived,
-    );
+    await untilAtLeast('some is delivered', () => target.received, arrived + 1);
     service.child.kill('SIGKILL');
     await service.ended;
     await Promise.all(writers);
@@ -182,19 +178,11 @@ for (const fault of some(['stop', 'kill'] as const, 1)) {
       }
     };
     const clients = Promise.all(Array.from({ length: 4 }, client));
-    await until(
-      'some is delivered',
-      () => target.received,
-      ({ length }) => length > 20,
-    );
+    await untilAtLeast('some is delivered', () => target.received, 21);
     await victim[fault]();
     await victim.start();
     const before = target.received.length;
-    await until(
-      'deliveries go on',
-      () => target.received,
-      ({ length }) => length > before + 20,
-    );
+    await untilAtLeast('deliveries go on', () => target.received, before + 20);
     stopped = true;
     await clients;
     await isDelivered(t, url, target, confirmed);
@@ -210,11 +198,7 @@ t.test('a new webhook gets what happens from then on, and not what was final bef
   const target = await testTarget(t);
   const service = await testService(t, { ...LOOPBACK, DATABASE_URL: databaseUrl });
   // As this process sees it: each has a horizon of its own, which the transactions of other tests hold back.
-  await until(
-    'it is final',
-    async () => (await service.send('GET', '/events')).json.data,
-    ({ length }) => length === 1,
-  );
+  await untilLength('it is final', async () => (await service.send('GET', '/events')).json.data, 1);
   await makeWebhook(service, target.url);
   await create('after');
   const names = () => target.received.map(({ body }) => JSON.parse(body).data.name);
@@ -232,11 +216,7 @@ t.test('without events there are only tests of webhooks', async (t) => {
   const { id } = await makeWebhook(service, target.url);
   t.equal((await service.send('POST', '/items', { body: { name: 'A' } })).status, 201);
   t.equal((await service.send('POST', `/webhooks/${id}/test`)).status, 202);
-  await until(
-    'the test arrives',
-    () => target.received,
-    ({ length }) => length > 0,
-  );
+  await untilAtLeast('the test arrives', () => target.received, 1);
   const { json } = await service.send('GET', `/webhooks/${id}/deliveries`);
   t.same(
     json.data.map(({ type }: { type: string }) => type),

@@ -8,7 +8,7 @@ import { type ServiceProcess, startProcess } from '../support/process.js';
 import { send } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
-import { until } from '../support/until.js';
+import { until, untilAtLeast } from '../support/until.js';
 import { type DebianCluster, debianCluster } from './debian.js';
 import { missingPrograms } from './programs.js';
 import { CLIENTS, eventsAfter, type FeedEvent, rowsOf, startWriters } from './records.js';
@@ -91,11 +91,7 @@ const isItem = ({ type }: FeedEvent) => type.startsWith('items.');
 
 async function writeSome(t: Test, url: string, prefix: string): Promise<void> {
   const writers = startWriters(url, prefix);
-  await until(
-    'there are enough records',
-    () => writers.done(),
-    (seen) => seen > ENOUGH,
-  );
+  await untilAtLeast('there are enough records', () => writers.done(), ENOUGH);
   await writers.stop();
   t.same(writers.failed, []);
 }
@@ -218,27 +214,15 @@ t.test(
     const before = (await eventsAfter(first.url)).cursor;
 
     const writers = startWriters(first.url, 'during');
-    await until(
-      'there are writes',
-      () => writers.done(),
-      (seen) => seen > ENOUGH / 2,
-    );
+    await untilAtLeast('there are writes', () => writers.done(), ENOUGH / 2);
     const file = join(cluster.folder, 'plinth.dump');
     const commit = await changeItem(t, first.url, databaseUrl);
     const later = writers.done();
-    await until(
-      'there are events after the open one',
-      () => writers.done(),
-      (seen) => seen > later + CLIENTS,
-    );
+    await untilAtLeast('there are events after the open one', () => writers.done(), later + CLIENTS);
     const rows = await dumpSnapshot(cluster, databaseUrl, file);
     await commit();
     const now = writers.done();
-    await until(
-      'writes go on',
-      () => writers.done(),
-      (seen) => seen > now + ENOUGH,
-    );
+    await untilAtLeast('writes go on', () => writers.done(), now + ENOUGH);
     await writers.stop();
     t.same(writers.failed, []);
     const all = await eventsAfter(first.url);
@@ -315,19 +299,11 @@ t.test(
     const first = await startService(t, databaseUrl);
     const receivers = await startReceivers(t, first.url);
     const writers = startWriters(first.url, 'during');
-    await until(
-      'there are writes',
-      () => writers.done(),
-      (seen) => seen > ENOUGH / 2,
-    );
+    await untilAtLeast('there are writes', () => writers.done(), ENOUGH / 2);
     await pgbackrest('--type=full', 'backup');
     const before = (await eventsAfter(first.url)).cursor;
     const now = writers.done();
-    await until(
-      'writes go on',
-      () => writers.done(),
-      (seen) => seen > now + ENOUGH,
-    );
+    await untilAtLeast('writes go on', () => writers.done(), now + ENOUGH);
     await writers.stop();
     t.same(writers.failed, []);
 

@@ -4,7 +4,7 @@ import { startProcess } from '../support/process.js';
 import { send } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
-import { until } from '../support/until.js';
+import { until, untilAtLeast } from '../support/until.js';
 import { testDatabaseProxy } from './haproxy.js';
 import { FAILOVER_MS, type Node, type PatroniCluster, testPatroni } from './patroni.js';
 import { missingRoot } from './programs.js';
@@ -118,11 +118,7 @@ t.test(
 /** A service whose node was demoted reads, and confirms no write. */
 async function requireReadOnly(t: Test, service: string, databaseUrl: string): Promise<void> {
   const written = async () => (await send(service, 'POST', '/items', { body: { name: 'refused' } })).status;
-  await until(
-    'it reads from the standby',
-    async () => (await send(service, 'GET', '/items')).status,
-    (seen) => seen === 200,
-  );
+  await until('it reads from the standby', async () => (await send(service, 'GET', '/items')).status, 200);
   for (let n = 0; n < 5; n++) t.equal(await written(), 503);
   const { checks } = await doctor(t, { DATABASE_URL: databaseUrl });
   t.match(faultsOf(checks), [
@@ -132,11 +128,7 @@ async function requireReadOnly(t: Test, service: string, databaseUrl: string): P
 
 async function goesOn({ confirmed }: Writers): Promise<void> {
   const before = confirmed.size;
-  await until(
-    'the writers go on',
-    () => confirmed.size,
-    (seen) => seen > before + 40,
-  );
+  await untilAtLeast('the writers go on', () => confirmed.size, before + 40);
 }
 
 /** Resolves when another node than `primary` accepts writes. */

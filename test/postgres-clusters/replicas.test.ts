@@ -5,7 +5,7 @@ import { type TestService, testService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { times } from '../support/thorough.js';
-import { until } from '../support/until.js';
+import { until, untilAtLeast } from '../support/until.js';
 import { type DebianCluster, debianCluster, type Standby } from './debian.js';
 import { missingPrograms } from './programs.js';
 
@@ -221,7 +221,7 @@ t.test(
     const old = await until(
       'a client that accepts a minute may get the older state',
       () => status({ 'cache-control': 'max-age=60' }),
-      (found) => found === 404,
+      404,
     );
     t.equal(old, 404);
     t.equal(await status({ 'cache-control': 'max-age=1' }), 200);
@@ -246,11 +246,7 @@ t.test('replicas that are down are not used, and are used again', { skip }, asyn
     }),
   );
   for (const replica of here.replicas) await replica.stop();
-  await until(
-    'the primary reads',
-    async () => (await here.reads())[0]!,
-    (seen) => seen > 0,
-  );
+  await untilAtLeast('the primary reads', async () => (await here.reads())[0]!, 1);
   for (const replica of here.replicas) await replica.start();
   await until(
     'a replica reads again',

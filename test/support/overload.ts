@@ -25,11 +25,7 @@ export function gate() {
     /** Resolves once that many requests are in flight, to what settles with their responses. */
     occupy: async (service: TestService, count = 1) => {
       const responses = Promise.all(Array.from({ length: count }, () => service.send('GET', '/gate')));
-      await until(
-        'they are in flight',
-        () => waiting.length,
-        (seen) => seen === count,
-      );
+      await until('they are in flight', () => waiting.length, count);
       return { responses };
     },
     open: () => {

@@ -1,5 +1,5 @@
 import t from './test.js';
-import { until } from './until.js';
+import { until, untilAtLeast, untilLength } from './until.js';
 
 t.test('the first accepted value is the result', async (t) => {
   let looks = 0;
@@ -12,6 +12,14 @@ t.test('the first accepted value is the result', async (t) => {
     ),
     false,
   );
+});
+
+t.test('a wait ends with a value, a number of values, or at least so many', async (t) => {
+  let looks = 0;
+  t.equal(await until('it is the third', () => ++looks, 3), 3);
+  t.same(await untilLength('there are two', () => 'abc'.slice(0, looks++ % 3), 2), 'ab');
+  t.equal(await untilAtLeast('it is large', () => ++looks, 9), 9);
+  t.same(await untilAtLeast('there are some', () => 'a'.repeat(looks++ - 9), 2), 'aa');
 });
 
 t.test('a state that does not come is reported with the last value', async (t) => {

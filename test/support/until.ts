@@ -14,7 +14,7 @@ const MAX_LOOK_MS = 500;
 const MAX_CHARACTERS = 2000;
 
 /**
- * Waits for a state. Calls `probe` again and again, and resolves with the first value that `accepts` accepts; without
+ * Waits for a state. Calls `probe` again and again, and resolves with the first value that `accepts` accepts or equals; without
  * `accepts` with the first one that is neither undefined nor false. After a minute of looks it rejects with their number and
  * with the last value, so a probe returns what it observes and leaves the comparison to `accepts`. An error of the probe
  * rejects at once, since it says that the state cannot come; a probe catches errors that may pass.
@@ -23,17 +23,18 @@ export function until<T>(what: string, probe: () => T | Promise<T>): Promise<Exc
 export function until<T>(
   what: string,
   probe: () => T | Promise<T>,
-  accepts: (seen: T) => boolean,
+  accepts: ((seen: T) => boolean) | (T & (number | string | boolean)),
   boundMs?: number,
 ): Promise<T>;
 export async function until<T>(
   what: string,
   probe: () => T | Promise<T>,
-  accepts = (seen: T): boolean => seen !== undefined && seen !== false,
+  accepts: unknown = (seen: T): boolean => seen !== undefined && seen !== false,
   boundMs = BOUND_MS,
 ): Promise<T> {
   let leftMs = boundMs;
   let last: unknown = 'nothing';
+  const isAccepted = (seen: T): boolean => (typeof accepts === 'function' ? accepts(seen) : seen === accepts);
   for (let looks = 1; ; looks++) {
     const start = now();
     const seen = await look(probe, boundMs).catch((error: unknown) => {
@@ -41,7 +42,7 @@ export async function until<T>(
         cause: error,
       });
     });
-    if (accepts(seen)) return seen;
+    if (isAccepted(seen)) return seen;
     last = seen;
     if (leftMs < 0)
       throw new Error(
@@ -52,6 +53,20 @@ export async function until<T>(
     leftMs -= Math.min(now() - start, MAX_LOOK_MS);
   }
 }
+
+/** Waits until so many values are there, which a failure shows. */
+export const untilLength = <T extends { readonly length: number }>(
+  what: string,
+  probe: () => T | Promise<T>,
+  length: number,
+): Promise<T> => until(what, probe, (seen) => seen.length === length);
+
+/** Waits until a number is large enough, or until so many values are there. */
+export const untilAtLeast = <T extends number | { readonly length: number }>(
+  what: string,
+  probe: () => T | Promise<T>,
+  least: number,
+): Promise<T> => until(what, probe, (seen) => (typeof seen === 'number' ? seen : seen.length) >= least);
 
 /** One call of a probe, which must end within the bound, too. */
 async function look<T>(probe: () => T | Promise<T>, boundMs: number): Promise<T> {

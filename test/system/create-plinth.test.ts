@@ -5,7 +5,7 @@ import express from 'express';
 import { createPlinth, type PlinthOptions } from '../../src/create-plinth.js';
 import { send, testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { until } from '../support/until.js';
+import { until, untilAtLeast } from '../support/until.js';
 
 t.jobs = 3;
 
@@ -129,7 +129,7 @@ t.test('requests in flight are finished when it stops, later ones are 503', asyn
   await until(
     'another request is served',
     async () => (await send(address, 'GET', '/data/healthz')).status,
-    (seen) => seen === 200,
+    200,
   );
   const stopped = plinth.stop();
   slow.end(':"Lamp"}');
@@ -183,10 +183,6 @@ t.test('it logs where it is configured to', async (t) => {
   const log = { write: (line: string) => lines.push(line) };
   const { url } = await started(t, { log, env: { ACCESS_LOG: 'on' } });
   await send(url!, 'GET', '/items');
-  await until(
-    'the request is logged',
-    () => lines,
-    ({ length }) => length > 0,
-  );
+  await untilAtLeast('the request is logged', () => lines, 1);
   t.match(JSON.parse(lines[0]!), { method: 'GET' });
 });

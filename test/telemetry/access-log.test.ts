@@ -2,7 +2,7 @@ import net from 'node:net';
 import { makeKey } from '../support/credentials.js';
 import { testService } from '../support/service.js';
 import t from '../support/test.js';
-import { until } from '../support/until.js';
+import { untilAtLeast } from '../support/until.js';
 
 const TRACEPARENT = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
 const ON = { ACCESS_LOG: 'on', LOG_LEVEL: 'info' };
@@ -78,11 +78,7 @@ t.test('a client that leaves has a line that says so', async (t) => {
     socket.write(`POST /users HTTP/1.1\r\nHost: a\r\n${fields}\r\n\r\n`),
   );
   socket.once('data', () => socket.destroy());
-  await until(
-    'it is logged',
-    () => logged,
-    ({ length }) => length > 0,
-  );
+  await untilAtLeast('it is logged', () => logged, 1);
   const line = JSON.parse(logged[0]!);
   t.match(line, { route: '/users', aborted: 'body', received: 0, sent: 0 });
   t.equal(line.status, undefined);

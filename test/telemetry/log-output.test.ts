@@ -6,7 +6,7 @@ import { logLines } from '../../src/telemetry/log-output.js';
 import { PROGRAM } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { until } from '../support/until.js';
+import { until, untilAtLeast } from '../support/until.js';
 
 /** A service whose standard output is a pipe that the test reads, or not. */
 async function serviceWithLog(t: Test) {
@@ -32,11 +32,7 @@ t.test('lines of one tick are one write, in order', async (t) => {
   });
   const lines = logLines(output);
   for (const line of ['a\n', 'b\n', 'c\n']) lines.write(line);
-  await until(
-    'they are written',
-    () => written,
-    ({ length }) => length > 0,
-  );
+  await untilAtLeast('they are written', () => written, 1);
   t.same(written, ['a\nb\nc\n']);
 });
 

@@ -8,7 +8,7 @@ import { follow } from '../events/follow.js';
 import { LOOPBACK, makeWebhook, testTarget } from '../features/webhooks/target.js';
 import { freshService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { until } from '../support/until.js';
+import { until, untilAtLeast } from '../support/until.js';
 import { scrape } from './scraped.js';
 
 const COUNT = 'http_server_request_duration_seconds_count';
@@ -125,11 +125,7 @@ t.test('a wait for a connection that is checked out, and a statement that fails'
   const second = db.transaction(async () => 'done');
   const waits = async () =>
     (await scrape(url)).value('plinth_db_waiting_statements', { pool: 'transaction' });
-  await until(
-    'one waits',
-    async () => (await waits()) ?? 0,
-    (seen) => seen >= 1,
-  );
+  await untilAtLeast('one waits', async () => (await waits()) ?? 0, 1);
   free();
   await Promise.all([first, second]);
   await until('none waits', waits, (seen) => seen === 0);
@@ -244,16 +240,12 @@ t.test('tries to deliver are counted by how they ended', async (t) => {
   const count = async (outcome: string) =>
     (await scrape(service.url)).value('plinth_webhook_try_duration_seconds_count', { outcome });
   await service.send('POST', `/webhooks/${id}/test`);
-  await until(
-    'it was delivered',
-    () => count('delivered'),
-    (seen) => seen === 1,
-  );
+  await until('it was delivered', () => count('delivered'), 1);
   t.equal(await count('retry'), 1);
   await until(
     'none is in flight',
     async () => (await scrape(service.url)).value('plinth_webhook_active_tries'),
-    (seen) => seen === 0,
+    0,
   );
 });
 

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { ServerResponse } from 'node:http';
 import { MAX_DELAYED, RefusalThrottle } from '../../src/transport/refusal-throttle.js';
 import t from '../support/test.js';
-import { until } from '../support/until.js';
+import { until, untilLength } from '../support/until.js';
 
 /** Refuses `count` requests in one tick. */
 function refuse(count: number) {
@@ -17,11 +17,7 @@ function refuse(count: number) {
 t.test('refusals over the rate wait for their turn, in order', async (t) => {
   const { refused } = refuse(30);
   t.same(refused, [0, 1, 2, 3, 4]);
-  await until(
-    'all are sent',
-    () => refused,
-    ({ length }) => length === 30,
-  );
+  await untilLength('all are sent', () => refused, 30);
   t.same(
     refused,
     Array.from({ length: 30 }, (_, at) => at),
@@ -44,10 +40,6 @@ t.test('only so many wait, and those whose client disconnects are not sent', asy
 t.test('a refusal within the throttled ones waits behind them', async (t) => {
   const { throttle, refused } = refuse(40);
   throttle.pass(new EventEmitter() as unknown as ServerResponse, () => refused.push(40));
-  await until(
-    'all are sent',
-    () => refused,
-    ({ length }) => length === 41,
-  );
+  await untilLength('all are sent', () => refused, 41);
   t.equal(refused.at(-1), 40);
 });

@@ -2,7 +2,7 @@ import { connect } from '../../../src/db/db.js';
 import { testDatabase } from '../../support/service.js';
 import { openSql } from '../../support/sql.js';
 import t from '../../support/test.js';
-import { until } from '../../support/until.js';
+import { until, untilLength } from '../../support/until.js';
 
 const PID = 'select pg_backend_pid()::text as pid';
 const CONNECTIONS = 3;
@@ -20,15 +20,11 @@ t.test('statements do not wait behind one that waits for a lock', async (t) => {
   await until(
     'all connections are open',
     async () => new Set((await atOnce(30)).map(([row]) => row!.pid)).size,
-    (count) => count === CONNECTIONS,
+    CONNECTIONS,
   );
   await other`select pg_advisory_lock(1)`;
   const waiting = db.run('select pg_backend_pid()::text as pid, pg_advisory_lock(1)', []);
-  await until(
-    'it waits',
-    () => other`select pid::text from pg_locks where not granted`,
-    ({ length }) => length === 1,
-  );
+  await untilLength('it waits', () => other`select pid::text from pg_locks where not granted`, 1);
   const [blocked] = await other`select pid::text from pg_locks where not granted`;
   const used = new Set<unknown>();
   // Few at once, so that the connections have as many statements; then many, which more statements have overtaken.

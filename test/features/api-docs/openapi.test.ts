@@ -95,7 +95,7 @@ t.test('representations with an ETag are revalidated, as the document says', asy
   await until(
     'the job has ended',
     async () => (await service.send('GET', job, { headers: as })).json.state,
-    (state) => state === 'done',
+    'done',
   );
   const ids: Readonly<Record<string, string>> = {
     '/keys/{id}': id,

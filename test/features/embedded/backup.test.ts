@@ -7,7 +7,7 @@ import { pause } from '../../support/pause.js';
 import { dataFolder, startProcess } from '../../support/process.js';
 import { send } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
-import { until } from '../../support/until.js';
+import { until, untilAtLeast } from '../../support/until.js';
 
 interface State {
   readonly events: { readonly id: string; readonly data: { readonly name: string } }[];
@@ -100,11 +100,7 @@ t.test(
           await pause(60);
         }
       });
-      await until(
-        'there are records',
-        async () => names.length,
-        (count) => count > 100,
-      );
+      await untilAtLeast('there are records', async () => names.length, 101);
       const before = [...names];
       const made = await plinth(t, ['backup', backup], { DATA_DIR: data });
       isOver = true;

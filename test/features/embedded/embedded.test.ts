@@ -16,7 +16,7 @@ import { pause } from '../../support/pause.js';
 import { dataFolder, isAlive, serverPid, serverUrl, startNode, startProcess } from '../../support/process.js';
 import t, { type Test } from '../../support/test.js';
 import { some } from '../../support/thorough.js';
-import { until } from '../../support/until.js';
+import { until, untilLength } from '../../support/until.js';
 
 // The properties of a cluster must not depend on the user that started it.
 delete process.env.LANG;
@@ -281,11 +281,7 @@ t.test('a server that is killed is started again on its port, and the service is
   for (const times of [1, 2]) {
     const pid = serverPid(folder)!;
     process.kill(pid, 'SIGKILL');
-    await until(
-      'the service is notified',
-      () => reported,
-      ({ length }) => length === times,
-    );
+    await untilLength('the service is notified', () => reported, times);
     t.strictSame(reported[times - 1]?.[1], true);
     t.match(reported[times - 1]?.[0], /^the embedded PostgreSQL ended and was started again/);
     t.not(serverPid(folder), pid);
@@ -301,11 +297,7 @@ t.test('a server that cannot be started again is reported, and started when it c
   const [here, away] = ['pg_control', 'pg_control.away'].map((name) => join(folder, 'postgres/global', name));
   await rename(here!, away!);
   process.kill(serverPid(folder)!, 'SIGKILL');
-  await until(
-    'the service is notified',
-    () => reported,
-    ({ length }) => length === 1,
-  );
+  await untilLength('the service is notified', () => reported, 1);
   t.equal(reported[0]?.[1], false);
   t.match(reported[0]?.[0], /^the embedded PostgreSQL ended and cannot be started: .*pg_control/);
   t.notMatch(reported[0]?.[0], /\n/);

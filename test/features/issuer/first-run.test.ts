@@ -4,7 +4,7 @@ import { makeKey } from '../../support/credentials.js';
 import { migratedFolder } from '../../support/migrated-folder.js';
 import { send, testService } from '../../support/service.js';
 import t from '../../support/test.js';
-import { until } from '../../support/until.js';
+import { until, untilLength } from '../../support/until.js';
 import { authorizationServer, PASSWORD, signIn } from './authorization-server.js';
 import { Visitor } from './visitor.js';
 
@@ -99,11 +99,7 @@ t.test('from nothing to an authenticated request on the embedded database', asyn
     200,
     'a token of the former key stays valid',
   );
-  await until(
-    'the new key signs',
-    async () => (await send(url, 'GET', '/jwks')).json.keys,
-    ({ length }) => length === 4,
-  );
+  await untilLength('the new key signs', async () => (await send(url, 'GET', '/jwks')).json.keys, 4);
   service.child.kill('SIGTERM');
   await service.ended;
 });

@@ -2,7 +2,7 @@ import * as client from 'openid-client';
 import { createClient } from '../../../src/features/issuer/clients.js';
 import { mockLimits } from '../../support/pause.js';
 import t from '../../support/test.js';
-import { until } from '../../support/until.js';
+import { until, untilAtLeast } from '../../support/until.js';
 import { authorizationServer, begin, consent, signIn } from './authorization-server.js';
 import { Visitor } from './visitor.js';
 
@@ -81,11 +81,7 @@ t.test('a refresh with the right secret is not lost when others reach the limit 
     refresh.catch(() => undefined);
     const waiting =
       "select pid from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database()";
-    await until(
-      'the refresh waits at the end of its work',
-      () => run(waiting, []),
-      ({ length }) => length > 0,
-    );
+    await untilAtLeast('the refresh waits at the end of its work', () => run(waiting, []), 1);
     for (let n = 0; n < FAILURES; n++) t.equal(await guess(), 401);
     t.equal(await guess(), 429);
   });

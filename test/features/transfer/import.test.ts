@@ -10,7 +10,7 @@ import { testService } from '../../support/service.js';
 import { openSql } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 import { isThorough } from '../../support/thorough.js';
-import { until } from '../../support/until.js';
+import { until, untilAtLeast } from '../../support/until.js';
 
 interface Started {
   readonly kill: () => void;
@@ -265,11 +265,7 @@ for (const source of isThorough ? ['file', 'standard input'] : [])
       const args = source === 'file' ? ['books', file] : ['books', '-'];
       const stdin = source === 'file' ? undefined : file;
       const first = start(args, env, stdin);
-      await until(
-        'some batches are stored',
-        () => sql`select 1 from imports where stored > 8000`,
-        ({ length }) => length > 0,
-      );
+      await untilAtLeast('some batches are stored', () => sql`select 1 from imports where stored > 8000`, 1);
       first.kill();
       t.equal((await first.outcome).code, null);
       const rest = [...args, '--resume'];

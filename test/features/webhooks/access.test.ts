@@ -60,11 +60,7 @@ t.test('deliveries, their bodies and redeliveries are for operators alone', asyn
   const other = await first.call('POST', '/webhooks', { url: target.url, types: ['users.*'] });
 
   const file = (await ann.call('POST', '/files', { title: 'zebra', owner: 'ann', isShared: true })).json.id;
-  await until(
-    'the event arrives',
-    () => Promise.resolve(target.received.length),
-    (count) => count === 1,
-  );
+  await until('the event arrives', () => Promise.resolve(target.received.length), 1);
   t.match(target.received[0]!.body, /zebra/);
   const [delivery] = (
     await until(
@@ -76,11 +72,7 @@ t.test('deliveries, their bodies and redeliveries are for operators alone', asyn
 
   // The operators may read the record no longer.
   t.equal((await ann.call('PATCH', `/files/${file}`, { isShared: false })).status, 200);
-  await until(
-    'the change arrives',
-    () => Promise.resolve(target.received.length),
-    (count) => count === 2,
-  );
+  await until('the change arrives', () => Promise.resolve(target.received.length), 2);
   t.equal((await second.call('GET', `/files/${file}`)).status, 404);
 
   const one = `${hook}/deliveries/${delivery.id}`;
@@ -136,17 +128,9 @@ t.test('deliveries, their bodies and redeliveries are for operators alone', asyn
   ] as const)
     t.equal((await first.call(method, path)).status, 401, `${method} ${path}`);
   t.equal((await second.call('POST', `${one}/redeliver`)).status, 202);
-  await until(
-    'it arrives again',
-    () => Promise.resolve(target.received.length),
-    (count) => count === 3,
-  );
+  await until('it arrives again', () => Promise.resolve(target.received.length), 3);
   t.equal(target.received[2]!.body, target.received[0]!.body, 'the event is as it was');
   t.equal((await second.call('POST', `${hook}/test`)).status, 202);
-  await until(
-    'the test arrives',
-    () => Promise.resolve(target.received.length),
-    (count) => count === 4,
-  );
+  await until('the test arrives', () => Promise.resolve(target.received.length), 4);
   t.notMatch(target.received[3]!.body, /zebra/, 'a test has no record');
 });

@@ -4,7 +4,7 @@ import { startProcess } from '../../support/process.js';
 import { testProxy } from '../../support/proxy.js';
 import { RETENTION, send, testDatabase, testService } from '../../support/service.js';
 import t from '../../support/test.js';
-import { until } from '../../support/until.js';
+import { until, untilLength } from '../../support/until.js';
 import { addDeliveries, deliveriesOf, LOOPBACK, makeWebhook, testTarget } from './target.js';
 
 t.jobs = 4;
@@ -284,11 +284,7 @@ t.test('dead and slow targets do not hold up the others', async (t) => {
     const { id } = await makeWebhook(service, slow.url);
     await addDeliveries(t, service, id, records);
   }
-  await until(
-    'the slow ones have what they may have',
-    () => slow.received,
-    ({ length }) => length === 6,
-  );
+  await untilLength('the slow ones have what they may have', () => slow.received, 6);
   const { id } = await makeWebhook(service, healthy.url);
   await addDeliveries(t, service, id, records);
   t.equal((await deliveriesOf(service, id, 30)).length, 30);
@@ -338,11 +334,7 @@ t.test('another process takes over the lease of one that was killed', async (t) 
   const made = await send(url, 'POST', '/webhooks', { body: { url: target.url, types: ['*'] } });
   const { id } = made.json;
   await addDeliveries(t, { databaseUrl: DATABASE_URL }, id, ['items/1', 'items/1', 'items/2']);
-  await until(
-    'two are in flight',
-    () => target.received,
-    ({ length }) => length === 2,
-  );
+  await untilLength('two are in flight', () => target.received, 2);
   killed.child.kill('SIGKILL');
   await killed.ended;
   isUp = true;
@@ -372,11 +364,7 @@ for (const [what, SHUTDOWN_MS, responds, wanted] of [
     const watching = await testService(t, { WEBHOOK_DELIVERY: 'off', DATABASE_URL: first.databaseUrl });
     const { id } = await makeWebhook(first, target.url);
     await addDeliveries(t, first, id, ['items/1']);
-    await until(
-      'it is in flight',
-      () => open.length,
-      (seen) => seen === 1,
-    );
+    await until('it is in flight', () => open.length, 1);
     const stopped = first.stop();
     if (responds) open[0]!.writeHead(204).end();
     await stopped;
@@ -392,24 +380,12 @@ t.test('what ends while the database is away is written down when it is back', a
   const service = await testService(t, { ...LOOPBACK, DATABASE_URL: proxy.url });
   const { id } = await makeWebhook(service, target.url);
   await addDeliveries(t, { databaseUrl }, id, ['items/1', 'items/1']);
-  await until(
-    'it is in flight',
-    () => open.length,
-    (seen) => seen === 1,
-  );
+  await until('it is in flight', () => open.length, 1);
   proxy.cut();
   open[0]!.writeHead(204).end();
-  await until(
-    'the service sees it',
-    async () => (await service.send('GET', '/webhooks')).status,
-    (seen) => seen === 503,
-  );
+  await until('the service sees it', async () => (await service.send('GET', '/webhooks')).status, 503);
   await proxy.restore();
-  await until(
-    'the next one comes',
-    () => open.length,
-    (seen) => seen === 2,
-  );
+  await until('the next one comes', () => open.length, 2);
   open[1]!.writeHead(204).end();
   t.match(await deliveriesOf(service, id, 2), [
     { status: 'delivered', tries: 1 },

@@ -7,7 +7,7 @@ import { createLog } from '../../../src/telemetry/log.js';
 import { freshService } from '../../support/service.js';
 import { readSettings } from '../../support/settings.js';
 import t from '../../support/test.js';
-import { until } from '../../support/until.js';
+import { untilAtLeast, untilLength } from '../../support/until.js';
 import { LOOPBACK, makeWebhook, testTarget } from './target.js';
 
 t.jobs = 4;
@@ -113,11 +113,7 @@ t.test(
       for (const { wake } of processes) wake();
       await new Promise((done) => setImmediate(done));
     }
-    await until(
-      'all arrive',
-      () => target.received,
-      ({ length }) => length >= 300,
-    );
+    await untilAtLeast('all arrive', () => target.received, 300);
     t.equal(target.received.length, 300);
     for (let record = 0; record < 10; record++) {
       const order = target.received.map((each) => Number(each.id.slice(1))).filter((n) => n % 10 === record);
@@ -135,11 +131,7 @@ t.test('events that expired before their delivery are reported once, and passed'
   const { db, feed, send } = service;
   await makeWebhook(service, 'http://127.0.0.1:9/');
   for (const name of ['a', 'b']) await send('POST', '/items', { body: { name } });
-  await until(
-    'they are final',
-    async () => (await send('GET', '/events')).json.data,
-    ({ length }) => length === 2,
-  );
+  await untilLength('they are final', async () => (await send('GET', '/events')).json.data, 2);
   // The events have expired, and are still stored.
   await db.run('update events_floor set floor = (select max(seq) from events)', []);
   await db.run('update webhook_cursor set position = $1', ['00000000000']);
@@ -148,11 +140,7 @@ t.test('events that expired before their delivery are reported once, and passed'
   for (let n = 0; n < 3; n++) await fanOut(db, source);
   t.equal(lines.filter((line) => line.includes('webhooks missed events')).length, 1);
   await send('POST', '/items', { body: { name: 'c' } });
-  await until(
-    'it is final',
-    async () => (await send('GET', '/events')).json.data,
-    ({ length }) => length === 1,
-  );
+  await untilLength('it is final', async () => (await send('GET', '/events')).json.data, 1);
   await fanOut(db, source);
   t.equal((await db.run('select 1 from deliveries', [])).length, 1, 'what comes after is delivered');
 });

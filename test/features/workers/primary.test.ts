@@ -12,7 +12,7 @@ import { migratedFolder } from '../../support/migrated-folder.js';
 import { isAlive, type ServiceProcess, serverPid, startProcess } from '../../support/process.js';
 import { send, testDatabase } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
-import { until } from '../../support/until.js';
+import { until, untilAtLeast } from '../../support/until.js';
 import { scrape } from '../../telemetry/scraped.js';
 
 t.jobs = 2;
@@ -44,12 +44,7 @@ async function start(t: Test, env: Record<string, string> = {}) {
 
 const statusOf = async (url: string, path = '/users?limit=1') => (await send(url, 'GET', path)).status;
 
-const responds = (url: string) =>
-  until(
-    'it responds',
-    () => statusOf(url).catch(() => 0),
-    (seen) => seen === 200,
-  );
+const responds = (url: string) => until('it responds', () => statusOf(url).catch(() => 0), 200);
 
 /** Whether nothing listens: a connection that is accepted at the last moment may get no response before the service has ended. */
 function isRefused(url: string): Promise<boolean> {
@@ -167,11 +162,7 @@ t.test('a worker that gets a signal to stop finishes what it has, and is replace
   const { service, url, pids } = await start(t);
   const requests = await Promise.all(pids.map(() => slowRequest(url)));
   for (const pid of pids) process.kill(pid, 'SIGTERM');
-  await until(
-    'others take new connections',
-    () => workersOf(service).length,
-    (seen) => seen >= 3,
-  );
+  await untilAtLeast('others take new connections', () => workersOf(service).length, 3);
   requests[0]!.end();
   const [first] = await requests[0]!.received;
   first.resume();
@@ -188,11 +179,7 @@ t.test('SIGTERM under load, with TLS to the database: not one request fails', as
 /** Ends a service under load: every request gets its response. */
 async function endsUnderLoad(t: Test, service: ServiceProcess, url: string, signal: 'SIGTERM' | 'SIGINT') {
   const running = load(t, url, 24);
-  await until(
-    'the load runs',
-    () => running.responses(),
-    (seen) => seen > 200,
-  );
+  await untilAtLeast('the load runs', () => running.responses(), 201);
   service.child.kill(signal);
   await running.over;
   t.same(running.failures, []);
@@ -205,22 +192,14 @@ t.test('workers that are killed under load, one service for all', async (t) => {
 
   await t.test('one is replaced, and the others go on', async (t) => {
     const running = load(t, url, 24);
-    await until(
-      'the load runs',
-      () => running.responses(),
-      (seen) => seen > 200,
-    );
+    await untilAtLeast('the load runs', () => running.responses(), 201);
     process.kill(pids[1]!, 'SIGKILL');
     await until('there are three again', () => {
       const now = workersOf(service);
       return now.length === 3 && !now.includes(pids[1]!);
     });
     const before = running.responses();
-    await until(
-      'the load goes on',
-      () => running.responses(),
-      (seen) => seen > before + 100,
-    );
+    await untilAtLeast('the load goes on', () => running.responses(), before + 100);
     running.stop();
     await running.over;
     t.ok(running.failures.length < 24, 'no more than what that worker had');
@@ -277,11 +256,7 @@ t.test('workers whose primary is gone finish what they have, and end', async (t)
   const { service, url, pids } = await start(t, { DATABASE_URL: await secured.database() });
   const { end, received } = await slowRequest(url);
   service.child.kill('SIGKILL');
-  await until(
-    'the idle ones end',
-    () => pids.filter(isAlive).length,
-    (seen) => seen === 1,
-  );
+  await until('the idle ones end', () => pids.filter(isAlive).length, 1);
   end();
   const [response] = await received;
   t.equal(response.statusCode, 201);
@@ -325,11 +300,7 @@ t.test('connections beyond MAX_CONNECTIONS of every worker are closed', async (t
     socket.on('error', () => undefined).on('close', () => closed++);
     socket.resume().write(request);
   }
-  await until(
-    'five are closed',
-    () => closed,
-    (seen) => seen === 5,
-  );
+  await until('five are closed', () => closed, 5);
 });
 
 t.test('what prevents its start is reported once', async (t) => {
