@@ -19,7 +19,9 @@ import { median } from '../harness/stats.js';
  *     node dist/bench/suites/bulk.js [records] [rounds]
  */
 const at = (path: string) => fileURLToPath(new URL(`../../src/${path}.js`, import.meta.url));
-const [COMMAND, SERVICE] = [at('cli/plinth'), at('main')];
+const [COMMAND, SERVICE] = [at('cli/plinth'), at('../test/support/with-constants')];
+/** A request may have as many records as the command. */
+const PLINTH_TEST_CONSTANTS = JSON.stringify({ bulkRecords: 10_000_000, bulkBytes: 2 ** 34 });
 
 const [count, rounds] = [Number(process.argv[2] ?? 200_000), Number(process.argv[3] ?? 5)];
 const folder = mkdtempSync(join(tmpdir(), 'plinth-bench-'));
@@ -84,7 +86,7 @@ async function post(name: string) {
       NODE_ENV: 'production',
       LOG_LEVEL: 'silent',
     },
-    ...{ BULK_RECORDS: String(10_000_000), BULK_BYTES: String(2 ** 34), REQUEST_TIMEOUT_MS: '3600000' },
+    ...{ PLINTH_TEST_CONSTANTS, REQUEST_TIMEOUT_MS: '3600000' },
   };
   const child = spawn(process.execPath, [SERVICE], { env, stdio: ['ignore', 'pipe', 'inherit'] });
   const exited = once(child, 'exit');

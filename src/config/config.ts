@@ -73,17 +73,20 @@ export class ConfigError extends ExitError {
 
 /**
  * Reads the configuration. Relative paths are in `folder`; empty: the current folder of the process. Throws one ConfigError
- * with every fault. Tests replace constants by `overrides`. `settings` are those of the features of the program.
+ * with every fault. Tests replace settings and constants, also of features, by `overrides`. `settings` are those of the
+ * features of the program.
  */
 export function readConfig(
   env: Env,
-  overrides: Partial<Config> = {},
+  overrides: Partial<CoreConfig> = {},
   folder = '',
   settings: readonly FeatureSettings[] = [],
 ): Config {
   const reader = createReader(env, folder);
   const config = readAll(reader);
-  const features = new Map(settings.map((each) => [each, each.part.read(reader)] as const));
+  const features = new Map(
+    settings.map((each) => [each, replaced(each.part.read(reader) as object, overrides)] as const),
+  );
   const completed: CoreConfig = Object.assign(
     { ...config },
     ...settings.map((each) => each.part.complete?.(features.get(each), config)),
@@ -95,8 +98,15 @@ export function readConfig(
     ...engineFaults(config),
   ];
   if (faults.length > 0) throw new ConfigError(faults);
-  return Object.freeze({ ...completed, features, ...overrides });
+  return Object.freeze({ ...replaced(completed, overrides), features });
 }
+
+/** Settings with the values that `overrides` has under their names. */
+const replaced = <T extends object>(own: T, overrides: object): T =>
+  Object.assign(
+    { ...own },
+    Object.fromEntries(Object.entries(overrides).filter(([name]) => Object.hasOwn(own, name))),
+  );
 
 /** One line for each variable that was renamed or removed, that may be misspelled, or that has no effect. */
 export const configWarnings = (env: Env, settings: readonly FeatureSettings[]): string[] => [

@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { ConfigError, type FeatureSettings, readConfig, settingNames } from '../../src/config/config.js';
 import { EMBEDDED_SETTINGS } from '../../src/features/embedded/settings.js';
+import { JOB_SETTINGS } from '../../src/features/jobs/settings.js';
 import { WEBHOOK_SETTINGS } from '../../src/features/webhooks/settings.js';
 import { WORKER_SETTINGS } from '../../src/features/workers/settings.js';
 import { readSettings, warningsOf } from '../support/settings.js';
@@ -489,7 +490,11 @@ t.test('a removed setting is ignored with a warning', async (t) => {
 });
 
 t.test('tests replace constants', async (t) => {
-  t.equal(readSettings({}, { streamStallMs: 1 }).streamStallMs, 1);
+  const config = readSettings({}, { streamStallMs: 1, webhookPollMs: 2, jobsMax: 3 });
+  t.match(config, { streamStallMs: 1 });
+  t.notOk('webhookPollMs' in config);
+  t.match(WEBHOOK_SETTINGS.of(config), { webhookPollMs: 2, webhookConcurrency: 64 });
+  t.match(JOB_SETTINGS.of(config), { jobs: true, jobsMax: 3, jobTtl: 86_400 });
 });
 
 t.test(

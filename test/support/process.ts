@@ -8,6 +8,7 @@ import { ENGINE } from './citus.js';
 import { fastFolder } from './fast-folder.js';
 import { COLLECTIONS } from './names.js';
 import type { ServiceResponse } from './service.js';
+import type { Constants } from './settings.js';
 import type { Test } from './test.js';
 import { NO_TIME_LIMITS } from './time-limits.js';
 import { until } from './until.js';
@@ -28,6 +29,11 @@ const URL_PRINTED = /https?:\/\/\S+/;
 export const DIST = fileURLToPath(new URL('../../src/main.js', import.meta.url));
 /** The program that tests start. */
 export const PROGRAM = BUNDLED ?? DIST;
+/** The program of dist with other constants, which `replacing` names. */
+export const WITH_CONSTANTS = fileURLToPath(new URL('./with-constants.js', import.meta.url));
+
+/** The variable with constants of a service that runs WITH_CONSTANTS. */
+export const replacing = (constants: Constants) => ({ PLINTH_TEST_CONSTANTS: JSON.stringify(constants) });
 
 /** A service as it is run: a process of its own. */
 export interface ServiceProcess {

@@ -2,7 +2,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type App, type AppOptions, startApp } from '../../src/app.js';
 import type { Config } from '../../src/config/config.js';
-import { WEBHOOK_SETTINGS } from '../../src/features/webhooks/settings.js';
 import { FEATURES } from '../../src/features.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { CITUS_URL, createOnNodes, dropOnNodes, ENGINE } from './citus.js';
@@ -14,7 +13,7 @@ import { Reset } from './reset.js';
 import { ofRunner } from './runner/control.js';
 import { watchSecrets } from './secrets.js';
 import { raw, type SendOptions, type ServiceResponse, send } from './send.js';
-import { readSettings, withSettings } from './settings.js';
+import { type Constants, readSettings } from './settings.js';
 import current, { currentFile, type Test } from './test.js';
 import { NO_FIXED_LIMITS, NO_TIME_LIMITS } from './time-limits.js';
 import { Traffic } from './traffic.js';
@@ -108,9 +107,6 @@ class Running {
   }
 }
 
-/** Constants that have other values, in place of those of the service. */
-type Overrides = Partial<Config> & { readonly webhookPollMs?: number };
-
 /** Idle services of the file that runs, by their settings and declarations. */
 const idle = new Map<string, Running[]>();
 let fileOfIdle: Test | undefined;
@@ -122,7 +118,7 @@ let fileOfIdle: Test | undefined;
 export async function testService(
   t: Test,
   env: Record<string, string> = {},
-  overrides: Overrides = {},
+  overrides: Constants = {},
   options: AppOptions = {},
 ): Promise<TestService> {
   const isOwn = env.DATABASE_URL !== undefined || CITUS_URL !== '';
@@ -151,7 +147,7 @@ function declarationsIn(folder: string | undefined): readonly string[][] | undef
 export async function freshService(
   t: Test,
   env: Record<string, string> = {},
-  overrides: Overrides = {},
+  overrides: Constants = {},
   options: AppOptions = {},
 ): Promise<TestService> {
   const running = await openService(t, env, overrides, options);
@@ -188,7 +184,7 @@ async function stopIdle(): Promise<void> {
 async function openService(
   t: Test,
   env: Record<string, string>,
-  overrides: Overrides,
+  overrides: Constants,
   options: AppOptions,
 ): Promise<Running> {
   const databaseUrl = env.DATABASE_URL ?? (await testDatabase(t));
@@ -203,11 +199,10 @@ async function openService(
     ...env,
   };
   // Services whose deliveries reach a test look for them often.
-  const config = readSettings({ ...settings, DATABASE_URL: databaseUrl }, NO_FIXED_LIMITS);
-  const { webhookPollMs = env.WEBHOOK_ALLOW ? 100 : undefined, ...constants } = overrides;
-  const polling =
-    webhookPollMs === undefined ? config : withSettings(config, WEBHOOK_SETTINGS, { webhookPollMs });
-  const running = new Running({ ...polling, ...constants }, databaseUrl);
+  const polling = env.WEBHOOK_ALLOW ? { webhookPollMs: 100 } : {};
+  const constants = { ...NO_FIXED_LIMITS, ...polling, ...overrides };
+  const config = readSettings({ ...settings, DATABASE_URL: databaseUrl }, constants);
+  const running = new Running(config, databaseUrl);
   await running.start(options);
   return running;
 }

@@ -1,5 +1,6 @@
-import { startProcess } from './process.js';
+import { replacing, startProcess, WITH_CONSTANTS } from './process.js';
 import { type SendOptions, type ServiceResponse, send, testDatabase } from './service.js';
+import type { Constants } from './settings.js';
 import type { Test } from './test.js';
 
 /** MiB of JavaScript objects. */
@@ -13,16 +14,21 @@ export interface SmallService {
 }
 
 /** A service in a process of its own with little memory: a request rejects once the process has ended. */
-export async function smallService(t: Test, env: Record<string, string>): Promise<SmallService> {
+export async function smallService(
+  t: Test,
+  env: Record<string, string>,
+  constants: Constants = {},
+): Promise<SmallService> {
   const databaseUrl = await testDatabase(t);
-  const service = startProcess(t, {
+  const settings = {
     DATABASE_URL: databaseUrl,
     MIGRATE: 'auto',
-    // All requests of a test come from one address.
-    BODY_BYTES_PER_ADDRESS: '0',
     NODE_OPTIONS: `--max-old-space-size=${HEAP}`,
+    // All requests of a test come from one address.
+    ...replacing({ bodyBytesPerAddress: 0, ...constants }),
     ...env,
-  });
+  };
+  const service = startProcess(t, settings, WITH_CONSTANTS);
   t.teardown(() => {
     if (!t.passing()) t.comment(`exit ${service.child.exitCode}: ${service.stderr().slice(-2000)}`);
   });

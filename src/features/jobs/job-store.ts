@@ -62,7 +62,7 @@ export interface JobBounds {
   readonly jobsPerCaller: number;
 }
 
-/** Results of one caller that are stored until JOB_TTL. The oldest of more are removed when another job begins. */
+/** Results of one caller that are stored for a day. The oldest of more are removed when another job begins. */
 const MAX_RESULTS = 20;
 
 /** Makes room for a job. Throws 429 and 503. */

@@ -1,6 +1,7 @@
 import { openTracker } from '../../access/open-tracker.js';
 import { declare } from '../../support/collections.js';
 import { freshService, type ServiceResponse, type TestService } from '../../support/service.js';
+import type { Constants } from '../../support/settings.js';
 import { openSql } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
@@ -21,12 +22,10 @@ const CUPS = {
 };
 const SETS = { type: 'object', properties: { name: { type: 'string', 'x-index': true } } };
 
-const withCups = (t: Test, env: Record<string, string> = {}) =>
-  freshService(t, {
-    COLLECTIONS: declare(t, { 'cups.json': CUPS, 'sets.json': SETS }),
-    MIGRATE: 'auto',
-    ...env,
-  });
+const withCups = (t: Test, env: Record<string, string> = {}, constants: Constants = {}) => {
+  const COLLECTIONS = declare(t, { 'cups.json': CUPS, 'sets.json': SETS });
+  return freshService(t, { COLLECTIONS, MIGRATE: 'auto', ...env }, constants);
+};
 
 /** Creates cups whose sizes are 0 to 9. */
 async function fill(service: TestService, count: number, more = {}): Promise<void> {
@@ -131,7 +130,7 @@ t.test('a job reports the records that it refuses, and changes the others', asyn
 });
 
 t.test('a request that is not valid begins no job', async (t) => {
-  const service = await withCups(t, { REQUIRE_IF_MATCH: 'on', JOBS_PER_PRINCIPAL: '1' });
+  const service = await withCups(t, { REQUIRE_IF_MATCH: 'on' }, { jobsPerCaller: 1 });
   await fill(service, 3);
   const match = { ...ASYNC, 'if-match': '*' };
   const send = (method: string, query: string, body?: unknown, type?: string, headers: object = match) =>

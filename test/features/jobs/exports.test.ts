@@ -219,7 +219,7 @@ t.test('an export has the permission of its request, and refuses pages', async (
 
 t.test('an export is bounded, and one that waits has no result', async (t) => {
   const COLLECTIONS = declare(t, { 'cups.json': { type: 'object', properties: {} } });
-  const service = await testService(t, { COLLECTIONS, MIGRATE: 'auto', JOB_BYTES: '1024' });
+  const service = await testService(t, { COLLECTIONS, MIGRATE: 'auto' }, { jobBytes: 1024 });
   const { send, db } = service;
   const body = Array.from({ length: 20 }, () => '{"text":"xxxxxxxxxxxxxxxxxxx"}').join('\n');
   t.equal((await send('POST', '/cups', { type: 'application/x-ndjson', body })).status, 201);

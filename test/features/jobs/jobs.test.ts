@@ -152,7 +152,7 @@ async function begun(t: Test, service: TestService): Promise<http.ClientRequest>
 }
 
 t.test('jobs are bounded, and one whose client breaks off is gone', async (t) => {
-  const service = await freshService(t, { JOBS_PER_PRINCIPAL: '2', JOBS_MAX: '10', JOB_BYTES: '2048' });
+  const service = await freshService(t, {}, { jobsPerCaller: 2, jobsMax: 10, jobBytes: 2048 });
   const states = async (): Promise<string[]> =>
     (await service.send('GET', '/jobs')).json.data.map(({ state }: { state: string }) => state);
   const one = await begun(t, service);
@@ -173,7 +173,7 @@ t.test('jobs are bounded, and one whose client breaks off is gone', async (t) =>
   one.destroy();
   await until('the job is gone', states, (found) => found.length === 1);
   t.match(await submit(service, lines(100)), { status: 413 });
-  const full = await freshService(t, { JOBS_MAX: '1' });
+  const full = await freshService(t, {}, { jobsMax: 1 });
   await begun(t, full);
   t.match(await submit(full, lines(1)), { status: 503 });
 });

@@ -7,6 +7,7 @@ import { connected } from '../../support/connected.js';
 import { makeKey } from '../../support/credentials.js';
 import { onlyBuiltIn } from '../../support/names.js';
 import { freshService, testService } from '../../support/service.js';
+import type { Constants } from '../../support/settings.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
 
@@ -35,8 +36,8 @@ const BOOKS = {
 };
 
 /** A service with books on shelves. */
-const library = (t: Test, env: Record<string, string> = {}) =>
-  testService(t, { COLLECTIONS: declare(t, BOOKS), MIGRATE: 'auto', ...env });
+const library = (t: Test, env: Record<string, string> = {}, constants: Constants = {}) =>
+  testService(t, { COLLECTIONS: declare(t, BOOKS), MIGRATE: 'auto', ...env }, constants);
 
 t.test('NDJSON and CSV create records with all checks of a request', async (t) => {
   const { send } = await library(t);
@@ -135,7 +136,7 @@ t.test('one fault stores nothing, unless the client is lenient', async (t) => {
 });
 
 t.test('a body is bounded in records and bytes, and each record like that of a request', async (t) => {
-  const { send } = await library(t, { BULK_RECORDS: '3', BULK_BYTES: '600000', BODY_LIMIT: '2048' });
+  const { send } = await library(t, { BODY_LIMIT: '2048' }, { bulkRecords: 3, bulkBytes: 600_000 });
   const of = (count: number, text = 'x') => lines(Array.from({ length: count }, () => ({ title: text })));
   t.match(await send('POST', '/books', { type: NDJSON, body: of(3) }), { status: 201 });
   t.match(await send('POST', '/books', { type: NDJSON, body: of(4) }), {

@@ -54,10 +54,11 @@ const filled = (part: string, bytes = MiB): Buffer =>
 const linesIn = (part: Buffer): number => part.reduce((sum, byte) => sum + Number(byte === 0x0a), 0);
 
 t.test('large bodies take little memory, whatever they contain', async (t) => {
-  const { url, pid, request } = await smallService(t, {
-    NODE_OPTIONS: `--max-old-space-size=${HEAP_MIB}`,
-    ...{ BULK_BYTES: String(BODY), JOB_BYTES: String(BODY), BULK_RECORDS: '10000000' },
-  });
+  const { url, pid, request } = await smallService(
+    t,
+    { NODE_OPTIONS: `--max-old-space-size=${HEAP_MIB}` },
+    { bulkBytes: BODY, jobBytes: BODY, bulkRecords: 10_000_000 },
+  );
   const ended = (location: string | undefined) =>
     until(
       'the job has ended',

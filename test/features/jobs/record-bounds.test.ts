@@ -1,5 +1,6 @@
 import { declare } from '../../support/collections.js';
 import { testService } from '../../support/service.js';
+import type { Constants } from '../../support/settings.js';
 import t, { type Test } from '../../support/test.js';
 
 const CSV = 'text/csv';
@@ -10,8 +11,8 @@ const NOTES = {
     properties: { title: { type: 'string' }, data: { type: 'object' }, list: { type: 'array' } },
   },
 };
-const notes = (t: Test, env: Record<string, string> = {}) =>
-  testService(t, { COLLECTIONS: declare(t, NOTES), MIGRATE: 'auto', ...env });
+const notes = (t: Test, constants: Constants = {}) =>
+  testService(t, { COLLECTIONS: declare(t, NOTES), MIGRATE: 'auto' }, constants);
 
 const names = (count: number) => Array.from({ length: count }, (_, at) => `c${at}`);
 const membersOf = (count: number) => Object.fromEntries(names(count).map((name) => [name, 1]));
@@ -84,7 +85,7 @@ t.test('a patch of a record with as many members as a body may have changes it',
 });
 
 t.test('names of columns that rows repeat are bounded', async (t) => {
-  const { send } = await notes(t, { BULK_BYTES: '100000' });
+  const { send } = await notes(t, { bulkBytes: 100_000 });
   const long = await send('POST', '/notes', { type: CSV, body: `title,${'c'.repeat(1001)}\na,1\n` });
   t.match(long, {
     status: 400,
