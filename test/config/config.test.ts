@@ -168,9 +168,6 @@ const INTEGERS: Record<string, [number, number]> = {
   HSTS_MAX_AGE: [0, 3_153_600_000],
   EVENTS_RETENTION: [1, 3_153_600_000],
   EVENTS_STREAMS: [1, 1_000_000],
-  WEBHOOK_TIMEOUT_MS: [50, 60_000],
-  WEBHOOK_CONCURRENCY: [1, 1000],
-  WEBHOOK_TARGET_CONCURRENCY: [1, 100],
   WEBHOOK_RETENTION: [1, 31_536_000],
 };
 
@@ -215,11 +212,6 @@ for (const [name, [min, max]] of Object.entries(INTEGERS)) {
 const TEXTS: { name: string; valid: string[]; bad: string[] }[] = [
   { name: 'WEBHOOK_DELIVERY', valid: ['on', 'off'], bad: ['yes', '1', 'ON'] },
   { name: 'WEBHOOK_INSECURE', valid: ['on', 'off'], bad: ['yes', 'loopback'] },
-  {
-    name: 'WEBHOOK_RETRIES',
-    valid: ['5', '0.05 1,2', '604800', Array(50).fill('1').join(' ')],
-    bad: ['soon', '-1', '1e3', '604801', '1.2345', '5s', Array(51).fill('1').join(' ')],
-  },
   {
     name: 'WEBHOOK_ALLOW',
     valid: ['localhost', '10.0.0.0/8, fd00::/8', 'Hooks.Internal ::1'],
@@ -500,8 +492,8 @@ t.test('tests replace constants', async (t) => {
 t.test(
   'a program without a feature does not know its settings, which then have their defaults',
   async (t) => {
-    const config = readConfig({ WEBHOOK_CONCURRENCY: 'x', DATA_DIR: '/srv' });
-    t.equal(WEBHOOK_SETTINGS.of(config).webhookConcurrency, 64);
+    const config = readConfig({ WEBHOOK_RETENTION: 'x', DATA_DIR: '/srv' });
+    t.equal(WEBHOOK_SETTINGS.of(config).webhookRetentionSeconds, 604_800);
     t.equal(EMBEDDED_SETTINGS.of(config).dataDir, './data');
     const names = settingNames([]);
     t.notOk(names.some((name) => name.startsWith('WEBHOOK_') || name === 'DATA_DIR'));

@@ -35,7 +35,7 @@ t.test('a webhook for whose connection the system has no resources is delivered 
     response.setHeader('Connection', 'close');
     return 204;
   });
-  const service = await freshService(t, { ...LOOPBACK, WEBHOOK_RETRIES: Array(50).fill('1').join(' ') });
+  const service = await freshService(t, LOOPBACK, { webhookRetries: Array(50).fill(1) });
   const fail = failingConnections(t, Number(new URL(target.url).port));
   const webhook = await makeWebhook(service, target.url);
   for (const [code, errno] of some(Object.entries(SYSTEM), 2)) {

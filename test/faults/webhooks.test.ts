@@ -2,7 +2,7 @@ import { type ConfirmedWrite, ROLLED_BACK, write } from '../events/write.js';
 import { LOOPBACK, makeWebhook, type Target, testTarget } from '../features/webhooks/target.js';
 import { claimPort } from '../support/claimed-port.js';
 import { pause } from '../support/pause.js';
-import { startProcess } from '../support/process.js';
+import { replacing, startProcess, WITH_CONSTANTS } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { some, times } from '../support/thorough.js';
@@ -16,9 +16,9 @@ t.jobs = 4;
  * A lease ends 15 seconds after this: what a killed process had in flight comes before the patience of a test ends. The
  * target shares this process with four tests, so that a shorter timeout would count a busy target as one that fails.
  */
-const TIMEOUT = { WEBHOOK_TIMEOUT_MS: '5000' };
+const TIMEOUT = { webhookTimeoutMs: 5000 };
 /** Failures are tried again for longer than a test lasts. */
-const PATIENT = { WEBHOOK_RETRIES: Array(50).fill('1').join(' ') };
+const PATIENT = { webhookRetries: Array<number>(50).fill(1) };
 
 /** An event as it is delivered. */
 interface Sent {
@@ -115,12 +115,13 @@ async function isDelivered(
 t.test('a service that is killed again and again under writes: all is delivered, in order', async (t) => {
   const target = await testTarget(t);
   // A killed process leaves its leases: with fewer places each kill would end the deliveries until those end.
-  const concurrency = { WEBHOOK_CONCURRENCY: '8', WEBHOOK_TARGET_CONCURRENCY: '100' };
+  const concurrency = { webhookConcurrency: 8, webhookTargetConcurrency: 100 };
   const DATABASE_URL = await testDatabase(t);
-  const env = { ...LOOPBACK, ...TIMEOUT, ...PATIENT, ...concurrency, DATABASE_URL };
+  const constants = replacing({ ...TIMEOUT, ...PATIENT, ...concurrency });
+  const env = { ...LOOPBACK, ...constants, DATABASE_URL };
   const confirmed: ConfirmedWrite[] = [];
   for (let kill = 0; kill < times(2, 4, 10); kill++) {
-    const service = startProcess(t, env);
+    const service = startProcess(t, env, WITH_CONSTANTS);
     const url = await service.ready();
     if (kill === 0) await makeAt(url, target);
     const [before, arrived] = [confirmed.length, target.received.length];
@@ -134,14 +135,14 @@ t.test('a service that is killed again and again under writes: all is delivered,
     await Promise.all(writers);
   }
   await endLeases(DATABASE_URL);
-  const service = startProcess(t, env);
+  const service = startProcess(t, env, WITH_CONSTANTS);
   await isDelivered(t, await service.ready(), target, confirmed);
 });
 
 t.test('a target that is down while all is written: all is delivered when it is up, in order', async (t) => {
   const down = await testTarget(t, undefined, await claimPort(t));
   await down.close();
-  const { url } = await testService(t, { ...LOOPBACK, ...PATIENT });
+  const { url } = await testService(t, LOOPBACK, PATIENT);
   const id = await makeAt(url, down);
   const confirmed: ConfirmedWrite[] = [];
   await Promise.all(Array.from({ length: 8 }, () => write(url, confirmed, () => confirmed.length > 100)));
@@ -159,13 +160,9 @@ for (const fault of some(['stop', 'kill'] as const, 1)) {
     const victim = await testPostgres(t, TRANSPORTS.at(-1));
     // A receiver that takes a while, so that deliveries are in flight when the database goes.
     const target = await testTarget(t, (_, res) => void pause(20).then(() => res.writeHead(204).end()));
-    const service = startProcess(t, {
-      ...LOOPBACK,
-      ...TIMEOUT,
-      ...PATIENT,
-      DATABASE_URL: await victim.database(),
-      DB_TIMEOUT_MS: '2000',
-    });
+    const settings = { ...LOOPBACK, DATABASE_URL: await victim.database(), DB_TIMEOUT_MS: '2000' };
+    const constants = replacing({ ...TIMEOUT, ...PATIENT });
+    const service = startProcess(t, { ...settings, ...constants }, WITH_CONSTANTS);
     const url = await service.ready();
     await makeAt(url, target);
     const confirmed: ConfirmedWrite[] = [];

@@ -4,7 +4,7 @@ import { endLeases } from '../faults/leases.js';
 import { testTarget } from '../features/webhooks/target.js';
 import { documentOf } from '../support/command.js';
 import { doctor, faultsOf } from '../support/doctor.js';
-import { type ServiceProcess, startProcess } from '../support/process.js';
+import { replacing, type ServiceProcess, startProcess, WITH_CONSTANTS } from '../support/process.js';
 import { send } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
@@ -13,12 +13,12 @@ import { type DebianCluster, debianCluster } from './debian.js';
 import { missingPrograms } from './programs.js';
 import { CLIENTS, eventsAfter, type FeedEvent, rowsOf, startWriters } from './records.js';
 
-/** Deliveries are retried for minutes, so that some are pending in the backup. */
+/** Deliveries are retried every two seconds for minutes, so that some are pending in the backup. */
 const SETTINGS = {
   LOG_LEVEL: 'error',
   WEBHOOK_ALLOW: '127.0.0.1',
   WEBHOOK_INSECURE: 'on',
-  WEBHOOK_RETRIES: Array(50).fill('2').join(' '),
+  ...replacing({ webhookRetries: Array(50).fill(2) }),
 };
 const ENOUGH = 40;
 
@@ -27,7 +27,7 @@ interface Service extends ServiceProcess {
 }
 
 async function startService(t: Test, databaseUrl: string): Promise<Service> {
-  const service = startProcess(t, { DATABASE_URL: databaseUrl, ...SETTINGS });
+  const service = startProcess(t, { DATABASE_URL: databaseUrl, ...SETTINGS }, WITH_CONSTANTS);
   return { ...service, url: await service.ready() };
 }
 

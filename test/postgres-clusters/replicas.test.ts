@@ -2,6 +2,7 @@ import type postgres from 'postgres';
 import { doctor } from '../support/doctor.js';
 import { pause } from '../support/pause.js';
 import { type TestService, testService } from '../support/service.js';
+import type { Constants } from '../support/settings.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { times } from '../support/thorough.js';
@@ -41,7 +42,7 @@ function testCluster() {
 }
 
 /** A service with two replicas, the second of which is late by so many milliseconds. */
-async function scene(t: Test, delayMs = 0, env: Record<string, string> = {}): Promise<Scene> {
+async function scene(t: Test, delayMs = 0, constants: Constants = {}): Promise<Scene> {
   const { primary, replicas } = await testCluster();
   const name = `plinth_${++databases}`;
   const databaseUrl = await primary.createDatabase(name, 'migrated');
@@ -53,7 +54,7 @@ async function scene(t: Test, delayMs = 0, env: Record<string, string> = {}): Pr
   );
   await delay(replicas[1]!, delayMs);
   t.teardown(() => Promise.all(replicas.map((replica) => delay(replica, 0))));
-  const service = await testService(t, { DATABASE_URL: databaseUrl, DATABASE_READ_URL: readUrl, ...env });
+  const service = await testService(t, { DATABASE_URL: databaseUrl, DATABASE_READ_URL: readUrl }, constants);
   const connections = urls.map((url) =>
     openSql(url, { max: 1, onnotice: () => undefined, fetch_types: false }),
   );
@@ -200,7 +201,7 @@ t.test(
   'replicas that show too old a state are not used, unless the client accepts it',
   { skip },
   async (t) => {
-    const here = await scene(t, 5000, { READ_MAX_AGE_MS: String(1000 * MAX_AGE_S) });
+    const here = await scene(t, 5000, { readMaxAgeMs: 1000 * MAX_AGE_S });
     const { send } = here.service;
     await send('POST', '/items', { body: { name: 'before' } });
     await replicasAreUsed(here);

@@ -15,7 +15,7 @@ import { watchSecrets } from './secrets.js';
 import { raw, type SendOptions, type ServiceResponse, send } from './send.js';
 import { type Constants, readSettings } from './settings.js';
 import current, { currentFile, type Test } from './test.js';
-import { NO_FIXED_LIMITS, NO_TIME_LIMITS } from './time-limits.js';
+import { NO_FIXED_LIMITS, NO_TIME_LIMITS, QUICK_DELIVERY } from './time-limits.js';
 import { Traffic } from './traffic.js';
 
 export * from './send.js';
@@ -198,9 +198,8 @@ async function openService(
     ALLOWED_HOSTS: HOSTS,
     ...env,
   };
-  // Services whose deliveries reach a test look for them often.
-  const polling = env.WEBHOOK_ALLOW ? { webhookPollMs: 100 } : {};
-  const constants = { ...NO_FIXED_LIMITS, ...polling, ...overrides };
+  const delivery = env.WEBHOOK_ALLOW === undefined ? {} : QUICK_DELIVERY;
+  const constants = { ...NO_FIXED_LIMITS, ...delivery, ...overrides };
   const config = readSettings({ ...settings, DATABASE_URL: databaseUrl }, constants);
   const running = new Running(config, databaseUrl);
   await running.start(options);

@@ -11,6 +11,13 @@ export const NO_TIME_LIMITS: Readonly<Record<string, string>> = {
   DB_START_MS: '0',
 };
 
+/** Deliveries that reach a test are looked for often, have time on a slow machine, and are retried quickly. */
+export const QUICK_DELIVERY = {
+  webhookPollMs: 100,
+  webhookTimeoutMs: 60_000,
+  webhookRetries: [0.01, 0.02, 0.03],
+};
+
 /** The limits of time that are no settings, for services in the process of the test. */
 export const NO_FIXED_LIMITS = {
   headersTimeoutMs: 3_600_000,

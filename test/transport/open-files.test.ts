@@ -34,9 +34,9 @@ t.test('MAX_CONNECTIONS is lowered to what the limit of open files allows, with 
     { METRICS_PORT: '9090' },
     { INTROSPECTION_URI: 'http://127.0.0.1/introspect' },
     { DATABASE_URL: 'postgres://h/d', DATABASE_READ_URL: 'postgres://r/d' },
-    { WEBHOOK_CONCURRENCY: '200' },
   ])
     t.ok(otherFiles(readSettings(env)) > rest, `${Object.keys(env)} takes files`);
+  t.equal(rest - otherFiles(readSettings({ WEBHOOKS: 'off' })), 64, 'deliveries take files');
 });
 
 /** Opens connections that send nothing; those that the service closes do not matter. */

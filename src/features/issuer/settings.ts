@@ -22,8 +22,8 @@ function readIssuerConfig({ flag, integer, optional }: Reader) {
     signInsPerAddress: integer('SIGN_INS_PER_ADDRESS', 120, 0, 1_000_000),
     /** How long an access token is valid. */
     accessTokenSeconds: integer('ACCESS_TOKEN_TTL', 600, 300, 900),
-    /** For how long after its first use a refresh token may be used again, with the same successor; 0: not at all. */
-    refreshReuseSeconds: integer('REFRESH_REUSE_SECONDS', 10, 0, 60),
+    /** For how long after its first use a refresh token may be used again, with the same successor. */
+    refreshReuseSeconds: 10,
   };
 }
 
@@ -85,4 +85,5 @@ export const ISSUER_SETTINGS = new FeatureSettings({
     'Client', 'ClientInput', 'ClientList', 'ClientPatch', 'Clients', 'NewClient', 'UserInfo',
   ],
   ofCommands: ['CLIENT_SECRET'],
+  removed: ['REFRESH_REUSE_SECONDS'],
 });

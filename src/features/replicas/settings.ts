@@ -10,12 +10,14 @@ export const REPLICA_SETTINGS = new FeatureSettings({
   read: (reader) => ({
     /** The replicas that read; undefined: the primary does. */
     databaseReadUrl: databaseUrlOf(reader, NAME, READ_BY_ALL),
-    readMaxAgeMs: reader.integer('READ_MAX_AGE_MS', 10_000, 100, 600_000),
+    /** How old what a replica shows may be. */
+    readMaxAgeMs: 10_000,
   }),
   isOn: ({ databaseReadUrl }) => databaseReadUrl !== undefined,
   faults: ({ databaseReadUrl }, { databaseEngine }) =>
     databaseReadUrl !== undefined && databaseEngine === 'citus'
       ? [`${NAME} cannot be combined with DATABASE_ENGINE=citus`]
       : [],
+  removed: ['READ_MAX_AGE_MS'],
   files: ({ databaseReadUrl }, perDatabase) => (databaseReadUrl === undefined ? 0 : perDatabase),
 });

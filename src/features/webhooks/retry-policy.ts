@@ -11,7 +11,7 @@ const [MAX_AGE_FACTOR, MAX_AGE_EXTRA_S] = [1.5, 600];
 
 /**
  * The meaning of a response: 2xx is delivered, 410 disables the webhook, anything else (also a redirect) is a failure. A
- * failed delivery is retried after the planned delay (WEBHOOK_RETRIES), plus or minus a fifth, or after Retry-After if that
+ * failed delivery is retried after the planned delay, plus or minus a fifth, or after Retry-After if that
  * is longer. After the last planned attempt, or if the delivery is much older than planned, it is dead. `age`: seconds since
  * it was due.
  */

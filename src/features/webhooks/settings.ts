@@ -13,8 +13,10 @@ export interface Allowed {
   readonly networks: readonly Network[];
 }
 
-/** About three days in all. */
-const RETRIES = [5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800, 28_800, 43_200, 43_200, 86_400];
+/** Seconds before the second attempt, the third, and so on: about three days in all. */
+const RETRIES: readonly number[] = [
+  5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800, 28_800, 43_200, 43_200, 86_400,
+];
 
 function readWebhooks({ read, integer, flag }: Reader) {
   return {
@@ -31,29 +33,17 @@ function readWebhooks({ read, integer, flag }: Reader) {
       parseAllowed,
     ),
     /** From the resolution of the name to the end of the response. */
-    webhookTimeoutMs: integer('WEBHOOK_TIMEOUT_MS', 15_000, 50, 60_000),
-    /** Seconds before the second attempt, the third, and so on; after the last one the delivery is dead. */
-    webhookRetries: read<readonly number[]>(
-      'WEBHOOK_RETRIES',
-      RETRIES,
-      'up to 50 numbers of seconds up to 604800: 5 30 120',
-      parseRetries,
-    ),
+    webhookTimeoutMs: 15_000,
+    /** After the last one the delivery is dead. */
+    webhookRetries: RETRIES,
     /** Deliveries of this process in flight. */
-    webhookConcurrency: integer('WEBHOOK_CONCURRENCY', 64, 1, 1000),
+    webhookConcurrency: 64,
     /** Deliveries of all processes to one webhook in flight. */
-    webhookTargetConcurrency: integer('WEBHOOK_TARGET_CONCURRENCY', 8, 1, 100),
+    webhookTargetConcurrency: 8,
     webhookPollMs: 1000,
     /** Seconds that a finished delivery is stored. */
     webhookRetentionSeconds: integer('WEBHOOK_RETENTION', 604_800, 1, 31_536_000),
   };
-}
-
-function parseRetries(text: string): readonly number[] | undefined {
-  const seconds = parseNames(text).map((name) =>
-    /^\d{1,6}(\.\d{1,3})?$/.test(name) ? Number(name) : Number.NaN,
-  );
-  return seconds.length <= 50 && seconds.every((each) => each <= 604_800) ? seconds : undefined;
 }
 
 const HOST = /^(?=.{1,253}$)[a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?$/;
@@ -79,5 +69,8 @@ export const WEBHOOK_SETTINGS = new FeatureSettings({
     'WebhookInput', 'WebhookList', 'WebhookPatch', 'Webhooks', 'WebhookSecret',
   ],
   ofCommands: ['WEBHOOK_SECRET'],
-  removed: ['WEBHOOK_POLL_MS'],
+  // biome-ignore format: one name a line says no more
+  removed: [
+    'WEBHOOK_CONCURRENCY', 'WEBHOOK_POLL_MS', 'WEBHOOK_RETRIES', 'WEBHOOK_TARGET_CONCURRENCY', 'WEBHOOK_TIMEOUT_MS',
+  ],
 });

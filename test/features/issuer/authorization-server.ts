@@ -2,6 +2,7 @@ import * as client from 'openid-client';
 import { type ClientFields, createClient } from '../../../src/features/issuer/clients.js';
 import { claimPort } from '../../support/claimed-port.js';
 import { type TestService, testService } from '../../support/service.js';
+import type { Constants } from '../../support/settings.js';
 import current, { type Test } from '../../support/test.js';
 import { type Page, Visitor } from './visitor.js';
 
@@ -41,8 +42,9 @@ export interface AuthorizationServer {
 export async function authorizationServer(
   t: Test,
   { host = '127.0.0.1', ...env }: Record<string, string> = {},
+  constants: Constants = {},
 ): Promise<AuthorizationServer> {
-  const { service, issuer } = await startOnClaimedPort(t, host, env);
+  const { service, issuer } = await startOnClaimedPort(t, host, env, constants);
   const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
   const addUser = async (email: string, name = 'Ann'): Promise<User> => {
     const { id } = await users.create(users.check({ email, name, password: PASSWORD }));
@@ -65,11 +67,12 @@ const free = new WeakMap<Test, number[]>();
  * The issuer's name contains the port, so it is chosen first. Tests of a file without settings of their own have one port,
  * and therefore one service, one after the other.
  */
-async function startOnClaimedPort(t: Test, host: string, env: Record<string, string>) {
-  const port = Object.keys(env).length > 0 ? await claimPort(t) : await sharedPort(t);
+async function startOnClaimedPort(t: Test, host: string, env: Record<string, string>, constants: Constants) {
+  const isOwn = Object.keys(env).length + Object.keys(constants).length > 0;
+  const port = isOwn ? await claimPort(t) : await sharedPort(t);
   const issuer = `http://${host}:${port}`;
   const settings = { AUTH: 'bearer', AUTH_SERVER: 'on', PORT: String(port), PUBLIC_URL: issuer };
-  return { service: await testService(t, { ...settings, ...env }), issuer };
+  return { service: await testService(t, { ...settings, ...env }, constants), issuer };
 }
 
 async function sharedPort(t: Test): Promise<number> {

@@ -59,7 +59,7 @@ t.test('a refresh token is used once; its reuse ends the family', async (t) => {
 });
 
 t.test('of concurrent uses of one code or refresh token, one succeeds', async (t) => {
-  const server = await authorizationServer(t, { REFRESH_REUSE_SECONDS: '0' });
+  const server = await authorizationServer(t, {}, { refreshReuseSeconds: 0 });
   const { config } = await server.register();
   const flow = await begin(server, config);
   const page = await consent(flow, server.user);

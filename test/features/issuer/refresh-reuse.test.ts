@@ -11,11 +11,10 @@ interface Issued {
 }
 
 /** An authorization server in two processes, with a function that refreshes at either. */
-async function twoProcesses(t: Parameters<typeof authorizationServer>[0], env: Record<string, string> = {}) {
-  const server = await authorizationServer(t, env);
+async function twoProcesses(t: Parameters<typeof authorizationServer>[0]) {
+  const server = await authorizationServer(t);
   const { issuer, service } = server;
   const second = await testService(t, {
-    ...env,
     AUTH: 'bearer',
     AUTH_SERVER: 'on',
     PUBLIC_URL: issuer,
@@ -97,13 +96,4 @@ t.test('the period is for the client that the token was issued to, and its key',
   t.equal((await refresh(token, 1)).status, 200, 'the own client still may');
   await client.tokenRevocation(config, token);
   t.equal((await refresh(token)).status, 400, 'what was revoked is not used again');
-});
-
-t.test('REFRESH_REUSE_SECONDS=0 permits no reuse', async (t) => {
-  const server = await twoProcesses(t, { REFRESH_REUSE_SECONDS: '0' });
-  const { config, refresh } = server;
-  const { refresh_token: token = '' } = await signIn(server, config);
-  const { json } = await refresh(token);
-  t.equal((await refresh(token)).status, 400);
-  t.equal((await refresh(json.refresh_token!)).status, 400, 'the family has ended');
 });

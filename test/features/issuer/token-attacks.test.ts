@@ -114,15 +114,10 @@ t.test('grants that are off, or not of the client', async (t) => {
 });
 
 t.test('codes and refresh tokens are redeemed once by two processes', async (t) => {
-  const strict = { REFRESH_REUSE_SECONDS: '0' };
-  const server = await authorizationServer(t, strict);
-  const second = await testService(t, {
-    ...strict,
-    AUTH: 'bearer',
-    AUTH_SERVER: 'on',
-    PUBLIC_URL: server.issuer,
-    DATABASE_URL: server.service.databaseUrl,
-  });
+  const strict = { refreshReuseSeconds: 0 };
+  const server = await authorizationServer(t, {}, strict);
+  const settings = { AUTH: 'bearer', AUTH_SERVER: 'on', PUBLIC_URL: server.issuer };
+  const second = await testService(t, { ...settings, DATABASE_URL: server.service.databaseUrl }, strict);
   const { id, config } = await server.register();
   for (let round = 0; round < times(2, 5); round++) {
     const fields = await codeOf(server, id, config);

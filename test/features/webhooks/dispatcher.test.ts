@@ -46,7 +46,7 @@ t.test('a test event is sent at once, signed in both forms', async (t) => {
 
 t.test('another Plinth takes a delivery as a signed request', async (t) => {
   // A signature is accepted once: an attempt in the same second would be refused.
-  const first = await testService(t, { ...LOOPBACK, WEBHOOK_RETRIES: '5' });
+  const first = await testService(t, LOOPBACK, { webhookRetries: [5] });
   const { id, secret } = await makeWebhook(first, 'http://127.0.0.1:9/');
   const receiver = await testService(t, {
     AUTH: 'signature',
@@ -197,14 +197,13 @@ t.test('redirects, silence, refusal, endless bodies and heads, and what is no HT
       { status: 'delivered', last_answer: { status: 202, body: 'so far' } },
     ],
   ];
-  const env = { ...LOOPBACK, WEBHOOK_RETRIES: '0.01' };
-  const patient = await testService(t, env);
+  const webhookRetries = [0.01];
+  const patient = await testService(t, LOOPBACK, { webhookRetries });
   // The attempts of this service end by the time limit. On a slow machine, an attempt may end before anything has arrived.
-  const hasty = await testService(t, { ...env, WEBHOOK_TIMEOUT_MS: '200' });
-  const repeating = await testService(t, {
-    ...LOOPBACK,
-    WEBHOOK_TIMEOUT_MS: '500',
-    WEBHOOK_RETRIES: '0.01 '.repeat(50).trim(),
+  const hasty = await testService(t, LOOPBACK, { webhookRetries, webhookTimeoutMs: 200 });
+  const repeating = await testService(t, LOOPBACK, {
+    webhookTimeoutMs: 500,
+    webhookRetries: Array(50).fill(0.01),
   });
   for (const [name, respond, wanted] of cases) {
     const service = name.includes('silence') ? hasty : name.includes('stalls') ? repeating : patient;
@@ -245,8 +244,9 @@ t.test(
       // Each third one fails twice.
       return Number(id.split('-')[1]) % 3 === 0 && count < 3 ? 500 : 204;
     });
-    const first = await testService(t, { ...LOOPBACK, WEBHOOK_RETRIES: '0.05 0.05 0.05' });
-    await testService(t, { ...LOOPBACK, WEBHOOK_RETRIES: '0.05 0.05 0.05', DATABASE_URL: first.databaseUrl });
+    const constants = { webhookRetries: [0.05, 0.05, 0.05] };
+    const first = await testService(t, LOOPBACK, constants);
+    await testService(t, { ...LOOPBACK, DATABASE_URL: first.databaseUrl }, constants);
     const { id } = await makeWebhook(first, target.url);
     const records = Array.from({ length: 90 }, (_, n) => `items/${n % 9}`);
     await addDeliveries(t, first, id, records.slice(0, 45));
@@ -273,12 +273,7 @@ t.test(
 t.test('dead and slow targets do not hold up the others', async (t) => {
   const slow = await testTarget(t, () => undefined);
   const healthy = await testTarget(t);
-  const service = await testService(t, {
-    ...LOOPBACK,
-    WEBHOOK_CONCURRENCY: '8',
-    WEBHOOK_TARGET_CONCURRENCY: '2',
-    WEBHOOK_TIMEOUT_MS: '60000',
-  });
+  const service = await testService(t, LOOPBACK, { webhookConcurrency: 8, webhookTargetConcurrency: 2 });
   const records = Array.from({ length: 30 }, (_, n) => `items/${n}`);
   for (let n = 0; n < 3; n++) {
     const { id } = await makeWebhook(service, slow.url);

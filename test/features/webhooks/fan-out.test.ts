@@ -7,6 +7,7 @@ import { createLog } from '../../../src/telemetry/log.js';
 import { freshService } from '../../support/service.js';
 import { readSettings } from '../../support/settings.js';
 import t from '../../support/test.js';
+import { QUICK_DELIVERY } from '../../support/time-limits.js';
 import { untilAtLeast, untilLength } from '../../support/until.js';
 import { LOOPBACK, makeWebhook, testTarget } from './target.js';
 
@@ -104,7 +105,8 @@ t.test(
         return { ...(await all.read(run, after, Math.min(limit, 7, left))), more: false };
       },
     };
-    const config = { ...WEBHOOK_SETTINGS.of(readSettings(LOOPBACK)), webhookPollMs: 10 };
+    const quick = { ...QUICK_DELIVERY, webhookPollMs: 10 };
+    const config = WEBHOOK_SETTINGS.of(readSettings(LOOPBACK, quick));
     const processes = [1, 2].map(() =>
       openWebhooks(service.db, createLog('silent'), config, createWebhookMetrics(), growing),
     );

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import https from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { authority, withoutOpenssl } from '../../support/certificates.js';
-import { startProcess } from '../../support/process.js';
+import { replacing, startProcess, WITH_CONSTANTS } from '../../support/process.js';
 import { send, testDatabase } from '../../support/service.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
@@ -33,12 +33,13 @@ t.test(
         };
       }),
     );
-    const service = startProcess(t, {
+    const settings = {
       DATABASE_URL: await testDatabase(t),
       WEBHOOK_ALLOW: '127.0.0.0/8',
-      WEBHOOK_RETRIES: '0.01',
       NODE_EXTRA_CA_CERTS: known.certFile,
-    });
+    };
+    const constants = replacing({ webhookRetries: [0.01] });
+    const service = startProcess(t, { ...settings, ...constants }, WITH_CONSTANTS);
     const base = await service.ready();
     const ends = targets.map(async ({ url }) => {
       const { json } = await send(base, 'POST', '/webhooks', { body: { url, types: ['*'] } });
