@@ -45,8 +45,9 @@ export function readDatabase(reader: Reader) {
       (text) => (text === 'auto' || text === 'check' ? text : undefined),
     ),
     dbConnections: integer('DB_CONNECTIONS', 3, 1, 100),
-    dbSearches: integer('DB_SEARCHES', 2, 1, 100),
-    dbStreams: integer('DB_STREAMS', 4, 1, 100),
+    /** Connections for searches, queries and late pages, and for whole lists. */
+    dbSearches: 2,
+    dbStreams: 4,
     dbTimeoutMs: integer('DB_TIMEOUT_MS', 10_000, 10, 600_000),
     /** How long the start waits for a database that is not there yet; 0: not at all. */
     dbStartMs: integer('DB_START_MS', 300_000, 0, 86_400_000),

@@ -4,19 +4,22 @@ import { parseDate, pathIn } from './parsers.js';
 export type Env = Readonly<Record<string, string | undefined>>;
 
 /** Former names that still work in this version. */
-const FORMER_NAMES: Readonly<Record<string, string>> = {
-  RESPONSE_BYTES: 'ANSWER_BYTES',
-  EVENTS_RETENTION: 'EVENTS_KEEP',
-};
+const FORMER_NAMES: Readonly<Record<string, string>> = { EVENTS_RETENTION: 'EVENTS_KEEP' };
 
 const REMOVED = [
+  'ANSWER_BYTES',
   'BATCH_BYTES',
+  'BODY_BYTES_PER_ADDRESS',
   'BODY_RATE_MS',
   'COMPRESSION_MIN_BYTES',
+  'CONNECTIONS_PER_ADDRESS',
   'DB_QUEUE',
+  'DB_SEARCHES',
+  'DB_STREAMS',
   'EVENTS_BUFFER',
   'EVENTS_HEARTBEAT_MS',
   'EVENTS_MAX',
+  'EVENTS_STREAMS',
   'EVENTS_STREAMS_PER_PRINCIPAL',
   'EVENTS_STREAM_MS',
   'HEADERS_TIMEOUT_MS',
@@ -25,6 +28,7 @@ const REMOVED = [
   'MAX_REQUESTS_PER_CONNECTION',
   'METRICS_HOST',
   'REALM',
+  'RESPONSE_BYTES',
   'SHUTDOWN_IDLE_MS',
   'STREAM_STALL_MS',
   'TOMBSTONE_TTL',

@@ -2,7 +2,6 @@ import type { Reader } from './env-reader.js';
 
 /** Reads what the event feed stores and how it is read. */
 export function readEventsConfig({ flag, integer }: Reader) {
-  const eventsStreams = integer('EVENTS_STREAMS', 5000, 1, 1_000_000);
   return {
     /** Writes publish events, which can be read. */
     events: flag('EVENTS', true),
@@ -12,9 +11,9 @@ export function readEventsConfig({ flag, integer }: Reader) {
     /** Max bytes of the stored events; twice as many while webhooks have not received them. */
     eventsMaxBytes: integer('EVENTS_MAX_BYTES', 4_294_967_296, 1_048_576, 999_999_999_999),
     /** Open streams and waiting requests; one more is a 503. */
-    eventsStreams,
+    eventsStreams: 5000,
     /** Streams and waiting requests of one principal; a further one is a 429. */
-    eventsStreamsPerPrincipal: Math.max(100, Math.floor(eventsStreams / 50)),
+    eventsStreamsPerPrincipal: 100,
     /** How long a stream lasts before its reader has to reconnect. */
     eventsStreamMs: 900_000,
     eventsHeartbeatMs: 15_000,

@@ -41,12 +41,12 @@ export function roleFaults(found: Inspection, sizes: PoolSizes): StartFault[] {
   if (isShort(found.roleLimit, needed))
     faults.push({
       message: `the role ${role} may have ${found.roleLimit} connections (${found.roleConnections} now), and the service may open ${needed}`,
-      advice: `alter role ${role} connection limit ${needed}, or lower DB_CONNECTIONS, DB_SEARCHES, DB_STREAMS or WORKERS`,
+      advice: `alter role ${role} connection limit ${needed}, or lower DB_CONNECTIONS or WORKERS`,
     });
   if (isShort(found.databaseLimit, needed))
     faults.push({
       message: `the database ${database} may have ${found.databaseLimit} connections (${found.databaseConnections} now), and the service may open ${needed}`,
-      advice: `alter database ${database} connection limit ${needed}, or lower DB_CONNECTIONS, DB_SEARCHES, DB_STREAMS or WORKERS`,
+      advice: `alter database ${database} connection limit ${needed}, or lower DB_CONNECTIONS or WORKERS`,
     });
   return faults;
 }

@@ -73,7 +73,7 @@ function peerOf(socket: Socket, trustProxy: readonly Network[] | undefined): Pee
 }
 
 /** Whether an address is that of a trusted proxy. */
-export function isTrusted(address: string, trusted: readonly Network[] | undefined): boolean {
+function isTrusted(address: string, trusted: readonly Network[] | undefined): boolean {
   return trusted !== undefined && isInNetworks(trusted, parseIp(address));
 }
 

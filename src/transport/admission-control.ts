@@ -11,14 +11,15 @@ import { requestId } from '../http/request-id.js';
 import { RESPONSES } from '../limits/byte-budget.js';
 import { awaitedBodies } from './arriving-body.js';
 import { ConcurrencyLimit } from './concurrency-limit.js';
-import { type ConnectionLimits, inRequestOrder, limitConnections } from './connection-limits.js';
+import { inRequestOrder, limitConnections } from './connection-limits.js';
 import { isLingering, lingerOnClose } from './lingering-close.js';
 import type { Refused } from './parse-errors.js';
 import { RefusalThrottle } from './refusal-throttle.js';
 import { hasUnknownLength, staysUnread } from './request-body.js';
 import { send } from './response-writer.js';
 
-export interface AdmissionOptions extends ConnectionLimits {
+export interface AdmissionOptions {
+  readonly maxConnections: number;
   /** Requests in flight. */
   readonly maxRequests: number;
   /** Bytes of responses that this process may hold. */
@@ -59,7 +60,7 @@ export class AdmissionControl {
     readonly refused: Refused,
   ) {
     this.#limit = new ConcurrencyLimit(options.maxRequests);
-    this.#isSurplus = limitConnections(server, options);
+    this.#isSurplus = limitConnections(server, options.maxConnections);
     const replyOf = (bound: EarlyBound) => new EarlyReply(beyond(bound), options.publicPrefix);
     this.#replies = {
       connections: replyOf('connections'),

@@ -1,19 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import type { Network } from '../formats/ip-address.js';
-import { isTrusted } from '../http/client-identity.js';
-import { clientKey } from '../limits/client-key.js';
-import { CountsByKey } from '../limits/counts-by-key.js';
 import { responseInFlight } from './node-internals.js';
-
-export interface ConnectionLimits {
-  readonly maxConnections: number;
-  /** 0: no limit. */
-  readonly connectionsPerAddress: number;
-  /** Proxies, to whose connections the limit per address does not apply. */
-  readonly trustProxy: readonly Network[] | undefined;
-}
 
 /** Connections beyond a limit that receive a 503; any further ones are closed at once, which costs less. */
 export const MAX_REFUSED = 64;
@@ -21,43 +9,24 @@ export const MAX_REFUSED = 64;
 /** Connections to the listener of METRICS_PORT. */
 export const MAX_METRICS_CONNECTIONS = 64;
 
-/**
- * Limits the connections of a server, in all and by address (IPv6: by /64). Returns whether a connection exceeds a
- * limit, so that its first request is refused.
- */
+/** Limits the connections of a server. Returns whether a connection exceeds the limit, so that its first request is refused. */
 export function limitConnections(
   server: Server | TlsServer,
-  { maxConnections, connectionsPerAddress, trustProxy }: ConnectionLimits,
+  maxConnections: number,
 ): (socket: Socket) => boolean {
-  const byAddress = new CountsByKey();
   const surplus = new WeakSet<Socket>();
   let open = 0;
-
-  const excess = (key: string | undefined): number =>
-    Math.max(open - maxConnections, key === undefined ? 0 : byAddress.of(key) - connectionsPerAddress);
-
-  function keyOf({ remoteAddress = '' }: Socket): string | undefined {
-    if (connectionsPerAddress === 0 || isTrusted(remoteAddress, trustProxy)) return undefined;
-    return clientKey('address', remoteAddress);
-  }
-
-  function closed(key: string | undefined): void {
-    open--;
-    if (key !== undefined) byAddress.add(key, -1);
-  }
 
   // Node's own maxConnections is not used: in a cluster, a refused connection returns to the primary, which would hand it
   // from worker to worker without end. For TLS this is the raw connection, which is counted before Node sees it.
   server.prependListener('connection', (socket: Socket) => {
-    const key = keyOf(socket);
     open++;
-    if (key !== undefined) byAddress.add(key, 1);
-    socket.once('close', () => closed(key));
-    if (excess(key) > MAX_REFUSED) socket.destroy();
-    else if (excess(key) > 0) surplus.add(socket);
+    socket.once('close', () => void open--);
+    if (open > maxConnections + MAX_REFUSED) socket.destroy();
+    else if (open > maxConnections) surplus.add(socket);
   });
   server.on('secureConnection', (socket: Socket) => {
-    if (excess(keyOf(socket)) > 0) surplus.add(socket);
+    if (open > maxConnections) surplus.add(socket);
   });
   return (socket) => surplus.has(socket);
 }

@@ -225,7 +225,7 @@ async function open({ url }: TestService, path: string, accept = '*/*') {
 }
 
 t.test('a reader that stalls or leaves ends a compressed stream', { skip: notInDefault }, async (t) => {
-  const service = await testService(t, { DB_STREAMS: '1' }, { streamStallMs: 1000 });
+  const service = await testService(t, {}, { dbStreams: 1, streamStallMs: 1000 });
   await fillRandom(t, service);
   const aborted = (how: string) => async () => {
     const text = (await service.send('GET', '/metrics')).text;

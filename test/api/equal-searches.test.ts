@@ -18,7 +18,7 @@ const DECLARATIONS = {
 
 t.test('searches at once whose values have line breaks find their own records', async (t) => {
   const COLLECTIONS = declare(t, DECLARATIONS);
-  const service = await testService(t, { COLLECTIONS, MIGRATE: 'auto', DB_SEARCHES: '1' });
+  const service = await testService(t, { COLLECTIONS, MIGRATE: 'auto' }, { dbSearches: 1 });
   const notes = TEXTS.flatMap((first) => TEXTS.map((second) => ({ first, second })));
   const ids: string[] = [];
   for (const body of notes) ids.push((await service.send('POST', '/notes', { body })).json.id);

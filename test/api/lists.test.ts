@@ -286,8 +286,8 @@ t.test(
     const databaseUrl = await databaseWithManyUsers();
     const { url, send } = await testService(
       t,
-      { DATABASE_URL: databaseUrl, DB_STREAMS: '1' },
-      { streamStallMs: 200 },
+      { DATABASE_URL: databaseUrl },
+      { dbStreams: 1, streamStallMs: 200 },
     );
     const stalled = await new Promise<http.IncomingMessage>((resolve) => {
       http.get(`${url}/users`, { agent: false }, (response) => resolve(response.pause()));
@@ -309,7 +309,7 @@ t.test(
 
 t.test('a reader that leaves frees its connection', onlyBuiltIn('is about connections'), async (t) => {
   const databaseUrl = await databaseWithManyUsers();
-  const { url, send } = await testService(t, { DATABASE_URL: databaseUrl, DB_STREAMS: '1' });
+  const { url, send } = await testService(t, { DATABASE_URL: databaseUrl }, { dbStreams: 1 });
   for (let n = 0; n < 3; n++) {
     await new Promise<void>((resolve) => {
       const request = http.get(`${url}/users`, { agent: false }, (response) => {
@@ -328,11 +328,8 @@ t.test(
   async (t) => {
     const databaseUrl = await databaseWithManyUsers();
     const proxy = await testProxy(t, databaseUrl);
-    const { url, send } = await testService(t, {
-      DATABASE_URL: proxy.url,
-      DB_CONNECTIONS: '1',
-      DB_STREAMS: '1',
-    });
+    const settings = { DATABASE_URL: proxy.url, DB_CONNECTIONS: '1' };
+    const { url, send } = await testService(t, settings, { dbStreams: 1 });
     const leave = (first: () => void): Promise<void> =>
       new Promise((resolve) => {
         const request = http.get(`${url}/users`, { agent: false }, (response) => {

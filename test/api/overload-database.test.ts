@@ -111,8 +111,8 @@ t.test(
   },
 );
 
-t.test('DB_SEARCHES of one collection run at once', async (t) => {
-  const service = await testService(t, { DB_SEARCHES: '8' });
+t.test('as many searches of one collection as there are connections run at once', async (t) => {
+  const service = await testService(t, {}, { dbSearches: 8 });
   let searches: Promise<number>[] = [];
   await whileLocked(t, service.databaseUrl, async () => {
     searches = searchesOf(service, 40);

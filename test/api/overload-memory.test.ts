@@ -6,8 +6,8 @@ import t from '../support/test.js';
 import { until } from '../support/until.js';
 
 t.test('bodies in all: BODY_BYTES', async (t) => {
-  const env = { BODY_LIMIT: '1024', BODY_BYTES: '2048', BODY_BYTES_PER_ADDRESS: '0' };
-  const service = await testService(t, env);
+  const env = { BODY_LIMIT: '1024', BODY_BYTES: '2048' };
+  const service = await testService(t, env, { bodyBytesPerAddress: 0 });
   const body = JSON.stringify({ name: 'a'.repeat(100), x: 'a'.repeat(850) });
   const head = (length: number) =>
     `POST /items HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\n\r\n`;
@@ -52,8 +52,8 @@ const LARGE: Route = {
   },
 };
 
-t.test('responses that their clients do not read, in all: RESPONSE_BYTES', async (t) => {
-  const service = await testService(t, { RESPONSE_BYTES: '1024' }, {}, { routes: [LARGE] });
+t.test('responses that their clients do not read, in all', async (t) => {
+  const service = await testService(t, {}, { responseBytes: 1024 }, { routes: [LARGE] });
   const deaf = await connected(t, service);
   deaf.socket.pause();
   deaf.socket.write(GET('/large'));
@@ -65,7 +65,7 @@ t.test('responses that their clients do not read, in all: RESPONSE_BYTES', async
 });
 
 t.test('a large response for which there is no memory is 503, a small one is served', async (t) => {
-  const service = await testService(t, { RESPONSE_BYTES: '20500000' }, {}, { routes: [LARGE] });
+  const service = await testService(t, {}, { responseBytes: 20_500_000 }, { routes: [LARGE] });
   const created = await service.send('POST', '/items', { body: { name: 'a', x: 'a'.repeat(900_000) } });
   const { id } = created.json;
   const deaf = await connected(t, service);

@@ -61,7 +61,7 @@ t.test(
 );
 
 t.test('a page of large records is streamed; in a batch it is 413', async (t) => {
-  const service = await testService(t, { DB_STREAMS: '1' });
+  const service = await testService(t, {}, { dbStreams: 1 });
   const user = await withPosts(t, service, 6);
   const path = `/users/${user}/posts?page=1&limit=100`;
   const refused = await service.send('POST', '/batch', { body: batchOf(60, path) });

@@ -92,7 +92,7 @@ const STEP_MS = 200;
 const PATIENCE = { DB_TIMEOUT_MS: '600000' };
 
 t.test('a reader that takes nothing of a page is cut off', async (t) => {
-  const service = await testService(t, { DB_STREAMS: '1', ...PATIENCE }, STALL);
+  const service = await testService(t, PATIENCE, { dbStreams: 1, ...STALL });
   await fill(service);
   const clock = mockLimits(t);
   const client = await connectedTo(t, service);
@@ -158,21 +158,26 @@ t.test('a slow reader that goes on taking gets all of it', async (t) => {
 t.test('a client that sends request after request and reads nothing has one response made', async (t) => {
   let made = 0;
   const page = 'a'.repeat(20_000_000);
-  const service = await testService(t, { RESPONSE_BYTES: '1024' }, STALL, {
-    routes: [
-      {
-        path: '/large',
-        actions: {
-          GET: requiring('nothing', {
-            run: () => {
-              made++;
-              return { status: 200, headers: ['Content-Type', 'text/plain'], body: page };
-            },
-          }),
+  const service = await testService(
+    t,
+    {},
+    { responseBytes: 1024, ...STALL },
+    {
+      routes: [
+        {
+          path: '/large',
+          actions: {
+            GET: requiring('nothing', {
+              run: () => {
+                made++;
+                return { status: 200, headers: ['Content-Type', 'text/plain'], body: page };
+              },
+            }),
+          },
         },
-      },
-    ],
-  });
+      ],
+    },
+  );
   const clock = mockLimits(t);
   const client = await connectedTo(t, service);
   client.socket.pause();
@@ -202,12 +207,17 @@ t.test('a request that waits for the service is not mistaken for a slow client',
     return { status: 204, headers: [] };
   };
   const large = { status: 200, headers: ['Content-Type', 'text/plain'], body: 'a'.repeat(20_000_000) };
-  const service = await testService(t, { RESPONSE_BYTES: '1024' }, STALL, {
-    routes: [
-      { path: '/slow', actions: { GET: requiring('nothing', { run }) } },
-      { path: '/large', actions: { GET: requiring('nothing', { run: () => large }) } },
-    ],
-  });
+  const service = await testService(
+    t,
+    {},
+    { responseBytes: 1024, ...STALL },
+    {
+      routes: [
+        { path: '/slow', actions: { GET: requiring('nothing', { run }) } },
+        { path: '/large', actions: { GET: requiring('nothing', { run: () => large }) } },
+      ],
+    },
+  );
   const clock = mockLimits(t);
   const waiting = service.send('GET', '/slow');
   await until('it waits', () => begun);

@@ -1,6 +1,7 @@
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
 import { testService } from '../support/service.js';
+import type { Constants } from '../support/settings.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { untilAtLeast } from '../support/until.js';
@@ -13,9 +14,9 @@ const FILES = { 'logs.json': { ...named, 'x-collection': { public: 'read' } }, '
 const CSV = { accept: 'text/csv' };
 
 /** A service with a record of each collection, of which strangers read the logs, and the key of another caller. */
-async function open(t: Test, env: Record<string, string>) {
+async function open(t: Test, constants: Constants) {
   const COLLECTIONS = declare(t, FILES);
-  const service = await testService(t, { AUTH: 'api-key', COLLECTIONS, MIGRATE: 'auto', ...env });
+  const service = await testService(t, { AUTH: 'api-key', COLLECTIONS, MIGRATE: 'auto' }, constants);
   const { key } = await makeKey(service.db);
   const headers = { 'x-api-key': key };
   for (const name of ['logs', 'notes'])
@@ -34,7 +35,7 @@ async function whileExpensive(t: Test, databaseUrl: string, work: () => Promise<
 }
 
 t.test('the streams of one caller leave one to others', async (t) => {
-  const { send, db, databaseUrl, key } = await open(t, { DB_STREAMS: '2' });
+  const { send, db, databaseUrl, key } = await open(t, { dbStreams: 2 });
   let lists: Promise<{ status: number }>[] = [];
   await whileExpensive(t, databaseUrl, async () => {
     lists = Array.from({ length: 12 }, (_, at) =>
@@ -50,13 +51,8 @@ t.test('the streams of one caller leave one to others', async (t) => {
 
 t.test('a list without rows in time is 503, and its connection is free for others', async (t) => {
   const { databaseUrl, key } = await open(t, {});
-  const service = await testService(t, {
-    AUTH: 'api-key',
-    COLLECTIONS: declare(t, FILES),
-    DATABASE_URL: databaseUrl,
-    DB_STREAMS: '1',
-    QUERY_TIMEOUT_MS: '100',
-  });
+  const settings = { COLLECTIONS: declare(t, FILES), DATABASE_URL: databaseUrl, QUERY_TIMEOUT_MS: '100' };
+  const service = await testService(t, { AUTH: 'api-key', ...settings }, { dbStreams: 1 });
   await whileExpensive(t, databaseUrl, async () => {
     for (const accept of ['text/csv', 'application/x-ndjson', 'application/json'])
       t.match(

@@ -40,7 +40,6 @@ const DEFAULTS = {
   bodyRateMs: 5000,
   responseBytes: 268_435_456,
   batchBytes: 4_194_304,
-  connectionsPerAddress: 0,
   maxRequests: 1024,
   shutdownMs: 10_000,
   retirement: {
@@ -151,15 +150,12 @@ const INTEGERS: Record<string, [number, number]> = {
   PORT: [0, 65_535],
   BODY_LIMIT: [1024, 104_857_600],
   DB_CONNECTIONS: [1, 100],
-  DB_STREAMS: [1, 100],
   DB_START_MS: [0, 86_400_000],
   DB_TIMEOUT_MS: [10, 600_000],
   REQUEST_TIMEOUT_MS: [100, 3_600_000],
   KEEP_ALIVE_MS: [0, 3_600_000],
   MAX_CONNECTIONS: [1, 1_000_000],
   BODY_MIN_RATE: [0, 1_000_000_000],
-  RESPONSE_BYTES: [1024, 17_179_869_184],
-  CONNECTIONS_PER_ADDRESS: [0, 1_000_000],
   MAX_REQUESTS: [1, 100_000],
   SHUTDOWN_MS: [0, 600_000],
   SHUTDOWN_DELAY_MS: [0, 600_000],
@@ -167,7 +163,6 @@ const INTEGERS: Record<string, [number, number]> = {
   SIGN_INS_PER_ADDRESS: [0, 1_000_000],
   HSTS_MAX_AGE: [0, 3_153_600_000],
   EVENTS_RETENTION: [1, 3_153_600_000],
-  EVENTS_STREAMS: [1, 1_000_000],
   WEBHOOK_RETENTION: [1, 31_536_000],
 };
 
@@ -176,9 +171,6 @@ t.test('bodies in all may take no less than one may', async (t) => {
   t.strictSame(faultsOf({ BODY_BYTES: '1048575' }), [fault]);
   t.strictSame(faultsOf({ BODY_BYTES: '1024', BODY_LIMIT: '1025' }), [fault]);
   t.strictSame(faultsOf({ BODY_BYTES: '1024', BODY_LIMIT: '1024' }), []);
-  const ofOne = 'BODY_BYTES_PER_ADDRESS must be 0, or at least BODY_LIMIT';
-  t.strictSame(faultsOf({ BODY_BYTES_PER_ADDRESS: '1048575' }), [ofOne]);
-  for (const text of ['0', '1048576']) t.strictSame(faultsOf({ BODY_BYTES_PER_ADDRESS: text }), []);
   t.equal(readSettings({ BODY_BYTES: '2048', BODY_LIMIT: '1024' }).bodyBytesPerAddress, 1024);
   const range = 'BODY_BYTES must be an integer from 1024 to 17179869184';
   for (const text of ['1023', '17179869185', '1e6', '-1']) t.same(faultsOf({ BODY_BYTES: text }), [range]);
@@ -460,19 +452,14 @@ t.test('a fault shows what the setting is, up to forty characters, and no secret
 });
 
 t.test('a former name works, and so does a warning', async (t) => {
-  t.match(readSettings({ ANSWER_BYTES: '2048', EVENTS_KEEP: '60' }), {
-    responseBytes: 2048,
-    eventsRetentionSeconds: 60,
-  });
-  t.equal(
-    readSettings({ ANSWER_BYTES: '2048', RESPONSE_BYTES: '4096' }).responseBytes,
-    4096,
-    'the new name wins',
-  );
-  t.same(faultsOf({ ANSWER_BYTES: 'x' }), ['ANSWER_BYTES must be an integer from 1024 to 17179869184']);
-  t.same(warningsOf({ ANSWER_BYTES: '2048', EVENTS_KEEP: ' ', RESPONSE_BYTES: '4096' }), [
-    'ANSWER_BYTES is now RESPONSE_BYTES; the next version ignores the former name',
+  const of = (env: Env) => readSettings(env).eventsRetentionSeconds;
+  t.equal(of({ EVENTS_KEEP: '60' }), 60);
+  t.equal(of({ EVENTS_KEEP: '60', EVENTS_RETENTION: '70' }), 70, 'the new name wins');
+  t.same(faultsOf({ EVENTS_KEEP: 'x' }), ['EVENTS_KEEP must be an integer from 1 to 3153600000']);
+  t.same(warningsOf({ EVENTS_KEEP: '60', EVENTS_RETENTION: '70' }), [
+    'EVENTS_KEEP is now EVENTS_RETENTION; the next version ignores the former name',
   ]);
+  t.same(warningsOf({ EVENTS_KEEP: ' ' }), []);
 });
 
 t.test('a removed setting is ignored with a warning', async (t) => {

@@ -273,11 +273,8 @@ t.test(
   'a list that its reader abandons frees its connection, and one that stalls is waited for',
   options,
   async (t) => {
-    const service = await testService(t, {
-      DATABASE_URL: await victim.database(),
-      DB_STREAMS: '1',
-      DB_TIMEOUT_MS: '1000',
-    });
+    const settings = { DATABASE_URL: await victim.database(), DB_TIMEOUT_MS: '1000' };
+    const service = await testService(t, settings, { dbStreams: 1 });
     await fill(service.url, 20);
     const { port } = new URL(service.url);
     const reader = net.connect(Number(port), '127.0.0.1');

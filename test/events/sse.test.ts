@@ -1,9 +1,9 @@
 import net from 'node:net';
-import type { Config } from '../../src/config/config.js';
 import { RESPONSES } from '../../src/limits/byte-budget.js';
 import { deleteItems } from '../support/citus.js';
 import { testProxy } from '../support/proxy.js';
 import { freshService, type TestService, testDatabase } from '../support/service.js';
+import type { Constants } from '../support/settings.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until, untilLength } from '../support/until.js';
@@ -12,8 +12,8 @@ import { follow } from './follow.js';
 const create = async ({ send }: TestService, name: string, more = {}) =>
   (await send('POST', '/items', { body: { name, ...more } })).json.id as string;
 
-async function setup(t: Test, env: Record<string, string> = {}, overrides: Partial<Config> = {}) {
-  const service = await freshService(t, env, overrides);
+async function setup(t: Test, env: Record<string, string> = {}, constants: Constants = {}) {
+  const service = await freshService(t, env, constants);
   return { service, follow: (path: string, headers = {}) => follow(t, service.url + path, headers) };
 }
 
@@ -119,7 +119,7 @@ t.test('a reader that takes nothing between two heartbeats is cut', async (t) =>
 });
 
 t.test('places are bounded, and free again when a reader leaves', async (t) => {
-  const { service, follow } = await setup(t, { EVENTS_STREAMS: '2' });
+  const { service, follow } = await setup(t, {}, { eventsStreams: 2 });
   const stream = await follow('/events');
   const controller = new AbortController();
   const waiting = fetch(`${service.url}/events?after=now`, {

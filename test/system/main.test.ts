@@ -174,7 +174,7 @@ t.test('invalid configuration ends it with 78, every fault reported and nothing 
     DATA_DIR: join(folder, 'data'),
     PORT: '70000',
     LOG_LEVEL: 'loud',
-    DB_STREAMS: '0',
+    DB_CONNECTIONS: '0',
     HOST: '0.0.0.0',
   };
   const service = startProcess(t, bad);
@@ -182,7 +182,7 @@ t.test('invalid configuration ends it with 78, every fault reported and nothing 
   t.equal(service.stdout(), '');
   const lines = service.stderr().trim().split('\n');
   t.equal(lines.length, 4);
-  for (const name of ['PORT', 'LOG_LEVEL', 'DB_STREAMS', 'HOST']) {
+  for (const name of ['PORT', 'LOG_LEVEL', 'DB_CONNECTIONS', 'HOST']) {
     t.equal(lines.filter((line) => line.startsWith(`plinth: ${name} `)).length, 1, name);
   }
   t.notOk(existsSync(bad.DATA_DIR));

@@ -105,7 +105,7 @@ function serverChecks(found: Inspection, config: Config): Check[] {
     checks.push(
       database.warning(
         `${free} of ${found.maxConnections} connections are free, and the service may open ${needed}`,
-        'raise max_connections of PostgreSQL, or lower DB_CONNECTIONS, DB_SEARCHES, DB_STREAMS or WORKERS',
+        'raise max_connections of PostgreSQL, or lower DB_CONNECTIONS or WORKERS',
       ),
     );
   return checks.length > 0
