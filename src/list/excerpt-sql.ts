@@ -19,10 +19,14 @@ const CONTROLS = String.fromCharCode(...[...SEPARATORS].map((_, at) => 14 + at))
 const literal = (text: string): string =>
   `e'${[...text].map((each) => `\\x${each.charCodeAt(0).toString(16).padStart(2, '0')}`).join('')}'`;
 
+/** A control character on both sides of a separator beyond ASCII. */
+const APART = '\u001f';
+
 const REPLACED = [
-  literal([...MARKS, ...CONTROLS, ...SEPARATORS].join('')),
-  literal(' '.repeat(MARKS.length + CONTROLS.length) + CONTROLS),
+  literal([...MARKS, ...CONTROLS, APART, ...SEPARATORS].join('')),
+  literal(' '.repeat(MARKS.length + CONTROLS.length + APART.length) + CONTROLS),
 ].join(', ');
+const SEPARATED = `${literal(APART)} || '\\1' || ${literal(APART)}`;
 
 const OPTIONS = `'MaxFragments=3, MaxWords=20, MinWords=8, ShortWord=0, FragmentDelimiter=" … ", StartSel="' || ${literal(MARKS[0])} || '", StopSel="' || ${literal(MARKS[1])} || '"'`;
 
@@ -46,7 +50,7 @@ export function excerptSql(
     const column = `record.${resource.columns.get(field)!.name}`;
     const start = `greatest(coalesce(regexp_instr(${column}, ${pattern}, 1, 1, 0, 'i'), 0) - ${BEFORE}, 1)`;
     const part = `case when length(${column}) > ${WINDOW} then substr(${column}, ${start}, ${WINDOW}) else ${column} end`;
-    return `ts_headline(${languageSql(resource)}, translate(${part}, ${REPLACED}), ${query}, ${OPTIONS}) as excerpt_${at}`;
+    return `ts_headline(${languageSql(resource)}, plinth_separated(translate(${part}, ${REPLACED}), ${SEPARATED}), ${query}, ${OPTIONS}) as excerpt_${at}`;
   });
   const source = accessibleSql(resource, 'record', access, parameter, engine);
   const text = `select record.id::text as id, ${excerpts.join(', ')} from ${source} where record.id = any ($1::uuid[])`;
@@ -66,7 +70,7 @@ const ESCAPED: Readonly<Record<string, string>> = {
 /** An excerpt as HTML, whose only tags are `<mark>` around each word; undefined: it has none of the words. */
 export function excerptHtml(text: string | null): string | undefined {
   if (text === null || !text.includes(MARKS[0])) return undefined;
-  return [...text]
+  return [...text.replaceAll(APART, '')]
     .map((each) => {
       const separator = CONTROLS.indexOf(each);
       const character = separator < 0 ? each : SEPARATORS[separator]!;

@@ -153,6 +153,82 @@ t.test('words, phrases, beginnings and exclusions are found in each form of a li
   t.same(names((await service.send('GET', '/lamps')).json), ['Floor lamp', 'Desktop', '-']);
 });
 
+/** Signs and spaces beyond ASCII beside which a word ends. */
+const SIGNS = [
+  ...[
+    '“',
+    '”',
+    '„',
+    '‘',
+    '’',
+    '«',
+    '»',
+    '‹',
+    '›',
+    '¿',
+    '¡',
+    '—',
+    '–',
+    '…',
+    '•',
+    '·',
+    '©',
+    '®',
+    '™',
+    '€',
+    '§',
+    '→',
+  ],
+  ...[
+    '😀',
+    '🇩',
+    '、',
+    '。',
+    '「',
+    '」',
+    '！',
+    '（',
+    '\u00a0',
+    '\u3000',
+    '\u2009',
+    '\u200b',
+    '\ufeff',
+    '−',
+    '×',
+    '“¿',
+  ],
+];
+
+t.test('a word ends at each sign and space of Unicode, whatever the locale of the database is', async (t) => {
+  const service = await open(t);
+  const sql = openSql(service.databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  for (const [at, sign] of SIGNS.entries()) {
+    const word = `w${at}örter`;
+    const text = `vorher ${sign}${word}${sign} nachher a${sign}${word}${sign}b`;
+    await create(service, '/lamps', { name: `lamp ${at}`, text });
+    for (const search of [
+      word,
+      `${sign}${word}${sign}`,
+      `"${sign}${word}${sign} nachher"`,
+      `${word.slice(0, -2)}*`,
+    ]) {
+      const query = new URLSearchParams({ search, excerpts: 'true', page: '1' });
+      const { json } = await service.send('GET', `/lamps?${query}`);
+      t.same(names(json.data), [`lamp ${at}`], `${JSON.stringify(sign)} ${search}`);
+      if (search !== word) continue;
+      const marked = `${sign}<mark>${word}</mark>${sign}`;
+      t.same(json.data[0]._excerpts.text, `vorher ${marked} nachher a${marked}b`, 'an excerpt has the signs');
+    }
+  }
+  for (const letters of ['größe', 'naïve', '日本語', 'привет', 'a\u0301b', 'ﬁ', 'x²', '٣٤'])
+    t.same(
+      (await sql`select tsvector_to_array(plinth_words('pg_catalog.simple', ${letters})) as words`)[0],
+      { words: [letters] },
+      'letters, marks and digits belong to a word',
+    );
+});
+
 /** The pages from a path on, with their paths. */
 async function pagesOf({ send }: TestService, path: string, direction: 'next' | 'prev' = 'next') {
   const result: { readonly path: string; readonly data: readonly JsonObject[] }[] = [];
