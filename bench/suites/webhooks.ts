@@ -31,7 +31,7 @@ const stage = await openStage((line) => process.stderr.write(`${line}\n`));
 try {
   const databaseUrl = await stage.copy('plinth', { users: 20_000, items: 1000 }, 'webhooks');
   await stage.settle(databaseUrl);
-  const settings = { WEBHOOK_ALLOW: '127.0.0.1', WEBHOOK_INSECURE: 'on' };
+  const settings = { WEBHOOK_ALLOW: '127.0.0.1', INSECURE: 'webhooks' };
   const service = await startContestant('plinth', databaseUrl, settings);
   try {
     await post(`${service.url}/webhooks`, { url: hook, types: ['*'] });

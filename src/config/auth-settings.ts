@@ -14,6 +14,16 @@ export interface SigningSecret {
   readonly scopes: readonly string[];
 }
 
+/** An endpoint for introspection, and the credentials of the service there; an empty id: none. */
+export interface IntrospectionSettings {
+  readonly uri: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+const INSECURE = ['basic', 'webhooks'] as const;
+type Insecure = (typeof INSECURE)[number];
+
 /** An issuer that is not a URL: a service account that signs its own tokens. */
 const SERVICE_ACCOUNT = /^[^\s:/@]{1,100}@[^\s:/@]{1,250}$/;
 
@@ -47,13 +57,15 @@ export function readAuth(reader: Reader) {
     jwtSkewSeconds: 5,
     /** Each `jti` is accepted once. */
     jwtOnce: oneOf('JWT_REPLAY', ['accept', 'reject']) === 'reject',
-    introspectionUri: optional('INTROSPECTION_URI', SECURE_URL, parseSecureUrl),
-    introspectionClientId: text('INTROSPECTION_CLIENT_ID') ?? '',
-    introspectionClientSecret: text('INTROSPECTION_CLIENT_SECRET') ?? '',
+    introspection: optional(
+      'INTROSPECTION',
+      `${SECURE_URL}, with the percent-encoded id and secret of a client: https://client:secret@issuer.example/introspect`,
+      parseIntrospection,
+    ),
     basicScopes: read<readonly string[]>('BASIC_SCOPES', ['self'], 'scopes', parseNames),
-    /** Basic without TLS from a client on this machine. */
-    basicInsecure: read('BASIC_INSECURE', false, '`loopback`', (text) =>
-      text === 'loopback' ? true : undefined,
+    /** Parts of the service that need no TLS: Basic from a client on this machine, and the targets of webhooks. */
+    insecure: read<readonly Insecure[]>('INSECURE', [], `any of ${INSECURE.join(', ')}`, (text) =>
+      someOf(INSECURE, text),
     ),
     signingSecrets: read<readonly SigningSecret[]>(
       'SIGNING_SECRETS',
@@ -84,10 +96,7 @@ export function authFaults(
     ['TLS_CLIENT_CA needs TLS_CERT and TLS_KEY', hasTls || config.tlsClientCa === undefined],
     [
       'AUTH=bearer needs ISSUER, the URL of the authorization server, or AUTH_SERVER=on',
-      !auth.includes('bearer') ||
-        hasIssuer ||
-        config.introspectionUri !== undefined ||
-        auth.includes('api-key'),
+      !auth.includes('bearer') || hasIssuer || config.introspection !== undefined || auth.includes('api-key'),
     ],
     [
       'ISSUER needs AUDIENCE, the `aud` of tokens for this API',
@@ -98,8 +107,11 @@ export function authFaults(
       !auth.includes('bearer') || jwksUri !== undefined || !SERVICE_ACCOUNT.test(issuer ?? ''),
     ],
     [
-      'AUTH=basic needs TLS: set TLS_CERT and TLS_KEY, or TRUST_PROXY, or for tests BASIC_INSECURE=loopback',
-      !auth.includes('basic') || hasTls || config.trustProxy !== undefined || config.basicInsecure,
+      'AUTH=basic needs TLS: set TLS_CERT and TLS_KEY, or TRUST_PROXY, or for tests INSECURE=basic',
+      !auth.includes('basic') ||
+        hasTls ||
+        config.trustProxy !== undefined ||
+        config.insecure.includes('basic'),
     ],
     ['AUTH=signature needs SIGNING_SECRETS', !auth.includes('signature') || config.signingSecrets.length > 0],
     ['AUTH=mtls needs TLS_CLIENT_CA', !auth.includes('mtls') || config.tlsClientCa !== undefined],
@@ -110,6 +122,18 @@ export function authFaults(
 function someOf<T extends string>(known: readonly T[], text: string): T[] | undefined {
   const names = parseNames(text);
   return names.every((name) => (known as readonly string[]).includes(name)) ? (names as T[]) : undefined;
+}
+
+function parseIntrospection(text: string): IntrospectionSettings | undefined {
+  if (parseSecureUrl(text) === undefined) return undefined;
+  const url = new URL(text);
+  try {
+    const [clientId, clientSecret] = [decodeURIComponent(url.username), decodeURIComponent(url.password)];
+    Object.assign(url, { username: '', password: '' });
+    return { uri: url.href, clientId, clientSecret };
+  } catch {
+    return undefined;
+  }
 }
 
 function parseSigningSecrets(text: string): readonly SigningSecret[] | undefined {

@@ -4,7 +4,14 @@ import { ExitError } from '../errors/exit-error.js';
 import { textOf } from '../formats/text-encoding.js';
 import { authFaults, readAuth } from './auth-settings.js';
 import { databaseWarnings, engineFaults, readDatabase } from './database-settings.js';
-import { createReader, type Env, misspelledSettings, outdatedSettings, type Reader } from './env-reader.js';
+import {
+  createReader,
+  type Env,
+  misspelledSettings,
+  outdatedSettings,
+  type Reader,
+  replacedSettings,
+} from './env-reader.js';
 import { readEventsConfig } from './event-settings.js';
 import { readLimits } from './limit-settings.js';
 import { pathIn } from './parsers.js';
@@ -93,6 +100,7 @@ export function readConfig(
   );
   const faults = [
     ...reader.faults,
+    ...replacedSettings(env),
     ...authFaults(config, (env.AUTH?.trim() ?? '') !== '', completed.issuer !== undefined),
     ...settings.flatMap((each) => each.part.faults?.(features.get(each), config) ?? []),
     ...engineFaults(config),

@@ -3,8 +3,19 @@ import { parseDate, pathIn } from './parsers.js';
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
+const INTROSPECTION = 'a part of INTROSPECTION=https://client:secret@issuer.example/introspect';
+
 /** Former names that still work in this version. */
 const FORMER_NAMES: Readonly<Record<string, string>> = { EVENTS_RETENTION: 'EVENTS_KEEP' };
+
+/** Settings that others have replaced. A start that ignored them would lack what they protect or permit. */
+const REPLACED: Readonly<Record<string, string>> = {
+  BASIC_INSECURE: 'INSECURE=basic',
+  WEBHOOK_INSECURE: 'INSECURE=webhooks',
+  INTROSPECTION_URI: INTROSPECTION,
+  INTROSPECTION_CLIENT_ID: INTROSPECTION,
+  INTROSPECTION_CLIENT_SECRET: INTROSPECTION,
+};
 
 const REMOVED = [
   'ANSWER_BYTES',
@@ -50,12 +61,24 @@ export function outdatedSettings(env: Env, removed: readonly string[]): string[]
   ];
 }
 
+/** One line for each variable in use that another setting has replaced. */
+export const replacedSettings = (env: Env): string[] =>
+  Object.entries(REPLACED)
+    .filter(([name]) => isSet(env, name))
+    .map(([name, setting]) => `${name} is now ${setting}`);
+
 /**
  * One line for each variable whose name is one edit away from that of a setting. `names` are those of all settings, `removed`
  * those that features had.
  */
 export function misspelledSettings(env: Env, names: readonly string[], removed: readonly string[]): string[] {
-  const known = new Set([...names, ...Object.values(FORMER_NAMES), ...REMOVED, ...removed]);
+  const known = new Set([
+    ...names,
+    ...Object.values(FORMER_NAMES),
+    ...Object.keys(REPLACED),
+    ...REMOVED,
+    ...removed,
+  ]);
   return Object.keys(env)
     .filter((name) => !known.has(name) && isSet(env, name))
     .flatMap((name) => {

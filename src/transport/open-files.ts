@@ -15,18 +15,18 @@ type Opened = Pick<
   | 'dbSearches'
   | 'dbStreams'
   | 'metricsPort'
-  | 'introspectionUri'
+  | 'introspection'
   | 'features'
 >;
 
 /** How many files a process may need besides the connections that MAX_CONNECTIONS limits. */
 export function otherFiles(config: Opened): number {
   const { dbConnections, dbSearches, dbStreams } = config;
-  const { metricsPort, introspectionUri } = config;
+  const { metricsPort, introspection } = config;
   // Each pool may have as many again that are stalled, and attempts beside each other.
   const database = 3 * (2 * dbConnections + dbSearches + dbStreams) + 3;
   const metrics = metricsPort === undefined ? 0 : MAX_METRICS_CONNECTIONS + MAX_REFUSED;
-  const introspections = introspectionUri === undefined ? 0 : MAX_INTROSPECTIONS;
+  const introspections = introspection === undefined ? 0 : MAX_INTROSPECTIONS;
   const ofFeatures = [...config.features].map(([{ part }, own]) => part.files?.(own, database) ?? 0);
   const added = ofFeatures.reduce((sum, count) => sum + count, 0);
   return OTHER_FILES + MAX_REFUSED + database + metrics + introspections + added;

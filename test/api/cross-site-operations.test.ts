@@ -14,7 +14,7 @@ const SETTINGS: Readonly<Record<string, Record<string, string>>> = {
   'without AUTH': {},
   'with Basic and all features': {
     AUTH: 'api-key, basic, bearer',
-    BASIC_INSECURE: 'loopback',
+    INSECURE: 'basic',
     BASIC_SCOPES: 'admin',
     AUTH_SERVER: 'on',
     PUBLIC_URL: 'http://127.0.0.1:3000',

@@ -67,7 +67,7 @@ t.test('PUBLIC_URL names the origin of the pages of the service', async (t) => {
 t.test('a browser adds Basic credentials on its own, but no keys', async (t) => {
   const service = await testService(t, {
     AUTH: 'api-key, basic',
-    BASIC_INSECURE: 'loopback',
+    INSECURE: 'basic',
     BASIC_SCOPES: 'admin',
   });
   const { key } = await makeKey(service.db);

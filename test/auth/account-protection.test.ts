@@ -11,7 +11,7 @@ import {
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
-const ENV = { AUTH: 'api-key,basic', BASIC_INSECURE: 'loopback', AUTH_FAILURES: '0', MCP: 'on' };
+const ENV = { AUTH: 'api-key,basic', INSECURE: 'basic', AUTH_FAILURES: '0', MCP: 'on' };
 const MERGE_PATCH = 'application/merge-patch+json';
 const JSON_PATCH = 'application/json-patch+json';
 const PASSWORD = 'correct horse battery staple';

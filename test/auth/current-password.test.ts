@@ -24,7 +24,7 @@ function quickHash(password: string): string {
 async function setup(t: Test, env: Record<string, string> = {}, password: string | undefined = OLD) {
   const service = await testService(t, {
     AUTH: 'api-key, basic',
-    BASIC_INSECURE: 'loopback',
+    INSECURE: 'basic',
     AUTH_FAILURES: '0',
     ...env,
   });

@@ -10,7 +10,7 @@ t.test('a 401 says when the credential is one that the service does not accept',
     Authorization: { authorization: 'secret-of-the-caller' },
   };
   const SETTINGS: Readonly<Record<string, Record<string, string>>> = {
-    basic: { BASIC_INSECURE: 'loopback' },
+    basic: { INSECURE: 'basic' },
     signature: {
       SIGNING_SECRETS: JSON.stringify([{ id: 'a', secret: 'x'.repeat(32), subject: 'a', scopes: ['admin'] }]),
     },

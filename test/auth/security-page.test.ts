@@ -2,7 +2,7 @@ import { makeKey } from '../support/credentials.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 
-const ENV = { AUTH: 'api-key,basic', BASIC_INSECURE: 'loopback', BASIC_SCOPES: 'self items:write' };
+const ENV = { AUTH: 'api-key,basic', INSECURE: 'basic', BASIC_SCOPES: 'self items:write' };
 const PASSWORD = 'correct horse battery staple';
 
 const by = (key: string) => ({ 'x-api-key': key });

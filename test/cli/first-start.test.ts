@@ -151,7 +151,7 @@ t.test('HTTP without TLS on the port for TLS is a 400 that says so', { skip: wit
 t.test('plinth webhooks listen subscribes, verifies, prints and unsubscribes', async (t) => {
   const service = await testService(t, {
     AUTH: 'api-key',
-    WEBHOOK_INSECURE: 'on',
+    INSECURE: 'webhooks',
     WEBHOOK_ALLOW: '127.0.0.1',
   });
   const { key } = await makeKey(service.db);
@@ -176,7 +176,7 @@ t.test('plinth webhooks listen subscribes, verifies, prints and unsubscribes', a
   writeFileSync(file, 'unused');
   const { code, err } = await plinth(t, ['webhooks', 'listen', '--port', '0', '--service', strict.url], {});
   t.equal(code, 1);
-  t.match(err, /\/url must be an https URL; WEBHOOK_INSECURE=on allows http/);
+  t.match(err, /\/url must be an https URL; INSECURE=webhooks allows http/);
 });
 
 t.test('the start suggests a first user and a first client until there is one', async (t) => {

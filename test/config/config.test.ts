@@ -74,7 +74,6 @@ const OF_FEATURES: readonly [FeatureSettings, object][] = [
     WEBHOOK_SETTINGS,
     {
       webhookDelivery: true,
-      webhookInsecure: false,
       webhookTimeoutMs: 15_000,
       webhookRetries: [5, 30, 120, 600, 1800, 3600, 7200, 14_400, 28_800, 28_800, 43_200, 43_200, 86_400],
       webhookConcurrency: 64,
@@ -203,7 +202,12 @@ for (const [name, [min, max]] of Object.entries(INTEGERS)) {
 
 const TEXTS: { name: string; valid: string[]; bad: string[] }[] = [
   { name: 'WEBHOOK_DELIVERY', valid: ['on', 'off'], bad: ['yes', '1', 'ON'] },
-  { name: 'WEBHOOK_INSECURE', valid: ['on', 'off'], bad: ['yes', 'loopback'] },
+  { name: 'INSECURE', valid: ['basic', 'webhooks', 'basic,webhooks'], bad: ['on', 'loopback', 'basic tls'] },
+  {
+    name: 'INTROSPECTION',
+    valid: ['https://a.example/i', 'https://a:b@a.example/i', 'http://a%20b:%C3%BC@127.0.0.1/i'],
+    bad: ['a.example', 'http://a:b@a.example/i', 'https://a:%@a.example/i', 'https://%C3:b@a.example/i'],
+  },
   {
     name: 'WEBHOOK_ALLOW',
     valid: ['localhost', '10.0.0.0/8, fd00::/8', 'Hooks.Internal ::1'],
@@ -460,6 +464,26 @@ t.test('a former name works, and so does a warning', async (t) => {
     'EVENTS_KEEP is now EVENTS_RETENTION; the next version ignores the former name',
   ]);
   t.same(warningsOf({ EVENTS_KEEP: ' ' }), []);
+});
+
+t.test('a setting that another one has replaced is a fault, whatever its value is', async (t) => {
+  const replaced = {
+    BASIC_INSECURE: 'loopback',
+    WEBHOOK_INSECURE: 'off',
+    INTROSPECTION_URI: 'https://a.example/introspect',
+    INTROSPECTION_CLIENT_ID: 'a',
+    INTROSPECTION_CLIENT_SECRET: 'b',
+  };
+  for (const [name, value] of Object.entries(replaced)) {
+    t.match(faultsOf({ [name]: value }), [/ is now (a part of )?IN/], name);
+    t.same(faultsOf({ [name]: ' ' }), []);
+    t.same(warningsOf({ [name]: value }), []);
+  }
+  t.same(readSettings({ INTROSPECTION: 'https://a%20b:c%3A%2F%C3%BC@h.example/i?x=1' }).introspection, {
+    uri: 'https://h.example/i?x=1',
+    clientId: 'a b',
+    clientSecret: 'c:/ü',
+  });
 });
 
 t.test('a removed setting is ignored with a warning', async (t) => {

@@ -23,7 +23,7 @@ const CHECK_MS = 50;
 
 /** Heartbeats, which would find some of it out by themselves, are far apart. */
 const QUIET = { eventsHeartbeatMs: 600_000, eventsCredentialMs: CHECK_MS };
-const ENV = { AUTH: 'api-key, basic', BASIC_INSECURE: 'loopback' };
+const ENV = { AUTH: 'api-key, basic', INSECURE: 'basic' };
 
 const basicOf = (email: string, password: string) => ({
   authorization: `Basic ${Buffer.from(`${email}:${password}`).toString('base64')}`,
@@ -171,7 +171,7 @@ t.test('introspected tokens: introspected again when the remembered response is 
   });
   const service = await testService(t, ENV, QUIET);
   const clock = mockClock(t);
-  const config = readConfig({ AUTH: 'bearer', INTROSPECTION_URI: `${issuer.url}/introspect` });
+  const config = readConfig({ AUTH: 'bearer', INTROSPECTION: `${issuer.url}/introspect` });
   const scheme = bearer(config, () => Promise.resolve('first'), createLog('silent'));
   const watch = new CredentialWatch(service.db, createLog('silent'), [scheme], CHECK_MS);
   t.teardown(() => watch.close());

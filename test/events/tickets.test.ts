@@ -95,7 +95,7 @@ t.test('a caller has 100 unused tickets; it takes none from others', async (t) =
 t.test('a ticket ends with the key, the password or the user of its creator', async (t) => {
   const service = await testService(t, {
     AUTH: 'api-key, basic',
-    BASIC_INSECURE: 'loopback',
+    INSECURE: 'basic',
     BASIC_SCOPES: 'admin',
   });
   const admin = { 'x-api-key': (await makeKey(service.db)).key };
@@ -143,7 +143,7 @@ t.test(
     const issuer = await testIssuer(t);
     const token = 'an-opaque-access-token';
     issuer.paths.set('/introspect', json({ active: true, sub: 'ada', scope: 'admin' }));
-    const env = { AUTH: 'bearer', INTROSPECTION_URI: `${issuer.url}/introspect` };
+    const env = { AUTH: 'bearer', INTROSPECTION: `${issuer.url}/introspect` };
     const service = await testService(t, env);
     const second = await testService(t, { ...env, DATABASE_URL: service.databaseUrl });
     const headers = { authorization: `Bearer ${token}` };

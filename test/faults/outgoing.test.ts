@@ -61,7 +61,7 @@ t.test('an issuer for whose connection the system has no resources receives the 
       respond(request, response.setHeader('Connection', 'close')),
     );
   const env = { AUTH: 'bearer', AUTH_FAILURES: '0', AUDIENCE };
-  const introspecting = await freshService(t, { ...env, INTROSPECTION_URI: `${issuer.url}/introspect` });
+  const introspecting = await freshService(t, { ...env, INTROSPECTION: `${issuer.url}/introspect` });
   const jwt = await sign(key, claims(issuer.url));
   const fail = failingConnections(t, Number(new URL(issuer.url).port));
   for (const [code, errno] of some(Object.entries(SYSTEM), 2)) {

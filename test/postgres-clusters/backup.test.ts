@@ -17,7 +17,7 @@ import { CLIENTS, eventsAfter, type FeedEvent, rowsOf, startWriters } from './re
 const SETTINGS = {
   LOG_LEVEL: 'error',
   WEBHOOK_ALLOW: '127.0.0.1',
-  WEBHOOK_INSECURE: 'on',
+  INSECURE: 'webhooks',
   ...replacing({ webhookRetries: Array(50).fill(2) }),
 };
 const ENOUGH = 40;

@@ -19,7 +19,7 @@ export function watchSecrets(t: Test, env: Record<string, string>, printed: stri
     if (typeof secret === 'string' && secret.length >= SHORTEST) secrets.add(secret);
   };
   for (const { secret } of JSON.parse(env.SIGNING_SECRETS ?? '[]') as { secret: string }[]) add(secret);
-  add(env.INTROSPECTION_CLIENT_SECRET);
+  if (env.INTROSPECTION) add(decodeURIComponent(new URL(env.INTROSPECTION).password));
   t.teardown(() => {
     for (const text of printed)
       for (const secret of secrets)

@@ -118,7 +118,7 @@ t.test('it verifies imported passwords', async (t) => {
   };
   writeFileSync(file, JSON.stringify({ users: [user] }));
   t.match(await run(t, [PLINTH, 'import', file], env), { code: 0 });
-  const settings = { ...env, AUTH: 'basic', BASIC_INSECURE: 'loopback', PORT: '0' };
+  const settings = { ...env, AUTH: 'basic', INSECURE: 'basic', PORT: '0' };
   const url = await startNode(t, [START], settings, folder).ready();
   const signIn = async (password: string) => {
     const authorization = `Basic ${Buffer.from(`a@example.org:${password}`).toString('base64')}`;

@@ -200,7 +200,7 @@ t.test('invalid credentials, by scheme and reason', async (t) => {
   const service = await freshService(t, {
     AUTH: 'api-key basic',
     METRICS_PORT: '0',
-    BASIC_INSECURE: 'loopback',
+    INSECURE: 'basic',
   });
   const key = newKey();
   await service.send('GET', '/users', { headers: { 'x-api-key': key } });

@@ -64,7 +64,7 @@ t.test('each of the requests that share a statement waited for it', async (t) =>
 });
 
 t.test('how long a credential took, valid or not', async (t) => {
-  const { send } = await testService(t, { SERVER_TIMING: 'on', AUTH: 'basic', BASIC_INSECURE: 'loopback' });
+  const { send } = await testService(t, { SERVER_TIMING: 'on', AUTH: 'basic', INSECURE: 'basic' });
   const authorization = `Basic ${Buffer.from('a@example.org:wrong-password').toString('base64')}`;
   const refused = await send('GET', '/users', { headers: { authorization } });
   t.equal(refused.status, 401);

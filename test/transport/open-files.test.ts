@@ -32,7 +32,7 @@ t.test('MAX_CONNECTIONS is lowered to what the limit of open files allows, with 
   t.ok(openFileLimit()! > 0);
   for (const env of [
     { METRICS_PORT: '9090' },
-    { INTROSPECTION_URI: 'http://127.0.0.1/introspect' },
+    { INTROSPECTION: 'http://127.0.0.1/introspect' },
     { DATABASE_URL: 'postgres://h/d', DATABASE_READ_URL: 'postgres://r/d' },
   ])
     t.ok(otherFiles(readSettings(env)) > rest, `${Object.keys(env)} takes files`);

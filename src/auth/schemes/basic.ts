@@ -9,7 +9,7 @@ export function basic(config: Config, signIn: SignIn): Scheme {
   const scopes = new Set(config.basicScopes);
 
   async function verify(request: AuthRequest, admission: Admission, credentials: string): Promise<Principal> {
-    if (!request.secure && !(config.basicInsecure && request.loopback))
+    if (!request.secure && !(config.insecure.includes('basic') && request.loopback))
       throw refusal('Basic credentials are accepted over TLS only.');
     const { email, password } = read(credentials);
     const user = await signIn(email, password, admission);

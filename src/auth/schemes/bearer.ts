@@ -48,9 +48,10 @@ class Bearer implements Scheme {
     /** The tokens of the embedded authorization server; undefined with another one. */
     readonly own: TokenSource | undefined,
   ) {
-    const { issuer, introspectionUri } = config;
+    const { issuer, introspection } = config;
     this.#jwt = issuer === undefined || own ? undefined : new JwtSource(config, issuer, log, timeoutMs);
-    this.#opaque = introspectionUri === undefined ? own : new Introspection(config, log, timeoutMs);
+    this.#opaque =
+      introspection === undefined ? own : new Introspection(config, introspection, log, timeoutMs);
     this.#hasApiKeys = config.auth.includes('api-key');
   }
 

@@ -1,3 +1,4 @@
+import type { IntrospectionSettings } from '../../config/auth-settings.js';
 import type { Config } from '../../config/config.js';
 import { MAX_INTROSPECTIONS } from '../../config/limit-settings.js';
 import { beyond, unavailable } from '../../errors/service-errors.js';
@@ -36,12 +37,13 @@ export class Introspection implements TokenSource {
 
   constructor(
     readonly config: Config,
+    readonly settings: IntrospectionSettings,
     readonly log: Log,
     readonly timeoutMs: number,
   ) {
     this.#headers = {
       'Content-Type': 'application/x-www-form-urlencoded',
-      ...authorizationOf(config),
+      ...authorizationOf(settings),
     };
   }
 
@@ -80,7 +82,7 @@ export class Introspection implements TokenSource {
 
   /** Throws RemoteError for any status but 200: a 401 means that the service's own credentials are wrong. */
   async #request(text: string): Promise<Claims> {
-    const uri = this.config.introspectionUri!;
+    const { uri } = this.settings;
     const { status, json } = await requestJson(uri, AbortSignal.timeout(this.timeoutMs), {
       method: 'POST',
       headers: this.#headers,
@@ -94,9 +96,11 @@ export class Introspection implements TokenSource {
 }
 
 /** RFC 6749 section 2.3.1: id and secret are form-encoded first. */
-function authorizationOf({ introspectionClientId: id, introspectionClientSecret: secret }: Config) {
-  if (id === '') return {};
-  const encoded = [id, secret].map((part) => new URLSearchParams({ '': part }).toString().slice(1));
+function authorizationOf({ clientId, clientSecret }: IntrospectionSettings) {
+  if (clientId === '') return {};
+  const encoded = [clientId, clientSecret].map((part) =>
+    new URLSearchParams({ '': part }).toString().slice(1),
+  );
   return { Authorization: `Basic ${Buffer.from(encoded.join(':')).toString('base64')}` };
 }
 

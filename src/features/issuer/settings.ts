@@ -30,11 +30,11 @@ function readIssuerConfig({ flag, integer, optional }: Reader) {
 /** Settings that contradict AUTH_SERVER=on. */
 function issuerFaults({ authServer }: IssuerConfig, core: CoreConfig): string[] {
   if (!authServer) return [];
-  const { auth, issuer, audience, introspectionUri, jwksUri, host, port, publicUrl } = core;
+  const { auth, issuer, audience, introspection, jwksUri, host, port, publicUrl } = core;
   const external = {
     ISSUER: issuer,
     AUDIENCE: audience,
-    INTROSPECTION_URI: introspectionUri,
+    INTROSPECTION: introspection,
     JWKS_URI: jwksUri,
   };
   const rules: [fault: string, isValid: boolean][] = [

@@ -16,7 +16,7 @@ export const COMMANDS = {
         },
       },
     },
-    text: 'Receives webhooks on this machine, verifies them, and prints them. It subscribes to the service and unsubscribes at the\nend; with WEBHOOK_SECRET it only listens. The service needs WEBHOOK_INSECURE=on and WEBHOOK_ALLOW=127.0.0.1.',
+    text: 'Receives webhooks on this machine, verifies them, and prints them. It subscribes to the service and unsubscribes at the\nend; with WEBHOOK_SECRET it only listens. The service needs INSECURE=webhooks and WEBHOOK_ALLOW=127.0.0.1.',
     examples: [
       "plinth webhooks listen --types 'items.*'",
       'WEBHOOK_SECRET=whsec_... plinth webhooks listen --port 8080',

@@ -10,21 +10,22 @@ export default {
   errors: async () => typesIn(await import('./errors.js')),
   documentation: { tags: { webhooks: 'Webhooks and their deliveries.' }, sendsEvents: true },
   open: async ({ config, db, log, feed, collections }) => {
-    const { openWebhooks, targetRules } = await import('./open-webhooks.js');
+    const { openWebhooks } = await import('./open-webhooks.js');
     const { sourceOf } = await import('./feed-source.js');
     const { readerOf } = await import('./webhook-actions.js');
     const { createWebhookMetrics } = await import('./metrics.js');
     const { webhookPrunes } = await import('./webhook-statements.js');
     const metrics = createWebhookMetrics();
     const settings = WEBHOOK_SETTINGS.of(config);
+    const rules = { insecure: config.insecure.includes('webhooks'), allowed: settings.webhookAllow };
     const source = feed && sourceOf(feed, log);
-    const { wake, pass, stop } = openWebhooks(db, log, settings, metrics, source);
+    const { wake, pass, stop } = openWebhooks(db, log, settings, rules, metrics, source);
     const names = collections.map(({ resource }) => resource.name);
     const services = {
       db,
       wake,
       pass,
-      read: readerOf(names, targetRules(settings)),
+      read: readerOf(names, rules),
       source: config.publicUrl ?? '/',
     };
     return {

@@ -21,11 +21,6 @@ export interface Webhooks {
   readonly stop: (ms: number) => Promise<void>;
 }
 
-/** The rules for targets, as configured. */
-export function targetRules({ webhookInsecure, webhookAllow }: WebhookConfig): TargetRules {
-  return { insecure: webhookInsecure, allowed: webhookAllow };
-}
-
 /**
  * Creates deliveries from the feed and sends them, regularly and whenever it is woken. Without `source` there is no feed,
  * only test deliveries and redeliveries. `resolve` replaces DNS.
@@ -34,6 +29,7 @@ export function openWebhooks(
   db: Db,
   log: Log,
   config: WebhookConfig,
+  rules: TargetRules,
   metrics: WebhookMetrics,
   source?: Source,
   resolve?: Resolve,
@@ -45,7 +41,6 @@ export function openWebhooks(
   };
   if (!config.webhookDelivery) return { wake: () => undefined, pass, stop: async () => undefined };
   const { webhookTimeoutMs: timeoutMs, webhookTargetConcurrency: targetConcurrency } = config;
-  const rules = targetRules(config);
   const sender = openSender({
     allowed: rules.allowed,
     timeoutMs,

@@ -24,8 +24,6 @@ function readWebhooks({ read, integer, flag }: Reader) {
     webhooks: flag('WEBHOOKS', true),
     /** Whether this process delivers; one that does not still manages webhooks. */
     webhookDelivery: flag('WEBHOOK_DELIVERY', true),
-    /** Targets may be http. */
-    webhookInsecure: flag('WEBHOOK_INSECURE'),
     webhookAllow: read<Allowed>(
       'WEBHOOK_ALLOW',
       { hosts: new Set(), networks: [] },

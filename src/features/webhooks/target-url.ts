@@ -20,9 +20,7 @@ export function readTarget(text: string, { insecure, allowed }: TargetRules): UR
   if (text.length > MAX_URL || !URL.canParse(text)) return 'must be a URL';
   const url = new URL(text);
   if (url.protocol !== 'https:' && !(insecure && url.protocol === 'http:'))
-    return insecure
-      ? 'must be an https or http URL'
-      : 'must be an https URL; WEBHOOK_INSECURE=on allows http';
+    return insecure ? 'must be an https or http URL' : 'must be an https URL; INSECURE=webhooks allows http';
   if (url.username !== '' || url.password !== '') return 'must not hold credentials';
   url.hash = '';
   if (url.href.length > MAX_URL) return 'must be a URL';

@@ -7,7 +7,7 @@ import { until } from '../../support/until.js';
 
 const ENV = {
   AUTH: 'basic',
-  BASIC_INSECURE: 'loopback',
+  INSECURE: 'basic',
   BASIC_SCOPES: 'self users:write',
   AUTH_FAILURES: '0',
 };
@@ -91,7 +91,7 @@ t.test('a hash with other parameters is made anew when it is used', async (t) =>
 });
 
 t.test('over TLS only: of the proxy that is trusted, or not at all', async (t) => {
-  const { send } = await withUser(t, { BASIC_INSECURE: '', TRUST_PROXY: '127.0.0.0/8' });
+  const { send } = await withUser(t, { INSECURE: '', TRUST_PROXY: '127.0.0.0/8' });
   const headers = basic('ada@example.org', PASSWORD);
   const status = async (fields: Record<string, string>) =>
     (await send('GET', '/whoami', { headers: { ...headers, ...fields } })).status;
@@ -109,7 +109,7 @@ t.test('over TLS only: of the proxy that is trusted, or not at all', async (t) =
     401,
     'through an untrusted proxy',
   );
-  const untrusted = await withUser(t, { BASIC_INSECURE: '', TRUST_PROXY: '192.0.2.1' });
+  const untrusted = await withUser(t, { INSECURE: '', TRUST_PROXY: '192.0.2.1' });
   const forwarded = { ...headers, 'x-forwarded-proto': 'https' };
   t.equal((await untrusted.send('GET', '/whoami', { headers: forwarded })).status, 401);
 });

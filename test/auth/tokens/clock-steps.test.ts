@@ -68,11 +68,9 @@ t.test('introspections of a clock that was ahead are not used for longer', async
   const clock = mockWallClock(t);
   const config = readConfig({
     ...settings(issuer.url),
-    INTROSPECTION_URI: `${issuer.url}/introspect`,
-    INTROSPECTION_CLIENT_ID: 'a',
-    INTROSPECTION_CLIENT_SECRET: 'b',
+    INTROSPECTION: `${issuer.url}/introspect`,
   });
-  const source = new Introspection(config, shownLog(t), 60_000);
+  const source = new Introspection(config, config.introspection!, shownLog(t), 60_000);
   const use = (token: string) => outcomeOf((async () => source.cached(token) ?? source.verify(token))());
   const respond = (active: boolean) =>
     issuer.paths.set('/introspect', json({ active, sub: 'ada', aud: AUDIENCE }));

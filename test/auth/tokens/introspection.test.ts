@@ -24,11 +24,9 @@ async function ask(t: Test, response: object | Parameters<typeof respondWith>[1]
     AUTH: 'bearer',
     ISSUER: issuer.url,
     AUDIENCE,
-    INTROSPECTION_URI: `${issuer.url}/introspect`,
-    INTROSPECTION_CLIENT_ID: 'plinth api',
-    INTROSPECTION_CLIENT_SECRET: 'a:b&c/ü',
+    INTROSPECTION: `${issuer.url}/introspect`.replace('//', '//plinth%20api:a%3Ab%26c%2F%C3%BC@'),
   });
-  const source = new Introspection(config, shownLog(t), timeoutMs);
+  const source = new Introspection(config, config.introspection!, shownLog(t), timeoutMs);
   const verify = async (token: string) => source.cached(token) ?? source.verify(token);
   return { issuer, clock, seen, verify };
 }
@@ -211,7 +209,7 @@ t.test('through the service', async (t) => {
   const issuer = await testIssuer(t, es);
   const seen: { body: string; authorization: string | undefined; type: string | undefined }[] = [];
   respondWith(issuer.paths, json({ active: true, sub: 'ada', scope: 'items:read', aud: AUDIENCE }), seen);
-  const env = { AUTH: 'bearer', AUTH_FAILURES: '0', INTROSPECTION_URI: `${issuer.url}/introspect` };
+  const env = { AUTH: 'bearer', AUTH_FAILURES: '0', INTROSPECTION: `${issuer.url}/introspect` };
   const jwt = await sign(es, claims(issuer.url, { sub: 'bob' }));
   const whoami = async (more: Record<string, string>, token: string) => {
     const service = await testService(t, { ...env, ...more });
@@ -232,7 +230,7 @@ t.test('API keys and tokens for other audiences are refused', async (t) => {
   const issuer = await testIssuer(t, es);
   const seen: Parameters<typeof respondWith>[2] = [];
   const user = '11111111-2222-4333-8444-555555555555';
-  const env = { AUTH: 'bearer', AUTH_FAILURES: '0', INTROSPECTION_URI: `${issuer.url}/introspect`, AUDIENCE };
+  const env = { AUTH: 'bearer', AUTH_FAILURES: '0', INTROSPECTION: `${issuer.url}/introspect`, AUDIENCE };
   const service = await testService(t, env);
   const get = (path: string, token: string) =>
     service.send('GET', path, { headers: { authorization: `Bearer ${token}` } });

@@ -80,12 +80,10 @@ async function accessToken(issuer: string, resource: string): Promise<string> {
   return token;
 }
 
-const introspected = (issuer: string) => ({
+const introspected = (issuer: string, secret = SECRET) => ({
   AUTH: 'bearer',
   ISSUER: issuer,
-  INTROSPECTION_URI: `${issuer}/token/introspection`,
-  INTROSPECTION_CLIENT_ID: 'robot',
-  INTROSPECTION_CLIENT_SECRET: SECRET,
+  INTROSPECTION: `${issuer}/token/introspection`.replace('//', `//robot:${encodeURIComponent(secret)}@`),
 });
 
 t.test('a JWT of oidc-provider', async (t) => {
@@ -121,7 +119,8 @@ t.test('an opaque token of oidc-provider, until it is revoked', async (t) => {
   t.equal(unknown.status, 401);
 
   const clock = mockClock(t);
-  const source = new Introspection(readConfig(env), shownLog(t), 5000);
+  const config = readConfig(env);
+  const source = new Introspection(config, config.introspection!, shownLog(t), 5000);
   const verify = async (text: string) => source.cached(text) ?? source.verify(text);
   t.match(await verify(token), { principal: { subject: 'robot' } });
   t.equal((await post(`${issuer}/token/revocation`, { token })).status, 200);
@@ -135,7 +134,7 @@ t.test('an opaque token of oidc-provider, until it is revoked', async (t) => {
 
 t.test('a wrong secret of the service is a 503', async (t) => {
   const issuer = await startProvider(t);
-  const env = { ...introspected(issuer), AUDIENCE: OPAQUE_API, INTROSPECTION_CLIENT_SECRET: 'wrong' };
+  const env = { ...introspected(issuer, 'wrong'), AUDIENCE: OPAQUE_API };
   const service = await testService(t, env);
   const headers = { authorization: `Bearer ${await accessToken(issuer, OPAQUE_API)}` };
   t.equal((await service.send('GET', '/items', { headers })).status, 503);

@@ -13,7 +13,7 @@ const FEW_OPERATIONS = { WEBHOOKS: 'off', JOBS: 'off' };
 const ENV = {
   ...FEW_OPERATIONS,
   AUTH: 'api-key,basic,bearer,signature',
-  BASIC_INSECURE: 'loopback',
+  INSECURE: 'basic',
   SIGNING_SECRETS: JSON.stringify([{ id: 'a', secret: SECRET, subject: 'a', scopes: SCOPES }]),
   BASIC_SCOPES: SCOPES.join(' '),
 };

@@ -9,7 +9,7 @@ export const ALL_SCHEMES = {
   AUTH: 'api-key,basic,bearer,signature',
   AUTH_SERVER: 'on',
   PUBLIC_URL: 'http://127.0.0.1:3000',
-  BASIC_INSECURE: 'loopback',
+  INSECURE: 'basic',
   SIGNING_SECRETS: JSON.stringify([{ id: 'a', secret: 'x'.repeat(32), subject: 'a', scopes: ['admin'] }]),
 };
 

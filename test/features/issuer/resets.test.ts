@@ -19,7 +19,7 @@ const NEXT = 'another long passphrase of mine';
 const server = await authorizationServer(t, {
   host: 'localhost',
   AUTH: 'bearer, basic, api-key',
-  BASIC_INSECURE: 'loopback',
+  INSECURE: 'basic',
   BASIC_SCOPES: 'self,admin',
   AUTH_FAILURES: '0',
 });

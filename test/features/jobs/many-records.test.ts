@@ -235,7 +235,7 @@ t.test('scopes, owners and readable references apply to each record', async (t) 
 });
 
 t.test('a user of many can sign in with its password', onlyBuiltIn('names a field'), async (t) => {
-  const { send, db } = await testService(t, { AUTH: 'basic api-key', BASIC_INSECURE: 'loopback' });
+  const { send, db } = await testService(t, { AUTH: 'basic api-key', INSECURE: 'basic' });
   const { key } = await makeKey(db);
   const body = lines([{ email: ' Ada@Example.org', name: 'Ada', password: 'a long password' }]);
   t.match(await send('POST', '/users', { type: NDJSON, body, headers: { 'x-api-key': key } }), {

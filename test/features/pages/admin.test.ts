@@ -7,7 +7,7 @@ import { linksOf, PageVisitor } from './visitor.js';
 
 const PASSWORD = 'correct horse battery';
 const VIEWS = [{ width: 320 }, { width: 1440 }];
-const BASIC = { AUTH: 'basic,api-key', BASIC_INSECURE: 'loopback' };
+const BASIC = { AUTH: 'basic,api-key', INSECURE: 'basic' };
 
 const open = await testService(t);
 await open.send('POST', '/users', { body: { email: 'ann@example.org', name: 'Ann', password: PASSWORD } });
@@ -72,7 +72,7 @@ t.test('pages of administrators are refused to others, and forms run with their 
 t.test('an administrator creates, changes, tests and deletes webhooks, and sends events again', async (t) => {
   const target = await testTarget(t);
   const url = `${target.url}/hook`;
-  const service = await testService(t, { WEBHOOK_ALLOW: '127.0.0.1', WEBHOOK_INSECURE: 'on' });
+  const service = await testService(t, { WEBHOOK_ALLOW: '127.0.0.1', INSECURE: 'webhooks' });
   const visitor = new PageVisitor(service);
   const created = await visitor.submit(t, await visitor.get('/webhooks'), 'Create', {
     '/url': url,

@@ -121,7 +121,7 @@ t.test(
   { skip: notInDefault },
   async (t) => {
     useRealHashCost(t);
-    const service = await testService(t, { AUTH: 'basic', BASIC_INSECURE: 'loopback', AUTH_FAILURES: '0' });
+    const service = await testService(t, { AUTH: 'basic', INSECURE: 'basic', AUTH_FAILURES: '0' });
     const password = 'correct battery staple';
     const salt = Buffer.from('0123456789abcdef');
     const key = scryptSync(password, salt, 32, { N: 1024, r: 8, p: 1 });

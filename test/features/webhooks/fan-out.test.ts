@@ -107,8 +107,9 @@ t.test(
     };
     const quick = { ...QUICK_DELIVERY, webhookPollMs: 10 };
     const config = WEBHOOK_SETTINGS.of(readSettings(LOOPBACK, quick));
+    const rules = { insecure: true, allowed: config.webhookAllow };
     const processes = [1, 2].map(() =>
-      openWebhooks(service.db, createLog('silent'), config, createWebhookMetrics(), growing),
+      openWebhooks(service.db, createLog('silent'), config, rules, createWebhookMetrics(), growing),
     );
     t.teardown(() => Promise.all(processes.map(({ stop }) => stop(1000))));
     for (known = 0; known < 300; known += 3) {

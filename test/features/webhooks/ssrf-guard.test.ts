@@ -8,8 +8,11 @@ import t from '../../support/test.js';
 import { testTarget } from './target.js';
 
 const rulesOf = (env: Record<string, string>) => {
-  const { webhookAllow, webhookInsecure } = WEBHOOK_SETTINGS.of(readSettings(env));
-  return { allowed: webhookAllow, insecure: webhookInsecure };
+  const config = readSettings(env);
+  return {
+    allowed: WEBHOOK_SETTINGS.of(config).webhookAllow,
+    insecure: config.insecure.includes('webhooks'),
+  };
 };
 const STRICT = rulesOf({});
 
@@ -30,9 +33,9 @@ t.test('what is not the public internet is inside', async (t) => {
 
 t.test('a URL is judged in every notation of an address', async (t) => {
   const wrong: [url: string, message: string][] = [
-    ['http://example.org/', 'must be an https URL; WEBHOOK_INSECURE=on allows http'],
-    ['ftp://example.org/', 'must be an https URL; WEBHOOK_INSECURE=on allows http'],
-    ['file:///etc/passwd', 'must be an https URL; WEBHOOK_INSECURE=on allows http'],
+    ['http://example.org/', 'must be an https URL; INSECURE=webhooks allows http'],
+    ['ftp://example.org/', 'must be an https URL; INSECURE=webhooks allows http'],
+    ['file:///etc/passwd', 'must be an https URL; INSECURE=webhooks allows http'],
     ['example.org', 'must be a URL'],
     ['https://', 'must be a URL'],
     [`https://example.org/${'x'.repeat(2048)}`, 'must be a URL'],
@@ -71,11 +74,8 @@ t.test('a URL is judged in every notation of an address', async (t) => {
     ['https://[2606:4700::1]/', 'https://[2606:4700::1]/'],
   ] as const)
     t.equal(String(readTarget(url, STRICT)), href);
-  t.equal(
-    readTarget('ftp://example.org', rulesOf({ WEBHOOK_INSECURE: 'on' })),
-    'must be an https or http URL',
-  );
-  t.type(readTarget('http://example.org', rulesOf({ WEBHOOK_INSECURE: 'on' })), URL);
+  t.equal(readTarget('ftp://example.org', rulesOf({ INSECURE: 'webhooks' })), 'must be an https or http URL');
+  t.type(readTarget('http://example.org', rulesOf({ INSECURE: 'webhooks' })), URL);
 });
 
 t.test('WEBHOOK_ALLOW names hosts, addresses and networks', async (t) => {

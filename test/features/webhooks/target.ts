@@ -47,7 +47,7 @@ export async function testTarget(t: Test, respond: Responder = () => 204, port =
 }
 
 /** Settings with which a test's deliveries reach loopback: `testService` and `QUICK_DELIVERY` let them be retried quickly. */
-export const LOOPBACK = { WEBHOOK_ALLOW: '127.0.0.1', WEBHOOK_INSECURE: 'on' };
+export const LOOPBACK = { WEBHOOK_ALLOW: '127.0.0.1', INSECURE: 'webhooks' };
 
 /** A webhook of a service as it was made. */
 export interface Made {
