@@ -6,6 +6,7 @@ import { isObject } from '../json.js';
 import { createAjv, loadFormats } from '../validation/ajv.js';
 import { comparisonsOf } from '../validation/linear-patterns.js';
 import { faultOfPattern, loadAutomata } from '../validation/pattern.js';
+import { declaredReference } from './declared-reference.js';
 import { readSqlFiles } from './operator-sql.js';
 import { type Declarations, readFolder } from './read-declarations.js';
 import { type ResourceOptions, resourcesWithoutRefs } from './resource-of.js';
@@ -34,10 +35,20 @@ export async function loadDeclarations(
   ];
   const patterns = names.flatMap((name) => [...patternsIn(files.root(name))]);
   if (patterns.some((each) => comparisonsOf(each) === undefined)) await loadAutomata();
-  // The database may have recorded a pattern that an earlier version accepted.
-  if (patterns.some((each) => faultOfPattern(each) !== undefined))
+  // The database may have recorded a pattern that an earlier version accepted, and a reference to a collection that is gone.
+  if (patterns.some((each) => faultOfPattern(each) !== undefined) || hasDanglingReference(declarations))
     (await import('./check-declarations.js')).checkDeclarations(loaded);
   return dataChanges === undefined ? loaded : { ...loaded, sqlFiles: readSqlFiles(dataChanges, folder) };
+}
+
+/** Whether a field refers to a collection that is not declared. */
+function hasDanglingReference({ collections }: Declarations): boolean {
+  const names = new Set(collections.map(({ name }) => name));
+  const fields = collections.flatMap(({ schema }) => Object.values(schema.properties));
+  return fields.some((field) => {
+    const { to } = declaredReference(field) ?? {};
+    return to !== undefined && !names.has(to);
+  });
 }
 
 /** The patterns in a schema and in the schemas that it contains. */
