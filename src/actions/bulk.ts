@@ -1,7 +1,7 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import type { Resource } from '../collection/resource.js';
 import type { Db, Run } from '../db/db.js';
-import { invalidQuery, tooManyMatches } from '../errors/input-errors.js';
+import { tooManyMatches } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';
 import { badRequest } from '../errors/request-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
@@ -88,7 +88,6 @@ export function matching(guarded: Guarded, related: readonly Guarded[], request:
       'An ETag in If-Match is about one record, and this request is about several: send If-Match: *.',
     );
   const given = valuesOfAddress(request.query);
-  if (given.all('search').length > 1) throw invalidQuery('search', 'must be given once');
   const parent = ownParent(guarded, request);
   const selection = readAs(guarded, related, request, (resource, others) =>
     selectionOf(readFilter(given.filter(), resource, others), resource, searchIn(given, resource), parent),

@@ -86,7 +86,9 @@ export function offerOf({ doc, ...described }: Description): Offer {
   const content = described.method === 'GET' ? doc?.success[200]?.content : undefined;
   const offers = described.offers ?? (content && Object.keys(content));
   const accepts = described.accepts ?? (doc?.body && Object.keys(doc.body));
-  const parameters = described.parameters ?? (doc?.query && Object.keys(doc.query));
+  // Probes may have any query: one that failed would take the service out of use.
+  const documented = described.alwaysAvailable ? undefined : Object.keys(doc?.query ?? {});
+  const parameters = described.parameters ?? documented;
   return {
     ...(offers && { offers }),
     ...(accepts && { accepts }),

@@ -108,10 +108,10 @@ export const queryTimeout = define('QUERY_TIMEOUT', 503, {
   }),
 });
 
-/** A list does not have this query parameter. */
+/** An endpoint does not have this query parameter. */
 export const unknownParameter = define('UNKNOWN_PARAMETER', 400, {
   message: 'There is no such query parameter here.',
-  cause: 'A query parameter of a list is misspelled or not supported.',
+  cause: 'A query parameter is misspelled or not supported.',
   remedy: 'Use a parameter in details.supported. Names that begin with _ are ignored.',
   example: ['pages', ['limit', 'page']],
   make: (parameter: string, supported: readonly string[]) => ({

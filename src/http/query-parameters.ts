@@ -1,4 +1,4 @@
-import { unknownParameter } from '../errors/input-errors.js';
+import { invalidQuery, unknownParameter } from '../errors/input-errors.js';
 import type { Version } from '../versions/supported.js';
 
 /** The query parameters that an action reads. */
@@ -13,6 +13,10 @@ export interface Parameters {
 
 /** Parameters that are lists of names, of which clients repeat `include[]` as well. */
 const LISTS = /^(fields|include|sort|group|aggregate|types)\[\]$/;
+/** Parameters that may be repeated: lists, and alternatives of a condition. */
+const REPEATED = /^(filter\[|fields\[|(fields|include|sort|group|aggregate|types)$)/;
+/** Parameters of numbered lists, of which any text has an effective value, and the first one applies. */
+const FIRST_APPLIES = /^(page|limit|order|search)$/;
 /** Parameters whose names go on in brackets, which their readers read or reject: `filter[price][gte]`, `fields[author]`. */
 const IN_PARTS = /^(filter|fields)\[/;
 
@@ -21,7 +25,7 @@ const partOf = (name: string): string => IN_PARTS.exec(name)?.[1] ?? name;
 
 /**
  * The query of an address as the action reads it, where `include[]` is `include`. Throws 400 for a parameter that the action
- * does not have.
+ * does not have, and for a second value of one that has a single value.
  */
 export function acceptedQuery(action: Parameters, query: string, version: Version): string {
   if (query === '' || !parametersIn(action, version)) return query;
@@ -31,6 +35,15 @@ export function acceptedQuery(action: Parameters, query: string, version: Versio
   const isAny = action.acceptsAny && version.lists !== 'keyset';
   const own = isAny ? names.filter((name) => action.parameters?.includes(name.split('[', 1)[0]!)) : names;
   requireParameters(action, own, version);
+  const isNumbered = version.lists !== 'keyset' && action.keysetParameters !== undefined;
+  const repeated = own.find(
+    (name, at) =>
+      !name.startsWith('_') &&
+      !REPEATED.test(name) &&
+      !(isNumbered && FIRST_APPLIES.test(name)) &&
+      own.indexOf(name) < at,
+  );
+  if (repeated !== undefined) throw invalidQuery(repeated, 'must be given once');
   return given.some(([name], at) => name !== names[at]) ? String(new URLSearchParams(read)) : query;
 }
 

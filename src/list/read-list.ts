@@ -177,8 +177,6 @@ function readKeysetList(
   resource: Resource,
   { parent, isLines = false, others, access }: ListContext,
 ): ListRequest {
-  const repeated = SINGLE.find((name) => given.all(name).length > 1);
-  if (repeated !== undefined) throw invalidQuery(repeated, 'must be given once');
   const sort = listIn(given, 'sort');
   const sorts =
     sort === undefined
@@ -209,7 +207,6 @@ function readKeysetList(
   };
 }
 
-const SINGLE = ['after', 'before', 'limit', 'search', EXCERPTS, 'count'];
 /** Parameters whose response is a page in lines, too. */
 const PAGED = ['after', 'before', 'limit', 'include'];
 

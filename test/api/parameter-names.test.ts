@@ -135,6 +135,53 @@ t.test('names that nothing reads change and delete nothing', async (t) => {
   t.match(ignored, { status: 200, json: { meta: { matched: 3 } } }, 'names that begin with _ are free');
 });
 
+t.test(
+  'no endpoint ignores a parameter, and a second value of one with a single value is none',
+  async (t) => {
+    const { send, ids } = await library(t, { MCP: 'on' });
+    const { paths } = (await send('GET', '/openapi.json')).json as { paths: JsonObject };
+    const operations = Object.entries(paths).flatMap(([path, methods]) =>
+      Object.keys(methods as JsonObject).map((method) => [method.toUpperCase(), path] as const),
+    );
+    const own = [...operations, ['GET', '/docs'], ['POST', '/mcp']] as const;
+    for (const [method, path] of own.filter(([method]) => method !== 'X-QUERY')) {
+      const address = `${path.replace(/\{[^}]+\}/g, ids[0]!)}?unread=1`;
+      const headers = { accept: '*/*' };
+      const { status, json } = await send(
+        method,
+        address,
+        method === 'GET' ? { headers } : { headers, body: {} },
+      );
+      if (/^\/(healthz|readyz|metrics)$/.test(path)) t.equal(status, 200, `${method} ${path}`);
+      // Without a filter, these methods are none of a list.
+      else if (status !== 405) t.match([status, json], [400, UNREAD.json], `${method} ${path}`);
+    }
+    const twice = { status: 400, json: { error: { code: 'INVALID_QUERY' } } };
+    for (const [path, version] of [
+      ['/books?count=none&count=exact', '1'],
+      ['/events?limit=1&limit=2', '1'],
+      [`/books/${ids[0]}/history?limit=1&limit=2`, '1'],
+      ['/webhooks?after=1&after=1', '1'],
+      ['/books?limit=1&limit=2', '2'],
+      ['/books?search=a&search=b', '2'],
+    ] as const)
+      t.match(
+        await send('GET', path, { headers: { 'api-version': version } }),
+        version === '1' ? twice : { status: 400, json: twice.json.error },
+        path,
+      );
+    const first = await send(
+      'GET',
+      '/books?page=1&page=9&limit=1&limit=9&order=asc&order=x&search=e&search=z',
+    );
+    t.match(
+      first,
+      { status: 200, json: { meta: { page: 1, limit: 1, total: 3 } } },
+      'of these the first applies',
+    );
+  },
+);
+
 t.test('an encoded filter is one, and a name that only begins like it is none', async (t) => {
   const { send, ids } = await library(t);
   t.match(await send('DELETE', '/books?%66ilter%5Bisbn%5D=1'), { json: { meta: { matched: 1 } } });

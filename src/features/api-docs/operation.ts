@@ -134,6 +134,7 @@ function errorsOf(
     ...when(isForged, 'ORIGIN_NOT_ALLOWED'),
     'NOT_ACCEPTABLE',
     ...when(parametersIn(endpoint, version) !== undefined, 'UNKNOWN_PARAMETER'),
+    ...when((parametersIn(endpoint, version) ?? []).length > 0, 'INVALID_QUERY'),
     ...when(accepts !== undefined, 'UNSUPPORTED_MEDIA_TYPE', 'PAYLOAD_TOO_LARGE'),
     ...when(accepts !== undefined, 'REQUEST_TIMEOUT', 'VALIDATION_ERROR'),
   ];

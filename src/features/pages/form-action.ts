@@ -43,6 +43,7 @@ export function formEndpoint(route: Route, form: PageForm, site: Site): OpenEndp
   return requiring('credential', {
     accepts: [FORM_TYPE],
     offers: [HTML_TYPE],
+    parameters: [],
     run: async (request) => {
       const entered = new SubmittedForm(request.body?.value);
       const forms = new FormTokens(request.headers, site);

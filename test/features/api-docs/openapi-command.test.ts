@@ -57,7 +57,7 @@ t.test('it is written to a file, as YAML too', async (t) => {
 });
 
 t.test('the types of a collection have the same names when other settings add endpoints', async (t) => {
-  const titles = ['Client', 'User info', 'Async api', 'Event ticket', 'Key', 'Metrics', 'Protected resource'];
+  const titles = ['Client', 'User info', 'Open api', 'Event ticket', 'Key', 'Metrics', 'Protected resource'];
   const files = titles.map((title, at) => [`things${at}.json`, { title, type: 'object', properties: {} }]);
   const COLLECTIONS = declare(t, Object.fromEntries(files));
   const namesWith = async (env: Record<string, string>) => {
