@@ -121,6 +121,13 @@ delete from :table
 using :acting
 where id = $1;
 
+-- Several records. Each is deleted if it has the version, or whichever it has if that is null.
+-- name: remove_many ($1 ids, $2 versions, $3 actor)
+delete from :table as current
+using unnest($1::uuid[], $2::integer[]) as given (id, version), set_config('plinth.actor', $3, true) as actor$
+where current.id = given.id and current.version = coalesce(given.version, current.version)
+returning current.id;
+
 -- name: remove_if ($1 id, $2 $3 $4 preconditions, $5 actor)
 with _found as (
   select version, doc from :table where id = $1

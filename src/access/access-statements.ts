@@ -110,16 +110,6 @@ join ${this.#records} on record.id = given.id`;
     });
   }
 
-  /** Reads the different bits of the grants to read that hold for records of one caller: $1 ids, $2 grants, $3... values. */
-  get held(): string {
-    return this.#text(
-      'held',
-      () => `${this.#recordsFirst()}select distinct ${this.#mask('read', 'record', { rows: 'given.', first: 3 }, 'grants$')} as mask
-from unnest($2::integer[]${this.#unnested(3)}) as given (grants$${this.#names})
-join ${this.#records} on record.id = any ($1::uuid[])`,
-    );
-  }
-
   /**
    * Reads the bits of the grants that hold for records as they are to be written, and of those that decide which fields of a new
    * one its creator may read: $1 rows as JSON, $2 grants, $3 grants to read, $4... values.

@@ -4,6 +4,7 @@ import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { createBatcher } from '../db/batcher.js';
 import type { Db, Run } from '../db/db.js';
+import { perRun } from '../db/shared-run.js';
 import { sharing } from '../telemetry/metrics.js';
 import {
   type Candidacy,
@@ -30,8 +31,6 @@ export interface RuledReads {
   readable(id: string, principal: Principal, run: Run | undefined): Promise<number>;
   /** Undefined: there is no record. */
   masks(id: string, principal: Principal, run: Run | undefined): Promise<Masks | undefined>;
-  /** The different bits of the grants to read that hold for records, whose ids are an array of PostgreSQL. */
-  heldFor(ids: string, principal: Principal, run: Run): Promise<number[]>;
   /** The bits of the grants that hold for a record as it is to be written; `before`: its id, and the version that it replaces. */
   candidate(
     verb: 'create' | 'update',
@@ -57,42 +56,48 @@ const CANDIDATES = {
 export function openRuledReads(db: Db, resource: Resource, rules: Rules): RuledReads {
   const statements = new RuledStatements(resource, rules, db.engine);
   const share = (operation: string) => sharing(db.metrics, operation, resource.name);
-  const candidates = (verb: 'create' | 'update') =>
-    createBatcher<Candidate, Candidacy>({ ...CANDIDATES, sharing: share(`access to ${verb}`) }, (given) =>
-      statements.candidates(verb, db.run, given),
+  const candidatesOf = (verb: 'create' | 'update') =>
+    perRun(db.run, (run) =>
+      createBatcher<Candidate, Candidacy>({ ...CANDIDATES, sharing: share(`access to ${verb}`) }, (given) =>
+        statements.candidates(verb, run, given),
+      ),
     );
-  const read = createBatcher<Pair, Readable | 'absent' | 'large'>(
-    { ...READS, keyOf, sharing: share('read with rules') },
-    (pairs) => statements.read(db.run, pairs),
+  const readOf = perRun(db.run, (run) =>
+    createBatcher<Pair, Readable | 'absent' | 'large'>(
+      { ...READS, keyOf, sharing: share('read with rules') },
+      (pairs) => statements.read(run, pairs),
+    ),
   );
-  const readable = createBatcher<Pair, number>(
-    { ...MASKS, keyOf, sharing: share('access to read') },
-    (pairs) => statements.readable(db.run, pairs),
+  const readableOf = perRun(db.run, (run) =>
+    createBatcher<Pair, number>({ ...MASKS, keyOf, sharing: share('access to read') }, (pairs) =>
+      statements.readable(run, pairs),
+    ),
   );
-  const masks = createBatcher<Pair, Masks | undefined>(
-    { ...MASKS, keyOf, sharing: share('access') },
-    (pairs) => statements.masks(db.run, pairs),
+  const masksOf = perRun(db.run, (run) =>
+    createBatcher<Pair, Masks | undefined>({ ...MASKS, keyOf, sharing: share('access') }, (pairs) =>
+      statements.masks(run, pairs),
+    ),
   );
-  const candidate = { create: candidates('create'), update: candidates('update') };
+  const candidateOf = { create: candidatesOf('create'), update: candidatesOf('update') };
   return {
     db,
     statements,
-    read: (id, principal, run) => {
+    read: (id, principal, run = db.run) => {
       const pair = statements.pairOf(id, principal);
-      return run ? statements.read(run, [pair]).then(([found]) => found!) : read(pair);
+      return readOf(run)?.(pair) ?? statements.read(run, [pair]).then(([found]) => found!);
     },
-    readable: (id, principal, run) => {
+    readable: (id, principal, run = db.run) => {
       const pair = statements.pairOf(id, principal);
-      return run ? statements.readable(run, [pair]).then(([mask]) => mask!) : readable(pair);
+      return readableOf(run)?.(pair) ?? statements.readable(run, [pair]).then(([mask]) => mask!);
     },
-    masks: (id, principal, run) => {
+    masks: (id, principal, run = db.run) => {
       const pair = statements.pairOf(id, principal);
-      return run ? statements.masks(run, [pair]).then(([found]) => found) : masks(pair);
+      return masksOf(run)?.(pair) ?? statements.masks(run, [pair]).then(([found]) => found);
     },
-    heldFor: (ids, principal, run) => statements.held(run, ids, principal),
-    candidate: (verb, before, input, principal, run) => {
+    candidate: (verb, before, input, principal, run = db.run) => {
       const given = statements.candidateOf(before, input, principal);
-      return run ? statements.candidates(verb, run, [given]).then(([held]) => held!) : candidate[verb](given);
+      const batched = candidateOf[verb](run)?.(given);
+      return batched ?? statements.candidates(verb, run, [given]).then(([held]) => held!);
     },
     creations: (inputs, principal, run) =>
       statements.candidates(

@@ -194,12 +194,6 @@ export class RuledStatements {
     return pairs.map((_, at) => found.get(at + 1));
   }
 
-  async held(run: Run, ids: string, principal: Principal): Promise<number[]> {
-    const pairs = [this.pairOf('', principal)];
-    const rows = await run(this.texts.held, [ids, grantsOf(pairs, 'read'), ...this.#valuesOf(pairs)]);
-    return rows.map(({ mask }) => Number(mask));
-  }
-
   async #candidates(verb: 'create' | 'update', run: Run, given: readonly Candidate[]): Promise<Candidacy[]> {
     const rows = await run(this.texts.candidates(verb), [
       padForImmediateWrite(`[${given.map(({ row }) => row).join(',')}]`),

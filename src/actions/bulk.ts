@@ -1,6 +1,8 @@
+import { among } from '../access/checked-references.js';
 import type { Guarded } from '../access/guarded-collection.js';
 import type { Resource } from '../collection/resource.js';
 import type { Db, Run } from '../db/db.js';
+import { sharedRun } from '../db/shared-run.js';
 import { tooManyMatches } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';
 import { badRequest } from '../errors/request-errors.js';
@@ -9,37 +11,72 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { valuesOfAddress } from '../list/address-values.js';
-import type { Selection } from '../list/condition.js';
+import type { Condition, Selection } from '../list/condition.js';
 import { readFilter } from '../list/read-filter.js';
 import { searchIn, selectionOf } from '../list/read-search.js';
-import { ownParent } from './owner-check.js';
+import { ownParent, requireAllOwn } from './owner-check.js';
 import { readAs } from './readable.js';
 
-const MAX_MATCHES = 1000;
+/** Records that one request changes. */
+const MAX_MATCHES = 10_000;
+/**
+ * Records that share statements, and of which all are in memory. Each document has up to 64 KiB: larger ones are read one by one, while
+ * those before are written.
+ */
+const RECORDS_AT_ONCE = 128;
 /** How often the deletion of a record is attempted to which others of the request refer. */
 const MAX_PASSES = 10;
 
+let now = () => performance.now();
+
+/** Replaces the clock for a test. Returns a function that undoes it. */
+export function replaceChangeClock(clock: () => number): () => void {
+  const before = now;
+  now = clock;
+  return () => {
+    now = before;
+  };
+}
+
+/** A change of many records. */
+interface ManyChanges {
+  readonly verb: 'update' | 'delete';
+  /** Changes one record. */
+  readonly action: Action;
+  /** Milliseconds of a statement, of which the changes may take half. */
+  readonly timeoutMs: number;
+}
+
 /**
- * Applies an action on one record to all records that match a filter, all or none, with one event each: 200 with the
- * number, and what the action responds with for the first record that it rejects. 413 if more than 1,000 match.
+ * Applies an action on one record to all records that match a filter, all or none, with one event each: 200 with the number, and what the
+ * action responds with for the first record that it rejects. 413 if more than 10,000 match, or if these take too long.
  */
 export function forAllMatching(
   db: Db,
   guarded: Guarded,
   related: readonly Guarded[],
-  action: Action,
+  { verb, action, timeoutMs }: ManyChanges,
 ): Action {
+  const size = dependOnEachOther(guarded, related) ? 1 : RECORDS_AT_ONCE;
   return {
     run: (request) => {
       const collection = guarded.as(request);
       const selection = matching(guarded, related, request);
       const work = async (run: Run): Promise<Reply> => {
-        const ids = await collection.ids(selection, MAX_MATCHES + 1, run);
-        if (ids.length > MAX_MATCHES) throw tooManyMatches(MAX_MATCHES);
-        await collection.lock(ids, undefined, run);
-        const act = async (id: string) => action.run(forRecord(request, id, run));
-        if (request.method === 'DELETE' && refersToItself(guarded.resource)) await inOrder(ids, act, run);
-        else for (const id of ids) await act(id);
+        const found = await collection.ids(selection, MAX_MATCHES + 1, run);
+        if (found.length > MAX_MATCHES) throw tooManyMatches(MAX_MATCHES, found[MAX_MATCHES - 1]!);
+        await collection.lock(found, undefined, run);
+        // Others may have changed some before these were locked.
+        const ids = await collection.ids(within(selection, found), found.length, run);
+        await requireAllOwn(guarded, verb, ids, { ...request, run });
+        const shared = sharedRun(run);
+        // Without what it responds with, which is as long as the record.
+        const act = async (id: string) => void (await action.run(forRecord(request, id, shared)));
+        await changeAll(ids, act, {
+          size,
+          latest: now() + timeoutMs / 2,
+          isRepeated: verb === 'delete' && refersToItself(guarded.resource),
+        });
         return {
           status: 200,
           headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
@@ -55,33 +92,56 @@ export function forAllMatching(
 const refersToItself = ({ name, references }: Resource): boolean =>
   references.some(({ to, onDelete }) => to === name && onDelete === 'restrict');
 
+/** Whether the change of a record can change what access rules permit with others. Then each change sees those before it. */
+function dependOnEachOther({ resource, ruled }: Guarded, related: readonly Guarded[]): boolean {
+  const targets = related.filter((each) => resource.references.some(({ to }) => to === each.resource.name));
+  const grants = [ruled, ...targets.map((each) => each.ruled)].flatMap((each) => each?.rules.grants ?? []);
+  const names = [resource.name, ...resource.children];
+  return grants.some(({ conditions }) => conditions.some((each) => leadsTo(each, names)));
+}
+
+const leadsTo = (condition: Condition, names: readonly string[]): boolean =>
+  condition.kind !== 'comparison' &&
+  ((condition.kind === 'relation' && names.includes(condition.other.name)) ||
+    condition.conditions.some((each) => leadsTo(each, names)));
+
 /**
- * Deletes records that may refer to each other, the newest first, and those to which others still referred in the opposite
- * order, in turns. Throws 409 if records that refer to them remain.
+ * Changes records, some at a time. `isRepeated`: records that may refer to each other are deleted, the newest first, and those to which
+ * others still referred in the opposite order, in turns. Throws 409 if records that refer to them remain, and 413 after `latest`.
  */
-async function inOrder(
+async function changeAll(
   ids: readonly string[],
   act: (id: string) => Promise<unknown>,
-  run: Run,
+  {
+    size,
+    latest,
+    isRepeated,
+  }: { readonly size: number; readonly latest: number; readonly isRepeated: boolean },
 ): Promise<void> {
-  let left = ids.toReversed();
+  let left = isRepeated ? ids.toReversed() : ids;
+  let count = 0;
   for (let pass = 1; left.length > 0; pass++) {
     const postponed: string[] = [];
-    for (const id of left)
-      try {
-        await Promise.all([run('savepoint record', []), act(id)]);
-      } catch (error) {
-        const isReferred = error instanceof Problem && error.code === 'REFERENCED';
-        if (!isReferred || pass === MAX_PASSES || postponed.length + 1 === left.length) throw error;
-        postponed.push(id);
-        await run('rollback to savepoint record', []);
+    for (let at = 0; at < left.length; at += size) {
+      if (count > 0 && now() > latest) throw tooManyMatches(count, ids[count - 1]!);
+      const some = left.slice(at, at + size);
+      const outcomes = await Promise.allSettled(some.map(act));
+      for (const [index, outcome] of outcomes.entries()) {
+        if (outcome.status === 'fulfilled') count++;
+        else if (isRepeated && pass < MAX_PASSES && isReferred(outcome.reason)) postponed.push(some[index]!);
+        else throw outcome.reason;
+        // Nothing has changed since they were refused.
+        if (outcome.status === 'rejected' && postponed.length === left.length) throw outcome.reason;
       }
+    }
     left = postponed.reverse();
   }
 }
 
+const isReferred = (error: unknown): boolean => error instanceof Problem && error.code === 'REFERENCED';
+
 /** The records that a request about all that match a filter selects. Throws 400 for a request that is not valid, 403. */
-export function matching(guarded: Guarded, related: readonly Guarded[], request: Request): Selection {
+function matching(guarded: Guarded, related: readonly Guarded[], request: Request): Selection {
   const condition = request.headers['if-match'];
   if (condition !== undefined && condition.trim() !== '*')
     throw badRequest(
@@ -96,7 +156,15 @@ export function matching(guarded: Guarded, related: readonly Guarded[], request:
   return selection;
 }
 
+/** The selection among some records. */
+const within = ({ conditions, ...selection }: Selection, ids: readonly string[]): Selection => ({
+  ...selection,
+  conditions: [...conditions, ...among(ids).conditions],
+});
+
 /** The part of such a request that concerns one record. */
-export function forRecord(request: Request, id: string, run: Run): Request {
-  return { ...request, query: '', path: `${request.path}/${id}`, params: { ...request.params, id }, run };
+function forRecord(request: Request, id: string, run: Run): Request {
+  const headers = { ...request.headers, prefer: 'return=minimal' };
+  const path = `${request.path}/${id}`;
+  return { ...request, headers, query: '', path, params: { ...request.params, id }, run };
 }

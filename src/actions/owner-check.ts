@@ -110,6 +110,19 @@ async function requireOwn(
     throw forbidden([verb === 'read' ? read : write]);
 }
 
+/** Throws 403 unless some records are the caller's own, if it may write no others: they are locked. */
+export async function requireAllOwn(
+  guarded: Guarded,
+  verb: Verb,
+  ids: readonly string[],
+  request: Pick<Request, 'principal' | 'permission' | 'run'>,
+): Promise<void> {
+  const { resource } = guarded;
+  if (request.permission !== 'own' || ownershipOf(resource, verb) !== 'record') return;
+  const own = await ownIds(guarded, verb, ids, request);
+  if (!ids.every((id) => own.has(id))) throw forbidden([resource.scopes.write]);
+}
+
 /** Whether a grant permits something with a record to its owner, who is the caller: within a transaction, it is then locked. */
 export const isOwn = async (
   guarded: Guarded,

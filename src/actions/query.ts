@@ -2,10 +2,7 @@ import type { Resource } from '../collection/resource.js';
 import { payloadTooLarge } from '../errors/input-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import { requireParameters } from '../http/query-parameters.js';
-import type { QueryValues } from '../http/query-values.js';
-import type { Request } from '../http/request.js';
 import { type Action, MAX_TARGET } from '../http/router.js';
-import { valuesOfAddress } from '../list/address-values.js';
 import { MAX_QUERY, valuesOfBody } from '../list/body-values.js';
 import { listIn } from '../list/query-names.js';
 import { keysetParameters, listParameters } from '../list/read-list.js';
@@ -37,7 +34,3 @@ export function queryBy(list: Action, resource: Resource): Action {
     },
   };
 }
-
-/** The parameters of a request that lists records, which QUERY has in its body. Throws 400. */
-export const valuesIn = ({ method, query, body }: Request, resource: Resource): QueryValues =>
-  method === 'QUERY' ? valuesOfBody(body?.value, resource) : valuesOfAddress(query);

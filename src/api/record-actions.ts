@@ -32,6 +32,7 @@ export interface ApiSettings extends WriteSettings, BatchLimits {
   readonly tombstones: boolean;
   /** Seconds for which a response is stored for a repeat with the same Idempotency-Key. */
   readonly idempotencyTtlSeconds: number;
+  readonly dbTimeoutMs: number;
 }
 
 /** The parts that the routes of collections need. `feed` is undefined with EVENTS=off. */
@@ -104,6 +105,8 @@ function actionsOf(api: Api, collection: Guarded): RecordActions {
   const { db, settings, adapter = NATIVE } = api;
   const { resource } = collection;
   const ofRecord = (verb: Verb, action: Action) => restrictToOwnRecord(db, collection, verb, action);
+  const ofMatching = (verb: 'update' | 'delete', action: Action) =>
+    forAllMatching(db, collection, api.collections, { verb, action, timeoutMs: settings.dbTimeoutMs });
   const getting = reading(api, (each) => {
     const opened = ofName(each.collections, resource);
     const action = get(opened, each.collections);
@@ -123,11 +126,8 @@ function actionsOf(api: Api, collection: Guarded): RecordActions {
   return {
     list: reading(api, (each) => adapter.list(native(each), each, resource)),
     query: queryBy(reading(api, native), resource),
-    patchMatching: idempotent(
-      api,
-      forAllMatching(db, collection, api.collections, ofRecord('update', patching)),
-    ),
-    removeMatching: forAllMatching(db, collection, api.collections, ofRecord('delete', removing)),
+    patchMatching: idempotent(api, ofMatching('update', patching)),
+    removeMatching: ofMatching('delete', removing),
     create: idempotent(api, adapter.creation(creation, api, resource)),
     upsert: idempotent(
       api,

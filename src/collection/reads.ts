@@ -1,6 +1,7 @@
 import { createBatcher } from '../db/batcher.js';
 import type { Db, Run } from '../db/db.js';
 import { padForImmediateWrite } from '../db/pool/postgres-patches.js';
+import { perRun } from '../db/shared-run.js';
 import { sharing } from '../telemetry/metrics.js';
 import { parseRecords } from './document.js';
 import type { NotFoundReason, StoredRecord } from './record.js';
@@ -37,7 +38,7 @@ export function openReads(db: Db, name: string, statements: Statements): Reads {
       const record = records.get(id);
       if (record) return record.version === 0 ? 'gone' : record;
       if (!large.has(id)) return 'absent';
-      return run === db.run ? readLargeBatched(id) : readLarge(run, id);
+      return largeReadersOf(run)?.(id) ?? readLarge(run, id);
     });
   }
 
@@ -48,16 +49,17 @@ export function openReads(db: Db, name: string, statements: Statements): Reads {
     return { id, version: row.version as number, doc: row.doc as string };
   }
 
-  const readBatched = createBatcher<string, Found>({ ...READS, sharing: share('read') }, (ids) =>
-    readMany(db.run, ids),
+  const readersOf = perRun(db.run, (run) =>
+    createBatcher<string, Found>({ ...READS, sharing: share('read') }, (ids) => readMany(run, ids)),
   );
-  const readLargeBatched = createBatcher<string, Found>(
-    { ...LARGE_READS, sharing: share('read large') },
-    async ([id]) => [await readLarge(db.run, id!)],
+  const largeReadersOf = perRun(db.run, (run) =>
+    createBatcher<string, Found>({ ...LARGE_READS, sharing: share('read large') }, async ([id]) => [
+      await readLarge(run, id!),
+    ]),
   );
 
   return {
-    get: (id, run) => (run ? readMany(run, [id]).then(([found]) => found!) : readBatched(id)),
+    get: (id, run = db.run) => readersOf(run)?.(id) ?? readMany(run, [id]).then(([found]) => found!),
 
     exists: async (id, run = db.run) => (await run(statements.of('exists'), [id])).length > 0,
   };

@@ -123,7 +123,7 @@ function taggedText(fields: readonly string[], body: string, etag: string, condi
 }
 
 /** The 304 of a representation with these validators, if the preconditions lead to one. Throws 412. */
-export function revalidate(
+function revalidate(
   conditions: Conditions,
   validators: Validators,
   /** Begins with the ETag. */

@@ -24,7 +24,8 @@ type Single =
   | 'replace'
   | 'replace_many'
   | 'remove'
-  | 'remove_if';
+  | 'remove_if'
+  | 'remove_many';
 
 const FILES = ['read', 'write'];
 const templates = new Map<Engine, ReadonlyMap<string, string>>();

@@ -1,43 +1,33 @@
 import { lockVerifiedPassword } from '../auth/verified-password.js';
 import { PASSWORDS_SQL } from '../db/core-statements.js';
 import type { Db, Run } from '../db/db.js';
+import { perRun } from '../db/shared-run.js';
 import { currentPasswordWrong } from '../errors/caller-errors.js';
 import { gone } from '../errors/record-errors.js';
 import { requireUncommonPassword } from '../passwords/common-password.js';
 import { hashPassword } from '../passwords/password.js';
 import { sharing } from '../telemetry/metrics.js';
 import { createdAt, nextIdentity } from '../uuid.js';
-import { removalProblem, writeProblem } from './constraint-errors.js';
+import { writeProblem } from './constraint-errors.js';
 import { documentHead, toRecord } from './document.js';
 import { numberedRecord, numberMembers } from './numbers.js';
-import { isStored, type PreconditionFailed, preconditionFailedOn, type StoredRecord } from './record.js';
+import { isStored, type StoredRecord } from './record.js';
+import { type Removals, removal } from './removals.js';
 import type { Resource } from './resource.js';
-import { actorArguments, type Replaced, type Replacement, singleWrites } from './single-writes.js';
+import { type Replaced, type Replacement, singleWrites } from './single-writes.js';
 import type { Statements } from './sql-templates.js';
 import type { ValidatedInput } from './validated-input.js';
 import { batchWrites, type Write } from './write-batching.js';
-import {
-  NO_PRECONDITIONS,
-  onlyVersion,
-  preconditionArguments,
-  type WritePreconditions,
-} from './write-preconditions.js';
+import { onlyVersion, type WritePreconditions } from './write-preconditions.js';
 
 /** Writes to a collection. Without a `run`, concurrent writes may share a statement. */
-export interface Writes {
+export interface Writes extends Removals {
   /** Throws 409 for a duplicate, 422 for an unknown reference. */
   create(input: ValidatedInput, run?: Run): Promise<StoredRecord>;
   /** Creates a record with the id that a client has chosen. Undefined: there is one. Throws as create, and 410 for a deleted id. */
   createWithId(id: string, input: ValidatedInput, run?: Run): Promise<StoredRecord | undefined>;
   /** Throws as create. */
   replace(id: string, input: ValidatedInput, preconditions: WritePreconditions, run?: Run): Promise<Replaced>;
-  /** Resolves to undefined if the record was deleted, or did not exist and there are no preconditions. */
-  remove(
-    id: string,
-    preconditions: WritePreconditions,
-    run?: Run,
-    actor?: string,
-  ): Promise<PreconditionFailed | 'absent' | undefined>;
 }
 
 export function openWrites(db: Db, resource: Resource, statements: Statements): Writes {
@@ -51,13 +41,18 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
     writeSingle: (write) => singles.create(db.run, write),
     sharing: share('create'),
   });
-  const replace = batchWrites<Write & Replacement, Replaced>(db, {
-    text: statements.of('replace_many'),
-    columnNames,
-    resultOf: ({ stored }) => stored,
-    writeSingle: (replacement) => singles.replace(db.run, replacement),
-    sharing: share('replace'),
-  });
+  const replacingOf = perRun(db.run, (run) =>
+    batchWrites<Write & Replacement, Replaced>(
+      { run, engine: db.engine },
+      {
+        text: statements.of('replace_many'),
+        columnNames,
+        resultOf: ({ stored }) => stored,
+        writeSingle: (replacement) => singles.replace(run, replacement),
+        sharing: share('replace'),
+      },
+    ),
+  );
   const createWithId = creationWithId(db, statements, singles);
   const explain =
     ({ fields }: ValidatedInput) =>
@@ -83,12 +78,11 @@ export function openWrites(db: Db, resource: Resource, statements: Statements): 
       const inTransaction = (run: Run) => singles.replace(run, replacement);
       // With a known version the whole document is known, so that it can be written together with others.
       const version = onlyVersion(preconditions);
-      const batched = () =>
-        version === undefined
-          ? inTransaction(db.run)
-          : replace({ ...replacement, stored: toRecord(id, head, version + 1) });
+      const shared = version === undefined ? undefined : replacingOf(run);
       const written =
-        withPassword(db, id, input, run, inTransaction) ?? (run ? inTransaction(run) : batched());
+        withPassword(db, id, input, run, inTransaction) ??
+        shared?.({ ...replacement, stored: toRecord(id, head, version! + 1) }) ??
+        inTransaction(run ?? db.run);
       return written.catch(explain(input));
     },
 
@@ -102,26 +96,6 @@ export function creationOf(resource: Resource, { fields, columns, caller }: Vali
   const now = new Date(ms).toISOString();
   const stored = toRecord(id, documentHead(id, fields, now, now, numberMembers(resource)), 1);
   return { stored, updatedAt: now, columns, actor: caller };
-}
-
-function removal(db: Db, resource: Resource, statements: Statements): Writes['remove'] {
-  const by = actorArguments(db.engine);
-  const explain = (error: unknown): never => {
-    throw removalProblem(error, resource) ?? error;
-  };
-  return async (id, preconditions, run = db.run, actor) => {
-    if (preconditions === NO_PRECONDITIONS) {
-      await run(statements.of('remove'), [id, ...by(actor)]).catch(explain);
-      return undefined;
-    }
-    const [row] = await run(statements.of('remove_if'), [
-      id,
-      ...preconditionArguments(preconditions),
-      ...by(actor),
-    ]).catch(explain);
-    if (!row) return 'absent';
-    return row.after === null ? preconditionFailedOn(id, row) : undefined;
-  };
 }
 
 /** In a transaction, so that a deleted id is not used again when the deletion is concurrent. */

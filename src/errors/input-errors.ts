@@ -139,13 +139,18 @@ export const cursorGone = define('CURSOR_GONE', 410, {
   make: (oldest: string) => ({ details: { oldest } }),
 });
 
-/** A write to all records that match a filter matches too many. Nothing was written. */
+/** A write to all records that match a filter matches too many, or takes too long. Nothing was written. */
 export const tooManyMatches = define('TOO_MANY_MATCHES', 413, {
   message: 'Too many records match. Nothing was written.',
-  cause: 'A write to a filtered list changes at most details.limit records.',
-  remedy: 'Filter for fewer records, and repeat the request for the others.',
-  example: [1000],
-  make: limited((limit) => `More than ${limit} records match. Nothing was written.`),
+  cause:
+    'A write to a filtered list changes at most 10,000 records, and those that it can in half of DB_TIMEOUT_MS: details.limit.',
+  remedy:
+    'Repeat the request with `filter[id][lte]` of details.last, the id of the last record within the limit, and then with `filter[id][gt]` of it for the others.',
+  example: [10_000, '01890a5d-ac96-774b-bcce-b302099a8057'],
+  make: (limit: number, last: string) => ({
+    message: `More than ${limit} records match, or these take too long. Nothing was written. Add filter[id][lte]=${last}, and go on with filter[id][gt]=${last}.`,
+    details: { limit, last },
+  }),
 });
 
 /** More groups than a response has. */

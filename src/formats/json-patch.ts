@@ -38,7 +38,7 @@ export function* jsonPatch(document: Json, patch: Json): Generator<undefined, Js
 }
 
 /** The operations of a JSON Patch. Throws 400 for a malformed one. */
-export function readOperations(patch: Json): Operation[] {
+function readOperations(patch: Json): Operation[] {
   if (!Array.isArray(patch)) throw invalidPatch('must be an array of operations', -1);
   if (patch.length > MAX_OPERATIONS)
     throw invalidPatch(`must not have more than ${MAX_OPERATIONS} operations`, -1);

@@ -28,13 +28,6 @@ export interface Documents extends Arrangement {
   readonly read: () => AsyncIterable<string>;
 }
 
-/** Bytes whose number is known before they are read. */
-export interface StoredBytes {
-  readonly kind: 'bytes';
-  readonly length: number;
-  readonly read: () => AsyncIterable<Buffer>;
-}
-
 /** Content that is written as it arises, until the client disconnects. */
 export interface Live {
   readonly kind: 'live';
@@ -47,7 +40,7 @@ export interface Pending {
   readonly reply: (disconnected: AbortSignal) => Promise<Reply>;
 }
 
-export type Content = Rows | Documents | StoredBytes | Live | Pending;
+export type Content = Rows | Documents | Live | Pending;
 
 /** A response as a value. `headers` is a flat list of names and values. */
 export interface Reply {

@@ -226,6 +226,7 @@ function byType(type: ComparedColumn['type']): readonly Operator[] {
 const OWN_OPERATORS: ReadonlyMap<string, readonly Operator[]> = new Map(
   [...OWN_COLUMNS].map(([field, { type }]) => [
     field,
-    byType(type).filter((operator) => operator !== 'null'),
+    // Records have an order by their ids, which those of references have not.
+    (field === 'id' ? COMPARISONS : byType(type)).filter((operator) => operator !== 'null'),
   ]),
 );

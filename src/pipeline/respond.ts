@@ -5,7 +5,7 @@ import { probableVersion } from '../http/api-version.js';
 import type { Coding } from '../http/content-coding.js';
 import { acceptsProblemJson, prefersPage } from '../http/content-negotiation.js';
 import { type DocumentForm, type Rendered, render } from '../http/problem-body.js';
-import type { Documents, Reply, Rows, StoredBytes } from '../http/reply.js';
+import type { Documents, Reply, Rows } from '../http/reply.js';
 import { RESPONSES } from '../limits/byte-budget.js';
 import type { Abort } from '../telemetry/request-observer.js';
 import { pathOf } from '../telemetry/span-attributes.js';
@@ -37,8 +37,6 @@ export function respond(context: RequestContext, reply: Reply): void {
         context,
         respondWhenReady(res, content, (ready) => respond(context, ready)),
       );
-    case 'bytes':
-      return detach(context, sendStored(context, reply, content));
     case 'live':
       if (req.method === 'HEAD') sendHead(res, reply, fieldsOf(context, reply, options.isDraining()));
       else sendLive(res, reply, content, fieldsOf(context, reply, options.isDraining()));
@@ -75,19 +73,6 @@ async function sendList(
   else await writeDocuments(content, headOf(), body());
   observation.end(reply.status);
 }
-
-/** Sends bytes of known length as fast as the client reads them. */
-async function sendStored(context: RequestContext, reply: Reply, stored: StoredBytes): Promise<void> {
-  const { req, res, options, observation } = context;
-  const body = new StreamedBody(res, observation, undefined);
-  const length = ['Content-Length', String(stored.length)];
-  body.begin(reply.status, [...fieldsOf(context, reply, options.isDraining()), ...reply.headers, ...length]);
-  if (req.method !== 'HEAD') for await (const bytes of stored.read()) await body.write(bytes);
-  await body.end(NO_BYTES);
-  observation.end(reply.status);
-}
-
-const NO_BYTES = Buffer.alloc(0);
 
 /** The fields of a response besides its own. Without a Cache-Control of its own, a response is not to be stored. */
 function fieldsOf({ common, observation }: RequestContext, reply: Reply, closes: boolean): readonly string[] {

@@ -3,7 +3,6 @@ import { declare } from '../support/collections.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../support/issuer.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { until } from '../support/until.js';
 
 const [JSON_TYPE, NDJSON] = ['application/json', 'application/x-ndjson'];
 const [MERGE_PATCH, JSON_PATCH] = ['application/merge-patch+json', 'application/json-patch+json'];
@@ -77,12 +76,6 @@ const SURFACES: readonly Surface[] = [
       REFUSED,
       '200',
     ],
-    [
-      `job ${type}`,
-      (call, name, _, dealId) => call('PATCH', `/${name}?filter[text]=x`, { dealId }, type, 'respond-async'),
-      '400 BAD_REQUEST',
-      '400 BAD_REQUEST',
-    ],
   ]),
   ...(['/dealId', ''] as const).flatMap((path): Surface[] => {
     const operations = (dealId: string) => [
@@ -96,13 +89,6 @@ const SURFACES: readonly Surface[] = [
         (call, name, _, dealId) => call('PATCH', `/${name}?filter[text]=x`, operations(dealId), JSON_PATCH),
         REFUSED,
         '200',
-      ],
-      [
-        `job JSON Patch of "${path}"`,
-        (call, name, _, dealId) =>
-          call('PATCH', `/${name}?filter[text]=x`, operations(dealId), JSON_PATCH, 'respond-async'),
-        '400 BAD_REQUEST',
-        '400 BAD_REQUEST',
       ],
     ];
   }),
@@ -143,35 +129,6 @@ const SURFACES: readonly Surface[] = [
       '400 BAD_REQUEST',
     ],
   ]),
-  // Without the reference, a change needs no claim.
-  [
-    'job of another field',
-    (call, name) => call('PATCH', `/${name}?filter[text]=x`, { text: 'x' }, JSON_TYPE, 'respond-async'),
-    '202',
-    '202',
-  ],
-  [
-    'job that clears the reference',
-    (call, name) => call('PATCH', `/${name}?filter[text]=x`, { dealId: null }, MERGE_PATCH, 'respond-async'),
-    '202',
-    '202',
-  ],
-  [
-    'job of a JSON Patch of another field',
-    (call, name) =>
-      call(
-        'PATCH',
-        `/${name}?filter[text]=x`,
-        [
-          { op: 'remove', path: '/dealId' },
-          { op: 'add', path: '/text', value: 'x' },
-        ],
-        JSON_PATCH,
-        'respond-async',
-      ),
-    '202',
-    '202',
-  ],
 ];
 
 t.test('a reference to a record that needs a claim is decided in one way on every surface', async (t) => {
@@ -187,25 +144,6 @@ t.test('a reference to a record that needs a claim is decided in one way on ever
         const label = `${name}, ${surface}, ${caller}`;
         t.equal(outcomeOf(reply), expected, `${label}: ${reply.text.slice(0, 200)}`);
         if (reply.status === 400) t.match(reply.json.error.message, /of deals name claims/, label);
-        if (reply.status === 202)
-          await until(
-            'the job has ended',
-            () => call('GET', reply.headers.location!),
-            ({ json: job }: Response) => job.state === 'done' || job.state === 'failed',
-          );
         t.equal((await tenant('DELETE', `/${name}?filter[id][ne]=${dealId}`)).status, 200, label);
       }
-});
-
-t.test('an export does not list by the claims of related records', async (t) => {
-  const { tenant } = await open(t);
-  const query = (filter: JsonObject) => tenant('QUERY', '/offers', { filter }, JSON_TYPE, 'respond-async');
-  t.match(await tenant('GET', '/offers?filter[deal][tenant]=a', undefined, '', 'respond-async'), {
-    status: 400,
-    json: { error: { message: /of deals name claims/ } },
-  });
-  for (const filter of [{ deal: { tenant: 'a' } }, { not: { deal: { tenant: 'a' } } }] as JsonObject[])
-    t.match(await query(filter), { status: 400, json: { error: { message: /of deals name claims/ } } });
-  t.equal((await query({ text: 'x' })).status, 202);
-  t.equal((await tenant('GET', '/offers?filter[text]=x', undefined, '', 'respond-async')).status, 202);
 });

@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../src/json.js';
 import { whenEventsAreFinal } from '../support/final-events.js';
 import type { ServiceResponse } from '../support/service.js';
-import { until } from '../support/until.js';
 import { NAMES, type Name } from './drawn-rules.js';
 import type { Caller } from './model.js';
 import { bare, requireFailure, type Surface, someId } from './reads.js';
@@ -48,48 +47,6 @@ export const feeding: Surface = async (world, caller) => {
   t.same(dataOf(found), expected, shown);
   t.same(dataOf(live), expected, `${shown} as a live query`);
 };
-
-/** An export of a list, and its result for others than its principal. */
-export const exporting: Surface = async (world, caller) => {
-  const { draw, t, model } = world;
-  const name = draw.pick(NAMES);
-  const headers = { accept: 'application/x-ndjson', prefer: 'respond-async' };
-  const shown = `${caller.label} exports /${name}`;
-  const found = await world.send(caller, 'GET', `/${name}`, { headers });
-  const refusal = model.refusal(caller, name, 'read');
-  if (refusal) return requireFailure(world, found, refusal, shown);
-  // A caller without a credential has no jobs: it gets the list itself.
-  if (caller.subject === undefined) return void t.equal(found.status, 200, `${shown}: ${found.text}`);
-  if (JSON.stringify(world.rules[name] ?? []).includes('"$claims.'))
-    return requireFailure(world, found, { status: 400, code: 'BAD_REQUEST' }, shown);
-  t.equal(found.status, 202, `${shown}: ${found.text}`);
-  const location = String(found.headers.location);
-  await until(
-    'the export is done',
-    () => world.send(caller, 'GET', location),
-    ({ json }) => json.state === 'done',
-  );
-  const result = await world.send(caller, 'GET', `${location}/result`);
-  const lines = result.text.split('\n').filter((line) => line !== '');
-  t.same(
-    lines.map((line) => JSON.parse(line) as JsonObject).toSorted(byId),
-    [...model.seen(caller, name)].toSorted(byId),
-    shown,
-  );
-  for (const other of world.callers.filter(({ subject }) => subject !== caller.subject))
-    for (const path of [location, `${location}/result`]) {
-      const { status } = await world.send(other, 'GET', path);
-      const isOpen = path === location || world.rules[name] === undefined;
-      const isOfOperator = other.scopes.includes('admin') && isOpen;
-      t.equal(
-        status,
-        other.subject === undefined ? 401 : isOfOperator ? 200 : 404,
-        `${other.label}: ${path}`,
-      );
-    }
-};
-
-const byId = (a: JsonObject, b: JsonObject): number => (String(a.id) < String(b.id) ? -1 : 1);
 
 /** A creation by a tool for agents. */
 export const callingToCreate: Surface = async (world, caller) => {

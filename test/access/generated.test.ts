@@ -2,9 +2,8 @@ import { drawing } from '../list/tracker.js';
 import { CITUS_URL } from '../support/citus.js';
 import t from '../support/test.js';
 import { seedOf, times } from '../support/thorough.js';
-import { changingByJob } from './changing-jobs.js';
 import { drawRules } from './drawn-rules.js';
-import { callingToCreate, exporting, feeding } from './feeds.js';
+import { callingToCreate, feeding } from './feeds.js';
 import { fillingToChange, fillingToCreate, fillingToDelete } from './forms.js';
 import { remembering } from './histories.js';
 import { calling, grouping, listing, paging, readingTogether } from './lists.js';
@@ -19,7 +18,7 @@ const NOT_ON_CITUS: readonly Surface[] = [upserting, creatingAs, remembering];
 const SURFACES: readonly Surface[] = [
   ...[getting, listing, listing, paging, readingTogether, grouping, calling],
   ...[creating, creatingMany, changing, changing, deleting, bulk, upserting, creatingAs, batching],
-  ...[feeding, remembering, exporting, changingByJob],
+  ...[feeding, remembering],
   ...[callingToCreate, callingToChange, callingToDelete],
   ...[fillingToCreate, fillingToChange, fillingToDelete],
 ];

@@ -164,8 +164,11 @@ const KEYED: Readonly<
       ],
       key,
     ),
-  'a job': (call, { id }, key) =>
-    call('PATCH', `/issues?filter[id]=${id}`, { title: 'Flood' }, { ...key, prefer: 'respond-async' }),
+  'a job': (call, { project }, key) =>
+    call('POST', '/issues', JSON.stringify({ title: 'Flood', projectId: project }), {
+      ...{ ...key, prefer: 'respond-async' },
+      'content-type': 'application/x-ndjson',
+    }),
 };
 
 t.test('a repeat shows and writes nothing for a caller that has lost its rights', async (t) => {

@@ -43,7 +43,6 @@ t.test('a request that writes many records needs a credential', async (t) => {
     ['version 2', 'POST', '/api/v2/notes', content(NDJSON), LINES],
     ['a change by filter', 'PATCH', '/notes?filter[text][ne]=z', content('application/json'), '{"text":"d"}'],
     ['a deletion by filter', 'DELETE', '/notes?filter[text][ne]=z', {}, undefined],
-    ['a job that deletes', 'DELETE', '/notes?filter[text][ne]=z', async, undefined],
     [
       'a batch',
       'POST',

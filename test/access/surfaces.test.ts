@@ -3,7 +3,6 @@ import { CITUS_URL } from '../support/citus.js';
 import { whenEventsAreFinal } from '../support/final-events.js';
 import type { ServiceResponse } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { until } from '../support/until.js';
 import { openForCallers } from './callers.js';
 
 const [HTML, CSV, NDJSON] = ['text/html', 'text/csv', 'application/x-ndjson'];
@@ -252,26 +251,5 @@ t.test('a stored response is without a record that its caller may not read any m
     const again = await run(id, `key-${name.replaceAll(' ', '-')}`);
     t.notMatch(again.text, ANY, name);
     t.equal(again.headers['idempotency-replayed'], 'true', name);
-  }
-});
-
-t.test('the result of an export has what its principal may read', async (t) => {
-  const { admin, ann } = await open(t);
-  const resultOf = async (call: Call, accept: string): Promise<string> => {
-    const { status, headers } = await call('GET', '/files', undefined, { accept, prefer: 'respond-async' });
-    t.equal(status, 202);
-    const location = headers.location!;
-    await until(
-      'the job has ended',
-      () => call('GET', location),
-      ({ json }) => json.state === 'done',
-    );
-    return (await call('GET', `${location}/result`)).text;
-  };
-  for (const accept of ['application/json', NDJSON, CSV]) {
-    t.match(await resultOf(admin, accept), ANY);
-    const found = await resultOf(ann, accept);
-    t.match(found, /Plan/);
-    t.notMatch(found, ANY);
   }
 });

@@ -42,7 +42,9 @@ export function filters(data: Data, { next, pick, maybe }: Draw, schema = TRACKE
     if (values.length === 0) return ['_version', { gte: 1 }];
     const isId = rules['x-references'] !== undefined || field === 'id';
     const kind = isId
-      ? 'uuid'
+      ? field === 'id'
+        ? 'number'
+        : 'uuid'
       : field === '_version'
         ? 'number'
         : rules.type === 'own'

@@ -9,16 +9,6 @@ select count(*) filter (where caller = $1)::integer as own, count(*)::integer as
 from plinth_jobs
 where state in ('receiving', 'queued', 'running');
 
--- Removes the oldest results of a caller, of which $2 remain.
--- name: prune_results ($1 caller, $2 number)
-delete from plinth_jobs
-where id in (
-  select id from plinth_jobs
-  where caller = $1 and state = 'done' and exists (select from plinth_job_parts where job = plinth_jobs.id)
-  order by id desc
-  offset $2::integer
-);
-
 -- name: open_job ($1 id, $2 caller, $3 task, $4 seconds)
 insert into plinth_jobs (id, caller, task, state, leased_until)
 values ($1, $2, $3, 'receiving', now() + make_interval(secs => $4::double precision));
@@ -34,31 +24,6 @@ with _open as (
 insert into plinth_job_parts (job, position, bytes)
 select id, $2::bigint, decode($3, 'base64') from _open
 returning job;
-
--- name: add_result ($1 id, $2 lease, $3 position, $4 bytes in base64)
-insert into plinth_job_parts (job, position, bytes)
-select id, $3::bigint, decode($4, 'base64') from plinth_jobs
-where id = $1 and lease = $2::uuid and state = 'running'
-returning job;
-
--- name: add_records ($1 id, $2 lease, $3 place, $4 fields as JSON, $5 ids as JSON)
-insert into plinth_job_records (job, place, fields, ids)
-select id, $3::integer,
-  case when $4::text is not null then array(select name from json_array_elements_text($4::text::json) as given (name)) end,
-  array(select id::uuid from json_array_elements_text($5::text::json) as given (id))
-from plinth_jobs
-where id = $1 and lease = $2::uuid and state = 'running'
-returning job;
-
--- name: records ($1 id, $2 place)
-select array_to_json(fields)::text as fields, ids::text as ids from plinth_job_records
-where job = $1 and place = $2::integer;
-
--- name: clear_parts ($1 id)
-with _records as (
-  delete from plinth_job_records where job = $1
-)
-delete from plinth_job_parts where job = $1;
 
 -- name: queue_job ($1 id)
 update plinth_jobs set state = 'queued', leased_until = null
@@ -103,16 +68,14 @@ update plinth_jobs set progress = $3, tries = 1
 where id = $1 and lease = $2::uuid and state = 'running'
 returning id;
 
--- name: end_job ($1 id, $2 lease, $3 state, $4 outcome, $5 progress, $6 `result`: its parts remain)
+-- name: end_job ($1 id, $2 lease, $3 state, $4 outcome, $5 progress)
 with _ended as (
   update plinth_jobs
   set state = $3, outcome = $4, progress = coalesce($5, progress), ended_at = now(), lease = null, leased_until = null
   where id = $1 and lease = $2::uuid and state = 'running'
   returning id
 ), _input as (
-  delete from plinth_job_parts where job in (select id from _ended) and $6::text <> 'result'
-), _records as (
-  delete from plinth_job_records where job in (select id from _ended) and $6::text <> 'result'
+  delete from plinth_job_parts where job in (select id from _ended)
 )
 select id from _ended;
 
@@ -128,14 +91,11 @@ with _cancelled as (
   returning id
 ), _input as (
   delete from plinth_job_parts where job in (select id from _cancelled)
-), _records as (
-  delete from plinth_job_records where job in (select id from _cancelled)
 )
 select id from _cancelled;
 
 -- name: find_job ($1 id)
 select id, caller, task, state, input_bytes::text, progress, outcome,
-  (select position + octet_length(bytes) from plinth_job_parts where job = plinth_jobs.id order by position desc limit 1)::text as stored_bytes,
   to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at,
   to_char(started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as started_at,
   to_char(ended_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as ended_at
@@ -143,7 +103,6 @@ from plinth_jobs where id = $1;
 
 -- name: list_jobs ($1 caller; null: all)
 select id, caller, task, state, input_bytes::text, progress, outcome,
-  (select position + octet_length(bytes) from plinth_job_parts where job = plinth_jobs.id order by position desc limit 1)::text as stored_bytes,
   to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at,
   to_char(started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as started_at,
   to_char(ended_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as ended_at

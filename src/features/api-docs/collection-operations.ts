@@ -162,7 +162,7 @@ const MATCHED = objectOf({ meta: objectOf({ matched: { type: 'integer', minimum:
 /** The description of a change of all records that match a filter; `one`: the change of a single record. */
 const matching = (verb: string, { name }: DescribedResource, one: Doc) => ({
   tag: name,
-  summary: `${verb} all ${name} that match the filter, at most 1,000, all or none`,
+  summary: `${verb} all ${name} that match the filter, at most 10,000, all or none`,
   success: { 200: json('How many records matched.', MATCHED, ['Cache-Control', 'Idempotency-Replayed']) },
   errors: [
     'TOO_MANY_MATCHES',

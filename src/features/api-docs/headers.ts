@@ -37,9 +37,6 @@ const HEADERS: Readonly<Record<string, JsonObject>> = {
   'Last-Modified': text('When the record was last changed.'),
   Link: text('Links to related resources (RFC 8288).'),
   Location: text('The address of what was created, or of the same query by GET.'),
-  'Accept-Ranges': text('The unit of ranges (RFC 9110 section 14.3).'),
-  'Content-Disposition': text('The name of the file (RFC 6266).'),
-  'Content-Range': text('The bytes of the response, and their number in all (RFC 9110 section 14.4).'),
   'Preference-Applied': text('The preference that was honoured (RFC 7240).'),
   RateLimit: text('What is left of the quota (RateLimit header fields for HTTP).'),
   'RateLimit-Policy': text('The quota (RateLimit header fields for HTTP).'),
@@ -92,13 +89,6 @@ const REQUEST_FIELDS: Readonly<Record<string, JsonObject>> = {
   ),
   'Last-Event-ID': field('Last-Event-ID', 'The cursor of the last event that a stream received.'),
   'Prefer-return': field('Prefer', '`return=minimal`: the response has no content (RFC 7240).'),
-  'Prefer-async': field('Prefer', '`respond-async`: a job writes the whole list (RFC 7240).'),
-  'Prefer-change': field(
-    'Prefer',
-    '`respond-async`: a job changes them, more than 1,000 as well (RFC 7240).',
-  ),
-  Range: field('Range', 'The bytes to send (RFC 9110 section 14.2).'),
-  'If-Range': field('If-Range', 'Send the range only if the result has this ETag, or was last changed then.'),
   'Prefer-creation': field(
     'Prefer',
     '`return=minimal`: the response has no content; `handling=lenient`: of many records, those that are valid are stored; `respond-async`: a job stores them (RFC 7240).',

@@ -59,7 +59,6 @@ export class Responses {
     const supported =
       status === 415 ? ['Accept', 'Accept-Patch', 'Accept-Post', 'Accept-Query', 'Accept-Encoding'] : [];
     const allowed = status === 405 ? ['Allow'] : [];
-    const range = status === 416 ? ['Content-Range'] : [];
     const challenge = status === 401 || status === 403 ? ['WWW-Authenticate'] : [];
     const isEmpty = !this.version.errors.isAlwaysProblem && errors.every(({ shape }) => shape === 'empty');
     const without = isEmpty ? '; without content unless `Accept` names application/problem+json' : '';
@@ -72,7 +71,6 @@ export class Responses {
         ...cursor,
         ...supported,
         ...allowed,
-        ...range,
         'Cache-Control',
         'Idempotency-Replayed',
       ]),

@@ -1,12 +1,11 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { type BulkConnection, inTransaction, withBulkConnection } from '../../db/bulk-connection.js';
 import type { Db } from '../../db/db.js';
-import type { Action } from '../../http/router.js';
 import type { Log } from '../../telemetry/log.js';
 import type { CreationServices } from './create-many.js';
 import { recordsRefused, tooManyRecords } from './errors.js';
 import { inputFrom, PART_BYTES } from './job-parts.js';
-import { collectionGone, creationResources, requireNoClaims } from './job-rules.js';
+import { collectionGone, requireNoClaims } from './job-rules.js';
 import { type ClaimedJob, type JobProgress, type Leased, LeaseLost } from './job-store.js';
 import { type CreationTask, requestOf } from './job-task.js';
 import { requireUser } from './job-user.js';
@@ -19,8 +18,6 @@ export interface RunnerServices extends CreationServices {
   readonly db: Db;
   readonly log: Log;
   readonly jobBytes: number;
-  /** The actions that list records, or change one, by method and collection: `GET items`. */
-  readonly actions: ReadonlyMap<string, Action>;
   /** Called when records were written. */
   readonly wrote: () => void;
 }
@@ -39,7 +36,7 @@ export class CreationRun {
     const { collection } = job.task;
     const found = services.collections.find(({ resource }) => resource.name === collection);
     if (!found) throw collectionGone(collection);
-    requireNoClaims(creationResources(found, services.collections));
+    requireNoClaims(found, services.collections);
     this.#collection = found;
   }
 
@@ -49,7 +46,13 @@ export class CreationRun {
     const { value: head = Buffer.alloc(0) } = await inputFrom(db.run, job.id, 0).next();
     const { resource } = this.#collection;
     const layout = layoutOf(job.task.type, head, job.inputBytes <= PART_BYTES, resource);
-    const batches = new RecordBatches(this.#collection, services, layout, requestOf(job), jobBytes);
+    const batches = new RecordBatches(
+      this.#collection,
+      services,
+      layout,
+      requestOf(job.id, job.task),
+      jobBytes,
+    );
     await withBulkConnection(databaseUrl, services, (connection) =>
       job.task.isLenient ? this.#storeInBatches(connection, batches) : this.#storeAtOnce(connection, batches),
     );
@@ -103,8 +106,7 @@ export class CreationRun {
   }
 
   async #end(connection: BulkConnection, report: Report, progress: JobProgress | undefined): Promise<void> {
-    if (!(await this.held.end(connection.run, 'done', report.result(false), { progress })))
-      throw new LeaseLost();
+    if (!(await this.held.end(connection.run, 'done', report.result(false), progress))) throw new LeaseLost();
     const { stored, refused } = report.result(false).meta;
     this.services.metrics.jobs.of('done').value++;
     this.services.metrics.records.of('stored').value += stored;

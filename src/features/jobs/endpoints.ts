@@ -1,36 +1,27 @@
-import { json, UNCHANGED } from '../../api/doc.js';
+import { json } from '../../api/doc.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
 import { arrayOf, ID, objectOf, schemaRef, TEXT, TIME, TIME_OR_NULL } from '../../api/schema.js';
-import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../../http/media-types.js';
-import { deleteJob, getJob, getJobs, getResult, type JobServices } from './job-actions.js';
+import { deleteJob, getJob, getJobs, type JobServices } from './job-actions.js';
 
 const COUNT = { type: 'integer', minimum: 0 } as const;
 
 const SCHEMAS = {
   RefusedRecord: objectOf(
-    { line: { type: 'integer', minimum: 1 }, id: ID, pointer: TEXT, code: TEXT, message: TEXT, value: TEXT },
-    ['pointer', 'code', 'message'],
+    { line: { type: 'integer', minimum: 1 }, pointer: TEXT, code: TEXT, message: TEXT, value: TEXT },
+    ['line', 'pointer', 'code', 'message'],
   ),
   CreationReport: objectOf({
     meta: objectOf({ records: COUNT, stored: COUNT, refused: COUNT, omitted: COUNT }),
     faults: { type: 'array', items: schemaRef('RefusedRecord') },
   }),
-  ChangeReport: objectOf({
-    meta: objectOf({ matched: COUNT, changed: COUNT, refused: COUNT, omitted: COUNT }),
-    faults: { type: 'array', items: schemaRef('RefusedRecord') },
-  }),
   Job: objectOf(
     {
       id: ID,
-      kind: { enum: ['creation', 'export', 'change'] },
+      kind: TEXT,
       collection: TEXT,
       state: { enum: ['receiving', 'queued', 'running', 'done', 'failed', 'cancelled'] },
-      progress: objectOf(
-        { bytes: COUNT, total_bytes: COUNT, stored: COUNT, changed: COUNT, refused: COUNT },
-        [],
-      ),
-      report: { anyOf: [schemaRef('CreationReport'), schemaRef('ChangeReport')] },
-      result: objectOf({ bytes: COUNT }),
+      progress: objectOf({ bytes: COUNT, total_bytes: COUNT, stored: COUNT, refused: COUNT }),
+      report: schemaRef('CreationReport'),
       error: objectOf({ status: COUNT, code: TEXT, message: TEXT, details: {} }, [
         'status',
         'code',
@@ -45,9 +36,6 @@ const SCHEMAS = {
     ['id', 'kind', 'collection', 'state', 'created_at', 'started_at', 'ended_at', 'expires_at', '_links'],
   ),
 };
-
-const RESULT = { [JSON_TYPE]: {}, [CSV_TYPE]: TEXT, [NDJSON_TYPE]: TEXT };
-const RESULT_FIELDS = ['Accept-Ranges', 'Cache-Control', 'Content-Disposition', 'ETag', 'Last-Modified'];
 
 /** The jobs of a principal. */
 export const ENDPOINTS: readonly Endpoint<JobServices>[] = [
@@ -73,28 +61,6 @@ export const ENDPOINTS: readonly Endpoint<JobServices>[] = [
       errors: [['NOT_FOUND', 'simple']],
     },
     run: getJob,
-  },
-  {
-    ...at('GET', '/jobs/:id/result', 'credential'),
-    doc: {
-      id: 'getJobResult',
-      tag: 'jobs',
-      summary: 'Download the result of an export, or a range of it',
-      success: {
-        200: { description: 'The list.', content: RESULT, headers: [...RESULT_FIELDS] },
-        206: { description: 'The range.', content: RESULT, headers: [...RESULT_FIELDS, 'Content-Range'] },
-        304: { ...UNCHANGED, headers: [...UNCHANGED.headers!, 'Last-Modified'] },
-      },
-      errors: [
-        'ACCESS_DENIED',
-        ['NOT_FOUND', 'simple'],
-        'RESULT_MISSING',
-        'RANGE_NOT_SATISFIABLE',
-        'PRECONDITION_FAILED',
-      ],
-      fields: ['Range', 'If-Range', 'If-Match', 'If-None-Match', 'If-Modified-Since', 'If-Unmodified-Since'],
-    },
-    run: getResult,
   },
   {
     ...at('DELETE', '/jobs/:id', 'credential'),

@@ -44,20 +44,16 @@ export const jobCancelled = define('JOB_CANCELLED', 409, {
   remedy: 'Send the request again if the job is wanted.',
 });
 
-/** A job has no result, or not yet. */
-export const resultMissing = define('RESULT_MISSING', 409, {
-  message: 'The job has no result.',
-  cause: 'An export is not complete, or has failed, or was cancelled: details.state.',
-  remedy: 'Read the job until its state is `done`.',
-  example: ['running'],
-  make: (state: string) => ({ details: { state } }),
-});
-
-/** RFC 9110 section 15.5.17. */
-export const rangeNotSatisfiable = define('RANGE_NOT_SATISFIABLE', 416, {
-  message: 'The range is beyond the end.',
-  cause: 'Range names bytes that the representation does not have.',
-  remedy: 'Send a range within details.length bytes, or none.',
-  example: [1000],
-  make: (length: number) => ({ details: { length }, headers: ['Content-Range', `bytes */${length}`] }),
+/** A job that another version of the service has stored. */
+export const unknownJob = define('UNKNOWN_JOB', 410, {
+  message: 'The service does no jobs of this kind.',
+  cause:
+    'Another version of the service has begun the job, of the kind details.kind. What that version has changed stays.',
+  remedy:
+    'Send `PATCH` or `DELETE` with a filter again, and read a list as NDJSON or CSV in place of an export.',
+  example: ['export'],
+  make: (kind: string) => ({
+    message: `The service does no jobs of the kind ${kind} any more.`,
+    details: { kind },
+  }),
 });

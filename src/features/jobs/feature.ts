@@ -1,7 +1,6 @@
 import { openIdempotency } from '../../actions/idempotency.js';
 import { typesIn } from '../../errors/catalogue.js';
 import type { Feature } from '../../feature.js';
-import type { Action } from '../../http/router.js';
 import type { Creations } from './create-many.js';
 import type { JobServices } from './job-actions.js';
 import { JOB_SETTINGS } from './settings.js';
@@ -10,10 +9,6 @@ import { JOB_SETTINGS } from './settings.js';
 export default {
   endpoints: async () => (await import('./endpoints.js')).ENDPOINTS,
   errors: async () => typesIn(await import('./errors.js')),
-  fields: {
-    request: ['Range', 'If-Range'],
-    response: ['Accept-Ranges', 'Content-Disposition', 'Content-Range'],
-  },
   documentation: { tags: { jobs: 'Work that goes on after its response.' } },
   represent: async (endpoints) => (await import('./job-routes.js')).describeJobs(endpoints),
   open: async ({ config, db, log, collections, databaseUrl, feed }) => {
@@ -24,7 +19,6 @@ export default {
     const metrics = createJobMetrics();
     const settings = JOB_SETTINGS.of(config);
     const idempotency = openIdempotency(config.idempotencyTtlSeconds, collections);
-    const actions = new Map<string, Action>();
     const wrote = () => feed?.follower.wrote();
     const all = {
       ...config,
@@ -36,7 +30,6 @@ export default {
       idempotency,
       metrics,
       wrote,
-      actions,
     };
     let opening: Promise<Creations> | undefined;
     // Loaded on demand, so that a start without it takes less time and memory.

@@ -9,7 +9,7 @@ import type { ReportState } from './report.js';
 
 // biome-ignore format: one name a line says no more
 export const SQL = statements('features/jobs/jobs.sql', [
-  'lock_jobs', 'count_jobs', 'prune_results', 'open_job', 'add_input', 'add_result', 'add_records', 'records', 'clear_parts', 'queue_job', 'remove_job', 'input', 'has_job', 'claim_job', 'renew_lease',
+  'lock_jobs', 'count_jobs', 'open_job', 'add_input', 'queue_job', 'remove_job', 'input', 'has_job', 'claim_job', 'renew_lease',
   'set_actor', 'advance_job', 'end_job', 'release_job', 'cancel_job', 'find_job', 'list_jobs', 'prune_jobs',
 ]);
 
@@ -17,10 +17,7 @@ export const SQL = statements('features/jobs/jobs.sql', [
 export class LeaseLost extends Error {}
 
 /** How far a job has got. */
-export interface JobProgress extends ReportState, Partial<Position> {
-  /** The id of the last record, of a job that changes records in the order of their ids. */
-  readonly after?: string;
-}
+export interface JobProgress extends ReportState, Partial<Position> {}
 
 /** A job that this process does. */
 export interface ClaimedJob<T extends Task = Task> {
@@ -41,8 +38,6 @@ export interface Job {
   readonly task: Task;
   readonly state: JobState;
   readonly inputBytes: number;
-  /** Bytes of the parts that are stored: of an export, those of its result so far. */
-  readonly storedBytes: number;
   readonly progress: JobProgress | undefined;
   /** The report or the error. */
   readonly outcome: unknown;
@@ -62,9 +57,6 @@ export interface JobBounds {
   readonly jobsPerCaller: number;
 }
 
-/** Results of one caller that are stored for a day. The oldest of more are removed when another job begins. */
-const MAX_RESULTS = 20;
-
 /** Makes room for a job. Throws 429 and 503. */
 export const openJob = (db: Db, id: string, caller: string, task: Task, bounds: JobBounds): Promise<void> =>
   db.transaction(async (run) => {
@@ -72,7 +64,6 @@ export const openJob = (db: Db, id: string, caller: string, task: Task, bounds: 
     const [count] = await run(SQL.count_jobs, [caller]);
     if (Number(count!.own) >= bounds.jobsPerCaller) throw tooManyJobs(bounds.jobsPerCaller);
     if (Number(count!.number) >= bounds.jobsMax) throw unavailable('Too many jobs are unfinished.', 10);
-    await run(SQL.prune_results, [caller, MAX_RESULTS]);
     await run(SQL.open_job, [id, caller, JSON.stringify(task), LEASE_SECONDS * 4]);
   });
 
@@ -98,18 +89,11 @@ const contentOf = ({ task, input_bytes, progress }: Row) => ({
   progress: progress === null ? undefined : (JSON.parse(progress as string) as JobProgress),
 });
 
-/** The state of a job at its end. */
-export interface JobEnd {
-  readonly progress?: JobProgress | undefined;
-  /** Whether the parts that it has stored are its result. */
-  readonly hasResult?: boolean;
-}
-
 /** The writes of a process about its job. Each resolves to false if another process has the job, or none. */
 export interface Leased {
   renew(run: Run): Promise<boolean>;
   advance(run: Run, progress: JobProgress): Promise<boolean>;
-  end(run: Run, state: 'done' | 'failed', outcome: unknown, more?: JobEnd): Promise<boolean>;
+  end(run: Run, state: 'done' | 'failed', outcome: unknown, progress?: JobProgress): Promise<boolean>;
   /** Has another process continue at once. */
   release(run: Run): Promise<void>;
 }
@@ -118,10 +102,9 @@ export const leased = (id: string, lease: string): Leased => ({
   renew: async (run) => (await run(SQL.renew_lease, [id, lease, LEASE_SECONDS])).length > 0,
   advance: async (run, progress) =>
     (await run(SQL.advance_job, [id, lease, JSON.stringify(progress)])).length > 0,
-  end: async (run, state, outcome, { progress, hasResult = false } = {}) => {
+  end: async (run, state, outcome, progress) => {
     const written = progress === undefined ? null : JSON.stringify(progress);
-    const args = [id, lease, state, JSON.stringify(outcome), written, hasResult ? 'result' : ''];
-    return (await run(SQL.end_job, args)).length > 0;
+    return (await run(SQL.end_job, [id, lease, state, JSON.stringify(outcome), written])).length > 0;
   },
   release: async (run) => void (await run(SQL.release_job, [id, lease])),
 });
@@ -147,7 +130,6 @@ const jobOf = (row: Row): Job => ({
   createdAt: row.created_at as string,
   startedAt: row.started_at as string | null,
   endedAt: row.ended_at as string | null,
-  storedBytes: Number(row.stored_bytes ?? 0),
   ...contentOf(row),
 });
 

@@ -3,7 +3,7 @@ import type { Principal } from '../../auth/principal.js';
 import type { Run } from '../../db/db.js';
 import { accessDenied } from '../../errors/caller-errors.js';
 import { parseUuid } from '../../uuid.js';
-import type { Task } from './job-task.js';
+import type { CreationTask } from './job-task.js';
 
 /** Credentials that remain valid when the user of their subject is deleted, unless they have the scope `self`. */
 const INDEPENDENT: readonly Principal['scheme'][] = ['api-key', 'mtls', 'signature', 'none'];
@@ -12,7 +12,7 @@ const INDEPENDENT: readonly Principal['scheme'][] = ['api-key', 'mtls', 'signatu
 export async function userOf(
   collections: readonly Guarded[],
   { scheme, subject, scopes }: Principal,
-): Promise<Pick<Task, 'userCollection'>> {
+): Promise<Pick<CreationTask, 'userCollection'>> {
   const id = parseUuid(subject);
   if (id === undefined || (INDEPENDENT.includes(scheme) && !scopes.has('self'))) return {};
   for (const { resource, whole } of collections)
@@ -23,7 +23,7 @@ export async function userOf(
 /** Throws 403 if the user whose job this is was deleted. */
 export async function requireUser(
   collections: readonly Guarded[],
-  { subject, userCollection }: Pick<Task, 'subject' | 'userCollection'>,
+  { subject, userCollection }: Pick<CreationTask, 'subject' | 'userCollection'>,
   run: Run,
 ): Promise<void> {
   if (userCollection === undefined) return;

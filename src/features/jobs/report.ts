@@ -6,10 +6,8 @@ import { faultsOf } from '../transfer/refusal-reasons.js';
 
 /** Why a record was refused, and which one. */
 export interface RecordFault {
-  /** The line of the body on which a new record begins. */
-  readonly line?: number;
-  /** The id of a record that was to be changed. */
-  readonly id?: string;
+  /** The line of the body on which the record begins. */
+  readonly line: number;
   /** A JSON Pointer to the field; empty: the whole record. */
   readonly pointer: string;
   readonly code: string;
@@ -85,19 +83,13 @@ export class Report {
     this.#refused += refusals.length;
     for (const { place: line, errors, given } of refusals) {
       await turn();
-      for (const error of errors) this.#listAll({ line }, error, given);
+      for (const error of errors) this.#listAll(line, error, given);
     }
   }
 
-  /** Throws an error that the record has not caused. */
-  refuse(id: string, error: unknown): void {
-    this.#listAll({ id }, error, undefined);
-    this.#refused++;
-  }
-
-  #listAll(of: Pick<RecordFault, 'line' | 'id'>, error: unknown, given: Json | undefined): void {
+  #listAll(line: number, error: unknown, given: Json | undefined): void {
     for (const { path: pointer, code, message, value } of faultsOf(error, this.resource, given))
-      this.#list({ ...of, pointer, code, message, ...(value !== undefined && { value }) });
+      this.#list({ line, pointer, code, message, ...(value !== undefined && { value }) });
   }
 
   #list(fault: RecordFault): void {

@@ -2,21 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { problemOf } from '../../db/database-errors.js';
 import { Problem } from '../../errors/problem.js';
 import { internal } from '../../errors/service-errors.js';
-import { JSON_TYPE } from '../../http/media-types.js';
-import { ChangeRun } from './change-run.js';
 import { CreationRun, type RunnerServices } from './creation-run.js';
-import { wholeList, writeResult } from './export-run.js';
-import {
-  collectionGone,
-  type ExportOutcome,
-  exportResources,
-  readingGrants,
-  requireNoClaims,
-} from './job-rules.js';
+import { unknownJob } from './errors.js';
 import { type ClaimedJob, claimJob, type Leased, LeaseLost, leased, RENEW_MS } from './job-store.js';
-import { type ExportTask, requestOf } from './job-task.js';
-import { requireUser } from './job-user.js';
-import { addRecords, notedList } from './result-records.js';
+import { isCreation } from './job-task.js';
 
 /** Attempts after which a job has failed whose process ends again and again. */
 const MAX_TRIES = 5;
@@ -43,9 +32,8 @@ export async function runNextJob(services: RunnerServices, stopping: AbortSignal
       if (lost.signal.aborted) throw new LeaseLost();
     };
     const { task } = job;
-    if (task.kind === 'export') await runExport(services, { ...job, task }, held, requireHeld);
-    else if (task.kind === 'change') await new ChangeRun(services, { ...job, task }, held, requireHeld).run();
-    else await new CreationRun(services, { ...job, task }, held, requireHeld).run();
+    if (!isCreation(task)) throw unknownJob(task.kind);
+    await new CreationRun(services, { ...job, task }, held, requireHeld).run();
   } catch (error) {
     await afterFailure(services, job, held, error);
   } finally {
@@ -74,33 +62,3 @@ const errorOf = ({ status, code, message, more: { details } }: Problem) => ({
   ...{ status, code, message },
   ...(details !== undefined && { details }),
 });
-
-async function runExport(
-  { db, actions, collections, jobBytes, metrics }: RunnerServices,
-  job: ClaimedJob<ExportTask>,
-  held: Leased,
-  requireHeld: () => void,
-): Promise<void> {
-  const { collection, method, type } = job.task;
-  const list = actions.get(`${method} ${collection}`);
-  const guarded = collections.find(({ resource }) => resource.name === collection);
-  if (!list || !guarded) throw collectionGone(collection);
-  const request = requestOf(job);
-  requireNoClaims(exportResources(guarded, collections, request));
-  await requireUser(collections, job.task, db.run);
-  const { principal } = request;
-  const { list: whole, end } = notedList(
-    await wholeList(list, request),
-    guarded,
-    principal,
-    (place, fields, ids) => addRecords(db.run, job, place, fields, ids),
-  );
-  const bytes = await writeResult(db, job, whole, {
-    isArray: type === JSON_TYPE,
-    maxBytes: jobBytes,
-    onWritten: requireHeld,
-  });
-  const outcome: ExportOutcome = { bytes, grants: readingGrants(guarded, principal), rows: await end() };
-  if (!(await held.end(db.run, 'done', outcome, { hasResult: true }))) throw new LeaseLost();
-  metrics.jobs.of('done').value++;
-}

@@ -20,7 +20,7 @@ export const JOB_SETTINGS = new FeatureSettings({
   files: ({ jobs }) => (jobs ? MAX_CREATIONS + 1 : 0),
   paths: ['jobs'],
   removed: ['BULK_BYTES', 'BULK_RECORDS', 'JOB_BYTES', 'JOB_TTL', 'JOBS_MAX', 'JOBS_PER_PRINCIPAL'],
-  typeNames: ['ChangeReport', 'CreationReport', 'Job', 'JobList', 'JobResult', 'Jobs', 'RefusedRecord'],
+  typeNames: ['CreationReport', 'Job', 'JobList', 'Jobs', 'RefusedRecord'],
 });
 
 /** Requests with many records that this process stores at a time, each on a connection of its own to the database. */

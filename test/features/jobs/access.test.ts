@@ -11,7 +11,6 @@ import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
 
 const NDJSON = 'application/x-ndjson';
-const LINES = { Accept: NDJSON, Prefer: 'respond-async' };
 const BOUNDS = { jobsMax: 50, jobsPerCaller: 5 };
 
 const text = { type: 'string', maxLength: 200, 'x-index': true };
@@ -96,59 +95,6 @@ async function withIssues(t: Test) {
   return { ...tracker, ann, bob, eve, membership, project, ended, leave };
 }
 
-t.test('an export has the records and fields that access rules permit to its principal', async (t) => {
-  const { service, operator, as, ann, bob, eve, ended } = await withIssues(t);
-  const exportBy = async (by: typeof operator, path: string, headers = LINES): Promise<[string, string]> => {
-    const accepted = await by('GET', path, undefined, headers);
-    t.equal(accepted.status, 202, path);
-    const location = accepted.headers.location!;
-    t.match((await ended(by, location)).json, { state: 'done' });
-    const result = await by('GET', `${location}/result`);
-    t.equal(result.status, 200, path);
-    return [location, result.text];
-  };
-  const [, whole] = await exportBy(ann.call, '/issues');
-  t.match(whole, /Leak.*x1/);
-  t.notMatch(whole, /Robbery/);
-  const [location, part] = await exportBy(bob.call, '/issues');
-  t.match(part, /Leak/);
-  t.notMatch(part, /Robbery|x1/);
-  t.equal((await exportBy(bob.call, '/issues', { ...LINES, Accept: 'text/csv' }))[1].includes('x1'), false);
-  t.equal((await exportBy(bob.call, '/issues?filter[secret]=x1'))[1], '');
-  t.equal((await exportBy(eve.call, '/issues?filter[project][title]=Roof'))[1], '');
-  t.equal((await exportBy(operator, '/issues'))[1].split('\n').length, 3);
-
-  t.equal((await eve.call('GET', location)).status, 404);
-  t.match((await bob.call('GET', location)).json.result, { bytes: Buffer.byteLength(part) });
-  t.strictSame(Object.keys((await bob.call('GET', location)).json.result), ['bytes']);
-  t.equal((await operator('GET', location)).status, 200);
-  t.equal((await operator('GET', `${location}/result`)).status, 404, 'no scope is above the rules');
-  const { key: narrow } = await makeKey(service.db, { subject: bob.id, scopes: ['events:read'] });
-  t.equal((await as(narrow)('GET', `${location}/result`)).status, 404, 'the grants are not those of the key');
-  const { key: reading } = await makeKey(service.db, { subject: bob.id, scopes: ['issues:read'] });
-  t.equal((await as(reading)('GET', `${location}/result`)).text, part);
-});
-
-t.test('an export may have records of which its principal reads no field', async (t) => {
-  const { made, bob, ended } = await withIssues(t);
-  const bare = await made('/seats', { price: '9' });
-  const labelled = await made('/seats', { label: 'A1', price: '9' });
-  const location = (await bob.call('GET', '/seats', undefined, LINES)).headers.location!;
-  t.match((await ended(bob.call, location)).json, { state: 'done' });
-  const { status, text: result } = await bob.call('GET', `${location}/result`);
-  t.equal(status, 200, result);
-  t.same(
-    result
-      .trim()
-      .split('\n')
-      .map((line) => [JSON.parse(line).id, JSON.parse(line).label]),
-    [
-      [bare, undefined],
-      [labelled, 'A1'],
-    ],
-  );
-});
-
 t.test('an operator sees the state of a job, and no values of records that it may not read', async (t) => {
   const { operator, bob, eve, ended } = await withIssues(t);
   const body = JSON.stringify({ text: 'a long secret', owner: bob.id });
@@ -170,18 +116,6 @@ t.test('an operator sees the state of a job, and no values of records that it ma
   }
 });
 
-t.test('a job obeys the access rules of the time at which it runs', async (t) => {
-  const { operator, bob, membership, ended, leave } = await withIssues(t);
-  const task = { kind: 'export', type: NDJSON, method: 'GET', query: '', body: null, version: '1' };
-  const before = await leave(bob.id, task);
-  await ended(bob.call, before);
-  t.match((await bob.call('GET', `${before}/result`)).text, /Leak/);
-  t.equal((await operator('DELETE', `/memberships/${membership}`)).status, 204);
-  const after = await leave(bob.id, task);
-  await ended(bob.call, after);
-  t.match(await bob.call('GET', `${after}/result`), { status: 200, text: '' });
-});
-
 t.test('a job ends with the user whose it is', async (t) => {
   const { service, operator, as, made, bob, eve, ended, leave } = await withIssues(t);
   await made('/seats', { label: 'A1' });
@@ -191,17 +125,6 @@ t.test('a job ends with the user whose it is', async (t) => {
     '{"name":"a"}\n{"name":"b"}',
   ];
   const tasks: readonly (readonly [task: object, input?: string])[] = [
-    [
-      {
-        kind: 'export',
-        type: NDJSON,
-        method: 'GET',
-        query: '',
-        body: null,
-        version: '1',
-        collection: 'seats',
-      },
-    ],
     [{ ...creation, collection: 'tags', scopes: ['tags:write', 'self'] }, lines],
     [{ ...creation, isLenient: false, collection: 'tags', scopes: ['tags:write', 'self'] }, lines],
   ];
@@ -221,55 +144,6 @@ t.test('a job ends with the user whose it is', async (t) => {
   });
   t.equal((await operator('DELETE', `/users/${eve.id}`)).status, 409, 'a team is hers');
   t.match((await ended(operator, accepted.headers.location!)).json, { state: 'done' });
-});
-
-t.test('a result is not downloaded whose records its principal may not read any more', async (t) => {
-  const { service, operator, ann, bob, membership, project, ended } = await withIssues(t);
-  const exportBy = async (by: typeof operator, headers: Record<string, string> = LINES): Promise<string> => {
-    const { status, headers: fields } = await by('GET', '/issues', undefined, headers);
-    t.equal(status, 202);
-    t.match((await ended(by, fields.location!)).json, { state: 'done' });
-    return `${fields.location}/result`;
-  };
-  const second = (await operator('POST', '/issues', { title: 'Second', projectId: project })).json.id;
-  const [owned, read, csv] = [
-    await exportBy(ann.call),
-    await exportBy(bob.call),
-    await exportBy(bob.call, { ...LINES, Accept: 'text/csv' }),
-  ];
-  const array = await exportBy(ann.call, { ...LINES, Accept: 'application/json' });
-  t.equal((await ann.call('GET', array)).json.length, 2);
-  const denied = { status: 403, json: { error: { code: 'ACCESS_DENIED' } } };
-  const range = { Range: 'bytes=2-5' };
-  t.equal((await bob.call('GET', read)).status, 200);
-  t.equal((await bob.call('GET', read, undefined, range)).status, 206);
-  t.equal((await operator('DELETE', `/issues/${second}`)).status, 204);
-  t.match(await bob.call('GET', csv), { status: 200, text: /Second/ }, 'a deleted record remains');
-
-  t.equal((await ann.call('PATCH', `/memberships/${membership}`, { role: 'guest' })).status, 200);
-  t.equal((await bob.call('GET', read)).status, 200, 'a guest reads what a member reads');
-  const own = (await operator('GET', `/memberships?filter[userId]=${ann.id}`)).json.data[0].id;
-  t.equal((await operator('PATCH', `/memberships/${own}`, { role: 'member' })).status, 200);
-  t.match(await ann.call('GET', owned), denied, 'a member reads fewer fields than an owner');
-  t.match(await ann.call('GET', array), denied);
-  t.equal((await operator('PATCH', `/memberships/${own}`, { role: 'owner' })).status, 200);
-  t.equal((await ann.call('GET', owned)).status, 200);
-
-  t.equal((await operator('DELETE', `/memberships/${membership}`)).status, 204);
-  t.match(await bob.call('GET', read), denied);
-  t.match(await bob.call('GET', read, undefined, range), denied);
-  t.equal((await bob.call('HEAD', csv)).status, 403);
-  t.equal((await ann.call('GET', owned)).status, 200);
-  const admin = await exportBy(operator);
-  t.equal(
-    (await operator('GET', admin)).text.split('\n').length,
-    3,
-    'a grant for all needs no list of records',
-  );
-  t.equal((await bob.call('DELETE', read.replace('/result', ''))).status, 204);
-  const rows = 'select count(*)::integer as number from plinth_job_records';
-  const [before] = await service.db.run(rows, []);
-  t.ok(Number(before!.number) >= 3);
 });
 
 t.test('a job creates records by the access rules as of each of its transactions', async (t) => {
@@ -320,13 +194,4 @@ t.test('a job creates records by the access rules as of each of its transactions
     state: 'failed',
     error: { status: 400, code: 'BAD_REQUEST' },
   });
-  const claims = { status: 400, json: { error: { message: /of deals name claims/ } } };
-  t.match(await operator('GET', '/deals', undefined, LINES), claims);
-  for (const filter of [
-    'filter[deal][tenant]=a',
-    'filter[not][deal][tenant]=a',
-    'filter[or][0][deal][tenant]=a',
-  ])
-    for (const [method, body] of [['DELETE'], ['PATCH', { text: 'b' }]] as const)
-      t.match(await operator(method, `/offers?${filter}`, body, { Prefer: 'respond-async' }), claims, filter);
 });

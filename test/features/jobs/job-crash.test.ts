@@ -1,4 +1,3 @@
-import { declare } from '../../support/collections.js';
 import { startProcess } from '../../support/process.js';
 import { type ServiceResponse, send, testDatabase } from '../../support/service.js';
 import { openSql } from '../../support/sql.js';
@@ -7,7 +6,6 @@ import { some, times } from '../../support/thorough.js';
 import { until } from '../../support/until.js';
 
 const RECORDS = times(8000, 20_000);
-const CHANGED = times(800, 2000);
 const BODY = Array.from({ length: RECORDS }, (_, n) =>
   JSON.stringify({ name: `n${n}`, text: 'x'.repeat(500) }),
 ).join('\n');
@@ -54,46 +52,3 @@ for (const handling of some(['lenient', 'strict'], 1))
     t.equal(events!.number, RECORDS);
     t.same(await sql`select from plinth_job_parts`, [], 'the body is not stored any longer');
   });
-
-t.test('another process continues a change, and no record is changed twice', async (t) => {
-  const declared = {
-    type: 'object',
-    properties: { size: { type: 'integer', 'x-index': true }, marks: { type: 'array' } },
-  };
-  const databaseUrl = await testDatabase(t);
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
-  const env = {
-    ...{ DATABASE_URL: databaseUrl, MIGRATE: 'auto' },
-    COLLECTIONS: declare(t, { 'cups.json': declared }),
-  };
-  const first = startProcess(t, env);
-  const url = await first.ready();
-  const type = 'application/x-ndjson';
-  const body = Array.from({ length: CHANGED }, () => '{"size":1,"marks":[]}').join('\n');
-  t.equal((await send(url, 'POST', '/cups', { type, body })).status, 201);
-  const accepted = await send(url, 'PATCH', '/cups?filter[size]=1', {
-    ...{ type: 'application/json-patch+json', headers: { prefer: 'respond-async' } },
-    body: [{ op: 'add', path: '/marks/-', value: 'x' }],
-  });
-  const location = accepted.headers.location!;
-  await until(
-    'some records are changed',
-    () => send(url, 'GET', location),
-    ({ json }: ServiceResponse) => json.progress.changed > 0,
-  );
-  process.kill(first.child.pid!, 'SIGKILL');
-  t.equal(await first.ended, 'SIGKILL');
-  t.match(await sql`select state from plinth_jobs`, [{ state: 'running' }]);
-  await sql`update plinth_jobs set leased_until = now()`;
-  const others = await Promise.all([startProcess(t, env), startProcess(t, env)].map((each) => each.ready()));
-  const { json } = await until(
-    'the job is done',
-    () => send(others[0]!, 'GET', location),
-    ({ json }: ServiceResponse) => json.state === 'done',
-  );
-  t.match(json.report.meta, { matched: CHANGED, changed: CHANGED, refused: 0 });
-  t.match(await sql`select doc::json->>'marks' as marks, version, count(*)::int from cups group by 1, 2`, [
-    { marks: '["x"]', version: 2, count: CHANGED },
-  ]);
-});

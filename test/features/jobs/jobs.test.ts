@@ -52,20 +52,48 @@ t.test('a job creates records after the response', async (t) => {
   t.equal((await service.send('GET', '/jobs/x')).status, 404);
 });
 
-t.test('a job changes and deletes the records of a filter', async (t) => {
-  const service = await testService(t);
-  t.equal((await service.send('POST', '/items', { type: NDJSON, body: lines(10) })).status, 201);
-  const path = '/items?filter[price][lt]=4';
-  const headers = { prefer: 'respond-async' };
-  const changed = await service.send('PATCH', path, { body: { text: 'low' }, headers });
-  t.match(changed, { status: 202, text: '' });
-  t.equal((await ended(service, changed.headers.location!)).json.state, 'done');
-  t.match((await service.send('GET', path)).json.data, Array(4).fill({ text: 'low' }));
-  const deleted = await service.send('DELETE', path, { headers });
-  t.match(deleted, { status: 202, text: '' });
-  t.equal((await ended(service, deleted.headers.location!)).json.state, 'done');
-  t.equal((await service.send('GET', path)).json.meta.total, 0);
-  t.equal((await service.send('GET', '/items')).json.meta.total, 6);
+t.test('a job of another version fails with the reason, and those after it are done', async (t) => {
+  const service = await freshService(t);
+  const permitted = {
+    collection: 'items',
+    subject: 'x',
+    scopes: ['admin'],
+    scheme: 'none',
+    permission: 'all',
+  };
+  const stored = [
+    { kind: 'export', type: NDJSON, method: 'GET', query: '', body: null, version: '1', ...permitted },
+    {
+      kind: 'change',
+      method: 'DELETE',
+      type: '',
+      query: '',
+      headers: {},
+      prefix: '',
+      version: '1',
+      ...permitted,
+    },
+    { kind: 'of a later version', collection: 'items' },
+  ];
+  const insert = `insert into plinth_jobs (id, caller, task, state, progress) values (gen_random_uuid(), 'x', $1, 'queued', $2) returning id`;
+  const progress = JSON.stringify({ stored: 1, refused: 0, omitted: 0, faults: [], after: 'x' });
+  const ids: string[] = [];
+  for (const task of stored) {
+    const [row] = await service.db.run(insert, [
+      JSON.stringify(task),
+      task.kind === 'change' ? progress : null,
+    ]);
+    ids.push(String(row!.id));
+  }
+  const { location } = (await submit(service, lines(3))).headers;
+  t.equal((await ended(service, location!)).json.state, 'done');
+  for (const [at, { kind }] of stored.entries())
+    t.match((await ended(service, `/jobs/${ids[at]}`)).json, {
+      ...{ kind, state: 'failed', collection: 'items' },
+      error: { status: 410, code: 'UNKNOWN_JOB', message: new RegExp(kind), details: { kind } },
+    });
+  t.match((await service.send('GET', '/jobs')).json.data.length, 4);
+  t.equal((await service.send('GET', '/items')).json.meta.total, 3);
 });
 
 t.test('a job reports what it has refused', async (t) => {
@@ -163,12 +191,6 @@ t.test('jobs are bounded, and one whose client breaks off is gone', async (t) =>
     headers: { 'retry-after': '10' },
     json: { error: { code: 'TOO_MANY_JOBS', details: { limit: 2 } } },
   });
-  const exporting = { prefer: 'respond-async' };
-  t.equal((await service.send('GET', '/items', { headers: exporting })).status, 429);
-  t.equal((await service.send('QUERY', '/items', { body: {}, headers: exporting })).status, 429);
-  const matching = '/items?filter[name]=Lamp';
-  t.equal((await service.send('PATCH', matching, { body: { price: 1 }, headers: exporting })).status, 429);
-  t.equal((await service.send('DELETE', matching, { headers: exporting })).status, 429);
   one.write('{"name":');
   one.destroy();
   await until('the job is gone', states, (found) => found.length === 1);

@@ -57,7 +57,6 @@ export const SETS: Readonly<Record<string, readonly string[]>> = {
     'features/issuer/strangers',
     'features/issuer/tickets',
     'features/issuer/tracker',
-    'features/jobs/changes',
     'features/jobs/memory',
     'features/json-server/comparison',
     'features/json-server/imported-names',
