@@ -2,6 +2,7 @@ import type { Guarded } from '../access/guarded-collection.js';
 import { EVENTS_SQL } from '../db/core-statements.js';
 import type { Db, Row } from '../db/db.js';
 import type { Event } from '../events/event.js';
+import { showsActors } from '../events/event-filter.js';
 import type { Feed } from '../events/feed.js';
 import { type ReadableStates, readableStates } from '../events/readable-events.js';
 import { changedFields, type FieldChange, timeOf } from '../events/record-history.js';
@@ -48,13 +49,14 @@ async function page(guarded: Guarded, request: Request, db: Db, feed: Feed): Pro
   const { access } = guarded.as(request);
   const hidden = new Set(writeOnlyNames(resource.schema));
   const events = rows.map((row) => eventOf(row, id));
+  const isShown = showsActors(resource, request.principal);
   const states = access && (await readableStates(db, resource, access, events));
   const data = rows.flatMap((row, at) => {
     const state = states?.[at];
     const change = changeOf(row, hidden);
     if (!states) return [change];
     return state?.before || state?.after
-      ? [{ ...change, actor: null, changes: visible(change.changes, state) }]
+      ? [{ ...change, actor: isShown ? change.actor : null, changes: visible(change.changes, state) }]
       : [];
   });
   const { first, is_last: isLast } = found[0]!;

@@ -112,6 +112,8 @@ export interface Resource extends FieldRules {
   readonly callerField: string | undefined;
   /** Whether events store the record before each change. */
   readonly hasHistory: boolean;
+  /** Whether callers that access rules show a part of the collection do not see who made a change. */
+  readonly hidesActors: boolean;
   /** The form of a list without parameters: the first page, or an array of everything. */
   readonly list: 'page' | 'array';
   /** Direction of the default order, by created_at. */

@@ -55,6 +55,7 @@ export interface CollectionOptions {
   readonly owner?: boolean;
   readonly language?: string;
   readonly history?: boolean;
+  readonly actors?: 'shown' | 'hidden';
   readonly absent?: 'simple' | 'empty';
   readonly access?: readonly DeclaredGrant[];
   readonly requireIfMatch?: boolean;

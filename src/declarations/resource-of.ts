@@ -212,9 +212,10 @@ const withReadOnly = (properties: Declaration['schema']['properties']): Declarat
     ]),
   );
 
-const featuresOf = ({ owner = false, history = false }: CollectionOptions) => ({
+const featuresOf = ({ owner = false, history = false, actors }: CollectionOptions) => ({
   owner,
   hasHistory: history,
+  hidesActors: actors === 'hidden',
 });
 
 const setBy = (fields: readonly [string, DeclaredField][]) => ({

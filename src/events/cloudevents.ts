@@ -28,7 +28,7 @@ export function pathOfRecord({ type, record }: Event): string {
  */
 export function envelopeOf(event: Event, { source, prefix, cursorOf }: FeedContext): string {
   const { seq, type, time, version, actor, data, match } = event;
-  const previous = data === null ? version : version - 1;
+  const previous = type.endsWith('.deleted') ? version : version - 1;
   const optional = [
     previous > 0 && `,"previous":${previous}`,
     actor !== null && `,"actor":${JSON.stringify(actor)}`,

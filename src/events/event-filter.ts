@@ -1,6 +1,6 @@
 import { readAccess } from '../access/bound-conditions.js';
 import { grantsFor, isPublic, isUnlimited, mayRead, rulesOf } from '../access/rules.js';
-import type { Principal } from '../auth/principal.js';
+import { type Principal, STRANGER } from '../auth/principal.js';
 import type { Resource } from '../collection/resource.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { badRequest } from '../errors/request-errors.js';
@@ -28,7 +28,13 @@ export interface Ruled {
   readonly resource: Resource;
   /** The grants of the reader as of now: the values of its claims and the time are in them. */
   readonly access: () => Access;
+  /** Whether the reader sees who made a change: it has a credential, and the collection does not hide that. */
+  readonly showsActors: boolean;
 }
+
+/** Whether a caller sees who changed the records of a collection that it may read. */
+export const showsActors = ({ hidesActors }: Resource, principal: Principal): boolean =>
+  !hidesActors && principal !== STRANGER;
 
 /** Whether the records of events are compared with conditions, beyond what the types say. */
 export const isCompared = ({ live, ruled }: Filter): boolean => live !== undefined || ruled.size > 0;
@@ -70,6 +76,7 @@ export function filterOf(
       ruled.set(resource.name, {
         resource,
         access: () => readAccess(rulesOf(resource, resources), resource, principal)!,
+        showsActors: showsActors(resource, principal),
       });
     } else if (grants.length > 0 && owner !== null) ownTypes.push(type);
     else if (requested !== null)

@@ -82,7 +82,7 @@ export async function readableStates(
  */
 async function ruledEvents(
   db: Db,
-  { resource, access }: Ruled,
+  { resource, access, showsActors }: Ruled,
   live: Live | undefined,
   events: readonly Event[],
 ): Promise<Read> {
@@ -91,18 +91,24 @@ async function ruledEvents(
   return events.flatMap((event, at) => {
     const { before, after } = states[at]!;
     if (!before && !after) return [];
-    const shown = shownEvent(event, after);
+    const shown = shownEvent(
+      showsActors && isActorShown(event, after) ? event : { ...event, actor: null },
+      after,
+    );
     if (!matches) return [[event, shown] as const];
     const match = matches[at];
     return match ? [[event, { ...shown, match }] as const] : [];
   });
 }
 
-/** An event with the part of the record that its reader may read after the change, and without the actor. */
+/** Whether the reader may read the record after the change, or might before its deletion. */
+const isActorShown = ({ type }: Event, after: ReadableState | undefined): boolean =>
+  after !== undefined || type.endsWith('.deleted');
+
+/** An event with the part of the record that its reader may read after the change. */
 function shownEvent(event: Event, after: ReadableState | undefined): Event {
-  const shown = { ...event, actor: null };
-  if (event.data === null || (after && !after.fields)) return shown;
-  return { ...shown, data: after ? partOf(event.data, new Set(after.fields)) : null };
+  if (event.data === null || (after && !after.fields)) return event;
+  return { ...event, data: after ? partOf(event.data, new Set(after.fields)) : null };
 }
 
 /** The meaning of changes for conditions, which see the fields alone that the reader may read in each state. */

@@ -65,12 +65,13 @@ export async function readHistory(
   const hidden = new Set(writeOnlyNames(schema));
   // A change may be about fields, or a state of the record, that access rules do not show.
   const isRuled = filter.ruled.has(name);
+  const hidesActors = filter.ruled.get(name)?.showsActors === false;
   return rows.map(({ seq, time, version, type, actor, data, previous }) => ({
     cursor: feed.cursorOf(Number(seq) - 1),
     type: String(type),
     time: timeOf(time),
     version: Number(version),
-    actor: actor === null || isRuled ? undefined : String(actor),
+    actor: actor === null || hidesActors ? undefined : String(actor),
     fields:
       previous === null || isRuled
         ? undefined

@@ -32,8 +32,15 @@ t.test(
       await whenEventsAreFinal(service);
       const reply = await reader('GET', `/events?${query}`);
       t.equal(reply.status, 200, reply.text);
-      return reply.json.data as { type: string; subject: string; data: Record<string, unknown> | null }[];
+      return reply.json.data as {
+        type: string;
+        subject: string;
+        actor?: string;
+        data: Record<string, unknown> | null;
+      }[];
     };
+    for (const { actor } of await eventsOf(bob.call))
+      t.match(actor, /./, 'who changed a record that it may read');
     t.match(await eventsOf(operator), [
       { data: { secret: 'x1' } },
       { data: { secret: 'x2' } },
@@ -65,7 +72,7 @@ t.test(
     // The record leaves the team: its former readers learn that, and nothing of its new state.
     await operator('PATCH', `/issues/${issue}`, { projectId: foreign, title: 'Taken' });
     const last = (await eventsOf(bob.call)).at(-1);
-    t.match(last, { type: 'issues.updated', data: null });
+    t.match(last, { type: 'issues.updated', data: undefined, actor: undefined, previous: 2 });
     t.notMatch(JSON.stringify(await eventsOf(bob.call)), 'Taken');
     t.match((await eventsOf(eve.call)).at(-1), { data: { title: 'Taken' } });
     await operator('PATCH', `/issues/${issue}`, { title: 'Taken again' });

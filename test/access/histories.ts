@@ -50,7 +50,7 @@ export const remembering: Surface = async (world, caller) => {
     expected,
     shown,
   );
-  const actor = world.model.isLimited(caller, name) ? null : 'operator';
+  const actor = caller.subject === undefined ? null : 'operator';
   for (const change of found.json.data) t.equal(change.actor, actor, shown);
 };
 

@@ -2,6 +2,7 @@ import type { JsonObject } from '../../src/json.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import { makeKey } from '../support/credentials.js';
+import { whenEventsAreFinal } from '../support/final-events.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 
@@ -111,40 +112,72 @@ t.test('the changes of a record are pages, the newest first', async (t) => {
   t.notOk(paths['/plain/{id}/history']);
 });
 
-t.test('a reader of a part learns no values that it could not read, and not who made a change', async (t) => {
-  const { as, operator } = await open(t);
-  const ann = await as('ann', ['self']);
-  const { id } = (await operator('POST', '/issues', { title: 'internal', status: 'draft', secret: 'one' }))
-    .json;
-  const path = `/issues/${id}`;
-  t.equal((await ann('GET', `${path}/history`)).status, 404);
-  for (const change of [
-    { title: 'still internal' },
-    { title: 'public', status: 'open' },
-    { secret: 'two', title: 'known' },
-    { secret: 'three' },
-  ])
-    t.equal((await operator('PATCH', path, change)).status, 200);
-  const { json, text } = await ann('GET', `${path}/history`);
-  t.same(
-    json.data.map(({ version, actor, changes }: JsonObject) => ({ version, actor, changes })),
-    [
-      { version: 5, actor: null, changes: [] },
-      { version: 4, actor: null, changes: [{ name: 'title', before: 'public', after: 'known' }] },
-      {
-        version: 3,
-        actor: null,
-        changes: [
-          { name: 'title', after: 'public' },
-          { name: 'status', after: 'open' },
-        ],
-      },
-    ],
-  );
-  t.notMatch(text, /internal|one|two|three|root/);
-  t.equal((await operator('GET', `${path}/history`)).json.data.length, 5);
-  await operator('PATCH', path, { status: 'draft' });
-  t.equal((await ann('GET', `${path}/history`)).status, 404, 'it may not read the record now');
+t.test(
+  'a reader of a part learns no values that it could not read, and who made a change unless that is hidden',
+  async (t) => {
+    const { as, operator } = await open(t);
+    const ann = await as('ann', ['self']);
+    const { id } = (await operator('POST', '/issues', { title: 'internal', status: 'draft', secret: 'one' }))
+      .json;
+    const path = `/issues/${id}`;
+    t.equal((await ann('GET', `${path}/history`)).status, 404);
+    for (const change of [
+      { title: 'still internal' },
+      { title: 'public', status: 'open' },
+      { secret: 'two', title: 'known' },
+      { secret: 'three' },
+    ])
+      t.equal((await operator('PATCH', path, change)).status, 200);
+    const { json, text } = await ann('GET', `${path}/history`);
+    t.same(
+      json.data.map(({ version, actor, changes }: JsonObject) => ({ version, actor, changes })),
+      [
+        { version: 5, actor: 'root', changes: [] },
+        { version: 4, actor: 'root', changes: [{ name: 'title', before: 'public', after: 'known' }] },
+        {
+          version: 3,
+          actor: 'root',
+          changes: [
+            { name: 'title', after: 'public' },
+            { name: 'status', after: 'open' },
+          ],
+        },
+      ],
+    );
+    t.notMatch(text, /internal|one|two|three/);
+    t.equal((await operator('GET', `${path}/history`)).json.data.length, 5);
+    await operator('PATCH', path, { status: 'draft' });
+    t.equal((await ann('GET', `${path}/history`)).status, 404, 'it may not read the record now');
+  },
+);
+
+t.test('a collection may hide who made a change from readers of a part', async (t) => {
+  const issues = FILES['issues.json'];
+  const hidden = { ...issues, 'x-collection': { ...issues['x-collection'], actors: 'hidden' } };
+  const service = await testService(t, {
+    AUTH: 'api-key',
+    COLLECTIONS: declare(t, { 'issues.json': hidden } as never),
+    DATABASE_URL: await undeclaredDatabase(t),
+  });
+  const as = async (subject: string, scopes: string[]) => ({
+    'x-api-key': (await makeKey(service.db, { subject, scopes })).key,
+  });
+  const [root, ann] = [await as('root', ['admin']), await as('ann', ['self', 'events:read'])];
+  const { id } = (
+    await service.send('POST', '/issues', { headers: root, body: { title: 'a', status: 'open' } })
+  ).json;
+  await whenEventsAreFinal(service);
+  for (const [headers, actor] of [
+    [root, 'root'],
+    [ann, undefined],
+  ] as const) {
+    const { json } = await service.send('GET', '/events?types=issues.*', { headers });
+    t.equal(json.data[0].actor, actor);
+    const changes = await service.send('GET', `/issues/${id}/history`, { headers });
+    t.equal(changes.json.data[0].actor ?? undefined, actor);
+    const page = await service.send('GET', `/issues/${id}`, { headers: { ...headers, accept: 'text/html' } });
+    t.equal(page.text.includes('by root'), actor !== undefined);
+  }
 });
 
 t.test('without events there is no history, and its path is free', async (t) => {

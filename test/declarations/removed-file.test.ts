@@ -59,7 +59,7 @@ t.test(
       t.equal(applied.code, 0, applied.err);
       rmSync(join(folder, removed));
       t.match(await plinthProcess(t, ['serve'], env), { code: 78, err: fault }, `${removed}: serve`);
-    for (const command of COMMANDS)
+      for (const command of COMMANDS)
         t.match(await plinth(t, command, env), { code: 78, err: fault }, `${removed}: ${command.join(' ')}`);
     }
   },
