@@ -93,7 +93,8 @@ async function referred(
 /** The first records to which an array of ids refers, in its order, each once, at most MAX_RELATED. */
 function listedRecords(other: Collection, field: string, shown: Shown): Omit<Relation, 'name'> {
   const idsOf = (record: JsonObject) => [
-    ...new Set(referredIds(record, { field, isList: true }).map(({ id }) => id)),
+    // A stored text may be no id, where records violate their declaration.
+    ...new Set(referredIds(record, { field, isList: true }).flatMap(({ id }) => parseUuid(id) ?? [])),
   ];
   return {
     ofAll: async (records, run) => {

@@ -3,6 +3,7 @@ import type { Json, JsonObject } from '../../src/json.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
 import { testService } from '../support/service.js';
+import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 import { seedOf, times } from '../support/thorough.js';
 import type { Data } from './evaluator.js';
@@ -225,5 +226,53 @@ t.test('related records of related ones are bounded in bytes', async (t) => {
     t.equal(status, 200, path);
     t.ok(text.includes('"_included"'), path);
     t.ok(text.length < records * 2 * MAX_PAGE_BYTES, `${text.length} characters: ${path}`);
+  }
+});
+
+t.test('a stored reference that is no id leads to no record, and spoils no page', async (t) => {
+  const COLLECTIONS = declare(t, {
+    'tags.json': { type: 'object', properties: { name: { type: 'string', maxLength: 100 } } },
+    'notes.json': {
+      type: 'object',
+      properties: {
+        tagIds: {
+          type: 'array',
+          maxItems: 9,
+          items: { type: 'string', format: 'uuid', 'x-references': 'tags' },
+        },
+        tagId: { type: 'string', format: 'uuid', 'x-references': 'tags' },
+      },
+    },
+  });
+  const { send, databaseUrl } = await testService(t, { COLLECTIONS, MIGRATE: 'auto' });
+  const tag = (await send('POST', '/tags', { body: { name: 'red' } })).json.id;
+  const ids = [];
+  for (let n = 0; n < 4; n++)
+    ids.push((await send('POST', '/notes', { body: { tagIds: [tag], tagId: tag } })).json.id);
+  const sql = openSql(databaseUrl, { max: 1 });
+  t.teardown(() => sql.end());
+  // As `--allow-violations` leaves records of a field that becomes a reference.
+  const stored = [`["no id","${tag}","${tag}"]`, '"no list"', '[1,null,{}]'];
+  for (const [at, value] of stored.entries())
+    await sql`update notes set doc = replace(replace(doc, ${`"tagIds":["${tag}"]`}, ${`"tagIds":${value}`}), ${`"tagId":"${tag}"`}, ${'"tagId":"no id"'}) where id = ${ids[at]!}`;
+  for (const [path, one] of [
+    ['/notes', false],
+    ['/notes?page=1', false],
+    ['/api/v2/notes', false],
+    [`/notes/${ids[0]}`, true],
+    [`/notes/${ids[1]}`, true],
+  ] as const) {
+    const { status, json } = await send('GET', `${path}${path.includes('?') ? '&' : '?'}include=tags,tag`);
+    t.equal(status, 200, path);
+    const records = (one ? [json] : (json.data ?? json)) as {
+      id: string;
+      _included: Record<string, unknown>;
+    }[];
+    for (const { id, _included: found } of records) {
+      const at = ids.indexOf(id);
+      const names = (found.tags as { name: string }[]).map(({ name }) => name);
+      t.same(names, at === 0 || at === 3 ? ['red'] : [], `${path} ${at}`);
+      t.same((found.tag as { name: string } | null)?.name, at === 3 ? 'red' : undefined, `${path} ${at}`);
+    }
   }
 });
