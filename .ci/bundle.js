@@ -31,9 +31,13 @@ function inlinedSql() {
 function inlinedDeclarations() {
   const names = readdirSync(at('collections')).filter((name) => name.endsWith('.json'));
   const texts = names.sort().map((name) => [name, readFileSync(at(`collections/${name}`), 'utf8')]);
-  const schema = readFileSync(at('schema/collection.schema.json'), 'utf8');
+  const schemas = ['collection', 'access-test'].map((name) => [
+    name,
+    readFileSync(at(`schema/${name}.schema.json`), 'utf8'),
+  ]);
   return `export const builtInFiles = () => new Map(${JSON.stringify(texts)});
-    export const declarationSchema = () => ${JSON.stringify(schema)};`;
+    const schemas = ${JSON.stringify(Object.fromEntries(schemas))};
+    export const schemaText = (name) => schemas[name];`;
 }
 
 /** Takes the place of src/version.ts. */

@@ -33,19 +33,18 @@ export interface Explanation {
 
 /**
  * Explains the rules of a collection for a caller and a record, grant by grant; `id` undefined: for all records. A collection
- * without rules has none to explain. `created`: the record that the caller would create, which the transaction of `run` has.
+ * without rules has none to explain.
  */
 export async function explain(
   guarded: Guarded,
   id: string | undefined,
   principal: Principal,
   run?: Run,
-  created?: string,
 ): Promise<Explanation[]> {
   const explanations: Explanation[] = [];
   for (const verb of guarded.ruled ? VERBS : []) {
     const grants = guarded.ruled!.rules.grants.filter(({ verbs }) => verbs.has(verb));
-    const record = verb === 'create' ? created : id;
+    const record = verb === 'create' ? undefined : id;
     const found: ExplainedGrant[] = [];
     for (const grant of grants) found.push(await explainGrant(guarded, grant, verb, record, principal, run));
     const holding = grants.filter((_, at) => found[at]!.holds !== false);

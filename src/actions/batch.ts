@@ -1,10 +1,9 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import { ownershipOf } from '../access/own-records.js';
 import { MAX_PAGE_BYTES } from '../collection/document.js';
-import { problemOf } from '../db/database-errors.js';
+import { knownProblem } from '../db/database-errors.js';
 import type { Db, Run } from '../db/db.js';
 import { invalidBody, pageTooLarge } from '../errors/input-errors.js';
-import { Problem } from '../errors/problem.js';
 import { badRequest } from '../errors/request-errors.js';
 import { batchFailed } from '../errors/service-errors.js';
 import { splitVersion } from '../http/api-version.js';
@@ -182,6 +181,6 @@ async function atOperationAsync<T>(index: number, work: () => Promise<T>): Promi
 }
 
 function failureOf(index: number, error: unknown): unknown {
-  const problem = error instanceof Problem ? error : problemOf(error);
+  const problem = knownProblem(error);
   return problem ? batchFailed(index, problem) : error;
 }

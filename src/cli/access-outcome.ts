@@ -1,111 +1,80 @@
 import { type Explanation, explain } from '../access/explain.js';
 import type { Guarded } from '../access/guarded-collection.js';
-import type { Operation } from '../actions/batch-operations.js';
 import { gathered } from '../actions/large-page.js';
 import { pathOf, stepOf } from '../actions/operation-step.js';
-import { callerOf, type Principal, STRANGER } from '../auth/principal.js';
+import { STRANGER } from '../auth/principal.js';
 import { MAX_PAGE_BYTES } from '../collection/document.js';
-import { problemOf } from '../db/database-errors.js';
-import type { Db } from '../db/db.js';
+import { knownProblem } from '../db/database-errors.js';
+import type { Db, Run } from '../db/db.js';
 import { unauthorized } from '../errors/caller-errors.js';
 import { pageTooLarge } from '../errors/input-errors.js';
-import { Problem } from '../errors/problem.js';
 import { splitVersion, versionOf } from '../http/api-version.js';
 import type { Reply } from '../http/reply.js';
-import type { Request } from '../http/request.js';
 import { type Router, selectAction } from '../http/router.js';
-import { isObject, type Json, type JsonObject } from '../json.js';
-import { type RowsBody, writeRows } from '../transport/array-stream.js';
+import { isObject, type Json } from '../json.js';
+import { chunksOf, documentsOf } from '../transport/copy-rows.js';
 import { parseUuid } from '../uuid.js';
 import { prefixOf } from '../versions/supported.js';
-import type { ExpectedOutcome } from './access-case-form.js';
+import type { AccessCase, Outcome } from './access-cases.js';
+import { VERBS } from './explanation-text.js';
 
-/** A service without a listener. */
-export interface Requested {
-  readonly db: Db;
-  readonly router: Router;
-  readonly collections: readonly Guarded[];
-}
-
-/** A request of a caller. */
-interface CallersRequest {
-  readonly principal: Principal;
-  readonly operation: Operation;
-}
-
-const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'QUERY']);
 const OF_EACH_RECORD: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at', '_version', '_links']);
 
-/** The outcome of a request, of which nothing remains. */
-export async function outcomeOf(service: Requested, request: CallersRequest): Promise<ExpectedOutcome> {
+/** The outcome of a request to a service without a listener, of which nothing remains. */
+export async function outcomeOf(db: Db, router: Router, request: AccessCase): Promise<Outcome> {
   try {
-    const reply = await replyTo(service, request);
-    const { status } = reply;
-    const isJson = reply.headers.some((value) => /\bjson\b/.test(value));
-    if (reply.body === undefined || !isJson || status >= 400) return { status };
-    const shown = recordsIn(JSON.parse(reply.body) as Json);
+    const { status, headers, body } = await undone(db, (run) => replyTo(router, request, run));
+    if (body === undefined || !headers.some((value) => /\bjson\b/.test(value))) return { status };
+    const parsed = JSON.parse(body) as Json;
+    const shown = [isObject(parsed) && Array.isArray(parsed.data) ? parsed.data : parsed]
+      .flat()
+      .filter(isObject);
     const names = new Set(shown.flatMap((record) => Object.keys(record)));
     return {
       status,
       ids: shown.flatMap(({ id }) => (typeof id === 'string' ? [id] : [])),
-      fields: [...names].filter((name) => !OF_EACH_RECORD.has(name)).sort(),
+      fields: [...names].filter((name) => !OF_EACH_RECORD.has(name)),
     };
   } catch (error) {
-    const problem = error instanceof Problem ? error : problemOf(error);
+    const problem = knownProblem(error);
     if (!problem) throw error;
     const { status, code, more } = problem;
-    const denied =
-      code === 'FIELDS_DENIED'
-        ? (more.details as { path: string }[]).map(({ path }) =>
-            path.slice(1).replaceAll('~1', '/').replaceAll('~0', '~'),
-          )
-        : undefined;
-    return { status, code, ...(denied && { denied }) };
+    if (code !== 'FIELDS_DENIED') return { status, code };
+    const details = more.details as readonly { readonly path: string }[];
+    const denied = details.map(({ path }) => path.slice(1).replaceAll('~1', '/').replaceAll('~0', '~'));
+    return { status, code, denied };
   }
 }
 
-function recordsIn(body: Json): JsonObject[] {
-  const list = isObject(body) && Array.isArray(body.data) ? body.data : body;
-  return [list].flat().filter(isObject);
-}
-
-/** The response to a request. A write is rolled back. Throws the Problem of a request that fails. */
-async function replyTo({ db, router }: Requested, { principal, operation }: CallersRequest): Promise<Reply> {
+/** The response to a request, with its list in its body. Throws the Problem of a request that fails. */
+async function replyTo(router: Router, { principal, operation }: AccessCase, run: Run): Promise<Reply> {
+  const { method, headers } = operation;
   const target = pathOf(operation);
   const { path, pathVersion } = splitVersion(target);
-  const version = versionOf(pathVersion, operation.headers['api-version']);
-  const { method } = operation;
-  const action = selectAction(router(path), method, operation.path.slice(target.length + 1));
-  const isOptional = action?.requires === 'nothing' || action?.requires === 'optional';
-  if (principal === STRANGER && !isOptional) throw unauthorized('The request needs a credential.', []);
-  const base = { id: 'access-test', method, path, version, prefix: prefixOf(version, ''), params: {} };
-  const { request, ...step } = stepOf(operation, router, {
-    ...base,
-    ...{ query: '', headers: {}, type: '', permission: 'all', run: undefined, body: undefined },
-    principal: action?.requires === 'nothing' ? STRANGER : principal,
+  const version = versionOf(pathVersion, headers['api-version']);
+  const requires = selectAction(router(path), method, operation.path.slice(target.length + 1))?.requires;
+  if (principal === STRANGER && requires !== 'nothing' && requires !== 'optional')
+    throw unauthorized('The request needs a credential.', []);
+  const { action, request } = stepOf(operation, router, {
+    ...{ id: 'access-test', method, path, version, prefix: prefixOf(version, ''), params: {}, query: '' },
+    ...{ headers: {}, type: '', permission: 'all', principal, run: undefined, body: undefined },
   });
-  if (!step.action) return { status: 204, headers: [] };
-  const { authorize, prepare, run } = step.action;
-  if (READS.has(method)) return wholeReply(await run(request));
+  const { authorize, prepare, run: respond } = action!;
   await authorize?.(request);
-  const prepared: Request = (await prepare?.(request)?.()) ?? request;
-  return undone(db, async (each) => wholeReply(await run({ ...prepared, run: each })));
-}
-
-/** A reply with its list in its body. */
-async function wholeReply(reply: Reply): Promise<Reply> {
-  const { content, headers, status } = reply;
+  const prepared = (await prepare?.(request)?.()) ?? request;
+  const reply = await respond({ ...prepared, run });
+  const { content } = reply;
   if (content?.kind !== 'rows') return gathered(reply, MAX_PAGE_BYTES, pageTooLarge);
-  const parts: Buffer[] = [];
-  const add = async (bytes: Buffer) => void parts.push(bytes);
-  const body: RowsBody = { begin: () => undefined, write: add, end: add, close: () => undefined };
-  await content.open((rows) => writeRows(rows, content, reply, body));
-  return { status, headers, body: Buffer.concat(parts).toString() };
+  const documents: string[] = [];
+  await content.open(async (rows) => {
+    for await (const chunk of chunksOf(rows)) documents.push(...documentsOf(chunk));
+  });
+  return { ...reply, body: `[${documents.join()}]` };
 }
 
 /** Runs work in a transaction that is rolled back. */
-async function undone<T>(db: Db, work: Parameters<typeof db.transaction<T>>[0]): Promise<T> {
-  const end = new Undone();
+async function undone<T>(db: Db, work: (run: Run) => Promise<T>): Promise<T> {
+  const end = new Error('the work is done');
   let result: T;
   try {
     await db.transaction(async (run) => {
@@ -118,59 +87,19 @@ async function undone<T>(db: Db, work: Parameters<typeof db.transaction<T>>[0]):
   return result!;
 }
 
-class Undone extends Error {}
-
-/** The rules that decide about a request, and about these records in its response. */
+/** The rules that decide about a request, or about reading the record with an id in its response. */
 export async function explanationsOf(
-  service: Requested,
-  { principal, operation }: CallersRequest,
-  ids: readonly string[],
+  collections: readonly Guarded[],
+  { principal, operation }: AccessCase,
+  id: string | undefined,
 ): Promise<Explanation[]> {
-  const { method, body } = operation;
   const segments = splitVersion(pathOf(operation)).path.split('/').slice(1);
   const isRecord = segments.length % 2 === 0;
   const name = segments.at(isRecord ? -2 : -1);
-  const guarded = service.collections.find(({ resource }) => resource.name === name);
+  const guarded = collections.find(({ resource }) => resource.name === name);
   if (!guarded) return [];
-  const id = isRecord ? parseUuid(segments.at(-1)!) : undefined;
-  const verbs: readonly string[] = READS.has(method) || ids.length > 0 ? ['read'] : WRITES[method]!;
-  const explained = async (record: string | undefined) =>
-    (await explain(guarded, record, principal)).filter(({ verb }) => verbs.includes(verb));
-  if (method === 'POST' && isObject(body)) {
-    const { parent } = guarded.resource;
-    const given = parent && segments.length > 1 ? { ...body, [parent.field]: segments[1]! } : body;
-    return explainCreation(service.db, guarded, principal, given);
-  }
-  const found = ids.length > 0 ? ids : [id];
-  return (await Promise.all(found.map(explained))).flat();
-}
-
-const WRITES: Readonly<Record<string, readonly string[]>> = {
-  POST: ['create'],
-  PUT: ['read', 'update'],
-  PATCH: ['read', 'update'],
-  DELETE: ['read', 'delete'],
-};
-
-/** Explains a creation by the record as it would be. */
-async function explainCreation(
-  db: Db,
-  guarded: Guarded,
-  principal: Principal,
-  body: JsonObject,
-): Promise<Explanation[]> {
-  const ofCreation = async (id?: string, run?: Parameters<typeof explain>[3]) =>
-    (await explain(guarded, undefined, principal, run, id)).filter(({ verb }) => verb === 'create');
-  try {
-    const { whole } = guarded;
-    const { password, ...input } = whole.check(body, 'request', undefined, callerOf(principal));
-    return await undone(db, async (run) => {
-      const { id } = await whole.create({ ...input, password: undefined }, run);
-      return ofCreation(id, run);
-    });
-  } catch (error) {
-    // A record that cannot be created for other reasons than its rules.
-    if (!(error instanceof Problem) && !problemOf(error)) throw error;
-    return ofCreation();
-  }
+  const own = VERBS[operation.method]!;
+  const verbs = id !== undefined ? ['read'] : own === 'create' ? [own] : ['read', own];
+  const record = id ?? (isRecord ? parseUuid(segments.at(-1)!) : undefined);
+  return (await explain(guarded, record, principal)).filter(({ verb }) => verbs.includes(verb));
 }

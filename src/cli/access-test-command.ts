@@ -1,27 +1,25 @@
-import { readFileSync, statSync } from 'node:fs';
 import { isDeepStrictEqual } from 'node:util';
-import { openParts, type Parts } from '../app/app-parts.js';
+import type { Explanation } from '../access/explain.js';
+import type { Guarded } from '../access/guarded-collection.js';
+import { openParts } from '../app/app-parts.js';
 import { embeddedOf } from '../app/open-features.js';
 import { routesOf } from '../app/routes.js';
 import type { Config } from '../config/config.js';
-import { problemOf } from '../db/database-errors.js';
+import { knownProblem } from '../db/database-errors.js';
 import { openServer } from '../db/open-database.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
 import type { ExitCode } from '../errors/exit-error.js';
-import { Problem } from '../errors/problem.js';
-import { textOf as decoded } from '../formats/text-encoding.js';
 import { createLog } from '../telemetry/log.js';
-import { type ExpectedOutcome, MAX_CASES_BYTES } from './access-case-form.js';
-import { type AccessCases, type GivenRecord, readCases } from './access-cases.js';
-import { explanationsOf, outcomeOf, type Requested } from './access-outcome.js';
+import { type AccessCases, type GivenRecord, type Outcome, readCases } from './access-cases.js';
+import { explanationsOf, outcomeOf } from './access-outcome.js';
 import { parse } from './arguments.js';
 import { InputError, UsageError } from './exit.js';
 import { explanationText } from './explanation-text.js';
-import { configOf, fileOf, type Io } from './io.js';
+import { configOf, type Io } from './io.js';
 import { print } from './output.js';
 import { ACCESS_COMMANDS } from './table/access-commands.js';
 import { withTemporaryDatabase } from './temporary-database.js';
-import { endOf, logOf } from './with-database.js';
+import { endOf, endOfError, logOf } from './with-database.js';
 
 /** Runs the cases of a file against the declarations. Resolves to 1 if one has another outcome. Throws UsageError and ExitError. */
 export async function testRules(args: string[], io: Io): Promise<ExitCode> {
@@ -31,134 +29,85 @@ export async function testRules(args: string[], io: Io): Promise<ExitCode> {
   const config = configOf(io);
   const { collections } = await loadDeclarations(config);
   const names = collections.map(({ name }) => name);
-  const given = readCases(textOf(io, file), file, names);
-  const failures = await onTemporaryDatabase(io, config, (service) => failuresOf(service, given, file));
-  const passed = given.cases.length - failures.length;
-  const text = failures.map(failureText).join('');
-  print(
-    io,
-    values.json,
-    { passed, failed: failures },
-    `${text}${passed} passed, ${failures.length} failed\n`,
-  );
-  return failures.length > 0 ? 1 : 0;
-}
-
-function textOf(io: Io, file: string): string {
-  try {
-    const path = fileOf(io, file);
-    if (statSync(path).size > MAX_CASES_BYTES)
-      throw new InputError(`${file} has more than ${MAX_CASES_BYTES} bytes`);
-    return decoded(readFileSync(path));
-  } catch (error) {
-    if (error instanceof InputError) throw error;
-    throw new InputError(`${file} cannot be read: ${(error as Error).message}`);
-  }
-}
-
-/** Opens a service without a listener on a new database, which is dropped afterwards. Throws ExitError. */
-async function onTemporaryDatabase<T>(
-  io: Io,
-  config: Config,
-  work: (service: Requested) => Promise<T>,
-): Promise<T> {
+  const given = readCases(io, file, names);
   io.process?.exitOnSignals();
   const server = await openServer(config, logOf(io, config), true, embeddedOf(io.features));
-  const closers: (() => unknown)[] = [];
+  let failed: Failed[];
   try {
-    return await withTemporaryDatabase(server.url, config.dbTimeoutMs, async (databaseUrl) => {
-      try {
-        return await work(
-          openService(
-            await openParts(isolated(config, databaseUrl), createLog('silent'), [], undefined, closers),
-          ),
-        );
-      } finally {
-        for (const close of closers.reverse()) await close();
-      }
-    });
+    failed = await withTemporaryDatabase(server.url, config.dbTimeoutMs, (url) =>
+      failuresOf(isolated(config, url), given, file),
+    );
   } catch (error) {
-    const problem = error instanceof Problem ? error : problemOf(error);
-    throw problem ? endOf(problem) : error;
+    throw endOfError(error);
   } finally {
     await server.close();
   }
+  const passed = given.cases.length - failed.length;
+  const text = failed.map(failureText).join('');
+  print(io, values.json, { passed, failed }, `${text}${passed} passed, ${failed.length} failed\n`);
+  return failed.length > 0 ? 1 : 0;
 }
 
 /** The settings of a service that has nothing in common with others but the declarations. The new database is not distributed. */
 const isolated = (config: Config, databaseUrl: string): Config => ({
   ...config,
-  databaseUrl,
-  databaseEngine: 'postgresql',
-  migrate: 'auto',
-  dataChanges: undefined,
-  auth: [],
-  events: false,
-  metricsPort: undefined,
-  rateLimitStore: 'memory',
+  ...{ databaseUrl, databaseEngine: 'postgresql', migrate: 'auto', dataChanges: undefined },
+  ...{ auth: [], events: false, metricsPort: undefined, rateLimitStore: 'memory' },
 });
-
-function openService(parts: Parts): Requested {
-  const { router } = routesOf(parts, async () => undefined as never, []);
-  return { db: parts.database.db, collections: parts.collections, router };
-}
 
 /** A case with another outcome than the expected one, and the rules that led to it. */
 interface Failed {
   readonly case: string;
   readonly title: string;
-  readonly expected: ExpectedOutcome;
-  readonly actual: ExpectedOutcome;
-  readonly explanation: Awaited<ReturnType<typeof explanationsOf>>;
+  readonly expected: Outcome;
+  readonly actual: Outcome;
+  readonly explanation: readonly Explanation[];
 }
 
-/** The most records whose rules a failure explains. */
-const MAX_EXPLAINED = 3;
-
-async function failuresOf(service: Requested, given: AccessCases, file: string): Promise<Failed[]> {
-  for (const record of given.records) await load(service, record, file);
-  const failures: Failed[] = [];
-  for (const each of given.cases) {
-    const actual = named(await outcomeOf(service, each), given);
-    const expected = named(each.expected, given);
-    const members = Object.keys(expected) as (keyof ExpectedOutcome)[];
-    if (members.every((name) => isDeepStrictEqual(expected[name], actual[name]))) continue;
-    const explanation = await explanationsOf(service, each, differing(expected, actual, given));
-    failures.push({ case: each.pointer, title: each.title, expected, actual, explanation });
+/** Runs the cases in a service without a listener. */
+async function failuresOf(config: Config, given: AccessCases, file: string): Promise<Failed[]> {
+  const closers: (() => unknown)[] = [];
+  try {
+    const parts = await openParts(config, createLog('silent'), [], undefined, closers);
+    const { router } = routesOf(parts, async () => undefined as never, []);
+    const { collections, database } = parts;
+    for (const record of given.records) await load(collections, record, file);
+    const names = new Map([...given.ids].map(([name, id]) => [id, name]));
+    const failures: Failed[] = [];
+    for (const each of given.cases) {
+      const { pointer, title } = each;
+      const actual = named(await outcomeOf(database.db, router, each), names);
+      const expected = named(each.expected, names);
+      const members = Object.keys(expected) as (keyof Outcome)[];
+      if (members.every((member) => isDeepStrictEqual(expected[member], actual[member]))) continue;
+      const differs = [...(expected.ids ?? []), ...(actual.ids ?? [])].find(
+        (name) => expected.ids && actual.ids && expected.ids.includes(name) !== actual.ids.includes(name),
+      );
+      const explanation = await explanationsOf(collections, each, given.ids.get(differs ?? ''));
+      failures.push({ case: pointer, title, expected, actual, explanation });
+    }
+    return failures;
+  } finally {
+    for (const close of closers.reverse()) await close();
   }
-  return failures;
 }
 
-async function load({ collections }: Requested, record: GivenRecord, file: string): Promise<void> {
+async function load(collections: readonly Guarded[], record: GivenRecord, file: string): Promise<void> {
   const { whole } = collections.find(({ resource }) => resource.name === record.collection)!;
   try {
     await whole.createWithId(record.id, whole.check(record.body, 'import'));
   } catch (error) {
-    const problem = error instanceof Problem ? error : problemOf(error);
+    const problem = knownProblem(error);
     if (!problem || problem.status >= 500) throw error;
     throw new InputError(`${file}#${record.pointer}: ${endOf(problem).message}`);
   }
 }
 
 /** An outcome with sorted lists, and the names of records in place of their ids. */
-function named(outcome: ExpectedOutcome, { names }: AccessCases): ExpectedOutcome {
-  const { ids, fields, denied, ...rest } = outcome;
-  return {
-    ...rest,
-    ...(ids && { ids: ids.map((id) => names.get(id) ?? id).sort() }),
-    ...(fields && { fields: fields.toSorted() }),
-    ...(denied && { denied: denied.toSorted() }),
-  };
-}
-
-/** The ids of records that are in one of two outcomes alone. */
-function differing(expected: ExpectedOutcome, actual: ExpectedOutcome, { names }: AccessCases): string[] {
-  if (!expected.ids || !actual.ids) return [];
-  const [all, found] = [new Set(expected.ids), new Set(actual.ids)];
-  return [...names]
-    .filter(([, name]) => all.has(name) !== found.has(name))
-    .map(([id]) => id)
-    .slice(0, MAX_EXPLAINED);
+function named(outcome: Outcome, names: ReadonlyMap<string, string>): Outcome {
+  const shown = (value: unknown) =>
+    Array.isArray(value) ? value.map((each: string) => names.get(each) ?? each).sort() : value;
+  return Object.fromEntries(Object.entries(outcome).map(([name, value]) => [name, shown(value)])) as never;
 }
 
 function failureText({ case: pointer, title, expected, actual, explanation }: Failed): string {
@@ -170,7 +119,7 @@ function failureText({ case: pointer, title, expected, actual, explanation }: Fa
 }
 
 /** The members of an outcome that a case is about, and the error. */
-function shown({ status, code, ...lists }: ExpectedOutcome, expected: ExpectedOutcome): string {
+function shown({ status, code, ...lists }: Outcome, expected: Outcome): string {
   const parts = Object.entries(lists)
     .filter(([name]) => Object.hasOwn(expected, name) || name === 'denied')
     .map(([name, values]) => `${name} ${values.length === 0 ? 'none' : values.join(', ')}`);

@@ -1,4 +1,16 @@
 import type { Explanation } from '../access/explain.js';
+import type { Verb } from '../access/rules.js';
+
+/** The verb of each method that reads or writes records. */
+export const VERBS: Readonly<Record<string, Verb>> = {
+  GET: 'read',
+  HEAD: 'read',
+  QUERY: 'read',
+  POST: 'create',
+  PUT: 'update',
+  PATCH: 'update',
+  DELETE: 'delete',
+};
 
 /** An explanation as lines for a terminal. */
 export function explanationText({ verb, permitted, fields, grants }: Explanation): string {

@@ -9,14 +9,12 @@ import type { Database } from '../db/open-database.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { ExitError } from '../errors/exit-error.js';
 import { type Collection, openCollection } from '../list/open-collection.js';
-import { ensureCollections } from '../schema/ensure-collections.js';
-import { storedResources } from '../schema/stored-resources.js';
 import { parse, subcommandOf } from './arguments.js';
 import { UsageError } from './exit.js';
 import { type Io, nextLine } from './io.js';
 import { print } from './output.js';
 import { ACCESS_COMMANDS } from './table/access-commands.js';
-import { logOf, withDatabase } from './with-database.js';
+import { withResources } from './with-database.js';
 
 const FIND = AUTH_SQL.user_of_email;
 
@@ -78,10 +76,8 @@ function withUsers(
   io: Io,
   work: (users: Collection, database: Database, config: Config) => Promise<void>,
 ): Promise<void> {
-  return withDatabase(io, async (database, config) => {
-    const declarations = await loadDeclarations(config);
-    await ensureCollections(database, declarations, config.migrate, logOf(io, config));
-    const users = (await storedResources(database, declarations)).find(({ hasPasswords }) => hasPasswords)!;
+  return withResources(io, async (resources, database, config) => {
+    const users = resources.find(({ hasPasswords }) => hasPasswords)!;
     await work(openCollection(database.db, users, config.tombstones), database, config);
   });
 }

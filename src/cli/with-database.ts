@@ -1,9 +1,13 @@
 import { embeddedOf } from '../app/open-features.js';
+import type { Resource } from '../collection/resource.js';
 import type { Config } from '../config/config.js';
-import { problemOf } from '../db/database-errors.js';
+import { knownProblem } from '../db/database-errors.js';
 import { type Database, openDatabase } from '../db/open-database.js';
+import { loadDeclarations } from '../declarations/load-declarations.js';
 import { ExitError, UnavailableError } from '../errors/exit-error.js';
-import { type Failure, Problem } from '../errors/problem.js';
+import type { Failure, Problem } from '../errors/problem.js';
+import { ensureCollections } from '../schema/ensure-collections.js';
+import { storedResources } from '../schema/stored-resources.js';
 import { createLog, type Log } from '../telemetry/log.js';
 import { readableLines } from '../telemetry/readable-lines.js';
 import { configOf, type Io } from './io.js';
@@ -19,12 +23,22 @@ export async function withDatabase(
   try {
     await work(database, config);
   } catch (error) {
-    const problem = error instanceof Problem ? error : problemOf(error);
-    throw problem ? endOf(problem) : error;
+    throw endOfError(error);
   } finally {
     await database.close();
   }
 }
+
+/** Runs work on the database with the collections of the declarations, whose tables it brings in line. Throws ExitError. */
+export const withResources = (
+  io: Io,
+  work: (resources: readonly Resource[], database: Database, config: Config) => Promise<void>,
+): Promise<void> =>
+  withDatabase(io, async (database, config) => {
+    const declarations = await loadDeclarations(config);
+    await ensureCollections(database, declarations, config.migrate, logOf(io, config));
+    await work(await storedResources(database, declarations), database, config);
+  });
 
 /** Opens the database for a command, also the embedded one of a running service. Throws ExitError. */
 export const openForCommand = (io: Io, config: Config): Promise<Database> =>
@@ -38,6 +52,12 @@ export function logOf({ stderr }: Io, { logLevel }: Config): Log {
 /** A Problem as the end of a command; a 503 is one of the database. */
 export function failureOf({ status }: Problem, message: string): ExitError {
   return status === 503 ? new UnavailableError(message) : new ExitError(message);
+}
+
+/** An error as the end of a command, if it is known. */
+export function endOfError(error: unknown): unknown {
+  const problem = knownProblem(error);
+  return problem ? endOf(problem) : error;
 }
 
 /** A Problem as the end of a command. */

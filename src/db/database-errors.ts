@@ -1,4 +1,4 @@
-import type { Problem } from '../errors/problem.js';
+import { Problem } from '../errors/problem.js';
 import { badRequest } from '../errors/request-errors.js';
 import { insufficientStorage, unavailable } from '../errors/service-errors.js';
 
@@ -36,6 +36,10 @@ export function problemOf(error: unknown): Problem | undefined {
   const code = databaseErrorOf(error)?.code ?? '';
   return TABLE[code]?.() ?? TABLE[code.slice(0, 2)]?.();
 }
+
+/** The problem that an error is, or that an error of the database causes; undefined: an internal error. */
+export const knownProblem = (error: unknown): Problem | undefined =>
+  error instanceof Problem ? error : problemOf(error);
 
 const away = () => unavailable('The database is not available.');
 const busy = () => unavailable('The database is busy.');

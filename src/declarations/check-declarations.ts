@@ -5,7 +5,7 @@ import { createAjv } from '../validation/ajv.js';
 import { automatonOf } from '../validation/automaton.js';
 import { useAutomata } from '../validation/pattern.js';
 import { accessFaults } from './access-faults.js';
-import { declarationSchema } from './built-in.js';
+import { schemaText } from './built-in.js';
 import { COLLECTION_RULES, NAME_RULES } from './collection-rules.js';
 import type { Declaration, DeclarationFault, DeclaredSchema } from './declaration.js';
 import { inPlace } from './field-keywords.js';
@@ -115,7 +115,7 @@ let validateForm: ReturnType<Ajv2020['compile']> | undefined;
 
 /** The faults that the schema of declarations finds. */
 function formFaults({ file, schema }: Declaration): DeclarationFault[] {
-  validateForm ??= metaAjv.compile(JSON.parse(declarationSchema()));
+  validateForm ??= metaAjv.compile(JSON.parse(schemaText('collection')));
   return validateForm(schema) ? [] : faultsOf(file, validateForm.errors ?? []);
 }
 

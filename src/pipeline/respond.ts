@@ -1,4 +1,4 @@
-import { problemOf } from '../db/database-errors.js';
+import { knownProblem } from '../db/database-errors.js';
 import { Problem } from '../errors/problem.js';
 import { beyond, internal } from '../errors/service-errors.js';
 import { probableVersion } from '../http/api-version.js';
@@ -159,7 +159,7 @@ function respondWithProblem(context: RequestContext, error: unknown): void {
   const { log } = options;
   if (error instanceof BodyAborted) return abortResponse(context, 'body');
   if (error instanceof ReaderGone) return abortResponse(context, error.how);
-  const problem = error instanceof Problem ? error : problemOf(error);
+  const problem = knownProblem(error);
   if (!problem) {
     const { method, url } = req;
     log.error({ err: error, ...observation.identity(), method, path: pathOf(url) }, 'request failed');
