@@ -3,6 +3,7 @@ import { payloadTooLarge } from '../errors/input-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import { requireParameters } from '../http/query-parameters.js';
 import { type Action, MAX_TARGET } from '../http/router.js';
+import { isObject } from '../json.js';
 import { MAX_QUERY, valuesOfBody } from '../list/body-values.js';
 import { listIn } from '../list/query-names.js';
 import { keysetParameters, listParameters } from '../list/read-list.js';
@@ -18,8 +19,10 @@ export function queryBy(list: Action, resource: Resource): Action {
   return {
     run: async (request) => {
       if ((request.body?.bytes.length ?? 0) > MAX_QUERY) throw payloadTooLarge(MAX_QUERY);
-      const values = valuesOfBody(request.body?.value, resource);
-      requireParameters(offer, values.names, request.version);
+      const given = request.body?.value;
+      // Before the values are read, so that a misspelt member is named and not its value.
+      if (isObject(given)) requireParameters(offer, Object.keys(given), request.version);
+      const values = valuesOfBody(given, resource);
       const reply = await list.run({ ...request, body: undefined, method: 'GET', values });
       const query = String(values.address());
       const location = `${request.prefix}${request.path}${query === '' ? '' : `?${query}`}`;

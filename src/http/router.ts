@@ -170,14 +170,15 @@ export function requiring(requires: Requirement, action: Action & Offer): OpenEn
 }
 
 /**
- * The negotiated media type of an action's response. Throws 406. A browser gets another one by `_format` in the address,
- * which requests that prefer data ignore.
+ * The negotiated media type of an action's response. Throws 406. A browser, and a client that accepts anything, get another
+ * one by `_format` in the address.
  */
 export function negotiateType({ offers }: Offer, accept: string | undefined, query = ''): string {
   if (!offers) return '';
   const type = negotiate(accept, offers);
   if (type === undefined) throw notAcceptable(offers);
-  if (type !== HTML_TYPE || !query.includes('_format=')) return type;
+  const isOpen = type === HTML_TYPE || accept === undefined || accept.trim() === '*/*';
+  if (!isOpen || !query.includes('_format=')) return type;
   const format = new URLSearchParams(query).get('_format');
   return offers.find((offer) => formatOf(offer) === format) ?? type;
 }

@@ -26,6 +26,8 @@ export function compileCheck(resource: FieldRules): (input: Json | undefined) =>
 
   return (input) => {
     if (input === undefined) throw invalidBody('The body is empty.', 'type');
+    if (Array.isArray(input))
+      throw invalidBody('must be an object: send many records as NDJSON, one in each line', 'type');
     if (!isObject(input)) throw invalidBody('must be an object', 'type');
     const all = clientFields(input, optional);
     for (const [name, steps] of normalizing)

@@ -105,6 +105,20 @@ t.test('a JSON syntax error has a position and quotes nothing; an empty body is 
   }
 });
 
+t.test('an array in place of a record names the way to many records', async (t) => {
+  const { send } = await testService(t);
+  for (const [method, path] of [
+    ['POST', '/items'],
+    ['PUT', `/items/${(await send('POST', '/items', { body: { name: 'a' } })).json.id}`],
+  ] as const) {
+    const { status, json } = await send(method, path, { body: [{ name: 'a' }] as never });
+    t.equal(status, 400);
+    t.match(json.errors, [
+      { path: '', keyword: 'type', message: /must be an object: send many records as NDJSON/ },
+    ]);
+  }
+});
+
 t.test('failures name the member that is wrong, and what is allowed', async (t) => {
   const { send } = await testService(t, { AUTH: 'none' });
   t.match(

@@ -337,6 +337,11 @@ t.test('QUERY reads the same from a body, and repeats it as an address', async (
   );
   t.match(await query({ colour: 1 }), { status: 400, json: { error: { code: 'UNKNOWN_PARAMETER' } } });
   t.match(await query([]), { status: 400, json: { errors: [{ message: 'must be an object' }] } });
+  for (const value of [[], {}, 'x', null, [{}]] as never[])
+    t.match(await query({ srot: value }), {
+      status: 400,
+      json: { error: { code: 'UNKNOWN_PARAMETER', message: /srot/ } },
+    });
   t.match(await query({ filter: { price: { gte: null } } }), {
     status: 400,
     json: { errors: [{ path: '/filter/price/gte' }] },

@@ -100,8 +100,11 @@ t.test('the same data as JSON and CSV, and as a command', async (t) => {
     /^text\/html/,
     'unknown: ignored',
   );
-  const plain = await service.send('GET', `${path}?_format=csv`);
-  t.match(plain.headers['content-type'], 'application/json', 'programs use Accept');
+  for (const accept of [undefined, '*/*']) {
+    const headers = accept === undefined ? {} : { accept };
+    const open = await service.send('GET', `${path}?_format=csv`, { headers });
+    t.match(open.headers['content-type'], 'text/csv', 'a spreadsheet accepts anything');
+  }
   const csv = await service.send('GET', `${path}?_format=json`, { headers: { accept: 'text/csv' } });
   t.match(csv.headers['content-type'], 'text/csv');
   const list = await visitor.get('/users?_format=json');
