@@ -2,11 +2,12 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, realpath, rm, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { openSession, withSession } from '../../db/session.js';
 import { findBinaries } from './binaries.js';
 import { Claim, InUseError } from './claim.js';
 import { type Cluster, EmbeddedError, initialise, pickUser, type RunAs, urlOf } from './cluster.js';
 import { addressOf, endElsewhere, removeOrphan } from './orphan.js';
-import { isReady, type Server, startServer } from './postgres-server.js';
+import { type Server, startServer } from './postgres-server.js';
 
 /** A PostgreSQL of the service's own, running on a loopback port for as long as the service runs. */
 export interface Embedded {
@@ -24,6 +25,9 @@ const JOIN_MS = 30_000;
 /** How long a server on another machine may run without its postmaster.pid. */
 const ELSEWHERE_MS = 75_000;
 const POLL_MS = 50;
+const SESSION = { settings: {}, connectMs: 5000 };
+/** Advisory lock that commands share while they use the server of another process: "plnt" and 3. */
+const JOINED = "x'706c6e74'::integer, 3";
 
 export interface EmbeddedOptions {
   /** The folder of the cluster; created if it does not exist. */
@@ -47,7 +51,10 @@ export interface EmbeddedOptions {
  */
 export const startEmbedded = (options: EmbeddedOptions): Promise<Embedded> => open(options, GRACE_MS, false);
 
-/** Starts the cluster as `startEmbedded` does, or uses the server of a running service, which continues afterwards. */
+/**
+ * Starts the cluster as `startEmbedded` does, or uses the server of a running service or command, which continues afterwards.
+ * A server that was started here stops when no other command uses it any more.
+ */
 export const joinEmbedded = (options: EmbeddedOptions): Promise<Embedded> => open(options, JOIN_MS, true);
 
 function open(options: EmbeddedOptions, patienceMs: number, join: boolean): Promise<Embedded> {
@@ -56,7 +63,8 @@ function open(options: EmbeddedOptions, patienceMs: number, join: boolean): Prom
     const end = Date.now() + patienceMs;
     for (;;) {
       try {
-        return await start(dataDir, options);
+        const started = await start(dataDir, options);
+        return join ? { url: started.url, stop: () => stopUnused(started) } : started;
       } catch (error) {
         if (!(error instanceof InUseError)) throw error;
         const owned = join ? await reach(dataDir) : undefined;
@@ -68,16 +76,36 @@ function open(options: EmbeddedOptions, patienceMs: number, join: boolean): Prom
   });
 }
 
-/** The server of a live owner, if it accepts a session. */
+/** The server of a live owner, if it accepts a session and is not about to stop. */
 async function reach(dataDir: string): Promise<Embedded | undefined> {
   const folder = join(dataDir, 'postgres');
   const password = await readFile(join(folder, 'plinth.password'), 'utf8').catch(() => '');
   const address = await addressOf(folder);
   if (!address) return undefined;
-  if (await isReady({ password }, address.port, address.folder))
-    return { url: urlOf({ password }, address.port, address.folder), stop: async () => address.close() };
-  address.close();
+  const url = urlOf({ password }, address.port, address.folder);
+  const session = await openSession(url, SESSION).catch(() => undefined);
+  const leave = async () => {
+    await session?.end();
+    address.close();
+  };
+  const locks = await session?.sql
+    .unsafe(`select pg_try_advisory_lock_shared(${JOINED}) as is_held`)
+    .catch(() => undefined);
+  if (locks?.[0]?.is_held) return { url, stop: leave };
+  await leave();
   return undefined;
+}
+
+/** Stops a server when the commands that use it have ended. Others start it again afterwards. */
+async function stopUnused({ url, stop }: Embedded): Promise<void> {
+  let stopped: Promise<void> | undefined;
+  await withSession(url, SESSION, async (sql) => {
+    await sql.unsafe(`select pg_advisory_lock(${JOINED})`);
+    stopped = stop();
+    // The session ends with the server.
+    await stopped;
+  }).catch(() => undefined);
+  await (stopped ?? stop());
 }
 
 async function inOneLine<T>(work: () => Promise<T>): Promise<T> {

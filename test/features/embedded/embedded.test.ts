@@ -8,6 +8,7 @@ import { EmbeddedError } from '../../../src/features/embedded/cluster.js';
 import {
   type Embedded,
   type EmbeddedOptions,
+  joinEmbedded,
   startEmbedded,
 } from '../../../src/features/embedded/embedded.js';
 import { fastFolder } from '../../support/fast-folder.js';
@@ -152,6 +153,26 @@ t.test('sessions that are open do not keep it from stopping', async (t) => {
   await embedded.stop();
   t.match(await asleep, /^(57P01|CONNECTION_CLOSED)$/);
   await sql.end({ timeout: 0 });
+});
+
+t.test('a server stops when the commands that have joined it have ended', async (t) => {
+  const dataDir = await seededFolder(t);
+  const first = await joinEmbedded({ dataDir, settings: SETTINGS });
+  const second = await joinEmbedded({ dataDir, settings: SETTINGS });
+  let isStopped = false;
+  const stopped = first.stop().then(() => {
+    isStopped = true;
+  });
+  const waiting = 'select from pg_locks where not granted';
+  await until('the stop waits for the second', async () => (await query(first.url, waiting)).length, 1);
+  const third = joinEmbedded({ dataDir, settings: SETTINGS });
+  await query(first.url, 'create table confirmed as select 1 as n');
+  t.notOk(isStopped);
+  await second.stop();
+  await stopped;
+  const last = await third;
+  t.same([...(await query(last.url, 'select n from confirmed'))], [{ n: 1 }], 'the next one starts its own');
+  await last.stop();
 });
 
 t.test('a cluster that a live service owns is in use, by whatever path it is named', async (t) => {
