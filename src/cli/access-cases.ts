@@ -83,7 +83,7 @@ export function readCases(io: Io, file: string, collections: readonly string[]) 
     before.add(name);
     for (const [, each = ''] of JSON.stringify(given.records![collection]![name]).matchAll(NAMED))
       if (ids.has(each) && !before.has(each)) fault(pointer, `names ${each}, which must come before it`);
-    const { id: _, ...body } = resolved.records![collection]![name]!;
+    const { id: _, ...body } = resolved.records?.[collection]?.[name] ?? {};
     return { pointer, collection, id, body };
   });
   const cases = resolved.cases.map((each, at) => {

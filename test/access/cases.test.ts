@@ -97,7 +97,7 @@ t.test('cases of callers, requests and outcomes hold, and each finds the given r
       request: 'GET /issues',
       expect: { status: 403, code: 'INSUFFICIENT_SCOPE' },
     },
-    { as: 'bob', request: 'PATCH /users/{bob}', body: { name: 'Rob' }, expect: 200 },
+    { as: 'bob', request: 'PATCH /users/{bob}', body: { name: 'Rob, {bob}' }, expect: 200 },
     {
       as: 'eve',
       request: 'QUERY /issues',
@@ -242,6 +242,10 @@ t.test('each fault of a file is named by its place', async (t) => {
     [
       { records: { issues: { a: { blockedById: '{b}' }, b: { blockedById: '{a}' } } }, cases: [one] },
       /#\/records\/issues\/a: names b, which must come before it/,
+    ],
+    [
+      { records: { users: { a: {} }, '{a}': { b: {} } }, cases: [one] },
+      /#\/records\/\{a\}: there is no collection \{a\}: there are /,
     ],
     [
       { records: { issues: { a: { title: 3 } } }, cases: [one] },
