@@ -7,7 +7,7 @@ import type { ComparedColumn, Symbolic } from '../list/condition.js';
 import { grantSql } from '../list/condition-sql.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { bound } from './bound-conditions.js';
-import { type Grant, type Rules, type Verb, wholeReads } from './rules.js';
+import type { Grant, Rules, Verb } from './rules.js';
 
 /** Precedes the number of a symbol in the place of its value, which never has U+0000. */
 const MARK = '\0';
@@ -169,9 +169,9 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
 
   /** The SQL of the mask to read, for which no grant is examined after one of all fields. */
   deciding(records: string, callers: Callers, bits: string): string {
-    const whole = wholeReads(this.rules).map(
-      (grant) => `when ${this.#usable(grant, records, callers, bits)} then ${1 << grant.place}`,
-    );
+    const whole = this.#granted('read')
+      .filter(({ fields }) => !fields)
+      .map((grant) => `when ${this.#usable(grant, records, callers, bits)} then ${1 << grant.place}`);
     const limited = this.#mask('read', records, callers, bits, ({ fields }) => fields !== undefined);
     return whole.length === 0 ? limited : `case ${whole.join(' ')} else ${limited} end`;
   }

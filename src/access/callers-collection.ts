@@ -15,7 +15,6 @@ import { among, requireReadable } from './checked-references.js';
 import { creationErrors, requireCreatable } from './creation-errors.js';
 import { checkPart, fieldsIn, requireSettable, shownPart } from './fields.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
-import { LinkRules } from './link-rules.js';
 import type { CreateRuled } from './ruled-creations.js';
 import { ALL, type RuledReads } from './ruled-reads.js';
 import type { Masks } from './ruled-statements.js';
@@ -27,7 +26,6 @@ const ATTEMPTS = 8;
 /** One collection as there is for one caller. */
 export class CallersCollection {
   readonly #access: Access | undefined;
-  readonly #links: LinkRules;
 
   constructor(
     readonly whole: Collection,
@@ -36,10 +34,7 @@ export class CallersCollection {
     readonly principal: Principal,
     readonly createRuled: CreateRuled,
   ) {
-    const { resource } = whole;
-    this.#access = readAccess(ruled?.rules, resource, principal);
-    const children = resource.children.map((name) => other(name).resource);
-    this.#links = new LinkRules(ruled?.rules, resource, children, principal);
+    this.#access = readAccess(ruled?.rules, whole.resource, principal);
   }
 
   collection(): Collection {
@@ -58,17 +53,12 @@ export class CallersCollection {
       creationErrors: (inputs: readonly ValidatedInput[], run: Run) => creationErrors(this, inputs, run),
       ...(this.ruled && { writesOf: (id: string, run?: Run) => this.#writesOf(id, run) }),
     };
-    const unlinked = this.#links.unlinked(undefined);
-    const own = { ...whole, ...writes, unlinked };
-    if (!access && unlinked === undefined) return own;
-    const get = (id: string, run?: Run) =>
-      whole.get(id, run).then((found) => (typeof found === 'string' ? found : { ...found, unlinked }));
-    if (!access) return { ...own, get };
+    if (!access) return { ...whole, ...writes };
     return {
-      ...own,
+      ...whole,
+      ...writes,
       access,
-      check: (input, origin, present, caller) =>
-        checkPart(whole, this.principal, input, origin, present, caller),
+      check: (input, origin, present, caller) => checkPart(whole, input, origin, present, caller),
       get: (id, run) => this.#get(id, run),
       exists: async (id, run) => (await this.#readableBits(id, run)) !== 0,
       belonging: async (ids, parent, run) =>
@@ -135,12 +125,9 @@ export class CallersCollection {
     throw beyond('record');
   }
 
-  /** The part of a record that the caller may read, with its links; `mask`: of the grants to read, undefined if it may read all. */
+  /** The part of a record that the caller may read; `mask`: of the grants to read, undefined if it may read all. */
   #shown(record: StoredRecord, mask: number | undefined): StoredRecord {
-    const isPart = mask !== undefined;
-    const shown = isPart ? shownPart(record, fieldsIn(this.ruled!.rules, mask)) : record;
-    const unlinked = this.#links.unlinked(mask);
-    return unlinked === undefined ? shown : { ...shown, unlinked };
+    return mask === undefined ? record : shownPart(record, fieldsIn(this.ruled!.rules, mask));
   }
 
   async #create(input: ValidatedInput, run: Run | undefined): Promise<StoredRecord> {

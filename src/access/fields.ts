@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Principal } from '../auth/principal.js';
 import { hiddenIn, OWN_MEMBERS, partOf } from '../collection/document-part.js';
 import type { StoredRecord } from '../collection/record.js';
 import { type Reference, type Resource, referredIds } from '../collection/resource.js';
@@ -9,9 +8,8 @@ import { invalid } from '../errors/input-errors.js';
 import { type Failure, Problem } from '../errors/problem.js';
 import { isObject, type Json, type JsonObject, member } from '../json.js';
 import type { Collection } from '../list/open-collection.js';
-import { unknownField } from '../validation/failure.js';
 import { writeOnlyNames } from '../validation/validation.js';
-import { type Grant, grantsFor, grantsIn, type Rules } from './rules.js';
+import { type Grant, grantsIn, type Rules } from './rules.js';
 
 /** Some fields of a record; undefined: all. */
 export type Fields = ReadonlySet<string> | undefined;
@@ -36,10 +34,6 @@ export function fieldsIn(rules: Rules, mask: number): Fields {
   return fields;
 }
 
-/** The fields that some records of a collection may show to a caller. */
-export const readableFields = (resource: Resource, principal: Principal): Fields =>
-  resource.isRuled ? fieldsOf(grantsFor(resource, 'read', resource, principal)) : undefined;
-
 /** A record of which a caller may read some fields. The order of its members remains. */
 export function shownPart(record: StoredRecord, fields: Fields): StoredRecord {
   if (!fields) return record;
@@ -55,24 +49,11 @@ export function shownPart(record: StoredRecord, fields: Fields): StoredRecord {
  * caller may not read or one that the service sets, or a patch with a read-only one: whether it is unchanged would reveal its value.
  */
 export function checkPart(
-  collection: Pick<Collection, 'resource' | 'check'>,
-  principal: Principal,
+  { resource, check }: Pick<Collection, 'resource' | 'check'>,
   input: Json | undefined,
   origin?: Origin,
   present?: BeforeWrite,
   caller?: string,
-): ValidatedInput {
-  return withKnownFields(collection.resource, principal, () =>
-    checkHidden(collection, input, origin, present, caller),
-  );
-}
-
-function checkHidden(
-  { resource, check }: Pick<Collection, 'resource' | 'check'>,
-  input: Json | undefined,
-  origin: Origin | undefined,
-  present: BeforeWrite | undefined,
-  caller: string | undefined,
 ): ValidatedInput {
   const hidden = present?.hidden;
   if (!hidden || !isObject(input)) return check(input, origin, present, caller);
@@ -91,28 +72,6 @@ function checkHidden(
     () => check({ ...values, ...input }, origin, { ...present, record }, caller),
   );
   return { ...checked, unseen: named.filter((name) => !readOnly.includes(name)) };
-}
-
-/** Runs a check. The failure of a field that there is not names only those that the caller may read or set. */
-function withKnownFields<T>(resource: Resource, principal: Principal, check: () => T): T {
-  try {
-    return check();
-  } catch (error) {
-    if (!(error instanceof Problem && error.code === invalid.type.code)) throw error;
-    const parts = (['read', 'create', 'update'] as const).map((verb) =>
-      fieldsOf(grantsFor(resource, verb, resource, principal)),
-    );
-    const names = Object.keys(resource.schema.properties).filter((name) =>
-      parts.some((fields) => fields?.has(name) ?? true),
-    );
-    const failures = error.more.details as readonly Failure[];
-    const isOfRecord = ({ path, keyword }: Failure) =>
-      keyword === 'additionalProperties' && path.lastIndexOf('/') === 0;
-    throw invalid(
-      failures.map((each) => (isOfRecord(each) ? { ...each, message: unknownField(names) } : each)),
-      error.message,
-    );
-  }
 }
 
 const HIDDEN_FAILURE: Failure = {

@@ -53,7 +53,7 @@ export function readGrant(
     resource: resources.find((each) => each.name === name)!,
     access: undefined,
   });
-  const conditions = readFilter(filterOfBody(where, resource), resource, others, symbolsOf(resources));
+  const conditions = readFilter(filterOfBody(where, resource), { resource }, others, symbolsOf(resources));
   return {
     ...declared,
     place,
@@ -97,28 +97,19 @@ export const isAbout = ({ can }: DeclaredGrant, verb: Verb): boolean =>
   can === 'all' || can === verb || (typeof can !== 'string' && (can.includes('all') || can.includes(verb)));
 
 /** Whether a caller may use a grant with records for which its conditions hold. A token's scopes and the rules both apply. */
-export function appliesTo(
+export const appliesTo = (
   { scope, to }: DeclaredGrant,
   verb: Verb,
-  { scopes }: Resource,
+  resource: Resource,
   principal: Principal,
-): boolean {
-  if (scope !== undefined && !holdsScope(principal, scope)) return false;
-  if (to) return true;
+): boolean =>
+  (scope === undefined || holdsScope(principal, scope)) &&
+  (to !== undefined || mayUse(verb, resource, principal));
+
+/** Whether the scopes of a caller permit it what the grants of a collection permit. */
+function mayUse(verb: Verb, { scopes }: Resource, principal: Principal): boolean {
   const needed = verb === 'read' ? scopes.read : scopes.write;
   return holdsScope(principal, needed) || holdsScope(principal, scopes.write) || principal.scopes.has('self');
-}
-
-/**
- * The grants to read all fields, in the order in which a read examines them, until one holds: first those that say at little cost
- * whether the caller may change or delete the record as well.
- */
-export function wholeReads({ grants }: Rules): readonly Grant[] {
-  const whole = grants.filter(({ verbs, fields }) => verbs.has('read') && !fields);
-  const isCheap = (condition: Condition) => condition.kind === 'comparison' && !condition.symbol?.through;
-  const isFirst = ({ verbs, conditions }: Grant) =>
-    (verbs.has('update') || verbs.has('delete')) && conditions.every(isCheap);
-  return [...whole.filter(isFirst), ...whole.filter((grant) => !isFirst(grant))];
 }
 
 /** Whether a caller has a scope, or one that includes it. */
@@ -148,9 +139,11 @@ export const isForAnyone = ({ grants }: Pick<Resource, 'grants'>, verb: Verb): b
 export const isPublic = (resource: Pick<Resource, 'grants' | 'isRuled'>): boolean =>
   !resource.isRuled && isForAnyone(resource, 'read');
 
-/** Whether a caller may read some records of a collection, if there are any that fulfil the conditions of its grants. */
+/** Whether the scopes of a caller permit it to read records of a collection. Of one with access rules, these decide which. */
 export const mayRead = (resource: Resource, principal: Principal): boolean =>
-  grantsFor(resource, 'read', resource, principal).length > 0;
+  resource.isRuled
+    ? isForAnyone(resource, 'read') || mayUse('read', resource, principal)
+    : grantsFor(resource, 'read', resource, principal).length > 0;
 
 /** Whether relations of a collection lead, over any number of steps, to one that not everybody reads. */
 export function leadsToLimited(resource: Resource, resources: readonly Resource[]): boolean {
@@ -163,16 +156,6 @@ export function leadsToLimited(resource: Resource, resources: readonly Resource[
     }
   return false;
 }
-
-/**
- * Whether a grant of a collection permits something with records that fulfil its conditions, if there are any: to a caller, or to
- * anybody at all. Without access rules the scopes alone decide.
- */
-export const mightPermit = (resource: Resource, verb: Verb, principal?: Principal): boolean =>
-  !resource.isRuled ||
-  resource.grants.some(
-    (grant) => isAbout(grant, verb) && (!principal || appliesTo(grant, verb, resource, principal)),
-  );
 
 /** The grants whose bits a mask has. */
 export const grantsIn = ({ grants }: Rules, mask: number): readonly Grant[] =>

@@ -15,7 +15,7 @@ import type { Condition, Selection } from '../list/condition.js';
 import { readFilter } from '../list/read-filter.js';
 import { searchIn, selectionOf } from '../list/read-search.js';
 import { ownParent, requireAllOwn } from './owner-check.js';
-import { readAs } from './readable.js';
+import { readable } from './readable.js';
 
 /** Records that one request changes. */
 const MAX_MATCHES = 10_000;
@@ -149,9 +149,9 @@ function matching(guarded: Guarded, related: readonly Guarded[], request: Reques
     );
   const given = valuesOfAddress(request.query);
   const parent = ownParent(guarded, request);
-  const selection = readAs(guarded, related, request, (resource, others) =>
-    selectionOf(readFilter(given.filter(), resource, others), resource, searchIn(given, resource), parent),
-  );
+  const records = guarded.as(request);
+  const conditions = readFilter(given.filter(), records, readable(related, request));
+  const selection = selectionOf(conditions, records, searchIn(given, guarded.resource), parent);
   if (selection.conditions.length === 0) throw badRequest('The filter is empty.');
   return selection;
 }

@@ -12,7 +12,7 @@ import type { Action } from '../http/router.js';
 import { isCondition, valuesOfAddress } from '../list/address-values.js';
 import { readFilter } from '../list/read-filter.js';
 import type { Version } from '../versions/supported.js';
-import { readAs } from './readable.js';
+import { named, readable } from './readable.js';
 
 const BATCH_TYPE = 'application/cloudevents-batch+json';
 const STREAM_TYPE = 'text/event-stream';
@@ -98,8 +98,8 @@ function readConditions(
   filter: Filter,
 ): Filter {
   const given = valuesOfAddress(request.query).filter();
-  const read = (resource: Resource) =>
-    readAs({ resource }, collections, request, (of, others) => readFilter(given, of, others));
+  const read = ({ name }: Resource) =>
+    readFilter(given, named(collections, name).as(request), readable(collections, request));
   return withConditions(filter, feed.resources, read);
 }
 

@@ -11,7 +11,7 @@ import { isWhole, readView, type View } from '../list/read-fields-and-includes.j
 import { parseUuid } from '../uuid.js';
 import { shownDocument, shownOf } from './included-records.js';
 import { notFoundProblem } from './not-found.js';
-import { readAs } from './readable.js';
+import { readable } from './readable.js';
 
 /** Shows a record as JSON, HTML or CSV: 200, 304, 400, 404, 406, 410, 412. A query can include records of `related`. */
 export function get(guarded: Guarded, related: readonly Guarded[]): Action {
@@ -22,9 +22,7 @@ export function get(guarded: Guarded, related: readonly Guarded[]): Action {
       const view =
         query === '' && !values
           ? undefined
-          : readAs(guarded, related, request, (of, others) =>
-              readView(values ?? valuesOfAddress(query), of, others),
-            );
+          : readView(values ?? valuesOfAddress(query), resource, readable(related, request));
       const show = view && !isWhole(view) ? viewer(resource, related, request, view) : whole;
       const id = parseUuid(params.id ?? '');
       if (id === undefined) throw notFoundProblem(resource, 'absent', type);

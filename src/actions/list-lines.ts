@@ -9,8 +9,8 @@ import { ofDocument } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
 import type { View } from '../list/read-fields-and-includes.js';
 
-/** The collection of a list, and the part of it that there is for the caller. */
-type Listed = Pick<Collection, 'resource' | 'access'>;
+/** The collection of a list. */
+type Listed = Pick<Collection, 'resource'>;
 
 /** Whether a list of this type has a line for each record. */
 export const isLines = (type: string): boolean => type === CSV_TYPE || type === NDJSON_TYPE;
@@ -81,14 +81,12 @@ function linkField(links: Readonly<Record<string, string | null>>): string {
 const LAST_COLUMNS = ['created_at', 'updated_at', '_version'];
 
 /**
- * The columns of CSV, which do not depend on the records: the id, the declared fields that the caller may read of some records, and the
- * service's; or the id and the fields that a query names.
+ * The columns of CSV, which do not depend on the records: the id, the declared fields, and the service's; or the id and the fields that
+ * a query names.
  */
-export function columnsOf({ resource: { schema, writeOnly }, access }: Listed, view: View): string[] {
+export function columnsOf({ resource: { schema, writeOnly } }: Listed, view: View): string[] {
   const hidden = new Set([...writeOnly, 'password', 'password_hash', 'current_password']);
-  const isReadable = (name: string) =>
-    !access || access.grants.some(({ fields }) => !fields || fields.includes(name));
-  const declared = Object.keys(schema.properties).filter((name) => !hidden.has(name) && isReadable(name));
+  const declared = Object.keys(schema.properties).filter((name) => !hidden.has(name));
   const fields = view.fields ?? [...declared, ...LAST_COLUMNS];
   const included = view.include.length === 0 ? [] : ['_included'];
   const excerpts = view.excerpts ? ['_excerpts'] : [];

@@ -119,8 +119,7 @@ async function idsOf({ elements, ids }: Page): Promise<readonly string[]> {
 /** A document as its list has it: with `_links`, if the pages are between cursors. */
 function linked({ collection, request, list }: PageContext, doc: string): string {
   if (list.part.kind === 'numbered') return doc;
-  const { resource, unlinked } = collection;
-  return withLinks(resource, { id: idOf(doc), doc, unlinked }, request.prefix);
+  return withLinks(collection.resource, { id: idOf(doc), doc }, request.prefix);
 }
 
 function metaOf(part: NumberedPart | KeysetPart, { total }: Page): object {

@@ -1,21 +1,19 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import { headersOf } from '../collection/representation.js';
-import type { Resource } from '../collection/resource.js';
 import { noSuchParent } from '../errors/record-errors.js';
-import type { QueryValues } from '../http/query-values.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { valuesOfAddress } from '../list/address-values.js';
 import { isPage } from '../list/list-request.js';
 import { hasGroups, readGroups } from '../list/read-groups.js';
-import { type ListContext, readList } from '../list/read-list.js';
+import { readList } from '../list/read-list.js';
 import { parseUuid } from '../uuid.js';
 import { groupsReply } from './groups.js';
 import { isLines, streamedLines } from './list-lines.js';
 import { listPage } from './list-page.js';
 import { ownParent } from './owner-check.js';
-import { readAs } from './readable.js';
+import { readable } from './readable.js';
 
 /**
  * Lists the records of a collection, as a page, as one streamed array, or as groups: 200, 304, 400, 406, 412, 413. `related` are the
@@ -67,12 +65,11 @@ function listing(
     const { type, version } = request;
     const collection = guarded.as(request);
     const given = request.values ?? valuesOfAddress(request.query);
-    const { access } = collection;
-    const context = { lists: version.lists, parent, isLines: isLines(type), access };
-    const readBy = <T>(read: (values: QueryValues, of: Resource, context: ListContext) => T): T =>
-      readAs(guarded, related, request, (of, others) => read(given, of, { ...context, others }));
-    if (hasGroups(given)) return groupsReply(collection, request, readBy(readGroups), fields);
-    const requested = readBy(readList);
+    const others = readable(related, request);
+    const context = { lists: version.lists, parent, isLines: isLines(type), others };
+    if (hasGroups(given))
+      return groupsReply(collection, request, readGroups(given, collection, context), fields);
+    const requested = readList(given, collection, context);
     if (isPage(requested)) return listPage(collection, related, request, requested, fields);
     return {
       status: 200,

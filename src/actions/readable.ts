@@ -1,11 +1,8 @@
 import type { Guarded } from '../access/guarded-collection.js';
-import { readablePart } from '../access/readable-part.js';
 import { readsAll } from '../access/rules.js';
 import type { Principal } from '../auth/principal.js';
 import type { Resource } from '../collection/resource.js';
 import { forbidden } from '../errors/caller-errors.js';
-import { invalidQuery } from '../errors/input-errors.js';
-import { Problem } from '../errors/problem.js';
 import type { Request } from '../http/request.js';
 import type { Others } from '../list/relations.js';
 
@@ -24,31 +21,6 @@ export const readable =
     requireReadable(resource, principal);
     return { resource, access: undefined };
   };
-
-/**
- * Reads parameters of a request about a collection. An error about them is that of the collection as the caller may know it, so that its
- * message names no other fields and relations. Throws 400, 403.
- */
-export function readAs<T>(
-  { resource }: Pick<Guarded, 'resource'>,
-  related: readonly Guarded[],
-  request: Pick<Request, 'principal'>,
-  read: (resource: Resource, others: Others) => T,
-): T {
-  const others = readable(related, request);
-  try {
-    return read(resource, others);
-  } catch (error) {
-    if (!(error instanceof Problem && error.code === invalidQuery.type.code)) throw error;
-    const resources = related.map((each) => each.resource);
-    const known = (each: Resource) => readablePart(each, resources, request.principal);
-    read(known(resource), (name) => {
-      const other = others(name);
-      return { ...other, resource: known(other.resource) };
-    });
-    throw error;
-  }
-}
 
 /** The collection of a name. */
 export const named = (related: readonly Guarded[], name: string): Guarded =>

@@ -13,9 +13,9 @@ import { escapeToken, isObject, type Json, member, setMember } from '../json.js'
 import { valuesOfAddress } from '../list/address-values.js';
 import type { Comparison, Condition } from '../list/condition.js';
 import { readFilter } from '../list/read-filter.js';
+import type { Accessible } from '../list/relations.js';
 import { parseUuid } from '../uuid.js';
 import { instantOf } from '../validation/times.js';
-import { readAs } from './readable.js';
 
 /** Attempts while other requests than upserts create and delete the record. */
 const ATTEMPTS = 8;
@@ -24,15 +24,9 @@ const ATTEMPTS = 8;
  * Replaces the record with the values of a unique key, which are the filter, or creates it: the statuses of both actions, and 412
  * for If-Match without such a record. Upserts of one key wait for each other.
  */
-export function upsert(
-  db: Db,
-  guarded: Guarded,
-  related: readonly Guarded[],
-  replacement: Action,
-  creation: Action,
-): Action {
+export function upsert(db: Db, guarded: Guarded, replacement: Action, creation: Action): Action {
   const { resource } = guarded;
-  const keyIn = (request: Request) => readAs(guarded, related, request, (of) => readKey(request, of));
+  const keyIn = (request: Request) => readKey(request, guarded.as(request));
   const write = async (request: Request, key: readonly Comparison[], run: Run): Promise<Reply> => {
     const collection = guarded.as(request);
     const values = key.map(({ field, values }) => [field, ...values]).sort();
@@ -82,10 +76,10 @@ export const writableKeys = ({ unique, readOnly, importOnly }: Resource): readon
     .map(({ fields }) => fields)
     .filter((fields) => !fields.some((field) => readOnly.includes(field) || importOnly.includes(field)));
 
-/** The comparisons of the filter. Throws 400 unless they are those of one unique key, by equality. */
-function readKey({ query, values }: Request, resource: Resource): readonly Comparison[] {
-  const conditions = readFilter((values ?? valuesOfAddress(query)).filter(), resource);
-  const keys = writableKeys(resource);
+/** The comparisons of the filter. Throws 400 unless they are those of one unique key, by equality, and 403. */
+function readKey({ query, values }: Request, records: Accessible): readonly Comparison[] {
+  const conditions = readFilter((values ?? valuesOfAddress(query)).filter(), records);
+  const keys = writableKeys(records.resource);
   const isOf = (fields: readonly string[]) =>
     conditions.length === fields.length &&
     fields.every((field) => conditions.some((each) => isEqual(each, field)));

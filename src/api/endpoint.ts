@@ -119,7 +119,7 @@ export function openRoutes<Services>(
 }
 
 function openEndpoint<Services>(endpoint: Endpoint<Services>, services: Services): OpenEndpoint {
-  const { requires, mightPermit, alwaysAvailable, outlivesVersion, notInBatch } = endpoint;
+  const { requires, alwaysAvailable, outlivesVersion, notInBatch } = endpoint;
   const action = endpoint.open?.(services) ?? {
     run: (request: Request) => endpoint.run!(services, request),
   };
@@ -131,7 +131,6 @@ function openEndpoint<Services>(endpoint: Endpoint<Services>, services: Services
     ...(identify && { identify }),
     ...offerOf(endpoint),
     requires,
-    ...(mightPermit && { mightPermit }),
     ...(alwaysAvailable && { alwaysAvailable }),
     ...(outlivesVersion && { outlivesVersion }),
   };

@@ -131,7 +131,7 @@ function actionsOf(api: Api, collection: Guarded): RecordActions {
     create: idempotent(api, adapter.creation(creation, api, resource)),
     upsert: idempotent(
       api,
-      upsert(db, collection, api.collections, adapted(replacing), adapter.creation(creation, api, resource)),
+      upsert(db, collection, adapted(replacing), adapter.creation(creation, api, resource)),
     ),
     get: getting,
     replace: adapted(putting),

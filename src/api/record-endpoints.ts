@@ -1,8 +1,8 @@
 import { ownershipOf, ownField } from '../access/own-records.js';
-import { isForAnyone, isPublic, leadsToLimited, mightPermit, type Verb } from '../access/rules.js';
+import { isForAnyone, isPublic, leadsToLimited, type Verb } from '../access/rules.js';
 import { PATCH_TYPES } from '../actions/patch.js';
 import { writableKeys } from '../actions/upsert.js';
-import { type Principal, type Requirement, readingOf, type ScopeRequirement } from '../auth/principal.js';
+import { type Requirement, readingOf, type ScopeRequirement } from '../auth/principal.js';
 import { RECORD_TYPES } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../http/media-types.js';
@@ -75,16 +75,11 @@ const of = (
   name: RecordMethod,
   requires: Requirement,
   offer: Offer,
-  /** The collection above nested records. */
-  parent?: Resource,
 ): Endpoint<RecordServices> => ({
   ...offer,
   method,
   path,
   requires,
-  ...(resource.isRuled || parent?.isRuled
-    ? { mightPermit: (caller) => isPossible(name, resource, parent, caller) }
-    : {}),
   records: { method: name, resource },
   open: ({ records }) => records.get(resource.name)![name]!,
 });
@@ -135,34 +130,6 @@ function endpointsOf(
   ];
 }
 
-/** Whether access rules might permit a method to a caller, or to anybody at all. Nobody changes a record that it may not read. */
-function isPossible(
-  method: RecordMethod,
-  resource: Resource,
-  parent: Resource | undefined,
-  caller: Principal | undefined,
-): boolean {
-  const may = (verb: Verb) => mightPermit(resource, verb, caller);
-  if (parent && !mightPermit(parent, 'read', caller)) return false;
-  switch (method) {
-    case 'create':
-    case 'createNested':
-      return may('create');
-    case 'upsert':
-      return may('create') || (may('read') && may('update'));
-    case 'replace':
-      return (resource.hasClientIds && may('create')) || (may('read') && may('update'));
-    case 'patch':
-    case 'patchMatching':
-      return may('read') && may('update');
-    case 'remove':
-    case 'removeMatching':
-      return may('read') && may('delete');
-    default:
-      return may('read');
-  }
-}
-
 /** The requirement of reading without a scope: a credential matters if it shows more than a stranger sees. */
 const openReading = (resource: Resource, resources: readonly Resource[]): Requirement =>
   resource.isRuled || leadsToLimited(resource, resources) ? 'optional' : 'nothing';
@@ -196,8 +163,8 @@ function nestedEndpoints(
     : readingOf([writing, ...limitedScopes(parent)], ownership('create'));
   const path = `/${parent.name}/:id/${name}`;
   return [
-    of(resource, path, 'GET', 'listNested', read, offers.list, parent),
-    of(resource, path, 'QUERY', 'queryNested', read, offers.query, parent),
-    of(resource, path, 'POST', 'createNested', write, offers.create, parent),
+    of(resource, path, 'GET', 'listNested', read, offers.list),
+    of(resource, path, 'QUERY', 'queryNested', read, offers.query),
+    of(resource, path, 'POST', 'createNested', write, offers.create),
   ];
 }

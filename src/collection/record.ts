@@ -8,8 +8,6 @@ export interface StoredRecord {
   readonly doc: string;
   /** The part that a caller may not read, which `doc` does not have; absent: the caller may read all fields. */
   readonly hidden?: HiddenPart | undefined;
-  /** The names of the links that the caller cannot follow, separated by spaces; absent: it might follow all. */
-  readonly unlinked?: string | undefined;
 }
 
 /** The part of a record that a caller may not read. */

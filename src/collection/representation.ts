@@ -39,14 +39,9 @@ export function hrefOf(resource: Resource, id: string, prefix = resource.prefix)
   return `${prefix}/${resource.name}/${id}`;
 }
 
-/**
- * ETag (RFC 9110 section 8.8.3) of a representation: the record's version, and a suffix for HTML and CSV, or a hash of the links
- * that the caller cannot follow.
- */
-export function etagOf({ version, unlinked }: StoredRecord, type = JSON_TYPE): string {
-  const hasLinks = unlinked !== undefined && type !== CSV_TYPE;
-  return `"${version}${hasLinks ? `-${hash('sha1', `${type}\n${unlinked}`, 'base64url')}` : REPRESENTATIONS[type]!.suffix}"`;
-}
+/** ETag (RFC 9110 section 8.8.3) of a representation: the record's version, and a suffix for HTML and CSV. */
+export const etagOf = ({ version }: StoredRecord, type = JSON_TYPE): string =>
+  `"${version}${REPRESENTATIONS[type]!.suffix}"`;
 
 /** ETag and Last-Modified of a record. */
 export function validatorFields(stored: StoredRecord): string[] {
@@ -146,34 +141,28 @@ export function referenceOf(resource: Resource, record: JsonObject, field: strin
 /** The document with `_links` as its last member. */
 export function withLinks(
   resource: Resource,
-  { id, doc, unlinked }: Pick<StoredRecord, 'id' | 'doc' | 'unlinked'>,
+  { id, doc }: Pick<StoredRecord, 'id' | 'doc'>,
   prefix: string,
 ): string {
-  return withLastMember(doc, linkTemplate(resource, unlinked).join(hrefOf(resource, id, prefix)));
+  return withLastMember(doc, linkTemplate(resource).join(hrefOf(resource, id, prefix)));
 }
 
-/** The templates of a collection, by the names of the links that they lack, of which the rules and scopes permit few combinations. */
-const linkTemplates = new WeakMap<Resource, Map<string, readonly string[]>>();
+const linkTemplates = new WeakMap<Resource, readonly string[]>();
 
-/** The text of `_links` without some links, cut where the path of the record belongs. */
-function linkTemplate(resource: Resource, unlinked = ''): readonly string[] {
-  const known = linkTemplates.get(resource)?.get(unlinked);
-  if (known) return known;
-  const template = linkTemplateWithout(resource, unlinked);
-  linkTemplates.set(resource, new Map(linkTemplates.get(resource)).set(unlinked, template));
-  return template;
+/** The text of `_links`, cut where the path of the record belongs. */
+function linkTemplate(resource: Resource): readonly string[] {
+  const known = linkTemplates.get(resource) ?? makeLinkTemplate(resource);
+  linkTemplates.set(resource, known);
+  return known;
 }
 
-function linkTemplateWithout(resource: Resource, unlinked: string): readonly string[] {
-  const absent = unlinked.split(' ');
+function makeLinkTemplate(resource: Resource): readonly string[] {
   const links = [
     ['self', '', 'GET'],
     ['update', '', 'PATCH'],
     ['delete', '', 'DELETE'],
     ...resource.children.map((name) => [name, `/${name}`, 'GET']),
   ];
-  const texts = links
-    .filter(([name]) => !absent.includes(name!))
-    .map(([name, path, method]) => `"${name}":{"href":"\n${path}","method":"${method}"}`);
+  const texts = links.map(([name, path, method]) => `"${name}":{"href":"\n${path}","method":"${method}"}`);
   return `,"_links":{${texts.join(',')}}`.split('\n');
 }

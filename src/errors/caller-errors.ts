@@ -39,14 +39,22 @@ export const writeDenied = (verb: 'change' | 'delete') =>
 
 export const fieldsDenied = define('FIELDS_DENIED', 403, {
   message: 'The access rules do not permit you to set these fields.',
-  cause: 'The grants that permit the write do not name all fields that it sets or changes.',
-  remedy: 'Leave out the fields in details, or send them as they are.',
+  cause:
+    'The grants that permit the write do not name all fields that it sets or changes, or no grant shows a field by which the request filters, sorts, groups or searches.',
+  remedy: 'Leave out the fields in details, or in a write send them as they are.',
   example: [['role']],
   make: (fields: readonly string[]) => ({
     message: `The access rules do not permit you to set ${fields.join(', ')}.`,
     details: fields.map((field) => ({ path: `/${escapeToken(field)}` })),
   }),
 });
+
+/** A filter, an order, groups or a search by fields that no grant shows to the caller. */
+export const fieldsUnreadable = (fields: readonly string[]) =>
+  fieldsDenied.variant({
+    message: `The access rules do not permit you to read ${fields.join(', ')} of any record.`,
+    details: fields.map((field) => ({ path: `/${escapeToken(field)}` })),
+  });
 
 /** A caller without `admin` that takes over or deletes the account of a user with scopes that it lacks. */
 export const userHasMoreScopes = () =>

@@ -46,8 +46,6 @@ export interface Action {
 /** The permission that an endpoint requires. */
 export interface Permitted {
   readonly requires: Requirement;
-  /** Whether an access rule might permit something to a caller whose scopes suffice, or to anybody at all; absent: there are no rules. */
-  readonly mightPermit?: (caller?: Principal) => boolean;
 }
 
 /** An endpoint of a running service: an action, and the permission that it requires. */
@@ -73,7 +71,7 @@ export interface Match {
   /** The route's template: `/users/:id`. */
   readonly template: string;
   readonly actions: ReadonlyMap<string, OpenEndpoint>;
-  /** The methods that any caller might be permitted. */
+  /** The methods that scopes may permit. */
   readonly allow: string;
   /** The methods for the response to a CORS preflight, also with a filter. */
   readonly preflightAllow: string;
@@ -124,7 +122,7 @@ function compile({ path: template, actions, handler, form }: Route): Compiled {
   const get = table.get('GET');
   if (get) table.set('HEAD', get);
   const preflightAllow = METHODS.filter((method) => table.has(method) || method === 'OPTIONS').join(', ');
-  const { allow, acceptFields } = optionsOf(table, ({ mightPermit }) => mightPermit?.() ?? true);
+  const { allow, acceptFields } = optionsOf(table, () => true);
   const notAllowed = methodNotAllowed(allow);
   return { template, actions: table, allow, preflightAllow, acceptFields, notAllowed, handler, form };
 }

@@ -7,10 +7,9 @@ import type { Permitted } from './router.js';
  */
 export function visible(
   caller: Principal,
-  { requires, mightPermit }: Permitted,
+  { requires }: Permitted,
   params: Readonly<Record<string, string | undefined>> = { id: caller.subject },
 ): boolean {
-  if (mightPermit && !mightPermit(caller)) return false;
   return requires === 'credential'
     ? caller !== STRANGER
     : permissionOf(caller, requires, params) !== undefined;

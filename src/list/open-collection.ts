@@ -29,8 +29,6 @@ export interface Collection extends Reads, Writes, Lists {
   readonly access?: Access | undefined;
   /** Whether the access rules permit the caller to write a record. Absent: there are none. */
   writesOf?(id: string, run?: Run): Promise<PermittedWrites>;
-  /** The names of the links that the caller can follow from no record, as StoredRecord.unlinked has them. */
-  readonly unlinked?: string | undefined;
   /** Throws 400 with every failure, or 422 for a reference to a missing record. `caller`: the subject of the request. */
   check(input: Json | undefined, origin?: Origin, present?: BeforeWrite, caller?: string): ValidatedInput;
   /**

@@ -12,7 +12,7 @@ import {
 } from './condition.js';
 import { comparisonOf, type ReadSymbol } from './filter-values.js';
 import { COMBINATIONS, unescapeName } from './query-names.js';
-import { type Accessible, type Others, type Related, relatedOf } from './relations.js';
+import { type Accessible, type Others, type Related, relatedOf, requireFieldAccess } from './relations.js';
 
 /** The most relations in one condition, one after the other. */
 const MAX_STEPS = 5;
@@ -21,17 +21,16 @@ const MAX_RELATIONS = 20;
 
 /**
  * Reads conditions, as `filter[price][gte]=10`, `filter[or][0][status]=open`, `filter[author][name]=Ann` and
- * `filter[books][some][title]=Dune`. Without `others`, no relations are known. Throws 400 that names what is valid.
+ * `filter[books][some][title]=Dune`. Without `others`, no relations are known. Throws 400 that names what is valid, 403.
  */
 export function readFilter(
   filter: FilterTree,
-  resource: Resource,
+  records: Accessible,
   others?: Others,
   symbols?: ReadSymbol,
 ): Condition[] {
   // Most lists have no conditions, and the table of operators takes longer than the rest of their parameters.
   if (filter.size === 0) return [];
-  const records = { resource, access: undefined };
   return conditionsOf(filter, new Scope(records, others, symbols, 0, { relations: 0 }));
 }
 
@@ -113,6 +112,8 @@ function fieldConditions(field: string, node: FilterPlace, scope: Scope): Condit
   const relation = scope.relation(field);
   if (!operators && !relation)
     throw invalidQuery(node.name, `names no field that can be filtered by: there are ${scope.names}`);
+  const read = operators ? field : relation!.field;
+  if (read !== undefined) requireFieldAccess(scope.records, read);
   const found: Condition[] = [];
   if (node.values.length > 0) {
     if (!operators)
@@ -144,6 +145,7 @@ function relationConditions(
   scope: Scope,
 ): RelationCondition[] {
   const others = scope.of(relation, node);
+  requireFieldAccess(others.records, ...relation.referring);
   const columnsOf = ({ columns }: Resource, fields: readonly string[]) =>
     fields.map((field) => columns.get(field)!);
   const parts = {

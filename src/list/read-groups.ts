@@ -8,6 +8,7 @@ import { readFilter } from './read-filter.js';
 import type { ListContext } from './read-list.js';
 import { searchIn, selectionOf } from './read-search.js';
 import type { Direction } from './read-sort.js';
+import { type Accessible, requireFieldAccess } from './relations.js';
 
 /** The most keys and aggregates of a request. */
 export const MAX_KEYS = 4;
@@ -58,24 +59,27 @@ const PARAMETERS = ['group', 'aggregate', 'search', 'sort', 'limit'];
 /** Reads `group=status,month(created_at)&aggregate=count,sum(estimate)&sort=-count&limit=10`. Throws 400, 403. */
 export function readGroups(
   given: QueryValues,
-  resource: Resource,
+  records: Accessible,
   { parent, others }: ListContext,
 ): GroupRequest {
+  const { resource } = records;
   const foreign = given.names.find(
     (name) => !PARAMETERS.includes(name) && !isCondition(name) && !name.startsWith('_'),
   );
   if (foreign !== undefined) throw invalidQuery(foreign, 'cannot be combined with group or aggregate');
   const keys = namesIn(given, 'group', MAX_KEYS).map((name) => known('group', name, groupKeys(resource)));
   const named = namesIn(given, 'aggregate', MAX_AGGREGATES);
+  for (const { field } of keys) requireFieldAccess(records, field);
   const isKey = (name: string) => keys.some((key) => key.name === name);
   const aggregates = (named.length === 0 ? [isKey('count') ? 'count(*)' : 'count'] : named).map((name) =>
     known('aggregate', name, aggregatesOf(resource)),
   );
+  for (const { of } of aggregates) if (of) requireFieldAccess(records, of.field);
   const taken = aggregates.find(({ name }) => isKey(name));
   if (taken) throw invalidQuery('aggregate', `has the name of a group, ${taken.name}: send count(*)`);
   const selection = selectionOf(
-    readFilter(given.filter(), resource, others),
-    resource,
+    readFilter(given.filter(), records, others),
+    records,
     searchIn(given, resource),
     parent,
   );

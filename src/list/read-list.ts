@@ -1,7 +1,6 @@
 import { canSearch, RELEVANCE, type Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import type { Given, QueryValues } from '../http/query-values.js';
-import type { Access } from './condition.js';
 import { type Keyset, keysetOf, listIdentity, type Position, readCursor } from './keyset.js';
 import { type ListRequest, MAX_LIMIT, type Part } from './list-request.js';
 import { escapeName, integerOf, listIn, type Name, namesOf, textIn } from './query-names.js';
@@ -9,7 +8,7 @@ import { readView } from './read-fields-and-includes.js';
 import { readFilter } from './read-filter.js';
 import { cut, EXCERPTS, readExcerpts, requireSearch, searchIn, selectionOf } from './read-search.js';
 import { findSorts, isByRelevance, isRelevance, isSingleSort, readSorts, type SortKey } from './read-sort.js';
-import type { Others } from './relations.js';
+import type { Accessible, Others } from './relations.js';
 
 const DEFAULT_LIMIT = 20;
 
@@ -53,17 +52,15 @@ export interface ListContext {
   readonly parent?: string | undefined;
   /** Whether the response has a line for each record, as CSV has. */
   readonly isLines?: boolean;
-  /** The records and fields that there are for the caller; undefined: all. */
-  readonly access?: Access | undefined;
   /** The collections over which conditions and views may lead; absent: none. */
   readonly others?: Others;
 }
 
-/** Reads the parameters of a list. Throws 400. */
-export function readList(given: QueryValues, resource: Resource, context: ListContext): ListRequest {
+/** Reads the parameters of a list. Throws 400, 403. */
+export function readList(given: QueryValues, records: Accessible, context: ListContext): ListRequest {
   return context.lists === 'keyset'
-    ? readKeysetList(given, resource, context)
-    : readNumberedList(given, resource, context);
+    ? readKeysetList(given, records, context)
+    : readNumberedList(given, records, context);
 }
 
 /**
@@ -72,16 +69,17 @@ export function readList(given: QueryValues, resource: Resource, context: ListCo
  */
 function readNumberedList(
   given: QueryValues,
-  resource: Resource,
+  records: Accessible,
   { parent, isLines = false, others }: ListContext,
 ): ListRequest {
+  const { resource } = records;
   const has = (name: string) => given.all(name).length > 0;
   const order = textIn(given, 'order');
   const search = canSearch(resource) ? cut(textIn(given, 'search') ?? '') : '';
   const direction =
     isSortable(resource) && (order === 'asc' || order === 'desc') ? order : resource.direction;
-  const { sorts, isExtended } = readOrder(given, resource, { direction, others, search });
-  const conditions = readFilter(given.filter(), resource, others);
+  const { sorts, isExtended } = readOrder(given, records, { direction, others, search });
+  const conditions = readFilter(given.filter(), records, others);
   const view = { ...readView(given, resource, others), ...readExcerpts(given, resource) };
   const repeated = (['sort', 'order', 'search'] as const).filter(
     (name) => has(name) && (name === 'search' ? canSearch(resource) : isSortable(resource)),
@@ -96,7 +94,7 @@ function readNumberedList(
     : hasPage || hasMore || (resource.list === 'page' && repeated.length === 0);
   const effective = { sort: escapeName(sorts[0]!.field), order: direction, search };
   return {
-    selection: selectionOf(conditions, resource, search, parent, sorts),
+    selection: selectionOf(conditions, records, search, parent, sorts),
     sorts,
     ...view,
     counts: readCount(textIn(given, 'count')) !== 'none',
@@ -118,15 +116,16 @@ interface OrderContext {
 /** One field whose direction is in `order`, or several keys; neither: the order is the default. Throws 400 if all keys are meant. */
 function readOrder(
   given: QueryValues,
-  resource: Resource,
+  records: Accessible,
   { direction, others, search }: OrderContext,
 ): { readonly sorts: readonly SortKey[]; readonly isExtended: boolean } {
   const { isBody } = given;
+  const { resource } = records;
   const sorts = given.all('sort');
   // Of a list with one key, the first value applies.
   const names = (resource.hasOneSort ? sorts.slice(0, 1) : sorts).flatMap(namesOf);
   const read = isBody ? readSorts : findSorts;
-  const keys = sorts.length === 0 ? undefined : read(names, resource, others);
+  const keys = sorts.length === 0 ? undefined : read(names, records, others);
   if (isBody) requireSearch(keys ?? [], resource, search);
   if (
     keys === undefined ||
@@ -174,22 +173,23 @@ function readCount(text: string | null): 'exact' | 'none' {
 /** Reads a list whose pages are between cursors. Throws 400 for everything that has no meaning. */
 function readKeysetList(
   given: QueryValues,
-  resource: Resource,
-  { parent, isLines = false, others, access }: ListContext,
+  records: Accessible,
+  { parent, isLines = false, others }: ListContext,
 ): ListRequest {
+  const { resource } = records;
   const sort = listIn(given, 'sort');
   const sorts =
     sort === undefined
       ? [{ field: 'created_at', direction: resource.direction }]
-      : readSorts(sort, resource, others);
-  const conditions = readFilter(given.filter(), resource, others);
+      : readSorts(sort, records, others);
+  const conditions = readFilter(given.filter(), records, others);
   const view = { ...readView(given, resource, others), ...readExcerpts(given, resource) };
   const count = textIn(given, 'count');
   if (count !== null && count !== 'exact') throw invalidQuery('count', 'must be exact, or absent');
   const search = searchIn(given, resource);
   requireSearch(sorts, resource, search);
-  const selection = selectionOf(conditions, resource, search, parent, sorts);
-  const keyset = keysetOf(resource, sorts, access);
+  const selection = selectionOf(conditions, records, search, parent, sorts);
+  const keyset = keysetOf(resource, sorts, records.access);
   const identity = listIdentity(resource, selection, sorts);
   const limit = readLimit(given.all('limit')[0]);
   const position = readPosition(given, identity, keyset);

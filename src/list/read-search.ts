@@ -5,6 +5,7 @@ import type { QueryValues } from '../http/query-values.js';
 import type { Condition, Selection } from './condition.js';
 import { textIn } from './query-names.js';
 import { isByRelevance, type SortKey } from './read-sort.js';
+import { type Accessible, requireFieldAccess } from './relations.js';
 import { wordsOf } from './words.js';
 
 /** Maximum code points of a search. */
@@ -42,14 +43,16 @@ export function readExcerpts(given: QueryValues, { words }: Resource): { readonl
   return { excerpts: text === 'true' };
 }
 
-/** The selection of what is read from a request. */
+/** The selection of what is read from a request. Throws 403. */
 export function selectionOf(
   conditions: readonly Condition[],
-  resource: Resource,
+  records: Accessible,
   search: string,
   parent: string | undefined,
   sorts: readonly SortKey[] = [],
 ): Selection {
+  const { resource } = records;
+  if (search !== '') requireFieldAccess(records, ...resource.searchable, ...resource.words);
   const words = wordsOf(resource, search, isByRelevance(resource, sorts));
   return {
     conditions,

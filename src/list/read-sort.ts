@@ -1,7 +1,7 @@
 import { RANK, type Resource, type SortColumn } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { type Name, nameOf, unescapeName } from './query-names.js';
-import { type Others, type Related, relatedOf } from './relations.js';
+import { type Accessible, type Others, type Related, relatedOf, requireFieldAccess } from './relations.js';
 
 export type Direction = 'asc' | 'desc';
 
@@ -85,34 +85,36 @@ export const sortKeysOf = (resource: Resource, nameOf = (field: string) => field
   );
 
 /** `-price` and `project.name`: descending prices, and for equal prices ascending names. Throws 400, 403. */
-export function readSorts(names: readonly Name[], resource: Resource, others?: Others): SortKey[] {
+export function readSorts(names: readonly Name[], records: Accessible, others?: Others): SortKey[] {
   if (names.length > MAX_SORTS) throw invalidQuery('sort', `has more than ${MAX_SORTS} fields`);
   return names.map((name) => {
-    const key = sortKeyOf(name, resource, others);
+    const key = sortKeyOf(name, records, others);
     if (key) return key;
     const needed = /^-?updated_at$/.test(name.text)
       ? 'needs an index: "index": ["updated_at"] in x-collection of the declaration'
       : 'names no field that can be sorted by';
-    throw invalidQuery('sort', `${needed}: there are ${sortNames(resource).join(', ')}`);
+    throw invalidQuery('sort', `${needed}: there are ${sortNames(records.resource).join(', ')}`);
   });
 }
 
 /** As readSorts; undefined: the names as a whole are not valid. Throws 403. */
 export function findSorts(
   names: readonly Name[],
-  resource: Resource,
+  records: Accessible,
   others?: Others,
 ): SortKey[] | undefined {
   if (names.length > MAX_SORTS) return undefined;
-  const keys = names.map((name) => sortKeyOf(name, resource, others));
+  const keys = names.map((name) => sortKeyOf(name, records, others));
   return keys.every((key) => key !== undefined) ? keys : undefined;
 }
 
-function sortKeyOf(name: Name, resource: Resource, others: Others | undefined): SortKey | undefined {
+function sortKeyOf(name: Name, records: Accessible, others: Others | undefined): SortKey | undefined {
+  const { resource } = records;
   const { field, isDescending } = directed(name, resource);
   // The most relevant records are first: that order has no other direction.
   if (isRelevance(resource, field)) return isDescending ? undefined : { field, direction: 'desc' };
   const sortable = sortablesOf(resource).get(field);
+  if (sortable) requireFieldAccess(records, sortable.relation?.field ?? field);
   const key = { field, direction: isDescending ? 'desc' : 'asc' } as const;
   if (!sortable?.relation) return sortable && key;
   if (!others) return undefined;

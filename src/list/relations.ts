@@ -1,5 +1,6 @@
 import type { Resource } from '../collection/resource.js';
-import type { Access } from './condition.js';
+import { fieldsUnreadable } from '../errors/caller-errors.js';
+import { type Access, OWN_COLUMNS } from './condition.js';
 
 /** The collection of a name, for the conditions and records of a relation. Throws 403 unless the caller may read its records. */
 export type Others = (collection: string) => Accessible;
@@ -7,7 +8,15 @@ export type Others = (collection: string) => Accessible;
 /** A collection as a caller may read it. */
 export interface Accessible {
   readonly resource: Resource;
-  readonly access: Access | undefined;
+  /** The records and fields that there are for the caller; undefined: all. */
+  readonly access?: Access | undefined;
+}
+
+/** Throws 403 if the caller may read none of some fields, whatever the record is. A record always has the members that the service adds. */
+export function requireFieldAccess({ access }: Accessible, ...names: readonly string[]): void {
+  const isReadable = (name: string) =>
+    OWN_COLUMNS.has(name) || access!.grants.some(({ fields }) => !fields || fields.includes(name));
+  if (access && names.length > 0 && !names.some(isReadable)) throw fieldsUnreadable(names);
 }
 
 /** Records that are related to those of a collection. */
@@ -36,11 +45,6 @@ export function relatedOf(resource: Resource): readonly Related[] {
   const known = relations.get(resource) ?? findRelated(resource);
   relations.set(resource, known);
   return known;
-}
-
-/** Gives the copy of a collection some of its relations, with the names that they have among all. */
-export function limitRelations(part: Resource, related: readonly Related[]): void {
-  relations.set(part, related);
 }
 
 function findRelated({ references, referredBy }: Resource): Related[] {

@@ -21,7 +21,7 @@ const count = (limit: number, one: string, many = `${one}s`) => `${limit} ${limi
 const listed = (value: unknown) => (Array.isArray(value) ? value : [value]).join(' or ');
 
 /** The message of a field that is none of those of a schema. */
-export const unknownField = (names: readonly string[]): string =>
+const unknownField = (names: readonly string[]): string =>
   `is not a known field: there are ${names.join(', ')}`;
 
 /** The message of each keyword. The others are those of the validator. */

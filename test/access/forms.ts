@@ -72,7 +72,7 @@ export const fillingToCreate: Surface = async (world, caller) => {
     return requireFailure(world, page, { status: 404 }, opening);
   t.equal(page.status, 200, `${opening}: ${page.text}`);
   const fields = fieldsOf(page, 'Create');
-  const might = !model.refusal(caller, name, 'create', parent?.to) && model.might(caller, name, 'create');
+  const might = !model.refusal(caller, name, 'create', parent?.to);
   // A form needs a credential.
   if (caller.subject === undefined) return;
   t.equal(fields !== undefined, might, `the form of ${opening}`);

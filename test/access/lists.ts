@@ -3,17 +3,7 @@ import { fulfils } from '../list/evaluator.js';
 import type { ServiceResponse } from '../support/service.js';
 import { FIELDS, NAMES, type Name, PARENTS, RELATIONS } from './drawn-rules.js';
 import { type Caller, NESTED } from './model.js';
-import {
-  bare,
-  FORBIDDEN,
-  pathsIn,
-  readFilter,
-  requireFailure,
-  type Surface,
-  someFilter,
-  someId,
-  unrelated,
-} from './reads.js';
+import { bare, readFilter, requireFailure, type Surface, someFilter, someId, unreadable } from './reads.js';
 import type { World } from './world.js';
 
 interface Listed {
@@ -29,7 +19,7 @@ function drawList(world: World): Listed {
   const isNested = draw.maybe(0.25);
   const name = draw.pick(isNested ? NESTED : NAMES);
   const { to } = PARENTS[name] ?? {};
-  const isSearched = Object.values(FIELDS[name]).some((each) => each['x-search']);
+  const isSearched = searchedOf(name).length > 0;
   const words = [
     'red',
     'note',
@@ -54,7 +44,13 @@ function drawList(world: World): Listed {
 }
 
 /** The records of a list, in its order, or its failure. */
-function expected(world: World, caller: Caller, { name, parent, filter, search, sorts }: Listed) {
+function expected(
+  world: World,
+  caller: Caller,
+  { name, parent, filter, search, sorts }: Listed,
+  /** The fields of groups. */
+  groups: readonly string[] = [],
+) {
   const { model } = world;
   const refusal = model.refusal(caller, name, 'read', parent?.to);
   if (refusal) return refusal;
@@ -62,7 +58,10 @@ function expected(world: World, caller: Caller, { name, parent, filter, search, 
     const record = model.find(parent.to, parent.id);
     if (!record || !model.view(caller, parent.to, record)) return { status: 404 };
   }
-  if (unrelated(world, caller, name, pathsIn(name, filter))) return FORBIDDEN;
+  const named = [...sorts.map((sort) => sort.replace('-', '')), ...groups].map((field) => [field]);
+  const searched = search === undefined ? [] : [searchedOf(name)];
+  const failure = unreadable(world, caller, name, filter, [...named, ...searched]);
+  if (failure) return failure;
   const data = model.seenAll(caller);
   const records = model
     .seen(caller, name)
@@ -75,13 +74,14 @@ function expected(world: World, caller: Caller, { name, parent, filter, search, 
   return { records: records.toSorted((a, b) => compare(a, b, sorts)) };
 }
 
+const searchedOf = (name: Name): string[] =>
+  Object.keys(FIELDS[name]).filter((field) => FIELDS[name][field]!['x-search']);
+
 const contains = (name: Name, record: JsonObject, search: string): boolean =>
-  Object.entries(FIELDS[name]).some(
-    ([field, rules]) =>
-      rules['x-search'] &&
-      String(record[field] ?? '')
-        .toLowerCase()
-        .includes(search.toLowerCase()),
+  searchedOf(name).some((field) =>
+    String(record[field] ?? '')
+      .toLowerCase()
+      .includes(search.toLowerCase()),
   );
 
 /** The order of two records: records without a field are last, and of equal ones the ids decide. */
@@ -223,7 +223,7 @@ export const grouping: Surface = async (world, caller) => {
   const body = { ...bodyOf(list), group: [key], aggregate, limit: 100 };
   const shown = `${caller.label} QUERY ${pathOf(list)} ${JSON.stringify(body)}`;
   const found = await world.send(caller, 'QUERY', pathOf(list), { body });
-  const result = expected(world, caller, list);
+  const result = expected(world, caller, list, [key, ...(number ? [number] : [])]);
   if ('status' in result) return requireFailure(world, found, result, shown);
   t.equal(found.status, 200, `${shown}: ${found.text}`);
   const groups = new Map<Json, JsonObject[]>();

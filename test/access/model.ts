@@ -30,7 +30,7 @@ const WITHOUT_RULES: readonly DrawnGrant[] = [{ can: ['all'] }];
 const UUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const LISTS = ['in', 'nin', 'any'];
 
-export const holds = ({ scopes }: Caller, scope: string) =>
+const holds = ({ scopes }: Caller, scope: string) =>
   scopes.includes('admin') ||
   scopes.includes(scope) ||
   (scope.endsWith(':read') && scopes.includes(scope.replace(/read$/, 'write')));
@@ -84,6 +84,18 @@ export class Model {
   might(caller: Caller, name: Name, verb: Verb): boolean {
     const grants = this.rules[name];
     return !grants || grants.some((grant) => can(grant, verb) && this.#applies(caller, grant, name, verb));
+  }
+
+  /** Whether a caller may read one of some fields, if a record fulfils the conditions of its grants. */
+  readsOne(caller: Caller, name: Name, fields: readonly string[]): boolean {
+    const grants = (this.rules[name] ?? WITHOUT_RULES).filter(
+      (grant) => can(grant, 'read') && this.#applies(caller, grant, name, 'read'),
+    );
+    const readable = fieldsOf(grants);
+    return (
+      !this.rules[name] ||
+      fields.some((field) => OWN_MEMBERS.includes(field) || (readable?.has(field) ?? true))
+    );
   }
 
   /** Whether there are records or fields that a caller may not read. */

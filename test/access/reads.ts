@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../src/json.js';
 import type { ServiceResponse } from '../support/service.js';
-import { drawWhere, FIELDS, NAMES, type Name, PARENTS, RELATIONS } from './drawn-rules.js';
-import { type Caller, type Failure, holds, NESTED } from './model.js';
+import { drawWhere, FIELDS, NAMES, type Name, RELATIONS } from './drawn-rules.js';
+import type { Caller, Failure } from './model.js';
 import type { World } from './world.js';
 
 /** A request with what it must give. */
@@ -47,12 +47,7 @@ export const readFilter = (filter: JsonObject): JsonObject =>
   ) as JsonObject;
 
 /** The failure of a filter or of included relations that lead to a collection which the caller may not read. */
-export function unrelated(
-  world: World,
-  caller: Caller,
-  name: Name,
-  paths: readonly (readonly string[])[],
-): boolean {
+function unrelated(world: World, caller: Caller, name: Name, paths: readonly (readonly string[])[]): boolean {
   return paths.some((path) => {
     let at: string = name;
     return path.some((step) => {
@@ -63,7 +58,7 @@ export function unrelated(
 }
 
 /** The relations to which a filter leads. */
-export function pathsIn(name: string, filter: JsonObject): string[][] {
+function pathsIn(name: string, filter: JsonObject): string[][] {
   return Object.entries(filter).flatMap(([key, given]) => {
     if (key === 'or' || key === 'and') return (given as JsonObject[]).flatMap((each) => pathsIn(name, each));
     if (key === 'not') return pathsIn(name, given as JsonObject);
@@ -75,7 +70,41 @@ export function pathsIn(name: string, filter: JsonObject): string[][] {
   });
 }
 
-export const FORBIDDEN: Failure = { status: 403, code: 'INSUFFICIENT_SCOPE' };
+/** The fields that a filter reads, with the collection that has them: of several that refer to a record, one is enough. */
+function readIn(name: Name, filter: JsonObject): [Name, readonly string[]][] {
+  return Object.entries(filter).flatMap(([key, given]): [Name, readonly string[]][] => {
+    if (key === 'or' || key === 'and') return (given as JsonObject[]).flatMap((each) => readIn(name, each));
+    if (key === 'not') return readIn(name, given as JsonObject);
+    const relation = RELATIONS[name]![key];
+    if (!relation) return [[name, [key]]];
+    const to = relation.to as Name;
+    const inner = relation.field === undefined ? Object.values(given as JsonObject)[0]! : given!;
+    const own: [Name, readonly string[]] =
+      relation.field === undefined ? [to, relation.referring!] : [name, [relation.field]];
+    return [own, ...(inner === true ? [] : readIn(to, inner as JsonObject))];
+  });
+}
+
+/**
+ * The failure of a filter over relations to collections that the caller may not read, and of a filter, and `more` fields, that it may
+ * read of no record.
+ */
+export function unreadable(
+  world: World,
+  caller: Caller,
+  name: Name,
+  filter: JsonObject,
+  more: readonly (readonly string[])[] = [],
+): Failure | undefined {
+  const isForbidden = unrelated(world, caller, name, pathsIn(name, filter));
+  const read = [...readIn(name, filter), ...more.map((fields) => [name, fields] as const)];
+  const isDenied = read.some(([of, fields]) => !world.model.readsOne(caller, of, fields));
+  if (isForbidden && isDenied) return { status: 403 };
+  return isForbidden ? FORBIDDEN : isDenied ? DENIED : undefined;
+}
+
+const FORBIDDEN: Failure = { status: 403, code: 'INSUFFICIENT_SCOPE' };
+const DENIED: Failure = { status: 403, code: 'FIELDS_DENIED' };
 
 /** GET and HEAD of a record, in all forms. */
 export const getting: Surface = async (world, caller) => {
@@ -114,36 +143,9 @@ export const getting: Surface = async (world, caller) => {
   t.equal(found.status, 200, `${shown}: ${found.text}`);
   if (accept === 'application/json') {
     t.same(bare(found.json), shownRecord(world, caller, name, view, include, fields), shown);
-    requireLinks(world, caller, name, record, found.json._links);
   }
   await revalidating(world, caller, path, accept, found, shown);
 };
-
-/** A record has the link of each write that its caller may make, and none of a write or a list for which no grant is for the caller. */
-function requireLinks(
-  { t, model }: World,
-  caller: Caller,
-  name: Name,
-  record: JsonObject,
-  links: JsonObject,
-): void {
-  const isRuled = model.rules[name] !== undefined;
-  for (const verb of ['update', 'delete'] as const) {
-    const shown = `${caller.label} ${verb} ${name} ${JSON.stringify(record)}`;
-    // An application deletes no account by `self`.
-    const isAccount = name === 'people' && verb === 'delete' && !holds(caller, 'people:write');
-    if (!isAccount && (!isRuled || model.held(caller, name, verb, record).length > 0))
-      t.ok(Object.hasOwn(links, verb), shown);
-    if ((isRuled && isAccount) || !model.might(caller, name, verb))
-      t.notOk(Object.hasOwn(links, verb), shown);
-  }
-  for (const child of NESTED.filter((each) => PARENTS[each]!.to === name))
-    t.equal(
-      Object.hasOwn(links, child),
-      model.might(caller, child, 'read'),
-      `${caller.label} ${name} ${child}`,
-    );
-}
 
 /** 304 for the ETag of the caller's own response alone, unless that of the operator is equal, and so is what it shows. */
 async function revalidating(

@@ -3,7 +3,7 @@ import type { Data } from '../list/evaluator.js';
 import type { ServiceResponse } from '../support/service.js';
 import { FIELDS, NAMES, type Name, PARENTS } from './drawn-rules.js';
 import { type Caller, type Failure, Model, NESTED } from './model.js';
-import { bare, requireFailure, type Surface, someFilter, someId } from './reads.js';
+import { bare, requireFailure, type Surface, someFilter, someId, unreadable } from './reads.js';
 import type { World } from './world.js';
 
 const NEW_ID = 'new';
@@ -225,6 +225,8 @@ export const bulk: Surface = async (world, caller) => {
   });
   const refusal = model.refusal(caller, name, isPatch ? 'update' : 'delete');
   if (refusal) return requireFailure(world, found, refusal, shown);
+  const failure = unreadable(world, caller, name, { [field]: value });
+  if (failure) return requireFailure(world, found, failure, shown);
   const ids = model
     .seen(caller, name)
     .filter((record) => record[field] === value)
@@ -265,6 +267,8 @@ export const upserting: Surface = async (world, caller) => {
   const found = await world.send(caller, 'PUT', path, { body: rest });
   const refusal = model.refusal(caller, name, 'update');
   if (refusal) return requireFailure(world, found, refusal, shown);
+  const unread = unreadable(world, caller, name, { code });
+  if (unread) return requireFailure(world, found, unread, shown);
   const input = { ...rest, code };
   const id = model.seen(caller, name).find((record) => record.code === code)?.id;
   if (id === undefined) {

@@ -83,7 +83,7 @@ t.test('the address of the service names what its caller may read', async (t) =>
   t.notMatch(stranger[1], /keys|webhooks|whoami|events|access/);
   t.equal((await as('rita', 'books:read'))[0], 'books,news,notices');
   const user = await as('01a20900-0000-7000-8000-000000000000', 'self');
-  t.equal(user[0], 'letters,news,notices,users');
+  t.equal(user[0], 'letters,news,notices,plans,users');
   t.match(user[1], /whoami/);
   t.notMatch(user[1], /keys|webhooks|access/);
   const staff = await as('stan', 'staff', 'plans:read');

@@ -21,7 +21,11 @@ async function onCitus(
 ): Promise<string[] | undefined> {
   const given = new URLSearchParams(address.slice(address.indexOf('?')));
   const others = (other: string) => ({ resource: resources.get(other)!, access: undefined });
-  const { selection } = readList(valuesOfAddress(given), resources.get(name)!, { lists: 'numbered', others });
+  const { selection } = readList(
+    valuesOfAddress(given),
+    { resource: resources.get(name)! },
+    { lists: 'numbered', others },
+  );
   if (JSON.stringify(selection.conditions).includes('"links":')) return undefined;
   const args: string[] = [];
   const records = recordsSql(resources.get(name)!, selection, parametersIn(args), 'citus');

@@ -5,7 +5,7 @@ import { items, posts, users } from '../support/collections.js';
 import t from '../support/test.js';
 
 const read = (query: string, resource: Resource, parent?: string) =>
-  readList(valuesOfAddress(query), resource, { lists: 'numbered', parent });
+  readList(valuesOfAddress(query), { resource }, { lists: 'numbered', parent });
 
 /** The page and the limit that a list has if it is a page. */
 const pageOf = (query: string, resource: Resource) => {

@@ -162,7 +162,11 @@ t.test('every operator is served by an index, over many records', async (t) => {
     ['price,-inPrint', '77', 'true'],
     ['price,-created_at', '77'],
   ] as const) {
-    const { part } = readList(valuesOfAddress(new URLSearchParams({ sort })), resource, { lists: 'keyset' });
+    const { part } = readList(
+      valuesOfAddress(new URLSearchParams({ sort })),
+      { resource },
+      { lists: 'keyset' },
+    );
     if (part.kind !== 'keyset') throw new Error('its pages are not between cursors');
     const cursor = cursorAt(part.identity, JSON.stringify([id, ...values]));
     for (const side of ['after', 'before']) {
@@ -198,10 +202,14 @@ t.test('every operator is served by an index, over many records', async (t) => {
         t.ok(rows <= MAX_ROWS, `${lists} ${query}: reads ${rows} rows`);
       };
       await read(`sort=${sort}&page=3&count=none`, 'numbered');
-      const { part } = readList(valuesOfAddress(new URLSearchParams({ sort })), resource, {
-        lists: 'keyset',
-        others,
-      });
+      const { part } = readList(
+        valuesOfAddress(new URLSearchParams({ sort })),
+        { resource },
+        {
+          lists: 'keyset',
+          others,
+        },
+      );
       if (part.kind !== 'keyset') throw new Error('its pages are not between cursors');
       const cursor = cursorAt(part.identity, JSON.stringify([id, value]));
       for (const side of ['after', 'before']) await read(`sort=${sort}&${side}=${cursor}`, 'keyset');

@@ -32,7 +32,9 @@ t.test('a query in a body and its address are read alike', async (t) => {
     t.same(address.names, given.names, JSON.stringify(body));
     for (const lists of ['numbered', 'keyset'] as const) {
       const read = (values: typeof given) =>
-        hasGroups(values) ? readGroups(values, resource, { lists }) : readList(values, resource, { lists });
+        hasGroups(values)
+          ? readGroups(values, { resource }, { lists })
+          : readList(values, { resource }, { lists });
       const outcome = (values: typeof given) => {
         try {
           return read(values);
@@ -46,7 +48,8 @@ t.test('a query in a body and its address are read alike', async (t) => {
 });
 
 t.test('values of a body are read as they are, not as texts', async (t) => {
-  const list = (body: Json) => readList(valuesOfBody(body, items), items, { lists: 'numbered' });
+  const list = (body: Json) =>
+    readList(valuesOfBody(body, items), { resource: items }, { lists: 'numbered' });
   const valuesOf = (filter: Json) => {
     const [condition] = list({ filter }).selection.conditions;
     return condition?.kind === 'comparison' ? condition.values : [];
@@ -63,7 +66,7 @@ t.test('values of a body are read as they are, not as texts', async (t) => {
 t.test('errors name the place in the query', async (t) => {
   const errorOf = (body: Json) => {
     try {
-      return readList(valuesOfBody(body, posts), posts, { lists: 'keyset' });
+      return readList(valuesOfBody(body, posts), { resource: posts }, { lists: 'keyset' });
     } catch (error) {
       return (error as { more: { details: unknown } }).more.details;
     }

@@ -8,7 +8,7 @@ import { type ListContext, readList } from '../../src/list/read-list.js';
 const NUMBERED: ListContext = { lists: 'numbered' };
 
 function pageOf(resource: Resource, query: string, context: ListContext): PageRequest {
-  const list = readList(valuesOfAddress(query), resource, context);
+  const list = readList(valuesOfAddress(query), { resource }, context);
   if (!isPage(list)) throw new Error(`"${query}" requests no page`);
   return list;
 }

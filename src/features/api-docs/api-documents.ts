@@ -31,6 +31,7 @@ export class ApiDocuments implements OpenFeature {
       resources,
       sharedSchemas,
       isRateLimited: config.rateLimit !== undefined,
+      hasAccessRules: resources.some(({ isRuled }) => isRuled),
       retiring: Object.keys(retirement).filter((number) => isRetiring(retirement[number]!)),
       hasEvents: config.events,
       typeNames: [...config.features.keys()].flatMap(({ part }) => part.typeNames ?? []),

@@ -20,7 +20,7 @@ import {
   replace,
   writeErrors,
 } from './record-operations.js';
-import { listedRecords, replacement, schemaNames } from './record-schemas.js';
+import { listedRecords, schemaNames } from './record-schemas.js';
 import type { DescribedResource } from './type-names.js';
 
 /** A list: of all records, or of those of one parent. */
@@ -134,13 +134,11 @@ function create(resource: DescribedResource, _: CollectionSettings, { createdId,
 
 function upsert(resource: DescribedResource, settings: CollectionSettings): Doc {
   const { success, errors, fields, ...rest } = replace(resource, settings);
-  const keys = writableKeys(resource.readable).map((names) =>
-    names.map((name) => `\`${name}\``).join(' and '),
-  );
+  const keys = writableKeys(resource).map((names) => names.map((name) => `\`${name}\``).join(' and '));
   return {
     ...rest,
     id: `upsert${resource.types.one}`,
-    body: { [JSON_TYPE]: replacement(resource, true) },
+    body: { [JSON_TYPE]: schemaNames(resource).input },
     summary: `Replace the ${resource.singular} with a unique key, or create it. The filter has the key: ${keys.join(', or ')}`,
     success: { 201: created(resource), ...success },
     errors: [

@@ -11,7 +11,6 @@ import {
 } from '../../list/condition.js';
 import { MAX_VALUES } from '../../list/filter-values.js';
 import { filterName, filterSegment } from '../../list/query-names.js';
-import { relatedOf } from '../../list/relations.js';
 import { typeName } from './model.js';
 import type { DescribedResource } from './type-names.js';
 
@@ -79,9 +78,9 @@ function filterComponents(
   };
 }
 
-function comparisonsOf({ readable }: DescribedResource): Comparison[] {
-  return [...operatorsOf(readable)].flatMap(([field, operators]) => {
-    const column = comparedColumn(readable, field)!;
+function comparisonsOf(resource: DescribedResource): Comparison[] {
+  return [...operatorsOf(resource)].flatMap(([field, operators]) => {
+    const column = comparedColumn(resource, field)!;
     return operators.map((operator) => ({ segments: [filterSegment(field)], operator, column }));
   });
 }
@@ -91,7 +90,7 @@ function relatedComparisons(
   resource: DescribedResource,
   resources: readonly DescribedResource[],
 ): readonly Comparison[] {
-  const found = relatedOf(resource.readable).flatMap(({ name, collection, field, isMany }) => {
+  const found = resource.related.flatMap(({ name, collection, field, isMany }) => {
     if (field === undefined) return [];
     const other = resources.find((each) => each.name === collection)!;
     // After the name of a relation that is a field as well, the name of an operator is about the field.

@@ -1,5 +1,4 @@
 import { mayRead } from '../../access/rules.js';
-import { writableKeys } from '../../actions/upsert.js';
 import type { Doc, Documentation } from '../../api/doc.js';
 import { type Endpoint, offerOf, scopesOf, subjectsOf } from '../../api/endpoint.js';
 import { coreEndpoints } from '../../api/endpoints.js';
@@ -95,9 +94,7 @@ export async function rulesOf(described: Described, caller: Principal): Promise<
     servers: [{ url: `${publicUrl}${prefixOf(version, publicPrefix)}` || '/' }],
     tags: tags.map((name) => ({ name, description: tagDescription(name, resources, described) })),
     paths,
-    ...(described.documentation.some(({ sendsEvents }) => sendsEvents)
-      ? eventWebhooks(readable, caller)
-      : {}),
+    ...(described.documentation.some(({ sendsEvents }) => sendsEvents) ? eventWebhooks(readable) : {}),
     components: {
       schemas,
       parameters: Object.assign({}, ...filters.values()) as JsonObject,
@@ -150,8 +147,6 @@ function descriptionOf(
   seen: readonly DescribedResource[],
   settings: Described,
 ): Doc | undefined {
-  // Without a unique key that the reader knows, no request names a record.
-  if (records?.method === 'upsert' && writableKeys(resource!.readable).length === 0) return undefined;
   if (resource) return withAdded(recordOperation(records!.method, resource, settings), adds);
   return doc?.runsOthers ? { ...doc, errors: batchErrors(seen) } : doc;
 }

@@ -17,6 +17,8 @@ export interface OperationSettings extends SecuritySettings {
   readonly retiring: readonly string[];
   /** The version that is described. */
   readonly version: Version;
+  /** Whether a collection has access rules. */
+  readonly hasAccessRules: boolean;
 }
 
 /** An endpoint, with all that it accepts and offers. */
@@ -110,13 +112,15 @@ const CONNECTION_ERRORS: readonly ErrorName[] = [
 
 /** Errors that follow from what an endpoint requires and accepts. */
 function errorsOf(
-  { auth, isRateLimited, retiring, version }: OperationSettings,
+  { auth, isRateLimited, retiring, version, hasAccessRules }: OperationSettings,
   { endpoint }: Operation,
 ): ErrorName[] {
   const { method, requires, records, accepts, alwaysAvailable, outlivesVersion } = endpoint;
   const isOpen = auth.length === 0 || requires === 'nothing';
   const isRead = method === 'GET' || method === 'QUERY';
   const isRuled = !isRead && records?.resource.isRuled === true;
+  // A filter may lead to records of another collection.
+  const isFiltered = method === 'QUERY' || parametersIn(endpoint, version)?.includes('filter') === true;
   // A page of another site may not write with what its browser adds on its own.
   const isForged = !isRead && (isOpen || auth.includes('basic') || auth.includes('mtls'));
   return [
@@ -128,7 +132,10 @@ function errorsOf(
     // A request for records may name others, which need a scope even where these do not.
     ...when(!isOpen && (typeof requires !== 'string' || records !== undefined), 'INSUFFICIENT_SCOPE'),
     ...when(isRuled, 'ACCESS_DENIED'),
-    ...when(isRuled && method !== 'DELETE', 'FIELDS_DENIED'),
+    ...when(
+      (isRuled && method !== 'DELETE') || (isFiltered && hasAccessRules && requires !== 'nothing'),
+      'FIELDS_DENIED',
+    ),
     ...when((isRateLimited && !alwaysAvailable) || !isOpen, 'RATE_LIMITED'),
     ...when(retiring.includes(version.number) && !outlivesVersion && !alwaysAvailable, 'VERSION_SUNSET'),
     ...when(isForged, 'ORIGIN_NOT_ALLOWED'),

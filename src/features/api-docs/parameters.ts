@@ -1,13 +1,11 @@
 import type { Doc } from '../../api/doc.js';
 import { ref, type Schema } from '../../api/schema.js';
-import { canSearch, type Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
 import { MAX_LIMIT } from '../../list/list-request.js';
 import { escapeName } from '../../list/query-names.js';
 import { aggregatesOf, groupKeys } from '../../list/read-groups.js';
-import { EXCERPTS, MAX_SEARCH } from '../../list/read-search.js';
+import { MAX_SEARCH } from '../../list/read-search.js';
 import { sortKeysOf, sortNames } from '../../list/read-sort.js';
-import { relationsOf } from '../../list/relations.js';
 import { searchMeaning } from '../../list/words.js';
 import type { Version } from '../../versions/supported.js';
 import { requestFields } from './headers.js';
@@ -47,9 +45,8 @@ export function parametersOf({
     required: true,
     schema: PATH_PARAMETERS[name!] ?? { type: 'string' },
   }));
-  const known = resource ? knownParameters(resource.readable, version) : {};
+  const known = resource ? knownParameters(resource, version) : {};
   const inQuery = names.flatMap((name): JsonObject[] => {
-    if (resource && !isUseful(name, resource.readable)) return [];
     if (resource && name === 'filter') return filters.map((each) => ref('parameters', each));
     const schema = query[name];
     return known[name] ? [known[name]] : schema ? [{ name, in: 'query', ...styleOf(schema), schema }] : [];
@@ -97,12 +94,11 @@ const KEYSET_PARAMETERS: Readonly<Record<string, JsonObject>> = {
   count: plain('count', '`exact`: the page has a total.', { type: 'string', enum: ['exact'] }),
 };
 
-/** Whether a parameter has an effect on a collection of which a caller may know a part. */
-const isUseful = (name: string, part: Resource): boolean =>
-  name === EXCERPTS ? part.words.length > 0 : name !== 'search' || canSearch(part);
-
 /** The parameters of a collection's list. */
-function knownParameters(resource: Resource, { lists }: Version): Readonly<Record<string, JsonObject>> {
+function knownParameters(
+  resource: DescribedResource,
+  { lists }: Version,
+): Readonly<Record<string, JsonObject>> {
   const { schema, writeOnly } = resource;
   const fields = sortNames(resource).map(escapeName);
   const hasOneSort = resource.hasOneSort && lists !== 'keyset';
@@ -135,7 +131,7 @@ function knownParameters(resource: Resource, { lists }: Version): Readonly<Recor
       shown.map(escapeName),
     ),
     include: listOf(
-      `Related records, which are members of \`_included\`: ${namesOf(relationsOf(resource).map(escapeName))}. After a dot follow those that are related to these, or \`count\` for their number.`,
+      `Related records, which are members of \`_included\`: ${namesOf(resource.related.map(({ name }) => escapeName(name)))}. After a dot follow those that are related to these, or \`count\` for their number.`,
       'include',
       [],
     ),

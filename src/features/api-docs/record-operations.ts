@@ -3,7 +3,7 @@ import { objectOf, TEXT } from '../../api/schema.js';
 import { notFoundCode } from '../../errors/record-errors.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import type { Version } from '../../versions/supported.js';
-import { replacement, schemaNames, shownRecord, writtenRecord } from './record-schemas.js';
+import { schemaNames, shownRecord, writtenRecord } from './record-schemas.js';
 import type { DescribedResource } from './type-names.js';
 
 /** The settings on which the responses of collections depend. */
@@ -58,21 +58,10 @@ export const writeErrors = (resource: DescribedResource): ErrorName[] => [
   'INSUFFICIENT_STORAGE',
 ];
 
-/** Errors of fields that the reader of the document knows. */
-export function constraintErrors(resource: DescribedResource): ErrorName[] {
-  const { unique, references, readable, creatable, changeable } = resource;
-  const isKnown = (field: string) =>
-    Object.hasOwn(readable.schema.properties, field) ||
-    [creatable, changeable].some((fields) => fields?.has(field) ?? true);
-  return [
-    ...unique
-      .filter(({ fields }) => fields.some(isKnown))
-      .map(({ code }): ErrorName => [code, 'envelope', 409]),
-    ...references
-      .filter(({ field }) => isKnown(field))
-      .map(({ singular }): ErrorName => [notFoundCode(singular), 'envelope', 422]),
-  ];
-}
+export const constraintErrors = ({ unique, references }: DescribedResource): ErrorName[] => [
+  ...unique.map(({ code }): ErrorName => [code, 'envelope', 409]),
+  ...references.map(({ singular }): ErrorName => [notFoundCode(singular), 'envelope', 422]),
+];
 
 /** The 404 of a record, whose code only problem documents show. */
 const missing = ({ singular }: DescribedResource): ErrorName => [notFoundCode(singular), 'simple', 404];
@@ -192,7 +181,7 @@ export function replace(resource: DescribedResource, settings: CollectionSetting
     summary: hasClientIds
       ? `Replace one ${singular}, or create it with \`If-None-Match: *\` and an id that is a UUID of version 7`
       : `Replace one ${singular}`,
-    body: { [JSON_TYPE]: replacement(resource, hasClientIds) },
+    body: { [JSON_TYPE]: schemaNames(resource).input },
     success: hasClientIds ? { 201: created(resource), ...success } : success,
     errors: [...errors, ...when(hasClientIds, 'INVALID_ID', ...IDEMPOTENT)],
     fields: hasClientIds ? [...fields, 'Idempotency-Key'] : fields,

@@ -1,10 +1,6 @@
-import type { Fields } from '../../access/fields.js';
-import { replaceableFields } from '../../access/readable-part.js';
-import type { SchemaName } from '../../api/doc.js';
 import { arrayOf, objectOf, type Schema, schemaRef } from '../../api/schema.js';
 import { rulesWithout } from '../../declarations/part-of-schema.js';
 import type { JsonObject } from '../../json.js';
-import { relatedOf } from '../../list/relations.js';
 import type { Version } from '../../versions/supported.js';
 import { declared, type Properties } from './declared-schemas.js';
 import { asInput, hasDefault, withoutDefaults } from './input-schema.js';
@@ -44,7 +40,7 @@ export const schemaNames = ({ types }: DescribedResource) => derivedNames(types.
 
 /**
  * The schemas of a collection: a record, one with the members that `fields` names, what creates one, what changes one,
- * and a page. Each has the fields that the reader of the document may read, or set.
+ * and a page.
  */
 export function recordSchemas(resource: DescribedResource, { lists }: Version): Record<string, Schema> {
   const { record, partial, included, input, patch, page } = schemaNames(resource);
@@ -55,10 +51,10 @@ export function recordSchemas(resource: DescribedResource, { lists }: Version): 
     ...OWN,
     ...shown,
     ...(related ? { _included: schemaRef(included) } : {}),
-    ...(resource.readable.words.length > 0 ? { _excerpts: EXCERPTS } : {}),
+    ...(resource.words.length > 0 ? { _excerpts: EXCERPTS } : {}),
     _links: schemaRef('Links'),
   };
-  const changes = settable(resource, properties, resource.changeable);
+  const changes = settable(resource, properties);
   const list = resource.schema.description;
   return {
     [record]: {
@@ -73,7 +69,7 @@ export function recordSchemas(resource: DescribedResource, { lists }: Version): 
       properties: withoutDefaults(own),
       required: ['id'],
     },
-    [input]: inputSchema(resource, resource.creatable),
+    [input]: inputSchema(resource),
     [patch]: {
       description: 'Members to change; null removes one (RFC 7396). `_version` must be the current one.',
       type: 'object',
@@ -99,29 +95,13 @@ export function recordSchemas(resource: DescribedResource, { lists }: Version): 
   };
 }
 
-/**
- * The whole record that replaces another one. Only where it differs from a new record does the body have a schema of its own.
- * `creates`: the request creates the record if there is none.
- */
-export function replacement(resource: DescribedResource, creates: boolean): SchemaName {
-  const { creatable, changeable } = resource;
-  if (!creatable && !changeable) return schemaNames(resource).input;
-  return inputSchema(
-    resource,
-    replaceableFields(resource, creates),
-    // The replacement of a record leaves fields that the caller may not read.
-    replaceableFields(resource, false),
-  );
-}
-
-/** A record with some fields in the body of a request. `known`: those of them that are always in the record. */
-function inputSchema(resource: DescribedResource, fields: Fields, known = fields): Schema {
+/** A record in the body of a request. */
+function inputSchema(resource: DescribedResource): Schema {
   const { properties, required, ...rules } = declared(resource);
-  const inputs = settable(resource, properties, fields);
-  const isRequired = (name: string) =>
-    Object.hasOwn(inputs, name) && (known?.has(name) ?? true) && !hasDefault(properties[name]);
+  const inputs = settable(resource, properties);
+  const isRequired = (name: string) => Object.hasOwn(inputs, name) && !hasDefault(properties[name]);
   return {
-    ...asInput(rulesWithout(absentFrom(settable(resource, properties, undefined), inputs), rules)),
+    ...asInput(rules),
     properties: { ...inputs, _version: VERSION },
     required: required.filter(isRequired),
   };
@@ -151,9 +131,9 @@ const linked = (record: string): Schema => ({
   allOf: [schemaRef(record), objectOf({ _links: schemaRef('Links') })],
 });
 
-/** The members of `_included`; undefined: the collection has no relations to others that the caller may read. */
+/** The members of `_included`; undefined: the collection has no relations. */
 function relatedRecords(resource: DescribedResource): Schema | undefined {
-  const related = relatedOf(resource.readable);
+  const { related } = resource;
   const properties = Object.fromEntries(
     related.map(({ name, collection, isMany }): [string, Schema] => {
       const of = derivedNames(resource.types.of(collection), '');
@@ -168,29 +148,19 @@ function relatedRecords(resource: DescribedResource): Schema | undefined {
 }
 
 /** The members that responses show: imports may have set more of them than requests may. */
-function visible(
-  { schema, readable, writeOnly }: DescribedResource,
-  properties: Properties,
-): Record<string, Schema> {
+function visible({ schema, writeOnly }: DescribedResource, properties: Properties): Record<string, Schema> {
   const hidden = Object.entries(schema.properties)
     .filter(([name, rules]) => writeOnly.includes(name) || (rules as JsonObject).writeOnly === true)
     .map(([name]) => name);
-  return Object.fromEntries(
-    Object.entries(properties).filter(
-      ([name]) => Object.hasOwn(readable.schema.properties, name) && !hidden.includes(name),
-    ),
-  );
+  return Object.fromEntries(Object.entries(properties).filter(([name]) => !hidden.includes(name)));
 }
 
-/** The members among some fields that requests may set: those with a default may be absent. */
+/** The members that requests may set: those with a default may be absent. */
 function settable(
   { readOnly, importOnly }: DescribedResource,
   properties: Properties,
-  fields: Fields,
 ): Record<string, Schema> {
   const ignored = [...readOnly, ...importOnly];
-  const given = Object.entries(properties).filter(
-    ([name]) => !ignored.includes(name) && (fields?.has(name) ?? true),
-  );
+  const given = Object.entries(properties).filter(([name]) => !ignored.includes(name));
   return Object.fromEntries(given.map(([name, schema]) => [name, asInput(schema)]));
 }

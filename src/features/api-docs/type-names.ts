@@ -1,4 +1,4 @@
-import { type CallersPart, callersPart } from '../../access/readable-part.js';
+import { mayRead, readsAll } from '../../access/rules.js';
 import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import {
@@ -7,11 +7,14 @@ import {
   schemaFiles,
   subschemas,
 } from '../../declarations/schema-files.js';
+import { type Related, relatedOf } from '../../list/relations.js';
 import { typeName } from './model.js';
 
-/** A collection with the names of its types in the document, and the part of it that the reader of the document may know. */
-export interface DescribedResource extends Resource, CallersPart {
+/** A collection with the names of its types in the document. */
+export interface DescribedResource extends Resource {
   readonly types: TypeNames;
+  /** The relations to collections that the scopes of the reader permit it to read. */
+  readonly related: readonly Related[];
 }
 
 /** Names of types, each an identifier of programming languages that no other type of the document has. */
@@ -44,9 +47,8 @@ export const derivedNames = (one: string, many: string) => ({
 });
 
 /**
- * Names the types of collections, and describes what a caller may know of these. The title decides, unless its names are `reserved`: then the name of the collection does,
- * with a number if that is in use as well. Letter case does not distinguish names, since generators
- * write types to files.
+ * Names the types of collections. The title decides, unless its names are `reserved`: then the name of the collection does, with a
+ * number if that is in use as well. Letter case does not distinguish names, since generators write types to files.
  */
 export function describedResources(
   {
@@ -89,10 +91,14 @@ export function describedResources(
     const node = files.resolve(reference, base);
     return node && names.get(keyOf(node));
   };
+  const isReadable = ({ collection }: Related) => {
+    const other = resources.find(({ name }) => name === collection)!;
+    return (other.isRuled ? mayRead : readsAll)(other, caller);
+  };
   return resources.map((resource) => ({
     ...resource,
+    related: relatedOf(resource).filter(isReadable),
     types: { ...records.get(resource.name)!, of, referred, definitions: definitions.get(resource.name)! },
-    ...callersPart(resource, resources, caller),
   }));
 }
 

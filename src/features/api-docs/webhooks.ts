@@ -1,19 +1,13 @@
-import { readableFields } from '../../access/fields.js';
 import { schemaRef } from '../../api/schema.js';
-import type { Principal } from '../../auth/principal.js';
 import type { JsonObject } from '../../json.js';
 import { schemaNames } from './record-schemas.js';
 import type { DescribedResource } from './type-names.js';
 
 const VERBS = { created: 'was created', updated: 'was changed', deleted: 'was deleted' } as const;
 
-/**
- * The requests that the service sends to the targets of webhooks, one for each type of event. They have whole records, so that the
- * document describes those of the collections of which its reader may read all fields.
- */
-export function eventWebhooks(resources: readonly DescribedResource[], caller: Principal): JsonObject {
-  const whole = resources.filter((resource) => !readableFields(resource, caller));
-  const types = whole.flatMap((resource) =>
+/** The requests that the service sends to the targets of webhooks, one for each type of event. They have whole records. */
+export function eventWebhooks(resources: readonly DescribedResource[]): JsonObject {
+  const types = resources.flatMap((resource) =>
     Object.entries(VERBS).map(
       ([verb, text]) => [`${resource.name}.${verb}`, webhookOf(resource, verb, text)] as const,
     ),

@@ -1,4 +1,3 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { ValidateFunction } from 'ajv/dist/2020.js';
 import type { Operation } from '../../actions/batch-operations.js';
 import { gathered } from '../../actions/large-page.js';
@@ -34,31 +33,13 @@ export async function callTool(
   args: JsonObject,
   router: Router,
   request: Request,
-  known: () => Tool | undefined,
 ): Promise<ToolResult> {
   try {
-    requireArguments(tool, checks, args, known);
+    checks.require(tool, args);
     const reply = await runOperation(tool.operationOf(args), router, request);
     return await resultOf(tool, args, reply);
   } catch (error) {
     return errorResult(refusalOf(error));
-  }
-}
-
-/** Throws 400, whose failures name the fields that the caller may know. `known`: the tool as it is listed for the caller. */
-function requireArguments(
-  tool: Tool,
-  checks: ToolChecks,
-  args: JsonObject,
-  known: () => Tool | undefined,
-): void {
-  try {
-    checks.require(tool, args);
-  } catch (error) {
-    const part = known();
-    // Compiled for this call, if the caller may not know all arguments.
-    if (part && !isDeepStrictEqual(part.inputSchema, tool.inputSchema)) new ToolChecks().require(part, args);
-    throw error;
   }
 }
 

@@ -25,7 +25,7 @@ interface Message {
 
 /** The offer of a server to the caller of one request. */
 export interface Offer {
-  readonly tools: () => Promise<ToolDefinition[]>;
+  readonly tools: () => ToolDefinition[];
   /** Undefined: there is no such tool. */
   readonly call: (name: string, args: JsonObject) => Promise<ToolResult> | undefined;
   readonly resources: () => { uri: string; name: string; mimeType: string }[];
@@ -89,7 +89,7 @@ export async function respondWithSdk({ body, headers }: Message, offer: Offer): 
 }
 
 const NO_OFFER: Offer = {
-  tools: async () => [],
+  tools: () => [],
   call: () => undefined,
   resources: () => [],
   templates: () => [],
@@ -131,7 +131,7 @@ function createServer(offer: Offer, failures: unknown[]): Server {
       throw error;
     }
   };
-  server.setRequestHandler(ListToolsRequestSchema, () => guard(async () => ({ tools: await offer.tools() })));
+  server.setRequestHandler(ListToolsRequestSchema, () => guard(async () => ({ tools: offer.tools() })));
   server.setRequestHandler(CallToolRequestSchema, ({ params: { name, arguments: args = {} } }) =>
     guard(async () => {
       const result = offer.call(name, args as JsonObject);

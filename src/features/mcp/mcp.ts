@@ -1,5 +1,3 @@
-import { type CallersPart, callersPart } from '../../access/readable-part.js';
-import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import { type SchemaFiles, schemaFiles } from '../../declarations/schema-files.js';
 import { badRequest, originNotAllowed } from '../../errors/request-errors.js';
@@ -7,7 +5,6 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { OpenEndpoint, Router } from '../../http/router.js';
 import { visible } from '../../http/visible.js';
-import { turn } from '../../limits/turn.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { callTool, ToolChecks } from './call.js';
 import { type Offer, respondWithSdk, type ToolDefinition } from './mcp-server.js';
@@ -27,7 +24,6 @@ export interface McpSettings {
 
 /** A tool with the action that it runs. */
 interface OpenTool extends Tool {
-  readonly resource: Resource;
   readonly endpoint: OpenEndpoint;
 }
 
@@ -55,15 +51,11 @@ export class Mcp {
   open(router: Router): (request: Request) => Promise<Reply> {
     const tools = new Map(
       this.resources
-        // The arguments of calls are those of all callers: as elsewhere, the collection decides with the record.
-        .flatMap((resource) =>
-          this.#toolsOf({ readable: resource, creatable: undefined, changeable: undefined }).map(
-            (tool): [string, OpenTool] => [
-              tool.name,
-              { ...tool, resource, endpoint: router(tool.samplePath).actions.get(tool.method)! },
-            ],
-          ),
-        ),
+        .flatMap((resource) => this.#toolsOf(resource))
+        .map((tool): [string, OpenTool] => [
+          tool.name,
+          { ...tool, endpoint: router(tool.samplePath).actions.get(tool.method)! },
+        ]),
     );
     const records = new RecordResources(this.resources, router, this.#files);
     return async (request) => {
@@ -81,27 +73,8 @@ export class Mcp {
     if (origin !== undefined && !this.#origins.has(origin)) throw originNotAllowed();
   }
 
-  #toolsOf(part: CallersPart): Tool[] {
-    return toolsOf(part, this.#files, part.readable.requireIfMatch ?? this.settings.requireIfMatch);
-  }
-
-  /** The tools of a collection as a caller may know it. */
-  #partOf(resource: Resource, principal: Principal): Tool[] {
-    return this.#toolsOf(callersPart(resource, this.resources, principal));
-  }
-
-  /** The tools that a caller may use, with the arguments that it may use in them. */
-  async #definitions(tools: ReadonlyMap<string, OpenTool>, principal: Principal): Promise<ToolDefinition[]> {
-    const definitions: ToolDefinition[] = [];
-    for (const resource of this.resources) {
-      for (const tool of this.#partOf(resource, principal)) {
-        const { name, title, description, inputSchema, annotations } = tool;
-        if (visible(principal, tools.get(name)!.endpoint))
-          definitions.push({ name, title, description, inputSchema, annotations });
-      }
-      await turn();
-    }
-    return definitions;
+  #toolsOf(resource: Resource): Tool[] {
+    return toolsOf(resource, this.#files, resource.requireIfMatch ?? this.settings.requireIfMatch);
   }
 
   #offer(
@@ -112,11 +85,11 @@ export class Mcp {
   ): Offer {
     const { principal } = request;
     return {
-      tools: () => this.#definitions(tools, principal),
+      tools: () =>
+        [...tools.values()].filter(({ endpoint }) => visible(principal, endpoint)).map(definitionOf),
       call: (name, args) => {
         const tool = tools.get(name);
-        const known = () => this.#partOf(tool!.resource, principal).find((each) => each.name === name);
-        return tool && callTool(tool, this.#checks, args, router, request, known);
+        return tool && callTool(tool, this.#checks, args, router, request);
       },
       resources: () => records.list(),
       templates: () => records.templates(principal),
@@ -124,3 +97,11 @@ export class Mcp {
     };
   }
 }
+
+const definitionOf = ({ name, title, description, inputSchema, annotations }: Tool): ToolDefinition => ({
+  name,
+  title,
+  description,
+  inputSchema,
+  annotations,
+});

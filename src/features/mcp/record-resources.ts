@@ -1,4 +1,3 @@
-import { readablePart } from '../../access/readable-part.js';
 import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import type { SchemaFiles } from '../../declarations/schema-files.js';
@@ -74,7 +73,7 @@ export class RecordResources {
     const collections: JsonObject[] = [];
     for (const { resource } of this.#readableBy(principal)) {
       const { name, singular } = resource;
-      const schema = new SchemaWriter(this.files).whole(readablePart(resource, this.resources, principal));
+      const schema = new SchemaWriter(this.files).whole(resource);
       collections.push({ name, singular, uriTemplate: `plinth://${name}/{id}`, schema });
       await turn();
     }

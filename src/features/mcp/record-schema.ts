@@ -1,6 +1,4 @@
-import type { Fields } from '../../access/fields.js';
 import type { Resource } from '../../collection/resource.js';
-import { rulesWithout } from '../../declarations/part-of-schema.js';
 import {
   baseIn,
   DEFINITIONS,
@@ -21,42 +19,32 @@ export class SchemaWriter {
 
   constructor(readonly files: SchemaFiles) {}
 
-  /** The fields of a new record, as the member `at` of the arguments. `fields`: those that the caller may set; undefined: all. */
-  record(resource: Resource, fields: Fields, at: string): JsonObject {
-    const { title: _, ...schema } = this.#declared(resource, fields, at, (name) =>
-      isSettable(resource, name),
-    );
-    // Grants that name fields permit no undeclared ones.
-    return fields ? { ...schema, additionalProperties: false } : schema;
+  /** The fields of a new record, as the member `at` of the arguments. */
+  record(resource: Resource, at: string): JsonObject {
+    const { title: _, ...schema } = this.#declared(resource, at, (name) => isSettable(resource, name));
+    return schema;
   }
 
-  /**
-   * The schema of a merge patch (RFC 7396), in which every field is optional and null removes an optional one. `fields`: as of a new
-   * record.
-   */
-  patch(resource: Resource, fields: Fields, at: string): JsonObject {
+  /** The schema of a merge patch (RFC 7396), in which every field is optional and null removes an optional one. */
+  patch(resource: Resource, at: string): JsonObject {
     const { properties, additionalProperties } = this.#declared(
       resource,
-      fields,
       at,
       (name) => isSettable(resource, name) && !resource.immutable.includes(name),
     );
-    const others = fields ? false : additionalProperties;
     return {
       type: 'object',
       minProperties: 1,
       properties: relaxed(properties as JsonObject, resource.schema.required),
-      ...(others === undefined ? {} : { additionalProperties: others }),
+      ...(additionalProperties === undefined ? {} : { additionalProperties }),
     };
   }
 
-  /** The schema of a record in responses, as a document of its own. `readable`: the collection as the caller may know it. */
-  whole(readable: Resource): JsonObject {
-    const { schema, writeOnly } = readable;
-    const fields = new Set(Object.keys(schema.properties));
+  /** The schema of a record in responses, as a document of its own. */
+  whole(resource: Resource): JsonObject {
+    const { schema, writeOnly } = resource;
     const record = this.#declared(
-      readable,
-      fields,
+      resource,
       '#',
       (name, field) => field.writeOnly !== true && !writeOnly.includes(name),
     );
@@ -69,10 +57,9 @@ export class SchemaWriter {
     return this.#defs.size === 0 ? {} : { $defs: Object.fromEntries(this.#defs) };
   }
 
-  /** The schema of a collection with the fields that `shows` accepts, among some. */
+  /** The schema of a collection with the fields that `shows` accepts. */
   #declared(
     { name: collection }: Resource,
-    fields: Fields,
     at: string,
     shows: (name: string, field: JsonObject) => boolean,
   ): JsonObject {
@@ -81,15 +68,13 @@ export class SchemaWriter {
     const all = Object.entries(properties).filter(([name, field]) =>
       shows(name, isObject(field) ? field : {}),
     );
-    const shown = Object.fromEntries(all.filter(([name]) => fields?.has(name) ?? true));
-    const isShown = (name: string) => Object.hasOwn(shown, name);
-    const absent = all.map(([name]) => name).filter((name) => !isShown(name));
+    const shown = Object.fromEntries(all);
     this.#record = { file, at };
     return this.#copy(
       {
-        ...rulesWithout(absent, rules),
+        ...rules,
         properties: shown,
-        required: ((required ?? []) as string[]).filter(isShown),
+        required: ((required ?? []) as string[]).filter((name) => Object.hasOwn(shown, name)),
       },
       base,
     );

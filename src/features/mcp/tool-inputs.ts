@@ -1,4 +1,3 @@
-import { type CallersPart, replaceableFields } from '../../access/readable-part.js';
 import { writableKeys } from '../../actions/upsert.js';
 import { canSearch, type Resource } from '../../collection/resource.js';
 import type { SchemaFiles } from '../../declarations/schema-files.js';
@@ -43,16 +42,16 @@ const IDEMPOTENCY_KEY: JsonObject = {
 export const deleteInput = (requiresMatch: boolean): ToolInput =>
   inputOf({ id: ID, ifMatch: IF_MATCH }, ['id', ...(requiresMatch ? ['ifMatch'] : [])]);
 
-export function createInput({ readable, creatable }: CallersPart, files: SchemaFiles): ToolInput {
+export function createInput(resource: Resource, files: SchemaFiles): ToolInput {
   const writer = new SchemaWriter(files);
-  const record = writer.record(readable, creatable, '#/properties/record');
+  const record = writer.record(resource, '#/properties/record');
   return inputOf({ record, idempotencyKey: IDEMPOTENCY_KEY }, ['record'], writer.defs);
 }
 
 /** The record with the values of one of the unique keys. */
-export function upsertInput(part: CallersPart, files: SchemaFiles): ToolInput {
+export function upsertInput(resource: Resource, files: SchemaFiles): ToolInput {
   const writer = new SchemaWriter(files);
-  const keys = writableKeys(part.readable).map((fields) => fields.join(' and '));
+  const keys = writableKeys(resource).map((fields) => fields.join(' and '));
   const key: JsonObject = {
     type: 'object',
     minProperties: 1,
@@ -60,15 +59,8 @@ export function upsertInput(part: CallersPart, files: SchemaFiles): ToolInput {
     additionalProperties: { type: ['string', 'number', 'boolean'] },
     description: `One value of each field of a unique key: ${keys.join(', or ')}.`,
   };
-  const { required, ...schema } = writer.record(
-    part.readable,
-    replaceableFields(part, true),
-    '#/properties/record',
-  );
-  const always = replaceableFields(part, false);
   const record: JsonObject = {
-    ...schema,
-    required: (required as string[]).filter((name) => always?.has(name) ?? true),
+    ...writer.record(resource, '#/properties/record'),
     description: 'The whole record. Fields of the key that it lacks have the values of the key.',
   };
   return inputOf(
@@ -78,15 +70,11 @@ export function upsertInput(part: CallersPart, files: SchemaFiles): ToolInput {
   );
 }
 
-export function updateInput(
-  { readable, changeable }: CallersPart,
-  files: SchemaFiles,
-  requiresMatch: boolean,
-): ToolInput {
+export function updateInput(resource: Resource, files: SchemaFiles, requiresMatch: boolean): ToolInput {
   const writer = new SchemaWriter(files);
   const patch: JsonObject = {
     description: 'Fields to change. Null removes a field, an object changes only the fields that it has.',
-    ...writer.patch(readable, changeable, '#/properties/patch'),
+    ...writer.patch(resource, '#/properties/patch'),
   };
   const required = ['id', 'patch', ...(requiresMatch ? ['ifMatch'] : [])];
   return inputOf(

@@ -1,4 +1,3 @@
-import type { CallersPart } from '../../access/readable-part.js';
 import type { Operation } from '../../actions/batch-operations.js';
 import { writableKeys } from '../../actions/upsert.js';
 import type { Resource } from '../../collection/resource.js';
@@ -49,15 +48,12 @@ function hints(differing: Partial<Annotations>): Annotations {
   return { ...none, openWorldHint: false, ...differing };
 }
 
-/**
- * The tools of a collection as a caller may know it: an upsert needs a unique key that the caller may read. `requiresMatch`: writes
- * need the ETag of the record.
- */
-export function toolsOf(part: CallersPart, files: SchemaFiles, requiresMatch: boolean): Tool[] {
+/** The tools of a collection: an upsert needs a unique key. `requiresMatch`: writes need the ETag of the record. */
+export function toolsOf(resource: Resource, files: SchemaFiles, requiresMatch: boolean): Tool[] {
   return [
-    ...readingTools(part.readable),
-    ...writingTools(part, files, requiresMatch),
-    ...(writableKeys(part.readable).length > 0 ? [upsertTool(part, files)] : []),
+    ...readingTools(resource),
+    ...writingTools(resource, files, requiresMatch),
+    ...(writableKeys(resource).length > 0 ? [upsertTool(resource, files)] : []),
   ];
 }
 
@@ -105,16 +101,16 @@ function readingTools(resource: Resource): Tool[] {
   ];
 }
 
-function writingTools(part: CallersPart, files: SchemaFiles, requiresMatch: boolean): Tool[] {
-  const { name, singular } = part.readable;
-  const about = aboutOf(part.readable);
-  const { list, one } = pathsOf(part.readable);
+function writingTools(resource: Resource, files: SchemaFiles, requiresMatch: boolean): Tool[] {
+  const { name, singular } = resource;
+  const about = aboutOf(resource);
+  const { list, one } = pathsOf(resource);
   return [
     {
       name: `${name}_create`,
       title: `Create a record of ${name}`,
       description: `Creates one ${singular}. Returns {etag, record}.${about}`,
-      inputSchema: createInput(part, files),
+      inputSchema: createInput(resource, files),
       annotations: hints({}),
       method: 'POST',
       samplePath: list,
@@ -126,7 +122,7 @@ function writingTools(part: CallersPart, files: SchemaFiles, requiresMatch: bool
       name: `${name}_update`,
       title: `Change a record of ${name}`,
       description: `Changes fields of one ${singular} (JSON merge patch). Returns {etag, record}.${about}`,
-      inputSchema: updateInput(part, files, requiresMatch),
+      inputSchema: updateInput(resource, files, requiresMatch),
       annotations: hints({ destructiveHint: true, idempotentHint: true }),
       method: 'PATCH',
       samplePath: one,
@@ -150,15 +146,14 @@ function writingTools(part: CallersPart, files: SchemaFiles, requiresMatch: bool
 }
 
 /** For collections with a unique key. */
-function upsertTool(part: CallersPart, files: SchemaFiles): Tool {
-  const resource = part.readable;
+function upsertTool(resource: Resource, files: SchemaFiles): Tool {
   const { name, singular } = resource;
   const { list } = pathsOf(resource);
   return {
     name: `${name}_upsert`,
     title: `Create or replace a record of ${name}`,
     description: `Replaces the ${singular} with the values of a unique key, or creates it. Returns {etag, record}.${aboutOf(resource)}`,
-    inputSchema: upsertInput(part, files),
+    inputSchema: upsertInput(resource, files),
     annotations: hints({ destructiveHint: true, idempotentHint: true }),
     method: 'PUT',
     samplePath: list,

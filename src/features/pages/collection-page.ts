@@ -1,4 +1,3 @@
-import { readablePart } from '../../access/readable-part.js';
 import { hrefOf, referenceOf } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
@@ -27,9 +26,7 @@ export function listPage(resource: Resource, parent?: Resource): Page {
 function contentOf(resource: Resource, parent: Resource | undefined, shown: PageOptions): PageContent {
   const { site, request, json } = shown;
   const path = site.prefix + request.path;
-  const all = site.collections.map((each) => each.resource);
-  const part = readablePart(resource, all, request.principal);
-  const view = new ListView(resource, part, path, request.query, othersOf(site));
+  const view = new ListView(resource, path, request.query, othersOf(site));
   if (isGroups(json))
     return groupsPage(view, json, [...crumbsTo(parent, shown), { text: resource.name, href: path }]);
   const { data, meta, links } = json as unknown as ListJson;

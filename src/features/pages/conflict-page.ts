@@ -41,7 +41,7 @@ function choices(
   current: JsonObject,
   { site, request, entered, forms }: Submitted,
 ): Html {
-  const rules = editable.change(request.principal);
+  const rules = editable.change;
   const fields = entered.changed(formFields(rules));
   const stored = textsOf(current, fields, rules);
   const state = stateOf(current, fields, rules);

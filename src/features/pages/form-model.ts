@@ -1,5 +1,3 @@
-import { settableFields } from '../../access/readable-part.js';
-import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Body, Request } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
@@ -16,9 +14,9 @@ export interface FormModel {
   readonly name: string;
   readonly singular: string;
   /** The fields of a form by which a caller creates one. A nested path names its parent. */
-  readonly creation: (request: Pick<Request, 'params' | 'principal'>) => FormRules;
+  readonly creation: (request: Pick<Request, 'params'>) => FormRules;
   /** The fields of a form by which a caller changes one. */
-  readonly change: (caller: Principal) => FormRules;
+  readonly change: FormRules;
   readonly titleOf: (record: JsonObject) => string;
   /** The body of a PATCH with what was changed. */
   readonly changesIn: (entered: SubmittedForm, fields: readonly FormField[]) => Promise<Body>;
@@ -30,21 +28,14 @@ export interface FormModel {
 export function editableOf(resource: Resource): FormModel {
   const { name, singular, schema, readOnly, importOnly, immutable, parent } = resource;
   const omitted = [...readOnly, ...importOnly];
-  const rulesFor = (verb: 'create' | 'update', caller: Principal, more: readonly string[]): FormRules => {
-    const settable = settableFields(resource, verb, caller);
-    if (!settable) return { schema, omitted: [...omitted, ...more] };
-    const hidden = Object.keys(schema.properties).filter((field) => !settable.has(field));
-    return { schema: { ...schema, additionalProperties: false }, omitted: [...omitted, ...hidden, ...more] };
-  };
   return {
     name,
     singular,
-    creation: ({ params, principal }) =>
-      rulesFor('create', principal, [
-        'current_password',
-        ...(params.id !== undefined && parent ? [parent.field] : []),
-      ]),
-    change: (caller) => rulesFor('update', caller, immutable),
+    creation: ({ params }) => ({
+      schema,
+      omitted: [...omitted, 'current_password', ...(params.id !== undefined && parent ? [parent.field] : [])],
+    }),
+    change: { schema, omitted: [...omitted, ...immutable] },
     titleOf: (record) => {
       const given = record.name ?? record.title;
       return typeof given === 'string' && given.trim() !== '' ? given : `${singular} ${String(record.id)}`;

@@ -1,5 +1,5 @@
 import type { Guarded } from '../../access/guarded-collection.js';
-import { mightPermit, readsAll } from '../../access/rules.js';
+import { mayRead, readsAll } from '../../access/rules.js';
 import { html, type Part } from '../../formats/html.js';
 import { firstPage } from '../../list/list-request.js';
 import type { Page, PageOptions } from './pages.js';
@@ -36,14 +36,13 @@ async function row(collection: Guarded, request: PageOptions['request']): Promis
   return html`<tr><td class="text" data-label="name"><a href="${prefix}/${name}">${name}</a></td><td class="number" data-label="records">${count}</td><td class="text" data-label="description">${description}</td></tr>`;
 }
 
-/** The number of records that the caller may read; undefined if it may read none. */
+/** The number of records that the caller may read; undefined if its scopes permit none, or its own alone. */
 async function countOf(
   collection: Guarded,
   { principal, run }: PageOptions['request'],
 ): Promise<string | undefined> {
   const { resource } = collection;
-  const mayRead = resource.isRuled ? mightPermit(resource, 'read', principal) : readsAll(resource, principal);
-  if (!mayRead) return undefined;
+  if (!(resource.isRuled ? mayRead : readsAll)(resource, principal)) return undefined;
   const { total } = await collection.as({ principal }).page(firstPage(resource, 1), run);
   return total!.toLocaleString('en');
 }

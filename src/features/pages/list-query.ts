@@ -24,16 +24,14 @@ export class ListView {
   readonly parameters: URLSearchParams;
   readonly list: ListRequest;
 
-  /** `resource`: the part of the collection that the caller may know, and that controls name. */
   constructor(
-    whole: Resource,
     readonly resource: Resource,
     readonly path: string,
     query: string,
     others: Others,
   ) {
     this.parameters = new URLSearchParams(listQueryOf(query));
-    this.list = readList(valuesOfAddress(this.parameters), whole, { lists: 'numbered', others });
+    this.list = readList(valuesOfAddress(this.parameters), { resource }, { lists: 'numbered', others });
   }
 
   /** The address of the first page of another selection; null removes a parameter. */

@@ -96,7 +96,7 @@ function modelOf(kind: Kind, { columns, inputs }: KindPage, resources: readonly 
     name: path.slice(1),
     singular,
     creation: () => rules,
-    change: () => rules,
+    change: rules,
     titleOf: (record) => String(record[columns[0]!]),
     changesIn: assignmentsOf,
     created: (record, { site }) => {

@@ -34,8 +34,8 @@ export function creationAction({ name, singular, creation, created }: FormModel)
 export function changeAction(editable: FormModel): PageForm {
   const { name, change, changesIn } = editable;
   return {
-    bodyOf: async ({ method, entered, request }) =>
-      method === 'PATCH' ? changesIn(entered, formFields(change(request.principal))) : undefined,
+    bodyOf: async ({ method, entered }) =>
+      method === 'PATCH' ? changesIn(entered, formFields(change)) : undefined,
     next: (_reply, { method, request, site }) =>
       site.prefix + (method === 'DELETE' ? `/${name}?_done=deleted` : `${request.path}?_done=saved`),
     failed: (problem, submitted) => {
@@ -56,7 +56,7 @@ function failedChange(
   submitted: Submitted,
 ): PageContent {
   const { site, request, entered, forms } = submitted;
-  const fields = formFields(change(request.principal));
+  const fields = formFields(change);
   const shown = fields.filter(({ name }) => name !== '*' || entered.texts.has('*'));
   const filled = { id: 'edit', texts: withoutSecrets(shown, entered), failures };
   const state = { etag: entered.own('_etag'), was: entered.own('_was'), others: entered.own('_others') };

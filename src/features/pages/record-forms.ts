@@ -13,6 +13,7 @@ import { type Filled, failuresOf, idOf, inputsOf } from './form-html.js';
 import type { FormModel } from './form-model.js';
 import type { FormTokens } from './form-token.js';
 import type { PageOptions } from './pages.js';
+import { digestsIn } from './submitted-form.js';
 
 /** Fields without a rule that a form shows, and characters of their JSON. A larger record is for programs. */
 const MAX_OTHERS = 100;
@@ -61,11 +62,10 @@ ${faultsOf(fields, filled)}${inputsOf(fields, filled)}
 /** The forms that change and delete a record, behind buttons. */
 export function changeDetails({ singular, change }: FormModel, record: JsonObject, shown: PageOptions): Part {
   const { request, forms, may, site } = shown;
-  const rules = change(request.principal);
-  const fields = fieldsFor(record, rules);
-  const texts = textsOf(record, fields, rules);
+  const fields = fieldsFor(record, change);
+  const texts = textsOf(record, fields, change);
   const action = site.prefix + request.path;
-  const state = stateOf(record, fields, rules);
+  const state = stateOf(record, fields, change);
   return html`${
     may('PATCH') &&
     html`<details><summary>Edit</summary>
@@ -118,9 +118,15 @@ export function changeForm(
   state: FormState,
   forms: FormTokens,
 ): Html {
+  const was = digestsIn(state.was);
+  // A browser submits no form without its required fields, and access rules may hide values of a record.
+  const inputs = fields.map((field) => ({
+    ...field,
+    isRequired: field.isRequired && was[field.name] !== digestOf(),
+  }));
   return html`<form class="edit" method="post" action="${action}">
 ${hidden('_method', 'PATCH')}${hidden('_token', forms.token)}${stateFields(state)}
-${faultsOf(fields, filled)}${inputsOf(fields, filled)}
+${faultsOf(fields, filled)}${inputsOf(inputs, filled)}
 <button class="main">Save</button>
 </form>`;
 }

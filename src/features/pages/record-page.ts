@@ -1,4 +1,3 @@
-import { readableFields } from '../../access/fields.js';
 import { hrefOf, referenceOf } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { type Change, type FieldChange, readHistory } from '../../events/record-history.js';
@@ -43,16 +42,12 @@ ${request.run ? undefined : await history(resource, id, shown)}`,
   };
 }
 
-/** Links to the records that refer to this one, by fields that access rules might permit the caller to read of some of them. */
+/** Links to the records that refer to this one, of collections that the caller's scopes permit it to read. */
 function related(resource: Resource, id: string, { site, request: { principal } }: PageOptions): Part {
-  const known = collectionsFor(site, principal).map((each) => each.resource);
-  const of = (collection: string) => known.find(({ name }) => name === collection);
+  const known = collectionsFor(site, principal).map((each) => each.resource.name);
   const { prefix } = resource;
-  const children = resource.children.filter(of);
-  const referredBy = resource.referredBy.filter(({ collection, field }) => {
-    const other = of(collection);
-    return other && (readableFields(other, principal)?.has(field) ?? true);
-  });
+  const children = resource.children.filter((name) => known.includes(name));
+  const referredBy = resource.referredBy.filter(({ collection }) => known.includes(collection));
   const nested = children.map((name) => ({ name, href: `${hrefOf(resource, id)}/${name}` }));
   const others = referredBy
     .filter(({ collection }) => !children.includes(collection))

@@ -42,7 +42,8 @@ export class SubmittedForm {
   }
 }
 
-function digestsIn(text: string): Readonly<Record<string, string>> {
+/** Digests of the texts by field, from the JSON of a form. */
+export function digestsIn(text: string): Readonly<Record<string, string>> {
   try {
     const digests: unknown = JSON.parse(text);
     return typeof digests === 'object' && digests !== null ? (digests as Record<string, string>) : {};

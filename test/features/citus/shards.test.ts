@@ -132,7 +132,11 @@ t.test(
     const items = resourcesOf(readDeclarations(undefined), { schema: SCHEMA }).find(
       ({ name }) => name === 'items',
     )!;
-    const { selection } = readList(valuesOfAddress('filter[price][gt]=1'), items, { lists: 'numbered' });
+    const { selection } = readList(
+      valuesOfAddress('filter[price][gt]=1'),
+      { resource: items },
+      { lists: 'numbered' },
+    );
     const statements = [
       pageStatement(items, 'limit=10&sort=-price,name&filter[price][gt]=1&count=none', undefined, 'citus'),
       new ListStatements(items, 'citus').ids(selection, 1001),

@@ -46,7 +46,6 @@ export const SETS: Readonly<Record<string, readonly string[]>> = {
     'events/bytes',
     'features/api-docs/docs-page',
     'features/api-docs/openapi-tools',
-    'features/api-docs/readable-parts',
     'features/api-docs/related-filters',
     'features/issuer/application',
     'features/issuer/clocks',
