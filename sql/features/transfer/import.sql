@@ -195,25 +195,8 @@ insert into passwords (user_id, hash)
 select (pair->>0)::uuid, pair->>1 from json_array_elements($1::text::json) as pairs (pair)
 on conflict (user_id) do update set hash = excluded.hash, version = passwords.version + 1;
 
--- Secondary indexes of a table without records.
--- name: droppable ($1 table)
-select indexrelid::regclass::text as name, pg_get_indexdef(indexrelid) as definition
-from pg_index
-where indrelid = $1::text::regclass and not indisunique;
-
 -- name: is_empty
 select not exists (select from :table) as empty;
-
--- name: drop_index
-drop index :index;
-
--- Whether other sessions than imports use the database.
--- name: others
-select exists (
-  select from pg_stat_activity
-  where datname = current_database() and backend_type = 'client backend'
-    and application_name <> 'plinth import'
-) as exist;
 
 -- Exports read one snapshot.
 -- name: begin_export

@@ -148,7 +148,7 @@ class Creation {
     let records = 0;
     for await (const chunk of batches.chunks(bytesFrom(body, from.position), from)) {
       if (this.stopping.aborted) throw unavailable('The service is stopping.');
-      records += chunk.starts.length;
+      records += chunk.records.length;
       if (records > limit) throw tooManyRecords(limit);
       const read = await batches.read(chunk);
       const stored = await batches.store(connection, read);

@@ -90,7 +90,7 @@ export class CreationRun {
     await this.#inTransaction(connection, async () => {
       for await (const chunk of batches.chunks(inputFrom(services.db.run, job.id, from.position), from)) {
         this.requireHeld();
-        records += chunk.starts.length;
+        records += chunk.records.length;
         if (records > services.bulkRecords) throw tooManyRecords(services.bulkRecords);
         const read = await batches.read(chunk);
         await requireUser(services.collections, job.task, connection.run);

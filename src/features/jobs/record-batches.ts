@@ -20,9 +20,6 @@ import type { Layout } from './record-layout.js';
 export const CHUNK_BYTES = 262_144;
 const PASSWORD_CHUNK_BYTES = 16_384;
 
-/** Records of which all are in memory together, with the reasons to refuse them: lines can have two bytes. */
-const CHUNK_RECORDS = 4096;
-
 /** Bytes of the names that the records of CSV repeat and that are in memory together. */
 const CHUNK_NAME_BYTES = 4_194_304;
 
@@ -71,19 +68,21 @@ export class RecordBatches {
   }
 
   /** The records of bytes from a position on, in chunks. */
-  async *chunks(bytes: AsyncIterable<Buffer>, from: Position): AsyncGenerator<Chunk> {
+  chunks(bytes: AsyncIterable<Buffer>, from: Position): AsyncGenerator<Chunk> {
     const { bodyLimit } = this.settings;
     const size = this.collection.resource.hasPasswords ? PASSWORD_CHUNK_BYTES : CHUNK_BYTES;
     const names = this.layout.columns?.nameBytes ?? 1;
-    const count = Math.min(CHUNK_RECORDS, Math.ceil(CHUNK_NAME_BYTES / names));
-    const tooLong = () => payloadTooLarge(bodyLimit);
-    for await (const chunk of chunksOf(bytes, this.layout.scanner, from, size, bodyLimit, tooLong))
-      for (let at = 0; at < chunk.starts.length; at += count) yield partOf(chunk, at, count);
+    return chunksOf(bytes, this.layout.scanner, from, {
+      size,
+      maxRecords: Math.ceil(CHUNK_NAME_BYTES / names),
+      maxRecordBytes: bodyLimit,
+      tooLong: () => payloadTooLarge(bodyLimit),
+    });
   }
 
   /** Reads and checks the records of a chunk. */
   async read(chunk: Chunk): Promise<ReadChunk> {
-    this.#requireFewNames(chunk.starts.length);
+    this.#requireFewNames(chunk.records.length);
     const refusals = new ImportErrors(false);
     const read = await readDrafts(chunk, this.#rules, refusals.add);
     const drafts = this.#authorize ? await this.#permitted(read, refusals) : read;
@@ -168,16 +167,6 @@ export class RecordBatches {
 function refuse(draft: ImportRow, error: unknown, refusals: ImportErrors): void {
   draft.row = undefined;
   refusals.add(draft, error);
-}
-
-/** At most `count` of the records of a chunk. */
-function partOf(chunk: Chunk, first: number, count: number): Chunk {
-  const { bytes, offset, starts, ends, places } = chunk;
-  const end = first + count;
-  const part = <T>(all: readonly T[]): T[] => all.slice(first, end);
-  const isLast = end >= starts.length;
-  const next = isLast ? chunk.next : { position: offset + starts[end]!, place: places[end]! };
-  return { bytes, offset, next, starts: part(starts), ends: part(ends), places: part(places) };
 }
 
 const NO_BODY = { type: '', bytes: Buffer.alloc(0) };

@@ -1,6 +1,6 @@
 import { turn } from '../../limits/turn.js';
 import { FileError } from './input.js';
-import type { Scan, Scanner } from './scan.js';
+import type { ScannedRecord, Scanner } from './scan.js';
 
 /** Where reading begins: an offset in bytes, and the line or the index of the record there. */
 export interface Position {
@@ -9,8 +9,9 @@ export interface Position {
 }
 
 /** Some complete records, and where the next begin. */
-export interface Chunk extends Scan {
+export interface Chunk {
   readonly bytes: Buffer;
+  readonly records: readonly ScannedRecord[];
   /** The offset of `bytes` in the file. */
   readonly offset: number;
   readonly next: Position;
@@ -24,47 +25,55 @@ const tooLongInFile = ({ position, place }: Position) =>
     `the record at byte ${position} (${place}) has more than ${MAX_RECORD_BYTES} bytes: is a quotation mark or a bracket not closed?`,
   );
 
-/** The records of a stream of bytes, in chunks of about `size` bytes. Throws FileError, or what `tooLong` returns. */
+/** Records of which all are in memory together: lines can have two bytes. */
+const MAX_RECORDS = 4096;
+
+interface ChunkBounds {
+  /** Bytes that are scanned together, about. */
+  readonly size: number;
+  readonly maxRecords?: number;
+  readonly maxRecordBytes?: number;
+  /** The error of a record with more. */
+  readonly tooLong?: (position: Position) => unknown;
+}
+
+/** The records of a stream of bytes, in chunks. Throws FileError, or what `tooLong` returns. */
 export async function* chunksOf(
   bytes: AsyncIterable<Buffer>,
   scanner: Scanner,
   from: Position,
-  size: number,
-  maxRecordBytes = MAX_RECORD_BYTES,
-  tooLong: (position: Position) => unknown = tooLongInFile,
+  { size, maxRecords = MAX_RECORDS, maxRecordBytes = MAX_RECORD_BYTES, tooLong = tooLongInFile }: ChunkBounds,
 ): AsyncGenerator<Chunk> {
   let parts: Buffer[] = [];
-  let length = 0;
   let { position, place } = from;
   let isDone = false;
-  const take = (isEnd: boolean): Chunk => {
+  function* take(isEnd: boolean): Generator<Chunk> {
     const all = parts.length === 1 ? parts[0]! : Buffer.concat(parts);
-    const found: Scan = { starts: [], ends: [], places: [] };
-    const scanned = scanner.scan(all, 0, place, isEnd, found);
-    const offset = position;
+    const [offset, max] = [position, Math.min(maxRecords, MAX_RECORDS)];
+    let next = 0;
+    for (let count = max; count === max; ) {
+      const records: ScannedRecord[] = [];
+      ({ next, place, isDone } = scanner({ bytes: all, from: next, place, isEnd, max }, records));
+      position = offset + next;
+      count = records.length;
+      if (count > 0) yield { bytes: all, records, offset, next: { position, place } };
+    }
     // A copy, so that the bytes before it are released.
-    const rest = Buffer.from(all.subarray(scanned.next));
-    parts = [rest];
-    length = rest.length;
-    position += scanned.next;
-    place = scanned.place;
-    isDone = scanned.isDone;
-    if (length > maxRecordBytes) throw tooLong({ position, place });
-    return { ...found, bytes: all, offset, next: { position, place } };
-  };
-  let wanted = size;
+    parts = [Buffer.from(all.subarray(next))];
+    if (parts[0]!.length > maxRecordBytes) throw tooLong({ position, place });
+  }
+  let [length, wanted] = [0, size];
   for await (const part of bytes) {
     await turn();
     if (part.length === 0) continue;
     parts.push(part);
     length += part.length;
     if (length < wanted) continue;
-    const chunk = take(false);
+    yield* take(false);
+    if (isDone) return;
+    length = parts[0]!.length;
     // An incomplete record is scanned again when there is twice as much of it.
     wanted = Math.max(size, 2 * length);
-    if (chunk.starts.length > 0) yield chunk;
-    if (isDone) return;
   }
-  const last = take(true);
-  if (last.starts.length > 0) yield last;
+  yield* take(true);
 }

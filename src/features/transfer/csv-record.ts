@@ -10,11 +10,12 @@ import { escapeToken, type Json, type JsonObject, setMember } from '../../json.j
 import { LONG_TASK_BYTES } from '../../limits/turn.js';
 import { type Cell, type CellType, cellTypeOf, readCell, readExportedCell } from './csv-cell.js';
 import type { CsvHeader } from './csv-header.js';
-import { cellsOf, scanRow } from './csv-row.js';
+import { type CsvRow, cellsOf } from './csv-row.js';
 import { LEGACY_ID, oldIdField } from './reference-names.js';
+import type { ScannedRecord } from './scan.js';
 
 /** The columns of CSV. */
-export interface Columns extends Pick<CsvHeader, 'names' | 'nameBytes' | 'delimiter'> {
+export interface Columns extends Pick<CsvHeader, 'names' | 'nameBytes'> {
   readonly types: readonly CellType[];
   readonly read: (cell: Cell, type: CellType) => Json | undefined;
 }
@@ -34,35 +35,31 @@ export function columnsOf(
     const declared = Object.hasOwn(properties, name) ? properties[name] : undefined;
     return cellTypeOf(declared as DeclaredField | undefined, required.includes(name));
   });
-  const { names, nameBytes, delimiter, isExport } = header;
-  return { names, nameBytes, delimiter, types, read: isExport ? readExportedCell : readCell };
-}
-
-/** Where the bytes of a record are in their file. */
-export interface RecordPlace {
-  readonly offset: number;
-  readonly line: number;
+  const { names, nameBytes, isExport } = header;
+  return { names, nameBytes, types, read: isExport ? readExportedCell : readCell };
 }
 
 /** Bytes of JSON for one of CSV, at most: an escape, or the quotation marks, the colon and the comma of an empty cell. */
 const JSON_FACTOR = 6;
 
-/** A record from a row of CSV; undefined: no cell has a value. Throws invalidBody. */
+/** A record from a row of CSV, in bytes at an offset of the file; undefined: no cell has a value. Throws invalidBody. */
 export function csvRecord(
-  bytes: Buffer,
+  all: Buffer,
+  { start, end, place }: ScannedRecord,
+  row: CsvRow,
   columns: Columns,
   maxBytes: number,
-  { offset, line }: RecordPlace,
+  offset: number,
 ): JsonObject | undefined {
-  const { names, nameBytes, delimiter, types, read } = columns;
-  const { row } = scanRow(bytes, 0, delimiter, true)!;
+  const { names, nameBytes, types, read } = columns;
+  const bytes = all.subarray(start, end);
   if (row.fault) {
-    const where = row.fault.breaks === 0 ? '' : ` (line ${line + row.fault.breaks})`;
+    const where = row.fault.breaks === 0 ? '' : ` (line ${place + row.fault.breaks})`;
     throw invalidBody(`${row.fault.reason}${where}`, 'quotes');
   }
   if (bytes.length > maxBytes) throw payloadTooLarge(maxBytes);
-  if (!isUtf8(bytes)) throw invalidBody(notUtf8(bytes, offset), 'encoding');
-  const cells = cellsOf(bytes, row);
+  if (!isUtf8(bytes)) throw invalidBody(notUtf8(bytes, offset + start), 'encoding');
+  const cells = cellsOf(all, row);
   if (cells.length > names.length)
     throw invalidBody(`has ${cells.length} cells, the header has ${names.length}`, 'cells');
   const record: JsonObject = {};

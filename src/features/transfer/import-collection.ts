@@ -6,7 +6,6 @@ import { followReferences } from './check-references.js';
 import { type Chunk, chunksOf } from './chunks.js';
 import { columnsOf } from './csv-record.js';
 import { deferReferences } from './deferred-references.js';
-import { dropIndexes } from './dropped-indexes.js';
 import { ImportErrors } from './import-errors.js';
 import { beginning, type Progress, recordProgress } from './import-progress.js';
 import type { ImportRow } from './import-row.js';
@@ -20,17 +19,14 @@ import { hashPasswords, storeBatch } from './store-batch.js';
 /** Bytes of a chunk, and of one whose records may have passwords, which take long. */
 const CHUNK_BYTES = 262_144;
 const PASSWORD_CHUNK_BYTES = 65_536;
-/** Bytes from which on it takes less time to build the indexes of an empty table afterwards. */
-const MANY_BYTES = 4_194_304;
 
-/** Imports the records of one collection from where its progress says. */
+/** Imports the records of one collection, from the place in its progress on. */
 export class CollectionImport {
   readonly #rules: RecordRules;
   readonly #resource: Resource;
   /** Whether other records may refer to these by their old ids, which are not known yet. */
   readonly #recordsIds: boolean;
   #progress: Progress;
-  #dropsIndexes = false;
 
   constructor(
     private readonly run: ImportRun,
@@ -70,18 +66,17 @@ export class CollectionImport {
   async importAll(): Promise<void> {
     const { input, scanner, from } = this.source;
     if (this.#progress.finished) return;
-    const isAtStart = this.#progress.position === from.position;
-    this.#dropsIndexes =
-      isAtStart && !this.run.isDryRun && (await isEmpty(this.run.connection, this.#resource));
     const size = this.#resource.hasPasswords ? PASSWORD_CHUNK_BYTES : CHUNK_BYTES;
-    const chunks = chunksOf(input.read(this.#progress.position), scanner, this.#progress, size);
+    const { place } = this.#progress;
+    const chunks = chunksOf(input.read(from.position), scanner, from, { size });
     let writing: Promise<void> = Promise.resolve();
     for await (const chunk of chunks) {
-      const batch = await this.#read(chunk);
+      const records = chunk.records.filter((each) => each.place >= place);
+      if (records.length === 0) continue;
+      const batch = await this.#read({ ...chunk, records });
       // One batch is read while the one before is written.
       await writing;
       if (this.#isOver()) return;
-      if (this.#dropsIndexes && chunk.next.position - from.position > MANY_BYTES) await this.#dropIndexes();
       writing = this.#store(chunk, batch);
       writing.catch(() => undefined); // thrown by the await above or below
     }
@@ -127,7 +122,7 @@ export class CollectionImport {
 
   /** The progress after a chunk; with `strict` it ends at the first refused record. */
   #after(
-    { next, offset, places, starts }: Chunk,
+    { next, offset, records }: Chunk,
     stored: number,
     unchanged: number,
     refusals: ImportErrors,
@@ -141,7 +136,8 @@ export class CollectionImport {
       finished: false,
     };
     if (!strict || size === 0) return { ...total, ...next, refused: before.refused + size };
-    return { ...total, position: offset + starts[places.indexOf(end)]!, place: end, refused: 1 };
+    const { start } = records.find(({ place }) => place === end)!;
+    return { ...total, position: offset + start, place: end, refused: 1 };
   }
 
   async #recordIds(stored: readonly ImportRow[]): Promise<void> {
@@ -158,11 +154,6 @@ export class CollectionImport {
     for (const { place, errors, given } of strict ? list.slice(0, 1) : list)
       for (const error of errors) onRefused(this.#resource, this.source.placeText(place), error, given);
     onProgress(this.source.collection, this.#progress, this.#progress.position, this.source.input.size);
-  }
-
-  async #dropIndexes(): Promise<void> {
-    this.#dropsIndexes = false;
-    this.run.droppedIndexes.push(...(await dropIndexes(this.run.connection, this.#resource)));
   }
 }
 

@@ -3,7 +3,6 @@ import { logOf, openForCommand } from '../../cli/with-database.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Config } from '../../config/config.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
-import type { Declarations } from '../../declarations/read-declarations.js';
 import { type ExitCode, ExitError } from '../../errors/exit-error.js';
 import { Problem } from '../../errors/problem.js';
 import { collectionsWithTables, dropCollections } from '../../schema/drop-collections.js';
@@ -60,12 +59,11 @@ export async function importInto(
     let loaded: Load;
     try {
       if (options.infer) await migrateCollections(database.url, declarations);
-      // An interrupted import may have left a table without its indexes.
-      await ensureCollections(database, declarations, options.resume ? 'auto' : config.migrate, log);
+      await ensureCollections(database, declarations, config.migrate, log);
       const resources = await storedResources(database, declarations);
       // The import itself opens connections of its own.
       await database.db.close();
-      loaded = await load(database.url, resources, declarations, sources, config, options);
+      loaded = await load(database.url, resources, sources, config, options);
     } catch (error) {
       await undo();
       throw error;
@@ -83,7 +81,6 @@ export async function importInto(
 async function load(
   url: string,
   resources: readonly Resource[],
-  declarations: Declarations,
   sources: readonly Source[],
   { events, tombstones, databaseEngine, bodyLimit }: Config,
   options: LoadOptions & { readonly digest: string },
@@ -95,15 +92,7 @@ async function load(
   for (const source of sources)
     requireHeader(source, resources.find(({ name }) => name === source.collection)!, options.rename);
   const progress = new ImportProgress(options.io);
-  const buildIndexes = async () => {
-    progress.show('building indexes', true);
-    await migrateCollections(url, declarations, {
-      onStep: ({ title }) => progress.show(title, true),
-    });
-  };
-  const onIndex = (definition: string) =>
-    progress.show(`building ${/index (\S+)/i.exec(definition)?.[1]}`, true);
-  const target = { url, resources, events, tombstones, databaseEngine, buildIndexes, onIndex };
+  const target = { url, resources, events, tombstones, databaseEngine };
   const loaded = await importSources(target, sources, {
     ...options,
     recordLimit: bodyLimit,

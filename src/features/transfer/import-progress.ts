@@ -3,7 +3,7 @@ import { ExitError } from '../../errors/exit-error.js';
 import type { Position } from './chunks.js';
 import { IMPORT_SQL } from './import-statements.js';
 
-/** How far the import of a collection has got. */
+/** How far the import of a collection has got. It goes on at the record whose place it has. */
 export interface Progress extends Position {
   readonly stored: number;
   readonly refused: number;

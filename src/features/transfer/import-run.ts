@@ -22,6 +22,4 @@ export interface ImportRun {
   readonly awaited: ReadonlySet<string>;
   readonly onRefused: (resource: Resource, place: string, error: unknown, given: Json | undefined) => void;
   readonly onProgress: (collection: string, progress: Progress, position: number, size?: number) => void;
-  /** The definitions of indexes that must be built after the import. */
-  readonly droppedIndexes: string[];
 }

@@ -4,7 +4,6 @@ import { type BulkConnection, type BulkSettings, withBulkConnection } from '../.
 import { problemOf } from '../../db/database-errors.js';
 import { Problem } from '../../errors/problem.js';
 import { type Removed, settleReferences } from './deferred-references.js';
-import { buildAlone } from './dropped-indexes.js';
 import type { OnConflict } from './id-conflicts.js';
 import { CollectionImport, isEmpty } from './import-collection.js';
 import { orderOf } from './import-order.js';
@@ -43,10 +42,6 @@ export interface ImportOptions {
 export interface ImportTarget extends BulkSettings {
   readonly url: string;
   readonly resources: readonly Resource[];
-  /** Builds the indexes that the import has dropped, while clients are served. */
-  readonly buildIndexes: () => Promise<void>;
-  /** Called when the import begins to build an index. */
-  readonly onIndex: (definition: string) => void;
 }
 
 export interface Imported {
@@ -73,21 +68,18 @@ export async function importSources(
   options: ImportOptions,
 ): Promise<Load> {
   const imported = new Map<string, Imported>();
-  const droppedIndexes: string[] = [];
   let fault: unknown;
   try {
     await withBulkConnection(target.url, target, async (connection) => {
       if (options.dryRun) await connection.execute('begin');
       // After a crash of the server, its progress is that of its records. On Citus these are on other servers.
       else if (connection.engine === 'postgresql') await connection.execute('set synchronous_commit = off');
-      await importAll(connection, target, sources, options, droppedIndexes, imported);
+      await importAll(connection, target, sources, options, imported);
       await connection.execute(options.dryRun ? 'rollback' : 'set synchronous_commit = on');
     });
   } catch (error) {
     fault = (error instanceof Problem ? error : problemOf(error)) ?? error;
   }
-  if (droppedIndexes.length > 0 && !(await buildAlone(target.url, target, droppedIndexes, target.onIndex)))
-    await target.buildIndexes();
   return { imported: [...imported.values()], fault };
 }
 
@@ -96,7 +88,6 @@ async function importAll(
   target: ImportTarget,
   sources: readonly Source[],
   options: ImportOptions,
-  droppedIndexes: string[],
   imported: Map<string, Imported>,
 ): Promise<void> {
   const key = keyOf(sources, options);
@@ -118,7 +109,7 @@ async function importAll(
     isDryRun,
     onProgress,
   };
-  const open = { ...shared, tombstones: target.tombstones, awaited, onRefused, droppedIndexes };
+  const open = { ...shared, tombstones: target.tombstones, awaited, onRefused };
   const settle = () => settleReferences(open, (removed) => reportRemoved(removed, ordered, open, imported));
   await lockImport(connection.run, key);
   if (!options.resume) {

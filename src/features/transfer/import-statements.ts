@@ -8,7 +8,7 @@ export const IMPORT_SQL = statements('features/transfer/import.sql', [
   'defer_references', 'deferred_fields', 'set_references', 'add_references', 'draw_numbers', 'without_events', 'unsettled', 'referring', 'naming',
   'unset_reference', 'remove_records', 'forget_deferred', 'count_removed', 'find_ids', 'find_legacy_ids', 'existing',
   'in_use', 'keys_in_use', 'copy_records', 'digests', 'equal_records', 'replace_records', 'forget_tombstones', 'set_passwords',
-  'droppable', 'is_empty', 'drop_index', 'others', 'begin_export', 'copy_documents', 'field_names',
+  'is_empty', 'begin_export', 'copy_documents', 'field_names',
 ]);
 
 /** The statements that read or write records of collections. Citus has two more. */

@@ -13,6 +13,7 @@ import type { ImportRow, Refuse } from './import-row.js';
 import { readRecord, withNames } from './read-record.js';
 import { isExported, newIdentity, retainedIdentity, timeOf } from './record-identity.js';
 import { LEGACY_ID, oldIdField } from './reference-names.js';
+import type { ScannedRecord } from './scan.js';
 
 /** The properties that the records of one collection have in common. */
 export interface RecordRules {
@@ -32,18 +33,13 @@ export interface RecordRules {
 export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refuse): Promise<ImportRow[]> {
   const { origin, rename, maxBytes, columns, retainsIds } = rules;
   const drafts: ImportRow[] = [];
-  for (let at = 0; at < chunk.starts.length; at++) {
+  for (const scanned of chunk.records) {
     await turn();
-    const [place, start] = [chunk.places[at]!, chunk.starts[at]!];
+    const { place } = scanned;
     let given: Json | undefined;
     try {
-      const bytes = chunk.bytes.subarray(start, chunk.ends[at]!);
-      const offset = chunk.offset + start;
-      const read = columns
-        ? csvRecord(bytes, columns, maxBytes, { offset, line: place })
-        : readRecord(bytes, maxBytes, offset);
-      if (read === undefined) continue;
-      given = withNames(read, rename);
+      given = recordIn(chunk, scanned, columns, rename, maxBytes);
+      if (given === undefined) continue;
       const identity = retainsIds && isObject(given) ? retainedIdentity(given) : newIdentity();
       const { record, oldId, storesOldId } =
         origin === 'request' ? { record: given, ...NO_OLD_ID } : withOldId(given, rules);
@@ -54,6 +50,22 @@ export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refus
     }
   }
   return drafts;
+}
+
+/** A record of a chunk with new names of its fields; undefined: a row without a value. Throws invalidBody and payloadTooLarge. */
+export function recordIn(
+  { bytes, offset }: Chunk,
+  record: ScannedRecord,
+  columns: Columns | undefined,
+  rename: ReadonlyMap<string, string>,
+  maxBytes: number,
+): Json | undefined {
+  const { start, end, row } = record;
+  const read =
+    columns && row
+      ? csvRecord(bytes, record, row, columns, maxBytes, offset)
+      : readRecord(bytes.subarray(start, end), maxBytes, offset + start);
+  return read === undefined ? undefined : withNames(read, rename);
 }
 
 const NO_OLD_ID = { oldId: undefined, storesOldId: false };

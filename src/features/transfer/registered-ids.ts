@@ -34,7 +34,8 @@ export async function registerSource(
   let progress = known ?? beginning(source, run.retainsIds);
   if (progress.finished) return;
   const { rename, recordLimit: maxBytes, retainsIds, connection, key } = run;
-  const { collection, input, scanner, header } = source;
+  const { collection, input, scanner, from, header } = source;
+  const { place } = progress;
   const resource = run.resources.get(collection)!;
   const columns = header && columnsOf(header, resource, rename, 'import');
   const rules: RecordRules = {
@@ -58,8 +59,14 @@ export async function registerSource(
       progress = next;
     });
   // A record that cannot be read is refused later, when it is imported.
-  for await (const chunk of chunksOf(input.read(progress.position), scanner, progress, CHUNK_BYTES))
-    await record({ ...progress, ...chunk.next }, await readDrafts(chunk, rules, () => undefined));
+  for await (const chunk of chunksOf(input.read(from.position), scanner, from, { size: CHUNK_BYTES })) {
+    const records = chunk.records.filter((each) => each.place >= place);
+    if (records.length > 0)
+      await record(
+        { ...progress, ...chunk.next },
+        await readDrafts({ ...chunk, records }, rules, () => undefined),
+      );
+  }
   await record({ ...progress, finished: true }, []);
 }
 

@@ -1,27 +1,31 @@
-import { scanRow } from './csv-row.js';
+import { type CsvRow, scanRow } from './csv-row.js';
 
-/** The records of a part of a file, as ranges of its bytes. */
-export interface Scan {
-  readonly starts: number[];
-  readonly ends: number[];
-  /** For each record its line, from 1 on, or its index in an array, from 0 on. */
-  readonly places: number[];
+/** A record in a part of a file. */
+export interface ScannedRecord {
+  readonly start: number;
+  readonly end: number;
+  /** The line of the record, from 1 on, or its index in an array, from 0 on. */
+  readonly place: number;
+  /** The cells of CSV. */
+  readonly row?: CsvRow;
 }
 
-/** Finds the records in bytes that begin with one. */
-export interface Scanner {
-  /**
-   * Adds the complete records from `from` on, of which the first has `place`. `isEnd`: nothing follows the bytes. Returns
-   * where the first incomplete one begins, with its place; `isDone`: no more records follow.
-   */
-  scan(
-    bytes: Buffer,
-    from: number,
-    place: number,
-    isEnd: boolean,
-    found: Scan,
-  ): { next: number; place: number; isDone: boolean };
+/** Bytes in which a record with `place` begins at `from`. */
+interface Scan {
+  readonly bytes: Buffer;
+  readonly from: number;
+  readonly place: number;
+  /** Whether nothing follows the bytes. */
+  readonly isEnd: boolean;
+  /** Records that are wanted. */
+  readonly max: number;
 }
+
+/** Adds complete records. Returns where the next one begins, with its place; `isDone`: no more records follow. */
+export type Scanner = (
+  scan: Scan,
+  found: ScannedRecord[],
+) => { readonly next: number; readonly place: number; readonly isDone: boolean };
 
 const [LINE_FEED, CARRIAGE_RETURN, QUOTE, BACKSLASH, COMMA] = [0x0a, 0x0d, 0x22, 0x5c, 0x2c];
 const [SPACE, TAB, CLOSE_ARRAY] = [0x20, 0x09, 0x5d];
@@ -30,63 +34,56 @@ export const isSpace = (byte: number | undefined): boolean =>
   byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB;
 
 /** One record a line; blank lines are skipped. */
-export const NDJSON: Scanner = {
-  scan(bytes, from, place, isEnd, found) {
-    let [next, line] = [from, place];
-    while (next < bytes.length) {
-      let end = bytes.indexOf(LINE_FEED, next);
-      if (end < 0 && !isEnd) break;
-      if (end < 0) end = bytes.length;
-      addLine(bytes, next, end, line++, found);
-      next = end + 1;
-    }
-    return { next: Math.min(next, bytes.length), place: line, isDone: isEnd };
-  },
+export const NDJSON: Scanner = ({ bytes, from, place, isEnd, max }, found) => {
+  let [next, line] = [from, place];
+  while (next < bytes.length && found.length < max) {
+    let end = bytes.indexOf(LINE_FEED, next);
+    if (end < 0 && !isEnd) break;
+    if (end < 0) end = bytes.length;
+    const record = { start: next, end: bytes[end - 1] === CARRIAGE_RETURN && end > next ? end - 1 : end };
+    if (!isBlank(bytes, record)) found.push({ ...record, place: line });
+    line++;
+    next = end + 1;
+  }
+  return { next: Math.min(next, bytes.length), place: line, isDone: isEnd };
 };
 
-function addLine(bytes: Buffer, start: number, lineEnd: number, line: number, found: Scan): void {
-  const end = bytes[lineEnd - 1] === CARRIAGE_RETURN && lineEnd > start ? lineEnd - 1 : lineEnd;
+function isBlank(bytes: Buffer, { start, end }: Pick<ScannedRecord, 'start' | 'end'>): boolean {
   let at = start;
   while (at < end && isSpace(bytes[at])) at++;
-  if (at < end) addRecord(start, end, line, found);
-}
-
-function addRecord(start: number, end: number, place: number, found: Scan): void {
-  found.starts.push(start);
-  found.ends.push(end);
-  found.places.push(place);
+  return at === end;
 }
 
 /** Rows of CSV, whose place is the line on which they begin. */
-export const csvScanner = (delimiter: number): Scanner => ({
-  scan(bytes, from, place, isEnd, found) {
+export const csvScanner =
+  (delimiter: number): Scanner =>
+  ({ bytes, from, place, isEnd, max }, found) => {
     let [next, line] = [from, place];
-    while (next < bytes.length) {
+    while (next < bytes.length && found.length < max) {
       const scanned = scanRow(bytes, next, delimiter, isEnd);
       if (!scanned) break;
+      const { row } = scanned;
+      const record = { start: next, end: row.end, place: line, row };
       // A line of spaces is no row, and one of delimiters is.
-      if (scanned.row.starts.length > 1) addRecord(next, scanned.row.end, line, found);
-      else addLine(bytes, next, scanned.row.end, line, found);
-      line += scanned.row.breaks + 1;
+      if (row.starts.length > 1 || !isBlank(bytes, record)) found.push(record);
+      line += row.breaks + 1;
       next = scanned.next;
     }
     return { next: Math.min(next, bytes.length), place: line, isDone: isEnd };
-  },
-});
+  };
 
 /** The elements of a JSON array, after its opening bracket. */
-export const ELEMENTS: Scanner = {
-  scan(bytes, from, place, isEnd, found) {
-    let [next, index] = [from, place];
-    for (;;) {
-      while (isSpace(bytes[next]) || bytes[next] === COMMA) next++;
-      if (bytes[next] === CLOSE_ARRAY) return { next, place: index, isDone: true };
-      const end = endOfValue(bytes, next);
-      if (end === undefined) return { next, place: index, isDone: isEnd };
-      addRecord(next, end, index++, found);
-      next = end;
-    }
-  },
+export const ELEMENTS: Scanner = ({ bytes, from, place, isEnd, max }, found) => {
+  let [start, index] = [from, place];
+  for (;;) {
+    if (found.length === max) return { next: start, place: index, isDone: false };
+    while (isSpace(bytes[start]) || bytes[start] === COMMA) start++;
+    if (bytes[start] === CLOSE_ARRAY) return { next: start, place: index, isDone: true };
+    const end = endOfValue(bytes, start);
+    if (end === undefined) return { next: start, place: index, isDone: isEnd };
+    found.push({ start, end, place: index++ });
+    start = end;
+  }
 };
 
 /** The offset after a JSON value; undefined if it may continue after the bytes. */

@@ -2,8 +2,7 @@ import type { Json } from '../../json.js';
 import { turn } from '../../limits/turn.js';
 import { chunksOf } from './chunks.js';
 import { ANY, type Cell, readCell, readExportedCell } from './csv-cell.js';
-import { csvRecord } from './csv-record.js';
-import { readRecord, withNames } from './read-record.js';
+import { recordIn } from './read-rows.js';
 import type { Source } from './sources.js';
 
 const CHUNK_BYTES = 262_144;
@@ -19,35 +18,17 @@ export async function* recordsOf(
 ): AsyncGenerator<Json> {
   const types = header?.names.map(() => ANY) ?? [];
   const columns = header && { ...header, types, read: header.isExport ? readExportedCell : read };
-  for await (const { bytes, starts, ends } of chunksOf(
-    input.read(from.position),
-    scanner,
-    from,
-    CHUNK_BYTES,
-  )) {
-    for (const [at, start] of starts.entries()) {
+  for await (const chunk of chunksOf(input.read(from.position), scanner, from, { size: CHUNK_BYTES }))
+    for (const scanned of chunk.records) {
       await turn();
-      const record = recordIn(bytes.subarray(start, ends[at]), columns, rename);
+      let record: Json | undefined;
+      try {
+        record = recordIn(chunk, scanned, columns, rename, Number.POSITIVE_INFINITY);
+      } catch {
+        // The import refuses the record.
+      }
       if (record !== undefined) yield record;
     }
-  }
-}
-
-/** A value that is not a record is refused when it is imported. */
-function recordIn(
-  bytes: Buffer,
-  columns: Parameters<typeof csvRecord>[1] | undefined,
-  rename: ReadonlyMap<string, string>,
-): Json | undefined {
-  try {
-    const place = { offset: 0, line: 0 };
-    const record = columns
-      ? csvRecord(bytes, columns, Number.POSITIVE_INFINITY, place)
-      : readRecord(bytes, bytes.length, 0);
-    return record === undefined ? undefined : withNames(record, rename);
-  } catch {
-    return undefined;
-  }
 }
 
 /** The first record of a source that can be read; undefined: there is none. */

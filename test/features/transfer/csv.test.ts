@@ -1,6 +1,6 @@
 import Papa from 'papaparse';
 import { chunksOf } from '../../../src/features/transfer/chunks.js';
-import { cellsOf, scanRow } from '../../../src/features/transfer/csv-row.js';
+import { cellsOf } from '../../../src/features/transfer/csv-row.js';
 import { csvScanner } from '../../../src/features/transfer/scan.js';
 import t from '../../support/test.js';
 
@@ -13,16 +13,9 @@ async function rowsOf(text: string, delimiter: number, partBytes: number) {
     for (let at = 0; at < bytes.length; at += partBytes) yield bytes.subarray(at, at + partBytes);
   }
   const rows: { cells: string[]; line: number; fault: string | undefined }[] = [];
-  for await (const chunk of chunksOf(parts(), csvScanner(delimiter), { position: 0, place: 1 }, 1))
-    for (const [at, start] of chunk.starts.entries()) {
-      const row = chunk.bytes.subarray(start, chunk.ends[at]!);
-      const scanned = scanRow(row, 0, delimiter, true)!;
-      rows.push({
-        cells: cellsOf(row, scanned.row),
-        line: chunk.places[at]!,
-        fault: scanned.row.fault?.reason,
-      });
-    }
+  for await (const chunk of chunksOf(parts(), csvScanner(delimiter), { position: 0, place: 1 }, { size: 1 }))
+    for (const { row, place: line } of chunk.records)
+      rows.push({ cells: cellsOf(chunk.bytes, row!), line, fault: row!.fault?.reason });
   return rows;
 }
 
