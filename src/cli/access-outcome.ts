@@ -12,7 +12,7 @@ import { splitVersion, versionOf } from '../http/api-version.js';
 import type { Reply } from '../http/reply.js';
 import { type Router, selectAction } from '../http/router.js';
 import { isObject, type Json } from '../json.js';
-import { chunksOf, documentsOf } from '../transport/copy-rows.js';
+import { arrange } from '../transport/copy-rows.js';
 import { parseUuid } from '../uuid.js';
 import { prefixOf } from '../versions/supported.js';
 import type { AccessCase, Outcome } from './access-cases.js';
@@ -65,11 +65,11 @@ async function replyTo(router: Router, { principal, operation }: AccessCase, run
   const reply = await respond({ ...prepared, run });
   const { content } = reply;
   if (content?.kind !== 'rows') return gathered(reply, MAX_PAGE_BYTES, pageTooLarge);
-  const documents: string[] = [];
+  const parts: Buffer[] = [];
   await content.open(async (rows) => {
-    for await (const chunk of chunksOf(rows)) documents.push(...documentsOf(chunk));
+    for await (const bytes of arrange(rows, {})) parts.push(bytes);
   });
-  return { ...reply, body: `[${documents.join()}]` };
+  return { ...reply, body: Buffer.concat(parts).toString() };
 }
 
 /** Runs work in a transaction that is rolled back. */

@@ -4,12 +4,12 @@ import { createDbMetrics, type DbMetrics, type Sharing } from '../telemetry/metr
 import { nameOf, trackWait } from '../telemetry/wait-tracking.js';
 import type { Engine } from './engine.js';
 import { copy } from './pool/copy.js';
-import { countedLease, ExclusivePool, type Lease } from './pool/exclusive-pool.js';
 import { HostOrder } from './pool/host-order.js';
 import { type Listening, listen } from './pool/notifications.js';
-import { PipelinedPool } from './pool/pipelined-pool.js';
+import { Pool } from './pool/pool.js';
+import type { Lease } from './pool/pool-member.js';
 import { prepared, type Row, unprepared, type Value } from './pool/prepared.js';
-import { createQueueLimit } from './pool/queue-limit.js';
+import { countedWait, createQueueLimit } from './pool/queue-limit.js';
 import { SearchQueue } from './search-queue.js';
 import { noteFeedEpoch } from './session.js';
 import { poolSettings, type TriggerTraits } from './session-settings.js';
@@ -81,17 +81,20 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   const searchTimeoutMs = searchTimeoutOf(options);
   const settings = poolSettings({ timeoutMs, searchTimeoutMs, events, tombstones, engine });
   const hosts = new HostOrder(url);
-  const poolOptions = (size: number, kind: keyof typeof settings) => ({
-    hosts,
-    timeoutMs,
-    size,
-    settings: settings[kind],
-    onOpen: events && kind === 'short' ? noteFeedEpoch : undefined,
-  });
-  const pipelined = new PipelinedPool(poolOptions(connections, 'short'));
-  const searching = new PipelinedPool(poolOptions(searches, 'search'));
-  const transactions = new ExclusivePool(poolOptions(connections, 'short'), 'whole');
-  const copies = new ExclusivePool(poolOptions(streams, 'copy'), 'silence');
+  const open = (size: number, kind: keyof typeof settings, isExclusive: boolean) =>
+    new Pool({
+      hosts,
+      timeoutMs,
+      size,
+      settings: settings[kind],
+      onOpen: events && kind === 'short' ? noteFeedEpoch : undefined,
+      isExclusive,
+      timeLimit: kind === 'copy' ? 'silence' : 'whole',
+    });
+  const pipelined = open(connections, 'short', false);
+  const searching = open(searches, 'search', false);
+  const transactions = open(connections, 'short', true);
+  const copies = open(streams, 'copy', true);
   const sizes = { short: connections, search: searches, transaction: connections, stream: streams };
   for (const [pool, size] of Object.entries(sizes)) metrics.connections.of(pool).value = size;
   const limited = createQueueLimit(options.queue, metrics);
@@ -100,28 +103,21 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   const stream = limited('stream', streams * (1 + MAX_WAITING));
   const inTurn = searchesInTurn(options);
   const streamInTurn = streamsInTurn(options);
-  const withLease = countedLease(metrics);
-  const cancel = async (pid: string): Promise<void> => {
-    await pipelined.run((sql) => prepared(sql, 'select pg_cancel_backend($1::integer)', [pid]));
-  };
+  const counted = countedWait(metrics);
+  const cancel = async (pid: string) =>
+    void (await onPool(pipelined)('select pg_cancel_backend($1::integer)', [pid]));
   const listeners: (() => Promise<void>)[] = [];
   return {
-    run: (text, args) => short(nameOf(text), () => pipelined.run((sql) => prepared(sql, text, args))),
-    search: inTurn((text, args) =>
-      search(undefined, () => searching.run((sql) => prepared(sql, text, args))),
-    ),
-    composed: (text, args) => short(nameOf(text), () => pipelined.run((sql) => unprepared(sql, text, args))),
-    query: inTurn((text, args) =>
-      search(undefined, () => searching.run((sql) => unprepared(sql, text, args))),
-    ),
+    run: (text, args) => short(nameOf(text), () => onPool(pipelined)(text, args)),
+    search: inTurn((text, args) => search(undefined, () => onPool(searching)(text, args))),
+    composed: (text, args) => short(nameOf(text), () => onPool(pipelined, unprepared)(text, args)),
+    query: inTurn((text, args) => search(undefined, () => onPool(searching, unprepared)(text, args))),
     transaction: (work) =>
-      transaction(undefined, () => withLease(transactions, 'transaction', (lease) => transact(lease, work))),
+      transaction(undefined, () => counted(transactions, 'transaction', (lease) => transact(lease, work))),
     copy: (text, settings, consume, caller) =>
       streamInTurn(nameOf(text), consume, caller, (consume, firstRowMs) =>
         stream(nameOf(text), () =>
-          withLease(copies, 'stream', (lease) =>
-            copy(lease, { text, settings, consume, firstRowMs, cancel }),
-          ),
+          counted(copies, 'stream', (lease) => copy(lease, { text, settings, consume, firstRowMs, cancel })),
         ),
       ),
     listen: (channel, listening) => {
@@ -139,6 +135,12 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
     },
   };
 }
+
+/** Sends statements on the connections of a pool that statements share. */
+const onPool =
+  (pool: Pool, send = prepared): Run =>
+  (text, args) =>
+    pool.run(({ connection: { sql } }) => send(sql, text, args));
 
 /** Has searches wait for each other in one queue. */
 function searchesInTurn(options: DbOptions): (run: Run) => Search {
@@ -188,7 +190,7 @@ const searchTimeoutOf = ({ timeoutMs, queryTimeoutMs = timeoutMs }: DbOptions) =
   Math.min(timeoutMs, queryTimeoutMs);
 
 async function transact<T>(lease: Lease, work: (run: Run) => Promise<T>): Promise<T> {
-  const send: Run = async (text, args) => prepared(lease.use(), text, args);
+  const send: Run = async (text, args) => prepared(lease.connection.use(), text, args);
   const run: Run = (text, args) => trackWait(nameOf(text), () => send(text, args), undefined);
   await run('begin', []);
   try {

@@ -52,7 +52,7 @@ export function withCoding(reply: Reply, coding: Coding): Reply {
 export async function compressed(body: string, coding: Coding): Promise<Buffer | undefined> {
   RESPONSES.add(body.length);
   try {
-    return await slots.run(() => compressBody(body, coding));
+    return await slots.run(() => compressBody[coding](body));
   } finally {
     RESPONSES.add(-body.length);
   }

@@ -14,8 +14,8 @@ import type { RateLimiter } from '../limits/rate-limit.js';
 import type { Log } from '../telemetry/log.js';
 import type { Observation, Observer } from '../telemetry/request-observer.js';
 import type { Expectation } from '../transport/admission-control.js';
-import type { BodyLimits } from '../transport/arriving-body.js';
 import type { BodyStream } from '../transport/body-stream.js';
+import type { BodyLimits } from '../transport/request-body.js';
 import type { Target } from '../transport/request-target.js';
 import type { ServedVersion, ServedVersions, VersionSettings } from './served-version.js';
 
@@ -38,7 +38,7 @@ export interface RequestContext {
   /** Bytes of the body that `parseLimit` has admitted. */
   parsedBytes: number;
   /** The body, if the action reads it while it arrives. */
-  streamed: BodyStream | undefined;
+  stream: BodyStream | undefined;
   authRequest: AuthRequest | undefined;
   /** Whether the request was counted against a rate limit. */
   isRateCounted: boolean;

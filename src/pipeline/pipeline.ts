@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { NOBODY, permit, STRANGER } from '../auth/principal.js';
 import { Problem } from '../errors/problem.js';
 import { expectationFailed, noSuchPath, versionSunset } from '../errors/request-errors.js';
@@ -17,19 +18,18 @@ import type { Body } from '../http/request.js';
 import { requestId } from '../http/request-id.js';
 import { type Match, negotiateType, type OpenEndpoint, selectAction } from '../http/router.js';
 import type { Run } from '../transport/admission-control.js';
-import { decodeBody } from '../transport/decoded-body.js';
-import { readBody } from '../transport/request-body.js';
+import { BodyStream } from '../transport/body-stream.js';
+import { type BodyForm, bodyForm, decodeBody, parseBody } from '../transport/request-body.js';
 import { ALL_METHODS, readTarget } from '../transport/request-target.js';
 import { DEFAULT_VERSION, type Version } from '../versions/supported.js';
 import { countRequest, finishCounted, isPreflight, optionsReply, requireAvailable } from './common-stages.js';
 import { requireCoding } from './compression.js';
 import type { PipelineOptions, RequestContext } from './context.js';
 import { identify, isFormPost } from './identify.js';
-import { authRequestOf, readBytesOnce } from './request-client.js';
+import { authRequestOf, proceed, readBytesOnce } from './request-client.js';
 import { fail, finish, respond } from './respond.js';
 import { runHandler } from './run-handler.js';
 import { type ServedVersion, servedVersions } from './served-version.js';
-import { streamedBody } from './stream-body.js';
 
 export function createPipeline(options: PipelineOptions): Run {
   const versions = servedVersions(options);
@@ -49,7 +49,7 @@ export function createPipeline(options: PipelineOptions): Run {
       ended,
       bytes: undefined,
       parsedBytes: 0,
-      streamed: undefined,
+      stream: undefined,
       authRequest: undefined,
       isRateCounted: false,
       target: undefined,
@@ -124,7 +124,7 @@ async function handle(context: RequestContext): Promise<void> {
     else fail(context, await countFailedRequest(context, error));
   } finally {
     options.parseLimit.leave(context.parsedBytes);
-    context.streamed?.close();
+    context.stream?.close();
     context.ended();
   }
 }
@@ -185,22 +185,28 @@ async function countFailedRequest(context: RequestContext, error: unknown): Prom
 /** The body, or a stream of it for an action that reads its media type in parts. */
 function bodyOf(
   context: RequestContext,
-  { accepts = [], streams }: OpenEndpoint,
+  { accepts = [], streams = [] }: OpenEndpoint,
 ): Promise<Body> | Body | undefined {
-  const streamed = streams && streamedBody(context, accepts, streams);
-  return streamed ?? parsedBody(context, accepts);
+  const { req, res, options, bytes } = context;
+  const form = bodyForm(req, accepts);
+  if (!form) return undefined;
+  const { type, coding } = form;
+  // The check of a signature has read the whole body.
+  if (streams.includes(type))
+    return bytes ? bytes.then((bytes) => streamOf(context, form, bytes)) : streamOf(context, form, undefined);
+  const sent = readBytesOnce(context);
+  const read = coding ? sent.then((bytes) => decodeBody(bytes, coding, res, options)) : sent;
+  return read.then((bytes) => {
+    const admitted = admitParsing(context, bytes.length);
+    return admitted ? admitted.then(() => parseBody(type, bytes)) : parseBody(type, bytes);
+  });
 }
 
-function parsedBody(context: RequestContext, accepted: readonly string[]): Promise<Body> | undefined {
-  return readBody(
-    context.req,
-    accepted,
-    (coding) => {
-      const bytes = readBytesOnce(context);
-      return coding ? bytes.then((sent) => decodeBody(sent, coding, context.res, context.options)) : bytes;
-    },
-    (bytes) => admitParsing(context, bytes),
-  );
+function streamOf(context: RequestContext, { type, coding }: BodyForm, bytes: Buffer | undefined): Body {
+  const { req, options: limits, observation: progress } = context;
+  const arrival = bytes ? { bytes } : { proceed: () => proceed(context), progress };
+  context.stream = new BodyStream(req, { limits, coding, hash: createHash('sha256'), ...arrival });
+  return { type, value: null, bytes: Buffer.alloc(0), stream: context.stream };
 }
 
 /** Waits until a body of this length may be parsed; undefined: it may at once. Rejects with 503. */

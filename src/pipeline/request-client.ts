@@ -15,11 +15,13 @@ export const clientOf = (context: RequestContext, { scheme, subject } = context.
 
 /** The bytes of the body. They are read once: for the check of a signature, or for the action. */
 export function readBytesOnce(context: RequestContext): Promise<Buffer> {
-  const { req, res, expectation, options, observation } = context;
-  const sender = () => ({
-    address: authRequestOf(context).address,
-    proceed: () => expectation === 'continue' && res.writeContinue(),
-  });
+  const { req, res, options, observation } = context;
+  const sender = () => ({ address: authRequestOf(context).address, proceed: () => proceed(context) });
   context.bytes ??= readBytes(req, res, options, sender, observation);
   return context.bytes;
+}
+
+/** Sends 100 Continue if the client waits for it. */
+export function proceed({ res, expectation }: RequestContext): void {
+  if (expectation === 'continue') res.writeContinue();
 }

@@ -5,15 +5,16 @@ import { probableVersion } from '../http/api-version.js';
 import type { Coding } from '../http/content-coding.js';
 import { acceptsProblemJson, prefersPage } from '../http/content-negotiation.js';
 import { type DocumentForm, type Rendered, render } from '../http/problem-body.js';
-import type { Documents, Reply, Rows } from '../http/reply.js';
+import { type Documents, piecesOf, type Reply, type Rows } from '../http/reply.js';
 import { RESPONSES } from '../limits/byte-budget.js';
 import type { Abort } from '../telemetry/request-observer.js';
 import { pathOf } from '../telemetry/span-attributes.js';
-import { writeDocuments, writeRows } from '../transport/array-stream.js';
-import { BodyAborted } from '../transport/arriving-body.js';
+import { BodyAborted } from '../transport/body-stream.js';
+import { arrange } from '../transport/copy-rows.js';
 import { lingerOnClose } from '../transport/lingering-close.js';
 import { respondWhenReady } from '../transport/long-poll.js';
 import { staysUnread } from '../transport/request-body.js';
+import { ReaderGone, sendStream } from '../transport/response-stream.js';
 import {
   type CompleteReply,
   LARGE_BODY_BYTES,
@@ -21,7 +22,6 @@ import {
   sendHead,
   sendLive,
 } from '../transport/response-writer.js';
-import { ReaderGone, StreamedBody } from '../transport/streamed-body.js';
 import { codingOf, compressed, withCoding } from './compression.js';
 import type { RequestContext } from './context.js';
 import { clientOf } from './request-client.js';
@@ -64,13 +64,15 @@ async function sendList(
   content: Rows | Documents,
   coding: Coding | undefined,
 ): Promise<void> {
-  const { res, options, observation } = context;
-  const common = () => fieldsOf(context, reply, options.isDraining());
-  const body = () => new StreamedBody(res, observation, coding);
-  const headOf = () => ({ status: reply.status, headers: [...common(), ...reply.headers] });
-  if (content.kind === 'rows')
-    await content.open((rows) => writeRows(rows, content, headOf(), body()), clientOf(context));
-  else await writeDocuments(content, headOf(), body());
+  const { res, observation } = context;
+  const headOf = () => {
+    const common = fieldsOf(context, reply, context.options.isDraining());
+    return { status: reply.status, headers: [...common, ...reply.headers] };
+  };
+  const send = (chunks: AsyncIterable<Buffer | string>) =>
+    sendStream(res, headOf, chunks, observation, coding);
+  if (content.kind === 'rows') await content.open((rows) => send(arrange(rows, content)), clientOf(context));
+  else await send(piecesOf(content));
   observation.end(reply.status);
 }
 

@@ -9,13 +9,12 @@ import { isHealthCheck } from '../http/own-paths.js';
 import type { Reply } from '../http/reply.js';
 import { requestId } from '../http/request-id.js';
 import { RESPONSES } from '../limits/byte-budget.js';
-import { awaitedBodies } from './arriving-body.js';
 import { ConcurrencyLimit } from './concurrency-limit.js';
 import { inRequestOrder, limitConnections } from './connection-limits.js';
 import { isLingering, lingerOnClose } from './lingering-close.js';
 import type { Refused } from './parse-errors.js';
 import { RefusalThrottle } from './refusal-throttle.js';
-import { hasUnknownLength, staysUnread } from './request-body.js';
+import { awaitedBodies, hasUnknownLength, staysUnread } from './request-body.js';
 import { send } from './response-writer.js';
 
 export interface AdmissionOptions {

@@ -1,37 +1,57 @@
-import { createHash } from 'node:crypto';
+import type { Hash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { Readable, type Transform } from 'node:stream';
+import { Readable } from 'node:stream';
 import { invalidBody, payloadTooLarge } from '../errors/input-errors.js';
+import type { Problem } from '../errors/problem.js';
 import { requestTimeout } from '../errors/request-errors.js';
 import type { BodyCoding } from '../http/content-coding.js';
 import type { Content } from '../http/request.js';
-import { BodyAborted, type BodyLimits, type ReceivedBytes } from './arriving-body.js';
-import { decompressor } from './codecs.js';
+import { type Decompressor, decompressor } from './codecs.js';
 
-/** The limits and the state of a request whose body is a stream. */
-export interface StreamOptions {
-  readonly limits: Pick<BodyLimits, 'bodyMinRate' | 'bodyRateMs'>;
-  readonly coding: BodyCoding | undefined;
-  /** The body, if it was read before: for a signature. */
-  readonly read: Buffer | undefined;
-  /** Sends 100 Continue if the client waits for it. */
-  readonly proceed: () => void;
-  readonly progress: ReceivedBytes;
+/** The client disconnected while its body was read; there is no response. */
+export class BodyAborted extends Error {}
+
+/** Bytes of the body that were received so far. */
+export interface ReceivedBytes {
+  received: number;
 }
 
-/** The content of a request that arrives. */
+/** The rate at which a client must send. */
+export interface RateLimits {
+  /** Bytes per second at which an incomplete body must arrive; 0: no limit. */
+  readonly bodyMinRate: number;
+  /** Milliseconds over which the rate is measured, again and again. */
+  readonly bodyRateMs: number;
+}
+
+/** A body that arrives, or one that was read before and has a coding, or has a reader of streams. */
+export interface BodySource {
+  readonly limits: RateLimits;
+  readonly coding: BodyCoding | undefined;
+  /** The bytes, if they were read before. */
+  readonly bytes?: Buffer | undefined;
+  /** Sends 100 Continue if the client waits for it. */
+  readonly proceed?: () => void;
+  readonly progress?: ReceivedBytes;
+  /** Receives all bytes for `digest`. */
+  readonly hash?: Hash;
+}
+
+/** The bytes of a body without their coding, as fast as they are read. */
 export class BodyStream implements Content {
-  readonly #digest = createHash('sha256');
   #bytes = 0;
   #isOver = false;
   #chunks: AsyncGenerator<Buffer> | undefined;
-  #decoder: Transform | undefined;
+  #decoder: Decompressor | undefined;
   /** Milliseconds that the action may still wait for the client, in all. */
   #patienceMs = Number.POSITIVE_INFINITY;
+  /** The wait and the bytes since the rate was measured. */
+  #waitedMs = 0;
+  #received = 0;
 
   constructor(
     readonly req: IncomingMessage,
-    readonly options: StreamOptions,
+    readonly source: BodySource,
   ) {}
 
   waitAtMost(ms: number): void {
@@ -55,7 +75,7 @@ export class BodyStream implements Content {
 
   async digest(maxBytes: number): Promise<string> {
     for await (const _ of this.read(maxBytes));
-    return this.#digest.copy().digest('base64url');
+    return this.source.hash!.copy().digest('base64url');
   }
 
   /** Discards what was not read: a paused parser would block the connection. */
@@ -63,37 +83,39 @@ export class BodyStream implements Content {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#decoder?.destroy();
-    if (this.options.read === undefined) this.req.unpipe().removeAllListeners('readable').resume();
+    if (this.source.bytes === undefined) this.req.unpipe().removeAllListeners('readable').resume();
   }
 
   /** Bytes that the request announces, if these are those of the body. */
   get #announced(): number | undefined {
-    return this.options.coding === undefined ? Number(this.req.headers['content-length'] ?? 0) : undefined;
+    return this.source.coding === undefined ? Number(this.req.headers['content-length'] ?? 0) : undefined;
   }
 
   async *#readAll(): AsyncGenerator<Buffer> {
-    const { coding, read, proceed } = this.options;
-    if (read === undefined) proceed();
+    const { coding, bytes, proceed, progress, hash } = this.source;
+    proceed?.();
     if (this.req.destroyed && !this.req.complete) throw new BodyAborted();
-    const source = read === undefined ? this.req : Readable.from([read]);
-    const bytes = coding === undefined ? source : this.#decoded(source, coding);
-    const iterator = bytes.iterator({ destroyOnReturn: false });
-    const pace = new Pace(this.options);
+    const sent = bytes === undefined ? this.req : Readable.from([bytes]);
+    const iterator = (coding === undefined ? sent : this.#decoded(sent, coding)).iterator({
+      destroyOnReturn: false,
+    });
     for (;;) {
-      const { done, value } = await this.#next(iterator, pace).catch((error: unknown) => {
+      const { done, value } = await this.#next(iterator).catch((error: unknown) => {
         throw this.#faultOf(error);
       });
       if (done) break;
       this.#bytes += value.length;
-      if (read === undefined) this.options.progress.received = this.#bytes;
-      this.#digest.update(value);
+      if (progress) progress.received = this.#bytes;
+      hash?.update(value);
       yield value;
     }
     this.#isOver = true;
+    if (bytes !== undefined && this.#decoder && this.#decoder.bytesWritten < bytes.length)
+      throw this.#invalid();
   }
 
   #decoded(source: Readable, coding: BodyCoding): Readable {
-    const decoder = decompressor(coding);
+    const decoder = decompressor[coding]();
     this.#decoder = decoder;
     // The iterator rejects with the error as well, but not after the action has stopped to read.
     decoder.on('error', () => undefined);
@@ -105,65 +127,67 @@ export class BodyStream implements Content {
   }
 
   /** The next bytes. Rejects with 408 if the client sends too slowly, or if the action must not wait longer. */
-  async #next(iterator: AsyncIterator<Buffer>, pace: Pace): Promise<IteratorResult<Buffer>> {
+  async #next(iterator: AsyncIterator<Buffer>): Promise<IteratorResult<Buffer>> {
     const next = iterator.next();
-    const began = performance.now();
+    if (this.source.bytes !== undefined) return next;
+    let since = performance.now();
     let timer: NodeJS.Timeout | undefined;
+    let isOver = false;
     const late = new Promise<never>((_, reject) => {
-      const watch = () => {
-        const waited = performance.now() - began;
-        const ms = Math.min(this.#patienceMs - waited, pace.leftMs(waited));
-        if (ms > 0) timer = ms === Number.POSITIVE_INFINITY ? undefined : setTimeout(check, ms);
+      const measure = () => {
+        if (isOver) return;
+        since = this.#count(since);
+        if (this.#leftMs() > 0) watch();
         else reject(requestTimeout());
       };
-      // setImmediate: bytes that have arrived are read before the time is measured.
-      const check = () => setImmediate(watch);
+      const watch = () => {
+        const ms = this.#leftMs();
+        // setImmediate: bytes that have arrived are read before the time is measured.
+        if (ms < Number.POSITIVE_INFINITY) timer = setTimeout(() => setImmediate(measure), ms);
+      };
       watch();
     });
-    late.catch(() => undefined); // the race below rejects as well
     try {
       const result = await Promise.race([next, late]);
-      const waited = performance.now() - began;
-      this.#patienceMs -= waited;
-      pace.add(waited, result.done ? 0 : result.value.length);
+      this.#count(since);
+      if (!result.done) this.#received += result.value.length;
       return result;
     } catch (error) {
       next.catch(() => undefined);
       throw error;
     } finally {
+      isOver = true;
       clearTimeout(timer);
     }
   }
 
+  /** Counts the time of a wait for the client, and returns the present one. */
+  #count(since: number): number {
+    const now = performance.now();
+    this.#waitedMs += now - since;
+    this.#patienceMs -= now - since;
+    return now;
+  }
+
+  /** Milliseconds until the client is too slow. A fast beginning does not pay for a slow end. */
+  #leftMs(): number {
+    const { bodyMinRate, bodyRateMs } = this.source.limits;
+    if (bodyMinRate === 0 || this.req.complete) return this.#patienceMs;
+    if (this.#waitedMs >= bodyRateMs && this.#received * 1000 >= bodyMinRate * this.#waitedMs) {
+      this.#waitedMs = 0;
+      this.#received = 0;
+    }
+    return Math.min(this.#patienceMs, Math.max(0, bodyRateMs - this.#waitedMs));
+  }
+
   #faultOf(error: unknown): unknown {
     const { code = '' } = error as NodeJS.ErrnoException;
-    const { coding } = this.options;
-    if (coding !== undefined && /^(Z_|ERR_|ZSTD_)/.test(code) && !/MEM|ALLOC|STREAM/i.test(code))
-      return invalidBody(`The body is not valid ${coding}.`, 'encoding');
+    if (this.#decoder && /^(Z_|ERR_|ZSTD_)/.test(code) && !/MEM|ALLOC|STREAM/i.test(code))
+      return this.#invalid();
     return this.req.complete || !this.req.destroyed ? error : new BodyAborted();
   }
-}
 
-/** The rate at which a client sends, while it is waited for. */
-class Pace {
-  #waitedMs = 0;
-  #received = 0;
-
-  constructor(readonly options: StreamOptions) {}
-
-  /** Milliseconds that the client may still take for the next bytes, when it has taken so many. */
-  leftMs(waited: number): number {
-    const { bodyMinRate, bodyRateMs } = this.options.limits;
-    if (bodyMinRate === 0) return Number.POSITIVE_INFINITY;
-    return bodyRateMs + (this.#received * 1000) / bodyMinRate - this.#waitedMs - waited;
-  }
-
-  /** A fast beginning does not pay for a slow end. */
-  add(waited: number, bytes: number): void {
-    this.#waitedMs += waited;
-    this.#received += bytes;
-    if (this.#waitedMs < this.options.limits.bodyRateMs) return;
-    this.#waitedMs = 0;
-    this.#received = 0;
+  #invalid(): Problem {
+    return invalidBody(`The body is not valid ${this.source.coding}.`, 'encoding');
   }
 }

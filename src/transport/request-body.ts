@@ -1,12 +1,26 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { tooManyOfAddress } from '../errors/caller-errors.js';
 import { payloadTooLarge, unsupportedEncoding, unsupportedMediaType } from '../errors/input-errors.js';
 import { beyond } from '../errors/service-errors.js';
 import { BODY_CODINGS, type BodyCoding, bodyCoding } from '../http/content-coding.js';
 import type { Body } from '../http/request.js';
 import { readJson } from '../http/strict-json.js';
-import type { Json } from '../json.js';
 import { BODIES } from '../limits/byte-budget.js';
-import { type BodyLimits, collect, NOTHING, type ReceivedBytes } from './arriving-body.js';
+import { clientKey } from '../limits/client-key.js';
+import { CountsByKey } from '../limits/counts-by-key.js';
+import { WorkSlots } from '../work/work-slots.js';
+import { BodyAborted, BodyStream, type RateLimits, type ReceivedBytes } from './body-stream.js';
+
+export interface BodyLimits extends RateLimits {
+  /** Bytes of one body. */
+  readonly bodyLimit: number;
+  /** Bytes of all bodies that this process holds. */
+  readonly bodyBytes: number;
+  /** Bytes of incomplete bodies from one client address; 0: no limit. */
+  readonly bodyBytesPerAddress: number;
+}
+
+const NOTHING: Buffer = Buffer.alloc(0);
 
 /** Whether the request announces content (RFC 9112 section 6.3). */
 export function hasBody(req: IncomingMessage): boolean {
@@ -35,37 +49,29 @@ export function staysUnread(req: IncomingMessage, expects: boolean): boolean {
   return expects || !(Number(req.headers['content-length']) <= MAX_SKIPPED_BYTES);
 }
 
-/**
- * Reads the body of a request as one of the `accepted` media types. `read` returns its bytes without their content
- * coding, and `admit` waits until that many bytes may be parsed. Throws 400, 408, 413, 415, 429 or 503.
- */
-export function readBody(
-  req: IncomingMessage,
-  accepted: readonly string[],
-  read: (coding: BodyCoding | undefined) => Promise<Buffer>,
-  admit: (bytes: number) => Promise<void> | undefined,
-): Promise<Body> | undefined {
-  const coding = bodyCoding(req.headers['content-encoding']);
-  if (coding === 'unknown') throw unsupportedEncoding(BODY_CODINGS);
-  const type = mediaType(req, accepted);
-  if (!hasBody(req)) return undefined;
-  const parse = (bytes: Buffer): Body | Promise<Body> => {
-    const value = type === FORM_TYPE ? readForm(bytes) : readJson(bytes);
-    return value instanceof Promise
-      ? value.then((value) => ({ type, value, bytes }))
-      : { type, value, bytes };
-  };
-  return read(coding).then((bytes) => {
-    const admitted = admit(bytes.length);
-    return admitted ? admitted.then(() => parse(bytes)) : parse(bytes);
-  });
-}
-
 /** The media type of forms of pages. */
 export const FORM_TYPE = 'application/x-www-form-urlencoded';
 
-/** The names and values of a form, in their order. */
-const readForm = (bytes: Buffer): Json => [...new URLSearchParams(bytes.toString('utf8'))];
+/** Parses a body: the value of a form is its names and values, in their order. Throws 400. */
+export function parseBody(type: string, bytes: Buffer): Body | Promise<Body> {
+  const value = type === FORM_TYPE ? [...new URLSearchParams(bytes.toString('utf8'))] : readJson(bytes);
+  return value instanceof Promise ? value.then((value) => ({ type, value, bytes })) : { type, value, bytes };
+}
+
+/** The form of a body. */
+export interface BodyForm {
+  /** The media type, without parameters. */
+  readonly type: string;
+  readonly coding: BodyCoding | undefined;
+}
+
+/** The form of the body of a request; undefined: it has none. Throws 415 for one that is not accepted. */
+export function bodyForm(req: IncomingMessage, accepted: readonly string[]): BodyForm | undefined {
+  const coding = bodyCoding(req.headers['content-encoding']);
+  if (coding === 'unknown') throw unsupportedEncoding(BODY_CODINGS);
+  const type = mediaType(req, accepted);
+  return hasBody(req) ? { type, coding } : undefined;
+}
 
 const ACCEPT_FIELDS: Readonly<Record<string, 'Accept-Post' | 'Accept-Patch' | 'Accept-Query'>> = {
   POST: 'Accept-Post',
@@ -96,8 +102,7 @@ export async function readBytes(
   // Most bodies arrive with their head and need no listener.
   await tickEnd();
   if (req.complete) return readComplete(req, res, limits, progress);
-  const { address, proceed } = sender();
-  return collect(req, res, limits, address, proceed, progress);
+  return collect(req, res, limits, sender(), progress);
 }
 
 function requireBodySpace(bytes: number, { bodyLimit, bodyBytes }: BodyLimits): void {
@@ -118,8 +123,93 @@ function readComplete(
   return bytes;
 }
 
+/** Bytes of incomplete bodies by client address (IPv6: by /64). */
+const bytesByAddress = new CountsByKey();
+
+let awaited = 0;
+
+/** Requests, in this process, that wait for the rest of their body. */
+export const awaitedBodies = (): number => awaited;
+
+/** Reads a body that has not arrived completely. Until it is complete, its bytes count against the limit of its address. */
+async function collect(
+  req: IncomingMessage,
+  res: ServerResponse,
+  limits: BodyLimits,
+  { address, proceed }: Sender,
+  progress: ReceivedBytes,
+): Promise<Buffer> {
+  const { bodyLimit, bodyBytesPerAddress } = limits;
+  const client = clientKey('address', address);
+  const requireShare = (bytes: number): void => {
+    if (bodyBytesPerAddress > 0 && bytesByAddress.of(client) + bytes > bodyBytesPerAddress)
+      throw tooManyOfAddress();
+  };
+  requireShare(contentLength(req));
+  const announced = Number(req.headers['content-length'] ?? bodyLimit);
+  const stream = new BodyStream(req, { limits, coding: undefined, proceed, progress });
+  // One buffer with room to grow: a body in chunks of one byte would otherwise occupy hundreds of bytes for each.
+  let bytes = NOTHING;
+  let held = 0;
+  awaited++;
+  res.once('close', () => BODIES.add(-held));
+  try {
+    for await (const chunk of stream.read(bodyLimit)) {
+      // The close of the response would not be reported again.
+      if (res.destroyed) throw new BodyAborted();
+      requireBodySpace(chunk.length, limits);
+      requireShare(chunk.length);
+      BODIES.add(chunk.length);
+      bytesByAddress.add(client, chunk.length);
+      bytes = withRoom(bytes, held, held + chunk.length, announced);
+      chunk.copy(bytes, held);
+      held += chunk.length;
+    }
+    return bytes.subarray(0, held);
+  } finally {
+    awaited--;
+    bytesByAddress.add(client, -held);
+    stream.close();
+  }
+}
+
+/** A buffer with the held bytes and room for those that are needed. */
+function withRoom(bytes: Buffer, held: number, needed: number, announced: number): Buffer {
+  if (needed <= bytes.length) return bytes;
+  const larger = Buffer.allocUnsafeSlow(Math.max(needed, Math.min(announced, needed * 2)));
+  bytes.copy(larger, 0, 0, held);
+  return larger;
+}
+
+/** Bodies that are decompressed at a time; Node's pool has four threads. Those that wait are in memory as they were sent. */
+const slots = new WorkSlots(2, 1024);
+
+/**
+ * Decompresses a body. The limit of a body applies to the result as well, which is held until the request is done. Rejects
+ * with 400 for data that is not in this coding, 413, 503, and BodyAborted.
+ */
+export async function decodeBody(
+  bytes: Buffer,
+  coding: BodyCoding,
+  res: ServerResponse,
+  limits: BodyLimits,
+): Promise<Buffer> {
+  const stream = new BodyStream(res.req, { limits, coding, bytes });
+  const decoded = await slots.run(async () => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of stream.read(limits.bodyLimit)) chunks.push(chunk);
+    return Buffer.concat(chunks);
+  });
+  stream.close();
+  if (decoded === undefined) throw beyond('bodies');
+  if (res.destroyed) throw new BodyAborted();
+  requireBodySpace(decoded.length, limits);
+  BODIES.addUntilClose(res, decoded.length);
+  return decoded;
+}
+
 /** The media type of a body, without parameters. Throws 415 for one that is not accepted. */
-export function mediaType(req: IncomingMessage, accepted: readonly string[]): string {
+function mediaType(req: IncomingMessage, accepted: readonly string[]): string {
   const header = req.headers['content-type'];
   if (header === undefined && !hasBody(req)) return '';
   if (header !== undefined && accepted.includes(header)) return header;

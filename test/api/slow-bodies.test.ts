@@ -3,7 +3,7 @@ import type net from 'node:net';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { BODIES } from '../../src/limits/byte-budget.js';
-import { awaitedBodies } from '../../src/transport/arriving-body.js';
+import { awaitedBodies } from '../../src/transport/request-body.js';
 import { connected } from '../support/connected.js';
 import { mockLimits, pause } from '../support/pause.js';
 import { testService } from '../support/service.js';

@@ -18,7 +18,6 @@ const KNOWN: ReadonlySet<string> = new Set([
   'src/db/migrate.ts',
   'src/db/object-names.ts',
   'src/db/pool/host-dialler.ts',
-  'src/db/pool/pipelined-pool.ts',
 ]);
 
 interface Comment {

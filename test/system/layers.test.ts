@@ -171,7 +171,7 @@ t.test('what only one place does is done in that place', async (t) => {
     'features/issuer/sign-in-flows.ts',
     'features/webhooks/listen-command.ts',
     'transport/response-writer.ts',
-    'transport/streamed-body.ts',
+    'transport/response-stream.ts',
   ]);
   only(/\b_(header|readableState|httpMessage|handle|dumped|keepAliveTimeout)\b/, [
     'transport/node-internals.ts',

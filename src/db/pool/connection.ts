@@ -62,6 +62,12 @@ export class Connection {
     });
   }
 
+  /** The session, for a caller that may use it after its loss. Throws when it is lost. */
+  use(): postgres.Sql {
+    if (this.lost) throw this.lost;
+    return this.sql;
+  }
+
   /** Bytes received from the server. */
   get received(): number {
     return this.#socket?.received ?? 0;

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import { finished } from 'node:stream/promises';
-import type { Lease } from './exclusive-pool.js';
+import type { Lease } from './pool-member.js';
 import { resumeSocket } from './postgres-patches.js';
 import { prepared } from './prepared.js';
 
@@ -21,7 +21,7 @@ export async function copy(
   { text, settings, consume, firstRowMs, cancel }: CopyRequest,
 ): Promise<void> {
   for (const [name, value] of Object.entries(settings)) {
-    await prepared(lease.use(), 'select set_config($1, $2, false)', [name, value]);
+    await prepared(lease.connection.use(), 'select set_config($1, $2, false)', [name, value]);
   }
   const rows = await readable(lease, text, firstRowMs, cancel);
   // While received rows are not consumed, the server is not silent.
@@ -55,7 +55,7 @@ async function readable(
   };
   const timer = firstRowMs === undefined ? undefined : setTimeout(stop, firstRowMs);
   try {
-    return await lease.use().unsafe(text).readable();
+    return await lease.connection.use().unsafe(text).readable();
   } finally {
     clearTimeout(timer);
     await cancelled;

@@ -2,6 +2,8 @@ import { beyond } from '../../errors/service-errors.js';
 import type { DbMetrics, PoolName } from '../../telemetry/metrics.js';
 import { trackWait } from '../../telemetry/wait-tracking.js';
 import { databaseErrorOf } from '../database-errors.js';
+import type { Pool } from './pool.js';
+import type { Lease } from './pool-member.js';
 
 /** Runs work on one pool; if `name` is given, the current request waits under this name. */
 export type QueueLimited = <T>(name: string | undefined, work: () => Promise<T>) => Promise<T>;
@@ -35,5 +37,26 @@ export function createQueueLimit(
       }
     };
     return (name, work) => (name === undefined ? counted(work) : trackWait(name, counted, work));
+  };
+}
+
+/** Runs work on a connection of a pool; the wait for it is counted, and belongs to the current request. */
+export function countedWait({ waiting }: DbMetrics) {
+  return async <T>(pool: Pool, name: PoolName, work: (lease: Lease) => Promise<T>): Promise<T> => {
+    const gauge = waiting.of(name);
+    let endWait = (): void => undefined;
+    const wait = new Promise<void>((resolve) => {
+      endWait = resolve;
+    });
+    gauge.value++;
+    void trackWait('connect', () => wait, undefined).then(() => gauge.value--);
+    try {
+      return await pool.run((lease) => {
+        endWait();
+        return work(lease);
+      });
+    } finally {
+      endWait();
+    }
   };
 }

@@ -1,12 +1,4 @@
-import { type Connection, connectionError } from './connection.js';
-import type { DialOptions } from './host-dialler.js';
-
-export interface PoolOptions extends DialOptions {
-  /** Maximum number of connections. */
-  readonly size: number;
-  /** Limit of a statement, of opening a connection, and of the wait for either; milliseconds. */
-  readonly timeoutMs: number;
-}
+import type { Connection } from './connection.js';
 
 /**
  * A connection with work in flight that has been silent for this time may be dead: new work goes to others. Its own
@@ -15,7 +7,7 @@ export interface PoolOptions extends DialOptions {
 const STALL_MS = 1000;
 
 /** The time limits of a pool. A working server ends a statement before the pool gives up. */
-export function limitsOf({ timeoutMs }: PoolOptions) {
+export function limitsOf(timeoutMs: number) {
   const checkMs = Math.max(5, Math.min(100, timeoutMs / 20));
   return {
     checkMs,
@@ -23,8 +15,6 @@ export function limitsOf({ timeoutMs }: PoolOptions) {
     stallMs: Math.min(STALL_MS, timeoutMs / 2),
   };
 }
-
-export const timedOutError = () => connectionError('ETIMEDOUT', 'the database did not respond in time');
 
 /** Measures for how long a connection has received nothing. */
 export class Silence {
@@ -61,18 +51,4 @@ export function checkRegularly(ms: number, check: (now: number) => boolean): () 
     isChecking = true;
     setTimeout(tick, ms).unref();
   };
-}
-
-interface Waiting {
-  readonly since: number;
-  readonly reject: (reason: Error) => void;
-}
-
-/** Rejects what has waited since before `since`; the set is in order of age. */
-export function rejectOlder(waiting: Set<Waiting>, since: number, reason: () => Error): void {
-  for (const each of waiting) {
-    if (each.since >= since) break;
-    waiting.delete(each);
-    each.reject(reason());
-  }
 }

@@ -2,6 +2,7 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Transform, Writable } from 'node:stream';
 import type { Coding } from '../http/content-coding.js';
+import type { Reply } from '../http/reply.js';
 import { compressor } from './codecs.js';
 import { hasStalled } from './stale-connections.js';
 
@@ -18,10 +19,31 @@ export interface Written {
 }
 
 /**
- * A body of unknown length, compressed if there is a coding. A write resolves when the client has read enough for the
- * next one, and rejects with ReaderGone if it disconnects, or if closeStaleConnections disconnects it.
+ * Sends a response whose body is not in memory, compressed if there is a coding. The next chunk is read when the client has read
+ * enough of those before it, and the head is made with the first one: a failure until then has a response of its own. Rejects
+ * with ReaderGone if the client disconnects, or if closeStaleConnections disconnects it.
  */
-export class StreamedBody {
+export async function sendStream(
+  res: ServerResponse,
+  headOf: () => Pick<Reply, 'status' | 'headers'>,
+  chunks: AsyncIterable<Buffer | string> | Iterable<Buffer>,
+  written: Written,
+  coding?: Coding,
+): Promise<void> {
+  const stream = new ResponseStream(res, written, coding);
+  try {
+    for await (const chunk of chunks) {
+      stream.begin(headOf);
+      await stream.write(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+    }
+    stream.begin(headOf);
+    await stream.end();
+  } finally {
+    stream.close();
+  }
+}
+
+class ResponseStream {
   readonly #compressor: Transform | undefined;
   readonly #socket: Socket | null;
   #failure: Error | undefined;
@@ -31,15 +53,17 @@ export class StreamedBody {
     readonly written: Written,
     coding: Coding | undefined,
   ) {
-    this.#compressor = coding && compressor(coding);
+    this.#compressor = coding && compressor[coding]();
     // A response that has ended has no socket any more.
     this.#socket = res.socket;
   }
 
-  /** Writes the head. Throws ReaderGone. */
-  begin(status: number, headers: readonly string[]): void {
+  /** Writes the head, once. Throws ReaderGone. */
+  begin(headOf: () => Pick<Reply, 'status' | 'headers'>): void {
     const { res } = this;
     if (res.destroyed) throw this.#readerGone();
+    if (res.headersSent) return;
+    const { status, headers } = headOf();
     res.writeHead(status, headers as never);
     if (this.#compressor) this.#forward(this.#compressor);
   }
@@ -50,13 +74,12 @@ export class StreamedBody {
     if (!out.write(bytes)) await this.#drained(out);
   }
 
-  async end(bytes: Buffer): Promise<void> {
-    if (!this.#compressor) this.written.sent += bytes.length;
-    (this.#compressor ?? this.res).end(bytes);
+  async end(): Promise<void> {
+    (this.#compressor ?? this.res).end();
     if (!this.res.writableFinished) await this.#drained(undefined);
   }
 
-  /** Releases the memory of the compression; to be called once, also after a failure. */
+  /** Releases the memory of the compression. */
   close(): void {
     this.#compressor?.destroy();
   }

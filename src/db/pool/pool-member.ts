@@ -1,0 +1,90 @@
+import type { Connection } from './connection.js';
+import type { Silence } from './stall-detection.js';
+
+/** A connection, as work has it. */
+export interface Lease {
+  readonly connection: Connection;
+  /** Whether the server is to send something, rather than the caller to consume it. */
+  isWaiting: () => boolean;
+}
+
+export type Work<T> = (lease: Lease) => PromiseLike<T>;
+
+/** Work that waits for a connection, or runs on one. */
+export interface Task {
+  /** When its time limit starts. */
+  readonly since: number;
+  readonly work: Work<unknown>;
+  readonly resolve: (result: never) => void;
+  readonly reject: (error: unknown) => void;
+  /** How many tasks the pool had started and ended, together, when it started this one. */
+  step: number;
+  lease: Lease | undefined;
+}
+
+/** A connection of a pool. */
+export interface Member {
+  readonly connection: Connection;
+  readonly silence: Silence;
+  readonly tasks: Set<Task>;
+  isStalled: boolean;
+  /** Whether it takes no further work, and is closed after what it has. */
+  isRetired: boolean;
+}
+
+/**
+ * A statement during which its pool has started and ended more others, together, probably waits for a lock. Others would
+ * wait behind it. With a full load there are some tens.
+ */
+const MAX_STEPS = 200;
+
+/** Whether a connection takes further work. */
+export const isUsable = ({ isStalled, isRetired }: Member): boolean => !isStalled && !isRetired;
+
+/** A connection without work, unless `size` connections have some; those that are stalled do not count. */
+export function unused(members: readonly Member[], size: number): Member | undefined {
+  const usable = members.filter(isUsable);
+  const idle = usable.filter(({ tasks }) => tasks.size === 0);
+  return usable.length - idle.length < size ? idle[0] : undefined;
+}
+
+/**
+ * The connection with the fewest statements; of equal ones, the one that is less likely to wait for a lock. `steps`: how many
+ * tasks the pool has started and ended, together.
+ */
+export function leastLoaded(members: readonly Member[], steps: number): Member | undefined {
+  let found: Member | undefined;
+  let [foundLoad, foundStep] = [0, 0];
+  for (const member of members) {
+    if (!isUsable(member)) continue;
+    const { tasks } = member;
+    if (tasks.size === 0) return member;
+    const [oldest] = tasks;
+    const { step } = oldest!;
+    const load = steps - step > MAX_STEPS ? Number.POSITIVE_INFINITY : tasks.size;
+    if (found && (load > foundLoad || (load === foundLoad && step < foundStep))) continue;
+    found = member;
+    foundLoad = load;
+    foundStep = step;
+  }
+  return found;
+}
+
+/**
+ * Notes which connections are stalled. Whatever interrupted one connection may have interrupted the others: those that have
+ * been silent for half the time count as stalled, too, and idle ones are closed. Otherwise new work would still be sent to a
+ * dead connection.
+ */
+export function detectStalls(members: readonly Member[], now: number, stallMs: number): void {
+  const silences = members.map(({ silence, tasks }) => (tasks.size > 0 ? silence.lasts(now) : 0));
+  const limitMs = Math.max(...silences) > stallMs ? stallMs / 2 : stallMs;
+  let isNew = false;
+  members.forEach((member, at) => {
+    const isStalled = silences[at]! > limitMs;
+    isNew ||= isStalled && !member.isStalled;
+    member.isStalled = isStalled;
+  });
+  if (!isNew) return;
+  for (const { connection, silence, tasks } of members)
+    if (tasks.size === 0 && silence.lasts(now) > stallMs) connection.destroy();
+}
