@@ -3,36 +3,39 @@
 -- name: inspect ($1 names of tables of the service, $2 of collections, as JSON arrays, $3 the schema of collections)
 select
   current_setting('server_version') as version,
-  current_setting('server_version_num')::integer as version_number,
+  current_setting('server_version_num')::integer as "versionNumber",
   current_user as role,
   current_database() as database,
   current_schema() as schema,
-  coalesce(current_setting('plinth.events', true), '') = 'off' as passes_settings,
-  pg_is_in_recovery() as is_standby,
-  current_setting('default_transaction_read_only') = 'on' as is_read_only,
-  coalesce(has_schema_privilege(current_schema(), 'create'), false) as may_create,
-  has_database_privilege(current_database(), 'create') as may_create_schemas,
-  -- Null: there is no such schema.
-  (select has_schema_privilege(oid, 'create') and has_schema_privilege(oid, 'usage') from pg_namespace where nspname = $3)
-    as may_create_collections,
-  exists (select from pg_extension where extname = 'pg_trgm') as has_trigrams,
+  coalesce(current_setting('plinth.events', true), '') = 'off' as "passesSettings",
+  pg_is_in_recovery() as "isStandby",
+  current_setting('default_transaction_read_only') = 'on' as "isReadOnly",
+  coalesce(has_schema_privilege(current_schema(), 'create'), false) as "mayCreate",
+  has_database_privilege(current_database(), 'create') as "mayCreateSchemas",
+  exists (select from pg_namespace where nspname = $3) as "hasCollectionsSchema",
+  exists (
+    select from pg_namespace
+    where nspname = $3 and has_schema_privilege(oid, 'create') and has_schema_privilege(oid, 'usage')
+  ) as "mayCreateCollections",
+  exists (select from pg_extension where extname = 'pg_trgm') as "hasTrigrams",
   (
     select nspname
     from pg_extension join pg_namespace on pg_namespace.oid = extnamespace
     where extname = 'pg_trgm' and nspname <> all (current_schemas(true))
-  ) as hidden_trigrams,
-  exists (select from pg_available_extensions where name = 'pg_trgm') as offers_trigrams,
-  to_regclass('migrations') is not null as has_migrations,
+  ) as "hiddenTrigrams",
+  exists (select from pg_available_extensions where name = 'pg_trgm')
+    and has_database_privilege(current_database(), 'create') as "mayCreateTrigrams",
+  to_regclass('migrations') is not null as "hasMigrations",
   -- Null: a Unix socket.
-  inet_client_addr() is null or inet_client_addr() <<= '127.0.0.0/8' or inet_client_addr() = '::1' as is_local,
-  (select ssl from pg_stat_ssl where pid = pg_backend_pid()) as is_encrypted,
+  inet_client_addr() is null or inet_client_addr() <<= '127.0.0.0/8' or inet_client_addr() = '::1' as "isLocal",
+  exists (select from pg_stat_ssl where pid = pg_backend_pid() and ssl) as "isEncrypted",
   current_setting('max_connections')::integer - current_setting('superuser_reserved_connections')::integer
-    as max_connections,
+    as "maxConnections",
   (select count(*)::integer from pg_stat_activity where backend_type = 'client backend') as connections,
-  (select case when rolsuper then -1 else rolconnlimit end from pg_roles where rolname = current_user) as role_limit,
-  (select count(*)::integer from pg_stat_activity where usename = current_user) as role_connections,
-  (select datconnlimit from pg_database where datname = current_database()) as database_limit,
-  (select count(*)::integer from pg_stat_activity where datname = current_database()) as database_connections,
+  (select case when rolsuper then -1 else rolconnlimit end from pg_roles where rolname = current_user) as "roleLimit",
+  (select count(*)::integer from pg_stat_activity where usename = current_user) as "roleConnections",
+  (select datconnlimit from pg_database where datname = current_database()) as "databaseLimit",
+  (select count(*)::integer from pg_stat_activity where datname = current_database()) as "databaseConnections",
   extract(epoch from clock_timestamp())::double precision * 1000 as now,
   (
     select coalesce(json_agg(relname order by relname), '[]')::text
@@ -50,10 +53,10 @@ select
         )
       )
       and not pg_has_role(relowner, 'usage')
-  ) as foreign_tables,
+  ) as "foreignTables",
   (
     select coalesce(json_agg(relname order by relname), '[]')::text
     from pg_class
     where relnamespace = (select oid from pg_namespace where nspname = current_schema()) and relkind = 'r'
       and obj_description(oid, 'pg_class') = 'plinth: records of an earlier program'
-  ) as stray_tables
+  ) as "strayTables"

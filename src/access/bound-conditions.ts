@@ -1,6 +1,7 @@
 import QuickLRU from 'quick-lru';
 import type { Principal } from '../auth/principal.js';
 import type { Resource } from '../collection/resource.js';
+import { arrayLiteral } from '../db/statements.js';
 import type { Json } from '../json.js';
 import { member } from '../json.js';
 import type { Access, ComparedColumn, Condition, Symbolic } from '../list/condition.js';
@@ -45,7 +46,7 @@ export function valueFor({ kind, name, isList, read }: Symbolic, principal: Prin
   const texts = given.flatMap((each) =>
     each === null || typeof each === 'object' ? [] : (read(String(each)) ?? []),
   );
-  return `{${texts.map((text) => `"${text.replace(/["\\]/g, '\\$&')}"`).join(',')}}`;
+  return arrayLiteral(texts);
 }
 
 const valueOfCaller = (

@@ -1,12 +1,12 @@
 import type { Principal } from '../auth/principal.js';
 import { modifiedAt } from '../collection/document.js';
+import { nextAttempt } from '../collection/next-attempt.js';
 import { isStored, type StoredRecord } from '../collection/record.js';
 import type { Replaced } from '../collection/single-writes.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { admits, NO_PRECONDITIONS, type WritePreconditions } from '../collection/write-preconditions.js';
 import type { Run } from '../db/db.js';
 import { accessDenied, writeDenied } from '../errors/caller-errors.js';
-import { beyond } from '../errors/service-errors.js';
 import type { JsonObject } from '../json.js';
 import type { Access } from '../list/condition.js';
 import type { Collection, PermittedWrites } from '../list/open-collection.js';
@@ -19,9 +19,6 @@ import type { CreateRuled } from './ruled-creations.js';
 import { ALL, type RuledReads } from './ruled-reads.js';
 import type { Masks } from './ruled-statements.js';
 import { isChangedByCreation } from './rules.js';
-
-/** Attempts of a write while others change the record. */
-const ATTEMPTS = 8;
 
 /** One collection as there is for one caller. */
 export class CallersCollection {
@@ -113,7 +110,7 @@ export class CallersCollection {
   ): Promise<
     { readonly record: StoredRecord; readonly present: StoredRecord; readonly masks: Masks } | undefined
   > {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (let attempt = 0; ; attempt = nextAttempt(attempt)) {
       const masks = this.ruled ? await this.#masks(id, run) : undefined;
       if (this.ruled && (masks === undefined || (this.#access && masks.read === 0))) return undefined;
       const record = await this.whole.get(id, run);
@@ -122,7 +119,6 @@ export class CallersCollection {
       if (!masks || masks.version === record.version)
         return { record, masks: held, present: this.#shown(record, this.#access && held.read) };
     }
-    throw beyond('record');
   }
 
   /** The part of a record that the caller may read; `mask`: of the grants to read, undefined if it may read all. */
@@ -174,7 +170,7 @@ export class CallersCollection {
     preconditions: WritePreconditions,
     run: Run | undefined,
   ): Promise<Replaced> {
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (let attempt = 0; ; attempt = nextAttempt(attempt)) {
       const found = await this.#inspect(id, run);
       if (!found) return this.#access ? 'absent' : this.whole.replace(id, input, preconditions, run);
       const { record, present, masks } = found;
@@ -193,7 +189,6 @@ export class CallersCollection {
       if (isStored(outcome)) return this.#written(Promise.resolve(outcome), run);
       if (typeof outcome === 'string') return 'absent';
     }
-    throw beyond('record');
   }
 
   async #remove(
@@ -203,7 +198,7 @@ export class CallersCollection {
     actor: string | undefined,
   ): ReturnType<Collection['remove']> {
     if (!this.ruled) return this.whole.remove(id, preconditions, run, actor);
-    for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+    for (let attempt = 0; ; attempt = nextAttempt(attempt)) {
       const found = await this.#inspect(id, run);
       if (!found) return preconditions === NO_PRECONDITIONS ? undefined : 'absent';
       const { record, present, masks } = found;
@@ -212,7 +207,6 @@ export class CallersCollection {
       const outcome = await this.whole.remove(id, only(record.version), run, actor);
       if (typeof outcome !== 'object') return outcome;
     }
-    throw beyond('record');
   }
 }
 

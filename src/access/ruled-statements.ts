@@ -6,6 +6,7 @@ import type { ValidatedInput } from '../collection/validated-input.js';
 import type { Run } from '../db/db.js';
 import type { Engine } from '../db/engine.js';
 import { padForImmediateWrite } from '../db/pool/postgres-patches.js';
+import { arrayElement } from '../db/statements.js';
 import { nextIdentity } from '../uuid.js';
 import { AccessStatements } from './access-statements.js';
 import { valueFor } from './bound-conditions.js';
@@ -88,7 +89,7 @@ export class RuledStatements {
       delete: bits('delete'),
     };
     const texts = this.texts.symbols.map((symbol) => valueFor(symbol, principal) ?? null);
-    const values = texts.map(elementOf);
+    const values = texts.map(arrayElement);
     const caller = { grants, texts, values, key: JSON.stringify([grants, values]) };
     if (!this.#isTimed) this.#callers.set(principal, caller);
     return caller;
@@ -217,9 +218,5 @@ const idsOf = (pairs: readonly Pair[]): string =>
 
 const grantsOf = (pairs: readonly Pair[], verb: Verb): string =>
   `{${pairs.map(({ caller }) => caller.grants[verb]).join(',')}}`;
-
-/** An element of an array of PostgreSQL. */
-const elementOf = (text: string | null): string =>
-  text === null ? 'null' : `"${text.replace(/["\\]/g, '\\$&')}"`;
 
 export const keyOf = ({ id, caller }: Pair): string => `${id}${caller.key}`;

@@ -1,9 +1,9 @@
 import type { Guarded } from '../access/guarded-collection.js';
+import { nextAttempt } from '../collection/next-attempt.js';
 import type { StoredRecord } from '../collection/record.js';
 import { etagOf, withLinks } from '../collection/representation.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { gone, invalidId, preconditionFailed } from '../errors/record-errors.js';
-import { beyond } from '../errors/service-errors.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { ofDocument } from '../limits/turn.js';
@@ -12,9 +12,6 @@ import { checkNew, createdReply } from './create.js';
 import { isOwn } from './owner-check.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 import type { CheckReferences } from './permitted-references.js';
-
-/** Attempts while others create and delete the record. */
-const ATTEMPTS = 8;
 
 /**
  * How far the time in a client's id may be before and after that of the service, in milliseconds: a device may have been
@@ -47,7 +44,7 @@ export function createWithId(guarded: Guarded, checkReferences: CheckReferences)
       const input = withPasswordHash(checkNew(collection, request), request);
       await checkReferences(input, request);
       const id = parseUuid(request.params.id ?? '');
-      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      for (let attempt = 0; ; attempt = nextAttempt(attempt)) {
         const found = id === undefined ? 'absent' : await collection.get(id, request.run);
         if (found !== 'absent') throw await existing(guarded, found, request);
         const stored = await collection.createWithId(newId(id), input, request.run);
@@ -55,7 +52,6 @@ export function createWithId(guarded: Guarded, checkReferences: CheckReferences)
         // The record with the id is not there for the caller.
         if (collection.access && attempt > 0) throw preconditionFailed();
       }
-      throw beyond('record');
     },
   };
 }

@@ -1,12 +1,12 @@
 import { setTimeout } from 'node:timers/promises';
 import type { Guarded } from '../access/guarded-collection.js';
 import { createKeyedMutex } from '../collection/keyed-mutex.js';
+import { nextAttempt } from '../collection/next-attempt.js';
 import { type HiddenPart, isStored, type StoredRecord } from '../collection/record.js';
 import { withLinks } from '../collection/representation.js';
 import { retainsFields } from '../collection/resource.js';
 import type { WritePreconditions } from '../collection/write-preconditions.js';
 import { invalid } from '../errors/input-errors.js';
-import { beyond } from '../errors/service-errors.js';
 import { jsonPatch } from '../formats/json-patch.js';
 import { assign, mergePatch } from '../formats/merge-patch.js';
 import { JSON_PATCH, JSON_TYPE, MERGE_PATCH } from '../http/media-types.js';
@@ -86,13 +86,12 @@ class Patching {
   ) {}
 
   async run(): Promise<Reply> {
-    for (let attempt = 1; attempt <= MAX_ATTEMPTS; attempt++) {
-      const stored = await this.#attempt();
-      if (stored) return writtenReply(this.collection.resource, stored, this.request);
+    for (let attempt = 0; ; attempt = nextAttempt(attempt, MAX_ATTEMPTS)) {
       // A random pause, so that the same two processes do not collide again.
       if (attempt >= IMMEDIATE_ATTEMPTS) await setTimeout(Math.random() * 2 * attempt);
+      const stored = await this.#attempt();
+      if (stored) return writtenReply(this.collection.resource, stored, this.request);
     }
-    throw beyond('record');
   }
 
   /** Undefined: the record has changed meanwhile. */

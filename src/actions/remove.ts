@@ -1,7 +1,7 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import { callerOf } from '../auth/principal.js';
+import { nextAttempt } from '../collection/next-attempt.js';
 import { preconditionFailed } from '../errors/record-errors.js';
-import { beyond } from '../errors/service-errors.js';
 import type { Action } from '../http/router.js';
 import { parseUuid } from '../uuid.js';
 import {
@@ -11,8 +11,6 @@ import {
   requireWritable,
   type WriteSettings,
 } from './conditional-write.js';
-
-const ATTEMPTS = 8;
 
 /** Deletes a record: 204 also if it does not exist, 403, 412, 428. */
 export function remove(guarded: Guarded, settings: WriteSettings): Action {
@@ -28,7 +26,7 @@ export function remove(guarded: Guarded, settings: WriteSettings): Action {
           { ...request, requirePermitted: () => requireWritable(collection, id, 'delete', request.run) },
           id,
         );
-      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      for (let attempt = 0; ; attempt = nextAttempt(attempt)) {
         const outcome =
           id === undefined
             ? 'absent'
@@ -41,7 +39,6 @@ export function remove(guarded: Guarded, settings: WriteSettings): Action {
         }
         await requirePreconditions(resource, outcome, preconditions, undefined, request);
       }
-      throw beyond('record');
     },
   };
 }

@@ -1,8 +1,8 @@
 import type { Guarded } from '../access/guarded-collection.js';
+import { nextAttempt } from '../collection/next-attempt.js';
 import { isStored, type PreconditionFailed } from '../collection/record.js';
 import { retainsFields } from '../collection/resource.js';
 import type { BeforeWrite } from '../collection/validated-input.js';
-import { beyond } from '../errors/service-errors.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, type JsonObject } from '../json.js';
@@ -24,9 +24,6 @@ import { missingForWrite } from './not-found.js';
 import { validatePermitted } from './owner-check.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 import type { CheckReferences } from './permitted-references.js';
-
-/** Attempts while the record changes between reading and writing. */
-const ATTEMPTS = 8;
 
 /** Replaces a record; missing fields are cleared: 200, 204, 400, 403, 404, 409, 410, 412, 413, 415, 422, 428. */
 export function replace(guarded: Guarded, settings: WriteSettings, checkReferences: CheckReferences): Action {
@@ -66,7 +63,7 @@ export function replace(guarded: Guarded, settings: WriteSettings, checkReferenc
       const before = async () => wholeOf((current ?? (await currentOf(collection, id, request)))?.present);
       const checked = checkReferences(draft, request, before);
       if (checked) await checked;
-      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      for (let attempt = 0; ; attempt = nextAttempt(attempt)) {
         const outcome = await collection.replace(
           id,
           confirmedBy === undefined ? draft : { ...draft, confirmedBy },
@@ -79,7 +76,6 @@ export function replace(guarded: Guarded, settings: WriteSettings, checkReferenc
         if (!current) continue;
         ({ current, draft } = await readDraft());
       }
-      throw beyond('record');
     },
   };
 }

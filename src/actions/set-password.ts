@@ -1,9 +1,8 @@
 import type { VerifiedPassword } from '../auth/verified-password.js';
+import { nextAttempt } from '../collection/next-attempt.js';
 import { isStored } from '../collection/record.js';
 import type { JsonObject } from '../json.js';
 import type { Collection } from '../list/open-collection.js';
-
-const ATTEMPTS = 8;
 
 /**
  * Sets the password of a user, with the rules of requests. With `confirmedBy`, only while that password is current. False:
@@ -15,7 +14,7 @@ export async function setPassword(
   password: string,
   confirmedBy?: VerifiedPassword,
 ): Promise<boolean> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  for (let attempt = 0; ; attempt = nextAttempt(attempt)) {
     const current = await users.get(id);
     if (typeof current === 'string') return false;
     const record = JSON.parse(current.doc) as JsonObject;
@@ -25,5 +24,4 @@ export async function setPassword(
     if (isStored(outcome)) return true;
     if (typeof outcome === 'string') return false;
   }
-  throw new Error('the record changes too often');
 }

@@ -1,11 +1,11 @@
 import type { Guarded } from '../access/guarded-collection.js';
+import { nextAttempt } from '../collection/next-attempt.js';
 import { normalizedText } from '../collection/normalized-text.js';
 import type { Resource } from '../collection/resource.js';
 import type { Db, Run } from '../db/db.js';
 import { invalidBody, invalidQuery } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';
 import { preconditionFailed } from '../errors/record-errors.js';
-import { beyond } from '../errors/service-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
@@ -16,9 +16,6 @@ import { readFilter } from '../list/read-filter.js';
 import type { Accessible } from '../list/relations.js';
 import { parseUuid } from '../uuid.js';
 import { instantOf } from '../validation/times.js';
-
-/** Attempts while other requests than upserts create and delete the record. */
-const ATTEMPTS = 8;
 
 /**
  * Replaces the record with the values of a unique key, which are the filter, or creates it: the statuses of both actions, and 412
@@ -45,7 +42,7 @@ export function upsert(db: Db, guarded: Guarded, replacement: Action, creation: 
       if (request.run) return write(request, key, request.run);
       const prepare = creation.prepare?.(request);
       const prepared = prepare ? await prepare() : request;
-      for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+      for (let attempt = 0; ; attempt = nextAttempt(attempt)) {
         try {
           return await db.transaction((run) => write(prepared, key, run));
         } catch (error) {
@@ -53,7 +50,6 @@ export function upsert(db: Db, guarded: Guarded, replacement: Action, creation: 
           if (!isOvertaken(error, key) || (guarded.as(request).access && attempt > 0)) throw error;
         }
       }
-      throw beyond('record');
     },
   };
 }

@@ -1,6 +1,7 @@
 import { Problem } from '../errors/problem.js';
 import { badRequest } from '../errors/request-errors.js';
 import { insufficientStorage, unavailable } from '../errors/service-errors.js';
+import { NETWORK_ERRORS } from './pool/server-socket.js';
 
 /** The error of a failed statement; `code` is a SQLSTATE, or the driver's code for a lost connection. */
 export interface DatabaseError {
@@ -45,7 +46,8 @@ const away = () => unavailable('The database is not available.');
 const busy = () => unavailable('The database is busy.');
 const unfit = () => badRequest('The request holds a value that the database cannot store.');
 
-const STATEMENT_TIMEOUT = '57014';
+export const STATEMENT_TIMEOUT = '57014';
+export const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
  * Whether a server failed, or refused a statement for the state that it is in: another server may carry it out. A
@@ -66,8 +68,8 @@ const TABLE: Readonly<Record<string, () => Problem>> = {
   '53': busy, // out of connections or memory
   '53100': insufficientStorage,
   '55000': away, // the database accepts no connections
-  '55P03': busy, // lock not available
-  '57014': busy, // statement timeout
+  [LOCK_NOT_AVAILABLE]: busy,
+  [STATEMENT_TIMEOUT]: busy,
   '57P01': away, // shut down by an administrator
   '57P02': away, // crashed
   '57P03': away, // starting up
@@ -78,29 +80,18 @@ const TABLE: Readonly<Record<string, () => Problem>> = {
   '22P02': unfit, // not of the type
   '22P05': unfit, // U+0000
   '54001': unfit, // nested too deeply
+  ...Object.fromEntries([...NETWORK_ERRORS].map((code) => [code, away])),
   CONNECT_TIMEOUT: away,
-  CONNECTION_CLOSED: away,
   CONNECTION_DESTROYED: away,
   CONNECTION_ENDED: away,
   EACCES: away,
-  EADDRNOTAVAIL: away,
   EAI_AGAIN: away,
-  ECONNABORTED: away,
-  ECONNREFUSED: away,
-  ECONNRESET: away,
-  EHOSTDOWN: away,
-  EHOSTUNREACH: away,
   EMFILE: busy, // this process has no file descriptor left
-  ENETDOWN: away,
-  ENETRESET: away,
-  ENETUNREACH: away,
   ENFILE: busy,
   ENOBUFS: busy,
   ENOENT: away,
   ENOMEM: busy,
   ENOTFOUND: away,
-  EPIPE: away,
-  ETIMEDOUT: away,
   SASL_SIGNATURE_MISMATCH: away,
   TLS_FAILED: away,
   QUEUE_TIMEOUT: busy,

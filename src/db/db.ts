@@ -11,7 +11,7 @@ import type { Lease } from './pool/pool-member.js';
 import { prepared, type Row, unprepared, type Value } from './pool/prepared.js';
 import { countedWait, createQueueLimit } from './pool/queue-limit.js';
 import { SearchQueue } from './search-queue.js';
-import { noteFeedEpoch } from './session.js';
+import { inTransaction, noteFeedEpoch } from './session.js';
 import { poolSettings, type TriggerTraits } from './session-settings.js';
 
 export type { Row, Value };
@@ -192,14 +192,9 @@ const searchTimeoutOf = ({ timeoutMs, queryTimeoutMs = timeoutMs }: DbOptions) =
 async function transact<T>(lease: Lease, work: (run: Run) => Promise<T>): Promise<T> {
   const send: Run = async (text, args) => prepared(lease.connection.use(), text, args);
   const run: Run = (text, args) => trackWait(nameOf(text), () => send(text, args), undefined);
-  await run('begin', []);
-  try {
-    const result = await work(run);
-    await run('commit', []);
-    return result;
-  } catch (error) {
-    // After the loss of a connection the server has rolled back; the first error is the relevant one.
-    await run('rollback', []).catch(() => undefined);
-    throw error;
-  }
+  return inTransaction(
+    (text) => run(text, []),
+    false,
+    () => work(run),
+  );
 }

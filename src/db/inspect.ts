@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { INSPECTION_SQL } from './core-statements.js';
-import type { Row, Run } from './db.js';
+import type { Run } from './db.js';
 import { serviceTables } from './migrations.js';
 import { collectionsSchemaOf } from './object-names.js';
 import { withSchemaConnection } from './schema-connection.js';
@@ -68,39 +68,14 @@ export async function inspect(run: Run, names: readonly string[]): Promise<Inspe
   const collections = schema === null ? '' : collectionsSchemaOf(schema);
   const tables = [serviceTables(), names].map((each) => JSON.stringify(each));
   const [row] = await run(INSPECT, [...tables, collections]);
-  return { ...inspectionOf(row!, began, Date.now()), collectionsSchema: collections };
-}
-
-function inspectionOf(row: Row, began: number, ended: number): Omit<Inspection, 'collectionsSchema'> {
-  const now = Number(row.now);
+  const { now, foreignTables, strayTables, ...found } = row!;
+  const ended = Date.now();
   return {
-    version: String(row.version),
-    versionNumber: Number(row.version_number),
-    role: String(row.role),
-    database: String(row.database),
-    schema: row.schema === null ? null : String(row.schema),
-    passesSettings: row.passes_settings === true,
-    isStandby: row.is_standby === true,
-    isReadOnly: row.is_read_only === true,
-    mayCreate: row.may_create === true,
-    hasCollectionsSchema: row.may_create_collections !== null,
-    mayCreateCollections: row.may_create_collections === true,
-    mayCreateSchemas: row.may_create_schemas === true,
-    hasTrigrams: row.has_trigrams === true,
-    mayCreateTrigrams: row.offers_trigrams === true && row.may_create_schemas === true,
-    hiddenTrigrams: row.hidden_trigrams === null ? null : String(row.hidden_trigrams),
-    hasMigrations: row.has_migrations === true,
-    isLocal: row.is_local === true,
-    isEncrypted: row.is_encrypted === true,
-    maxConnections: Number(row.max_connections),
-    connections: Number(row.connections),
-    roleLimit: Number(row.role_limit),
-    roleConnections: Number(row.role_connections),
-    databaseLimit: Number(row.database_limit),
-    databaseConnections: Number(row.database_connections),
-    aheadMs: now - Math.min(Math.max(now, began), ended),
-    foreignTables: JSON.parse(String(row.foreign_tables)) as string[],
-    strayTables: JSON.parse(String(row.stray_tables)) as string[],
+    ...(found as unknown as Inspection),
+    collectionsSchema: collections,
+    aheadMs: Number(now) - Math.min(Math.max(Number(now), began), ended),
+    foreignTables: JSON.parse(String(foreignTables)) as string[],
+    strayTables: JSON.parse(String(strayTables)) as string[],
   };
 }
 

@@ -42,12 +42,13 @@ export async function migrate(url: string, timeoutMs: number, engine: Engine = '
   let isOpen = false;
   const bringUpToDate = async (sql: postgres.Sql): Promise<void> => {
     isOpen = true;
-    await requireVersion(sql);
-    await takeTurn(async (text, args) => [...(await sql.unsafe<Row[]>(text, [...args]))], LOCK);
+    const run: Run = async (text, args) => [...(await sql.unsafe<Row[]>(text, [...args]))];
+    await requireVersion(run);
+    await takeTurn(run, LOCK);
     if (engine === 'citus') await requireCluster(sql);
     const names = await nameCollectionsSchema(sql);
     await placeTrigrams(sql);
-    await applyMissing(sql, engine, names);
+    await applyMissing(sql, run, engine, names);
   };
   try {
     await withSession(url, { settings: TASK_SETTINGS.migrate, connectMs: timeoutMs }, bringUpToDate);
@@ -60,22 +61,13 @@ export async function migrate(url: string, timeoutMs: number, engine: Engine = '
 }
 
 /**
- * Whether a database has all migrations of this version, and serves it, in one query on an open connection. False also after an
+ * Whether a database has all migrations of this version, and serves it, on an open connection. False also after an
  * error, which `migrate` then reports.
  */
 export async function isMigrated(run: Run, engine: Engine = 'postgresql'): Promise<boolean> {
   try {
-    const [row] = await run(
-      `select current_setting('server_version_num')::integer as version,
-        (select json_object_agg(name, checksum)::text from migrations) as applied`,
-      [],
-    );
-    const applied = new Map(Object.entries(JSON.parse(String(row!.applied)) as Record<string, string>));
-    return (
-      (row!.version as number) >= MIN_VERSION &&
-      refusalOf(applied, engine) === undefined &&
-      migrationsOn(engine).every(({ name, checksum }) => applied.get(name) === checksum)
-    );
+    const { missing, changed, refusal } = await pendingMigrations(run, engine);
+    return (await versionOfServer(run)) >= MIN_VERSION && !refusal && missing.length + changed.length === 0;
   } catch {
     return false;
   }
@@ -89,9 +81,13 @@ export function unreachable({ code, message }: Error & { code?: string }): strin
   return `the database cannot be reached: ${message || code}`;
 }
 
-async function requireVersion(sql: postgres.Sql): Promise<void> {
-  const [row] = await sql<{ version: string }[]>`select current_setting('server_version_num') as version`;
-  const version = Number(row?.version);
+async function versionOfServer(run: Run): Promise<number> {
+  const [row] = await run(`select current_setting('server_version_num') as version`, []);
+  return Number(row?.version);
+}
+
+async function requireVersion(run: Run): Promise<void> {
+  const version = await versionOfServer(run);
   if (version < MIN_VERSION)
     throw new DatabaseUnavailableError(
       `PostgreSQL ${Math.floor(version / 10_000)} is too old: 15 or newer is needed`,
@@ -154,8 +150,7 @@ export async function pendingMigrations(
   run: Run,
   engine: Engine = 'postgresql',
 ): Promise<{ missing: string[]; changed: string[]; refusal: string | undefined }> {
-  const rows = await run('select name, checksum from migrations', []);
-  const applied = new Map(rows.map(({ name, checksum }) => [String(name), String(checksum)]));
+  const applied = await appliedMigrations(run);
   const known = migrationsOn(engine);
   return {
     missing: known.filter(({ name }) => !applied.has(name)).map(({ name }) => name),
@@ -164,6 +159,11 @@ export async function pendingMigrations(
       .map(({ name }) => name),
     refusal: refusalOf(applied, engine),
   };
+}
+
+async function appliedMigrations(run: Run): Promise<ReadonlyMap<string, string>> {
+  const rows = await run('select name, checksum from migrations', []);
+  return new Map(rows.map(({ name, checksum }) => [String(name), String(checksum)]));
 }
 
 /** The row of `migrations` with the oldest version that a database can serve. */
@@ -182,11 +182,10 @@ function refusalOf(applied: ReadonlyMap<string, string>, engine: Engine): string
   return undefined;
 }
 
-async function applyMissing(sql: postgres.Sql, engine: Engine, names: SchemaNames): Promise<void> {
+async function applyMissing(sql: postgres.Sql, run: Run, engine: Engine, names: SchemaNames): Promise<void> {
   await sql`create table if not exists migrations (
     name text primary key, checksum text not null, applied_at timestamptz not null default now())`;
-  const rows = await sql<{ name: string; checksum: string }[]>`select name, checksum from migrations`;
-  const applied = new Map(rows.map((row) => [row.name, row.checksum]));
+  const applied = await appliedMigrations(run);
   const refusal = refusalOf(applied, engine);
   if (refusal !== undefined) throw new DatabaseRefusedError(refusal);
   for (const { name, text, checksum } of migrationsOn(engine)) {
@@ -196,11 +195,15 @@ async function applyMissing(sql: postgres.Sql, engine: Engine, names: SchemaName
       throw new DatabaseError(
         `migration ${name} was changed after it had been applied to this database: in production restore the file, and put the change into a new migration; in development delete the database (the folder data), which is then created anew`,
       );
-    await inTransaction(sql, async () => {
-      await sql.unsafe(withSchemaNames(text, names)).catch((error: Error) => {
-        throw new DatabaseError(`migration ${name} cannot be applied: ${error.message}`, { cause: error });
-      });
-      await sql`insert into migrations (name, checksum) values (${name}, ${checksum})`;
-    });
+    await inTransaction(
+      (statement) => sql.unsafe(statement),
+      false,
+      async () => {
+        await sql.unsafe(withSchemaNames(text, names)).catch((error: Error) => {
+          throw new DatabaseError(`migration ${name} cannot be applied: ${error.message}`, { cause: error });
+        });
+        await sql`insert into migrations (name, checksum) values (${name}, ${checksum})`;
+      },
+    );
   }
 }

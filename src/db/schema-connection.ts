@@ -1,6 +1,6 @@
 import { setTimeout } from 'node:timers/promises';
 import type postgres from 'postgres';
-import { databaseErrorOf } from './database-errors.js';
+import { databaseErrorOf, LOCK_NOT_AVAILABLE } from './database-errors.js';
 import type { Row, Run } from './db.js';
 import { inTransaction, withSession } from './session.js';
 import { TASK_SETTINGS } from './session-settings.js';
@@ -21,7 +21,14 @@ export async function withSchemaConnection<T>(
   return withSession(url, { settings: TASK_SETTINGS.schema, connectMs }, (sql) =>
     work({
       run: async (text, args) => [...(await sql.unsafe<Row[]>(text, [...args]))],
-      transaction: (texts) => withoutQueue(() => inTransaction(sql, () => runAll(sql, texts))),
+      transaction: (texts) =>
+        withoutQueue(() =>
+          inTransaction(
+            (text) => sql.unsafe(text),
+            false,
+            () => runAll(sql, texts),
+          ),
+        ),
     }),
   );
 }
@@ -31,7 +38,6 @@ const LOCK_TIMEOUT = '500ms';
 /** The pause in which they catch up, and the number of attempts. */
 const PAUSE_MS = 500;
 const MAX_ATTEMPTS = 3600;
-const LOCK_NOT_AVAILABLE = '55P03';
 
 async function runAll(sql: postgres.Sql, texts: readonly string[]): Promise<void> {
   await sql.unsafe(`set local lock_timeout = '${LOCK_TIMEOUT}'`);

@@ -31,16 +31,23 @@ export async function withSession<T>(
   }
 }
 
-/** Runs `work` in a transaction of a session that nothing else uses meanwhile. */
-export async function inTransaction<T>(sql: postgres.Sql, work: () => Promise<T>): Promise<T> {
-  await sql.unsafe('begin');
+/**
+ * Runs `work` in a transaction of a session that nothing else uses meanwhile, or in a part of the one that is open. `send` runs a
+ * statement.
+ */
+export async function inTransaction<T>(
+  send: (text: string) => PromiseLike<unknown>,
+  isPart: boolean,
+  work: () => Promise<T>,
+): Promise<T> {
+  await send(isPart ? 'savepoint work' : 'begin');
   try {
     const result = await work();
-    await sql.unsafe('commit');
+    await send(isPart ? 'release savepoint work' : 'commit');
     return result;
   } catch (error) {
     // After the loss of a connection the server has rolled back; the first error is the relevant one.
-    await sql.unsafe('rollback').catch(() => undefined);
+    await send(isPart ? 'rollback to savepoint work' : 'rollback').then(undefined, () => undefined);
     throw error;
   }
 }

@@ -52,3 +52,11 @@ export const filled = <Name extends string>(
 export function fill(text: string, parts: Readonly<Record<string, string>>): string {
   return text.replace(/(?<!:):([a-z_]+)/g, (placeholder, name: string) => parts[name] ?? placeholder);
 }
+
+/** An array of texts or numbers in PostgreSQL's text format. Each type of elements reads them in quotation marks. */
+export const arrayLiteral = (values: readonly (string | number | null)[]): string =>
+  `{${values.map(arrayElement).join(',')}}`;
+
+/** An element of such an array. */
+export const arrayElement = (value: string | number | null): string =>
+  value === null ? 'null' : `"${String(value).replace(/["\\]/g, '\\$&')}"`;

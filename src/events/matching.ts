@@ -1,6 +1,6 @@
 import { storedValue } from '../collection/column.js';
 import { hasField, type Resource } from '../collection/resource.js';
-import { databaseErrorOf } from '../db/database-errors.js';
+import { databaseErrorOf, STATEMENT_TIMEOUT } from '../db/database-errors.js';
 import type { Db } from '../db/db.js';
 import { queryTimeout } from '../errors/input-errors.js';
 import { type Json, type JsonObject, member } from '../json.js';
@@ -27,9 +27,6 @@ interface States {
 /** The source of the states in statements, and the column with the number of a state. Fields have no such columns. */
 const SOURCE = 'plinth_states';
 const NUMBER = 'plinth_number';
-/** SQLSTATE of a statement that took longer than it may. */
-const TIMEOUT = '57014';
-
 /**
  * Whether conditions hold for the records of events, all of one collection: a row for each of `lists`, whose conditions must
  * all hold. One statement compares the columns as the events have them, and conditions on related records with their present
@@ -72,7 +69,7 @@ export async function matchEvents(
     ? query(text, args, sharing(metrics, 'match', 'events'))
     : composed(text, args);
   const found = await match.catch((error: unknown) => {
-    throw databaseErrorOf(error)?.code === TIMEOUT ? queryTimeout() : error;
+    throw databaseErrorOf(error)?.code === STATEMENT_TIMEOUT ? queryTimeout() : error;
   });
   const holding = new Set(found.map(({ list, number }) => `${list} ${number}`));
   return lists.map((_, list) => {

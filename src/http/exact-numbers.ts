@@ -1,23 +1,14 @@
 import { invalidBody } from '../errors/input-errors.js';
-import { turn } from '../limits/turn.js';
+import { inTurns } from '../limits/turn.js';
 
 /** Throws invalidBody for JSON with a number whose value changes when it is read as a double. */
 export function requireExactNumbers(text: string): void {
   if (inexactNumbers(text).length > 0) throw inexact();
 }
 
-/** Characters that are checked in one tick. */
-const NUMBERS_AT_ONCE = 131_072;
-
 /** Throws the 400 of a number that is not exact, in parts. */
 export async function requireExactNumbersInStages(text: string): Promise<void> {
-  if (!SUSPECT.test(text)) return;
-  for (let from = 0; from < text.length; ) {
-    await turn();
-    const { found, next } = inexactNumbersIn(text, from, NUMBERS_AT_ONCE);
-    if (found.length > 0) throw inexact();
-    from = next;
-  }
+  if ((await inTurns(search(text))).length > 0) throw inexact();
 }
 
 const inexact = () => invalidBody('holds a number that does not fit a double', 'number');
@@ -34,19 +25,21 @@ export interface NumberToken {
 
 /** The numbers whose value changes when they are read as a double. */
 export function inexactNumbers(text: string): readonly NumberToken[] {
-  return SUSPECT.test(text) ? inexactNumbersIn(text, 0, text.length).found : [];
+  const steps = search(text);
+  for (;;) {
+    const { done, value } = steps.next();
+    if (done) return value;
+  }
 }
 
-/** The inexact numbers in a part of a text; `next` is behind a number or a string that crosses the end of the part. */
-function inexactNumbersIn(
-  text: string,
-  from: number,
-  length: number,
-): { found: NumberToken[]; next: number } {
+/** Characters that are checked in one step. */
+const STEP = 131_072;
+
+function* search(text: string): Generator<undefined, readonly NumberToken[]> {
   const found: NumberToken[] = [];
-  const end = Math.min(text.length, from + length);
-  let at = from;
-  for (; at < end; at++) {
+  if (!SUSPECT.test(text)) return found;
+  let end = STEP;
+  for (let at = 0; at < text.length; at++) {
     const character = text[at]!;
     if (character === '"') at = endOfString(text, at);
     else if (character === '-' || (character >= '0' && character <= '9')) {
@@ -55,8 +48,11 @@ function inexactNumbersIn(
       if (isInexact(token)) found.push({ start: at, token });
       at += token.length - 1;
     }
+    if (at < end) continue;
+    yield;
+    end = at + STEP;
   }
-  return { found, next: at };
+  return found;
 }
 
 /** The index of the closing quotation mark. A loop, since a regular expression would overflow the stack. */

@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream';
 import { documentsIn } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
 import { createBatcher } from '../db/batcher.js';
-import { databaseErrorOf } from '../db/database-errors.js';
+import { databaseErrorOf, STATEMENT_TIMEOUT } from '../db/database-errors.js';
 import type { Db, Row, Run } from '../db/db.js';
 import { invalidQuery, queryTimeout } from '../errors/input-errors.js';
 import { type Json, type JsonObject, setMember } from '../json.js';
@@ -80,9 +80,6 @@ export interface Lists {
   ): Promise<ReadonlyMap<string, number>>;
 }
 
-/** SQLSTATE of a statement that took longer than it may. */
-const TIMEOUT = '57014';
-
 /** Whether the conditions of a request or of a caller are in a statement, so that it may take long. */
 const isComposed = ({ cost }: ListStatement): boolean => cost === 'query';
 
@@ -123,7 +120,7 @@ export function openLists(db: Db, resource: Resource): Lists {
     try {
       return await send(statement, run);
     } catch (error) {
-      const isTimeout = isComposed(statement) && databaseErrorOf(error)?.code === TIMEOUT;
+      const isTimeout = isComposed(statement) && databaseErrorOf(error)?.code === STATEMENT_TIMEOUT;
       throw isTimeout ? queryTimeout() : error;
     }
   };
@@ -154,7 +151,7 @@ export function openLists(db: Db, resource: Resource): Lists {
       try {
         await db.copy(text, settings, consume, caller);
       } catch (error) {
-        throw databaseErrorOf(error)?.code === TIMEOUT ? queryTimeout() : error;
+        throw databaseErrorOf(error)?.code === STATEMENT_TIMEOUT ? queryTimeout() : error;
       }
     },
     excerpts: async (search, ids, run, access) => {

@@ -1,4 +1,5 @@
 import { type Resource, shardColumn } from '../collection/resource.js';
+import { arrayLiteral } from '../db/statements.js';
 import { type Access, type Condition, hidesFields, isOfColumns } from './condition.js';
 import type { Source } from './record-source.js';
 
@@ -51,8 +52,9 @@ function columnsOf(granted: Source, { grants }: Access, held: readonly string[])
   });
   const limited = grants.flatMap(({ fields }, at) => {
     if (!fields) return [];
-    const names = `{${fields.map((field) => `"${field.replace(/["\\]/g, '\\$&')}"`).join(',')}}`;
-    return [`case when ${held[at]} then ${granted.parameter(names, 'text::text[]')} else '{}' end`];
+    return [
+      `case when ${held[at]} then ${granted.parameter(arrayLiteral(fields), 'text::text[]')} else '{}' end`,
+    ];
   });
   const fields = limited.join(' || ');
   // A function begins a statement of its own for each record. Citus has no other way.

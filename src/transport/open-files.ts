@@ -56,18 +56,5 @@ export function openFileLimit(): number | undefined {
   } catch {
     // Only Linux has the file.
   }
-  return reportedLimit();
-}
-
-function reportedLimit(): number | undefined {
-  const report = process.report as NodeJS.ProcessReport & { excludeNetwork?: boolean };
-  const { excludeNetwork = false } = report;
-  // The report leaves out the network interfaces, which take time and are not used.
-  report.excludeNetwork = true;
-  const { userLimits } = report.getReport() as unknown as {
-    userLimits?: { open_files?: { soft: number | 'unlimited' } };
-  };
-  report.excludeNetwork = excludeNetwork;
-  const soft = userLimits?.open_files?.soft;
-  return soft === 'unlimited' ? Number.POSITIVE_INFINITY : soft;
+  return undefined;
 }

@@ -105,20 +105,18 @@ export function respondInOrder(
 }
 
 function write(socket: Socket, problem: Problem, always: readonly string[]): void {
-  const { status, headers, body } = render(problem, '');
-  const all = [
-    ...always,
-    ...headers,
-    'Date',
-    new Date().toUTCString(),
-    'Content-Length',
-    String(Buffer.byteLength(body)),
-    'Connection',
-    'close',
-  ];
-  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
-  for (let at = 0; at < all.length; at += 2) head += `${all[at]}: ${all[at + 1]}\r\n`;
-  socket.write(`${head}\r\n${body}`);
+  socket.write(lastResponse(problem, always));
   lingerOnClose(socket);
   socket.destroySoon();
+}
+
+/** A response that is written without Node's HTTP classes, and after which its connection is closed. */
+export function lastResponse(problem: Problem, always: readonly string[]): string {
+  const { status, headers, body } = render(problem, '');
+  const date = ['Date', new Date().toUTCString()];
+  const length = ['Content-Length', String(Buffer.byteLength(body))];
+  const fields = [...always, ...headers, ...date, ...length, 'Connection', 'close'];
+  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
+  for (let at = 0; at < fields.length; at += 2) head += `${fields[at]}: ${fields[at + 1]}\r\n`;
+  return `${head}\r\n${body}`;
 }

@@ -1,8 +1,7 @@
-import { STATUS_CODES } from 'node:http';
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import { plainHttp } from '../errors/request-errors.js';
-import { render } from '../http/problem-body.js';
+import { lastResponse } from './parse-errors.js';
 
 /** Connections whose TLS handshake is not done. Node's HTTP server does not track them. */
 export interface Handshakes {
@@ -29,8 +28,8 @@ export function trackHandshakes(server: Server): Handshakes {
   // Node passes them to clientError, which would write a response through TLS.
   server.removeAllListeners('tlsClientError');
   server.on('tlsClientError', (error: NodeJS.ErrnoException, socket) => {
-    // Written at once: Node closes the connection after this event.
-    if (error.code === 'ERR_SSL_HTTP_REQUEST') open.get(nameOf(socket))?.write(plainHttpResponse());
+    // A request without TLS (RFC 9110 section 15.5.1), whose response is written at once: Node closes the connection after this event.
+    if (error.code === 'ERR_SSL_HTTP_REQUEST') open.get(nameOf(socket))?.write(lastResponse(plainHttp(), []));
     socket.destroy();
   });
   return {
@@ -41,15 +40,6 @@ export function trackHandshakes(server: Server): Handshakes {
       for (const socket of open.values()) socket.destroy();
     },
   };
-}
-
-/** The response to a request without TLS (RFC 9110 section 15.5.1). */
-function plainHttpResponse(): string {
-  const { status, headers, body } = render(plainHttp(), '');
-  const fields = [...headers, 'Content-Length', String(Buffer.byteLength(body)), 'Connection', 'close'];
-  let head = `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n`;
-  for (let at = 0; at < fields.length; at += 2) head += `${fields[at]}: ${fields[at + 1]}\r\n`;
-  return `${head}\r\n${body}`;
 }
 
 /** Both ends of a connection: the same for the raw socket and for the encrypted one on it. */

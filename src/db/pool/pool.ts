@@ -86,7 +86,7 @@ export class Pool {
     this.#startChecks();
   }
 
-  /** The connection for the next task; undefined: it has to wait. */
+  /** The connection for the next task; undefined: it must wait. */
   #next(): Member | undefined {
     const { isExclusive, size } = this.options;
     return isExclusive ? unused(this.#members, size) : leastLoaded(this.#members, this.#steps);
@@ -154,7 +154,7 @@ export class Pool {
   }
 
   #add(connection: Connection): void {
-    // It may have been lost, or the pool ended, since it was opened.
+    // A connection may be lost, or the pool end, while others are opened.
     if (connection.lost || this.#ended) return connection.destroy();
     const silence = new Silence(connection);
     this.#members.push({ connection, silence, tasks: new Set(), isStalled: false, isRetired: false });

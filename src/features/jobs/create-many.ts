@@ -1,7 +1,8 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { fingerprintOf, type Idempotency, type Identity, identityOf } from '../../actions/idempotency.js';
 import { MAX_PASSWORDS } from '../../actions/password-preparation.js';
-import { type BulkConnection, inTransaction, withBulkConnection } from '../../db/bulk-connection.js';
+import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';
+import { inTransaction } from '../../db/session.js';
 import { unavailable } from '../../errors/service-errors.js';
 import { prefersLenient } from '../../http/prefer.js';
 import type { Reply } from '../../http/reply.js';
@@ -120,7 +121,7 @@ class Creation {
     let reply!: Reply;
     try {
       await withBulkConnection(databaseUrl, this.services, (connection) =>
-        inTransaction(connection, false, async () => {
+        inTransaction(connection.execute, false, async () => {
           await connection.execute(`set local lock_timeout = ${Math.max(1, Math.floor(dbTimeoutMs / 2))}`);
           // Locks and events of the transaction last, or wait, until its end.
           if (bodyMinRate > 0) this.body.content.waitAtMost(bodyRateMs);

@@ -1,6 +1,7 @@
 import type { Guarded } from '../../access/guarded-collection.js';
-import { type BulkConnection, inTransaction, withBulkConnection } from '../../db/bulk-connection.js';
+import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';
 import type { Db } from '../../db/db.js';
+import { inTransaction } from '../../db/session.js';
 import type { Log } from '../../telemetry/log.js';
 import type { CreationServices } from './create-many.js';
 import { recordsRefused, tooManyRecords } from './errors.js';
@@ -115,7 +116,7 @@ export class CreationRun {
 
   #inTransaction(connection: BulkConnection, work: () => Promise<void>): Promise<void> {
     const ms = Math.max(1, Math.floor(this.services.dbTimeoutMs / 2));
-    return inTransaction(connection, false, async () => {
+    return inTransaction(connection.execute, false, async () => {
       await connection.execute(`set local lock_timeout = ${ms}`);
       await work();
     });

@@ -1,6 +1,6 @@
 import { isNeeded, type Resource } from '../../collection/resource.js';
-import { inTransaction } from '../../db/bulk-connection.js';
 import type { Row as Found } from '../../db/db.js';
+import { inTransaction } from '../../db/session.js';
 import { fill } from '../../db/statements.js';
 import { unknownReference } from '../../errors/record-errors.js';
 import type { ImportRow } from './import-row.js';
@@ -60,12 +60,12 @@ export async function settleReferences(where: Where, onRemoved: (removed: Remove
   for (;;) {
     const rows = await connection.run(IMPORT_SQL.unsettled, [key]);
     if (rows.length === 0) return;
-    await inTransaction(connection, where.isDryRun, () => removeRecords(where, rows, onRemoved));
+    await inTransaction(connection.execute, where.isDryRun, () => removeRecords(where, rows, onRemoved));
   }
 }
 
 function withoutEvents({ connection, isDryRun }: Where, work: () => Promise<void>): Promise<void> {
-  return inTransaction(connection, isDryRun, async () => {
+  return inTransaction(connection.execute, isDryRun, async () => {
     await connection.execute(IMPORT_SQL.without_events);
     await work();
   });

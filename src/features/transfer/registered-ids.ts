@@ -1,5 +1,5 @@
 import { compileInput } from '../../collection/validated-input.js';
-import { inTransaction } from '../../db/bulk-connection.js';
+import { inTransaction } from '../../db/session.js';
 import { idsInImport } from './check-references.js';
 import { chunksOf } from './chunks.js';
 import { columnsOf } from './csv-record.js';
@@ -48,7 +48,7 @@ export async function registerSource(
     columns,
   };
   const record = (next: Progress, drafts: readonly ImportRow[]) =>
-    inTransaction(connection, run.isDryRun, async () => {
+    inTransaction(connection.execute, run.isDryRun, async () => {
       const places = drafts.map(({ place, identity: { id } }) => [String(place), id] as const);
       const old = drafts.flatMap(({ oldId, identity: { id } }) =>
         oldId === undefined ? [] : [[oldId, id] as const],

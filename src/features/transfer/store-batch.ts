@@ -3,9 +3,10 @@ import { writeProblem } from '../../collection/constraint-errors.js';
 import type { Resource } from '../../collection/resource.js';
 import { givenRowsSql } from '../../collection/sql-templates.js';
 import { storedPassword } from '../../collection/writes.js';
-import { type BulkConnection, inTransaction } from '../../db/bulk-connection.js';
+import type { BulkConnection } from '../../db/bulk-connection.js';
 import { isDataError, problemOf } from '../../db/database-errors.js';
-import { fill } from '../../db/statements.js';
+import { inTransaction } from '../../db/session.js';
+import { arrayLiteral, fill } from '../../db/statements.js';
 import { isObject, type Json, type JsonObject } from '../../json.js';
 import { maxConcurrentHashes } from '../../passwords/password-queue.js';
 import { requireReferences, requireUnique } from './check-references.js';
@@ -65,7 +66,7 @@ export async function storeBatch(
   finish: (outcome: BatchOutcome) => Promise<void>,
 ): Promise<void> {
   const { connection, resource, onConflict, isPart } = target;
-  await inTransaction(connection, isPart, async () => {
+  await inTransaction(connection.execute, isPart, async () => {
     const { fresh, changed, unchanged } = await settleConflicts(
       connection,
       resource,
@@ -197,13 +198,6 @@ const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '
 /** Text, which may also be JSON, in the text format of COPY. */
 function escapeText(text: string): string {
   return NEEDS_ESCAPE.test(text) ? text.replace(/[\\\t\n\r]/g, (character) => ESCAPES[character]!) : text;
-}
-
-function arrayLiteral(list: readonly (string | number)[]): string {
-  const elements = list.map((each) =>
-    typeof each === 'number' ? String(each) : `"${each.replace(/["\\]/g, '\\$&')}"`,
-  );
-  return `{${elements.join(',')}}`;
 }
 
 /** Members that are null are not stored. */
