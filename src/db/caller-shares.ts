@@ -1,8 +1,6 @@
-import { CountsByKey } from '../limits/counts-by-key.js';
-
 /** Counts the work of each caller that is in progress, of which a caller has at most its share. */
 export class CallerShares {
-  readonly #held = new CountsByKey();
+  readonly #held = new Map<string, number>();
 
   constructor(
     readonly share: number,
@@ -12,18 +10,21 @@ export class CallerShares {
 
   /** Whether a caller has all that it may have at once. Work without a caller has no share. */
   isUsed(caller: string | undefined): boolean {
-    return caller !== undefined && this.#held.of(caller) >= this.share;
+    return caller !== undefined && (this.#held.get(caller) ?? 0) >= this.share;
   }
 
   /** Counts work of a caller until the returned function is called. */
   hold(caller: string | undefined): () => void {
     if (caller === undefined) return () => undefined;
-    this.#held.add(caller, 1);
+    this.#held.set(caller, (this.#held.get(caller) ?? 0) + 1);
     let isHeld = true;
     return () => {
-      if (isHeld) this.#held.add(caller, -1);
-      if (isHeld) this.onRelease();
+      if (!isHeld) return;
       isHeld = false;
+      const rest = this.#held.get(caller)! - 1;
+      if (rest > 0) this.#held.set(caller, rest);
+      else this.#held.delete(caller);
+      this.onRelease();
     };
   }
 }
