@@ -43,6 +43,8 @@ export class BodyStream implements Content {
   #isOver = false;
   #chunks: AsyncGenerator<Buffer> | undefined;
   #decoder: Decompressor | undefined;
+  /** Bytes in the coding. */
+  #sent = 0;
   /** Milliseconds that the action may still wait for the client, in all. */
   #patienceMs = Number.POSITIVE_INFINITY;
   /** The wait and the bytes since the rate was measured. */
@@ -83,7 +85,8 @@ export class BodyStream implements Content {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#decoder?.destroy();
-    if (this.source.bytes === undefined) this.req.unpipe().removeAllListeners('readable').resume();
+    if (this.source.bytes === undefined)
+      this.req.unpipe().removeAllListeners('readable').removeAllListeners('data').resume();
   }
 
   /** Bytes that the request announces, if these are those of the body. */
@@ -109,9 +112,10 @@ export class BodyStream implements Content {
       hash?.update(value);
       yield value;
     }
-    this.#isOver = true;
-    if (bytes !== undefined && this.#decoder && this.#decoder.bytesWritten < bytes.length)
+    // A decoder ends at the end of its data, whatever follows.
+    if (this.#decoder && (this.#decoder.bytesWritten < this.#sent || !sent.readableEnded))
       throw this.#invalid();
+    this.#isOver = true;
   }
 
   #decoded(source: Readable, coding: BodyCoding): Readable {
@@ -123,6 +127,9 @@ export class BodyStream implements Content {
       if (!source.readableEnded) decoder.destroy(new BodyAborted());
     };
     source.on('error', abort).once('close', abort);
+    source.on('data', (chunk: Buffer) => {
+      this.#sent += chunk.length;
+    });
     return source.pipe(decoder);
   }
 

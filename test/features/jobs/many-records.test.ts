@@ -1,11 +1,12 @@
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
-import { gzipSync } from 'node:zlib';
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib';
 import { declare } from '../../support/collections.js';
 import { connected } from '../../support/connected.js';
 import { makeKey } from '../../support/credentials.js';
 import { onlyBuiltIn } from '../../support/names.js';
+import { pause } from '../../support/pause.js';
 import { freshService, testService } from '../../support/service.js';
 import type { Constants } from '../../support/settings.js';
 import t, { type Test } from '../../support/test.js';
@@ -303,6 +304,35 @@ t.test('a client that breaks off leaves nothing', async (t) => {
     );
   }
   t.equal((await send('GET', '/items')).json.meta.total, 0);
+});
+
+t.test('bytes behind the compressed data are refused', async (t) => {
+  const { send } = await library(t);
+  for (const coding of ['gzip', 'deflate', 'br'] as const) {
+    const compress = { gzip: gzipSync, deflate: deflateSync, br: brotliCompressSync }[coding];
+    const headers = { 'content-encoding': coding };
+    const body = compress('{"title":"a"}\n');
+    t.match(await send('POST', '/books', { type: NDJSON, body, headers }), { status: 201 }, coding);
+    const more = Buffer.concat([body, Buffer.alloc(200_000, 'x')]);
+    t.match(
+      await send('POST', '/books', { type: NDJSON, body: more, headers }),
+      { status: 400, json: { error: { details: [{ keyword: 'encoding' }] } } },
+      coding,
+    );
+  }
+  t.equal((await send('GET', '/books')).json.length, 3);
+});
+
+t.test('a client that trickles gets 408', async (t) => {
+  const service = await freshService(t, { BODY_MIN_RATE: '1000' }, { bodyRateMs: 200 });
+  const client = await connected(t, service);
+  client.socket.write(
+    `POST /items HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${NDJSON}\r\nTransfer-Encoding: chunked\r\n\r\n`,
+  );
+  // The pause is the pace of the client, which is too slow.
+  for (; client.socket.writable && !client.text.startsWith('HTTP/1.1 408 '); await pause(20))
+    client.socket.write('1\r\n\n\r\n');
+  t.match(client.text, /^HTTP\/1\.1 408 /);
 });
 
 t.test('a transaction does not wait for a slow client', async (t) => {
