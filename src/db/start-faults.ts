@@ -38,20 +38,17 @@ export function roleFaults(found: Inspection, sizes: PoolSizes): StartFault[] {
       message: `the extension pg_trgm is in the schema ${hiddenTrigrams}, which is not in the search_path, so that collections with searches cannot be created`,
       advice: `alter extension pg_trgm set schema ${found.schema ?? 'public'}; or add ${hiddenTrigrams} to the search_path of ${role}`,
     });
-  if (isShort(found.roleLimit, needed))
-    faults.push({
-      message: `the role ${role} may have ${found.roleLimit} connections (${found.roleConnections} now), and the service may open ${needed}`,
-      advice: `alter role ${role} connection limit ${needed}, or lower DB_CONNECTIONS or WORKERS`,
-    });
-  if (isShort(found.databaseLimit, needed))
-    faults.push({
-      message: `the database ${database} may have ${found.databaseLimit} connections (${found.databaseConnections} now), and the service may open ${needed}`,
-      advice: `alter database ${database} connection limit ${needed}, or lower DB_CONNECTIONS or WORKERS`,
-    });
+  for (const [name, limit, connections] of [
+    [`role ${role}`, found.roleLimit, found.roleConnections],
+    [`database ${database}`, found.databaseLimit, found.databaseConnections],
+  ] as const)
+    if (limit >= 0 && limit < needed)
+      faults.push({
+        message: `the ${name} may have ${limit} connections (${connections} now), and the service may open ${needed}`,
+        advice: `alter ${name} connection limit ${needed}, or lower DB_CONNECTIONS or WORKERS`,
+      });
   return faults;
 }
-
-const isShort = (limit: number, needed: number): boolean => limit >= 0 && limit < needed;
 
 /** The fault of a connection that may be read on its way, although the operator did not choose plain text. */
 export function plainTextFault(

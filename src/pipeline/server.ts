@@ -46,12 +46,10 @@ export function createHttpServer(
   server.maxHeadersCount = 0;
   // Without it, Node drops the responses that it still owes to a client that has closed its sending half.
   Object.assign(server, { httpAllowHalfOpen: true });
-  closeStaleConnections(server, options);
-  const unused = closeUnusedConnections(server);
+  closeUnusedConnections(server, closeStaleConnections(server, options));
   const admission = new AdmissionControl(server, options, pipeline, refused);
   const admit = acceptBeforeReading(server, admission.handle);
   const handle = (expectation: Expectation) => (req: IncomingMessage, res: ServerResponse) => {
-    unused.delete(req.socket);
     if (!hasBody(req)) closeEmptyBody(req);
     admit(req, res, expectation);
   };
@@ -97,25 +95,18 @@ function tlsSettings(options: ServerOptions, tls: SecureContextOptions) {
 
 /**
  * Makes the server's methods that close connections include those that Node does not track: connections without a
- * request, and those in a TLS handshake. Returns the connections without a request.
+ * request, and those in a TLS handshake. `connections`: those that are open.
  */
-function closeUnusedConnections(server: Server | TlsServer): Set<Socket> {
-  const isTls = 'setSecureContext' in server;
-  const handshakes = isTls ? trackHandshakes(server) : undefined;
-  const unused = new Set<Socket>();
-  server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => {
-    unused.add(socket);
-    socket.once('close', () => unused.delete(socket));
-  });
+function closeUnusedConnections(server: Server | TlsServer, connections: ReadonlyMap<Socket, unknown>): void {
+  const handshakes = 'setSecureContext' in server ? trackHandshakes(server) : undefined;
   const [closeIdle, closeAll] = [server.closeIdleConnections, server.closeAllConnections];
   server.closeIdleConnections = () => {
     closeIdle.call(server);
     handshakes?.closeIdle();
-    for (const socket of unused) if (socket.bytesRead === 0) socket.destroy();
+    for (const socket of connections.keys()) if (socket.bytesRead === 0) socket.destroy();
   };
   server.closeAllConnections = () => {
     closeAll.call(server);
     handshakes?.closeAll();
   };
-  return unused;
 }

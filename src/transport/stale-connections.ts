@@ -46,9 +46,12 @@ const MARGIN_MS = 1000;
 
 /**
  * Closes each connection whose client reads nothing of its response, or that is idle, for too long. One interval checks
- * all of them, since the timers that Node sets for each request cost a tenth of the rate of reads.
+ * all of them, since the timers that Node sets for each request cost a tenth of the rate of reads. Returns the open ones.
  */
-export function closeStaleConnections(server: Server | TlsServer, options: ConnectionTimeouts): void {
+export function closeStaleConnections(
+  server: Server | TlsServer,
+  options: ConnectionTimeouts,
+): ReadonlyMap<Socket, unknown> {
   const { streamStallMs, keepAliveMs } = options;
   const connections = new Map<Socket, History>();
   const checkAll = (): void => {
@@ -71,6 +74,7 @@ export function closeStaleConnections(server: Server | TlsServer, options: Conne
   // setImmediate: bytes that have arrived are read before the check.
   const timer = setInterval(() => setImmediate(checkAll), intervalMs).unref();
   server.once('close', () => clearInterval(timer));
+  return connections;
 }
 
 function stateOf(socket: Socket): ConnectionState {
