@@ -16,6 +16,7 @@ import { BODIES, DECLARED, NORMALIZED, RULES } from './growing-bodies.js';
 import type { Input, Sent } from './growing-input.js';
 import { PATCHES } from './growing-patches.js';
 import { RECORDS } from './growing-records.js';
+import { LARGE_DECLARED, LARGE_SCHEMAS } from './growing-schemas.js';
 
 /**
  * The time of the processor by the size of a request: `node dist/bench/suites/input-growth.js [rounds] [pattern of names]`.
@@ -58,7 +59,7 @@ async function measureAll(): Promise<void> {
     let missed = 0;
     const inputs = [
       ...[...BODIES, ...NORMALIZED, ...PATCHES, ...RECORDS],
-      ...[...HEADER_FIELDS, ...ADDRESSES, ...QUERIES, ...OTHERS, ...RULES],
+      ...[...HEADER_FIELDS, ...ADDRESSES, ...QUERIES, ...OTHERS, ...RULES, ...LARGE_SCHEMAS],
     ].filter(({ name }) => NAMES.test(name));
     for (const input of inputs) missed += show(await measure(input, ask));
     process.stdout.write(`${inputs.length} inputs, ${missed} missed\n`);
@@ -79,7 +80,7 @@ interface Received {
 async function declare(folder: string): Promise<string> {
   await mkdir(folder);
   await cp(fileURLToPath(new URL('../../../collections/', import.meta.url)), folder, { recursive: true });
-  for (const [name, declaration] of Object.entries(DECLARED))
+  for (const [name, declaration] of Object.entries({ ...DECLARED, ...LARGE_DECLARED }))
     await writeFile(join(folder, name), JSON.stringify(declaration));
   return folder;
 }

@@ -4,6 +4,7 @@ import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
 import { createAjv } from '../validation/ajv.js';
 import { automatonOf } from '../validation/automaton.js';
 import { useAutomata } from '../validation/pattern.js';
+import { compiled } from '../validation/require-valid.js';
 import { accessFaults } from './access-faults.js';
 import { schemaText } from './built-in.js';
 import { COLLECTION_RULES, NAME_RULES } from './collection-rules.js';
@@ -57,11 +58,12 @@ function faultsIn(declarations: Declarations, unreadable: readonly string[] = []
   const files = schemaFiles(collections, shared);
   const strict = createAjv({ formats: formats.default });
   const lenient = createAjv({ formats: formats.default, isStrict: false });
+  const first = createAjv({ formats: formats.default, allErrors: false });
   const forms = [...collections.flatMap(formFaults), ...[...shared].flatMap(sharedFaults)];
   const own = collections.map(({ name, schema }): [string, object] => [`${name}.json`, schema]);
   const unknown = [...shared, ...own].flatMap(([name, schema]) =>
     attempt(files.pathOf(name), () => {
-      for (const each of [strict, lenient]) each.addSchema({ ...schema, $id: baseOf(name) });
+      for (const each of [strict, lenient, first]) each.addSchema({ ...schema, $id: baseOf(name) });
     }),
   );
   const found = new FaultList(files);
@@ -85,7 +87,9 @@ function faultsIn(declarations: Declarations, unreadable: readonly string[] = []
   faults.push(...unknown.filter(({ file }) => !faults.some((each) => each.file === file)));
   if (faults.length + unreadable.length > 0) return faults;
   return collections.flatMap(({ name, file }) =>
-    attempt(file, () => strict.getSchema(baseOf(`${name}.json`))),
+    attempt(file, () => {
+      for (const each of [strict, first]) compiled(() => each.getSchema(baseOf(`${name}.json`))!);
+    }),
   );
 }
 

@@ -3,10 +3,11 @@ import type { AnyValidateFunction } from 'ajv/dist/types/index.js';
 import { clone, type Json } from '../json.js';
 import type { createAjv } from '../validation/ajv.js';
 import { failureOf } from '../validation/failure.js';
-import { WorkLimitError, withinLimits } from '../validation/work-limit.js';
+import { WorkLimitError, withinLimit } from '../validation/work-limit.js';
 import { baseOf, type SchemaNode } from './schema-files.js';
 
-const LIMITS = { work: 2_000_000, failures: 100_000 };
+/** Units of work. */
+const MAX_WORK = 8_000_000;
 
 /** `isCertain`: false if the validation did not end. */
 interface Violation {
@@ -31,10 +32,10 @@ export function violationOf(
   }
   const value = clone(given);
   try {
-    if (!validate || withinLimits(LIMITS, () => validate(value) as boolean)) return undefined;
+    if (!validate || withinLimit(MAX_WORK, () => validate(value) as boolean)) return undefined;
   } catch (error) {
     if (error instanceof WorkLimitError)
-      return { reason: `cannot be validated: it ${error.reason}`, isCertain: false };
+      return { reason: `cannot be validated: it ${error.message}`, isCertain: false };
     // The stack overflows.
     if (error instanceof RangeError)
       return {

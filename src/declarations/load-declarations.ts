@@ -10,7 +10,7 @@ import { declaredReference } from './declared-reference.js';
 import { readSqlFiles } from './operator-sql.js';
 import { type Declarations, readFolder } from './read-declarations.js';
 import { type ResourceOptions, resourcesWithoutRefs } from './resource-of.js';
-import { baseOf, type SchemaFiles, type SchemaNode, schemaFiles, subschemas } from './schema-files.js';
+import { baseOf, type SchemaNode, schemaFiles, subschemas } from './schema-files.js';
 
 /** Formats that need a library: all but those of the service itself. */
 const LIBRARY_FORMATS = /"format":"(?!(?:email|password-hash|date|time|date-time|duration)")/;
@@ -44,7 +44,7 @@ export async function loadDeclarations(
 /** Whether a field refers to a collection that is not declared. */
 function hasDanglingReference({ collections }: Declarations): boolean {
   const names = new Set(collections.map(({ name }) => name));
-  const fields = collections.flatMap(({ schema }) => Object.values(schema.properties));
+  const fields = collections.flatMap(({ schema }) => Object.values(schema.properties ?? {}));
   return fields.some((field) => {
     const { to } = declaredReference(field) ?? {};
     return to !== undefined && !names.has(to);
@@ -62,11 +62,6 @@ function* patternsIn(node: SchemaNode): Generator<string> {
 /** The collections of valid declarations. Those whose schemas refer to others share a validator. */
 export function resourcesOf({ collections, shared }: Declarations, place: ResourceOptions = {}): Resource[] {
   const validators = new Map<boolean, Ajv2020>();
-  let files: SchemaFiles | undefined;
-  const referredSchemas = (name: string): object[] => {
-    files ??= schemaFiles(collections, shared);
-    return files.referredFrom(files.root(`${name}.json`));
-  };
   const validator = (allErrors: boolean): Ajv2020 => {
     const known = validators.get(allErrors);
     if (known) return known;
@@ -76,6 +71,7 @@ export function resourcesOf({ collections, shared }: Declarations, place: Resour
     for (const { name, schema } of collections) ajv.addSchema({ ...schema, $id: baseOf(`${name}.json`) });
     return ajv;
   };
+  const referred = new Map(collections.map((each) => [each.name, each.referred]));
   return resourcesWithoutRefs(collections, place).map((resource) =>
     /"\$(?:ref|dynamicRef)"/.test(JSON.stringify(resource.schema))
       ? {
@@ -83,10 +79,7 @@ export function resourcesOf({ collections, shared }: Declarations, place: Resour
           // The collection's own copy of the schema has another base, which must not be that of the copy to which others
           // refer.
           schema: { ...resource.schema, $id: baseOf(`${resource.name}.json#record`) },
-          referred: {
-            ajv: validator,
-            schemas: () => referredSchemas(resource.name),
-          },
+          referred: { ajv: validator, schemas: referred.get(resource.name) ?? [] },
         }
       : resource,
   );

@@ -1,13 +1,13 @@
 import { _, Ajv2020, type CodeKeywordDefinition } from 'ajv/dist/2020.js';
 import { isImportableHash } from '../passwords/password-hash.js';
 import { isEmail } from './email.js';
+import { membership, UNIQUE_ITEMS } from './equal-values.js';
 import { MULTIPLE_OF } from './multiple-of.js';
 import { compilePattern, isRegularExpression } from './pattern.js';
 import { requireRewritten, rewritten } from './rewritten-code.js';
+import { countWork, measured, spendOn } from './schema-cost.js';
 import { addTimeFormats } from './times.js';
-import { UNIQUE_ITEMS } from './unique-items.js';
 import { isUrl } from './url.js';
-import { requireFewErrors, spend } from './work-limit.js';
 
 /** Keywords of declarations, besides those of JSON Schema, that are about a field. */
 export const OWN_FIELD_KEYWORDS: readonly string[] = [
@@ -43,7 +43,8 @@ export function createAjv({
   const ajv = new Ajv2020({
     allErrors,
     strictSchema: isStrict,
-    ...(isStrict ? {} : { logger: false }),
+    // The library prints the code that it cannot compile.
+    logger: false,
     strictTypes: false,
     strictTuples: false,
     allowMatchingProperties: true,
@@ -58,12 +59,14 @@ export function createAjv({
     code: {
       optimize: false,
       regExp: Object.assign(compilePattern, { code: 'new RegExp' }),
-      process: rewritten,
+      process: (code, env) => rewritten(measured(code, env!)),
     },
   });
   ajv.removeKeyword('uniqueItems').addKeyword(UNIQUE_ITEMS);
   ajv.removeKeyword('multipleOf').addKeyword(MULTIPLE_OF);
-  for (const keyword of COUNTED) count(ajv, keyword);
+  for (const keyword of ALTERNATIVES) withoutFailures(ajv, keyword);
+  for (const keyword of ['enum', 'const']) lookUp(ajv, keyword);
+  countReferences(ajv);
   ajv.addVocabulary([...KEYWORDS]);
   formats?.(ajv);
   removeOtherDialects(ajv);
@@ -72,6 +75,7 @@ export function createAjv({
   if ('regex' in ajv.formats) ajv.addFormat('regex', isRegularExpression);
   ajv.addFormat('password-hash', isImportableHash);
   if (formats) ajv.addFormat('url', isUrl);
+  countWork(ajv);
   requireRewritten(ajv);
   return ajv;
 }
@@ -97,30 +101,55 @@ function removeOtherDialects(ajv: Ajv2020): void {
   ajv.removeKeyword('$dynamicRef').addKeyword({ ...reference, keyword: '$dynamicRef' });
 }
 
-/** Keywords by which a value may be compared with several schemas, or with one many times. */
-const COUNTED = ['$ref', 'anyOf', 'oneOf', 'contains'];
-/** Work for each element of an array that `contains` looks at: each that does not match makes a failure. */
-const ELEMENT_UNITS = 20;
-/** Work for a value whose schema is another one by reference. */
-const REFERENCE_UNITS = 5;
+/** Keywords of alternatives, which may fail without a failure of the value. */
+const ALTERNATIVES = ['anyOf', 'oneOf', 'contains'];
+/** Alternatives up to which all failures of a value contain those of each. */
+const MAX_EXPLAINED = 20;
 
-/** Makes a keyword count as work of the validation. */
-function count(ajv: Ajv2020, keyword: string): void {
+/** Lets the failures of alternatives not be built where nobody sees them: each would take as long as twenty comparisons. */
+function withoutFailures(ajv: Ajv2020, keyword: string): void {
   const definition = ajv.getKeyword(keyword) as CodeKeywordDefinition;
   ajv.removeKeyword(keyword).addKeyword({
     ...definition,
     code: (context, ruleType) => {
-      const { gen, schema } = context;
-      const units =
-        keyword === 'contains'
-          ? _`${context.data}.length * ${ELEMENT_UNITS}`
-          : Array.isArray(schema)
-            ? schema.length
-            : REFERENCE_UNITS;
-      gen.code(_`${gen.scopeValue('func', { ref: spend })}(${units})`);
+      const { subschema } = context;
+      if (!context.allErrors || context.schema.length > MAX_EXPLAINED)
+        context.subschema = (application, valid) => {
+          const made = subschema.call(context, { ...application, createErrors: false }, valid);
+          context.reset();
+          return made;
+        };
       definition.code(context, ruleType);
-      const limit = gen.scopeValue('func', { ref: requireFewErrors });
-      gen.code(_`if (vErrors !== null) ${limit}(vErrors.length)`);
+    },
+  });
+}
+
+/** Work of a schema by reference, which also copies the names of the members that it knows. */
+const REFERENCE_UNITS = 5;
+
+/** Makes a reference count where nothing else is beside it. */
+function countReferences(ajv: Ajv2020): void {
+  const { keyword, ...definition } = ajv.getKeyword('$ref') as CodeKeywordDefinition;
+  ajv.removeKeyword('$ref').addKeyword({
+    ...definition,
+    keyword,
+    code: (context, ruleType) => {
+      const { gen, data } = context;
+      gen.code(_`${gen.scopeValue('func', { ref: spendOn })}(${data}, 1, ${REFERENCE_UNITS}, 0, 0, 1)`);
+      definition.code(context, ruleType);
+    },
+  });
+}
+
+/** Lets `enum` and `const` look up a value instead of comparing it with each one. */
+function lookUp(ajv: Ajv2020, keyword: string): void {
+  const definition = ajv.getKeyword(keyword) as CodeKeywordDefinition;
+  ajv.removeKeyword(keyword).addKeyword({
+    ...definition,
+    code: (context) => {
+      const { gen, data, schema } = context;
+      const ref = membership(keyword === 'enum' ? schema : [schema]);
+      context.pass(_`${gen.scopeValue('func', { ref })}(${data})`);
     },
   });
 }

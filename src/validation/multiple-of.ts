@@ -19,9 +19,9 @@ function decimalOf(value: number): Decimal {
 const EXACT_DIGITS = 15;
 const MAX_UNITS = 10 ** EXACT_DIGITS;
 /** Digits whose division is one unit of work. */
-const DIGITS = 16;
+const DIGITS = 8;
 /** Work for a comparison of numbers, and for one of their decimal texts. */
-const [NUMBER_UNITS, TEXT_UNITS] = [8, 50];
+const [NUMBER_UNITS, TEXT_UNITS] = [16, 100];
 
 /** Whether a number is a multiple of another, in decimal. */
 function isMultiple(value: number, of: number): boolean {

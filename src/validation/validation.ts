@@ -2,7 +2,7 @@ import { invalidBody } from '../errors/input-errors.js';
 import { hasLongRun } from '../formats/composed-text.js';
 import { escapeToken, isObject, type Json, type JsonObject, setMember } from '../json.js';
 import { type Normalization, normalized } from './normalization.js';
-import { compileValidation, type FieldRules } from './require-valid.js';
+import { compileValidation, type FieldRules, isLarge } from './require-valid.js';
 
 /** Fields that the service owns: a body may hold them, and they are left out of what is stored. */
 export const OWNED: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at', '_version', '_links']);
@@ -80,11 +80,11 @@ function clientFields(input: JsonObject, optional: ReadonlySet<string>): JsonObj
   return all;
 }
 
-/** A check that is compiled on first use, since few services ever need it. */
+/** A check that is compiled on first use, since few services ever need it, or now if that would take long. */
 export function compileOnFirstUse(
   declaration: Parameters<typeof compileCheck>[0],
 ): ReturnType<typeof compileCheck> {
-  let check: ReturnType<typeof compileCheck> | undefined;
+  let check = isLarge(declaration) ? compileCheck(declaration) : undefined;
   return (input) => {
     check ??= compileCheck(declaration);
     return check(input);

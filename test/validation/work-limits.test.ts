@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { escapeToken } from '../../src/json.js';
+import { canonicalText } from '../../src/validation/equal-values.js';
 import { comparisonsOf } from '../../src/validation/linear-patterns.js';
-import { canonicalText } from '../../src/validation/unique-items.js';
 import { isUrl } from '../../src/validation/url.js';
 import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
@@ -30,7 +30,7 @@ const ROWS: readonly Row[] = [
     { type: 'array', uniqueItems: true, items: { type: ['string', 'number'] } },
     distinct(50_000, (n) => `${n},"${n}"`),
   ],
-  [{ type: 'array', uniqueItems: true }, distinct(140_000, (n) => `${n}`), 'complexity'],
+  [{ type: 'array', uniqueItems: true }, distinct(140_000, (n) => `${n}`)],
   [{ type: 'array', items: { multipleOf: 0.01 } }, list('1', 400_000)],
   [{ type: 'array', items: { multipleOf: 0.01 } }, list('1'), 'complexity'],
   [{ type: 'array', items: { multipleOf: 0.01 } }, list('1e15'), 'complexity'],
@@ -66,18 +66,22 @@ const ROWS: readonly Row[] = [
   [{ type: 'object', propertyNames: { pattern: '^(a+)+$' } }, `{"${'a'.repeat(60)}x":1}`, 'pattern'],
   [{ type: 'string', format: 'regex' }, `"${'\\\\p{L}'.repeat(100)}"`],
   [{ type: 'string', format: 'regex' }, `"${'\\\\p{L}'.repeat(1000)}"`, 'complexity'],
-  [{ type: 'array', items: { anyOf: [number, { type: 'boolean' }, { type: 'null' }] } }, list('"x"'), 'type'],
+  [
+    { type: 'array', items: { anyOf: [number, { type: 'boolean' }, { type: 'null' }] } },
+    list('"x"'),
+    'anyOf',
+  ],
   [
     { type: 'array', items: { oneOf: [{ required: ['a'] }, { required: ['b'] }] } },
     list('{}', 200_000),
-    'required',
+    'oneOf',
   ],
   [
     { type: 'array', items: { required: Array.from({ length: 200 }, (_, n) => `m${n}`) } },
     list('{}', 200_000),
     'required',
   ],
-  [{ type: 'array', items: { anyOf: [number, { type: 'null' }] } }, list('1')],
+  [{ type: 'array', items: { anyOf: [number, { type: 'null' }] } }, list('1', 250_000)],
   [{ type: 'array', contains: { const: 1 } }, list('2'), 'complexity'],
   [{ type: 'array', contains: { const: 1 } }, `[${'2,'.repeat(90_000)}2]`, 'contains'],
   [
@@ -100,19 +104,19 @@ const ROWS: readonly Row[] = [
       type: 'object',
       additionalProperties: { type: 'array', items: { anyOf: [{ type: 'string' }, number] } },
     },
-    `{"${'k'.repeat(500_000)}":${list('1', 450_000)}}`,
+    `{"${'k'.repeat(500_000)}":${list('1', 200_000)}}`,
   ],
   [
     {
       type: 'object',
       additionalProperties: { type: 'array', items: { anyOf: [{ type: 'string' }, number] } },
     },
-    `{"${'/'.repeat(500_000)}":${list('1', 450_000)}}`,
+    `{"${'/'.repeat(500_000)}":${list('1', 200_000)}}`,
   ],
   [
     { type: 'object', additionalProperties: { anyOf: Array.from({ length: 90 }, () => ({ type: 'null' })) } },
     `{"${'~/'.repeat(400_000)}":1}`,
-    'type',
+    'anyOf',
   ],
   [
     {
@@ -120,7 +124,7 @@ const ROWS: readonly Row[] = [
       additionalProperties: { anyOf: Array.from({ length: 90 }, () => ({ additionalProperties: false })) },
     },
     `{"a":{"${'~/'.repeat(400_000)}":1}}`,
-    'additionalProperties',
+    'anyOf',
   ],
   [{ type: 'array', contains: { $ref: '#/$defs/one' } }, `${list('2', 100_000).slice(0, -1)},1]`],
   [{ $ref: '#/$defs/sets' }, `[[["${'x'.repeat(900_000)}"]]]`],
@@ -173,7 +177,7 @@ t.test('a small body has all failures, a large one the first', async (t) => {
       ({ path, keyword }: { path: string; keyword: string }) => `${path} ${keyword}`,
     );
   t.same(await keywords('X'.repeat(20)), ['/a maxLength', '/a pattern', '/b maxLength', '/b pattern']);
-  t.same(await keywords('X'.repeat(20_000)), ['/a maxLength']);
+  t.same(await keywords('X'.repeat(200_000)), ['/a maxLength']);
 });
 
 t.test('a path in a failure is short', async (t) => {
