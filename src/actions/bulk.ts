@@ -69,14 +69,16 @@ export function forAllMatching(
         // Others may have changed some before these were locked.
         const ids = await collection.ids(within(selection, found), found.length, run);
         await requireAllOwn(guarded, verb, ids, { ...request, run });
-        const shared = sharedRun(run);
-        // Without what it responds with, which is as long as the record.
-        const act = async (id: string) => void (await action.run(forRecord(request, id, shared)));
-        await changeAll(ids, act, {
-          size,
-          latest: now() + timeoutMs / 2,
-          isRepeated: verb === 'delete' && refersToItself(guarded.resource),
+        const latest = now() + timeoutMs / 2;
+        let count = 0;
+        const shared = sharedRun(run, () => {
+          if (count > 0 && now() > latest) throw tooManyMatches(count, ids[count - 1]!);
         });
+        const act = async (id: string) => {
+          await action.run(forRecord(request, id, shared));
+          count++;
+        };
+        await changeAll(ids, act, size, verb === 'delete' && refersToItself(guarded.resource));
         return {
           status: 200,
           headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
@@ -107,31 +109,26 @@ const leadsTo = (condition: Condition, names: readonly string[]): boolean =>
 
 /**
  * Changes records, some at a time. `isRepeated`: records that may refer to each other are deleted, the newest first, and those to which
- * others still referred in the opposite order, in turns. Throws 409 if records that refer to them remain, and 413 after `latest`.
+ * others still referred in the opposite order, in turns. Throws 409 if records that refer to them remain.
  */
 async function changeAll(
   ids: readonly string[],
   act: (id: string) => Promise<unknown>,
-  {
-    size,
-    latest,
-    isRepeated,
-  }: { readonly size: number; readonly latest: number; readonly isRepeated: boolean },
+  size: number,
+  isRepeated: boolean,
 ): Promise<void> {
   let left = isRepeated ? ids.toReversed() : ids;
-  let count = 0;
   for (let pass = 1; left.length > 0; pass++) {
     const postponed: string[] = [];
     for (let at = 0; at < left.length; at += size) {
-      if (count > 0 && now() > latest) throw tooManyMatches(count, ids[count - 1]!);
       const some = left.slice(at, at + size);
       const outcomes = await Promise.allSettled(some.map(act));
       for (const [index, outcome] of outcomes.entries()) {
-        if (outcome.status === 'fulfilled') count++;
-        else if (isRepeated && pass < MAX_PASSES && isReferred(outcome.reason)) postponed.push(some[index]!);
+        if (outcome.status === 'fulfilled') continue;
+        if (isRepeated && pass < MAX_PASSES && isReferred(outcome.reason)) postponed.push(some[index]!);
         else throw outcome.reason;
         // Nothing has changed since they were refused.
-        if (outcome.status === 'rejected' && postponed.length === left.length) throw outcome.reason;
+        if (postponed.length === left.length) throw outcome.reason;
       }
     }
     left = postponed.reverse();

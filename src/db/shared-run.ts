@@ -5,11 +5,13 @@ const shared = new WeakSet<Run>();
 
 /**
  * Runs the statements of a transaction for concurrent work, one after the other. Reads and writes of records at the same time share
- * statements in it, as requests do outside of transactions. A statement that fails is undone, and the transaction goes on.
+ * statements in it, as requests do outside of transactions. A statement that fails is undone, and the transaction goes on. `check`
+ * throws when no more statements are to begin.
  */
-export function sharedRun(run: Run): Run {
+export function sharedRun(run: Run, check: () => void): Run {
   let last: Promise<unknown> = Promise.resolve();
   const next = async (text: string, args: Parameters<Run>[1]): ReturnType<Run> => {
+    check();
     // Sent together.
     const sent = [run('savepoint shared', []), run(text, args), run('release savepoint shared', [])] as const;
     try {

@@ -133,16 +133,16 @@ t.test('changes that take too long are undone, and go on by id', async (t) => {
   const service = await withCups(t, { DB_TIMEOUT_MS: '600000' });
   await fill(service, 300);
   const ids = (await querying(t, service)`select id from cups order by id`).map(({ id }) => id as string);
-  // The third look at the clock is after the end.
-  let time = 0;
-  t.teardown(replaceChangeClock(() => (time += 180_000)));
+  // The first request is late when its tenth statement begins.
+  let looks = 0;
+  t.teardown(replaceChangeClock(() => (++looks === 10 ? 600_000 : 0)));
   const path = '/cups?filter[size][gte]=0';
   const change = (more = '') => service.send('PATCH', path + more, { body: { text: 'new' } });
   const refused = await change();
   t.match(refused, { status: 413, json: { error: { code: 'TOO_MANY_MATCHES' } } });
   const { limit, last } = refused.json.error.details;
   t.equal(last, ids[limit - 1]);
-  t.ok(limit >= 100 && limit < 300, refused.text);
+  t.ok(limit > 0 && limit < 300, refused.text);
   t.match(refused.json.error.message, new RegExp(`filter\\[id\\]\\[lte\\]=${last}`));
   t.notMatch((await service.send('GET', '/cups?limit=1&page=1')).text, /new/);
   t.match(await change(`&filter[id][lte]=${last}`), { json: { meta: { matched: limit } } });
