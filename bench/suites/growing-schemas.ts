@@ -35,7 +35,7 @@ const FIELDS: Readonly<Record<string, readonly [field: object, value: (bytes: nu
   anyEnum: [items({ anyOf: many(50, (m) => ({ enum: many(199, (n) => m * 199 + n) })) }), list('9949')],
   automata: [{ type: 'object', patternProperties: patterns(200, (n) => `^(a+)+${n}$`) }, members],
   linear: [{ type: 'object', patternProperties: patterns(500, (n) => `^k${n}$`) }, members],
-  names: [{ type: 'object', propertyNames: { enum: many(102_000, (n) => `k${n}`) } }, members],
+  names: [{ type: 'object', propertyNames: { enum: many(10_000, (n) => `k${n}`) } }, members],
   dependents: [items({ dependentRequired: named(1000, () => ['x']) }), list('{"q":1}')],
   dependentSchemas: [items({ dependentSchemas: named(500, () => ({ minProperties: 1 })) }), list('{"q":1}')],
   required: [items(all(500, () => ({ required: ['a'] }))), list('{"a":1}')],
@@ -75,14 +75,14 @@ function chained(n: number): object {
 /** The name of a field in lower case is that of its collection. */
 export const LARGE_DECLARED: Readonly<Record<string, object>> = Object.fromEntries(
   Object.entries(FIELDS).map(([name, [field]]) => [
-    `large-${name.toLowerCase()}.json`,
+    `large_${name.toLowerCase()}.json`,
     { type: 'object', properties: { [name]: field } },
   ]),
 );
 
 /** Values for large schemas, in one record and in many. */
 export const LARGE_SCHEMAS: readonly Input[] = Object.entries(FIELDS).flatMap(([name, [, value]]) => {
-  const path = `/large-${name.toLowerCase()}`;
+  const path = `/large_${name.toLowerCase()}`;
   const lines = (bytes: number) => filled(bytes, `{"${name}":${value(bytes / 64)}}`, '\n');
   return [
     {
