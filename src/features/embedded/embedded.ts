@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { mkdir, readFile, realpath, rm, statfs, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type postgres from 'postgres';
 import { openSession, withSession } from '../../db/session.js';
 import { findBinaries } from './binaries.js';
 import { Claim, InUseError } from './claim.js';
@@ -27,7 +28,7 @@ const ELSEWHERE_MS = 75_000;
 const POLL_MS = 50;
 const SESSION = { settings: {}, connectMs: 5000 };
 /** Advisory lock that commands share while they use the server of another process: "plnt" and 3. */
-const JOINED = "x'706c6e74'::integer, 3";
+const JOINED = [0x706c6e74, 3] as const;
 
 export interface EmbeddedOptions {
   /** The folder of the cluster; created if it does not exist. */
@@ -88,19 +89,20 @@ async function reach(dataDir: string): Promise<Embedded | undefined> {
     await session?.end();
     address.close();
   };
-  const locks = await session?.sql
-    .unsafe(`select pg_try_advisory_lock_shared(${JOINED}) as is_held`)
-    .catch(() => undefined);
+  const locks = session && (await tryLock(session.sql).catch(() => undefined));
   if (locks?.[0]?.is_held) return { url, stop: leave };
   await leave();
   return undefined;
 }
 
+const tryLock = (sql: postgres.Sql) =>
+  sql`select pg_try_advisory_lock_shared(${JOINED[0]}::integer, ${JOINED[1]}::integer) as is_held`;
+
 /** Stops a server when the commands that use it have ended. Others start it again afterwards. */
 async function stopUnused({ url, stop }: Embedded): Promise<void> {
   let stopped: Promise<void> | undefined;
   await withSession(url, SESSION, async (sql) => {
-    await sql.unsafe(`select pg_advisory_lock(${JOINED})`);
+    await sql`select pg_advisory_lock(${JOINED[0]}::integer, ${JOINED[1]}::integer)`;
     stopped = stop();
     // The session ends with the server.
     await stopped;

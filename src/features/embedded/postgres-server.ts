@@ -115,11 +115,7 @@ async function ready(
 }
 
 /** Whether the server accepts a session. */
-export const isReady = (
-  cluster: Pick<Cluster, 'password'>,
-  port: number,
-  folder?: string,
-): Promise<boolean> =>
+const isReady = (cluster: Pick<Cluster, 'password'>, port: number, folder?: string): Promise<boolean> =>
   withSession(urlOf(cluster, port, folder), { settings: {}, connectMs: OPEN_MS }, async () => true).catch(
     () => false,
   );
