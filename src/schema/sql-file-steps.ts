@@ -23,6 +23,8 @@ declare
 begin
   if tg_op = 'TRUNCATE' then
     raise exception 'truncate leaves the counts of records and the feed as they are: delete the records';
+  elsif current_setting('session_replication_role') = 'replica' then
+    raise exception 'the triggers of the service are turned off: a file leaves session_replication_role as it is';
   elsif new.doc is null then
     raise exception 'a record needs a document: delete the record';
   elsif tg_op = 'INSERT' then
@@ -49,6 +51,14 @@ begin
   ) as members;
   return new;
 end $own$`;
+
+/** Fails if a file has turned off a trigger on one of so many tables, also if it has turned it on again. */
+const areOn = (tables: number): string => `do $on$ begin
+  if (select count(*) from pg_trigger where tgname = 'plinth_own_members' and tgenabled = 'A') <> ${tables}
+    or current_setting('session_replication_role') = 'replica' then
+    raise exception 'the triggers of the service were turned off: a file leaves them as they are';
+  end if;
+end $on$`;
 
 /** The steps that run the SQL files of the operator that were not run yet. Throws ChangedFileError. */
 export function sqlFileSteps(files: readonly SqlFile[], catalog: Catalog): SchemaStep[] {
@@ -77,12 +87,17 @@ export function sqlFileSteps(files: readonly SqlFile[], catalog: Catalog): Schem
           ...(tables.length > 0 ? [OWN_MEMBERS] : []),
           ...tables.flatMap((table) => [
             `create trigger plinth_own_members before insert or update on ${table} for each row execute function plinth_own_members()`,
+            `alter table ${table} enable always trigger plinth_own_members`,
             `create trigger plinth_no_truncate before truncate on ${table} execute function plinth_own_members()`,
           ]),
           file.text.trim().replace(/;$/, ''),
           // A trigger of a table with deferred checks cannot be dropped.
           ...(tables.length > 0
-            ? ['set constraints all immediate', 'drop function plinth_own_members() cascade']
+            ? [
+                'set constraints all immediate',
+                areOn(tables.length),
+                'drop function plinth_own_members() cascade',
+              ]
             : []),
           record,
           ...collections.map(

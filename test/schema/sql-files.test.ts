@@ -96,6 +96,17 @@ t.test(
     t.match(await plinth(t, ['migrate'], env), { code: 1, err: /Run 2\.sql: .*missing/ });
     t.match((await plinth(t, ['migrate', '--plan'], env)).out, 'Run 2.sql');
     for (const text of [
+      'alter table orders disable trigger all; update orders set version = 9',
+      'alter table orders disable trigger user; update orders set version = 9; alter table orders enable trigger user',
+      'drop trigger plinth_own_members on orders; update orders set version = 9',
+      'set local session_replication_role = replica; update orders set version = 9',
+    ])
+      t.match(
+        await plinth(t, ['migrate'], { ...env, DATA_CHANGES: declare(t, { '3.sql': text }) }),
+        { code: 1, err: /Run 3\.sql: the triggers of the service (are|were) turned off/ },
+        text,
+      );
+    for (const text of [
       'BEGIN;\nselect 1;',
       'select 1;\ncommit;',
       '  rollback',
