@@ -4,7 +4,8 @@
 select json_build_object(
   'tables', (
     select coalesce(json_agg(json_build_object(
-      'name', relname,
+      'name', plinth_collection_of(relname),
+      'table', relname,
       'columns', (
         select json_agg(json_build_object(
           'name', attname,
@@ -40,10 +41,10 @@ select json_build_object(
         from pg_trigger
         where tgrelid = class.oid and not tgisinternal and tgenabled <> 'D'
       )
-    )), '[]')
+    ) order by length(relname), relname), '[]')
     from pg_class as class
     where relnamespace = (select oid from pg_namespace where nspname = $2) and relkind in ('r', 'p')
-      and relname in (select json_array_elements_text($1::text::json) union select name from collections)
+      and plinth_collection_of(relname) in (select json_array_elements_text($1::text::json) union select name from collections)
   ),
   -- Other objects with a name of interest.
   'occupied', (
@@ -81,18 +82,22 @@ select json_build_object(
     select coalesce(json_agg(json_build_object('name', relname, 'comment', obj_description(oid, 'pg_class')) order by relname), '[]')
     from pg_class
     where relnamespace = (select oid from pg_namespace where nspname = $2) and relkind = 'v'
-      and obj_description(oid, 'pg_class') like 'plinth: former name of %'
+      and obj_description(oid, 'pg_class') ~ '^plinth: (former name of|moved to) '
   )
 )::text as state;
 
--- The columns of the tables in which a field has columns of several types.
+-- The columns of the tables that have another name than their collection, or columns of several types for a field.
 -- name: columns ($1 schema of the collections)
-select relname as of, attname as name, format_type(atttypid, atttypmod) as type
+select plinth_collection_of(relname) as of, relname as table, attname as name, format_type(atttypid, atttypmod) as type
 from pg_attribute
 join pg_class on pg_class.oid = attrelid
 where relnamespace = (select oid from pg_namespace where nspname = $1) and relkind in ('r', 'p')
   and attnum > 0 and not attisdropped
-  and attrelid in (select beside.attrelid from pg_attribute as beside where beside.attname like '%$%' and beside.attnum > 0 and not beside.attisdropped);
+  and (
+    relname <> plinth_collection_of(relname)
+    or attrelid in (select beside.attrelid from pg_attribute as beside where beside.attname like '%$%' and beside.attnum > 0 and not beside.attisdropped)
+  )
+order by length(relname), relname;
 
 -- name: fields_since
 select name, fields_since::text as fields from collections where fields_since::text <> '{}';
@@ -105,11 +110,15 @@ on conflict (name) do update set
   declaration = plinth_newest(present),
   newest = excluded.declaration, newest_at = now(), applied_at = now();
 
--- No service with a former declaration runs any more.
--- name: settle
+-- No service with a former declaration runs any more, or none can. Null: of any collection.
+-- name: settle ($1 names, as a JSON array)
+with closed as (
+  delete from plinth_document_work
+  where state = 'window' and ($1::text is null or collection in (select json_array_elements_text($1::text::json)))
+)
 update collections
 set declaration = newest, newest = null, newest_at = null
-where newest_at >= applied_at;
+where newest_at >= applied_at and ($1::text is null or name in (select json_array_elements_text($1::text::json)));
 
 -- A field that is no longer declared: what removes it from the documents is offered.
 -- name: offer ($1 collection, $2 work)

@@ -8,8 +8,18 @@ select collection from counts group by collection having count(*) > 64 or sum(ab
 -- name: open ($1 collection)
 insert into blocks (collection) values ($1) on conflict do nothing;
 
--- name: lock ($1 collection)
-select 1 from blocks where collection = $1 for update skip locked;
+-- name: lock ($1 collection, $2 schema of its table)
+select (
+  select relname
+  from pg_class
+  where relnamespace = (select oid from pg_namespace where nspname = $2) and relkind in ('r', 'p')
+    and plinth_collection_of(relname) = $1
+  order by length(relname) desc, relname desc
+  limit 1
+) as table
+from blocks
+where collection = $1
+for update skip locked;
 
 -- Adds deltas to the sums of the buckets after them, and merges buckets that have become small: of those that start
 -- within the same half bucket, the first remains.

@@ -4,7 +4,7 @@ import {
   RESTRICT_VIOLATION,
   UNIQUE_VIOLATION,
 } from '../db/database-errors.js';
-import { type ObjectName, referenceName, uniqueName } from '../db/object-names.js';
+import { collectionOf, type ObjectName, referenceName, uniqueName } from '../db/object-names.js';
 import type { Problem } from '../errors/problem.js';
 import { duplicate, referenced, unknownReference } from '../errors/record-errors.js';
 import { type JsonObject, member } from '../json.js';
@@ -59,5 +59,5 @@ export function removalProblem(error: unknown, { singular, referredBy }: Resourc
   if (!isReferenced) return undefined;
   // The links of an array have a table of their own.
   const by = referredBy.find(({ links }) => links !== undefined && links === violation.table_name);
-  return referenced(singular, by?.collection ?? violation.table_name ?? '');
+  return referenced(singular, by?.collection ?? collectionOf(violation.table_name ?? ''));
 }

@@ -50,6 +50,13 @@ export const linksName = (table: string, column: string, ...parts: readonly stri
 export const nullName = (table: string, column: string): ObjectName =>
   objectName(table, column, 'fkey', 'null');
 
+/** The table of a collection after so many windows. Another one of its names is that of no collection. */
+export const tableName = (collection: string, windows: number): string =>
+  windows === 0 ? collection : `${collection}$${windows + 1}`;
+
+/** The collection of a table. */
+export const collectionOf = (table: string): string => table.replace(/\$\d+$/, '');
+
 /** The schema for the tables of collections of a service whose own tables are in `schema`. */
 export const collectionsSchemaOf = (schema: string): string => objectName(schema, COLLECTIONS).plain;
 

@@ -28,10 +28,10 @@ export function compact(
   return db.transaction(async (run) => {
     const since = performance.now();
     await run(ROW_COUNTS_SQL.open, [collection]);
-    if ((await run(ROW_COUNTS_SQL.lock, [collection])).length === 0) return false;
+    const [locked] = await run(ROW_COUNTS_SQL.lock, [collection, schema]);
+    if (!locked?.table) return false;
     await run(ROW_COUNTS_SQL.compact, [collection, bucketRows]);
-    const table = qualified(schema, collection);
-    const split = fill(splitSql(db.engine), { table });
+    const split = fill(splitSql(db.engine), { table: qualified(schema, String(locked.table)) });
     do {
       if ((await run(split, [collection, bucketRows])).length === 0) return false;
     } while (performance.now() - since < runMs);

@@ -10,7 +10,7 @@ import {
 } from '../collection/resource.js';
 import { linksName, qualified } from '../db/object-names.js';
 import { CREDENTIALS } from './credential-rules.js';
-import type { CollectionOptions, Declaration, DeclaredField } from './declaration.js';
+import type { Declaration, DeclaredField } from './declaration.js';
 import { columnOf, hasColumn, placedColumn, type StoredType } from './declared-column.js';
 import { declaredReference } from './declared-reference.js';
 import { SIGN_IN_FILE } from './read-declarations.js';
@@ -24,18 +24,25 @@ export interface ResourceOptions {
   readonly schema?: string;
   /** The columns of the tables; absent: there are no tables yet. */
   readonly typeOf?: StoredType;
+  /** The name of a collection's table; undefined: that of the collection. */
+  readonly tableOf?: (collection: string) => string | undefined;
   /** `fieldsSince` of collections, by their names; absent: no events are read. */
   readonly fieldsSince?: ReadonlyMap<string, Resource['fieldsSince']>;
 }
 
+/** The name in statements of the table of a collection, or of the links of an array. */
+type SqlName = (name: string) => string;
+
 /** The collections that valid declarations declare, in the same order. They cannot validate records whose schemas have `$ref`. */
 export function resourcesWithoutRefs(
   declarations: readonly Declaration[],
-  { prefix = '', schema = 'collections', typeOf = () => undefined, fieldsSince }: ResourceOptions = {},
+  options: ResourceOptions = {},
 ): Resource[] {
+  const { prefix = '', schema = 'collections', typeOf = () => undefined, tableOf, fieldsSince } = options;
+  const sqlName: SqlName = (name) => qualified(schema, tableOf?.(name) ?? name);
   const byName = new Map(declarations.map((declaration) => [declaration.name, declaration]));
   const resources = declarations.map((declaration) => ({
-    ...resourceOf(declaration, byName, schema, typeOf),
+    ...resourceOf(declaration, byName, sqlName, typeOf),
     prefix,
     fieldsSince: fieldsSince?.get(declaration.name) ?? new Map<string, number>(),
   }));
@@ -76,7 +83,7 @@ function singularOf({ name, schema }: Declaration): string {
 function resourceOf(
   declaration: Declaration,
   byName: ReadonlyMap<string, Declaration>,
-  tables: string,
+  sqlName: SqlName,
   typeOf: StoredType,
 ): Resource {
   const { name, schema } = declaration;
@@ -84,23 +91,25 @@ function resourceOf(
   const fields = Object.entries(properties);
   const named = (test: (field: DeclaredField) => unknown) =>
     fields.filter(([, field]) => test(field)).map(([field]) => field);
-  const references = referencesOf(declaration, byName, tables);
+  const references = referencesOf(declaration, byName, sqlName);
   const hasPasswords = `${name}.json` === SIGN_IN_FILE;
   const writeOnly = named((field) => field.writeOnly).filter(
     (field) => !(hasPasswords && CREDENTIALS.includes(field)),
   );
   const { nested = false } = options;
-  const columns = columnsOf(declaration, writeOnly, typeOf, tables);
+  const columns = columnsOf(declaration, writeOnly, typeOf, sqlName);
   const parent = references.find(({ field, isList }) => !isList && (nested === true || nested === field));
   return {
     name,
-    table: qualified(tables, name),
+    table: sqlName(name),
     prefix: '',
     singular: singularOf(declaration),
     schema: { ...schema, properties: withReadOnly(properties), required: schema.required ?? [] },
     normalize: Object.fromEntries(fields.map(([field, { 'x-normalize': steps = [] }]) => [field, steps])),
     readOnly: named((field) => field.readOnly || field['x-set']),
-    ...setBy(fields),
+    set: fields.flatMap(setField),
+    numbers: fields.flatMap(numberField),
+    immutable: named((field) => field['x-immutable']),
     writeOnly,
     hasPasswords,
     importOnly: named((field) => field['x-import-only']),
@@ -115,7 +124,9 @@ function resourceOf(
     references,
     hasClientIds: options.ids === 'client',
     parent: nested === false ? undefined : parent,
-    ...featuresOf(options),
+    owner: options.owner ?? false,
+    hasHistory: options.history ?? false,
+    hidesActors: options.actors === 'hidden',
     callerField: undefined,
     list: options.list ?? 'array',
     direction: options.sort === '-created_at' ? 'desc' : 'asc',
@@ -141,14 +152,14 @@ function resourceOf(
 function referencesOf(
   { schema }: Declaration,
   byName: ReadonlyMap<string, Declaration>,
-  tables: string,
+  sqlName: SqlName,
 ): Reference[] {
   return Object.entries(schema.properties).flatMap(([field, rules]) => {
     const reference = declaredReference(rules);
     if (reference === undefined) return [];
     const { to, onDelete, isList } = reference;
     const singular = singularOf(byName.get(to)!);
-    return [{ field, to, onDelete, isList, sorts: [], singular, table: qualified(tables, to) }];
+    return [{ field, to, onDelete, isList, sorts: [], singular, table: sqlName(to) }];
   });
 }
 
@@ -190,14 +201,14 @@ function columnsOf(
   { name, schema }: Declaration,
   writeOnly: readonly string[],
   typeOf: StoredType,
-  tables: string,
+  sqlName: SqlName,
 ) {
   const columns = Object.entries(schema.properties)
     .filter(([, field]) => hasColumn(field))
     .map(([field, rules]): [string, Column] => {
       const column = columnOf(field, rules) as Column;
       const placed = placedColumn(column, (each) => typeOf(name, each));
-      const links = qualified(tables, linksName(name, placed.name));
+      const links = sqlName(linksName(name, placed.name));
       return [field, placed.type === 'uuid[]' ? { ...placed, links } : placed];
     });
   return new Map(writeOnly.length === 0 ? columns : [...columns, ['', WRITE_ONLY]]);
@@ -211,18 +222,6 @@ const withReadOnly = (properties: Declaration['schema']['properties']): Declarat
       field['x-set'] === undefined ? field : { ...field, readOnly: true },
     ]),
   );
-
-const featuresOf = ({ owner = false, history = false, actors }: CollectionOptions) => ({
-  owner,
-  hasHistory: history,
-  hidesActors: actors === 'hidden',
-});
-
-const setBy = (fields: readonly [string, DeclaredField][]) => ({
-  set: fields.flatMap(setField),
-  numbers: fields.flatMap(numberField),
-  immutable: fields.filter(([, field]) => field['x-immutable']).map(([field]) => field),
-});
 
 function setField([field, { 'x-set': set, 'x-references': to }]: [string, DeclaredField]): SetField[] {
   if (set === undefined || (typeof set === 'object' && 'next' in set)) return [];

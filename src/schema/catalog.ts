@@ -26,6 +26,8 @@ export interface Occupied {
 
 /** One table as the database has it. */
 export interface ExistingTable {
+  /** The name of the table, if that is not the one of the collection. */
+  readonly table?: string | undefined;
   /** Names of columns with their types, and whether a value is required. */
   readonly columns: ReadonlyMap<
     string,
@@ -67,9 +69,11 @@ export interface Catalog extends Layout {
   readonly due: ReadonlySet<string>;
   /** Collections of which services with a former declaration may have written records that violate the present one. */
   readonly doubted: ReadonlySet<string>;
+  /** Collections of which a change in a window has begun, with the hash of the declaration to which it leads. */
+  readonly windows: ReadonlyMap<string, string>;
   /** The SQL files that were run, with their checksums. */
   readonly sqlFiles: ReadonlyMap<string, string>;
-  /** Views by which services with former declarations know renamed collections, with their present names. */
+  /** Views by former names of tables, with the collections: fences, and after a rename by version 0.1.0 views of all records. */
   readonly formerNames: ReadonlyMap<string, string>;
 }
 
@@ -82,7 +86,7 @@ export interface PendingWork {
 
 type PendingRow = Omit<PendingWork, 'work' | 'state'> & {
   readonly work: string;
-  readonly state: PendingWork['state'] | 'due' | 'check';
+  readonly state: PendingWork['state'] | 'due' | 'check' | 'window';
 };
 
 /** The comment on a column that is not complete yet. */
@@ -91,12 +95,13 @@ export const FILLING = 'plinth: being filled';
 export const UNUSED = 'plinth: unused';
 /** The comment on a column whose texts are points in time in UTC. */
 export const INSTANT = 'plinth: points in time';
-/** The beginning of the comment on a view by a former name; the present name follows. */
-export const FORMER_NAME = 'plinth: former name of ';
+/** The beginning of the comment on a fence; the collection follows. */
+export const MOVED = 'plinth: moved to ';
 
 interface Row {
   readonly tables: readonly {
     readonly name: string;
+    readonly table?: string;
     readonly columns:
       | readonly { name: string; type: string; required: boolean; comment: string | null }[]
       | null;
@@ -139,6 +144,7 @@ export async function readCatalog(
       tables.map((table) => [
         table.name,
         {
+          table: table.table,
           columns: new Map(
             (table.columns ?? []).map(({ name, type, required, comment }) => [
               name,
@@ -167,14 +173,17 @@ export async function readCatalog(
     applied: new Map(applied.map(({ name, declaration }) => [name, declaration])),
     former: new Map(applied.map(({ name, former }) => [name, former])),
     pending: pending.flatMap(({ collection, work, state }) =>
-      state === 'due' || state === 'check'
-        ? []
-        : [{ collection, state, work: JSON.parse(work) as DocumentWork }],
+      state === 'repeat' || state === 'offer'
+        ? [{ collection, state, work: JSON.parse(work) as DocumentWork }]
+        : [],
     ),
     due: inState('due'),
     doubted: inState('check'),
+    windows: new Map(
+      pending.filter(({ state }) => state === 'window').map(({ collection, work }) => [collection, work]),
+    ),
     sqlFiles: new Map(files.map(({ name, checksum }) => [name, checksum])),
-    formerNames: new Map(views.map(({ name, comment }) => [name, comment.slice(FORMER_NAME.length)])),
+    formerNames: new Map(views.map(({ name, comment }) => [name, comment.split(' ').at(-1)!])),
   };
 }
 
@@ -187,6 +196,15 @@ export function storedTypes({ tables }: Catalog, declarations: readonly Declarat
   const former = formerNames(declarations);
   const tableOf = (name: string) => tables.get(name) ?? tables.get(former.get(name) ?? '');
   return (collection, column) => tableOf(collection)?.columns.get(column)?.type;
+}
+
+/** The present name of the table of a collection, also of one that is to be renamed. */
+export function storedTable({ tables }: Catalog, declarations: readonly Declaration[]) {
+  const former = formerNames(declarations);
+  return (collection: string): string | undefined => {
+    const name = [collection, former.get(collection) ?? ''].find((each) => tables.has(each));
+    return name === undefined ? undefined : (tables.get(name)!.table ?? name);
+  };
 }
 
 /** The layout of a migrated database. */

@@ -14,6 +14,10 @@ export interface Plan {
   readonly changes: readonly Change[];
   /** Fields that are no longer declared, by collection. */
   readonly dropped: ReadonlyMap<string, readonly string[]>;
+  /** The names of the tables after the steps, by the collections. */
+  readonly tables: ReadonlyMap<string, string>;
+  /** The collections that change in a window. */
+  readonly fenced: readonly string[];
 }
 
 /** The plan for a database, and the stored records that violate new rules. */

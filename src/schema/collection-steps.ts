@@ -1,86 +1,127 @@
 import { linksName, type ObjectName, objectName, qualified } from '../db/object-names.js';
-import { type ExistingTable, FORMER_NAME, type Layout } from './catalog.js';
+import type { Catalog, ExistingTable, Layout } from './catalog.js';
 import { type ChooseName, presentIndex, presentKey, primaryKeyOf } from './chosen-names.js';
-import { dropAllLinks, linkTriggers, renameLinks } from './links.js';
+import { fence } from './fence.js';
+import { dropAllLinks, linkTriggers, moveLinks } from './links.js';
 import type { Links } from './removed-ids.js';
 import { lockTable, NO_LOCK, type SchemaStep } from './step.js';
 import type { ForeignKey, Table } from './table.js';
 import { attach, dropNullTrigger, nullTrigger, nullTriggers, TRIGGERS } from './table-sql.js';
 
-/** A collection that gets another name. */
-export interface Renaming {
+/** A collection that gets another name, or another table name in a window. */
+export interface Move {
+  /** The collection. */
   readonly was: string;
   readonly existing: ExistingTable;
-  /** The table by the new name, as the applied declaration describes it; undefined: none was applied. */
+  /** The table by its new names, as the applied declaration describes it; undefined: none was applied. */
   readonly former: Table | undefined;
   readonly table: Table;
-  /** Names that it had before. */
+  /** The new name of the table. */
+  readonly to: string;
+  /** Views by names that the table had before. */
   readonly formerNames: readonly string[];
+  /** The hash of the declaration to which the window leads. */
+  readonly hash: string;
 }
 
+/** The table of a collection at a step, for references that lead to it. */
+type TargetOf = (collection: string) => { readonly to: string; readonly target: string };
+
 /**
- * The step that renames a collection, and its table after it. `nameNow`: the name of a table at this step. Services with the
- * former declaration use a view by the former name.
+ * The step that begins a window: the table gets another name, and a fence stands under each one that it had. On Citus,
+ * nothing stands there.
  */
-export function renameTable(
-  { was, existing, former, table, formerNames }: Renaming,
+export function moveTable(
+  move: Move,
   nameOf: ChooseName,
-  nameNow: (table: string) => string,
+  target: TargetOf,
 ): {
   readonly step: SchemaStep;
-  readonly renamed: ExistingTable;
+  readonly moved: ExistingTable;
   readonly triggers: ReadonlyMap<string, readonly string[]>;
 } {
-  const inSchema = (name: string) => qualified(table.schema, name);
-  const indexes = renamedIndexes(was, existing, former, table, nameOf);
+  const { was, existing, former, table, to, hash } = move;
+  const { name } = table;
+  const isRenamed = was !== name;
+  const indexes = isRenamed
+    ? renamedIndexes(was, existing, former, table, nameOf)
+    : new Map<string, string>();
   const keys = (former?.foreignKeys ?? []).flatMap((key): [string, ForeignKey][] => {
-    const name = presentKey(existing, objectName(was, ...key.name.parts));
-    return name === undefined ? [] : [[name, key]];
+    const present = presentKey(existing, objectName(was, ...key.name.parts));
+    return present === undefined ? [] : [[present, { ...key, ...target(key.to) }]];
   });
-  const nulls = keys
-    .filter(([, { onDelete }]) => onDelete === 'null')
-    .map(([, key]) => ({ ...key, to: nameNow(key.to), target: inSchema(nameNow(key.to)) }));
+  const nulls = keys.flatMap(([, key]) => (key.onDelete === 'null' ? [key] : []));
   const links = [...existing.columns.keys()]
     .filter((column) => existing.triggers.has(linksName(was, column)))
-    .map((column) => ({ column, checked: checkedLinks(was, column, existing, former, nameNow) }));
+    .map((column) => ({ column, checked: checkedLinks(was, column, existing, former, target) }));
+  const title = isRenamed
+    ? `Rename the collection ${was} to ${name}`
+    : `Give the table of ${name} the name ${to}`;
   const step = {
-    title: `Rename the collection ${was} to ${table.name}`,
-    locks: `${was}, while its events, deliveries and jobs get the name`,
+    title: `${title}, ${inWindow(was, table)}`,
+    locks: isRenamed ? `${was}, while its events, deliveries and jobs get the name` : lockTable(name),
     sql: [
-      `alter table ${inSchema(was)} rename to "${table.name}"`,
-      ...[...indexes].map(([name, to]) => `alter index ${inSchema(name)} rename to ${to}`),
+      `alter table ${qualified(table.schema, existing.table ?? was)} rename to "${to}"`,
+      ...[...indexes].map(([index, as]) => `alter index ${qualified(table.schema, index)} rename to ${as}`),
       ...(table.distribution
-        ? [`select rename_distributed_collection('${was}', '${table.name}')`]
-        : [
-            ...keys.map(
-              ([name, key]) => `alter table ${table.sql} rename constraint ${name} to ${key.name.plain}`,
-            ),
-            // The functions of references update the table by name.
-            ...nulls.flatMap((key) => [
-              ...dropNullTrigger(table.schema, objectName(was, ...key.nullName.parts)),
-              ...nullTrigger(former!, key, nameOf),
-            ]),
-            ...TRIGGERS.map((suffix) => `drop trigger ${was}_${suffix} on ${table.sql}`),
-            ...attach(former ?? table),
-            ...links.flatMap(({ column, checked }) =>
-              renameLinks(was, table, column, checked, `${FORMER_NAME}${table.name}.${column}`),
-            ),
-            ...createFormerName(was, table),
-            ...formerNames.map((name) => nameFormer(name, table)),
-          ]),
-      ...['counts', 'blocks', 'plinth_document_work', 'plinth_numbers'].map(
-        (each) => `update ${each} set collection = '${table.name}' where collection = '${was}'`,
-      ),
-      `update collections set name = '${table.name}' where name = '${was}'`,
-      ...(table.distribution ? [] : formerTotal(was, table.name)),
+        ? [`select rename_distributed_collection('${was}', '${name}')`]
+        : moveObjects(move, keys, links, nameOf)),
+      ...(isRenamed ? renameRows(was, name) : []),
+      `delete from plinth_document_work where collection = '${name}' and state = 'window'`,
+      `insert into plinth_document_work values ('${name}', '${hash}', 'window')`,
     ],
   };
+  const renamed = isRenamed ? afterRenaming(was, name, existing, indexes, new Map(keys), links) : existing;
   return {
     step,
-    renamed: afterRenaming(was, table.name, existing, indexes, new Map(keys), links),
+    moved: { ...renamed, table: to },
     triggers: new Map(nulls.map((key) => [key.to, nullTriggers(former!, key, nameOf)])),
   };
 }
+
+/** Puts fences under the former names of a table, and lets what has the name of the table, or of its collection, follow. */
+function moveObjects(
+  { was, existing, former, table, formerNames }: Move,
+  keys: readonly (readonly [present: string, key: ForeignKey])[],
+  links: readonly RenamedLinks[],
+  nameOf: ChooseName,
+): string[] {
+  const { name, schema, sql } = table;
+  const columns = [...existing.columns].map(([column, { type }]) => [column, type] as const);
+  const renames = [
+    ...keys.map(([key, { name: as }]) => `alter table ${sql} rename constraint ${key} to ${as.plain}`),
+    ...TRIGGERS.map((suffix) => `drop trigger ${was}_${suffix} on ${sql}`),
+    ...attach(former ?? table),
+  ];
+  return [
+    ...formerNames.map((each) => `drop view ${qualified(schema, each)}`),
+    ...[existing.table ?? was, ...formerNames].flatMap((each) => fence(table, each, columns)),
+    ...(was === name ? [] : renames),
+    // A function of a reference updates the table by name.
+    ...keys.flatMap(([, key]) =>
+      key.onDelete === 'null'
+        ? [
+            ...dropNullTrigger(schema, objectName(was, ...key.nullName.parts)),
+            ...nullTrigger(former!, key, nameOf),
+          ]
+        : [],
+    ),
+    ...links.flatMap(({ column, checked }) => moveLinks(was, table, column, checked)),
+  ];
+}
+
+const renameRows = (was: string, name: string): string[] => [
+  ...['counts', 'blocks', 'plinth_document_work', 'plinth_numbers'].map(
+    (each) => `update ${each} set collection = '${name}' where collection = '${was}'`,
+  ),
+  `update collections set name = '${name}' where name = '${was}'`,
+];
+
+/** The effect of a window on the services that run. */
+const inWindow = (name: string, { distribution }: Pick<Table, 'distribution'>): string =>
+  distribution
+    ? `while no service with the former declaration of ${name} runs`
+    : `in a window: services with the former declaration respond 503 for ${name} until they are restarted`;
 
 /** The links of a column; `checked`: as the former declaration has them. */
 interface RenamedLinks {
@@ -93,12 +134,11 @@ function checkedLinks(
   column: string,
   { triggers }: ExistingTable,
   former: Table | undefined,
-  nameNow: (table: string) => string,
+  target: TargetOf,
 ): Links | undefined {
   const links = former?.links.find((each) => each.column === column);
   if (!links || !linkTriggers(was, links).every((trigger) => triggers.has(trigger))) return undefined;
-  const to = nameNow(links.to);
-  return { ...links, to, target: qualified(former!.schema, to) };
+  return { ...links, ...target(links.to) };
 }
 
 /** The present names of indexes, and those that they get. */
@@ -123,20 +163,6 @@ function renamedIndexes(
   );
   return renamed;
 }
-
-/** A view by which services with the former declaration use a table. */
-export const createFormerName = (was: string, table: Table): string[] => [
-  `create view ${qualified(table.schema, was)} as select * from ${table.sql}`,
-  nameFormer(was, table),
-];
-
-const nameFormer = (was: string, { name, schema }: Table) =>
-  `comment on view ${qualified(schema, was)} is '${FORMER_NAME}${name}'`;
-
-/** The total that services with the former declaration read. */
-const formerTotal = (was: string, name: string): string[] => [
-  `insert into blocks (collection, total) select '${was}', coalesce((select total from blocks where collection = '${name}'), 0) + coalesce((select sum(delta) from counts where collection = '${name}'), 0)`,
-];
 
 function afterRenaming(
   was: string,
@@ -165,25 +191,29 @@ function afterRenaming(
   };
 }
 
-/** Removes the view by which services with the former declaration know a renamed collection. */
+/** Removes a fence, or the view by which services of version 0.1.0 with the former declaration know a renamed collection. */
 export function dropFormerName(name: string, present: string, { schema }: Layout): SchemaStep {
   return {
     title: `Remove the former name ${name} of ${present}`,
     locks: NO_LOCK,
     loses: 'nothing, if no service with the former declaration runs',
-    sql: [`drop view ${qualified(schema, name)}`, `delete from blocks where collection = '${name}'`],
+    sql: [
+      `drop view ${qualified(schema, name)}`,
+      ...(name === present ? [] : [`delete from blocks where collection = '${name}'`]),
+    ],
   };
 }
 
-export function dropTable(name: string, { engine, schema }: Layout): SchemaStep {
+export function dropTable(name: string, { engine, schema, tables }: Catalog): SchemaStep {
+  const table = qualified(schema, tables.get(name)!.table ?? name);
   return {
     title: `Remove the collection ${name}`,
     locks: lockTable(name),
     loses: `all records of ${name}, with their events, deliveries, stored responses and jobs`,
     sql: [
       ...(engine === 'citus' ? [`select forget_distributed_collection('${name}')`] : []),
-      ...(engine === 'citus' ? [] : [dropAllLinks(qualified(schema, name))]),
-      `drop table ${qualified(schema, name)} cascade`,
+      ...(engine === 'citus' ? [] : [dropAllLinks(table)]),
+      `drop table ${table} cascade`,
       `delete from counts where collection = '${name}'`,
       `delete from blocks where collection = '${name}'`,
       `delete from collections where name = '${name}'`,

@@ -1,7 +1,5 @@
 import { type Column, WRITE_ONLY } from '../collection/column.js';
-import { qualified } from '../db/object-names.js';
 import { type ExistingTable, FILLING, INSTANT, UNUSED } from './catalog.js';
-import { createFormerName } from './collection-steps.js';
 import { documentStep } from './field-steps.js';
 import { dropLinks } from './links.js';
 import { lockTable, NO_LOCK, type SchemaStep } from './step.js';
@@ -15,38 +13,48 @@ export const columnSteps = (
   isDue: boolean,
   changed: ReadonlySet<string>,
   links: readonly SchemaStep[],
+  isFenced: boolean,
 ): SchemaStep[] => [
-  ...retireColumns(table, former, existing),
+  ...retireColumns(table, former, existing, isFenced),
   ...addColumns(table, existing),
   ...links,
-  ...fillColumns(table, existing, isDue, changed),
+  ...fillColumns(table, existing, isDue, changed, isFenced),
 ];
 
-/** Columns of the former declaration. Services with that one write them, so that they stay. */
-function retireColumns(table: Table, former: Table | undefined, { columns }: ExistingTable): SchemaStep[] {
+/** Columns of the former declaration. Unless the table is fenced, services with that one write them, so that they stay. */
+function retireColumns(
+  table: Table,
+  former: Table | undefined,
+  { columns }: ExistingTable,
+  isFenced: boolean,
+): SchemaStep[] {
   const isSurplus = ({ name }: Column) =>
     columns.get(name)?.isUnused === false && !table.columns.some((each) => each.name === name);
-  return (former?.columns ?? []).filter(isSurplus).map(({ name }) => ({
-    title: `Leave the column ${table.name}.${name} to services with the former declaration`,
-    locks: NO_LOCK,
-    sql: [`comment on column ${table.sql}.${name} is '${UNUSED}'`],
-  }));
+  const surplus = (former?.columns ?? []).filter(isSurplus);
+  // No document has the values that no response contains.
+  const dropped = surplus.filter((column) => isFenced && column.name !== WRITE_ONLY.name);
+  const left = surplus.filter((column) => !dropped.includes(column));
+  return [
+    ...dropped.map(({ name }) => dropColumn(table, name)),
+    ...left.map(({ name }) => leaveColumn(table, name)),
+  ];
 }
 
-/** Steps that remove the columns which no declaration has. `formerNames`: views that stay. */
-export function dropColumns(
-  table: Table,
-  { columns }: ExistingTable,
-  formerNames: readonly string[],
-): SchemaStep[] {
+const leaveColumn = (table: Table, name: string): SchemaStep => ({
+  title: `Leave the column ${table.name}.${name} to services with the former declaration`,
+  locks: NO_LOCK,
+  sql: [`comment on column ${table.sql}.${name} is '${UNUSED}'`],
+});
+
+/** Steps that remove the columns which no declaration has. */
+export function dropColumns(table: Table, { columns }: ExistingTable): SchemaStep[] {
   const unused = [...columns].filter(
     ([name, { isUnused }]) => isUnused && !table.columns.some((each) => each.name === name),
   );
-  return unused.map(([name]) => dropColumn(table, name, formerNames));
+  return unused.map(([name]) => dropColumn(table, name));
 }
 
-/** Views by former names are made anew, since they have all columns. */
-function dropColumn(table: Table, name: string, formerNames: readonly string[]): SchemaStep {
+function dropColumn(table: Table, name: string): SchemaStep {
   const isWriteOnly = name === WRITE_ONLY.name;
   return {
     title: `Remove the column ${table.name}.${name}${isWriteOnly ? '' : '; the documents keep the field'}`,
@@ -55,10 +63,8 @@ function dropColumn(table: Table, name: string, formerNames: readonly string[]):
       ? `the values of ${table.name} that no response contains`
       : 'nothing, if no service with the former declaration runs',
     sql: [
-      ...formerNames.map((each) => `drop view ${qualified(table.schema, each)}`),
       ...(table.distribution ? [] : dropLinks(table, name)),
       `alter table ${table.sql} drop column ${name}`,
-      ...formerNames.flatMap((each) => createFormerName(each, table)),
     ],
   };
 }
@@ -86,6 +92,7 @@ function fillColumns(
   { columns }: ExistingTable,
   isDue: boolean,
   changed: ReadonlySet<string>,
+  isFenced: boolean,
 ): SchemaStep[] {
   const isIncomplete = ({ name, type, isInstant }: Column) => {
     const found = columns.get(name);
@@ -110,6 +117,7 @@ function fillColumns(
       documentStep(
         `Fill ${filled.map((name) => `${table.name}.${name}`).join(', ')} from the documents, 1,000 at a time`,
         { kind: 'fill', collection: table.name, columns: filled },
+        isFenced,
         complete,
       ),
     ];

@@ -19,7 +19,8 @@ export async function dropCollections(url: string, names: readonly string[]): Pr
     const { run } = connection;
     const catalog = await readCatalog(run, names, await layoutOf(run));
     const applied = new Map(names.map((name) => [name, JSON.stringify({ type: 'object', properties: {} })]));
-    for (const step of planChanges([], { ...catalog, applied }).drops)
+    const formerNames = new Map([...catalog.formerNames].filter(([, present]) => names.includes(present)));
+    for (const step of planChanges([], { ...catalog, applied, formerNames }).drops)
       await runStep(connection, step, undefined);
   });
 }

@@ -10,6 +10,7 @@ import {
   namesOf,
   planCollections,
   recordApplied,
+  settle,
   unrecorded,
 } from './migrate-collections.js';
 import { planChanges } from './plan.js';
@@ -53,6 +54,7 @@ export async function ensureCollections(
   const plan = planChanges(collections, catalog, declarations.sqlFiles);
   if (plan.steps.length === 0 && !plan.changes.some(({ isStricter }) => isStricter)) {
     if (!isRecorded) await recordApplied(run, changed);
+    await settle(run, plan.fenced);
     if (former.length === 0 && plan.changes.some(({ isDoubted }) => isDoubted))
       await warnOfViolations(database.url, declarations, log);
     return;

@@ -1,4 +1,5 @@
-import type { Declaration } from '../declarations/declaration.js';
+import type { Declaration, DeclaredField } from '../declarations/declaration.js';
+import { declaredReference } from '../declarations/declared-reference.js';
 import { appliedCollectionFaults, appliedFieldFaults } from '../declarations/former-name-faults.js';
 import { DeclarationError } from '../declarations/read-declarations.js';
 import type { Catalog } from './catalog.js';
@@ -19,4 +20,14 @@ export function requireFormerNames(declarations: readonly Declaration[], catalog
     ...appliedCollectionFaults(declarations, new Set(applied.keys()), isStored),
   ];
   if (faults.length > 0) throw new DeclarationError(faults);
+}
+
+/** Former declarations whose references still lead somewhere; the others cannot be turned into resources. */
+export function known(declarations: readonly Declaration[]): Declaration[] {
+  const names = new Set(declarations.map(({ name }) => name));
+  const isKnown = (field: DeclaredField) => {
+    const reference = declaredReference(field);
+    return reference === undefined || names.has(reference.to);
+  };
+  return declarations.filter(({ schema }) => Object.values(schema.properties).every(isKnown));
 }

@@ -1,19 +1,20 @@
 import { LINKED_RECORD as RECORD } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
 import { linksName, qualified, referenceName } from '../db/object-names.js';
+import { fence } from './fence.js';
 import { type LinkedTable, type Links, removeIds } from './removed-ids.js';
 import { quoted } from './step.js';
 
 /** The arrays of references of a collection. */
-export const linksOf = ({ references, columns }: Resource, schema: string): Links[] =>
-  references.flatMap(({ field, to, onDelete, isList }) =>
+export const linksOf = ({ references, columns }: Resource): Links[] =>
+  references.flatMap(({ field, to, table, onDelete, isList }) =>
     isList
       ? [
           {
             field,
             to,
             column: columns.get(field)!.name,
-            target: qualified(schema, to),
+            target: table,
             onDelete: onDelete === 'remove' ? 'remove' : 'restrict',
           },
         ]
@@ -126,16 +127,17 @@ export const stopChecking = (
 ];
 
 /**
- * Statements that rename the links of a column after its table. `checked`: those of the former declaration; undefined: only services
- * with an earlier one read the links. Services with former declarations read a view by the former name, on which `comment` is.
+ * Statements after which the links of a column follow a table that has another name. `was`: the former name of the collection;
+ * `checked`: the links of the former declaration; undefined: only services with an earlier one read them.
  */
-export function renameLinks(
+export function moveLinks(
   was: string,
   table: LinkedTable,
   column: string,
   checked: Links | undefined,
-  comment: string,
 ): string[] {
+  const deletion = checked === undefined ? [] : onDeletion(table, checked);
+  if (was === table.name) return deletion;
   const former = { ...table, name: was };
   const renamed = (part: string) =>
     `alter index if exists ${qualified(table.schema, linksName(was, column, part))} rename to "${linksName(table.name, column, part)}"`;
@@ -143,15 +145,17 @@ export function renameLinks(
     ...dropRoutines(former, column),
     `alter table ${linksSql(former, column)} rename to "${linksName(table.name, column)}"`,
     ...['pkey', 'records'].map(renamed),
-    `create view ${linksSql(former, column)} as select * from ${linksSql(table, column)}`,
-    `comment on view ${linksSql(former, column)} is ${quoted(comment)}`,
+    ...fence(table, linksName(was, column), [
+      [RECORD, 'uuid'],
+      [column, 'uuid'],
+    ]),
     ...writeLinks(table, column),
     ...(checked === undefined
       ? []
       : [
           `alter table ${linksSql(table, column)} rename constraint "${referenceName(was, column).plain}" to "${referenceName(table.name, column).plain}"`,
-          ...onDeletion(table, checked),
         ]),
+    ...deletion,
   ];
 }
 

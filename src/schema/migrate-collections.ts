@@ -8,7 +8,7 @@ import { type SchemaConnection, takeTurn, withSchemaConnection } from '../db/sch
 import type { Declaration } from '../declarations/declaration.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
-import { type Catalog, formerNames, layoutOf, readCatalog, storedTypes } from './catalog.js';
+import { type Catalog, layoutOf, readCatalog, storedTable, storedTypes } from './catalog.js';
 import {
   type CheckedPlan,
   isRefused,
@@ -16,11 +16,10 @@ import {
   type Plan,
   violationsText,
 } from './checked-plan.js';
-import type { TableOf } from './dangling.js';
 import { workOnDocuments } from './document-work.js';
-import { trustRecords } from './field-steps.js';
 import type { Change } from './field-work.js';
 import { planChanges } from './plan.js';
+import { trustRecords } from './repeated-work.js';
 import type { SchemaStep } from './step.js';
 import { appliedText } from './stricter-rules.js';
 import {
@@ -88,7 +87,7 @@ export function migrateCollections(
     const { collections } = declarations;
     const catalog = await catalogOf(run, declarations);
     const plan = await checkedPlan(run, declarations, catalog, options.allowDrop);
-    const resources = resourcesByName(declarations, catalog);
+    const resources = resourcesByName(declarations, catalog, plan.tables);
     await runAll(connection, plan.steps.slice(0, plan.sqlFiles), resources, options, plan.steps);
     const checked =
       plan.sqlFiles === 0
@@ -110,7 +109,7 @@ export function migrateCollections(
       }
     if (options.allowDrop) await runAll(connection, plan.drops, resources, options, plan.drops);
     await recordApplied(run, unrecorded(collections, catalog));
-    if (options.allowDrop) await run(COLLECTIONS_SQL.settle, []);
+    await settle(run, options.allowDrop ? undefined : plan.fenced);
     return checked;
   });
 }
@@ -123,6 +122,11 @@ export const unrecorded = (declarations: readonly Declaration[], { applied }: Ca
 export async function recordApplied(run: Run, declarations: readonly Declaration[]): Promise<void> {
   for (const declaration of declarations)
     await run(COLLECTIONS_SQL.apply, [declaration.name, appliedText(declaration)]);
+}
+
+/** Notes that no service with a former declaration of collections uses their tables; undefined: of any collection. */
+export async function settle(run: Run, names: readonly string[] | undefined): Promise<void> {
+  if (names?.length !== 0) await run(COLLECTIONS_SQL.settle, [names ? JSON.stringify(names) : null]);
 }
 
 async function runAll(
@@ -177,7 +181,11 @@ function checksOf(
   allowDrop = false,
 ): RecordCheck[] {
   const resources = resourcesByName(declarations, catalog);
-  const tableOf = presentTables(catalog, declarations.collections);
+  const stored = storedTable(catalog, declarations.collections);
+  const tableOf = (collection: string) => {
+    const name = stored(collection);
+    return name === undefined ? undefined : qualified(catalog.schema, name);
+  };
   return changes.map(({ name, table, works, repeats, prunes }) => ({
     resource: resources.get(name)!,
     table: qualified(catalog.schema, table),
@@ -189,24 +197,19 @@ function checksOf(
 const catalogOf = async (run: Run, { collections }: Declarations): Promise<Catalog> =>
   readCatalog(run, namesOf(collections), await layoutOf(run));
 
-/** The collections of declarations, with the columns that the steps make. */
-const resourcesIn = (catalog: Catalog, declarations: Declarations): Resource[] =>
-  resourcesOf(declarations, {
-    schema: catalog.schema,
-    typeOf: storedTypes(catalog, declarations.collections),
-  });
-
-/** The tables of collections before the steps, which may rename them. */
-function presentTables(catalog: Catalog, declarations: readonly Declaration[]): TableOf {
-  const former = formerNames(declarations);
-  return (collection) => {
-    const name = [collection, former.get(collection) ?? ''].find((each) => catalog.tables.has(each));
-    return name === undefined ? undefined : qualified(catalog.schema, name);
-  };
-}
-
-const resourcesByName = (declarations: Declarations, catalog: Catalog): ReadonlyMap<string, Resource> =>
-  new Map(resourcesIn(catalog, declarations).map((resource) => [resource.name, resource]));
+/** The collections of declarations, with the columns that the steps make, and the names that `tables` get. */
+const resourcesByName = (
+  declarations: Declarations,
+  catalog: Catalog,
+  tables: Plan['tables'] = new Map(),
+): ReadonlyMap<string, Resource> =>
+  new Map(
+    resourcesOf(declarations, {
+      schema: catalog.schema,
+      typeOf: storedTypes(catalog, declarations.collections),
+      tableOf: (name) => tables.get(name),
+    }).map((resource) => [resource.name, resource]),
+  );
 
 /** The tables that declarations name, and those that they named before. */
 export function namesOf(declarations: readonly Declaration[]): string[] {

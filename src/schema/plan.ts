@@ -1,11 +1,11 @@
 import type { Resource } from '../collection/resource.js';
-import type { Declaration, DeclaredField, SqlFile } from '../declarations/declaration.js';
-import { declaredReference } from '../declarations/declared-reference.js';
+import { qualified } from '../db/object-names.js';
+import type { Declaration, SqlFile } from '../declarations/declaration.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
-import { type Catalog, type ExistingTable, formerNamesOf, storedTypes } from './catalog.js';
+import { type Catalog, type ExistingTable, formerNamesOf, storedTable, storedTypes } from './catalog.js';
 import type { Plan } from './checked-plan.js';
 import { type ChooseName, namesIn } from './chosen-names.js';
-import { dropFormerName, dropTable, renameTable } from './collection-steps.js';
+import { dropFormerName, dropTable, moveTable } from './collection-steps.js';
 import { dropColumns } from './column-steps.js';
 import {
   defaultFields,
@@ -14,18 +14,18 @@ import {
   normalizeFields,
   pruneFields,
   renameFields,
-  repeatWork,
-  trustRecords,
 } from './field-steps.js';
 import { type Change, fieldsOf, worksOf } from './field-work.js';
-import { requireFormerNames } from './former-names.js';
-import { isCollection, makeWay, requireCollection } from './occupied.js';
+import { known, requireFormerNames } from './former-names.js';
+import { isCollection, makeWay } from './occupied.js';
+import { repeatWork, trustRecords } from './repeated-work.js';
 import { requireInShards } from './shards.js';
 import { isNamedIn, sqlFileSteps } from './sql-file-steps.js';
 import type { SchemaStep } from './step.js';
 import { isStricter } from './stricter-rules.js';
 import { type Table, tableOf } from './table.js';
 import { alterTable, createTable, referenceTables } from './table-steps.js';
+import { type Windows, windowHash, windowsOf } from './windows.js';
 
 /** Plans what is missing. Of a database that is in line, the plan has no steps. Throws OccupiedError, ChangedFileError and DeclarationError. */
 export function planChanges(
@@ -41,15 +41,12 @@ class Planner {
   readonly #formerResources: ReadonlyMap<string, Resource>;
   readonly #resources: readonly Resource[];
   readonly #wanted: readonly Table[];
-  /** The tables as they are at the step that is planned. */
+  /** The collections as they are at the step that is planned. */
   readonly #tables: Map<string, ExistingTable>;
-  /** Former names of collections, and their names by the plan. */
-  readonly #renamed = new Map<string, string>();
-  /** Views by former names, and what they show, at the step that is planned. */
-  readonly #formerNames: Map<string, string>;
-  // Creations and renames precede all others, which may refer to the tables.
+  readonly #windows: Windows;
+  // Creations and moves precede all others, which may refer to the tables.
   readonly #creations: SchemaStep[] = [];
-  readonly #renames: SchemaStep[] = [];
+  readonly #moves: SchemaStep[] = [];
   readonly #references: SchemaStep[] = [];
 
   constructor(
@@ -57,36 +54,40 @@ class Planner {
     readonly catalog: Catalog,
     readonly sqlFiles: readonly SqlFile[],
   ) {
+    const { schema, engine, tables } = catalog;
     const formerDeclarations = [...catalog.applied].map(
       ([name, text]) => ({ name, file: name, schema: JSON.parse(text) }) as Declaration,
     );
     this.#formerResources = new Map(
       resourcesWithoutRefs(known(formerDeclarations), {
+        schema,
         typeOf: storedTypes(catalog, formerDeclarations),
+        tableOf: storedTable(catalog, formerDeclarations),
       }).map((resource) => [resource.name, resource]),
     );
-    this.#resources = resourcesWithoutRefs(declarations, { typeOf: storedTypes(catalog, declarations) });
-    requireInShards(declarations, this.#resources, catalog.engine);
+    this.#tables = new Map(tables);
+    this.#windows = windowsOf(declarations, catalog);
+    this.#resources = resourcesWithoutRefs(declarations, {
+      schema,
+      typeOf: storedTypes(catalog, declarations),
+      tableOf: (name) => this.#windows.names.get(name),
+    });
+    requireInShards(declarations, this.#resources, engine);
     requireFormerNames(declarations, catalog);
     this.#wanted = this.#resources.map((resource) => tableOf(resource, catalog));
-    this.#tables = new Map(catalog.tables);
-    const names = new Set(declarations.map(({ name }) => name));
-    // A collection with such a name is created, or renamed, after the view is removed.
-    this.#formerNames = new Map([...catalog.formerNames].filter(([name]) => !names.has(name)));
   }
 
   plan(): Plan {
     const nameOf = namesIn(this.#wanted);
     const created = new Set(
-      this.#wanted.filter((table) => !this.#findOrCreate(table)).map(({ name }) => name),
+      this.#wanted.filter((table, index) => !this.#findOrCreate(table, index)).map(({ name }) => name),
     );
     const [steps, drops]: [SchemaStep[], SchemaStep[]] = [[], []];
     const changes: Change[] = [];
     const dropped = new Map<string, readonly string[]>();
     const first = sqlFileSteps(this.sqlFiles, this.catalog);
-    for (const name of this.catalog.formerNames.keys())
-      if (this.#formerNames.has(name))
-        drops.push(dropFormerName(name, this.#formerNames.get(name)!, this.catalog));
+    for (const [name, present] of this.catalog.formerNames)
+      drops.push(dropFormerName(name, this.#windows.renamed.get(present) ?? present, this.catalog));
     for (const [index, table] of this.#wanted.entries()) {
       if (created.has(table.name)) continue;
       const altered = this.#alter(table, index, nameOf);
@@ -97,31 +98,34 @@ class Planner {
     }
     const isDropped = (name: string) =>
       isCollection(name, this.catalog) &&
-      !this.#renamed.has(name) &&
+      !this.#windows.renamed.has(name) &&
       !this.declarations.some((each) => each.name === name);
     const removed = [...this.catalog.applied.keys()].filter(isDropped);
     return {
-      steps: [...first, ...this.#creations, ...this.#renames, ...steps, ...this.#references],
+      steps: [...first, ...this.#creations, ...this.#moves, ...steps, ...this.#references],
       drops: [...drops, ...removed.map((name) => dropTable(name, this.catalog))],
       sqlFiles: first.length,
       changes,
       dropped,
+      tables: this.#windows.names,
+      fenced: [...this.#windows.fenced],
     };
   }
 
   /** The steps for a table that exists, and what they change for its records. */
   #alter(table: Table, index: number, nameOf: ChooseName) {
-    const { pending, formerNames, due, doubted, sqlFiles, applied } = this.catalog;
+    const { pending, due, doubted, sqlFiles, applied, tables } = this.catalog;
     const declaration = this.declarations[index]!;
     const resource = this.#resources[index]!;
     const was = this.#formerNameOf(table.name);
     const before = applied.get(was);
     const former = before === undefined ? undefined : (JSON.parse(before) as Declaration['schema']);
     const existing = this.#tables.get(table.name)!;
+    const isFenced = this.#windows.fenced.has(table.name);
     const work = [
-      ...renameFields(declaration, former),
-      ...defaultFields(declaration, former),
-      ...normalizeFields(declaration, former),
+      ...renameFields(declaration, former, isFenced),
+      ...defaultFields(declaration, former, isFenced),
+      ...normalizeFields(declaration, former, isFenced),
     ];
     const workedFields = worksOf(work).flatMap(fieldsOf);
     const pendingFiles = this.sqlFiles.filter(({ name }) => !sqlFiles.has(name));
@@ -132,7 +136,7 @@ class Planner {
     const repeats = repeatWork(declaration, table, resource.writeOnly, ofTable);
     const change: Change = {
       name: table.name,
-      table: was,
+      table: tables.get(was)!.table ?? was,
       works: worksOf(work),
       repeats: worksOf(repeats),
       prunes: worksOf(prunes),
@@ -147,64 +151,60 @@ class Planner {
           table,
           this.#formerTable(was, table.name),
           existing,
-          { ...this.catalog, tables: this.#tables, formerNames: this.#formerNames },
+          { ...this.catalog, tables: this.#tables },
           nameOf,
           isDue,
           new Set(workedFields.flatMap((field) => resource.columns.get(field)?.name ?? [])),
+          isFenced,
         ),
-        ...hideFields(resource, former),
+        ...hideFields(resource, former, isFenced),
       ],
       drops: [
         ...repeats,
         ...prunes,
         ...(change.isDoubted ? [trustRecords(table.name)] : []),
-        ...dropColumns(
-          table,
-          existing,
-          formerNamesOf(table.name, this.#formerNames).filter((name) => !formerNames.has(name)),
-        ),
+        ...dropColumns(table, existing),
       ],
       change,
       dropped,
     };
   }
 
-  /** Whether a collection has a table, also by a former name; otherwise the plan creates it. */
-  #findOrCreate(table: Table): boolean {
-    const { catalog, declarations } = this;
-    if (catalog.tables.has(table.name)) {
-      requireCollection(table.name, catalog);
-      return true;
-    }
+  /** Whether a collection has a table, also by a former name, which it has no more after the step; otherwise the plan creates it. */
+  #findOrCreate(table: Table, index: number): boolean {
+    const { catalog } = this;
     const nameOf = namesIn(this.#wanted);
-    const present = catalog.formerNames.get(table.name);
-    if (present !== undefined) {
-      this.#formerNames.delete(table.name);
-      this.#creations.push(dropFormerName(table.name, present, catalog));
-    } else this.#creations.push(...makeWay(table.name, catalog, [...this.#wanted, ...this.#formerTables()]));
-    const was = declarations.find(({ name }) => name === table.name)!.schema['x-collection']?.was ?? '';
-    if (!isCollection(was, catalog) || declarations.some(({ name }) => name === was)) {
+    const was = this.#formerNameOf(table.name);
+    if (!catalog.tables.has(table.name) && !catalog.formerNames.has(table.name))
+      this.#creations.push(...makeWay(table.name, catalog, [...this.#wanted, ...this.#formerTables()]));
+    if (!catalog.tables.has(was)) {
       this.#creations.push(createTable(table, nameOf));
       this.#references.push(...referenceTables(table, nameOf));
       return false;
     }
-    this.#renamed.set(was, table.name);
-    const { step, renamed, triggers } = renameTable(
+    const { moved: isMoved, names, renamed } = this.#windows;
+    if (!isMoved.has(table.name)) return true;
+    const [existing, to] = [this.#tables.get(was)!, names.get(table.name)!];
+    this.#tables.delete(was);
+    this.#tables.set(table.name, { ...existing, table: to });
+    const { step, moved, triggers } = moveTable(
       {
         was,
-        existing: this.#tables.get(was)!,
+        existing,
         former: this.#formerTable(was, table.name),
         table,
-        formerNames: formerNamesOf(was, this.#formerNames),
+        to,
+        formerNames: formerNamesOf(was, catalog.formerNames),
+        hash: windowHash(this.declarations[index]!),
       },
       nameOf,
-      (name) => this.#renamed.get(name) ?? name,
+      (collection) => {
+        const name = this.#tables.has(collection) ? collection : (renamed.get(collection) ?? collection);
+        return { to: name, target: qualified(catalog.schema, this.#tables.get(name)?.table ?? name) };
+      },
     );
-    this.#renames.push(step);
-    for (const each of formerNamesOf(was, this.#formerNames)) this.#formerNames.set(each, table.name);
-    if (!table.distribution) this.#formerNames.set(was, table.name);
-    this.#tables.delete(was);
-    this.#tables.set(table.name, renamed);
+    this.#moves.push(step);
+    this.#tables.set(table.name, moved);
     for (const [target, names] of triggers) {
       const found = this.#tables.get(target);
       if (found) this.#tables.set(target, { ...found, triggers: new Set([...found.triggers, ...names]) });
@@ -213,26 +213,17 @@ class Planner {
   }
 
   #formerNameOf(name: string): string {
-    return [...this.#renamed].find(([, present]) => present === name)?.[0] ?? name;
+    return [...this.#windows.renamed].find(([, present]) => present === name)?.[0] ?? name;
   }
 
   /** The table of an applied declaration, by its name in the plan. */
   #formerTable(was: string, name: string): Table | undefined {
     const resource = this.#formerResources.get(was);
-    return resource && tableOf({ ...resource, name }, this.catalog);
+    const table = qualified(this.catalog.schema, this.#windows.names.get(name) ?? name);
+    return resource && tableOf({ ...resource, name, table }, this.catalog);
   }
 
   #formerTables(): Table[] {
     return [...this.#formerResources.values()].map((resource) => tableOf(resource, this.catalog));
   }
-}
-
-/** Former declarations whose references still lead somewhere; the others cannot be turned into resources. */
-function known(declarations: readonly Declaration[]): Declaration[] {
-  const names = new Set(declarations.map(({ name }) => name));
-  const isKnown = (field: DeclaredField) => {
-    const reference = declaredReference(field);
-    return reference === undefined || names.has(reference.to);
-  };
-  return declarations.filter(({ schema }) => Object.values(schema.properties).every(isKnown));
 }

@@ -63,6 +63,7 @@ end $on$`;
 /** The steps that run the SQL files of the operator that were not run yet. Throws ChangedFileError. */
 export function sqlFileSteps(files: readonly SqlFile[], catalog: Catalog): SchemaStep[] {
   const { applied, sqlFiles, schema, engine } = catalog;
+  const nameOf = (collection: string) => catalog.tables.get(collection)?.table ?? collection;
   for (const { name, checksum } of files)
     if (sqlFiles.has(name) && sqlFiles.get(name) !== checksum) throw new ChangedFileError(name);
   return files
@@ -77,13 +78,20 @@ export function sqlFileSteps(files: readonly SqlFile[], catalog: Catalog): Schem
         };
       const collections = [...applied.keys()].filter((collection) => isNamedIn(file, collection));
       // Distributed tables have no triggers.
-      const tables = engine === 'citus' ? [] : collections.map((collection) => qualified(schema, collection));
+      const tables =
+        engine === 'citus' ? [] : collections.map((collection) => qualified(schema, nameOf(collection)));
+      const moved = collections.filter((collection) => nameOf(collection) !== collection);
       return {
         title: `Run ${file.name}`,
         locks: 'what its statements lock',
         sql: [
           // Tables of collections after those of the service, which its triggers write.
           `select set_config('search_path', current_setting('search_path') || ', ' || ${quoted(quotedName(schema))}, true)`,
+          // A file names a table by its collection, whatever windows this database has had.
+          ...moved.map(
+            (collection) =>
+              `create temporary view ${collection} as select * from ${qualified(schema, nameOf(collection))}`,
+          ),
           ...(tables.length > 0 ? [OWN_MEMBERS] : []),
           ...tables.flatMap((table) => [
             `create trigger plinth_own_members before insert or update on ${table} for each row execute function plinth_own_members()`,
@@ -99,6 +107,7 @@ export function sqlFileSteps(files: readonly SqlFile[], catalog: Catalog): Schem
                 'drop function plinth_own_members() cascade',
               ]
             : []),
+          ...moved.map((collection) => `drop view pg_temp.${collection}`),
           record,
           ...collections.map(
             (collection) =>

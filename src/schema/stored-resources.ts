@@ -14,6 +14,7 @@ export async function storedResources(
 ): Promise<Resource[]> {
   const rows = await db.run(COLUMNS, [schema]);
   const types = new Map(rows.map(({ of, name, type }) => [`${of}.${name}`, String(type)]));
+  const tables = new Map(rows.map(({ of, table }) => [String(of), String(table)]));
   const typeOf = (collection: string, column: string) => types.get(`${collection}.${column}`);
   const since = await db.run(FIELDS_SINCE, []);
   const fieldsSince = new Map(
@@ -22,5 +23,11 @@ export async function storedResources(
       new Map(Object.entries(JSON.parse(String(fields)) as Record<string, number>)),
     ]),
   );
-  return resourcesOf(declarations, { schema, prefix, typeOf, fieldsSince });
+  return resourcesOf(declarations, {
+    schema,
+    prefix,
+    typeOf,
+    tableOf: (name) => tables.get(name),
+    fieldsSince,
+  });
 }

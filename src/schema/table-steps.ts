@@ -50,7 +50,7 @@ export function referenceTables(table: Table, nameOf: ChooseName): SchemaStep[] 
   return [...keys, ...newLinks(table)];
 }
 
-/** The steps that add what an existing table lacks. `former` is the table of the applied declaration; `isDue`: its documents may have been changed; `changed`: the columns of fields that earlier steps change. */
+/** The steps that add what an existing table lacks. `former` is the table of the applied declaration; `isDue`: its documents may have been changed; `changed`: the columns of fields that earlier steps change; `isFenced`: no service with a former declaration writes. */
 export function alterTable(
   table: Table,
   former: Table | undefined,
@@ -59,11 +59,12 @@ export function alterTable(
   nameOf: ChooseName,
   isDue: boolean,
   changed: ReadonlySet<string>,
+  isFenced: boolean,
 ): SchemaStep[] {
   return [
     ...retireLinks(table, former, existing),
     // The columns are filled when triggers write their links.
-    ...columnSteps(table, former, existing, isDue, changed, addLinks(table, existing)),
+    ...columnSteps(table, former, existing, isDue, changed, addLinks(table, existing), isFenced),
     ...indexSteps(table, former, existing, nameOf),
     ...foreignKeySteps(table, former, existing, catalog, nameOf),
     ...triggerSteps(table, former, existing),

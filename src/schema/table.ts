@@ -8,14 +8,7 @@ import {
   shardColumn,
   wordsSql,
 } from '../collection/resource.js';
-import {
-  nullName,
-  type ObjectName,
-  objectName,
-  qualified,
-  referenceName,
-  uniqueName,
-} from '../db/object-names.js';
+import { nullName, type ObjectName, objectName, referenceName, uniqueName } from '../db/object-names.js';
 import type { Layout } from './catalog.js';
 import { linksOf } from './links.js';
 import type { Links } from './removed-ids.js';
@@ -78,7 +71,7 @@ export function tableOf(resource: Resource, { engine, schema }: Layout): Table {
   return {
     name,
     schema,
-    sql: qualified(schema, name),
+    sql: resource.table,
     columns: [...columns.values()],
     indexes: [
       ...resource.unique.map(({ fields }) => uniqueIndex(resource, fields, distribution)),
@@ -87,8 +80,8 @@ export function tableOf(resource: Resource, { engine, schema }: Layout): Table {
       ...searchIndexes(resource),
       ...wordIndexes(resource),
     ],
-    foreignKeys: references.flatMap((reference) => foreignKeyOf(resource, reference, schema)),
-    links: linksOf(resource, schema),
+    foreignKeys: references.flatMap((reference) => foreignKeyOf(resource, reference)),
+    links: linksOf(resource),
     owner: callerField === 'id' ? 'id' : callerField && columnName(callerField),
     hasHistory: resource.hasHistory,
     distribution,
@@ -98,8 +91,7 @@ export function tableOf(resource: Resource, { engine, schema }: Layout): Table {
 /** The foreign key of a reference to one record. */
 function foreignKeyOf(
   { name, columns }: Resource,
-  { field, to, onDelete, isList }: Reference,
-  schema: string,
+  { field, to, table, onDelete, isList }: Reference,
 ): ForeignKey[] {
   if (isList || onDelete === 'remove') return [];
   const column = columns.get(field)!.name;
@@ -110,7 +102,7 @@ function foreignKeyOf(
       field,
       column,
       to,
-      target: qualified(schema, to),
+      target: table,
       onDelete,
     },
   ];

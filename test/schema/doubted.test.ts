@@ -33,13 +33,6 @@ const RULES: Readonly<
   ],
   multiple: [record({ f: { type: 'number' } }), record({ f: { type: 'integer' } }), { f: 1.5 }, /\/f /],
   format: [record({ f: text() }), record({ f: text({ format: 'date' }) }), { f: 'b' }, /\/f /],
-  type: [record({ f: text() }), record({ f: { type: 'number' } }), { f: 'b' }, /\/f /],
-  indexed_type: [
-    record({ f: text({ 'x-index': true }) }),
-    record({ f: { type: 'number', 'x-index': true } }),
-    { f: 'b' },
-    /\/f /,
-  ],
   unique: [
     record({ f: text() }),
     record({ f: text({ 'x-unique': true }) }),
@@ -81,18 +74,12 @@ const RULES: Readonly<
   closed: [record({ f: text() }), record({ f: text() }, { additionalProperties: false }), { g: 'b' }, /g/],
   combined: [record({ f: text() }), record({ f: text() }, { anyOf: [{ required: ['f'] }] }), {}, /f/],
   // The steps that change stored records change these, too.
-  normalized: [
-    record({ f: text() }),
-    record({ f: text({ 'x-normalize': ['trim'], maxLength: 2 }) }),
-    { f: ' a  ' },
-  ],
   defaulted: [record({ f: text() }), record({ f: text({ default: 'a' }) }, { required: ['f'] }), {}],
   nested_default: [
     within({}),
     within({ properties: { n: text({ default: 'a' }) }, required: ['n'] }),
     { o: {} },
   ],
-  renamed: [record({ f: text() }), record({ g: text({ 'x-was': 'f' }) }, { required: ['g'] }), { f: 'a' }],
 };
 /** The first record of a collection: what the second is compared with. */
 const FIRST: Readonly<Record<string, object>> = {
@@ -181,10 +168,8 @@ t.test(
     t.same([code, out, err], [0, '-- The database matches the declarations.\n', '']);
     const url = await warned.ready();
     for (const [name, field] of [
-      ['normalized', { f: 'a' }],
       ['defaulted', { f: 'a' }],
       ['nested_default', { o: { n: 'a' } }],
-      ['renamed', { g: 'a' }],
     ] as const)
       t.match((await send(url, 'GET', `/${name}/${ids.get(name)}`)).json, field, name);
   },

@@ -120,7 +120,7 @@ t.test('the values of a field that becomes write-only are shown nowhere', async 
   const sql = openSql(env.DATABASE_URL, { max: 1 });
   t.teardown(() => sql.end());
   for (const [table, column] of [
-    ['notes', 'doc'],
+    ['notes$2', 'doc'],
     ['events', 'data'],
     ['delivery_bodies', 'body'],
     ['deliveries', 'body'],
@@ -130,7 +130,7 @@ t.test('the values of a field that becomes write-only are shown nowhere', async 
     const found = await sql.unsafe(`select 1 from ${table} where strpos(${column}, '${SECRET}') > 0`);
     t.equal(found.length, 0, `${table}.${column}`);
   }
-  const [stored] = await sql`select write_only from notes where id = ${id}`;
+  const [stored] = await sql`select write_only from notes$2 where id = ${id}`;
   t.strictSame(
     stored?.write_only,
     { pin: SECRET, 'a"b': SECRET, extra: { deep: SECRET } },

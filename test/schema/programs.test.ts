@@ -38,7 +38,6 @@ const CHANGES: Readonly<Record<string, Schema>> = {
   reference: books({ authorId: { type: 'string', 'x-references': 'authors', 'x-on-delete': 'null' } }),
   stricter: books({ name: { type: 'string', 'x-index': true, maxLength: 3 } }),
   required: books({ state: { type: 'string', default: 'new' } }, { required: ['state'] }),
-  normalized: books({ name: { type: 'string', 'x-index': true, 'x-normalize': ['trim'] } }),
   permitted: books({}, { 'x-collection': { access: [{ can: 'all', to: 'anyone' }] } }),
   history: books({}, { 'x-collection': { history: true } }),
   numbered: books({ number: { type: 'integer', 'x-index': true, 'x-set': { next: true } } }),
@@ -46,7 +45,6 @@ const CHANGES: Readonly<Record<string, Schema>> = {
     { note: { type: 'string', 'x-search': 'words' } },
     { 'x-collection': { language: 'english' } },
   ),
-  hidden: books({ note: { type: 'string', writeOnly: true } }),
 };
 
 const files = (schemas: Readonly<Record<string, Schema>>) => ({

@@ -152,6 +152,7 @@ t.test('on Citus a key has the field that decides the shard of a record', (t) =>
     due: new Set(),
     doubted: new Set(),
     sqlFiles: new Map(),
+    windows: new Map(),
     formerNames: new Map(),
   };
   const authorId = { type: 'string', 'x-references': 'authors', 'x-on-delete': 'cascade' };

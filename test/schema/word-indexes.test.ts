@@ -22,9 +22,9 @@ t.test(
     const sql = openSql(DATABASE_URL, { max: 1, onnotice: () => undefined });
     t.teardown(() => sql.end());
     const indexes = async () =>
-      (await sql`select indexname as name from pg_indexes where tablename = 'notes' order by 1`).map(
-        ({ name }) => String(name).replace(/_[0-9a-f]{8}$/, ''),
-      );
+      (
+        await sql`select indexname as name from pg_indexes where tablename in ('notes', 'notes$2') order by 1`
+      ).map(({ name }) => String(name).replace(/_[0-9a-f]{8}$/, ''));
     const text = { type: 'string' };
     let former: TestService | undefined;
     let number = 0;
@@ -60,7 +60,7 @@ t.test(
         {},
         'body',
         ['notes_words'],
-        { 'running -never': [1, 2, 3, 4, 5, 6, 7, 8] },
+        { 'running -never': [1, 2, 3, 4, 5, 6, 7] },
       ],
       [{ body: text, title: text }, {}, 'body', [], {}],
     ] as const) {
@@ -68,7 +68,7 @@ t.test(
       const declarations = readDeclarations(COLLECTIONS);
       await migrateCollections(DATABASE_URL, declarations);
       // The work on what a service with the former declaration writes meanwhile is repeated by the second migration.
-      if (former) await create(former, field === 'body' && index.length > 0 ? 'text' : field, 'running late');
+      if (former && !('title' in properties && index.length > 0)) await create(former, field, 'running late');
       await migrateCollections(DATABASE_URL, declarations, { allowDrop: true });
       t.match(planText(await planCollections(DATABASE_URL, declarations)), 'matches the declarations');
       t.same(await indexes(), [...index, 'notes_pkey'].sort(), JSON.stringify(properties));

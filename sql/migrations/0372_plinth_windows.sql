@@ -1,0 +1,42 @@
+-- A change in a window gives the table of a collection another name, and leaves a fence under the name that it had: statements of
+-- services with the former declaration fail there.
+
+-- The collection of a table: `books` of `books$2`, the name after one window.
+create function plinth_collection_of(relation name) returns text language sql immutable parallel safe
+  return regexp_replace(relation, '\$\d+$', '');
+
+-- The condition of a fence. It is immutable, so that it fails when a statement is planned, before there is a first row. SQLSTATE
+-- 55000 is the one of a write to a view, for which services respond 503.
+create function plinth_moved(collection text) returns boolean language plpgsql immutable as $$
+begin
+  raise exception 'the collection % has another declaration: restart the service with that declaration', collection
+    using errcode = 'object_not_in_prerequisite_state';
+end $$;
+
+-- The triggers of a collection's table have the name of the collection, whatever the name of the table is.
+do $$
+declare
+  change record;
+  source text;
+begin
+  for change in
+    select to_regprocedure(signature) as id, former, present from (values
+      ('count_inserted()', '(tg_table_name,', '(plinth_collection_of(tg_table_name),'),
+      ('count_deleted()', '(tg_table_name,', '(plinth_collection_of(tg_table_name),'),
+      ('attach_collection(regclass, name, boolean)', '(select relname from', '(select plinth_collection_of(relname) from')
+    ) as changes (signature, former, present)
+    -- On Citus, functions count and write events.
+    where to_regprocedure(signature) is not null
+  loop
+    source := pg_get_functiondef(change.id);
+    if strpos(source, change.former) = 0 and strpos(source, change.present) = 0 then
+      raise exception 'the function % is another one than migrations have made', change.id;
+    end if;
+    execute replace(source, change.former, change.present);
+  end loop;
+end $$;
+
+-- `window`: a change in a window of the collection has begun, to a declaration whose text has this hash.
+alter table plinth_document_work
+  drop constraint plinth_document_work_state_check,
+  add constraint plinth_document_work_state_check check (state in ('repeat', 'offer', 'due', 'check', 'window'));
