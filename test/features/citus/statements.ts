@@ -30,5 +30,6 @@ export const NOT_EXAMINED: Readonly<Record<string, readonly string[]>> = {
   'of declarations that Citus refuses: ids of clients, numbers': [
     ...['create_with_id', 'deleted', 'create_numbered', 'lock_numbers'],
   ],
+  'that Citus does not run, since it deletes records one by one': ['remove_many'],
   'locks of the database, which read no table': ['lock_key'],
 };
