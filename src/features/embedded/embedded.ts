@@ -60,6 +60,8 @@ export const joinEmbedded = (options: EmbeddedOptions): Promise<Embedded> => ope
 
 function open(options: EmbeddedOptions, patienceMs: number, join: boolean): Promise<Embedded> {
   return inOneLine(async () => {
+    // An installation without PostgreSQL says so, whatever its folder is.
+    await findBinaries();
     const dataDir = await makeFolder(resolve(options.dataDir));
     const end = Date.now() + patienceMs;
     for (;;) {
