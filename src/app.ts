@@ -30,6 +30,7 @@ import type { Log } from './telemetry/log.js';
 import type { Metrics } from './telemetry/metrics.js';
 import { createObserver } from './telemetry/request-observer.js';
 import { findTracer } from './telemetry/tracing.js';
+import { detached } from './telemetry/wait-tracking.js';
 import { fitOpenFiles } from './transport/open-files.js';
 
 export interface AppOptions {
@@ -120,7 +121,8 @@ function serverOf(
     rateLimit: rateLimit && rateLimiter(rateLimit, counters?.('requests', rateLimit.seconds)),
     readAuthRequest: (req, body) => readAuthRequest(req, body, config),
     afterWrite: (principal, fields) => {
-      feed?.follower.wrote();
+      // What the writes wake is no part of the request.
+      detached(() => feed?.follower.wrote());
       return wrote?.(principal.subject, fields);
     },
     isInMaintenance: () => state.isInMaintenance,

@@ -14,7 +14,7 @@ export type Work<T> = (lease: Lease) => PromiseLike<T>;
 export interface Task {
   /** When its time limit starts. */
   readonly since: number;
-  readonly work: Work<unknown>;
+  work: Work<unknown>;
   readonly resolve: (result: never) => void;
   readonly reject: (error: unknown) => void;
   /** How many tasks the pool had started and ended, together, when it started this one. */

@@ -1,3 +1,4 @@
+import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, connectionError } from './connection.js';
 import { Dialler, type DialOptions, stoppedError } from './host-dialler.js';
@@ -80,6 +81,8 @@ export class Pool {
     else {
       const refusal = this.#dialler.refusal(task.since);
       if (refusal && !this.#members.some(isUsable)) return task.reject(refusal);
+      // Another task starts it, and its waits belong to its own request.
+      task.work = AsyncResource.bind(task.work);
       this.#waiting.add(task);
     }
     if (!member || member.tasks.size > 1) this.#grow(task.since);
