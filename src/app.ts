@@ -121,7 +121,7 @@ function serverOf(
     rateLimit: rateLimit && rateLimiter(rateLimit, counters?.('requests', rateLimit.seconds)),
     readAuthRequest: (req, body) => readAuthRequest(req, body, config),
     afterWrite: (principal, fields) => {
-      // What the writes wake is no part of the request.
+      // The readers that a write wakes are no part of its request.
       detached(() => feed?.follower.wrote());
       return wrote?.(principal.subject, fields);
     },
