@@ -97,7 +97,7 @@ async function openTarget(named: string): Promise<Target> {
   if (former) accessSync(path, constants.W_OK);
   const part = `${path}.${randomUUID()}.part`;
   return {
-    // Nobody may read the part who may not read the file.
+    // Only the readers of the file may read the part.
     out: createWriteStream(part, { highWaterMark: 1_048_576, ...(former && { mode: 0o600 }) }).on(
       'error',
       nothing,

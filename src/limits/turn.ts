@@ -14,7 +14,7 @@ let now = () => performance.now();
 
 /**
  * Every loop over what a request brings calls this function before each step, and waits for the promise that it returns.
- * It returns none while the present tick may go on: the loops of all requests share the milliseconds of a tick.
+ * The function returns no promise while the present tick may go on: the loops of all requests share the milliseconds of a tick.
  */
 export function turn(): Promise<void> | undefined {
   const time = now();

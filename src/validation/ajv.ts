@@ -106,7 +106,7 @@ const ALTERNATIVES = ['anyOf', 'oneOf', 'contains'];
 /** Alternatives up to which all failures of a value contain those of each. */
 const MAX_EXPLAINED = 20;
 
-/** Lets the failures of alternatives not be built where nobody sees them: each would take as long as twenty comparisons. */
+/** Leaves out the failures of alternatives that no response shows: each would take as long as twenty comparisons. */
 function withoutFailures(ajv: Ajv2020, keyword: string): void {
   const definition = ajv.getKeyword(keyword) as CodeKeywordDefinition;
   ajv.removeKeyword(keyword).addKeyword({
