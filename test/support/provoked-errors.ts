@@ -30,10 +30,12 @@ const provoked = new Set<string>();
 if (FOLDER !== undefined)
   process.on('exit', () => writeFileSync(join(FOLDER, `${randomUUID()}.txt`), [...provoked].join('\n')));
 
-/** Remembers the error that a response contains, if it is one. */
+/** Remembers the error that a response contains, if it is one, or the error that the job of a response ended with. */
 export function noteError(status: number, text: string): void {
   const [, code] = status < 400 ? [] : (/"code":"([A-Z0-9_]+)"/.exec(text) ?? []);
   if (code !== undefined) provoked.add(`${status} ${code}`);
+  const [, jobStatus, jobCode] = /"error":\{"status":(\d{3}),"code":"([A-Z0-9_]+)"/.exec(text) ?? [];
+  if (jobCode !== undefined) provoked.add(`${jobStatus} ${jobCode}`);
 }
 
 /** Throws if the type of a problem document is not the address of the page of its code. */
