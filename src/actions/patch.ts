@@ -16,7 +16,7 @@ import type { Action } from '../http/router.js';
 import { requireRecordBounds } from '../http/strict-json.js';
 import { isObject, type Json, type JsonObject, setMember } from '../json.js';
 import { ParseLimit } from '../limits/parse-limit.js';
-import { inTurns, ofDocument, turn } from '../limits/turn.js';
+import { inTurns, LONG_TASK_BYTES, ofDocument, turn } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
 import { parseUuid } from '../uuid.js';
 import { OWNED, writeOnlyNames } from '../validation/validation.js';
@@ -126,7 +126,8 @@ class Patching {
     const next = await patched(record, body);
     if (current.hidden && body.type === MERGE_PATCH) nameRemoved(next, body.value, current.hidden);
     await requireChangePreconditions(collection, { current }, preconditions, expectedVersion(next), request);
-    requireRecordBounds(withoutOwned(next), this.settings.bodyLimit);
+    if (!isShort(current, body, this.settings))
+      requireRecordBounds(withoutOwned(next), this.settings.bodyLimit);
     const input = withPasswordHash(validatePermitted(collection, next, request, present), request);
     const confirmed = confirmSignInChange(collection, request, signInChangeOf(input), this.settings);
     const confirmedBy = confirmed && (await confirmed);
@@ -174,6 +175,18 @@ function nameRemoved(next: Json, patch: Json | undefined, { readable }: HiddenPa
   if (!isObject(next) || !isObject(patch)) return;
   for (const [name, value] of Object.entries(patch))
     if (value === null && !readable.has(name)) setMember(next, name, null);
+}
+
+/** Bytes of a character of UTF-16 in UTF-8. */
+const MAX_CHARACTER_BYTES = 3;
+
+/**
+ * Whether a record is within the bounds of bodies after a patch, since record and patch are together. A JSON Patch can repeat parts of
+ * the record, and the bytes of a patch in another request are unknown.
+ */
+function isShort({ doc }: StoredRecord, { type, bytes }: Body, { bodyLimit }: WriteSettings): boolean {
+  const most = MAX_CHARACTER_BYTES * doc.length + bytes.length;
+  return type !== JSON_PATCH && bytes.length > 0 && most <= Math.min(LONG_TASK_BYTES, bodyLimit);
 }
 
 /** The fields of the client: a record that is as large as a body may be can be patched. */
