@@ -1,20 +1,17 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Explanation } from '../access/explain.js';
-import type { Guarded } from '../access/guarded-collection.js';
 import { openParts } from '../app/app-parts.js';
 import { embeddedOf } from '../app/open-features.js';
 import { routesOf } from '../app/routes.js';
 import type { Config } from '../config/config.js';
 import { knownProblem } from '../db/database-errors.js';
 import { openServer } from '../db/open-database.js';
-import { loadDeclarations } from '../declarations/load-declarations.js';
 import type { ExitCode } from '../errors/exit-error.js';
 import { createLog } from '../telemetry/log.js';
-import { type AccessCases, type GivenRecord, type Outcome, readCases } from './access-cases.js';
-import { explanationsOf, outcomeOf } from './access-outcome.js';
+import { type AccessCases, type Outcome, readCases } from './access-cases.js';
+import { explanationsOf, explanationText, outcomeOf } from './access-outcome.js';
 import { parse } from './arguments.js';
 import { InputError, UsageError } from './exit.js';
-import { explanationText } from './explanation-text.js';
 import { configOf, type Io } from './io.js';
 import { print } from './output.js';
 import { ACCESS_COMMANDS } from './table/access-commands.js';
@@ -27,25 +24,22 @@ export async function testRules(args: string[], io: Io): Promise<ExitCode> {
   const [file = 'access.test.json', ...others] = positionals;
   if (others.length > 0) throw new UsageError('name one file', 'access');
   const config = configOf(io);
-  const { collections } = await loadDeclarations(config);
-  const names = collections.map(({ name }) => name);
-  const given = readCases(io, file, names);
+  const given = readCases(io, file);
   io.process?.exitOnSignals();
   const server = await openServer(config, logOf(io, config), true, embeddedOf(io.features));
-  let failed: Failed[];
   try {
-    failed = await withTemporaryDatabase(server.url, config.dbTimeoutMs, (url) =>
+    const failed = await withTemporaryDatabase(server.url, config.dbTimeoutMs, (url) =>
       failuresOf(isolated(config, url), given, file),
     );
+    const passed = given.cases.length - failed.length;
+    const text = failed.map(failureText).join('');
+    print(io, values.json, { passed, failed }, `${text}${passed} passed, ${failed.length} failed\n`);
+    return failed.length > 0 ? 1 : 0;
   } catch (error) {
     throw endOfError(error);
   } finally {
     await server.close();
   }
-  const passed = given.cases.length - failed.length;
-  const text = failed.map(failureText).join('');
-  print(io, values.json, { passed, failed }, `${text}${passed} passed, ${failed.length} failed\n`);
-  return failed.length > 0 ? 1 : 0;
 }
 
 /** The settings of a service that has nothing in common with others but the declarations. The new database is not distributed. */
@@ -71,35 +65,33 @@ async function failuresOf(config: Config, given: AccessCases, file: string): Pro
     const parts = await openParts(config, createLog('silent'), [], undefined, closers);
     const { router } = routesOf(parts, async () => undefined as never, []);
     const { collections, database } = parts;
-    for (const record of given.records) await load(collections, record, file);
+    for (const { pointer, collection, id, body } of given.records) {
+      const found = collections.find(({ resource }) => resource.name === collection);
+      const place = `${file}#${pointer}`;
+      if (!found) throw new InputError(`${place}: there is no collection ${collection}`);
+      try {
+        await found.whole.createWithId(id, found.whole.check(body, 'import'));
+      } catch (error) {
+        const problem = knownProblem(error);
+        if (!problem || problem.status >= 500) throw error;
+        throw new InputError(`${place}: ${endOf(problem).message}`);
+      }
+    }
     const names = new Map([...given.ids].map(([name, id]) => [id, name]));
     const failures: Failed[] = [];
     for (const each of given.cases) {
-      const { pointer, title } = each;
       const actual = named(await outcomeOf(database.db, router, each), names);
       const expected = named(each.expected, names);
       const members = Object.keys(expected) as (keyof Outcome)[];
       if (members.every((member) => isDeepStrictEqual(expected[member], actual[member]))) continue;
-      const differs = [...(expected.ids ?? []), ...(actual.ids ?? [])].find(
-        (name) => expected.ids && actual.ids && expected.ids.includes(name) !== actual.ids.includes(name),
-      );
-      const explanation = await explanationsOf(collections, each, given.ids.get(differs ?? ''));
-      failures.push({ case: pointer, title, expected, actual, explanation });
+      const both = expected.ids && actual.ids ? [...expected.ids, ...actual.ids] : [];
+      const differs = both.find((id) => both.indexOf(id) === both.lastIndexOf(id)) ?? '';
+      const explanation = await explanationsOf(collections, each, given.ids.get(differs));
+      failures.push({ case: each.pointer, title: each.title, expected, actual, explanation });
     }
     return failures;
   } finally {
     for (const close of closers.reverse()) await close();
-  }
-}
-
-async function load(collections: readonly Guarded[], record: GivenRecord, file: string): Promise<void> {
-  const { whole } = collections.find(({ resource }) => resource.name === record.collection)!;
-  try {
-    await whole.createWithId(record.id, whole.check(record.body, 'import'));
-  } catch (error) {
-    const problem = knownProblem(error);
-    if (!problem || problem.status >= 500) throw error;
-    throw new InputError(`${file}#${record.pointer}: ${endOf(problem).message}`);
   }
 }
 
@@ -110,18 +102,17 @@ function named(outcome: Outcome, names: ReadonlyMap<string, string>): Outcome {
   return Object.fromEntries(Object.entries(outcome).map(([name, value]) => [name, shown(value)])) as never;
 }
 
+/** The members of the outcomes that the case is about, and their errors, with the rules. */
 function failureText({ case: pointer, title, expected, actual, explanation }: Failed): string {
-  const why = explanation
+  const shown = ({ status, code, ...lists }: Outcome) => {
+    const parts = Object.entries(lists)
+      .filter(([name]) => Object.hasOwn(expected, name) || name === 'denied')
+      .map(([name, values]) => `${name} ${values.length === 0 ? 'none' : values.join(', ')}`);
+    return [code === undefined ? status : `${status} ${code}`, ...parts].join('; ');
+  };
+  const rules = explanation
     .map(explanationText)
     .join('')
     .replace(/^(?=.)/gm, '  ');
-  return `failed ${pointer} ${title}\n  expected ${shown(expected, expected)}\n  got      ${shown(actual, expected)}\n${why}`;
-}
-
-/** The members of an outcome that a case is about, and the error. */
-function shown({ status, code, ...lists }: Outcome, expected: Outcome): string {
-  const parts = Object.entries(lists)
-    .filter(([name]) => Object.hasOwn(expected, name) || name === 'denied')
-    .map(([name, values]) => `${name} ${values.length === 0 ? 'none' : values.join(', ')}`);
-  return [code === undefined ? status : `${status} ${code}`, ...parts].join('; ');
+  return `failed ${pointer} ${title}\n  expected ${shown(expected)}\n  got      ${shown(actual)}\n${rules}`;
 }

@@ -1,5 +1,7 @@
+import { readFileSync } from 'node:fs';
 import { type ExitCode, ExitError } from '../errors/exit-error.js';
-import type { Io } from './io.js';
+import { textOf } from '../formats/text-encoding.js';
+import { fileOf, type Io } from './io.js';
 
 /** Wrong usage of a command, or of all: one line and the usage. */
 export class UsageError extends ExitError {
@@ -16,6 +18,15 @@ export class UsageError extends ExitError {
 /** An input file that cannot be used. */
 export class InputError extends ExitError {
   override readonly exitCode = 64;
+}
+
+/** The text of a small file that an argument names. Throws InputError. */
+export function inputText(io: Io, file: string): string {
+  try {
+    return textOf(readFileSync(fileOf(io, file)));
+  } catch (error) {
+    throw new InputError(`${file} cannot be read: ${(error as Error).message}`);
+  }
 }
 
 /** A file that cannot be written. */
@@ -40,7 +51,7 @@ export async function exitCodeOf(
   try {
     return (await command()) ?? 0;
   } catch (error) {
-    stderr.write(json ? `${JSON.stringify({ error: documentOf(error) })}\n` : await textOf(error, usageOf));
+    stderr.write(json ? `${JSON.stringify({ error: documentOf(error) })}\n` : await linesOf(error, usageOf));
     return error instanceof ExitError ? error.exitCode : INTERNAL;
   }
 }
@@ -52,7 +63,7 @@ function documentOf(error: unknown): { code: string; message: string } {
   return { code: 'INTERNAL', message: (error as Error)?.message ?? String(error) };
 }
 
-async function textOf(error: unknown, usageOf: UsageOf): Promise<string> {
+async function linesOf(error: unknown, usageOf: UsageOf): Promise<string> {
   if (!(error instanceof ExitError)) return `plinth: ${(error as Error)?.stack ?? String(error)}\n`;
   const text = error.message === '' ? '' : `${error.message}\n`.replace(/^(?=.|\n)/gm, 'plinth: ');
   return error instanceof UsageError ? text + (await usageOf(error.command)) : text;

@@ -1,4 +1,3 @@
-import { readFileSync } from 'node:fs';
 import type { FieldForm, Kind } from '../api/kind.js';
 import { inputOf, type KnownScopes, type Store, type Stored } from '../api/managed-endpoints.js';
 import type { Schema } from '../api/schema.js';
@@ -12,8 +11,8 @@ import type { JsonObject } from '../json.js';
 import { parseUuid } from '../uuid.js';
 import { parse, subcommandOf } from './arguments.js';
 import type { CommandTable } from './command.js';
-import { InputError, UsageError } from './exit.js';
-import { configOf, fileOf, type Io } from './io.js';
+import { inputText, UsageError } from './exit.js';
+import { configOf, type Io } from './io.js';
 import { ListOutput, print } from './output.js';
 import { endOf, withDatabase } from './with-database.js';
 
@@ -155,7 +154,7 @@ function fieldsIn({ input, command }: Kind, form: FieldForm, given: Given, io: I
     if ((properties[sets] as Schema).type === 'array') {
       const list = typeof value === 'object' ? [...value] : String(value).split(',');
       fields[sets] = form === command?.update ? list.filter((each) => each !== '') : list;
-    } else if (isFile) fields[sets] = contentOf(io, String(value));
+    } else if (isFile) fields[sets] = inputText(io, String(value));
     else fields[sets] = kind === 'TIME' ? timeOf(String(value)) : (means ?? String(value));
   }
   return fields;
@@ -167,12 +166,4 @@ const DAY_MS = 86_400_000;
 function timeOf(text: string): string {
   const [, days] = /^(\d{1,5})d$/.exec(text) ?? [];
   return days === undefined ? text : new Date(Date.now() + Number(days) * DAY_MS).toISOString();
-}
-
-function contentOf(io: Io, file: string): string {
-  try {
-    return readFileSync(fileOf(io, file), 'utf8');
-  } catch (error) {
-    throw new InputError(`${file} cannot be read: ${(error as Error).message}`);
-  }
 }

@@ -33,16 +33,10 @@ export function withTemporaryDatabase<T>(
       );
     }
     try {
-      return await work(withDatabase(url, name));
+      // Of a parameter that a URL has twice, the last value counts.
+      return await work(`${url}${url.includes('?') ? '&' : '?'}dbname=${name}`);
     } finally {
       await drop(name);
     }
   }
-}
-
-/** The URL of another database of a server. */
-function withDatabase(url: string, name: string): string {
-  const [, server = '', parameters = ''] = /^([^/?]*\/\/[^/?]*)[^?]*\??(.*)$/s.exec(url) ?? [];
-  const others = parameters.split('&').filter((each) => each !== '' && !each.startsWith('dbname='));
-  return `${server}/${name}${others.length > 0 ? `?${others.join('&')}` : ''}`;
 }

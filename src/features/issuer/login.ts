@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
 import * as oauth from 'oauth4webapi';
 import { parse } from '../../cli/arguments.js';
-import { InputError, UsageError } from '../../cli/exit.js';
-import { configOf, fileOf, type Io } from '../../cli/io.js';
+import { inputText, UsageError } from '../../cli/exit.js';
+import { configOf, type Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
 import { isLoopback } from '../../config/parsers.js';
 import { ExitError, UnavailableError } from '../../errors/exit-error.js';
@@ -24,7 +23,7 @@ export async function loginCommand(args: string[], io: Io): Promise<void> {
 export async function tokenCommand(args: string[], io: Io, secretInEnv: string | undefined): Promise<void> {
   const { values } = parse(COMMANDS, 'token', '', args);
   const file = values['secret-file'];
-  const secret = file === undefined ? secretInEnv : readSecret(io, file);
+  const secret = file === undefined ? secretInEnv : inputText(io, file).trim();
   if (secret === undefined)
     throw new UsageError('token needs --client, and CLIENT_SECRET or --secret-file', 'token');
   await printToken(io, values.json, async () => {
@@ -92,12 +91,4 @@ async function open(io: Io, clientId: string, scope: string, service: string | u
 function addressOf(io: Io): string {
   const { publicUrl, port } = configOf(io);
   return publicUrl ?? `http://127.0.0.1:${port}`;
-}
-
-function readSecret(io: Io, file: string): string {
-  try {
-    return readFileSync(fileOf(io, file), 'utf8').trim();
-  } catch (error) {
-    throw new InputError(`${file} cannot be read: ${(error as Error).message}`);
-  }
 }

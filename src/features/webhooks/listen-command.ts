@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs';
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { parse, subcommandOf } from '../../cli/arguments.js';
-import { InputError, UsageError } from '../../cli/exit.js';
-import { configOf, fileOf, type Io } from '../../cli/io.js';
+import { inputText, UsageError } from '../../cli/exit.js';
+import { configOf, type Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
 import { ExitError, UnavailableError } from '../../errors/exit-error.js';
 import { urlOf } from '../../process/listen.js';
@@ -110,7 +109,7 @@ async function subscribe(
   keyFile: string | undefined,
 ): Promise<Subscription> {
   const base = service ?? `http://127.0.0.1:${configOf(io).port}`;
-  const key = keyFile === undefined ? {} : { 'X-API-Key': readKey(io, keyFile) };
+  const key = keyFile === undefined ? {} : { 'X-API-Key': inputText(io, keyFile).trim() };
   const fields = { url, description: 'plinth webhooks listen', types: types?.split(',') ?? ['*'] };
   const response = await request(`${base}/webhooks`, {
     method: 'POST',
@@ -127,14 +126,6 @@ async function subscribe(
       await request(`${base}/webhooks/${String(result.id)}`, { method: 'DELETE', headers: key });
     },
   };
-}
-
-function readKey(io: Io, file: string): string {
-  try {
-    return readFileSync(fileOf(io, file), 'utf8').trim();
-  } catch (error) {
-    throw new InputError(`${file} cannot be read: ${(error as Error).message}`);
-  }
 }
 
 async function request(url: string, init: RequestInit): Promise<Response> {

@@ -1,10 +1,8 @@
-import { readFileSync } from 'node:fs';
 import { buffer } from 'node:stream/consumers';
 import { parse } from '../../cli/arguments.js';
-import { UsageError } from '../../cli/exit.js';
-import { fileOf, type Io } from '../../cli/io.js';
+import { inputText, UsageError } from '../../cli/exit.js';
+import type { Io } from '../../cli/io.js';
 import { ExitError } from '../../errors/exit-error.js';
-import { textOf } from '../../formats/text-encoding.js';
 import { COMMANDS } from './commands.js';
 import { type VerifyOptions, verifyWebhook, WebhookError } from './verify.js';
 
@@ -17,7 +15,7 @@ export async function verifyCommand(args: string[], io: Io, secretInEnv: string 
   const { values } = parse(COMMANDS, 'verify-webhook', '', args);
   const { path, tolerance } = values;
   const scheme = values.scheme as VerifyOptions['scheme'];
-  const linesOf = (file: string | undefined) => (file === undefined ? [] : readLines(io, file));
+  const linesOf = (file: string | undefined) => (file === undefined ? [] : linesIn(inputText(io, file)));
   const fields = [...(values.header ?? []), ...linesOf(values.headers)];
   const secretFile = values['secret-file'];
   const secrets = secretFile === undefined ? linesIn(secretInEnv ?? '') : linesOf(secretFile);
@@ -56,14 +54,6 @@ function parseField(line: string): [name: string, value: string][] {
   const name = line.slice(0, Math.max(0, colon));
   if (!/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/.test(name)) return [];
   return [[name.toLowerCase(), line.slice(colon + 1).trim()]];
-}
-
-function readLines(io: Io, file: string): string[] {
-  try {
-    return linesIn(textOf(readFileSync(fileOf(io, file))));
-  } catch (error) {
-    throw new UsageError(`${file} cannot be read: ${(error as Error).message}`, 'verify-webhook');
-  }
 }
 
 function linesIn(text: string): string[] {
