@@ -64,6 +64,16 @@ export function readExportedCell(cell: Cell, type: CellType): Json | undefined {
   return isQuoted ? text : literalOf(text);
 }
 
+/** Characters of a cell that is inferred as a number. */
+const MAX_NUMBER = 30;
+
+/** A cell of a file whose fields are not declared: a number or a boolean where it is one. */
+export function readInferredCell({ text }: Cell): Json | undefined {
+  if (text === '') return undefined;
+  if (text.length <= MAX_NUMBER && isExactNumber(text)) return Number(text);
+  return /^(?:true|false)$/i.test(text) ? text.toLowerCase() === 'true' : text;
+}
+
 /** A value in a cell of an export, as readExportedCell reads it: bare, or within quotation marks. */
 export function exportedCell(value: Json | undefined, type: CellType): string {
   if (value === undefined || (value === null && !hasText(type))) return '';

@@ -43,8 +43,7 @@ export async function declareSources(
     onOther,
   );
   const written = dryRun ? [] : write(io, proposals, folder);
-  for (const { source, renamed, schema } of proposals)
-    report.note(...linesOf(folder, source.collection, renamed, schema, dryRun));
+  for (const proposal of proposals) report.note(...linesOf(folder, proposal, dryRun));
   // The collection of those who sign in exists in any case.
   const optional = [...builtIn.values()].filter(({ hasPasswords }) => !hasPasswords).map(({ name }) => name);
   const gone = optional.filter((name) => !existsSync(join(path, `${name}.json`)));
@@ -52,8 +51,8 @@ export async function declareSources(
     report.note(`${folder} is new and does not declare ${gone.join(' and ')}: they are not served.`);
   return {
     folder,
-    sources: proposals.map(({ source }) => source),
-    names: proposals.filter(({ schema }) => schema).map(({ source }) => source.collection),
+    sources: proposals.map(({ source, name }) => ({ ...source, collection: name.text })),
+    names: proposals.filter(({ schema }) => schema).map(({ name }) => name.text),
     undo: () => {
       for (const file of written) rmSync(file, { force: true });
       if (isNew && existsSync(path) && readdirSync(path).length === 0) rmSync(path, { recursive: true });
@@ -78,9 +77,9 @@ function write(io: Io, proposals: readonly Proposal[], folder: string): string[]
   const written: string[] = [];
   try {
     mkdirSync(path, { recursive: true });
-    for (const { source, schema } of proposals) {
+    for (const { name, schema } of proposals) {
       if (!schema) continue;
-      const file = join(path, `${source.collection}.json`);
+      const file = join(path, `${name.text}.json`);
       const content = { $schema: 'https://json-schema.org/draft/2020-12/schema', ...schema };
       writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`, { flag: 'wx' });
       written.push(file);
@@ -95,15 +94,9 @@ function write(io: Io, proposals: readonly Proposal[], folder: string): string[]
   }
 }
 
-function linesOf(
-  folder: string,
-  name: string,
-  renamed: Proposal['renamed'],
-  schema: Proposal['schema'],
-  dryRun: boolean,
-): string[] {
-  const file = join(folder, `${name}.json`);
-  const lines = renamed ? [`${renamed.from} becomes ${name}: ${renamed.reason}.`] : [];
+function linesOf(folder: string, { source, name, schema }: Proposal, dryRun: boolean): string[] {
+  const [from, file] = [source.collection, join(folder, `${name.text}.json`)];
+  const lines = from === name.text ? [] : [`${from} becomes ${name.text}: ${name.reason}.`];
   if (!schema) return [...lines, `${file} exists and stays as it is.`];
   const fields = Object.entries(schema.properties);
   const references = fields.flatMap(([field, { 'x-references': to }]) =>

@@ -1,92 +1,74 @@
 import { MAX_INDEXED_BYTES } from '../../collection/column.js';
+import type { Resource } from '../../collection/resource.js';
 import type { DeclaredField, DeclaredSchema } from '../../declarations/declaration.js';
 import { columnName, hasColumn } from '../../declarations/declared-column.js';
-import { type Json, type JsonObject, setMember } from '../../json.js';
-import type { CollectionStats, FieldStats } from './field-stats.js';
+import { areIds, type CollectionStats, type FieldStats } from './collection-stats.js';
+import { OWNED_FIELDS } from './csv-header.js';
 import { LEGACY_ID, plainName, pluralsOf, stemOf } from './reference-names.js';
 
-/** Fields that the service sets. */
-const OWNED: ReadonlySet<string> = new Set([
-  'id',
-  'created_at',
-  'updated_at',
-  '_version',
-  '_links',
-  LEGACY_ID,
-]);
 /** Bytes of texts that are worth an index. */
 const MAX_SHORT = 100;
-/** Fields that a declaration can have, besides the old id. The others are stored and not declared. */
-const MAX_DECLARED = 199;
 /** Columns of a collection, each with an index or more. */
 const MAX_COLUMNS = 60;
 /** Fields that people search: `title`, `name`, `companyName`, `first_name`. */
 const SEARCHED = /name$|^title$/i;
 
+/** Collections to which fields may refer, by plain names; `ids` undefined: the file does not have the records. */
+export type Targets = ReadonlyMap<string, { readonly name: string; readonly ids?: ReadonlySet<string> }>;
+
 /**
  * Proposes the declaration of a collection from its records. A field `<name>Id` refers to the collection of this name.
- * `collections` are those in the file whose records have ids, and the declared ones.
+ * `base`: the collection of the service to which the declaration adds.
  */
 export function propose(
-  name: string,
-  { records, fields, idField, isText, isExport }: CollectionStats,
-  collections: ReadonlyMap<string, Target>,
+  { name: { text: name }, records, fields, idField, isExport, source }: CollectionStats,
+  targets: Targets,
+  base: Resource | undefined,
 ): DeclaredSchema {
-  const properties: Record<string, DeclaredField> = {};
-  const declare = (field: string, schema: DeclaredField) =>
-    setMember(properties as unknown as JsonObject, field, schema as Json);
+  // A column of CSV with a text, or a name that texts have: all of its cells are text.
+  const isText = source.header?.isExport === false;
+  const asText = (field: string, found: FieldStats): FieldStats =>
+    isText && (found.types.has('string') || SEARCHED.test(field))
+      ? { ...found, types: new Set(['string']) }
+      : found;
+  const properties = new Map<string, DeclaredField>();
   const columns = new Set<string>();
   for (const [field, found] of fields) {
-    if (OWNED.has(field) || field === idField || !isDeclarable(field)) continue;
-    if (Object.keys(properties).length === MAX_DECLARED) break;
-    const stats = isText ? ofText(field, found) : found;
-    const to = referenceOf(field, found, collections);
-    const schema: DeclaredField =
-      to === undefined ? fieldOf(field, stats) : { type: 'string', format: 'uuid', 'x-references': to };
+    if ([...OWNED_FIELDS, '_links', LEGACY_ID, idField].includes(field)) continue;
     // Two names may have the same column, and a table has room for some columns.
     const isFree = !columns.has(columnName(field)) && columns.size < MAX_COLUMNS;
-    if (isFree && hasColumn(schema)) columns.add(columnName(field));
-    declare(field, isFree ? schema : withoutColumn(schema, found));
+    const to = isFree && referenceOf(field, found, targets);
+    const schema = to
+      ? { type: 'string', format: 'uuid', 'x-references': to }
+      : fieldOf(field, asText(field, found), isFree);
+    if (hasColumn(schema)) columns.add(columnName(field));
+    properties.set(field, schema);
   }
-  const id = idField === undefined || isExport ? undefined : fields.get(idField);
+  const id = isExport ? undefined : fields.get(idField ?? '');
   const legacy = fields.get(LEGACY_ID);
-  const old = legacy?.present === records || !id ? legacy : legacy ? eitherOf(id, legacy) : id;
-  if (old) declare(LEGACY_ID, legacyId(isText ? ofText(old === id ? idField! : LEGACY_ID, old) : old));
+  const isEither = id && legacy && legacy.present < records;
+  const old = isEither ? eitherOf(id, legacy) : (legacy ?? id);
+  if (old) properties.set(LEGACY_ID, legacyId(asText(legacy ? LEGACY_ID : idField!, old)));
+  for (const field of Object.keys(base?.schema.properties ?? {})) properties.delete(field);
   // No request could create a record that must have an old id.
-  const required = Object.keys(properties).filter(
-    (field) => field !== LEGACY_ID && fields.get(field)?.present === records,
-  );
-  const isNested = Object.values(properties).some(
-    ({ 'x-references': to }) => to !== undefined && to !== name,
-  );
+  const isRequired = (field: string) => field !== LEGACY_ID && fields.get(field)?.present === records;
+  const required = [...properties.keys()].filter(isRequired);
+  const nested = base ? undefined : nestedUnder(name, properties);
   return {
-    title: titleOf(name),
+    ...(!base && { title: titleOf(name) }),
     type: 'object',
-    ...(required.length > 0 && { required }),
-    properties,
-    ...(isNested && { 'x-collection': { nested: nestedUnder(name, properties) } }),
+    ...((base || required.length > 0) && { required }),
+    properties: Object.fromEntries(properties),
+    ...(nested !== undefined && { 'x-collection': { nested } }),
   };
 }
 
-/** Characters of a declared field's name. */
-const MAX_NAME = 100;
-const isDeclarable = (field: string) => [...field].length <= MAX_NAME && field !== '__proto__';
-
 /** The reference to the records that these belong to: order_lines to `orderId`, others to the first. */
-function nestedUnder(name: string, properties: Readonly<Record<string, DeclaredField>>): string {
-  const references = Object.keys(properties).filter(
-    (field) => ![undefined, name].includes(properties[field]!['x-references']),
+function nestedUnder(name: string, properties: ReadonlyMap<string, DeclaredField>): string | undefined {
+  const fields = [...properties.keys()].filter(
+    (field) => ![undefined, name].includes(properties.get(field)!['x-references']),
   );
-  const isOwner = (field: string) => plainName(name).startsWith(plainName(stemOf(field)!));
-  return references.find(isOwner) ?? references[0]!;
-}
-
-/** The old id, by which a second import of the record is refused, and later imports find the new id. */
-function legacyId({ types, values, isUnique, maxBytes }: FieldStats): DeclaredField {
-  const type = typeIn(types);
-  const isOne = typeof type === 'string' && ['string', 'integer', 'number'].includes(type);
-  if (!isOne || maxBytes > MAX_INDEXED_BYTES) return { readOnly: true };
-  return { type, readOnly: true, ...(values && isUnique ? { 'x-unique': true } : { 'x-index': true }) };
+  return fields.find((field) => plainName(name).startsWith(plainName(stemOf(field)!))) ?? fields[0];
 }
 
 /** The old ids of records of which some have a field for them: those of the others are their ids. */
@@ -97,27 +79,30 @@ const eitherOf = (id: FieldStats, legacy: FieldStats): FieldStats => ({
   isUnique: false,
 });
 
-/** A column of CSV: with a text, or a name that texts have, all of its cells are text. */
-function ofText(field: string, stats: FieldStats): FieldStats {
-  const { types, formats } = stats;
-  if (!types.has('string') && !SEARCHED.test(field)) return stats;
-  return { ...stats, types: new Set(['string']), formats: types.size === 1 ? formats : [] };
+/** The old id, by which a second import of the record is refused, and later imports find the new id. */
+function legacyId({ values, isUnique, maxBytes, types }: FieldStats): DeclaredField {
+  const type = typeIn(types);
+  const isOne = type === 'string' || type === 'integer' || type === 'number';
+  if (!isOne || maxBytes > MAX_INDEXED_BYTES) return { readOnly: true };
+  return { type, readOnly: true, [values && isUnique ? 'x-unique' : 'x-index']: true };
 }
 
-function fieldOf(name: string, { types, elements, maxBytes, formats }: FieldStats): DeclaredField {
+function fieldOf(
+  name: string,
+  { types, elements, maxBytes, formats }: FieldStats,
+  mayHaveColumn: boolean,
+): DeclaredField {
   const type = typeIn(types);
-  const format = type === 'string' ? formats?.[0] : undefined;
-  const element = type === 'array' ? typeIn(elements) : undefined;
+  const element = type === 'array' ? typeIn(elements) : 'null';
   const items = typeof element === 'string' && element !== 'null' ? { type: element } : undefined;
-  const isShort = type === 'string' && maxBytes <= MAX_SHORT;
-  const isTags = items?.type === 'string' && maxBytes <= MAX_SHORT;
-  const isScalar = typeof type === 'string' && ['integer', 'number', 'boolean'].includes(type);
+  const isShort = maxBytes <= MAX_SHORT && (type === 'string' || items?.type === 'string');
+  const isIndexed = isShort || type === 'integer' || type === 'number' || type === 'boolean';
   return {
     type,
-    ...(format !== undefined && { format }),
+    ...(type === 'string' && formats.length > 0 && { format: formats[0]! }),
     ...(items && { items }),
-    ...((isScalar || isShort || isTags) && { 'x-index': true }),
-    ...(isShort && SEARCHED.test(name) && { 'x-search': true }),
+    ...(mayHaveColumn && isIndexed && { 'x-index': true }),
+    ...(mayHaveColumn && isShort && type === 'string' && SEARCHED.test(name) && { 'x-search': true }),
   };
 }
 
@@ -127,36 +112,13 @@ function typeIn(types: ReadonlySet<string>): string | string[] {
   return list.length === 1 ? list[0]! : list;
 }
 
-/** A field without a column. A value that would refer to other records remains as it is in the file. */
-function withoutColumn(
-  { 'x-index': _, 'x-search': __, 'x-references': to, ...rest }: DeclaredField,
-  { types }: FieldStats,
-): DeclaredField {
-  return to === undefined ? rest : { type: typeIn(types) };
-}
-
-/** A collection to which fields may refer. */
-export interface Target {
-  /** The collection's new name. */
-  readonly name: string;
-  /** The ids of its records; undefined: the file does not have them. */
-  readonly ids: ReadonlySet<string> | undefined;
-}
-
 /** The collection to which `authorId` or `author_id` refers, if it has a record for every value. */
-function referenceOf(
-  field: string,
-  { types, values }: FieldStats,
-  collections: ReadonlyMap<string, Target>,
-): string | undefined {
+function referenceOf(field: string, { types, values }: FieldStats, targets: Targets): string | undefined {
   const stem = stemOf(field);
   if (stem === undefined || [...types].some((type) => type !== 'integer' && type !== 'string'))
     return undefined;
-  const targets = new Map([...collections].map(([given, target]) => [plainName(given), target]));
-  const found = pluralsOf(stem).find((each) => targets.has(each));
-  const target = found === undefined ? undefined : targets.get(found);
-  if (!target?.ids) return target?.name;
-  return values && [...values].every((value) => target.ids!.has(value)) ? target.name : undefined;
+  const target = targets.get(pluralsOf(stem).find((each) => targets.has(each)) ?? '');
+  return !target?.ids || areIds(values, target.ids) ? target?.name : undefined;
 }
 
 /** `order_lines` is Order line. */

@@ -89,7 +89,7 @@ function withOldId(
 }
 
 /** A valid reference in place of one that leads nowhere, so that the other fields are checked. */
-const NO_ID = '00000000-0000-7000-8000-000000000000';
+export const NO_ID = '00000000-0000-7000-8000-000000000000';
 
 /** Validates drafts; `refuse` is called for each that is invalid, with all that is wrong with it. */
 export async function checkDrafts(
