@@ -68,23 +68,16 @@ insert into credentials (id, kind, hash, label, subject, scopes, expires_at)
 values ($1, $2, decode($3, 'base64'), $4, $5, string_to_array($6, ' '), to_timestamp($7::float8 / 1000))
 returning (extract(epoch from created_at) * 1000)::float8 as created;
 
--- name: list_credentials ($1 id above those listed, $2 limit)
+-- `:which` is about an id, $1.
+-- name: credentials ($2 limit)
 select id::text, kind, encode(hash, 'base64') as hash, label, subject, array_to_string(scopes, ' ') as scopes,
   (extract(epoch from created_at) * 1000)::float8 as created,
   (extract(epoch from expires_at) * 1000)::float8 as expires,
   (extract(epoch from last_used_at) * 1000)::float8 as used
 from credentials
-where id < $1
+where :which
 order by id desc
 limit $2;
-
--- name: get_credential ($1 id)
-select id::text, kind, encode(hash, 'base64') as hash, label, subject, array_to_string(scopes, ' ') as scopes,
-  (extract(epoch from created_at) * 1000)::float8 as created,
-  (extract(epoch from expires_at) * 1000)::float8 as expires,
-  (extract(epoch from last_used_at) * 1000)::float8 as used
-from credentials
-where id = $1;
 
 -- name: revoke_credential ($1 id)
 delete from credentials where id = $1 returning encode(hash, 'base64') as hash;

@@ -31,16 +31,8 @@ select json_build_object(
         join pg_class as indexes on indexes.oid = indexrelid
         where indrelid = class.oid
       ),
-      'keys', (
-        select json_agg(json_build_object('name', conname, 'action', confdeltype, 'valid', convalidated))
-        from pg_constraint
-        where conrelid = class.oid and contype = 'f'
-      ),
-      'triggers', (
-        select json_agg(tgname)
-        from pg_trigger
-        where tgrelid = class.oid and not tgisinternal and tgenabled <> 'D'
-      )
+      'keys', (:foreign_keys),
+      'triggers', (:triggers)
     ) order by length(relname), relname), '[]')
     from pg_class as class
     where relnamespace = (select oid from pg_namespace where nspname = $2) and relkind in ('r', 'p')
@@ -85,6 +77,17 @@ select json_build_object(
       and obj_description(oid, 'pg_class') ~ '^plinth: (former name of|moved to) '
   )
 )::text as state;
+
+-- Of a table in `catalog`, which is `:class`.
+-- name: foreign_keys
+select json_agg(json_build_object('name', conname, 'action', confdeltype, 'valid', convalidated))
+from pg_constraint
+where conrelid = :class.oid and contype = 'f';
+
+-- name: triggers
+select json_agg(tgname)
+from pg_trigger
+where tgrelid = :class.oid and not tgisinternal and tgenabled <> 'D';
 
 -- The columns of the tables that have another name than their collection, or columns of several types for a field.
 -- name: columns ($1 schema of the collections)

@@ -53,10 +53,4 @@ select
         )
       )
       and not pg_has_role(relowner, 'usage')
-  ) as "foreignTables",
-  (
-    select coalesce(json_agg(relname order by relname), '[]')::text
-    from pg_class
-    where relnamespace = (select oid from pg_namespace where nspname = current_schema()) and relkind = 'r'
-      and obj_description(oid, 'pg_class') = 'plinth: records of an earlier program'
-  ) as "strayTables"
+  ) as "foreignTables"

@@ -61,11 +61,7 @@ with _bucket as (
 ), _large as (
   select * from _bucket where records > 2 * size order by start limit 1
 ), found as (
-  select moment_of(id) as at
-  from :table
-  where id >= (select first_id(start) from _large) and id < (select first_id(until) from _large)
-  order by id
-  limit (select greatest(50000, 4 * size) from _large)
+  select moment_of(id) as at from (:bucket) as record
 ), moment as (
   select at, sum(count(*)) over (order by at) - count(*) as preceding from found group by at
 ), cut as (
@@ -87,3 +83,10 @@ set starts = array(select at from parts order by at),
   before = array(select passed from parts order by at)
 where collection = $1 and exists (select from cut)
 returning collection;
+
+-- The first records of that bucket, for `split`.
+-- name: bucket
+select id from :table
+where id >= (select first_id(start) from _large) and id < (select first_id(until) from _large)
+order by id
+limit (select greatest(50000, 4 * size) from _large);

@@ -84,6 +84,13 @@ create trigger plinth_forgotten after insert or delete on collections
 create trigger plinth_renamed after update of name on collections
   for each row when (old.name <> new.name) execute function plinth_follow_names();
 
+-- `declaration` is what the version before compares with its own: here, the declaration that `newest` has replaced. Services with
+-- either run until `plinth migrate --allow-drop`. A program that does not know `newest` sets `applied_at` alone.
+alter table collections add column newest text, add column newest_at timestamptz;
+
+create function plinth_newest(collection collections) returns text language sql immutable
+  return case when collection.newest_at >= collection.applied_at then collection.newest else collection.declaration end;
+
 create function plinth_note_fields() returns trigger language plpgsql as $$
 begin
   new.fields_since := (
@@ -94,8 +101,8 @@ begin
           then (select case when is_called then last_value else 0 end from events_seq_seq)
         else (old.fields_since ->> present.key)::bigint
       end as since
-      from json_each(new.declaration::json -> 'properties') as present
-      left join json_each(old.declaration::json -> 'properties') as former on former.key = present.key
+      from json_each(plinth_newest(new)::json -> 'properties') as present
+      left join json_each(plinth_newest(old)::json -> 'properties') as former on former.key = present.key
     ) as fields
   );
   return new;

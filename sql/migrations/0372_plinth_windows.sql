@@ -36,7 +36,8 @@ begin
   end loop;
 end $$;
 
--- `window`: a change in a window of the collection has begun, to a declaration whose text has this hash.
+-- `check`: services with the former declaration may have written records that violate the present one. `window`: a change in a
+-- window of the collection has begun, to a declaration whose text has this hash.
 alter table plinth_document_work
   drop constraint plinth_document_work_state_check,
   add constraint plinth_document_work_state_check check (state in ('repeat', 'offer', 'due', 'check', 'window'));

@@ -2,7 +2,8 @@
 -- locale C takes each character beyond ASCII for a letter. The indexes of fields with `x-search: "words"` are built anew.
 
 -- A text in which each character beyond ASCII that separates words becomes `replacement` (as of regexp_replace). The class has the
--- Unicode categories P, S and Z with U+200B and U+FEFF; SEPARATOR in src/list/words.ts is the same one.
+-- Unicode categories P, S and Z up to U+FFFF and of the symbols from U+1F000 on, with U+200B and U+FEFF; SEPARATOR in
+-- src/list/words.ts is the same one.
 create or replace function plinth_separated(value text, replacement text) returns text
   language sql immutable strict parallel safe
 as $$
@@ -26,58 +27,21 @@ as $$
     '\ua828-\ua82b\ua836-\ua839\ua874-\ua877\ua8ce-\ua8cf\ua8f8-\ua8fa\ua8fc\ua92e-\ua92f\ua95f\ua9c1-\ua9cd'
     '\ua9de-\ua9df\uaa5c-\uaa5f\uaa77-\uaa79\uaade-\uaadf\uaaf0-\uaaf1\uab5b\uab6a-\uab6b\uabeb\ufb29'
     '\ufbb2-\ufbd2\ufd3e-\ufd4f\ufd90-\ufd91\ufdc8-\ufdcf\ufdfc-\ufdff\ufe10-\ufe19\ufe30-\ufe6b\ufeff-\uff0f'
-    '\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\uffe0-\uffee\ufffc-\ufffd\U00010100-\U00010102\U00010137-\U0001013f'
-    '\U00010179-\U00010189\U0001018c-\U000101fc\U0001039f\U000103d0\U0001056f\U00010857\U00010877-\U00010878'
-    '\U0001091f\U0001093f\U00010a50-\U00010a58\U00010a7f\U00010ac8\U00010af0-\U00010af6\U00010b39-\U00010b3f'
-    '\U00010b99-\U00010b9c\U00010d6e\U00010d8e-\U00010d8f\U00010ead\U00010ed0-\U00010ed8\U00010f55-\U00010f59'
-    '\U00010f86-\U00010f89\U00011047-\U0001104d\U000110bb-\U000110bc\U000110be-\U000110c1\U00011140-\U00011143'
-    '\U00011174-\U00011175\U000111c5-\U000111c8\U000111cd\U000111db\U000111dd-\U000111df\U00011238-\U0001123d'
-    '\U000112a9\U000113d4-\U000113d8\U0001144b-\U0001144f\U0001145a-\U0001145d\U000114c6\U000115c1-\U000115d7'
-    '\U00011641-\U00011643\U00011660-\U0001166c\U000116b9\U0001173c-\U0001173f\U0001183b\U00011944-\U00011946'
-    '\U000119e2\U00011a3f-\U00011a46\U00011a9a-\U00011a9c\U00011a9e-\U00011aa2\U00011b00-\U00011b09\U00011be1'
-    '\U00011c41-\U00011c45\U00011c70-\U00011c71\U00011ef7-\U00011ef8\U00011f43-\U00011f4f\U00011fd5-\U00011fff'
-    '\U00012470-\U00012474\U00012ff1-\U00012ff2\U00016a6e-\U00016a6f\U00016af5\U00016b37-\U00016b3f'
-    '\U00016b44-\U00016b45\U00016d6d-\U00016d6f\U00016e97-\U00016e9a\U00016fe2\U0001bc9c\U0001bc9f'
-    '\U0001cc00-\U0001ccef\U0001ccfa-\U0001cef0\U0001cf50-\U0001d164\U0001d16a-\U0001d16c\U0001d183-\U0001d184'
-    '\U0001d18c-\U0001d1a9\U0001d1ae-\U0001d241\U0001d245\U0001d300-\U0001d356\U0001d6c1\U0001d6db\U0001d6fb'
-    '\U0001d715\U0001d735\U0001d74f\U0001d76f\U0001d789\U0001d7a9\U0001d7c3\U0001d800-\U0001d9ff'
-    '\U0001da37-\U0001da3a\U0001da6d-\U0001da74\U0001da76-\U0001da83\U0001da85-\U0001da8b\U0001e14f\U0001e2ff'
-    '\U0001e5ff\U0001e95e-\U0001e95f\U0001ecac\U0001ecb0\U0001ed2e\U0001eef0-\U0001f0f5\U0001f10d-\U0001fbef'
-    '\U0001fbfa'
+    '\uff1a-\uff20\uff3b-\uff40\uff5b-\uff65\uffe0-\uffee\ufffc-\ufffd'
+    '\U0001f000-\U0001f0f5\U0001f10d-\U0001fbef\U0001fbfa'
     '])', replacement, 'g') end
 $$;
 
 -- As before, of the separated text. While an index is built, PostgreSQL has no search path but this one.
-create or replace function plinth_words(language regconfig, value text) returns tsvector
-  language plpgsql immutable strict parallel safe cost 1000 set search_path from current
-as $$
-declare
-  rest text := plinth_separated(translate(left(value, 1048576), '&+-./:<@_~', '          '), ' ');
-  piece text;
-  more tsvector;
-  words tsvector := '';
-begin
-  if octet_length(rest) <= 150000 then
-    return to_tsvector(language, rest);
-  end if;
-  while rest <> '' loop
-    piece := left(rest, 30000);
-    if length(rest) > 30000 then
-      piece := coalesce(substring(piece from '^.*\s'), piece);
-    end if;
-    more := to_tsvector(language, piece);
-    exit when pg_column_size(words) + pg_column_size(more) > 1000000;
-    words := words || more;
-    rest := substr(rest, length(piece) + 1);
-  end loop;
-  return words;
-end
-$$;
-
 do $$
 declare
   outdated regclass;
 begin
+  execute replace(
+    pg_get_functiondef('plinth_words(regconfig, text)'::regprocedure),
+    'left(value, 1048576)', 'plinth_separated(left(value, 1048576), '' '')'
+  );
+  alter function plinth_words(regconfig, text) set search_path from current;
   for outdated in
     select distinct indexrelid::regclass
     from pg_index

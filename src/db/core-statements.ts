@@ -1,17 +1,17 @@
 import { type Engine, statementsOn } from './engine.js';
-import { statements } from './statements.js';
+import { fill, statements } from './statements.js';
 
 /* The statements of the core: one object for each file of sql/, with the names that the file has. */
 
 // biome-ignore format: one name a line says no more
 export const AUTH_SQL = statements('auth.sql', [
   'take', 'prune_taken', 'prune_limits', 'passwords_of', 'password_of', 'rehash', 'find_credential',
-  'create_credential', 'list_credentials', 'get_credential', 'revoke_credential', 'current_credentials',
+  'create_credential', 'credentials', 'revoke_credential', 'current_credentials',
   'current_callers', 'user_of_email', 'set_user_scopes', 'scopes_of_user',
 ]);
 // biome-ignore format: one name a line says no more
 export const COLLECTIONS_SQL = statements('collections.sql', [
-  'catalog', 'columns', 'fields_since', 'apply', 'settle', 'offer', 'doubt', 'documents',
+  'catalog', 'foreign_keys', 'triggers', 'columns', 'fields_since', 'apply', 'settle', 'offer', 'doubt', 'documents',
 ]);
 // biome-ignore format: one name a line says no more
 export const EVENTS_SQL = statements('events.sql', [
@@ -28,11 +28,13 @@ export const LIMITS_SQL = statements('limits.sql', ['count', 'set_count']);
 export const PASSWORDS_SQL = statements('passwords.sql', ['set_password', 'lock_version']);
 // biome-ignore format: one name a line says no more
 export const ROW_COUNTS_SQL = statements('row-counts.sql', [
-  'uncompacted', 'open', 'lock', 'compact', 'split',
+  'uncompacted', 'open', 'lock', 'compact', 'split', 'bucket',
 ]);
 
-/** The statements that differ by engine. */
+/** The statements of which parts differ by engine. */
 export const catalogSql = (engine: Engine): string =>
-  statementsOn(engine, 'collections.sql').get('catalog' satisfies keyof typeof COLLECTIONS_SQL)!;
+  fill(fill(COLLECTIONS_SQL.catalog, partsOn(engine, 'collections.sql')), { class: 'class' });
 export const splitSql = (engine: Engine): string =>
-  statementsOn(engine, 'row-counts.sql').get('split' satisfies keyof typeof ROW_COUNTS_SQL)!;
+  fill(ROW_COUNTS_SQL.split, partsOn(engine, 'row-counts.sql'));
+
+const partsOn = (engine: Engine, file: string) => Object.fromEntries(statementsOn(engine, file));

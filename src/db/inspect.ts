@@ -48,8 +48,6 @@ export interface Inspection {
   readonly aheadMs: number;
   /** Tables of the service that belong to another role. */
   readonly foreignTables: readonly string[];
-  /** Tables beside those of the service, in which a program from before the baseline has stored records. */
-  readonly strayTables: readonly string[];
 }
 
 /** Inspects a database without changing it; `names` are those of the collections. Rejects with the error of the driver. */
@@ -68,14 +66,13 @@ export async function inspect(run: Run, names: readonly string[]): Promise<Inspe
   const collections = schema === null ? '' : collectionsSchemaOf(schema);
   const tables = [serviceTables(), names].map((each) => JSON.stringify(each));
   const [row] = await run(INSPECT, [...tables, collections]);
-  const { now, foreignTables, strayTables, ...found } = row!;
+  const { now, foreignTables, ...found } = row!;
   const ended = Date.now();
   return {
     ...(found as unknown as Inspection),
     collectionsSchema: collections,
     aheadMs: Number(now) - Math.min(Math.max(Number(now), began), ended),
     foreignTables: JSON.parse(String(foreignTables)) as string[],
-    strayTables: JSON.parse(String(strayTables)) as string[],
   };
 }
 

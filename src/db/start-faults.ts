@@ -20,18 +20,13 @@ export interface StartFault {
 
 /** The faults of a role with which the service starts: later, some of its statements fail or wait. */
 export function roleFaults(found: Inspection, sizes: PoolSizes): StartFault[] {
-  const { role, database, foreignTables, strayTables, hiddenTrigrams } = found;
+  const { role, database, foreignTables, hiddenTrigrams } = found;
   const needed = connectionsOf(sizes);
   const faults: StartFault[] = [];
   if (foreignTables.length > 0)
     faults.push({
       message: `tables belong to another role, so that migrations fail and expired events are not truncated: ${foreignTables.join(', ')}`,
       advice: `alter table ${foreignTables[0]} owner to ${role}, and so on; or connect as their owner`,
-    });
-  if (strayTables.length > 0)
-    faults.push({
-      message: `a version before 0.1.0 has made tables in the schema ${found.schema} that this one does not serve: ${strayTables.join(', ')}; the totals do not count their records`,
-      advice: `\\copy (select doc from ${strayTables[0]}) to ${strayTables[0]}.ndjson with psql, import the file, then drop table ${strayTables[0]} cascade, and so on`,
     });
   if (hiddenTrigrams !== null)
     faults.push({

@@ -12,8 +12,8 @@ export interface Words {
 /** Punctuation that is a space in the index: `plinth_words` in sql/migrations/ has the same characters. */
 export const SEPARATORS = '&+-./:<@_~';
 
-/** The characters that separate words: beyond ASCII punctuation, symbols and spaces, as in `plinth_separated` in sql/migrations/. */
-const SEPARATOR = /(?:[&+\-./:<@_~\s\0\u200b\ufeff]|(?=[^\0-\x7f])[\p{P}\p{S}\p{Z}])+/u;
+/** The characters that separate words: beyond ASCII punctuation, symbols and spaces (of the further planes only pictures), as in `plinth_separated` in sql/migrations/. */
+const SEPARATOR = /(?:[&+\-./:<@_~\s\0\u200b\ufeff]|(?=[\x80-\uffff\u{1f000}-\u{1fbff}])[\p{P}\p{S}\p{Z}])+/u;
 
 /** A word, or words that follow one another. */
 interface Term {

@@ -1,8 +1,9 @@
 import type postgres from 'postgres';
 import { fill } from '../../bench/harness/data.js';
+import { splitSql } from '../../src/db/core-statements.js';
 import { connect } from '../../src/db/db.js';
 import { BUCKET_ROWS, compact, uncompacted } from '../../src/db/row-counts.js';
-import { fill as fillText, readStatements } from '../../src/db/statements.js';
+import { fill as fillText } from '../../src/db/statements.js';
 import { items } from '../support/collections.js';
 import { pageStatement } from '../support/list-statement.js';
 import { freshService, testDatabase } from '../support/service.js';
@@ -168,7 +169,7 @@ t.test('a cut reads so many records, however many there are', async (t) => {
   await sql`set plan_cache_mode = 'force_generic_plan'`;
   await sql`set enable_seqscan = off`;
   await sql`set max_parallel_workers_per_gather = 0`;
-  const split = fillText(readStatements('row-counts.sql').get('split')!, { table: 'items' });
+  const split = fillText(splitSql('postgresql'), { table: 'items' });
   await sql.unsafe(`prepare cut (text, bigint) as ${split}`);
   const [row] = await sql.unsafe(
     `explain (analyze, timing off, format json) execute cut ('items', ${BUCKET_ROWS})`,

@@ -1,7 +1,6 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { migrate } from '../../src/db/migrate.js';
 import { buildCommit, previousCommit } from '../postgres-clusters/previous-version.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
@@ -166,49 +165,3 @@ t.test('a program from before the baseline is refused', async (t) => {
     message: /^migration 0001_counts\.sql was changed after it had been applied to this database/,
   });
 });
-
-t.test(
-  'what a program from before the baseline has written is not counted, and the start says so',
-  async (t) => {
-    const DATABASE_URL = await testDatabase(t);
-    const sql = openSql(DATABASE_URL, { max: 1, onnotice: () => undefined });
-    t.teardown(() => sql.end());
-    const first = startProcess(t, { DATABASE_URL });
-    const total = async (base: string) => (await send(base, 'GET', '/items')).json.meta.total;
-    let base = await first.ready();
-    for (const name of ['a', 'b']) await send(base, 'POST', '/items', { body: { name } });
-    // The database before this version, and the tables that such a program makes in it.
-    await sql`delete from migrations where name in ('0000_oldest_program', '0001_counts.sql', '0371_plinth_programs.sql')`;
-    await sql`drop function plinth_newest`;
-    await sql`alter table collections drop column newest, drop column newest_at`;
-    await sql.unsafe(`
-    create table public.items (id uuid primary key, version integer not null default 1, updated_at timestamptz not null, doc text not null);
-    create table public.things (like public.items including defaults);
-    select attach_collection('public.items'), attach_collection('public.things');
-    insert into public.items (id, updated_at, doc) select first_id(n), now(), '{}' from generate_series(1, 3) as n;
-    insert into public.things (id, updated_at, doc) select first_id(n), now(), '{}' from generate_series(1, 3) as n`);
-    t.equal(await total(base), 5, 'the totals are wrong');
-    await migrate(DATABASE_URL, 10_000);
-    t.equal(await total(base), 2);
-    await sql`insert into public.items (id, updated_at, doc) select first_id(9), now(), '{}'`;
-    await send(base, 'POST', '/items', { body: { name: 'c' } });
-    t.equal(await total(base), 3, 'its tables count no more');
-    t.equal(await stop(first), 0);
-
-    const warned = startProcess(t, { DATABASE_URL, LOG_LEVEL: 'warn' });
-    base = await warned.ready();
-    t.equal(await total(base), 3);
-    t.match(
-      warned.stdout(),
-      /has made tables in the schema public that this one does not serve: items, things;/,
-    );
-    t.match(await plinth(t, ['doctor'], { DATABASE_URL }), {
-      out: 'in the schema public that this one does not serve: items, things;',
-    });
-    t.equal(await stop(warned), 0);
-    await sql`drop table public.items, public.things`;
-    const quiet = startProcess(t, { DATABASE_URL, LOG_LEVEL: 'warn' });
-    await quiet.ready();
-    t.notMatch(quiet.stdout(), 'does not serve');
-  },
-);

@@ -267,9 +267,9 @@ for (const origin of ['the version before', 'a dump'])
     );
     await between.service.stop();
 
-    await sql`drop function plinth_follow_names, plinth_note_fields cascade`;
+    await sql`drop function plinth_follow_names, plinth_note_fields, plinth_newest cascade`;
     await sql`drop function plinth_types_of, plinth_age_of_name, plinth_forget_responses, plinth_forget_collection, plinth_rename_collection`;
-    await sql`alter table collections drop column fields_since`;
+    await sql`alter table collections drop column fields_since, drop column newest, drop column newest_at`;
     if (origin === 'a dump') await sql`update feed_epochs set history = '1.1.00000001'`;
     await sql`delete from migrations where name = '0370_plinth_names.sql'`;
 

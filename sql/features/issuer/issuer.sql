@@ -47,19 +47,12 @@ from issuer_records
 left join passwords using (user_id)
 where issuer_records.hash = decode($1, 'base64');
 
--- name: find_session ($1 session uid)
+-- name: find_other ($1 session uid, $2 hash of a user code in base64; null: not by it)
 select encode(issuer_records.hash, 'base64') as hash, payload, extract(epoch from consumed_at)::float8 as consumed,
   expires_at <= now() as expired, user_id::text as subject, passwords.version
 from issuer_records
 left join passwords using (user_id)
-where session_uid = $1 and model = 'Session';
-
--- name: find_user_code ($1 hash in base64)
-select encode(issuer_records.hash, 'base64') as hash, payload, extract(epoch from consumed_at)::float8 as consumed,
-  expires_at <= now() as expired, user_id::text as subject, passwords.version
-from issuer_records
-left join passwords using (user_id)
-where user_code_hash = decode($1, 'base64');
+where (session_uid = $1 and model = 'Session') or user_code_hash = decode($2, 'base64');
 
 -- name: consume_record ($1 hash in base64, $2 seconds for which a consumed record may be consumed again)
 -- No row: the record was consumed before, or revoked. A clock that was set back does not lengthen the period; the statement

@@ -94,20 +94,13 @@ with _cancelled as (
 )
 select id from _cancelled;
 
--- name: find_job ($1 id)
-select id, caller, task, state, input_bytes::text, progress, outcome,
-  to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at,
-  to_char(started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as started_at,
-  to_char(ended_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as ended_at
-from plinth_jobs where id = $1;
-
--- name: list_jobs ($1 caller; null: all)
+-- name: list_jobs ($1 caller, $2 id; null: of all)
 select id, caller, task, state, input_bytes::text, progress, outcome,
   to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as created_at,
   to_char(started_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as started_at,
   to_char(ended_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as ended_at
 from plinth_jobs
-where $1::text is null or caller = $1::text
+where ($1::text is null or caller = $1::text) and ($2::text is null or id = $2::text::uuid)
 order by id desc
 limit 100;
 

@@ -49,6 +49,7 @@ from json_to_recordset($3::text::json) as rows (field text, id uuid, target uuid
 -- name: deferred_fields ($1 key)
 select distinct collection, field from plinth_import_references where key = $1;
 
+-- `:value` is that of one record with the ids `targets`: the id, or an array that has these, too.
 -- name: set_references ($1 key, $2 collection, $3 field, $4 maximum number)
 with _ready as (
   select deferred.id, deferred.target
@@ -58,25 +59,7 @@ with _ready as (
   limit $4::integer
 ), _written as (
   update :table as current
-  set :column = _ready.target
-  from _ready
-  where current.id = _ready.id
-)
-delete from plinth_import_references
-where key = $1 and collection = $2 and field = $3 and id in (select id from _ready)
-returning id;
-
--- Adds such references to an array, whose other ids remain.
--- name: add_references ($1 key, $2 collection, $3 field, $4 maximum number)
-with _ready as (
-  select deferred.id, deferred.target
-  from plinth_import_references as deferred
-  join :to as referred on referred.id = deferred.target
-  where deferred.key = $1 and deferred.collection = $2 and deferred.field = $3
-  limit $4::integer
-), _written as (
-  update :table as current
-  set :column = coalesce(current.:column, '{}') || added.targets
+  set :column = :value
   from (select id, array_agg(target) as targets from _ready group by id) as added
   where current.id = added.id
 )

@@ -1,6 +1,7 @@
 import { AUTH_SQL } from '../../db/core-statements.js';
 import { databaseErrorOf, UNIQUE_VIOLATION } from '../../db/database-errors.js';
 import type { Db, Row } from '../../db/db.js';
+import { fill } from '../../db/statements.js';
 import { duplicate } from '../../errors/record-errors.js';
 import { nextIdentity } from '../../uuid.js';
 import { scopesOf } from '../principal.js';
@@ -45,13 +46,15 @@ export async function createCredential(db: Pick<Db, 'run'>, fields: CredentialFi
   }
 }
 
+const credentialsSql = (which: string): string => fill(AUTH_SQL.credentials, { which });
+
 /** The newest credentials, or those older than the id `after`: up to `max`. */
 export async function listCredentials(db: Db, after: string | undefined, max: number): Promise<Credential[]> {
-  return (await db.run(AUTH_SQL.list_credentials, [after ?? MAX_ID, max])).map(credentialOf);
+  return (await db.run(credentialsSql('id < $1'), [after ?? MAX_ID, max])).map(credentialOf);
 }
 
 export async function getCredential(db: Db, id: string): Promise<Credential | undefined> {
-  const [row] = await db.run(AUTH_SQL.get_credential, [id]);
+  const [row] = await db.run(credentialsSql('id = $1'), [id, 1]);
   return row && credentialOf(row);
 }
 

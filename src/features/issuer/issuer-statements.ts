@@ -4,7 +4,7 @@ import { statements } from '../../db/statements.js';
 /** The statements of the feature. */
 // biome-ignore format: one name a line says no more
 export const ISSUER_SQL = statements('features/issuer/issuer.sql', [
-  'upsert_record', 'has_record', 'make_room', 'find_record', 'find_session', 'find_user_code', 'consume_record',
+  'upsert_record', 'has_record', 'make_room', 'find_record', 'find_other', 'consume_record',
   'delete_record', 'delete_of_grant', 'revoke_family', 'revoke_grant', 'prune_records', 'stored_token',
   'active_grants', 'signing_keys', 'pages_secret', 'lock_keys', 'insert_key', 'encrypt_key', 'delete_old_keys',
   'find_client', 'create_client', 'list_clients', 'get_client', 'lock_client', 'change_client', 'delete_client',

@@ -73,12 +73,12 @@ export class Records implements Adapter {
   }
 
   async findByUid(uid: string): Promise<AdapterPayload | undefined> {
-    const [row] = await this.#find('find_session', uid);
+    const [row] = await this.#find('find_other', uid, null);
     return row && payloadOf(row, HANDLE + row.hash);
   }
 
   async findByUserCode(userCode: string): Promise<AdapterPayload | undefined> {
-    const [row] = await this.#find('find_user_code', hashOf(userCode));
+    const [row] = await this.#find('find_other', null, hashOf(userCode));
     return row && { ...payloadOf(row, HANDLE + row.hash), userCode };
   }
 
@@ -117,7 +117,7 @@ export class Records implements Adapter {
     return id.startsWith(HANDLE) ? id.slice(1) : recordHash(this.model, id);
   }
 
-  async #find(statement: keyof typeof ISSUER_SQL, ...args: (string | number)[]): Promise<Row[]> {
+  async #find(statement: keyof typeof ISSUER_SQL, ...args: (string | number | null)[]): Promise<Row[]> {
     const rows = await this.db.run(ISSUER_SQL[statement], args);
     for (const { subject, version } of rows) notePassword(subject, version);
     return rows;

@@ -10,7 +10,7 @@ import type { ReportState } from './report.js';
 // biome-ignore format: one name a line says no more
 export const SQL = statements('features/jobs/jobs.sql', [
   'lock_jobs', 'count_jobs', 'open_job', 'add_input', 'queue_job', 'remove_job', 'input', 'has_job', 'claim_job', 'renew_lease',
-  'set_actor', 'advance_job', 'end_job', 'release_job', 'cancel_job', 'find_job', 'list_jobs', 'prune_jobs',
+  'set_actor', 'advance_job', 'end_job', 'release_job', 'cancel_job', 'list_jobs', 'prune_jobs',
 ]);
 
 /** The job is not that of this process any more: it was cancelled, or another process has taken it over. */
@@ -114,13 +114,13 @@ export const cancelJob = async (run: Run, id: string): Promise<boolean> =>
   (await run(SQL.cancel_job, [id])).length > 0;
 
 export async function findJob(run: Run, id: string): Promise<Job | undefined> {
-  const [row] = await run(SQL.find_job, [id]);
+  const [row] = await run(SQL.list_jobs, [null, id]);
   return row && jobOf(row);
 }
 
 /** The newest jobs of a caller; undefined: of all. */
 export const listJobs = async (run: Run, caller: string | undefined): Promise<Job[]> =>
-  (await run(SQL.list_jobs, [caller ?? null])).map(jobOf);
+  (await run(SQL.list_jobs, [caller ?? null, null])).map(jobOf);
 
 const jobOf = (row: Row): Job => ({
   id: row.id as string,

@@ -46,12 +46,13 @@ export async function settleReferences(where: Where, onRemoved: (removed: Remove
     const resource = resources.get(collection);
     const reference = resource?.references.find((each) => each.field === field);
     if (!resource || !reference) continue;
-    const parts = {
+    const column = resource.columns.get(field)!.name;
+    const text = fill(IMPORT_SQL.set_references, {
       table: resource.table,
-      column: resource.columns.get(field)!.name,
+      column,
       to: reference.table,
-    };
-    const text = fill(reference.isList ? IMPORT_SQL.add_references : IMPORT_SQL.set_references, parts);
+      value: reference.isList ? `coalesce(current.${column}, '{}') || added.targets` : 'added.targets[1]',
+    });
     for (let count = REFERENCES_AT_ONCE; count === REFERENCES_AT_ONCE; )
       await withoutEvents(where, async () => {
         count = (await connection.run(text, [key, collection, field, REFERENCES_AT_ONCE])).length;
