@@ -2,15 +2,11 @@ import { DOCUMENT_SQL } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
 import { definitionsOf } from '../collection/sql-templates.js';
 import type { Engine } from '../db/engine.js';
-import { joined, type Parameter } from '../list/comparison-sql.js';
-import type { ComparedColumn, Symbolic } from '../list/condition.js';
+import { joined, type Parameter, type SymbolSql } from '../list/comparison-sql.js';
 import { grantSql } from '../list/condition-sql.js';
+import { Source } from '../list/record-source.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
-import { bound } from './bound-conditions.js';
 import type { Grant, Rules, Verb } from './rules.js';
-
-/** Precedes the number of a symbol in the place of its value, which never has U+0000. */
-const MARK = '\0';
 
 /** Where a statement has the grants and the values of its callers. */
 interface Callers {
@@ -29,41 +25,13 @@ interface Callers {
  * and the records are read before their conditions are examined.
  */
 export class AccessStatements {
-  /** The symbols of all grants, in the order of their values. */
-  readonly symbols: readonly Symbolic[];
-  /** The conditions of each grant about a source of records, with values from columns that begin with the name of callers. */
-  readonly #held: (grant: Grant, records: string, callers: Callers) => string;
   readonly #texts = new Map<string, string>();
 
   constructor(
     readonly resource: Resource,
     readonly rules: Rules,
     readonly engine: Engine,
-  ) {
-    const symbols: Symbolic[] = [];
-    const columns: ComparedColumn[] = [];
-    /** Symbols that are compared with one column have one value. */
-    const placeOf = (symbol: Symbolic, column: ComparedColumn): number => {
-      const place = symbols.findIndex(
-        ({ kind, name, isList }, at) =>
-          columns[at] === column && kind === symbol.kind && name === symbol.name && isList === symbol.isList,
-      );
-      if (place !== -1) return place;
-      columns.push(column);
-      return symbols.push(symbol) - 1;
-    };
-    const marked = new Map(
-      rules.grants.map((grant) => [
-        grant,
-        grant.conditions.map((condition) =>
-          bound(condition, (symbol, column) => `${MARK}${placeOf(symbol, column)}`),
-        ),
-      ]),
-    );
-    this.symbols = symbols;
-    this.#held = (grant, records, callers) =>
-      grantSql(resource, records, marked.get(grant)!, valuesIn(callers, engine), engine);
-  }
+  ) {}
 
   /**
    * Reads the whole documents of the records that callers may read: $1 ids, $2 grants, $3... values. The place of the row, and the
@@ -158,6 +126,13 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
     return `(${callers.rows}${callers.prefix ?? ''}${bits} & ${1 << grant.place} <> 0 and ${this.#held(grant, records, callers)})`;
   }
 
+  /** SQL that is true if the conditions of a grant hold for a record of a source. */
+  #held({ conditions }: Grant, records: string, callers: Callers): string {
+    const { resource, engine } = this;
+    const symbols = valuesOf(callers, engine);
+    return grantSql(new Source(resource, literal, engine, { name: records, symbols }), conditions);
+  }
+
   /** SQL that is true if any grant holds: those without conditions come first. */
   anyOf(verb: Verb, records: string, callers: Callers, bits: string): string {
     const granted = this.#granted(verb).toSorted((a, b) => a.conditions.length - b.conditions.length);
@@ -193,20 +168,22 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
   }
 
   get #names(): string {
-    return this.symbols.map((_, at) => `, value$${at}`).join('');
+    return this.rules.symbols.map((_, at) => `, value$${at}`).join('');
   }
 
   #unnested(first: number): string {
-    return this.symbols.map((_, at) => `, $${first + at}::text[]`).join('');
+    return this.rules.symbols.map((_, at) => `, $${first + at}::text[]`).join('');
   }
 }
 
-/** The values of a rule: those of symbols are columns with what callers have, on Citus of one caller; the others are texts of the declaration. */
-function valuesIn({ rows, prefix = '', first = 0 }: Callers, engine: Engine): Parameter {
-  return (value, type = 'text') => {
-    if (!value.startsWith(MARK)) return `'${value.replaceAll("'", "''")}'::${type}`;
-    const symbol = value.slice(MARK.length);
-    const own = `${rows}${prefix}value$${symbol}`;
-    return engine === 'postgresql' ? `${own}::${type}` : `(($${first + Number(symbol)}::text[])[1])::${type}`;
-  };
-}
+/** The values of symbols are columns with what callers have, on Citus parameters with what its one caller has. */
+const valuesOf =
+  ({ rows, prefix = '', first = 0 }: Callers, engine: Engine): SymbolSql =>
+  ({ place }) =>
+  (type) =>
+    engine === 'postgresql'
+      ? `${rows}${prefix}value$${place}::${type}`
+      : `(($${first + place}::text[])[1])::${type}`;
+
+/** A value of the declaration. */
+const literal: Parameter = (value, type = 'text') => `'${value.replaceAll("'", "''")}'::${type}`;

@@ -4,35 +4,58 @@ import type { Resource } from '../collection/resource.js';
 import { arrayLiteral } from '../db/statements.js';
 import type { Json } from '../json.js';
 import { member } from '../json.js';
-import type { Access, ComparedColumn, Condition, Symbolic } from '../list/condition.js';
+import type { Access, Symbolic, SymbolValues } from '../list/condition.js';
 import { parseUuid } from '../uuid.js';
 import { alternativesOf, isAboutCaller } from './implied-conditions.js';
-import { NEVER } from './masked-conditions.js';
-import { type Grant, grantsFor, isUnlimited, type Rules } from './rules.js';
+import {
+  bitsOf,
+  dependsOnTime,
+  type Grant,
+  grantsFor,
+  grantsIn,
+  isUnlimited,
+  type Rules,
+  symbolsIn,
+  type Verb,
+} from './rules.js';
 
 /** The most values of one claim. A condition on more does not hold. */
 const MAX_CLAIM_VALUES = 1000;
 
-/** A condition with values in place of its symbols. A comparison with a value that the caller does not have never holds. */
-export function bound(
-  condition: Condition,
-  find: (symbol: Symbolic, column: ComparedColumn) => string | undefined,
-): Condition {
-  if (condition.kind !== 'comparison')
-    return {
-      ...condition,
-      conditions: condition.conditions.map((each) => bound(each, find)),
-    } as Condition;
-  const { symbol, ...comparison } = condition;
-  if (!symbol) return condition;
-  const value = find(symbol, comparison.column);
-  if (value === undefined) return NEVER;
-  const { through, isList } = symbol;
-  return { ...comparison, values: [value], isArray: isList, through };
+/** A caller as a policy sees it. */
+export interface Caller {
+  /** The bits of the grants that the caller may use, by verb. */
+  readonly grants: Readonly<Record<Verb, number>>;
+  readonly values: SymbolValues;
+  /** A text that is equal for equal callers. */
+  readonly key: string;
+}
+
+const callers = new WeakMap<Rules, WeakMap<Principal, Caller>>();
+
+/** The grants of a policy that a caller may use, and its values for the symbols: as of now, if they change with the time. */
+export function callerIn(rules: Rules, resource: Resource, principal: Principal): Caller {
+  const known = callers.get(rules) ?? new WeakMap<Principal, Caller>();
+  callers.set(rules, known);
+  const caller = known.get(principal) ?? readCaller(rules, resource, principal);
+  if (!dependsOnTime(rules)) known.set(principal, caller);
+  return caller;
+}
+
+function readCaller(rules: Rules, resource: Resource, principal: Principal): Caller {
+  const bits = (verb: Verb) => bitsOf(grantsFor(rules, verb, resource, principal));
+  const grants = {
+    read: bits('read'),
+    create: bits('create'),
+    update: bits('update'),
+    delete: bits('delete'),
+  };
+  const values = rules.symbols.map((symbol) => valueFor(symbol, principal) ?? null);
+  return { grants, values, key: JSON.stringify([grants, values]) };
 }
 
 /** The text of the value that a caller has for a symbol; of several values, an array of PostgreSQL. */
-export function valueFor({ kind, name, isList, read }: Symbolic, principal: Principal): string | undefined {
+function valueFor({ kind, name, isList, read }: Symbolic, principal: Principal): string | undefined {
   const isKnown = principal.scheme !== 'none';
   if (kind === 'user') return isKnown ? parseUuid(principal.subject) : undefined;
   const value =
@@ -68,29 +91,23 @@ export function readAccess(
   principal: Principal,
 ): Access | undefined {
   if (!rules) return undefined;
-  const grants = grantsFor(rules, 'read', resource, principal);
+  const caller = callerIn(rules, resource, principal);
+  const grants = grantsIn(rules, caller.grants.read);
   if (grants.some(isUnlimited)) return undefined;
-  const values = new Map(
-    grants.flatMap(({ symbols }) => symbols.map((symbol) => [symbol, valueFor(symbol, principal)] as const)),
-  );
   const accesses = known.get(rules) ?? new QuickLRU({ maxSize: MAX_KNOWN / 2 });
   known.set(rules, accesses);
-  const key = JSON.stringify([
-    grants.map(({ place }) => place),
-    ...[...values.values()].map((value) => value ?? null),
-  ]);
-  const access = accesses.get(key) ?? accessOf(grants, values);
+  const symbols = symbolsIn(grants.flatMap(({ conditions }) => conditions));
+  const values = caller.values.map((value, place) =>
+    symbols.some((each) => each.place === place) ? value : null,
+  );
+  const key = JSON.stringify([caller.grants.read, values]);
+  const access = accesses.get(key) ?? accessBy(grants, values);
   accesses.set(key, access);
   return access;
 }
 
-function accessOf(grants: readonly Grant[], values: ReadonlyMap<Symbolic, string | undefined>): Access {
-  const boundAll = (conditions: readonly Condition[]) =>
-    conditions.map((each) => bound(each, (symbol) => values.get(symbol)));
+function accessBy(grants: readonly Grant[], values: SymbolValues): Access {
   const alternatives = alternativesOf(grants.map(({ conditions }) => conditions));
-  return {
-    grants: grants.map(({ conditions, fields }) => ({ conditions: boundAll(conditions), fields })),
-    alternatives: alternatives.map(boundAll),
-    isSelective: alternatives.every((conditions) => conditions.some(isAboutCaller)),
-  };
+  const isSelective = alternatives.every((conditions) => conditions.some(isAboutCaller));
+  return { grants, alternatives, isSelective, values };
 }

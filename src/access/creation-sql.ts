@@ -11,8 +11,8 @@ export interface RuledReference {
 
 /** The names of the columns with the grants and the values of the creators: for the collection, and for each reference. */
 export const creatorColumns = (own: AccessStatements, references: readonly RuledReference[]): string[] =>
-  [own, ...references.map(({ statements }) => statements)].flatMap(({ symbols }, at) =>
-    ['grants$', 'reading$', ...symbols.map((_, symbol) => `value$${symbol}`)].map(
+  [own, ...references.map(({ statements }) => statements)].flatMap(({ rules }, at) =>
+    ['grants$', 'reading$', ...rules.symbols.map((_, symbol) => `value$${symbol}`)].map(
       (name) => `${prefixOf(at - 1)}${name}`,
     ),
   );

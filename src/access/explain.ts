@@ -4,7 +4,7 @@ import type { Json } from '../json.js';
 import { filterOfBody } from '../list/body-values.js';
 import type { Condition } from '../list/condition.js';
 import { readFilter } from '../list/read-filter.js';
-import { bound, valueFor } from './bound-conditions.js';
+import { callerIn } from './bound-conditions.js';
 import { fieldsOf } from './fields.js';
 import type { Guarded } from './guarded-collection.js';
 import { appliesTo, type Grant, holdsScope, VERBS, type Verb } from './rules.js';
@@ -61,7 +61,7 @@ export async function explain(
 }
 
 async function explainGrant(
-  { resource, whole }: Guarded,
+  { resource, ruled, whole }: Guarded,
   grant: Grant,
   verb: Verb,
   id: string | undefined,
@@ -81,10 +81,10 @@ async function explainGrant(
   if (grant.conditions.length === 0) return { ...pointer, holds: true, reason: null, failed: [] };
   if (id === undefined) return { ...pointer, holds: null, reason: null, failed: [] };
   const only = readFilter(filterOfBody({ id }, resource), { resource });
+  const { values: symbolValues } = callerIn(ruled!.rules, resource, principal);
   const failed: Json[] = [];
   for (const [at, condition] of grant.conditions.entries()) {
-    const conditions = [...only, bound(condition, (symbol) => valueFor(symbol, principal))];
-    const ids = await whole.ids({ conditions, search: [] }, 1, run);
+    const ids = await whole.ids({ conditions: [...only, condition], symbolValues, search: [] }, 1, run);
     if (ids.length === 0) failed.push(declared(grant, at, condition));
   }
   const holds = failed.length === 0;

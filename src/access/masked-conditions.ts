@@ -2,7 +2,7 @@ import type { Resource } from '../collection/resource.js';
 import { type Condition, OWN_COLUMNS } from '../list/condition.js';
 
 /** A condition that never holds. */
-export const NEVER: Condition = { kind: 'or', conditions: [] };
+const NEVER: Condition = { kind: 'or', conditions: [] };
 
 /** A condition on records of which only some fields are visible: the others are absent. */
 export function maskedCondition(

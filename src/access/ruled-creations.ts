@@ -5,10 +5,11 @@ import type { ValidatedInput } from '../collection/validated-input.js';
 import { batchWrites, type Write } from '../collection/write-batching.js';
 import { creationOf } from '../collection/writes.js';
 import { sharing } from '../telemetry/metrics.js';
+import type { Caller } from './bound-conditions.js';
 import { creationSql, creatorColumns } from './creation-sql.js';
 import { changedFields } from './fields.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
-import type { Caller } from './ruled-statements.js';
+import { bitsOf, grantsIn } from './rules.js';
 
 /** A new record, and the bits of the grants that decide which of its fields its creator may read. */
 interface Created {
@@ -51,12 +52,10 @@ export function openRuledCreations(
 
   /** The bits of the grants each of which permits to create a record with these fields. */
   const sufficient = (bits: number, input: ValidatedInput): number => {
-    const usable = rules.grants.filter(({ place }) => (bits & (1 << place)) !== 0);
+    const usable = grantsIn(rules, bits);
     if (usable.every(({ fields }) => !fields)) return bits;
     const changed = changedFields(resource, input, undefined);
-    return usable
-      .filter(({ fields }) => !fields || changed.every((name) => fields.includes(name)))
-      .reduce((sum, { place }) => sum | (1 << place), 0);
+    return bitsOf(usable.filter(({ fields }) => !fields || changed.every((name) => fields.includes(name))));
   };
 
   return async (input, principal) => {
@@ -80,8 +79,8 @@ export function openRuledCreations(
 }
 
 /** The values of the columns that `creatorColumns` names. */
-const given = ({ grants, texts }: Caller, creating: number): ColumnValue[] => [
+const given = ({ grants, values }: Caller, creating: number): ColumnValue[] => [
   creating,
   grants.read,
-  ...texts,
+  ...values,
 ];

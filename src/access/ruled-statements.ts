@@ -9,8 +9,8 @@ import { padForImmediateWrite } from '../db/pool/postgres-patches.js';
 import { arrayElement } from '../db/statements.js';
 import { nextIdentity } from '../uuid.js';
 import { AccessStatements } from './access-statements.js';
-import { valueFor } from './bound-conditions.js';
-import { dependsOnTime, grantsFor, type Rules, type Verb } from './rules.js';
+import { type Caller, callerIn } from './bound-conditions.js';
+import type { Rules, Verb } from './rules.js';
 
 /** The bits of the grants that hold for a record, of those that a caller may use. */
 export interface Masks {
@@ -32,18 +32,6 @@ export interface Candidacy {
   readonly readable: number;
 }
 
-/** The grants and values of a caller. */
-export interface Caller {
-  /** The bits of the grants that the caller may use, by verb. */
-  readonly grants: Readonly<Record<Verb, number>>;
-  /** The values of the symbols that the caller has; null: it has none. */
-  readonly texts: readonly (string | null)[];
-  /** The texts as elements of arrays of PostgreSQL. */
-  readonly values: readonly string[];
-  /** A text that is equal for equal callers. */
-  readonly key: string;
-}
-
 /** A record with a caller. */
 export interface Pair {
   readonly id: string;
@@ -58,8 +46,6 @@ export interface Candidate extends Pair {
 export class RuledStatements {
   readonly texts: AccessStatements;
   readonly #columnNames: readonly string[];
-  readonly #isTimed: boolean;
-  readonly #callers = new WeakMap<Principal, Caller>();
 
   constructor(
     readonly resource: Resource,
@@ -67,7 +53,6 @@ export class RuledStatements {
     engine: Engine,
   ) {
     this.texts = new AccessStatements(resource, rules, engine);
-    this.#isTimed = dependsOnTime(rules);
     this.#columnNames = [...resource.columns.values()].map(({ name }) => name);
   }
 
@@ -76,23 +61,7 @@ export class RuledStatements {
   }
 
   callerOf(principal: Principal): Caller {
-    return this.#callers.get(principal) ?? this.#readCaller(principal);
-  }
-
-  #readCaller(principal: Principal): Caller {
-    const bits = (verb: Verb) =>
-      grantsFor(this.rules, verb, this.resource, principal).reduce((sum, { place }) => sum | (1 << place), 0);
-    const grants = {
-      read: bits('read'),
-      create: bits('create'),
-      update: bits('update'),
-      delete: bits('delete'),
-    };
-    const texts = this.texts.symbols.map((symbol) => valueFor(symbol, principal) ?? null);
-    const values = texts.map(arrayElement);
-    const caller = { grants, texts, values, key: JSON.stringify([grants, values]) };
-    if (!this.#isTimed) this.#callers.set(principal, caller);
-    return caller;
+    return callerIn(this.rules, this.resource, principal);
   }
 
   candidateOf(
@@ -209,7 +178,9 @@ export class RuledStatements {
   }
 
   #valuesOf(pairs: readonly Pair[]): string[] {
-    return this.texts.symbols.map((_, at) => `{${pairs.map(({ caller }) => caller.values[at]!).join(',')}}`);
+    return this.rules.symbols.map(
+      ({ place }) => `{${pairs.map(({ caller }) => arrayElement(caller.values[place]!)).join(',')}}`,
+    );
   }
 }
 

@@ -3,7 +3,7 @@ import type { DeclaredGrant, Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import type { JsonObject } from '../json.js';
 import { filterOfBody } from '../list/body-values.js';
-import type { Condition, Symbolic } from '../list/condition.js';
+import type { ComparedColumn, Condition, Symbolic } from '../list/condition.js';
 import type { ReadSymbol } from '../list/filter-values.js';
 import { readFilter } from '../list/read-filter.js';
 import { relatedOf } from '../list/relations.js';
@@ -18,13 +18,13 @@ export interface Grant extends DeclaredGrant {
   readonly verbs: ReadonlySet<Verb>;
   /** The conditions that all hold for a record. They may have symbols. */
   readonly conditions: readonly Condition[];
-  /** The symbols of the conditions. */
-  readonly symbols: readonly Symbolic[];
 }
 
 /** The access rules of a collection. Grants are alternatives. */
 export interface Rules {
   readonly grants: readonly Grant[];
+  /** The symbols of the conditions, by their places. Those that are compared with one column are one. */
+  readonly symbols: readonly Symbolic[];
 }
 
 const known = new WeakMap<Resource, Rules | undefined>();
@@ -38,7 +38,11 @@ export function rulesOf(resource: Resource, resources: readonly Resource[]): Rul
 function readRules(resource: Resource, resources: readonly Resource[]): Rules | undefined {
   const { grants, isRuled } = resource;
   if (!isRuled) return undefined;
-  return { grants: grants.map((grant, place) => readGrant(grant, place, resource, resources)) };
+  const readSymbol = symbolsOf(resources);
+  return {
+    grants: grants.map((grant, place) => readGrant(grant, place, resource, resources, readSymbol)),
+    symbols: readSymbol.symbols,
+  };
 }
 
 /** Throws 400, whose message names what is wrong in `where`. */
@@ -47,29 +51,52 @@ export function readGrant(
   place: number,
   resource: Resource,
   resources: readonly Resource[],
+  readSymbol: ReadSymbol = symbolsOf(resources),
 ): Grant {
   const { where = {} } = declared;
   const others = (name: string) => ({
     resource: resources.find((each) => each.name === name)!,
     access: undefined,
   });
-  const conditions = readFilter(filterOfBody(where, resource), { resource }, others, symbolsOf(resources));
+  const conditions = readFilter(filterOfBody(where, resource), { resource }, others, readSymbol);
   return {
     ...declared,
     place,
     verbs: new Set(VERBS.filter((verb) => isAbout(declared, verb))),
     conditions,
-    symbols: conditions.flatMap(symbolsIn),
   };
 }
 
-const symbolsIn = (condition: Condition): Symbolic[] =>
-  condition.kind === 'comparison' ? [condition.symbol ?? []].flat() : condition.conditions.flatMap(symbolsIn);
+/** The symbols of some conditions. */
+export const symbolsIn = (conditions: readonly Condition[]): Symbolic[] =>
+  conditions.flatMap((each) =>
+    each.kind === 'comparison' ? (each.symbol ?? []) : symbolsIn(each.conditions),
+  );
 
-/** Reads `$caller`, `$caller.<field>`, `$claims.<name>` and `$now`. */
-function symbolsOf(resources: readonly Resource[]): ReadSymbol {
+/** Reads the symbols of a policy: `$caller`, `$caller.<field>`, `$claims.<name>` and `$now`. */
+function symbolsOf(resources: readonly Resource[]): ReadSymbol & { readonly symbols: readonly Symbolic[] } {
+  const symbols: Symbolic[] = [];
+  const columns: ComparedColumn[] = [];
+  const read = valuesOfCallers(resources);
+  const readSymbol: ReadSymbol = (text, name, { column, ...compared }) => {
+    const value = read(text, name);
+    if (!value) return undefined;
+    const known = symbols.find(
+      ({ kind, name, isList, place }) =>
+        columns[place] === column && kind === value.kind && name === value.name && isList === compared.isList,
+    );
+    if (known) return known;
+    const symbol = { ...value, ...compared, place: columns.push(column) - 1 };
+    symbols.push(symbol);
+    return symbol;
+  };
+  return Object.assign(readSymbol, { symbols });
+}
+
+/** Reads the texts that stand for values of callers. */
+function valuesOfCallers(resources: readonly Resource[]) {
   const callers = resources.find(({ owner }) => owner);
-  return (text, name) => {
+  return (text: string, name: string): Pick<Symbolic, 'kind' | 'name' | 'through'> | undefined => {
     if (!text.startsWith('$')) return undefined;
     const [, first, second] = /^\$(\w+)(?:\.(.+))?$/s.exec(text) ?? [];
     if (text === '$now') return { kind: 'now', name: '', through: undefined };
@@ -157,13 +184,16 @@ export function leadsToLimited(resource: Resource, resources: readonly Resource[
   return false;
 }
 
+/** The bits of some grants. */
+export const bitsOf = (grants: readonly Grant[]): number =>
+  grants.reduce((sum, { place }) => sum | (1 << place), 0);
+
 /** The grants whose bits a mask has. */
 export const grantsIn = ({ grants }: Rules, mask: number): readonly Grant[] =>
   grants.filter(({ place }) => (mask & (1 << place)) !== 0);
 
 /** Whether the values of a caller change with the time. */
-export const dependsOnTime = ({ grants }: Rules): boolean =>
-  grants.some(({ symbols }) => symbols.some(({ kind }) => kind === 'now'));
+export const dependsOnTime = ({ symbols }: Rules): boolean => symbols.some(({ kind }) => kind === 'now');
 
 /** Whether a grant is about all records and all fields. */
 export const isUnlimited = ({ where, fields }: DeclaredGrant): boolean =>

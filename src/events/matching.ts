@@ -5,7 +5,7 @@ import type { Db } from '../db/db.js';
 import { queryTimeout } from '../errors/input-errors.js';
 import { type Json, type JsonObject, member } from '../json.js';
 import { parametersIn } from '../list/comparison-sql.js';
-import type { Condition } from '../list/condition.js';
+import type { Condition, SymbolValues } from '../list/condition.js';
 import { recordsSql } from '../list/condition-sql.js';
 import { sharing } from '../telemetry/metrics.js';
 import { parseUuid } from '../uuid.js';
@@ -27,6 +27,13 @@ interface States {
 /** The source of the states in statements, and the column with the number of a state. Fields have no such columns. */
 const SOURCE = 'plinth_states';
 const NUMBER = 'plinth_number';
+
+interface Matching {
+  readonly needsRelated?: boolean;
+  /** The values for the symbols of the conditions. */
+  readonly symbolValues?: SymbolValues;
+}
+
 /**
  * Whether conditions hold for the records of events, all of one collection: a row for each of `lists`, whose conditions must
  * all hold. One statement compares the columns as the events have them, and conditions on related records with their present
@@ -39,7 +46,7 @@ export async function matchEvents(
   resource: Resource,
   events: readonly Event[],
   lists: readonly (readonly Condition[])[],
-  needsRelated = false,
+  { needsRelated = false, symbolValues = [] }: Matching = {},
 ): Promise<Fulfilled[][]> {
   const types = comparedTypes(resource, lists.flat());
   const numbers = new Map<string, number>();
@@ -58,7 +65,7 @@ export async function matchEvents(
   const columns = [...types].map(([name, type]) => `, ${name} ${type}`).join('');
   const parameter = parametersIn(args);
   const matches = lists.map((conditions, list) => {
-    const selection = { conditions, search: [] };
+    const selection = { conditions, symbolValues, search: [] };
     const records = recordsSql(resource, selection, parameter, engine, SOURCE, needsRelated);
     return `select ${list} as list, record.${NUMBER} as number from ${records}`;
   });

@@ -57,12 +57,15 @@ export interface ReadableStates {
 export async function readableStates(
   db: Db,
   resource: Resource,
-  { grants }: Access,
+  { grants, values }: Access,
   events: readonly Event[],
 ): Promise<ReadableStates[]> {
   const conditions = grants.map((grant) => grant.conditions);
   // A rule that hides a record because of a related one hides it after the deletion of that one as well.
-  const held = await matchEvents(db, resource, events, conditions, true);
+  const held = await matchEvents(db, resource, events, conditions, {
+    needsRelated: true,
+    symbolValues: values,
+  });
   const stateIn = (at: number, side: 'before' | 'after'): ReadableState | undefined => {
     const holding = grants.filter((_, grant) => held[grant]![at]![side] === true);
     if (holding.length === 0) return undefined;

@@ -1,6 +1,6 @@
 import { comparable, type Resource, searchSql } from '../collection/resource.js';
 import type { Value } from '../db/db.js';
-import type { Comparison, Operator } from './condition.js';
+import type { Comparison, Operator, Symbolic, SymbolValues } from './condition.js';
 import { escaped } from './search-sql.js';
 
 /** Adds a value to a statement, and returns the expression for it. */
@@ -14,6 +14,17 @@ export function parametersIn(args: Value[]): Parameter {
   };
 }
 
+/** The SQL of a caller's value for a symbol as a type; undefined: the caller has none. */
+export type SymbolSql = (symbol: Symbolic) => ((type: string) => string) | undefined;
+
+/** The values for symbols as parameters of a statement. */
+export const symbolParameters =
+  (values: SymbolValues, parameter: Parameter): SymbolSql =>
+  ({ place }) => {
+    const value = values[place] ?? undefined;
+    return value === undefined ? undefined : (type) => parameter(value, type);
+  };
+
 /** Conditions that are combined by a word. */
 export const joined = (terms: readonly string[], word: 'and' | 'or'): string =>
   terms.length === 1
@@ -24,30 +35,33 @@ export const joined = (terms: readonly string[], word: 'and' | 'or'): string =>
 
 const SIGNS = { eq: '=', ne: '<>', lt: '<', lte: '<=', gt: '>', gte: '>=' };
 
-/** A comparison with the column of a source of records. It is null for a record without the field. */
+/**
+ * A comparison with the column of a source of records. It is null for a record without the field. `given`: the value for the symbol
+ * of the comparison.
+ */
 export function comparisonSql(
   resource: Resource,
   source: string,
-  { field, column, operator, values, isArray = false, through }: Comparison,
+  { field, column, operator, values, symbol }: Comparison,
   parameter: Parameter,
+  given?: (type: string) => string,
 ): string {
   const name = `${source}.${column.name}`;
   if (field === 'created_at') return creationSql(name, operator, values, parameter);
   const element = column.type.replace('[]', '');
   const own = comparable(column, `${source}.`);
-  const ofCaller = (value: string) =>
-    `(select own.${through!.column} from ${through!.table} as own where own.id = ${parameter(value, 'uuid')})`;
-  const one = (value: string) =>
-    through
-      ? ofCaller(value)
-      : // The driver would read a boolean parameter as a JavaScript value.
-        parameter(value, element === 'boolean' ? 'text::boolean' : element);
+  const through = symbol?.through;
+  const ofCaller = () =>
+    `(select own.${through!.column} from ${through!.table} as own where own.id = ${given!('uuid')})`;
+  const one = (value: string) => {
+    if (through) return ofCaller();
+    // The driver would read a boolean parameter as a JavaScript value.
+    const type = element === 'boolean' ? 'text::boolean' : element;
+    return given ? given(type) : parameter(value, type);
+  };
   const list = () => {
-    if (through)
-      return through.type.endsWith('[]')
-        ? `${ofCaller(values[0]!)}::${element}[]`
-        : `array[${ofCaller(values[0]!)}]`;
-    if (isArray) return parameter(values[0]!, `text::${element}[]`);
+    if (through) return through.type.endsWith('[]') ? `${ofCaller()}::${element}[]` : `array[${ofCaller()}]`;
+    if (given) return given(`text::${element}[]`);
     return `array(select element::${element} from json_array_elements_text(${parameter(JSON.stringify(values))}::json) as element)`;
   };
   const [value = '', greatest = ''] = values;
@@ -58,7 +72,7 @@ export function comparisonSql(
       return `${own} = any (${list()})`;
     case 'nin':
       // No value at all differs from a value of an empty array, and from none.
-      return `${isArray ? `${own} is not null and ` : ''}${own} <> all (${list()})`;
+      return `${given ? `${own} is not null and ` : ''}${own} <> all (${list()})`;
     case 'between':
       return `${own} between ${one(value)} and ${one(greatest)}`;
     case 'has':

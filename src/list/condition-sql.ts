@@ -1,8 +1,9 @@
 import { RANK, type Resource } from '../collection/resource.js';
 import type { Engine } from '../db/engine.js';
-import { comparisonSql, joined, type Parameter, parametersIn } from './comparison-sql.js';
+import { comparisonSql, joined, type Parameter, parametersIn, symbolParameters } from './comparison-sql.js';
 import {
   type Access,
+  type Comparison,
   type Condition,
   EVERYTHING,
   type ExpressedSelection,
@@ -36,6 +37,7 @@ export function recordsSql(
   const records = new Source(resource, parameter, engine, {
     states: needsRelated ? table : undefined,
     isStored,
+    symbols: selection.symbolValues && symbolParameters(selection.symbolValues, parameter),
   });
   const terms = termsOf(records, selection, query);
   const selected = `${source}${terms.length === 0 ? '' : ` where ${terms.join(' and ')}`}`;
@@ -57,8 +59,9 @@ export function accessibleSql(
   table = resource.table,
 ): string {
   if (!access) return `${table} as ${name}`;
+  const rows = { isStored: table === resource.table, symbols: symbolParameters(access.values, parameter) };
   const holds = (conditions: readonly Condition[], source = 'granted') =>
-    grantSql(resource, source, conditions, parameter, engine, table === resource.table);
+    grantSql(new Source(resource, parameter, engine, { ...rows, name: source }), conditions);
   const granted = new Source(resource, parameter, engine, { name: 'granted' });
   const { columns, joins } = readableColumns(granted, access, holds);
   const alternatives = access.alternatives.map((each) => holds(each));
@@ -72,21 +75,12 @@ export function accessibleSql(
   return `(select ${columns} ${from} ${where}) as ${name}`;
 }
 
-/** SQL that is true if a grant holds for a record of a source. `isStored`: its rows are records as they are stored. */
-export const grantSql = (
-  resource: Resource,
-  source: string,
-  conditions: readonly Condition[],
-  parameter: Parameter,
-  engine: Engine,
-  isStored = false,
-): string => {
-  const records = new Source(resource, parameter, engine, { name: source, isStored });
-  return joined(
+/** SQL that is true if all conditions of a grant hold for a record of a source. */
+export const grantSql = (records: Source, conditions: readonly Condition[]): string =>
+  joined(
     conditions.map((condition) => conditionSql(records, condition)),
     'and',
   );
-};
 
 /** The records that a selection selects, as a source of another name in a larger statement. */
 export const sourceSql = (
@@ -117,7 +111,7 @@ function termsOf(
 function conditionSql(source: Source, condition: Condition): string {
   switch (condition.kind) {
     case 'comparison':
-      return comparisonSql(source.resource, source.name, condition, source.parameter);
+      return comparedSql(source, condition);
     case 'relation':
       return relationSql(source, condition);
     case 'not':
@@ -133,11 +127,19 @@ function conditionSql(source: Source, condition: Condition): string {
   }
 }
 
+/** SQL of a comparison. One with a value that the caller does not have never holds. */
+function comparedSql(source: Source, condition: Comparison): string {
+  const { resource, name, parameter } = source;
+  const given = condition.symbol && source.symbols?.(condition.symbol);
+  if (condition.symbol && !given) return source.joined([], 'or');
+  return comparisonSql(resource, name, condition, parameter, given);
+}
+
 /** SQL that is true if a condition does not hold. Existence is negated as `not exists`, which the planner joins by. */
 function negationSql(source: Source, condition: Condition): string {
   switch (condition.kind) {
     case 'comparison':
-      return `(${comparisonSql(source.resource, source.name, condition, source.parameter)}) is not true`;
+      return `(${comparedSql(source, condition)}) is not true`;
     case 'relation': {
       const { quantifier } = condition;
       return relationSql(source, condition, quantifier === 'none' || quantifier === 'every');

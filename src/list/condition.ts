@@ -42,13 +42,10 @@ export interface Comparison {
   readonly field: string;
   readonly column: ComparedColumn;
   readonly operator: Operator;
-  /** One, or with one of LIST_OPERATORS several; text of the column's type. With `isArray`, one: an array of PostgreSQL. */
+  /** One, or with one of LIST_OPERATORS several; text of the column's type. */
   readonly values: readonly string[];
-  readonly isArray?: boolean;
   /** The value that a rule takes from a request, in place of `values`; absent in the conditions of requests. */
   readonly symbol?: Symbolic;
-  /** The column of the caller's own record with which a rule compares; `values` has the id of the record. */
-  readonly through?: CallerColumn | undefined;
 }
 
 /** A column of the records of callers. */
@@ -61,6 +58,8 @@ export interface CallerColumn {
 /** A value that a rule takes from a request. */
 export interface Symbolic {
   readonly kind: 'subject' | 'claim' | 'now' | 'user';
+  /** The place of the symbol among those of its policy. */
+  readonly place: number;
   /** The name of the claim. */
   readonly name: string;
   /** The records of callers, and the column of one, for a value from the record of the caller. */
@@ -70,6 +69,9 @@ export interface Symbolic {
   /** The text with which the column compares; undefined: the value is none of the column's type. */
   readonly read: (text: string) => string | undefined;
 }
+
+/** The values that a caller has for the symbols of a policy, by their places; null: it has none. Several values are an array of PostgreSQL. */
+export type SymbolValues = readonly (string | null)[];
 
 /** `and`: all conditions hold; `or`: at least one; `not`: not all. */
 export interface Combination {
@@ -102,12 +104,14 @@ export interface Access {
   readonly grants: readonly {
     readonly conditions: readonly Condition[];
     /** Undefined: all fields. */
-    readonly fields: readonly string[] | undefined;
+    readonly fields?: readonly string[] | undefined;
   }[];
   /** Conditions one of which holds for each of these records: those of the grants that no other grant includes. */
   readonly alternatives: readonly (readonly Condition[])[];
   /** Whether each alternative is about records that have to do with the caller, and so likely about few. */
   readonly isSelective: boolean;
+  /** The caller's values for the symbols of the conditions. */
+  readonly values: SymbolValues;
 }
 
 /** Whether the caller may read records without a field that they have. */
@@ -123,13 +127,15 @@ const OF_LISTS = operatorsWith('many');
 /** Whether the SQL of a condition reads the columns of a record and nothing else. */
 export const isOfColumns = (condition: Condition): boolean =>
   condition.kind === 'comparison'
-    ? condition.through === undefined && !OF_LISTS.has(condition.operator)
+    ? condition.symbol?.through === undefined && !OF_LISTS.has(condition.operator)
     : condition.kind !== 'relation' && condition.conditions.every(isOfColumns);
 
 /** Which records a list contains. */
 export interface Selection {
   /** The conditions that all hold for a record. */
   readonly conditions: readonly Condition[];
+  /** The values for the symbols of the conditions, if these are of a grant. */
+  readonly symbolValues?: SymbolValues;
   /** The texts of which a record contains one, as the searched fields store them; none: all records. */
   readonly search: readonly string[];
   /** The words of which a record has all; undefined: any. A record with one of the texts needs no words. */

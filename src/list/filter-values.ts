@@ -20,7 +20,11 @@ import {
 export const MAX_VALUES = 100;
 
 /** Reads a value that a rule takes from a request, like `$caller`; undefined: the text is a value itself. Throws 400. */
-export type ReadSymbol = (text: string, name: string) => Omit<Symbolic, 'isList' | 'read'> | undefined;
+export type ReadSymbol = (
+  text: string,
+  name: string,
+  compared: Pick<Symbolic, 'isList' | 'read'> & { readonly column: ComparedColumn },
+) => Symbolic | undefined;
 
 /** The comparison of a field at a place of a filter. Throws 400. */
 export function comparisonOf(
@@ -46,14 +50,7 @@ export function comparisonOf(
     );
   const comparison = { kind: 'comparison', field, column, operator: operator as Operator } as const;
   const [first] = values;
-  const symbol = values.length === 1 && typeof first === 'string' ? symbols?.(first, name) : undefined;
-  if (!symbol)
-    return { ...comparison, values: valuesOf(name, operator as Operator, values, isGivenList, read) };
-  if (part !== undefined || operator === 'null' || operator === 'between' || field === 'created_at')
-    throw invalidQuery(name, `cannot be compared with ${first} by ${operator}`);
   const isList = LIST_OPERATORS.has(operator);
-  if (symbol.through && !isComparable(column, symbol.through.type, isList))
-    throw invalidQuery(name, `cannot be compared with ${first}, whose values have another type`);
   const attempt = (text: string) => {
     try {
       return read(text);
@@ -62,7 +59,17 @@ export function comparisonOf(
       throw error;
     }
   };
-  return { ...comparison, values: [], symbol: { ...symbol, isList, read: attempt } };
+  const symbol =
+    values.length === 1 && typeof first === 'string'
+      ? symbols?.(first, name, { column, isList, read: attempt })
+      : undefined;
+  if (!symbol)
+    return { ...comparison, values: valuesOf(name, operator as Operator, values, isGivenList, read) };
+  if (part !== undefined || operator === 'null' || operator === 'between' || field === 'created_at')
+    throw invalidQuery(name, `cannot be compared with ${first} by ${operator}`);
+  if (symbol.through && !isComparable(column, symbol.through.type, isList))
+    throw invalidQuery(name, `cannot be compared with ${first}, whose values have another type`);
+  return { ...comparison, values: [], symbol };
 }
 
 /** Whether a field of the caller has values of a column's type, or for an operator with several values a list of these. */

@@ -1,7 +1,7 @@
 import { type Column, LINKED_RECORD as RECORD } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
 import type { Engine } from '../db/engine.js';
-import { joined, type Parameter } from './comparison-sql.js';
+import { joined, type Parameter, type SymbolSql } from './comparison-sql.js';
 import { type Access, hidesFields, type RelationCondition } from './condition.js';
 
 /** Whether a caller may read all fields of the records that it may read. */
@@ -16,6 +16,8 @@ interface Rows {
   readonly states?: string | undefined;
   /** Whether the rows are records as they are stored, with all fields: the links of an array of references are about these. */
   readonly isStored?: boolean;
+  /** The values of the caller for the symbols of conditions; absent: the conditions have none. */
+  readonly symbols?: SymbolSql | undefined;
 }
 
 /** The records about which a condition is: those of the list, or of a relation within it. */
@@ -24,17 +26,19 @@ export class Source {
   readonly name: string;
   readonly states: string | undefined;
   readonly isStored: boolean;
+  readonly symbols: SymbolSql | undefined;
 
   constructor(
     readonly resource: Resource,
     readonly parameter: Parameter,
     readonly engine: Engine,
-    { depth = 0, name = 'record', states, isStored = false }: Rows,
+    { depth = 0, name = 'record', states, isStored = false, symbols }: Rows,
   ) {
     this.depth = depth;
     this.name = name;
     this.states = states;
     this.isStored = isStored;
+    this.symbols = symbols;
   }
 
   /**
@@ -48,7 +52,7 @@ export class Source {
 
   of(other: Resource, access: Access | undefined): Source {
     const depth = this.depth + 1;
-    const rows = { depth, name: `related_${depth}`, isStored: hasAllFields(access) };
+    const rows = { depth, name: `related_${depth}`, isStored: hasAllFields(access), symbols: this.symbols };
     return new Source(other, this.parameter, this.engine, rows);
   }
 }

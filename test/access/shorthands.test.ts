@@ -1,4 +1,4 @@
-import { readGrant } from '../../src/access/rules.js';
+import { readGrant, symbolsIn } from '../../src/access/rules.js';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { resourcesWithoutRefs } from '../../src/declarations/resource-of.js';
 import type { JsonObject } from '../../src/json.js';
@@ -173,8 +173,8 @@ t.test(
     t.same(Object.fromEntries(resources.map(({ name, grants }) => [name, grants])), expected);
     for (const resource of resources)
       for (const [place, grant] of resource.grants.entries()) {
-        const { symbols } = readGrant(grant, place, resource, resources);
-        t.equal(symbols.length, grant.where ? 1 : 0, `${resource.name} ${place}`);
+        const { conditions } = readGrant(grant, place, resource, resources);
+        t.equal(symbolsIn(conditions).length, grant.where ? 1 : 0, `${resource.name} ${place}`);
       }
     t.end();
   },

@@ -7,13 +7,14 @@ import t from '../support/test.js';
 const ENGINES = ['postgresql', 'citus'] as const;
 const NEVER: Condition = { kind: 'or', conditions: [] };
 const ALWAYS: Condition = { kind: 'and', conditions: [] };
-const NOBODY: Access = { grants: [], alternatives: [], isSelective: false };
+const NOBODY: Access = { grants: [], alternatives: [], isSelective: false, values: [] };
 
 /** The access of a caller with one grant, which shows one field. */
 const limited = (...conditions: readonly Condition[]): Access => ({
   grants: [{ conditions, fields: ['userId'] }],
   alternatives: [conditions],
   isSelective: false,
+  values: [],
 });
 
 const author = (conditions: readonly Condition[], access?: Access): Condition => ({
