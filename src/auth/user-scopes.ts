@@ -32,12 +32,17 @@ export function withImplied(scopes: Iterable<string>): ReadonlySet<string> {
   return new Set([...named, ...implied]);
 }
 
-/** The requested scopes, and the scopes that these imply, as far as a user with `scopes` may allow them. */
-export function allowedScopes(scopes: ReadonlySet<string>, requested: unknown): string {
-  return [...withImplied(scopesOf(requested))]
-    .filter((scope) => scope === 'offline_access' || mayAllow(scopes, scope))
-    .join(' ');
+/** The scopes of a list that are permitted, and of each other one those that it implies. */
+export function permittedScopes(list: unknown, isPermitted: (scope: string) => boolean): string {
+  const permitted = [...scopesOf(list)].flatMap((scope) =>
+    isPermitted(scope) ? scope : [...withImplied([scope])].filter(isPermitted),
+  );
+  return [...new Set(permitted)].join(' ');
 }
+
+/** The scopes of a list that a user with `scopes` may allow. */
+export const allowedScopes = (scopes: ReadonlySet<string>, list: unknown): string =>
+  permittedScopes(list, (scope) => scope === 'offline_access' || mayAllow(scopes, scope));
 
 /** Sets what a user may do beyond `self`, and allow to clients. */
 export async function setUserScopes(db: Db, id: string, scopes: readonly string[]): Promise<void> {

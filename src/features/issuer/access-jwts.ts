@@ -1,7 +1,5 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
-import { scopesOf } from '../../auth/principal.js';
 import { CredentialRejected } from '../../auth/scheme.js';
-import { withImplied } from '../../auth/user-scopes.js';
 import type { Db } from '../../db/db.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { errors } from './oidc-provider.js';
@@ -96,7 +94,7 @@ function introspected({ oidc }: KoaContextWithOIDC, claims: Claims | undefined):
 /** oidc-provider responds with the scopes that the token was issued with. */
 async function limitScope(db: Db, { body }: KoaContextWithOIDC): Promise<void> {
   const token = body as { sub?: string; scope?: string } | undefined;
-  if (token?.scope === undefined) return;
-  const account = token.sub === undefined ? undefined : await findAccount(db, token.sub);
-  token.scope = account ? account.allowed(token.scope) : [...withImplied(scopesOf(token.scope))].join(' ');
+  if (token?.scope === undefined || token.sub === undefined) return;
+  const account = await findAccount(db, token.sub);
+  if (account) token.scope = account.allowed(token.scope);
 }

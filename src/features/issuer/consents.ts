@@ -49,24 +49,13 @@ export async function loadGrant(
   const grantId = result?.consent?.grantId ?? session!.grantIdFor(clientId);
   const found = grantId === undefined ? undefined : await Grant.find(grantId);
   const grant =
-    found?.accountId === user.id
-      ? await completed(found, audience)
-      : await renewed(ctx.oidc.provider, db, user, clientId, audience);
+    found?.accountId === user.id ? found : await renewed(ctx.oidc.provider, db, user, clientId, audience);
   const refused = [...ctx.oidc.requestParamScopes].filter((scope) => isRefused(user, scope));
   if (grant && refused.length > 0) grant.rejectResourceScope(audience, refused.join(' '));
   return grant;
 }
 
 const isRefused = ({ scopes }: User, scope: string) => scope !== 'offline_access' && !mayAllow(scopes, scope);
-
-/** A grant with the scopes that its scopes imply: earlier versions did not add them. */
-async function completed(grant: Grant, audience: string): Promise<Grant> {
-  const scopes = scopesOf(grant.getResourceScope(audience));
-  if (withImplied(scopes).size === scopes.size) return grant;
-  addScopes(grant, audience, [...scopes]);
-  await grant.save();
-  return grant;
-}
 
 async function renewed(
   provider: Provider,

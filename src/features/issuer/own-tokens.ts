@@ -4,7 +4,13 @@ import { scopesOf } from '../../auth/principal.js';
 import { ended, refusal, type Token, TokenCache, type TokenSource } from '../../auth/tokens/access-token.js';
 import { requireAccessJwt } from '../../auth/tokens/access-token-claims.js';
 import { refusalOf, tokenOf } from '../../auth/tokens/jwt.js';
-import { allowedScopes, isClaimScope, userScopes, withImplied } from '../../auth/user-scopes.js';
+import {
+  allowedScopes,
+  isClaimScope,
+  permittedScopes,
+  userScopes,
+  withImplied,
+} from '../../auth/user-scopes.js';
 import { passwordVersionOf } from '../../auth/verified-password.js';
 import type { Config } from '../../config/config.js';
 import { createBatcher } from '../../db/batcher.js';
@@ -194,8 +200,8 @@ function sourceIn(row: Row, isOfUser: boolean): Source {
 /** The scope of a token as far as its client may still request it, and its user allow it; absent without one. */
 function scopeOf({ isOfUser, scopes, clientScopes }: Source, scope: unknown): { readonly scope?: unknown } {
   if (scope === undefined) return {};
-  const ofClient = [...withImplied(scopesOf(scope))]
-    .filter((each) => isClaimScope(each) || each === 'offline_access' || clientScopes.has(each))
-    .join(' ');
+  const isOfClient = (each: string) =>
+    isClaimScope(each) || each === 'offline_access' || clientScopes.has(each);
+  const ofClient = permittedScopes(scope, isOfClient);
   return { scope: isOfUser ? allowedScopes(userScopes(scopes), ofClient) : ofClient };
 }

@@ -21,7 +21,7 @@ import {
 } from './pages/provider-pages.js';
 import { INTERACTION, PATHS } from './paths.js';
 import { Records } from './provider-records.js';
-import { addImplied, resourceServer } from './resource-server.js';
+import { limitRefresh, limitRefreshes, resourceServer } from './resource-server.js';
 import { ISSUER_SETTINGS, SESSION_S } from './settings.js';
 import type { IssuerKeys } from './signing-keys.js';
 import { STRANGER_S, type Strangers } from './strangers.js';
@@ -73,6 +73,7 @@ export function createProvider({ config, db, checkReplay, keys, strangers }: Pro
     return (await checkReplay(`dpop\n${issuer}\n${id}`, until + PROOF_WINDOW_S)) === 'first';
   };
   deriveSuccessors(provider, keys.pagesSecret);
+  limitRefreshes(provider);
   acceptFormerAlgorithms(provider);
   pinOrigin(provider, config.issuer!);
   return provider;
@@ -152,10 +153,7 @@ function lifetimes(accessTokenSeconds: number): Configuration {
       Grant: 180 * DAY_S,
     },
     // oidc-provider reads the scopes of a refresh after this call, and before it knows the API.
-    rotateRefreshToken: (ctx) => {
-      addImplied(ctx);
-      return true;
-    },
+    rotateRefreshToken: limitRefresh,
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
     // A device stays signed in when the user's browser signs out.
     expiresWithSession: async (_ctx, source) =>

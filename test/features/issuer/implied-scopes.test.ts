@@ -26,52 +26,79 @@ for (const tokenFormat of ['jwt', 'opaque'] as const)
     t.equal((await service.send('POST', '/items', write)).status, 403);
 
     const writer = await signIn(server, config, { scope: 'openid items:write' });
-    const both = 'items:read items:write openid';
-    t.equal(sorted(writer.scope), both);
-    t.equal(await scopeOf(writer.access_token), both);
-    if (tokenFormat === 'jwt') t.equal(sorted(decodeJwt(writer.access_token).scope), both);
-    for (const [requested, granted] of [
+    t.equal(sorted(writer.scope), 'items:write openid', 'a response names what was requested');
+    t.equal(await scopeOf(writer.access_token), 'items:write openid');
+    if (tokenFormat === 'jwt') t.equal(sorted(decodeJwt(writer.access_token).scope), 'items:write openid');
+    t.equal((await service.send('GET', '/items', bearer(writer.access_token))).status, 200);
+    for (const [scope, granted] of [
+      [undefined, 'items:write openid'],
       ['items:read', 'items:read'],
-      ['openid items:write', both],
+      ['openid items:write', 'items:write openid'],
+      ['openid items:write users:read offline_access', 'items:write openid'],
     ] as const) {
       const fresh = await signIn(server, config, { scope: 'openid items:write' });
-      const renewed = await client.refreshTokenGrant(config, fresh.refresh_token!, { scope: requested });
-      t.equal(await scopeOf(renewed.access_token), granted, `a refresh with ${requested}`);
+      const parameters = scope === undefined ? undefined : { scope };
+      const renewed = await client.refreshTokenGrant(config, fresh.refresh_token!, parameters);
+      t.equal(await scopeOf(renewed.access_token), granted, `a refresh with ${scope}`);
       t.equal(sorted(renewed.scope), granted, 'in the response');
       if (tokenFormat === 'jwt') t.equal(sorted(decodeJwt(renewed.access_token).scope), granted);
+      const again = await client.refreshTokenGrant(config, renewed.refresh_token!);
+      t.equal(sorted(again.scope), 'items:write openid', 'the next refresh has all again');
     }
-    const foreign = await begin(server, config, { scope: 'openid users:read' });
-    t.match((await foreign.visitor.open(String(foreign.url))).url, /error=invalid_scope/, 'but not another');
+    const { refresh_token: token } = writer;
+    const foreign = client.refreshTokenGrant(config, token!, { scope: 'users:read' });
+    await t.rejects(foreign, { error: 'invalid_scope' } as never, 'but not others alone');
+    t.ok((await client.refreshTokenGrant(config, token!)).access_token, 'a refused refresh consumes nothing');
   });
 
-t.test('client credentials and devices imply it, too', async (t) => {
+t.test('a client that requests more scopes than it is registered for gets what it may have', async (t) => {
   const server = await authorizationServer(t);
-  const { config } = await server.register({
-    confidential: true,
-    native: false,
-    redirectUris: [],
-    grantTypes: ['client_credentials'],
-    scopes: ['items:write'],
+  await setUserScopes(server.service.db, server.user.id, ['admin']);
+  const scope = 'openid self items:read items:write users:write admin unknown';
+  const granted = 'items:read items:write openid';
+  const { config, id } = await server.register({ scopes: ['items:write'] });
+  const flow = await begin(server, config, { scope });
+  const credentials = { email: server.user.email, password: PASSWORD, action: 'sign-in' };
+  const { text } = await flow.visitor.submit(await flow.visitor.open(String(flow.url)), credentials);
+  const meanings = [...text.matchAll(/<li>([^<]*)<\/li>/g)].map(([, meaning]) => meaning);
+  t.same(meanings, ['know who you are', 'read, change and delete items'], 'the page names no others');
+  t.equal(sorted((await signIn(server, config, { scope })).scope), granted);
+  const pushed = await fetch(`${server.issuer}/par`, {
+    method: 'POST',
+    body: new URLSearchParams({
+      ...{ client_id: id, response_type: 'code', scope, redirect_uri: 'http://127.0.0.1/callback' },
+      ...{ code_challenge: 'x'.repeat(43), code_challenge_method: 'S256' },
+    }),
   });
-  for (const [scope, granted] of [
-    ['items:read', 'items:read'],
-    ['items:write', 'items:read items:write'],
-    ['items:write items:read', 'items:read items:write'],
-  ] as const) {
-    const { access_token: token } = await client.clientCredentialsGrant(config, { scope });
-    t.equal(sorted((await client.tokenIntrospection(config, token)).scope), granted, scope);
-  }
-  const reader = await server.register({ scopes: ['items:read'] });
-  const body = new URLSearchParams({ client_id: reader.id, scope: 'items:write' });
-  const pushed = await fetch(`${server.issuer}/par`, { method: 'POST', body });
-  t.match(await pushed.json(), { error: /invalid_/ }, 'reading does not imply writing');
+  t.equal(pushed.status, 201, 'a pushed request');
   const device = await server.register({
     grantTypes: ['urn:ietf:params:oauth:grant-type:device_code'],
     redirectUris: [],
     native: false,
     scopes: ['items:write'],
   });
-  t.ok((await client.initiateDeviceAuthorization(device.config, { scope: 'items:read' })).user_code);
+  t.ok((await client.initiateDeviceAuthorization(device.config, { scope })).user_code, 'a device');
+  const confidential = { confidential: true, native: false, redirectUris: [] };
+  const robot = await server.register({
+    ...confidential,
+    grantTypes: ['client_credentials'],
+    scopes: ['items:write', 'posts:read'],
+  });
+  for (const [requested, given] of [
+    ['items:read', 'items:read'],
+    ['items:write', 'items:write'],
+    ['items:write items:read', 'items:read items:write'],
+    ['users:read items:read admin', 'items:read'],
+    ['posts:write', 'posts:read'],
+  ] as const) {
+    const tokens = await client.clientCredentialsGrant(robot.config, { scope: requested });
+    t.equal(sorted(tokens.scope), given, requested);
+    t.equal(sorted((await client.tokenIntrospection(robot.config, tokens.access_token)).scope), given);
+  }
+  const refused = client.clientCredentialsGrant(robot.config, { scope: 'admin users:read' });
+  await t.rejects(refused, { error: 'invalid_scope' } as never, 'others alone');
+  const foreign = await begin(server, config, { scope: 'users:read' });
+  t.match((await foreign.visitor.open(String(foreign.url))).url, /error=invalid_scope/);
 });
 
 t.test('a consent to write needs no further one to read', async (t) => {
@@ -118,12 +145,18 @@ t.test('a user or a client that may only read any more retains that', async (t) 
   const { service, user } = server;
   await setUserScopes(service.db, user.id, ['items:write']);
   const { config } = await server.register({ scopes: ['items:write'] });
-  const { access_token: token } = await signIn(server, config, { scope: 'openid items:write' });
-  const statuses = async () => [
+  const tokens = await signIn(server, config, { scope: 'openid items:write' });
+  const statuses = async (token: string) => [
     (await service.send('GET', '/items', bearer(token))).status,
     (await service.send('POST', '/items', { ...bearer(token), body: { name: 'lamp' } })).status,
   ];
-  t.same(await statuses(), [200, 201]);
+  t.same(await statuses(tokens.access_token), [200, 201]);
   await setUserScopes(service.db, user.id, ['items:read']);
-  await until('it may only read', statuses, (seen) => seen.join() === '200,403');
+  const seen = () => statuses(tokens.access_token);
+  await until('it may only read', seen, (found) => found.join() === '200,403');
+  const { scope } = await client.tokenIntrospection(config, tokens.access_token);
+  t.equal(sorted(scope), 'items:read openid', 'introspection names it');
+  const renewed = await client.refreshTokenGrant(config, tokens.refresh_token!);
+  t.equal(sorted(renewed.scope), 'items:read openid', 'a refresh retains it');
+  t.same(await statuses(renewed.access_token), [200, 403]);
 });
