@@ -19,6 +19,7 @@ import type { Route } from './http/router.js';
 import { ParseLimit } from './limits/parse-limit.js';
 import { rateLimiter } from './limits/rate-limit.js';
 import type { Collection } from './list/open-collection.js';
+import type { ServiceState } from './pipeline/context.js';
 import { Mount } from './pipeline/mount.js';
 import { createPipeline } from './pipeline/pipeline.js';
 import { createHttpServer } from './pipeline/server.js';
@@ -69,8 +70,7 @@ export async function startApp(
   }
 }
 
-/** Whether the service accepts requests. */
-class AppState {
+class AppState implements ServiceState {
   isDraining = false;
 
   constructor(
@@ -125,8 +125,7 @@ function serverOf(
       detached(() => feed?.follower.wrote());
       return wrote?.(principal.subject, fields);
     },
-    isInMaintenance: () => state.isInMaintenance,
-    isDraining: () => state.isDraining,
+    state,
   });
   return createHttpServer(pipeline, { ...config, commonFields, always }, tls, metrics.http.refused);
 }

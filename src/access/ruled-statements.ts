@@ -5,7 +5,7 @@ import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import type { Run } from '../db/db.js';
 import type { Engine } from '../db/engine.js';
-import { padForImmediateWrite } from '../db/pool/postgres-patches.js';
+import { padForImmediateWrite } from '../db/pool/prepared.js';
 import { arrayElement } from '../db/statements.js';
 import { nextIdentity } from '../uuid.js';
 import { AccessStatements } from './access-statements.js';

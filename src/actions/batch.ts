@@ -9,7 +9,7 @@ import { batchFailed } from '../errors/service-errors.js';
 import { splitVersion } from '../http/api-version.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
-import type { Action, Router } from '../http/router.js';
+import { type Action, type Router, runOf } from '../http/router.js';
 import { isObject, member } from '../json.js';
 import type { HashedPassword } from '../passwords/password.js';
 import { parseUuid } from '../uuid.js';
@@ -106,7 +106,7 @@ async function runAll(
 
 async function runOne({ action, request, allow }: OperationStep, run: Run): Promise<Reply> {
   if (!action) return { status: 204, headers: ['Allow', allow] };
-  const reply = await action.run({ ...request, run });
+  const reply = await runOf(action, request.type)({ ...request, run });
   if (reply.content?.kind === 'rows')
     throw badRequest('A whole list cannot be part of a batch: send page or limit.');
   const whole = await gathered(reply, MAX_PAGE_BYTES, pageTooLarge);

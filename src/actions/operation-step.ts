@@ -63,8 +63,13 @@ export function pathOf({ path }: Operation): string {
   return mark < 0 ? path : path.slice(0, mark);
 }
 
-function bodyOf({ method, headers, body }: Operation, { accepts }: OpenEndpoint): Body | undefined {
-  if (!accepts || body === undefined) return undefined;
+/** The body of an operation, which has arrived as a whole. */
+function bodyOf(
+  { method, headers, body }: Operation,
+  { accepts: all, streams }: OpenEndpoint,
+): Body | undefined {
+  if (!all || body === undefined) return undefined;
+  const accepts = all.filter((type) => !streams?.includes(type));
   const type = (headers['content-type'] ?? JSON_TYPE).split(';')[0]!.trim().toLowerCase();
   if (!accepts.includes(type))
     throw unsupportedMediaType(method === 'PATCH' ? 'Accept-Patch' : 'Accept-Post', accepts);

@@ -50,18 +50,15 @@ export interface Api {
 /** An action that only reads, made by `make` for the primary and for other servers that have the records as well. */
 export type Read = (primary: Reader, make: (reader: Reader) => Action) => Action;
 
-/** Gives the actions of collections the requests and responses of another program. `parent`: the path begins with its record. */
-export interface Adapter {
-  list(action: Action, reader: Reader, resource: Resource, parent?: Resource): Action;
-  record(action: Action, reader: Reader, resource: Resource): Action;
-  creation(action: Action, reader: Reader, resource: Resource, parent?: Resource): Action;
-}
+/** An action with the requests and responses of another program. `parent`: the path begins with its record. */
+type Form = (action: Action, reader: Reader, resource: Resource, parent?: Resource) => Action;
 
-const NATIVE: Adapter = {
-  list: (action) => action,
-  record: (action) => action,
-  creation: (action) => action,
-};
+/** Gives the actions of collections the requests and responses of another program. */
+export interface Adapter {
+  readonly list: Form;
+  readonly record: Form;
+  readonly creation: Form;
+}
 
 /** The parts of a database that reading actions need. */
 export interface Reader {
@@ -69,8 +66,6 @@ export interface Reader {
   readonly collections: readonly Guarded[];
   readonly feed: FeedPosition | undefined;
 }
-
-const reading = (api: Api, make: (reader: Reader) => Action): Action => api.read?.(api, make) ?? make(api);
 
 const ofName = (collections: readonly Guarded[], { name }: Resource): Guarded =>
   collections.find(({ resource }) => resource.name === name)!;
@@ -101,45 +96,77 @@ export function openRecords(api: Api): ReadonlyMap<string, RecordActions> {
   );
 }
 
+/** The parts of a service around an action on records. */
+interface Surroundings {
+  /** A repeat with the same Idempotency-Key gets the first response. */
+  readonly isOnce?: true;
+  /** Replicas may read as well. */
+  readonly isRead?: true;
+  readonly form?: keyof Adapter;
+  readonly parent?: Resource;
+  /** The verb of the grants that permit a record to its owner. */
+  readonly own?: Verb;
+}
+
+/**
+ * The action of a method with what the service has around it. `GET /users/<id>` is, from the outside in: a replica or else the
+ * primary, in the form of json-server, of a record that the caller may read as its owner, `get`. `PATCH /users/<id>` is: once for
+ * each Idempotency-Key, in the form of json-server, of a record that the caller may change as its owner, `patch`.
+ */
+function composed(
+  api: Api,
+  resource: Resource,
+  { isOnce, isRead, form, parent, own }: Surroundings,
+  make: (reader: Reader) => Action,
+): Action {
+  const { adapter } = api;
+  const onReader = (reader: Reader): Action => {
+    const restricted = own
+      ? restrictToOwnRecord(reader.db, ofName(reader.collections, resource), own, make(reader))
+      : make(reader);
+    return adapter && form ? adapter[form](restricted, reader, resource, parent) : restricted;
+  };
+  const action = isRead && api.read ? api.read(api, onReader) : onReader(api);
+  return isOnce ? idempotent(api, action) : action;
+}
+
 function actionsOf(api: Api, collection: Guarded): RecordActions {
-  const { db, settings, adapter = NATIVE } = api;
+  const { db, settings, feed } = api;
   const { resource } = collection;
-  const ofRecord = (verb: Verb, action: Action) => restrictToOwnRecord(db, collection, verb, action);
+  const is = (around: Surroundings, make: (reader: Reader) => Action) =>
+    composed(api, resource, around, make);
   const ofMatching = (verb: 'update' | 'delete', action: Action) =>
     forAllMatching(db, collection, api.collections, { verb, action, timeoutMs: settings.dbTimeoutMs });
-  const getting = reading(api, (each) => {
-    const opened = ofName(each.collections, resource);
-    const action = get(opened, each.collections);
-    return adapter.record(restrictToOwnRecord(each.db, opened, 'read', action), each, resource);
-  });
+  const getting = ({ collections }: Reader) => get(ofName(collections, resource), collections);
+  const listing = ({ collections, feed }: Reader) => list(ofName(collections, resource), collections, feed);
   const references = checkReferences(collection, api.collections);
-  const creation = restrictCreationToOwn(collection, create(collection, references));
-  const withId = createWithId(collection, references);
-  const replacing = ofRecord('update', replace(collection, settings, references));
-  const putting = resource.hasClientIds
-    ? replaceOrCreate(replacing, idempotent(api, restrictCreationToOwn(collection, withId)))
-    : replacing;
+  const creation = () => restrictCreationToOwn(collection, create(collection, references));
+  const withId = () => restrictCreationToOwn(collection, createWithId(collection, references));
+  const replacing = () => replace(collection, settings, references);
   const patching = patch(collection, settings, references);
   const removing = remove(collection, settings);
-  const native = ({ collections, feed }: Reader) => list(ofName(collections, resource), collections, feed);
-  const adapted = (action: Action) => adapter.record(action, api, resource);
+  const putting = () => replaceOrCreate(is({ own: 'update' }, replacing), is({ isOnce: true }, withId));
+  const upserting = () =>
+    upsert(
+      db,
+      collection,
+      is({ form: 'record', own: 'update' }, replacing),
+      is({ form: 'creation' }, creation),
+    );
   return {
-    list: reading(api, (each) => adapter.list(native(each), each, resource)),
-    query: queryBy(reading(api, native), resource),
-    patchMatching: idempotent(api, ofMatching('update', patching)),
+    list: is({ isRead: true, form: 'list' }, listing),
+    query: queryBy(is({ isRead: true }, listing), resource),
+    patchMatching: is({ isOnce: true }, () => ofMatching('update', patching)),
     removeMatching: ofMatching('delete', removing),
-    create: idempotent(api, adapter.creation(creation, api, resource)),
-    upsert: idempotent(
-      api,
-      upsert(db, collection, adapted(replacing), adapter.creation(creation, api, resource)),
-    ),
-    get: getting,
-    replace: adapted(putting),
-    patch: idempotent(api, adapted(ofRecord('update', patching))),
-    remove: adapted(ofRecord('delete', removing)),
-    ...(api.feed && {
-      history: history(collection, ofRecord('read', get(collection, api.collections)), db, api.feed),
-    }),
+    create: is({ isOnce: true, form: 'creation' }, creation),
+    upsert: is({ isOnce: true }, upserting),
+    get: is({ isRead: true, form: 'record', own: 'read' }, getting),
+    replace: resource.hasClientIds
+      ? is({ form: 'record' }, putting)
+      : is({ form: 'record', own: 'update' }, replacing),
+    patch: is({ isOnce: true, form: 'record', own: 'update' }, () => patching),
+    remove: is({ form: 'record', own: 'delete' }, () => removing),
+    ...(feed && { history: history(collection, is({ own: 'read' }, getting), db, feed) }),
   };
 }
 
@@ -147,15 +174,13 @@ function nestedActions(api: Api, collection: Guarded): RecordActions {
   const { resource } = collection;
   const parent = api.collections.find((each) => each.resource.name === resource.parent?.to);
   if (!parent) return {};
-  const { adapter = NATIVE } = api;
-  const native = ({ collections, feed }: Reader) => {
-    const [child, owner] = [ofName(collections, resource), ofName(collections, parent.resource)];
-    return listNested(child, owner, collections, feed);
-  };
-  const nested = createNested(collection, checkReferences(collection, api.collections));
+  const around = { parent: parent.resource };
+  const listing = ({ collections, feed }: Reader) =>
+    listNested(ofName(collections, resource), ofName(collections, parent.resource), collections, feed);
+  const creation = () => createNested(collection, checkReferences(collection, api.collections));
   return {
-    listNested: reading(api, (each) => adapter.list(native(each), each, resource, parent.resource)),
-    queryNested: queryBy(reading(api, native), resource),
-    createNested: idempotent(api, adapter.creation(nested, api, resource, parent.resource)),
+    listNested: composed(api, resource, { ...around, isRead: true, form: 'list' }, listing),
+    queryNested: queryBy(composed(api, resource, { isRead: true }, listing), resource),
+    createNested: composed(api, resource, { ...around, isOnce: true, form: 'creation' }, creation),
   };
 }

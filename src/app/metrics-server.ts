@@ -12,7 +12,7 @@ import { createHttpServer, type ServerOptions } from '../pipeline/server.js';
 import type { Log } from '../telemetry/log.js';
 import { createMetrics, type Scrape } from '../telemetry/metrics.js';
 import { createObserver } from '../telemetry/request-observer.js';
-import { MAX_METRICS_CONNECTIONS } from '../transport/connection-limits.js';
+import { MAX_METRICS_CONNECTIONS } from '../transport/connections.js';
 
 /**
  * A listener with only /metrics, without authentication, and with the limits of the service. Its requests do not count in
@@ -64,9 +64,8 @@ export function createMetricsServer(
     cors: undefined,
     rateLimit: undefined,
     publicPrefix: '',
-    isInMaintenance: () => false,
+    state: { isInMaintenance: false, isDraining: false },
     afterWrite: () => undefined,
-    isDraining: () => false,
   });
   return createHttpServer(pipeline, {
     ...options,

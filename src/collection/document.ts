@@ -100,11 +100,10 @@ export function parseRecords(text: string | null): FoundRecords {
     const id = idOf(doc);
     const isTombstone = doc.length === ID_END + '"}'.length;
     if (!doc.endsWith('}')) large.add(id);
-    else records.set(id, { id, version: isTombstone ? 0 : versionOf(doc), doc });
+    else {
+      const version = isTombstone ? 0 : Number(doc.slice(doc.lastIndexOf(':') + 1, -1));
+      records.set(id, { id, version, doc });
+    }
   }
   return { records, large };
-}
-
-function versionOf(doc: string): number {
-  return Number(doc.slice(doc.lastIndexOf(':') + 1, -1));
 }

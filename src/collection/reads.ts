@@ -1,6 +1,6 @@
 import { createBatcher } from '../db/batcher.js';
 import type { Db, Run } from '../db/db.js';
-import { padForImmediateWrite } from '../db/pool/postgres-patches.js';
+import { padForImmediateWrite } from '../db/pool/prepared.js';
 import { perRun } from '../db/shared-run.js';
 import { sharing } from '../telemetry/metrics.js';
 import { parseRecords } from './document.js';
@@ -28,11 +28,14 @@ const READS = {
 const LARGE_READS = { max: 1, inFlight: 2, waiting: 2000 };
 
 export function openReads(db: Db, name: string, statements: Statements): Reads {
+  /** The statement that reads records by their ids, once it was used. */
+  let text: string | undefined;
   const share = (operation: string) => sharing(db.metrics, operation, name);
 
   /** Reads records by their ids. Large ones are promises, since each takes a statement of its own. */
   async function readMany(run: Run, ids: readonly string[]): Promise<(Found | Promise<Found>)[]> {
-    const [row] = await run(statements.of('get'), [padForImmediateWrite(`{${ids.join(',')}}`)]);
+    text ??= statements.of('get');
+    const [row] = await run(text, [padForImmediateWrite(`{${ids.join(',')}}`)]);
     const { records, large } = parseRecords(row!.records as string | null);
     return ids.map((id) => {
       const record = records.get(id);
@@ -52,6 +55,7 @@ export function openReads(db: Db, name: string, statements: Statements): Reads {
   const readersOf = perRun(db.run, (run) =>
     createBatcher<string, Found>({ ...READS, sharing: share('read') }, (ids) => readMany(run, ids)),
   );
+  const read = readersOf(undefined)!;
   const largeReadersOf = perRun(db.run, (run) =>
     createBatcher<string, Found>({ ...LARGE_READS, sharing: share('read large') }, async ([id]) => [
       await readLarge(run, id!),
@@ -59,7 +63,10 @@ export function openReads(db: Db, name: string, statements: Statements): Reads {
   );
 
   return {
-    get: (id, run = db.run) => readersOf(run)?.(id) ?? readMany(run, [id]).then(([found]) => found!),
+    get: (id, run) => {
+      if (!run) return read(id);
+      return readersOf(run)?.(id) ?? readMany(run, [id]).then(([found]) => found!);
+    },
 
     exists: async (id, run = db.run) => (await run(statements.of('exists'), [id])).length > 0,
   };

@@ -61,7 +61,7 @@ export function recordReply(
   const modified = () => modifiedAt(stored);
   const revalidated = conditions && revalidate(conditions, { etag, modified }, validators);
   if (revalidated) return revalidated;
-  const headers = headersOf(type).concat(validators);
+  const headers = REPRESENTATIONS[type]!.headers.concat(validators);
   if (type === CSV_TYPE)
     return ofDocument(stored.doc, (record) => ({ status: 200, headers, body: csv(record) }));
   if (type === HTML_TYPE) return { status: 200, headers, body: stored.doc };
@@ -144,19 +144,14 @@ export function withLinks(
   { id, doc }: Pick<StoredRecord, 'id' | 'doc'>,
   prefix: string,
 ): string {
-  return withLastMember(doc, linkTemplate(resource).join(hrefOf(resource, id, prefix)));
+  const template = linkTemplates.get(resource) ?? addLinkTemplate(resource);
+  return withLastMember(doc, template.join(hrefOf(resource, id, prefix)));
 }
 
+/** The texts of `_links`, cut where the path of the record belongs. */
 const linkTemplates = new WeakMap<Resource, readonly string[]>();
 
-/** The text of `_links`, cut where the path of the record belongs. */
-function linkTemplate(resource: Resource): readonly string[] {
-  const known = linkTemplates.get(resource) ?? makeLinkTemplate(resource);
-  linkTemplates.set(resource, known);
-  return known;
-}
-
-function makeLinkTemplate(resource: Resource): readonly string[] {
+function addLinkTemplate(resource: Resource): readonly string[] {
   const links = [
     ['self', '', 'GET'],
     ['update', '', 'PATCH'],
@@ -164,5 +159,7 @@ function makeLinkTemplate(resource: Resource): readonly string[] {
     ...resource.children.map((name) => [name, `/${name}`, 'GET']),
   ];
   const texts = links.map(([name, path, method]) => `"${name}":{"href":"\n${path}","method":"${method}"}`);
-  return `,"_links":{${texts.join(',')}}`.split('\n');
+  const template = `,"_links":{${texts.join(',')}}`.split('\n');
+  linkTemplates.set(resource, template);
+  return template;
 }

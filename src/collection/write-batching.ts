@@ -1,7 +1,7 @@
 import { createBatcher } from '../db/batcher.js';
 import { isDataError } from '../db/database-errors.js';
 import type { Db, Row } from '../db/db.js';
-import { padForImmediateWrite } from '../db/pool/postgres-patches.js';
+import { padForImmediateWrite } from '../db/pool/prepared.js';
 import type { Sharing } from '../telemetry/metrics.js';
 import { actorsSetting } from './actors.js';
 import type { ColumnValue } from './column.js';

@@ -113,11 +113,14 @@ class Batcher<T, R> {
     this.#lastSize = batch.length;
     const end = this.#begin();
     try {
-      const items = batch.map(({ item }) => item);
+      const items: T[] = [];
+      for (const { item } of batch) items.push(item);
       const outcomes = await detached(() => this.run(items));
-      batch.forEach(({ callers }, at) => {
-        for (const { resolve } of callers) resolve(outcomes[at] as R);
-      });
+      let at = 0;
+      for (const { callers } of batch) {
+        const outcome = outcomes[at++] as R;
+        for (const { resolve } of callers) resolve(outcome);
+      }
     } catch (error) {
       for (const { callers } of batch) for (const { reject } of callers) reject(error);
     } finally {

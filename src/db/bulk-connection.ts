@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream';
-import { nameOf, trackWait } from '../telemetry/wait-tracking.js';
+import { trackStatement } from '../telemetry/wait-tracking.js';
 import type { Run } from './db.js';
 import type { Engine } from './engine.js';
 import { resumeSocket, sendRows } from './pool/postgres-patches.js';
@@ -36,10 +36,10 @@ export async function withBulkConnection<T>(
   const onOpen = events ? noteFeedEpoch : undefined;
   return withSession(url, { settings, noDelay: true, onOpen, connectMs: CONNECT_MS }, (sql) =>
     work({
-      run: (text, args) => trackWait(nameOf(text), () => prepared(sql, text, args), undefined),
+      run: (text, args) => trackStatement(text, () => prepared(sql, text, args), undefined),
       engine,
-      execute: (text) => trackWait(nameOf(text), async () => void (await sql.unsafe(text)), undefined),
-      copyIn: (text, rows) => trackWait(nameOf(text), () => sendRows(sql, text, rows), undefined),
+      execute: (text) => trackStatement(text, async () => void (await sql.unsafe(text)), undefined),
+      copyIn: (text, rows) => trackStatement(text, () => sendRows(sql, text, rows), undefined),
       copyOut: async (text, consume) => {
         const rows = await sql.unsafe(text).readable();
         await consume(rows);

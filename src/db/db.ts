@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 import { type Peer, peerOf } from '../database-url/servers.js';
 import { createDbMetrics, type DbMetrics, type Sharing } from '../telemetry/metrics.js';
-import { nameOf, trackWait } from '../telemetry/wait-tracking.js';
+import { nameOf, trackStatement } from '../telemetry/wait-tracking.js';
 import type { Engine } from './engine.js';
 import { copy } from './pool/copy.js';
 import { HostOrder } from './pool/host-order.js';
@@ -104,19 +104,20 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   const inTurn = searchesInTurn(options);
   const streamInTurn = streamsInTurn(options);
   const counted = countedWait(metrics);
-  const cancel = async (pid: string) =>
-    void (await onPool(pipelined)('select pg_cancel_backend($1::integer)', [pid]));
+  const [send, sendComposed] = [onPool(pipelined), onPool(pipelined, unprepared)];
+  const [sendSearch, sendQuery] = [onPool(searching), onPool(searching, unprepared)];
+  const cancel = async (pid: string) => void (await send('select pg_cancel_backend($1::integer)', [pid]));
   const listeners: (() => Promise<void>)[] = [];
   return {
-    run: (text, args) => short(nameOf(text), () => onPool(pipelined)(text, args)),
-    search: inTurn((text, args) => search(undefined, () => onPool(searching)(text, args))),
-    composed: (text, args) => short(nameOf(text), () => onPool(pipelined, unprepared)(text, args)),
-    query: inTurn((text, args) => search(undefined, () => onPool(searching, unprepared)(text, args))),
+    run: (text, args) => short(text, () => send(text, args)),
+    search: inTurn((text, args) => search(undefined, () => sendSearch(text, args))),
+    composed: (text, args) => short(text, () => sendComposed(text, args)),
+    query: inTurn((text, args) => search(undefined, () => sendQuery(text, args))),
     transaction: (work) =>
       transaction(undefined, () => counted(transactions, 'transaction', (lease) => transact(lease, work))),
     copy: (text, settings, consume, caller) =>
       streamInTurn(nameOf(text), consume, caller, (consume, firstRowMs) =>
-        stream(nameOf(text), () =>
+        stream(text, () =>
           counted(copies, 'stream', (lease) => copy(lease, { text, settings, consume, firstRowMs, cancel })),
         ),
       ),
@@ -191,7 +192,7 @@ const searchTimeoutOf = ({ timeoutMs, queryTimeoutMs = timeoutMs }: DbOptions) =
 
 async function transact<T>(lease: Lease, work: (run: Run) => Promise<T>): Promise<T> {
   const send: Run = async (text, args) => prepared(lease.connection.use(), text, args);
-  const run: Run = (text, args) => trackWait(nameOf(text), () => send(text, args), undefined);
+  const run: Run = (text, args) => trackStatement(text, () => send(text, args), undefined);
   return inTransaction(
     (text) => run(text, []),
     false,

@@ -39,8 +39,7 @@ export function probableVersion({ url, headers }: IncomingMessage): Version {
 }
 
 /** Throws 400 for an API-Version field that names an unsupported version, or not the version of the path. */
-export function requireVersion(field: Field, pathVersion: Version | undefined): void {
-  if (field === undefined) return;
+export function requireVersion(field: NonNullable<Field>, pathVersion: Version | undefined): void {
   if (pathVersion && named(field) !== pathVersion)
     throw versionMismatch(pathVersion.number, String(field).trim());
   if (!named(field)) throw unsupportedVersion(VERSIONS.map(({ number }) => number));
@@ -53,7 +52,7 @@ function named(field: string | string[]): Version | undefined {
 
 /** Throws 400 if an operation names another version than the request that contains it, in API-Version or in its path. */
 export function requireSameVersion(version: Version, field: Field, pathVersion: Version | undefined): void {
-  requireVersion(field, pathVersion);
+  if (field !== undefined) requireVersion(field, pathVersion);
   const given = pathVersion ?? (field === undefined ? version : named(field)!);
   if (given !== version) throw otherVersion(version.number, given.number);
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { Cors } from './cors.js';
 
@@ -25,10 +26,26 @@ export function createCommonFields(fixed: readonly string[], cors: Cors | undefi
 
 /** Adds fields to those of a response. There is one Vary for all: some proxies read the last one alone. */
 export function addFields(fields: string[], more: readonly string[]): void {
-  const at = fields.findIndex((name, index) => index % 2 === 0 && name === 'Vary');
+  const { length } = fields;
+  let at = 0;
+  while (at < length && fields[at] !== 'Vary') at += 2;
   for (let index = 0; index < more.length; index += 2) {
     const [name, value] = [more[index]!, more[index + 1]!];
-    if (name === 'Vary' && at >= 0) fields[at + 1] += `, ${value}`;
+    if (name === 'Vary' && at < length) fields[at + 1] += `, ${value}`;
     else fields.push(name, value);
   }
+}
+
+/** The ids of clients that are safe to log: 1 to 64 letters, digits and `_.:-`. */
+const ACCEPTED = /^[\w.:-]{1,64}$/;
+
+/** The part of new ids that differs from those of other processes. */
+const PROCESS = randomBytes(6).toString('base64url');
+let requests = 0;
+
+/** The id of a request in its response and in logs: the client's X-Request-Id, or a new one if that is not accepted. */
+export function requestId(req: IncomingMessage): string {
+  const given = req.headers['x-request-id'];
+  if (typeof given === 'string' && ACCEPTED.test(given)) return given;
+  return `${PROCESS}-${(++requests).toString(36)}`;
 }

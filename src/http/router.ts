@@ -9,7 +9,7 @@ import { HTML_TYPE } from './media-types.js';
 import { nearestPaths } from './nearest-path.js';
 import { hasFilter, type Parameters } from './query-parameters.js';
 import type { Reply } from './reply.js';
-import type { Request } from './request.js';
+import type { Body, Request } from './request.js';
 
 /** The methods that resources can support, in the order of Allow (RFC 9110 section 9.3, RFC 5789, RFC 10008). */
 export const METHODS = ['GET', 'HEAD', 'QUERY', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
@@ -50,6 +50,10 @@ export interface Permitted {
 
 /** An endpoint of a running service: an action, and the permission that it requires. */
 export interface OpenEndpoint extends Action, Offer, Permitted {
+  /** Responds as a page; absent: `run` responds in each media type. */
+  readonly page?: Action['run'];
+  /** Runs a request whose body is one of `streams`. */
+  readonly stream?: Action['run'];
   /** Responds during maintenance and after the sunset of a version as well, and is not rate limited. */
   readonly alwaysAvailable?: boolean;
   /** Responds after the sunset of its version as well: it explains the errors of that time. */
@@ -161,6 +165,10 @@ export function selectAction(
   if (!action && method !== 'OPTIONS') throw match.notAllowed;
   return action;
 }
+
+/** The function that runs a request: as a page, with a body that is read while it arrives, or any other. */
+export const runOf = ({ page, stream, run }: OpenEndpoint, type: string, body?: Body): Action['run'] =>
+  (type === HTML_TYPE && page) || (body?.stream && stream) || run;
 
 /** The action for callers that meet the requirement. */
 export function requiring(requires: Requirement, action: Action & Offer): OpenEndpoint {

@@ -2,20 +2,16 @@ import type { ServerResponse } from 'node:http';
 
 /** The bytes of one sort that this process has in memory, from which each holder draws its own. */
 export class ByteBudget {
-  #held = 0;
-
-  get held(): number {
-    return this.#held;
-  }
+  held = 0;
 
   /** Whether so many more bytes are within `max`. A single holder always fits. */
   fits(bytes: number, max: number): boolean {
-    return this.#held === 0 || this.#held + bytes <= max;
+    return this.held === 0 || this.held + bytes <= max;
   }
 
   /** Adds bytes, or returns them with a negative number. */
   add(bytes: number): void {
-    this.#held += bytes;
+    this.held += bytes;
   }
 
   /** Adds bytes, which are returned when the response is closed. */

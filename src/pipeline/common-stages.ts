@@ -2,7 +2,7 @@ import { NOBODY, type Principal } from '../auth/principal.js';
 import { rateLimited } from '../errors/caller-errors.js';
 import { unavailable } from '../errors/service-errors.js';
 import type { Reply } from '../http/reply.js';
-import { type Match, type OpenEndpoint, optionsOf } from '../http/router.js';
+import { type Match, optionsOf } from '../http/router.js';
 import { visible } from '../http/visible.js';
 import type { RequestContext } from './context.js';
 import { clientOf } from './request-client.js';
@@ -18,10 +18,8 @@ export function optionsReply({ req, options }: RequestContext, match: Match, cal
   return { status: 204, headers: ['Allow', allow, ...acceptFields, ...preflight] };
 }
 
-/** Throws 503 in maintenance. */
-export function requireAvailable({ options }: RequestContext, { alwaysAvailable }: OpenEndpoint): void {
-  if (options.isInMaintenance() && !alwaysAvailable) throw unavailable('The service is in maintenance.', 60);
-}
+/** The 503 of all but the endpoints that are always available. */
+export const inMaintenance = () => unavailable('The service is in maintenance.', 60);
 
 /** Counts a request against the rate limit of its principal, or of its address without a credential. Throws 429. */
 export async function countRequest(context: RequestContext, principal: Principal): Promise<void> {

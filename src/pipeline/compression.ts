@@ -23,12 +23,12 @@ export function codingOf({ req, options }: RequestContext, reply: Reply): Coding
   if (accepted === undefined || !options.compression) return undefined;
   if (reply.body === undefined && reply.content === undefined) return undefined;
   const { coding, refusesIdentity } = negotiateCoding(accepted);
-  if (coding === undefined || !isText(reply)) return undefined;
+  if (coding === undefined) return undefined;
   const isWorthIt =
     reply.body === undefined ||
     (reply.body !== '' && refusesIdentity) ||
     Buffer.byteLength(reply.body) >= Math.max(1, options.compressionMinBytes);
-  return isWorthIt ? coding : undefined;
+  return isWorthIt && isText(reply) ? coding : undefined;
 }
 
 function isText({ headers }: Reply): boolean {

@@ -44,8 +44,6 @@ export interface RequestContext {
   isRateCounted: boolean;
   /** Undefined while it has not been read. */
   target: Target | undefined;
-  /** The caller, once it is known. */
-  principal: Principal;
 }
 
 /** An error as a page. */
@@ -56,6 +54,14 @@ export interface ErrorPage {
 
 /** The request that a page responds to. */
 export type ErrorPageRequest = Pick<Request, 'path' | 'query' | 'principal'>;
+
+/** Whether the service accepts requests. */
+export interface ServiceState {
+  /** Only endpoints that are always available respond. */
+  readonly isInMaintenance: boolean;
+  /** The service is stopping, so that each response closes its connection. */
+  readonly isDraining: boolean;
+}
 
 export interface PipelineOptions extends BodyLimits, VersionSettings {
   readonly router: Router;
@@ -94,8 +100,5 @@ export interface PipelineOptions extends BodyLimits, VersionSettings {
    * then returns a promise, which does not reject.
    */
   readonly afterWrite: (principal: Principal, fields: string[]) => Promise<void> | undefined;
-  /** Whether only endpoints that are always available respond. */
-  readonly isInMaintenance: () => boolean;
-  /** Whether the service is stopping, so that each response closes its connection. */
-  readonly isDraining: () => boolean;
+  readonly state: ServiceState;
 }

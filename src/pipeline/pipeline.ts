@@ -1,28 +1,20 @@
 import { createHash } from 'node:crypto';
 import { NOBODY, permit, STRANGER } from '../auth/principal.js';
 import { Problem } from '../errors/problem.js';
-import { expectationFailed, noSuchPath, versionSunset } from '../errors/request-errors.js';
-import {
-  isRetiring,
-  isSunset,
-  requireVersion,
-  retirementFields,
-  splitVersion,
-  versionOf,
-} from '../http/api-version.js';
-import { addFields } from '../http/common-headers.js';
+import { expectationFailed, versionSunset } from '../errors/request-errors.js';
+import { isSunset, requireVersion, retirementFields, splitVersion, versionOf } from '../http/api-version.js';
+import { addFields, requestId } from '../http/common-headers.js';
 import { HTML_TYPE } from '../http/media-types.js';
 import { acceptedQuery } from '../http/query-parameters.js';
 import type { Reply } from '../http/reply.js';
 import type { Body } from '../http/request.js';
-import { requestId } from '../http/request-id.js';
-import { type Match, negotiateType, type OpenEndpoint, selectAction } from '../http/router.js';
+import { type Match, negotiateType, type OpenEndpoint, runOf, selectAction } from '../http/router.js';
 import type { Run } from '../transport/admission-control.js';
 import { BodyStream } from '../transport/body-stream.js';
 import { type BodyForm, bodyForm, decodeBody, parseBody } from '../transport/request-body.js';
 import { ALL_METHODS, readTarget } from '../transport/request-target.js';
 import { DEFAULT_VERSION, type Version } from '../versions/supported.js';
-import { countRequest, finishCounted, isPreflight, optionsReply, requireAvailable } from './common-stages.js';
+import { countRequest, finishCounted, inMaintenance, isPreflight, optionsReply } from './common-stages.js';
 import { requireCoding } from './compression.js';
 import type { PipelineOptions, RequestContext } from './context.js';
 import { identify, isFormPost } from './identify.js';
@@ -53,7 +45,6 @@ export function createPipeline(options: PipelineOptions): Run {
       authRequest: undefined,
       isRateCounted: false,
       target: undefined,
-      principal: STRANGER,
     });
   };
 }
@@ -72,25 +63,25 @@ async function handle(context: RequestContext): Promise<void> {
     if (context.expectation === 'unknown') throw expectationFailed(); //      417
     if (target.path === '*') return await finishCounted(context, SERVER_OPTIONS); // 429
     const { path, pathVersion } = splitVersion(target.path);
-    const served = findVersion(context, pathVersion);
+    const served = context.versions.get(versionOf(pathVersion, req.headers['api-version']))!;
+    context.served = served;
     const match = options.router(path); //                                    404, 400
     observation.route = match.template;
-    // 405, 503, 429, 413, 408
-    if (match.handler && !pathVersion) return await runHandler(context, match, match.handler, target);
-    if (match.handler) throw noSuchPath(); //                                 404
+    // 404, 405, 503, 429, 413, 408
+    if (match.handler) return await runHandler(context, match, match.handler, pathVersion);
     admitVersion(context, served, pathVersion, match); //                     400, 410
-    const form = match.form && isFormPost(req) ? match.form : undefined;
+    const isWrite = !READS.has(req.method!);
+    const form = isWrite && isFormPost(req) ? match.form : undefined;
     const action = form ?? selectAction(match, req.method!, target.query); //                  405
     if (!action) return await finishOptions(context, match); //               401, 429, 503
-    requireAvailable(context, action); //                                     503
-    observation.identifies();
+    if (options.state.isInMaintenance && !action.alwaysAvailable) throw inMaintenance(); // 503
+    if (observation.isTimed) observation.identifies();
     // No await of a plain value: it would cost a microtask in each request.
     // 400, 401, 403, 408, 413, 429, 503
     const identity = action.identify?.(target.query) ?? identify(context, action, form !== undefined);
     const principal = identity instanceof Promise ? await identity : identity;
-    context.principal = principal;
-    observation.identified(principal);
-    const isWrite = !READS.has(req.method!);
+    observation.principal = principal;
+    if (observation.isTimed) observation.identified();
     // A form has a token.
     if (isWrite && !form)
       options.requireOrigin(req.headers, principal.scheme, () => authRequestOf(context).secure); //  403
@@ -99,9 +90,10 @@ async function handle(context: RequestContext): Promise<void> {
     const type = negotiateType(action, req.headers.accept, target.query); //  406
     requireCoding(context); //                                                406
     const { version, prefix } = type === HTML_TYPE ? context.versions.get(DEFAULT_VERSION)! : served;
-    const query = acceptedQuery(action, target.query, version); //            400
+    const query = target.query && acceptedQuery(action, target.query, version); //            400
     const body = action.accepts && (await bodyOf(context, action)); // 400, 408, 413, 415, 429, 503
-    const reply = await action.run({
+    const run = runOf(action, type, body);
+    const reply = await run({
       id,
       method: req.method!,
       path,
@@ -120,10 +112,10 @@ async function handle(context: RequestContext): Promise<void> {
     if (noted) await noted;
     respond(context, reply);
   } catch (error) {
-    if (!options.rateLimit || context.isRateCounted || isPreflight(context)) fail(context, error);
-    else fail(context, await countFailedRequest(context, error));
+    const isCounted = !options.rateLimit || context.isRateCounted || isPreflight(context);
+    fail(context, isCounted ? error : await countFailedRequest(context, error));
   } finally {
-    options.parseLimit.leave(context.parsedBytes);
+    if (context.parsedBytes > 0) options.parseLimit.leave(context.parsedBytes);
     context.stream?.close();
     context.ended();
   }
@@ -135,21 +127,14 @@ async function finishOptions(context: RequestContext, match: Match): Promise<voi
   if (isPreflight(context)) return finish(context, optionsReply(context, match));
   observation.identifies();
   const principal = await identify(context, { requires: 'optional' }, false);
-  context.principal = principal;
-  observation.identified(principal);
+  observation.principal = principal;
+  observation.identified();
   if (options.rateLimit) await countRequest(context, principal);
   finish(context, optionsReply(context, match, principal === STRANGER ? undefined : principal));
 }
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'QUERY']);
 const SERVER_OPTIONS: Reply = { status: 204, headers: ['Allow', ALL_METHODS] };
-
-/** The version of a request. */
-function findVersion(context: RequestContext, pathVersion: Version | undefined): ServedVersion {
-  const served = context.versions.get(versionOf(pathVersion, context.req.headers['api-version']))!;
-  context.served = served;
-  return served;
-}
 
 /** Adds the fields of the version to the response. Throws 400 if the request names two versions, 410 after the sunset. */
 function admitVersion(
@@ -158,12 +143,15 @@ function admitVersion(
   pathVersion: Version | undefined,
   { actions }: Match,
 ): void {
-  const { req, common } = context;
+  const { req, common, options } = context;
   const { version, retirement, pathFields, rootFields } = served;
   served.requests.value++;
-  addFields(common, pathVersion ? pathFields : rootFields);
-  requireVersion(req.headers['api-version'], pathVersion);
-  if (!isRetiring(retirement)) return;
+  const own = pathVersion ? pathFields : rootFields;
+  if (options.cors) addFields(common, own);
+  else common.push(...own);
+  const field = req.headers['api-version'];
+  if (field !== undefined) requireVersion(field, pathVersion);
+  if (!retirement) return;
   const now = Date.now();
   const get = actions.get('GET');
   if (isSunset(retirement, now) && !get?.outlivesVersion && !get?.alwaysAvailable)

@@ -10,7 +10,10 @@ export function authRequestOf(context: RequestContext): AuthRequest {
 }
 
 /** The client by which requests are counted: the principal, or the address without a credential. */
-export const clientOf = (context: RequestContext, { scheme, subject } = context.principal): string =>
+export const clientOf = (
+  context: RequestContext,
+  { scheme, subject } = context.observation.principal,
+): string =>
   scheme === 'none' ? clientKey('address', authRequestOf(context).address) : clientKey('principal', subject);
 
 /** The bytes of the body. They are read once: for the check of a signature, or for the action. */

@@ -10,8 +10,8 @@ import { RESPONSES } from '../limits/byte-budget.js';
 import type { Abort } from '../telemetry/request-observer.js';
 import { pathOf } from '../telemetry/span-attributes.js';
 import { BodyAborted } from '../transport/body-stream.js';
+import { lingerOnClose } from '../transport/connections.js';
 import { arrange } from '../transport/copy-rows.js';
-import { lingerOnClose } from '../transport/lingering-close.js';
 import { respondWhenReady } from '../transport/long-poll.js';
 import { staysUnread } from '../transport/request-body.js';
 import { ReaderGone, sendStream } from '../transport/response-stream.js';
@@ -30,7 +30,9 @@ import { clientOf } from './request-client.js';
 export function respond(context: RequestContext, reply: Reply): void {
   const { req, res, options, observation } = context;
   const { content } = reply;
-  if (content === undefined) return finish(context, orTooLarge(context, reply));
+  // A body has at least as many bytes as characters.
+  const isLarge = reply.body !== undefined && reply.body.length > LARGE_BODY_BYTES / 3;
+  if (content === undefined) return finish(context, isLarge ? orTooLarge(context, reply) : reply);
   switch (content.kind) {
     case 'pending':
       return detach(
@@ -38,15 +40,15 @@ export function respond(context: RequestContext, reply: Reply): void {
         respondWhenReady(res, content, (ready) => respond(context, ready)),
       );
     case 'live':
-      if (req.method === 'HEAD') sendHead(res, reply, fieldsOf(context, reply, options.isDraining()));
-      else sendLive(res, reply, content, fieldsOf(context, reply, options.isDraining()));
+      if (req.method === 'HEAD') sendHead(res, reply, fieldsOf(context, reply, options.state.isDraining));
+      else sendLive(res, reply, content, fieldsOf(context, reply, options.state.isDraining));
       return observation.end(reply.status);
     case 'rows':
     case 'documents': {
       const coding = codingOf(context, reply);
       const coded = coding ? withCoding(reply, coding) : reply;
       if (req.method !== 'HEAD') return detach(context, sendList(context, coded, content, coding));
-      sendHead(res, coded, fieldsOf(context, reply, options.isDraining()));
+      sendHead(res, coded, fieldsOf(context, reply, options.state.isDraining));
       return observation.end(reply.status);
     }
   }
@@ -66,7 +68,7 @@ async function sendList(
 ): Promise<void> {
   const { res, observation } = context;
   const headOf = () => {
-    const common = fieldsOf(context, reply, context.options.isDraining());
+    const common = fieldsOf(context, reply, context.options.state.isDraining);
     return { status: reply.status, headers: [...common, ...reply.headers] };
   };
   const send = (chunks: AsyncIterable<Buffer | string>) =>
@@ -78,7 +80,7 @@ async function sendList(
 
 /** The fields of a response besides its own. Without a Cache-Control of its own, a response is not to be stored. */
 function fieldsOf({ common, observation }: RequestContext, reply: Reply, closes: boolean): readonly string[] {
-  const timing = observation.timing();
+  const timing = observation.isTimed ? observation.timing() : NO_FIELDS;
   const hasCacheControl = reply.headers.includes('Cache-Control');
   if (hasCacheControl && !closes && timing.length === 0) return common;
   return [
@@ -89,6 +91,7 @@ function fieldsOf({ common, observation }: RequestContext, reply: Reply, closes:
   ];
 }
 
+const NO_FIELDS: readonly string[] = [];
 const NO_STORE = ['Cache-Control', 'no-store'];
 
 /**
@@ -97,8 +100,6 @@ const NO_STORE = ['Cache-Control', 'no-store'];
  */
 function orTooLarge({ req, options }: RequestContext, reply: Reply): Reply {
   const { body = '', status, headers } = reply;
-  // A body has at least as many bytes as characters.
-  if (body.length <= LARGE_BODY_BYTES / 3) return reply;
   const bytes = Buffer.byteLength(body);
   if (bytes <= LARGE_BODY_BYTES || RESPONSES.fits(bytes, options.responseBytes)) return reply;
   if (status === 200 && (req.method === 'PUT' || req.method === 'PATCH'))
@@ -135,7 +136,7 @@ async function finishCoded(
 function sendComplete(context: RequestContext, reply: CompleteReply, unread: boolean): void {
   const { req, res, options, observation } = context;
   const left = res.destroyed;
-  const bytes = send(res, reply, fieldsOf(context, reply, unread || options.isDraining()));
+  const bytes = send(res, reply, fieldsOf(context, reply, unread || options.state.isDraining));
   if (left) return observation.abort('left');
   if (req.method !== 'HEAD') observation.sent = bytes;
   observation.end(reply.status);
@@ -187,7 +188,7 @@ function documentForm({ req, served, versions }: RequestContext): DocumentForm |
 
 /** An error as a page, if the client prefers one. */
 function renderAsPage(
-  { id, req, options, target, principal }: RequestContext,
+  { id, req, options, target, observation: { principal } }: RequestContext,
   problem: Problem,
 ): Rendered | undefined {
   if (!target || !prefersPage(req.headers.accept)) return undefined;

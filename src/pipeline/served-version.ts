@@ -1,4 +1,4 @@
-import type { Retirement } from '../http/api-version.js';
+import { isRetiring, type Retirement } from '../http/api-version.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import { prefixOf, VERSIONS, type Version } from '../versions/supported.js';
 
@@ -7,7 +7,8 @@ export interface ServedVersion {
   readonly version: Version;
   /** Precedes the paths of links. */
   readonly prefix: string;
-  readonly retirement: Retirement;
+  /** Undefined: the version does not retire. */
+  readonly retirement: Retirement | undefined;
   /** The number of requests. */
   readonly requests: CounterValue;
   /** The fields of the version, by whether the path names it. */
@@ -28,8 +29,6 @@ export interface VersionSettings {
   readonly versionRequests: LabelledMetric<CounterValue>;
 }
 
-const NEVER: Retirement = { deprecation: undefined, sunset: undefined, successor: undefined };
-
 /** All versions, so that a request finds what is always the same for its own. */
 export function servedVersions({
   publicPrefix,
@@ -40,16 +39,17 @@ export function servedVersions({
   // A response without a coding depends on Accept-Encoding, too (RFC 9110 section 12.5.5).
   const coded = compression ? ', Accept-Encoding' : '';
   return new Map(
-    VERSIONS.map((version): [Version, ServedVersion] => [
-      version,
-      {
+    VERSIONS.map((version): [Version, ServedVersion] => {
+      const given = retirement[version.number];
+      const served = {
         version,
         prefix: prefixOf(version, publicPrefix),
-        retirement: retirement[version.number] ?? NEVER,
+        retirement: given && isRetiring(given) ? given : undefined,
         requests: versionRequests.of(version.number),
         pathFields: ['API-Version', version.number, 'Vary', `Accept${coded}`],
         rootFields: ['API-Version', version.number, 'Vary', `Accept, API-Version${coded}`],
-      },
-    ]),
+      };
+      return [version, served];
+    }),
   );
 }

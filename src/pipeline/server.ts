@@ -5,13 +5,13 @@ import type { Duplex } from 'node:stream';
 import type { SecureContextOptions } from 'node:tls';
 import { methodNotAllowed } from '../errors/request-errors.js';
 import { MAX_TARGET } from '../http/router.js';
-import { acceptBeforeReading } from '../transport/accept-backlog.js';
 import {
   AdmissionControl,
   type AdmissionOptions,
   type Expectation,
   type Run,
 } from '../transport/admission-control.js';
+import { acceptBeforeReading } from '../transport/connections.js';
 import { closeEmptyBody } from '../transport/node-internals.js';
 import {
   type ParserError,

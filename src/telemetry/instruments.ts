@@ -95,8 +95,9 @@ export class Distribution {
     this.sum += value;
     this.count++;
     // A search from below is short, since most values are small.
-    const at = this.bounds.findIndex((bound) => value <= bound);
-    if (at >= 0) this.counts[at]!++;
+    let at = 0;
+    while (at < this.bounds.length && value > this.bounds[at]!) at++;
+    if (at < this.bounds.length) this.counts[at]!++;
   }
 
   samples(name: string, labels: Sample['labels']): Sample[] {

@@ -1,11 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import type { Tracer } from '@opentelemetry/api';
-import type { Principal } from '../auth/principal.js';
+import { type Principal, STRANGER } from '../auth/principal.js';
 import type { Peer } from '../database-url/servers.js';
+import type { CounterValue, Distribution } from './instruments.js';
 import type { Log } from './log.js';
 import type { HttpMetrics } from './metrics.js';
-import { RouteCells } from './route-cells.js';
-import { methodOf, pathOf } from './span-attributes.js';
+import { pathOf } from './span-attributes.js';
 import { parseTraceparent } from './traceparent.js';
 import { endRequest, endWait, type RequestSpan, startRequest, startWait, within } from './tracing.js';
 import { track, type Waiter } from './wait-tracking.js';
@@ -32,8 +32,8 @@ export type Observer = (req: IncomingMessage, id: string) => Observation;
 export type Abort = 'left' | 'body' | 'stalled' | 'fault';
 
 export function createObserver(options: ObserverOptions): Observer {
-  const series = new RouteCells(options.metrics);
-  return (req, id) => new Observation(req, id, options, series);
+  const routes = new RouteMetrics(options.metrics);
+  return (req, id) => new Observation(req, id, options, routes);
 }
 
 /** The route label of a request that matches no route. */
@@ -45,7 +45,10 @@ export class Observation implements Waiter {
   /** Bytes of content. */
   received = 0;
   sent = 0;
-  private principal: Principal | undefined;
+  /** The caller, once it is known. */
+  principal: Principal = STRANGER;
+  /** Whether the response has a Server-Timing field. */
+  readonly isTimed: boolean;
   private readonly startedAt = performance.now();
   private readonly method: string;
   private readonly request: RequestSpan | undefined;
@@ -61,9 +64,11 @@ export class Observation implements Waiter {
     private readonly req: IncomingMessage,
     private readonly id: string,
     private readonly options: ObserverOptions,
-    private readonly series: RouteCells,
+    private readonly routes: RouteMetrics,
   ) {
-    this.method = methodOf(req);
+    const { method = '' } = req;
+    this.method = METHODS.has(method) ? method : '_OTHER';
+    this.isTimed = options.serverTiming;
     options.metrics.active.value++;
     if (options.tracer) this.request = startRequest(options.tracer, req, this.method);
   }
@@ -75,13 +80,12 @@ export class Observation implements Waiter {
     return options.serverTiming ? track(this, () => stages(input)) : stages(input);
   }
 
+  /** Measures the time until `identified`. */
   identifies(): void {
-    if (this.options.serverTiming) this.authSince = performance.now();
+    this.authSince = performance.now();
   }
 
-  identified(principal: Principal): void {
-    this.principal = principal;
-    if (!this.options.serverTiming) return;
+  identified(): void {
     this.authMs = performance.now() - this.authSince;
     this.authSince = -1;
   }
@@ -100,9 +104,8 @@ export class Observation implements Waiter {
     };
   }
 
-  /** The Server-Timing field of a response that begins now, in milliseconds; none unless configured. */
+  /** The Server-Timing field of a response that begins now, in milliseconds. */
   timing(): readonly string[] {
-    if (!this.options.serverTiming) return NONE;
     const now = performance.now();
     const auth = this.authSince < 0 ? this.authMs : now - this.authSince;
     const db = this.waitMs + (this.waiting > 0 ? now - this.waitSince : 0);
@@ -126,52 +129,105 @@ export class Observation implements Waiter {
 
   /** The complete response was handed to the socket. */
   end(status: number): void {
-    if (!this.close()) return;
-    const durationMs = performance.now() - this.startedAt;
-    this.series.duration(this.route ?? UNMATCHED, this.method, status).observe(durationMs / 1000);
-    this.publish(status, undefined, durationMs);
+    this.close(status, undefined);
   }
 
   /** There is no response, or an incomplete one; `status` if it was sent. */
   abort(reason: Abort, status?: number): void {
-    if (!this.close()) return;
-    this.options.metrics.aborted.of(this.route ?? UNMATCHED, reason).value++;
-    this.publish(status, reason, performance.now() - this.startedAt);
+    this.close(status, reason);
   }
 
-  /** Counts what `end` and `abort` have in common; false for any further call. */
-  private close(): boolean {
-    if (this.ended) return false;
+  /** Counts the request, writes the line of the access log and ends the span. Does nothing on any further call. */
+  private close(status: number | undefined, aborted: Abort | undefined): void {
+    if (this.ended) return;
     this.ended = true;
-    this.options.metrics.active.value--;
-    const { received, sent } = this.series.get(this.route ?? UNMATCHED, this.method);
-    received.value += this.received;
-    sent.value += this.sent;
-    return true;
+    const { method, route = UNMATCHED, options, request } = this;
+    const durationMs = performance.now() - this.startedAt;
+    options.metrics.active.value--;
+    const cells = this.routes.get(route, method);
+    cells.received.value += this.received;
+    cells.sent.value += this.sent;
+    if (aborted) options.metrics.aborted.of(route, aborted).value++;
+    else cells.duration(status!).observe(durationMs / 1000);
+    if (options.accessLog) this.log(status, aborted, durationMs);
+    if (request) endRequest(request, { method, route: this.route, status, aborted });
   }
 
-  /** Writes the line of the access log and ends the span. */
-  private publish(status: number | undefined, aborted: Abort | undefined, durationMs: number): void {
-    const { method, route, options, request, req, principal } = this;
-    if (options.accessLog)
-      options.log.info(
-        {
-          ...this.identity(),
-          method: req.method,
-          route,
-          path: pathOf(req.url),
-          status,
-          aborted,
-          durationMs: Math.round(durationMs * 1000) / 1000,
-          received: this.received,
-          sent: this.sent,
-          ...(principal &&
-            principal.scheme !== 'none' && { subject: principal.subject, scheme: principal.scheme }),
-        },
-        'request',
-      );
-    if (request) endRequest(request, { method, route, status, aborted });
+  private log(status: number | undefined, aborted: Abort | undefined, durationMs: number): void {
+    const { route, options, req, principal } = this;
+    options.log.info(
+      {
+        ...this.identity(),
+        method: req.method,
+        route,
+        path: pathOf(req.url),
+        status,
+        aborted,
+        durationMs: Math.round(durationMs * 1000) / 1000,
+        received: this.received,
+        sent: this.sent,
+        ...(principal.scheme !== 'none' && { subject: principal.subject, scheme: principal.scheme }),
+      },
+      'request',
+    );
   }
 }
 
-const NONE: readonly string[] = [];
+/** The metrics of one method on one route. */
+class Series {
+  readonly received: CounterValue;
+  readonly sent: CounterValue;
+  readonly #durations = new Map<number, Distribution>();
+
+  constructor(
+    readonly metrics: HttpMetrics,
+    readonly route: string,
+    readonly method: string,
+  ) {
+    this.received = metrics.received.of(method, route);
+    this.sent = metrics.sent.of(method, route);
+  }
+
+  duration(status: number): Distribution {
+    const known = this.#durations.get(status);
+    if (known) return known;
+    const duration = this.metrics.duration.of(this.method, this.route, String(status));
+    this.#durations.set(status, duration);
+    return duration;
+  }
+}
+
+/** Caches the metrics of each method on each route, which saves the lookup by labels at every request. */
+class RouteMetrics {
+  readonly #routes = new Map<string, Map<string, Series>>();
+
+  constructor(readonly metrics: HttpMetrics) {}
+
+  get(route: string, method: string): Series {
+    let methods = this.#routes.get(route);
+    if (!methods) {
+      methods = new Map();
+      this.#routes.set(route, methods);
+    }
+    let series = methods.get(method);
+    if (!series) {
+      series = new Series(this.metrics, route, method);
+      methods.set(method, series);
+    }
+    return series;
+  }
+}
+
+/** The methods of RFC 9110 section 9.3 and PATCH; any other is `_OTHER` (OpenTelemetry's conventions). */
+const METHODS = new Set([
+  'GET',
+  'HEAD',
+  'QUERY',
+  'POST',
+  'PUT',
+  'PATCH',
+  'DELETE',
+  'OPTIONS',
+  'TRACE',
+  'CONNECT',
+]);

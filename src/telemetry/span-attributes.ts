@@ -1,22 +1,5 @@
 import type { IncomingMessage } from 'node:http';
 
-/** The methods of RFC 9110 section 9.3 and PATCH; any other is `_OTHER` (OpenTelemetry's conventions). */
-export function methodOf({ method = '' }: IncomingMessage): string {
-  return METHODS.has(method) ? method : '_OTHER';
-}
-
-const METHODS = new Set([
-  'GET',
-  'HEAD',
-  'QUERY',
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-  'OPTIONS',
-  'TRACE',
-  'CONNECT',
-]);
 const MAX_CHARACTERS = 2048;
 
 /** The path of a request target for logs and traces, without query and authority, which may contain secrets. */

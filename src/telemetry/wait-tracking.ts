@@ -23,6 +23,11 @@ export function trackWait<T, R>(name: string, work: (input: T) => Promise<R>, in
   return waiter ? reported(waiter, name, work, input) : work(input);
 }
 
+/** Runs a statement and reports the wait to the current request, if any. */
+export function trackStatement<T, R>(text: string, work: (input: T) => Promise<R>, input: T): Promise<R> {
+  return tracked ? trackWait(nameOf(text), work, input) : work(input);
+}
+
 async function reported<T, R>(
   waiter: Waiter,
   name: string,

@@ -3,15 +3,13 @@ import type { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { waitingSearches } from '../db/search-queue.js';
 import { type Bound, beyond } from '../errors/service-errors.js';
-import type { CommonFields } from '../http/common-headers.js';
+import { type CommonFields, requestId } from '../http/common-headers.js';
 import { EarlyReply } from '../http/early-reply.js';
 import { isHealthCheck } from '../http/own-paths.js';
 import type { Reply } from '../http/reply.js';
-import { requestId } from '../http/request-id.js';
 import { RESPONSES } from '../limits/byte-budget.js';
 import { ConcurrencyLimit } from './concurrency-limit.js';
-import { inRequestOrder, limitConnections } from './connection-limits.js';
-import { isLingering, lingerOnClose } from './lingering-close.js';
+import { inRequestOrder, isLingering, limitConnections, lingerOnClose } from './connections.js';
 import type { Refused } from './parse-errors.js';
 import { RefusalThrottle } from './refusal-throttle.js';
 import { awaitedBodies, hasUnknownLength, staysUnread } from './request-body.js';
@@ -68,34 +66,28 @@ export class AdmissionControl {
     };
   }
 
-  readonly handle: Handle = inRequestOrder(
-    (req, res, expectation) => this.#begin(req, res, expectation),
-    (req, res, expectation) => this.#refuse('pipelined', req, res, expectation),
-  );
-
-  #begin(req: IncomingMessage, res: ServerResponse, expectation: Expectation): void {
+  readonly #begin: Handle = (req, res, expectation) => {
     if (isLingering(req.socket)) return void req.resume();
     if (hasUnknownLength(req)) closeAfter(req, res);
     const bound = this.#exceeded(req);
     if (bound) return this.#refuse(bound, req, res, expectation);
     this.#inFlight++;
-    this.run(req, res, expectation, () => this.#ended(res));
-  }
+    this.run(req, res, expectation, () => {
+      this.#inFlight--;
+      if (res.statusCode !== 503) this.#limit.completed++;
+    });
+  };
+
+  readonly handle: Handle = inRequestOrder(this.#begin, (req, res, expectation) =>
+    this.#refuse('pipelined', req, res, expectation),
+  );
 
   /** The bound that a request exceeds; undefined: it is admitted. */
   #exceeded(req: IncomingMessage): EarlyBound | undefined {
     if (this.#isSurplus(req.socket)) return 'connections';
-    if (isHealthCheck(req.url!)) return undefined;
-    if (RESPONSES.held > this.options.responseBytes) return 'requests';
-    // A client that is still sending its body occupies no capacity, nor does a search that waits for its turn: bodies
-    // and searches have limits of their own.
-    const isAdmitted = this.#limit.admits(this.#inFlight - awaitedBodies() - waitingSearches());
-    return isAdmitted ? undefined : 'requests';
-  }
-
-  #ended(res: ServerResponse): void {
-    this.#inFlight--;
-    if (res.statusCode !== 503) this.#limit.completed();
+    const isFull =
+      RESPONSES.held > this.options.responseBytes || !this.#limit.admits(this.#inFlight, waiting);
+    return isFull && !isHealthCheck(req.url!) ? 'requests' : undefined;
   }
 
   #refuse(bound: EarlyBound, req: IncomingMessage, res: ServerResponse, expectation: Expectation): void {
@@ -109,6 +101,12 @@ export class AdmissionControl {
     else this.#throttle.pass(res, respond);
   }
 }
+
+/**
+ * The requests that occupy no capacity: a client is still sending its body, or a search waits for its turn. Bodies and searches
+ * have limits of their own.
+ */
+const waiting = (): number => awaitedBodies() + waitingSearches();
 
 function closeAfter({ socket }: IncomingMessage, res: ServerResponse): void {
   res.shouldKeepAlive = false;

@@ -13,8 +13,9 @@ const PERIOD_MS = 100;
  * within 10 ms at the measured rate (Little's law), until a second passes without a refusal.
  */
 export class ConcurrencyLimit {
+  /** Requests that ended, since the present period began. */
+  completed = 0;
   readonly #rates: number[] = [];
-  #completed = 0;
   #periodStart: number;
   #limitedUntil = 0;
 
@@ -26,29 +27,23 @@ export class ConcurrencyLimit {
     this.#periodStart = now();
   }
 
-  /** Whether one more request is admitted beside those in flight. */
-  admits(inFlight: number): boolean {
+  /** Whether one more request is admitted beside those in flight, of which some are `waiting` and do not count. */
+  admits(inFlight: number, waiting: () => number = () => 0): boolean {
     const at = this.now();
-    this.#measure(at);
+    if (at - this.#periodStart >= PERIOD_MS) this.#measure(at);
     const limit =
       at < this.#limitedUntil
         ? Math.min(this.max, Math.max(MIN_IN_FLIGHT, this.#completableSoon()))
         : this.max;
-    if (inFlight < limit) return true;
+    if (inFlight < limit || inFlight - waiting() < limit) return true;
     this.#limitedUntil = at + CALM_MS;
     return false;
   }
 
-  completed(): void {
-    this.#completed++;
-  }
-
   #measure(at: number): void {
-    const elapsed = at - this.#periodStart;
-    if (elapsed < PERIOD_MS) return;
-    this.#rates.push(this.#completed / elapsed);
+    this.#rates.push(this.completed / (at - this.#periodStart));
     if (this.#rates.length > PERIODS) this.#rates.shift();
-    this.#completed = 0;
+    this.completed = 0;
     this.#periodStart = at;
   }
 

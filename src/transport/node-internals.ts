@@ -55,7 +55,8 @@ export function prepareResponse(
   for (const list of fields) {
     for (let at = 0; at < list.length; at += 2) {
       const [name, value] = [list[at]!, list[at + 1]!];
-      if (isConnection(name) || INVALID_VALUE.test(value)) return false;
+      const isConnection = name.length === 10 && name.toLowerCase() === 'connection';
+      if (isConnection || INVALID_VALUE.test(value)) return false;
       head += `${name}: ${value}\r\n`;
     }
   }
@@ -69,10 +70,6 @@ export function prepareResponse(
 /** A character that a field value must not contain (RFC 9110 section 5.5), or that is not ASCII. */
 const INVALID_VALUE = /[^\t\x20-\x7e]/;
 
-function isConnection(name: string): boolean {
-  return name.length === 10 && name.toLowerCase() === 'connection';
-}
-
 let second = 0;
 let date = '';
 
@@ -84,6 +81,14 @@ function httpDate(): string {
     date = new Date(now * 1000).toUTCString();
   }
   return date;
+}
+
+/**
+ * Prevents the timers that Node sets with each request and response, which cost a tenth of the rate of reads:
+ * closeStaleConnections closes idle connections.
+ */
+export function preventTimers(socket: Socket): void {
+  socket.setTimeout = () => socket;
 }
 
 const CLOSED = { ended: true, endEmitted: true, destroyed: true, closed: true, closeEmitted: true };

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import type { Config } from '../config/config.js';
 import { MAX_INTROSPECTIONS } from '../config/limit-settings.js';
 import type { Log } from '../telemetry/log.js';
-import { MAX_METRICS_CONNECTIONS, MAX_REFUSED } from './connection-limits.js';
+import { MAX_METRICS_CONNECTIONS, MAX_REFUSED } from './connections.js';
 
 /** Files that a process has open besides connections: Node's own, modules, logs, declarations, and some to spare. */
 const OTHER_FILES = 64;

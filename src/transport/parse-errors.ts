@@ -13,7 +13,7 @@ import {
 import { render } from '../http/problem-body.js';
 import { MAX_TARGET } from '../http/router.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
-import { lingerOnClose } from './lingering-close.js';
+import { lingerOnClose } from './connections.js';
 import { responseInFlight } from './node-internals.js';
 import { MAX_HEADERS } from './request-target.js';
 

@@ -24,7 +24,8 @@ const NOTHING: Buffer = Buffer.alloc(0);
 
 /** Whether the request announces content (RFC 9112 section 6.3). */
 export function hasBody(req: IncomingMessage): boolean {
-  return req.headers['transfer-encoding'] !== undefined || contentLength(req) > 0;
+  const { 'transfer-encoding': coding, 'content-length': length } = req.headers;
+  return coding !== undefined || (length !== undefined && Number(length) > 0);
 }
 
 function contentLength(req: IncomingMessage): number {

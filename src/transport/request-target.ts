@@ -57,7 +57,7 @@ export function readTarget(req: IncomingMessage): Target {
   if (!KNOWN_METHODS.has(method)) throw notImplemented('method');
   requireHost(req, (seen & 1) === 1);
   if (repeated !== undefined) throw badRequest(`The field ${repeated} was repeated.`);
-  requireFraming(req);
+  if (req.headers['transfer-encoding'] !== undefined) requireFraming(req, req.headers['transfer-encoding']);
   return splitTarget(url, method);
 }
 
@@ -67,9 +67,7 @@ function requireHost(req: IncomingMessage, hasHost: boolean): void {
     throw badRequest('A request has one valid Host field.');
 }
 
-function requireFraming(req: IncomingMessage): void {
-  const coding = req.headers['transfer-encoding'];
-  if (coding === undefined) return;
+function requireFraming(req: IncomingMessage, coding: string): void {
   if (req.httpVersionMinor === 0) throw badRequest('HTTP/1.0 has no Transfer-Encoding.');
   if (coding.toLowerCase() !== 'chunked') throw notImplemented('transfer coding');
 }

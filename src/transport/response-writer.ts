@@ -24,9 +24,10 @@ export function send(res: ServerResponse, reply: CompleteReply, common: readonly
   const sent = hasNoContent || res.req.method === 'HEAD' ? undefined : body;
   const isLarge = bytes > LARGE_BODY_BYTES && sent !== undefined;
   if (isLarge) hold(res, bytes);
+  const isAscii = sent === undefined || (typeof sent === 'string' && sent.length === bytes);
   if (
     bytes <= LARGE_BODY_BYTES &&
-    prepareResponse(res, status, [common, headers, length], latin1(sent, bytes))
+    prepareResponse(res, status, [common, headers, length], isAscii ? (sent ?? '') : latin1(sent))
   )
     endInTick({ res, body: undefined, isHeld: false });
   else {
@@ -40,11 +41,8 @@ export function send(res: ServerResponse, reply: CompleteReply, common: readonly
 const NO_FIELDS: readonly string[] = [];
 
 /** A text with one character for each byte of the body in UTF-8. */
-function latin1(body: string | Buffer | undefined, bytes: number): string {
-  if (typeof body === 'object') return body.toString('latin1');
-  if (body === undefined || bytes === body.length) return body ?? '';
-  return Buffer.from(body).toString('latin1');
-}
+const latin1 = (body: string | Buffer): string =>
+  (typeof body === 'string' ? Buffer.from(body) : body).toString('latin1');
 
 interface Ending {
   readonly res: ServerResponse;

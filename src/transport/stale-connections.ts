@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { bytesInWriteQueue, responseInFlight } from './node-internals.js';
+import { bytesInWriteQueue, preventTimers, responseInFlight } from './node-internals.js';
 
 export interface ConnectionTimeouts {
   /** Milliseconds after which a client that reads nothing of its response is disconnected. */
@@ -46,7 +46,7 @@ const MARGIN_MS = 1000;
 
 /**
  * Closes each connection whose client reads nothing of its response, or that is idle, for too long. One interval checks
- * all of them, since the timers that Node sets for each request cost a tenth of the rate of reads. Returns the open ones.
+ * all of them. Returns the open ones.
  */
 export function closeStaleConnections(
   server: Server | TlsServer,
@@ -66,8 +66,7 @@ export function closeStaleConnections(
   server.on('setSecureContext' in server ? 'secureConnection' : 'connection', (socket: Socket) => {
     connections.set(socket, noHistory());
     socket.once('close', () => connections.delete(socket));
-    // Node's own timers, set with each request and response; nothing here uses them.
-    socket.setTimeout = () => socket;
+    preventTimers(socket);
   });
   const shortest = Math.min(streamStallMs, keepAliveMs || streamStallMs);
   const intervalMs = Math.min(MAX_INTERVAL_MS, Math.max(MIN_INTERVAL_MS, shortest / 4));

@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import { setImmediate as tick } from 'node:timers/promises';
-import { acceptBeforeReading } from '../../src/transport/accept-backlog.js';
+import { acceptBeforeReading } from '../../src/transport/connections.js';
 import t from '../support/test.js';
 
 /** A listener whose connections and requests come when the test says so, and the requests that were begun. */

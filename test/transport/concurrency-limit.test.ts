@@ -11,7 +11,7 @@ function limitOf(max: number) {
   const serve = (rate: number, time: number, inFlight: number) => {
     for (let at = 0; at < time; at += 10) {
       wait(10);
-      for (let count = 0; count < rate * 10; count++) limit.completed();
+      for (let count = 0; count < rate * 10; count++) limit.completed++;
       limit.admits(inFlight);
     }
   };

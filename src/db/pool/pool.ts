@@ -3,15 +3,17 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { type Connection, connectionError } from './connection.js';
 import { Dialler, type DialOptions, stoppedError } from './host-dialler.js';
 import {
+  checkRegularly,
   detectStalls,
   isUsable,
   leastLoaded,
+  limitsOf,
   type Member,
+  Silence,
   type Task,
   unused,
   type Work,
 } from './pool-member.js';
-import { checkRegularly, limitsOf, Silence } from './stall-detection.js';
 
 export interface PoolOptions extends DialOptions {
   /** Maximum number of connections. */
@@ -104,7 +106,7 @@ export class Pool {
     const end = (): void => {
       this.#steps++;
       tasks.delete(task);
-      this.#closeIfDone(member);
+      if (member.isRetired) this.#closeIfDone(member);
       if (this.#waiting.size > 0) this.#startWaiting();
     };
     task.work(task.lease).then(

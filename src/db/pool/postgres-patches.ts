@@ -41,48 +41,6 @@ export function stabilizeClasses(...classes: readonly object[]): void {
   }
 }
 
-/** The driver delays a message that is shorter than this until the next tick of the event loop. */
-const MIN_BYTES = 1024;
-
-/**
- * Pads a parameter with spaces so that the driver sends its statement at once. The parameter's type must ignore trailing
- * spaces (an array, JSON). A batched statement has already waited for others, and need not wait again. No issue asks for
- * a setting: https://github.com/porsager/postgres/blob/v3.4.9/src/connection.js#L248.
- */
-export function padForImmediateWrite(parameter: string): string {
-  return parameter.padEnd(MIN_BYTES);
-}
-
-const EMPTY: readonly never[] = [];
-
-/** Where a query of the driver holds its parameters. */
-interface QueryInternals {
-  args: readonly unknown[];
-  parameters: readonly unknown[];
-}
-
-/**
- * Returns the rows of a finished query of the driver, and releases what the query references. The driver assigns
- * functions to each query, which V8 allocates in the old generation: they would retain the query, its parameters and its
- * rows until a major garbage collection. No issue reports it: https://github.com/porsager/postgres/blob/v3.4.9/src/query.js.
- */
-export function releaseQuery<T extends postgres.MaybeRow>(
-  query: postgres.PendingQuery<T[]>,
-  result: postgres.RowList<T[]>,
-): T[] {
-  const rows = rowsOf(result);
-  result.length = 0;
-  Object.assign(query, { args: EMPTY, parameters: EMPTY } satisfies QueryInternals);
-  return rows;
-}
-
-/**
- * The rows of a finished query of the driver. After a statement that failed behind its first rows, the driver leaves as many places
- * empty before the rows of the next statement: https://github.com/porsager/postgres/blob/v3.4.9/src/connection.js#L523. No issue reports it.
- */
-export const rowsOf = <T extends postgres.MaybeRow>(result: postgres.RowList<T[]>): T[] =>
-  (0 in result ? result.slice() : result.filter(() => true)) as T[];
-
 /**
  * Resumes the socket behind the rows of a COPY that have ended. The driver pauses its socket when the stream is full, and
  * only a read resumes it. An ended stream reads no more, so the end of the statement would never arrive:

@@ -1,12 +1,12 @@
 import { beyond } from '../../errors/service-errors.js';
 import type { DbMetrics, PoolName } from '../../telemetry/metrics.js';
-import { trackWait } from '../../telemetry/wait-tracking.js';
+import { trackStatement, trackWait } from '../../telemetry/wait-tracking.js';
 import { databaseErrorOf } from '../database-errors.js';
 import type { Pool } from './pool.js';
 import type { Lease } from './pool-member.js';
 
-/** Runs work on one pool; if `name` is given, the current request waits under this name. */
-export type QueueLimited = <T>(name: string | undefined, work: () => Promise<T>) => Promise<T>;
+/** Runs work on one pool; with the text of a statement, the current request waits under its name. */
+export type QueueLimited = <T>(text: string | undefined, work: () => Promise<T>) => Promise<T>;
 
 /** Limits what runs or waits at once, in all pools together and in each pool, and refuses more with 503. */
 export function createQueueLimit(
@@ -36,7 +36,7 @@ export function createQueueLimit(
         duration.observe((performance.now() - since) / 1000);
       }
     };
-    return (name, work) => (name === undefined ? counted(work) : trackWait(name, counted, work));
+    return (text, work) => (text === undefined ? counted(work) : trackStatement(text, counted, work));
   };
 }
 

@@ -2,8 +2,7 @@ import type { Endpoint } from '../../api/endpoint.js';
 import type { Api } from '../../api/record-actions.js';
 import { TEXT } from '../../api/schema.js';
 import { STRANGER } from '../../auth/principal.js';
-import { unsupportedMediaType } from '../../errors/input-errors.js';
-import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../../http/media-types.js';
+import { CSV_TYPE, NDJSON_TYPE } from '../../http/media-types.js';
 import { prefersAsync } from '../../http/prefer.js';
 import type { Request } from '../../http/request.js';
 import type { Action, Route } from '../../http/router.js';
@@ -60,15 +59,11 @@ export function withJobs(
   return routes.map((route) => {
     const [collection, create] = [byPath.get(route.path), route.actions.POST];
     if (!collection || !create) return route;
-    const run: Action['run'] = (request) => {
-      const { body } = request;
-      if (!body || !TYPES.includes(body.type)) return create.run(request);
-      if (body.stream && prefersJob(request)) return submitCreation(jobs, collection, request);
-      if (body.stream) return creations().then((opened) => opened.create(collection, request));
-      // An operation of a batch.
-      throw unsupportedMediaType('Accept-Post', [JSON_TYPE]);
-    };
-    return { ...route, actions: { ...route.actions, POST: { ...create, run } } };
+    const stream: Action['run'] = (request) =>
+      prefersJob(request)
+        ? submitCreation(jobs, collection, request)
+        : creations().then((opened) => opened.create(collection, request));
+    return { ...route, actions: { ...route.actions, POST: { ...create, stream } } };
   });
 }
 

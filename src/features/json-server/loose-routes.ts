@@ -48,7 +48,7 @@ function nestedRoute(routes: readonly Route[], parent: Source, child: Source): R
 
 /** A creation of a record that refers to the record in the path. */
 function creationBelow(creation: OpenEndpoint, parent: Source, field: string): OpenEndpoint {
-  const { authorize, streams: _, ...action } = creation;
+  const { authorize, streams: _types, stream: _, ...action } = creation;
   const below = async (request: Request): Promise<Request | undefined> => {
     const id = await newIdOf(parent.collection, request.params.id ?? '', request);
     if (id === undefined) return undefined;
@@ -88,7 +88,7 @@ function withFormerNames(route: Route, names: readonly (readonly [former: string
 /** Pages are at the addresses of the service alone. */
 const withoutPages = (actions: Route['actions']): Route['actions'] =>
   Object.fromEntries(
-    Object.entries(actions).map(([method, { offers, ...action }]) => [
+    Object.entries(actions).map(([method, { offers, page: _, ...action }]) => [
       method,
       { ...action, ...(offers && { offers: offers.filter((type) => type !== HTML_TYPE) }) },
     ]),

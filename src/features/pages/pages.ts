@@ -39,9 +39,8 @@ export interface Page {
 export function withPage(route: Route, page: Page, site: Site): Route {
   const { GET: get } = route.actions;
   if (!get) return route;
-  const run = (request: Request) =>
-    request.type === HTML_TYPE ? show(get, page, { site, request }, route) : get.run(request);
-  const actions = { ...route.actions, GET: { ...get, run } };
+  const shown = { ...get, page: (request: Request) => show(get, page, { site, request }, route) };
+  const actions = { ...route.actions, GET: shown };
   return { ...route, actions, ...(page.form && { form: formEndpoint(route, page.form, site) }) };
 }
 

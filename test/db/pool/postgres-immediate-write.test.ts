@@ -1,6 +1,6 @@
 import net from 'node:net';
 import { connect } from '../../../src/db/db.js';
-import { padForImmediateWrite } from '../../../src/db/pool/postgres-patches.js';
+import { padForImmediateWrite } from '../../../src/db/pool/prepared.js';
 import { testDatabase } from '../../support/service.js';
 import t from '../../support/test.js';
 

@@ -1,3 +1,4 @@
+import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
@@ -72,5 +73,85 @@ export function inRequestOrder<T>(begin: Begin<T>, refuse: Begin<T>): Begin<T> {
       responseInFlight(socket)!.once('close', () => next(socket));
     }
     if (queue && queue.length > MAX_WAITING) refused.add(socket);
+  };
+}
+
+/** Requests that wait for each further connection, and the maximum of connections that they wait for. */
+const REQUESTS_PER_CONNECTION = 4;
+const MAX_ACCEPTED = 64;
+/** Maximum time that requests wait: if ticks are long for another reason, waiting gains nothing. */
+const MAX_WAIT_MS = 20;
+
+/**
+ * Delays requests while further connections wait to be accepted. Since version 1.45, libuv accepts one connection per tick, and
+ * a tick lasts as long as all the requests in it: if a thousand clients connected at once to a busy service, half of
+ * them would wait for seconds. Requests therefore go to `begin` when no further connection arrived in a tick, or when
+ * enough did, so that a flood of connections gets only a part of the time.
+ */
+export function acceptBeforeReading<A extends readonly unknown[]>(
+  server: EventEmitter,
+  begin: (...request: A) => void,
+  now: () => number = () => performance.now(),
+): (...request: A) => void {
+  let waiting: A[] = [];
+  let isAccepting = false;
+  let hasNewConnection = false;
+  let accepted = 0;
+  let since = 0;
+
+  server.on('connection', () => {
+    hasNewConnection = true;
+    accepted++;
+    if (isAccepting) return;
+    isAccepting = true;
+    since = now();
+    setImmediate(endOfTick);
+  });
+
+  function endOfTick(): void {
+    const limit = Math.min(waiting.length / REQUESTS_PER_CONNECTION, MAX_ACCEPTED);
+    if (hasNewConnection && accepted < limit && now() - since < MAX_WAIT_MS) {
+      hasNewConnection = false;
+      return void setImmediate(endOfTick);
+    }
+    isAccepting = false;
+    accepted = 0;
+    const requests = waiting;
+    waiting = [];
+    for (const request of requests) begin(...request);
+  }
+
+  return (...request) => {
+    if (isAccepting) waiting.push(request);
+    else begin(...request);
+  };
+}
+
+/** Time for which a client may continue to send after the service has closed its half of the connection. */
+const LINGER_MS = 2000;
+
+const lingering = new WeakSet<Socket>();
+
+/** Whether the last response of a connection is decided: no later request may run (RFC 9112 section 9.6). */
+export function isLingering(socket: Socket): boolean {
+  return lingering.has(socket);
+}
+
+/**
+ * Makes a connection close in two steps (RFC 9112 section 9.6): first the service's half; the rest once the client has
+ * had time to read the response. Closing both at once while the client still sends would reset the connection and could
+ * lose the response.
+ */
+export function lingerOnClose(socket: Socket): void {
+  if (lingering.has(socket)) return;
+  lingering.add(socket);
+  const closeNow = socket.destroySoon.bind(socket);
+  socket.destroySoon = () => {
+    if (socket.readableEnded) return closeNow();
+    socket.end();
+    socket.resume();
+    const timer = setTimeout(() => socket.destroy(), LINGER_MS);
+    socket.once('end', closeNow);
+    socket.once('close', () => clearTimeout(timer));
   };
 }
