@@ -1,13 +1,12 @@
 import type { Principal } from '../auth/principal.js';
-import { modifiedAt } from '../collection/document.js';
-import { nextAttempt } from '../collection/next-attempt.js';
-import { isStored, type StoredRecord } from '../collection/record.js';
-import type { Replaced } from '../collection/single-writes.js';
+import { inAttempts } from '../collection/attempts.js';
+import { admitsRecord, type Change, type Changed, changing, type Present } from '../collection/changes.js';
+import { isStored, type NotFoundReason, type StoredRecord } from '../collection/record.js';
+import type { Removed } from '../collection/removals.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
-import { admits, NO_PRECONDITIONS, type WritePreconditions } from '../collection/write-preconditions.js';
+import { NO_PRECONDITIONS, onlyThis, type WritePreconditions } from '../collection/write-preconditions.js';
 import type { Run } from '../db/db.js';
 import { accessDenied, writeDenied } from '../errors/caller-errors.js';
-import type { JsonObject } from '../json.js';
 import type { Access } from '../list/condition.js';
 import type { Collection, PermittedWrites } from '../list/open-collection.js';
 import { readAccess } from './bound-conditions.js';
@@ -19,6 +18,12 @@ import type { CreateRuled } from './ruled-creations.js';
 import { ALL, type RuledReads } from './ruled-reads.js';
 import type { Masks } from './ruled-statements.js';
 import { isChangedByCreation } from './rules.js';
+
+/** The part of a record that a caller may read, with the whole record and the grants that hold for it. */
+interface Inspected extends StoredRecord {
+  readonly whole: StoredRecord;
+  readonly masks: Masks;
+}
 
 /** One collection as there is for one caller. */
 export class CallersCollection {
@@ -37,14 +42,17 @@ export class CallersCollection {
   collection(): Collection {
     const { whole } = this;
     const access = this.#access;
+    const change = changing<Inspected>(
+      (id, run) => this.#changeable(id, run),
+      (...args) => this.#replace(...args),
+    );
     const writes = {
       create: (input: ValidatedInput, run?: Run) => this.#create(input, run),
       createWithId: (id: string, input: ValidatedInput, run?: Run) =>
         this.#creation(input, run, { id, version: 0 }).then(() =>
           this.#written(whole.createWithId(id, input, run), run),
         ),
-      replace: (id: string, input: ValidatedInput, preconditions: WritePreconditions, run?: Run) =>
-        this.#replace(id, input, preconditions, run),
+      change: (id: string, given: Change, run?: Run) => change(id, { ...given, isRead: true }, run),
       remove: (id: string, preconditions: WritePreconditions, run?: Run, actor?: string) =>
         this.#remove(id, preconditions, run, actor),
       creationErrors: (inputs: readonly ValidatedInput[], run: Run) => creationErrors(this, inputs, run),
@@ -93,32 +101,25 @@ export class CallersCollection {
     return { update: update !== 0, remove: remove !== 0 };
   }
 
-  async #get(id: string, run: Run | undefined): Promise<StoredRecord | 'absent'> {
+  async #get(id: string, run: Run | undefined): Promise<StoredRecord | NotFoundReason> {
     const found = await this.#reads.read(id, this.principal, run);
     if (found === 'absent') return found;
-    if (found === 'large') return (await this.#inspect(id, run))?.present ?? 'absent';
+    if (found === 'large') return this.#inspect(id, run);
     return this.#shown(found.record, found.mask);
   }
 
-  /**
-   * A record with the grants that hold for it, as of one moment; undefined: there is none for the caller. `present` is the part that
-   * the caller may read.
-   */
-  async #inspect(
-    id: string,
-    run: Run | undefined,
-  ): Promise<
-    { readonly record: StoredRecord; readonly present: StoredRecord; readonly masks: Masks } | undefined
-  > {
-    for (let attempt = 0; ; attempt = nextAttempt(attempt)) {
-      const masks = this.ruled ? await this.#masks(id, run) : undefined;
-      if (this.ruled && (masks === undefined || (this.#access && masks.read === 0))) return undefined;
-      const record = await this.whole.get(id, run);
-      if (typeof record === 'string') return undefined;
-      const held = masks ?? ALL;
-      if (!masks || masks.version === record.version)
-        return { record, masks: held, present: this.#shown(record, this.#access && held.read) };
-    }
+  /** A record with the grants that hold for it, as of one moment: `absent` if there is none for the caller. */
+  #inspect(id: string, run: Run | undefined): Promise<Inspected | NotFoundReason> {
+    return inAttempts(async () => {
+      const masks = this.ruled ? await this.#masks(id, run) : ALL;
+      if (this.#access && !masks?.read) return 'absent';
+      const whole = await this.whole.get(id, run);
+      if (typeof whole === 'string') return this.#access ? 'absent' : whole;
+      const isCurrent = !this.ruled || masks?.version === whole.version;
+      return isCurrent
+        ? { ...this.#shown(whole, this.#access && masks!.read), whole, masks: masks! }
+        : undefined;
+    });
   }
 
   /** The part of a record that the caller may read; `mask`: of the grants to read, undefined if it may read all. */
@@ -164,31 +165,32 @@ export class CallersCollection {
     return this.#shown(stored, this.#access && (await this.#readableBits(stored.id, run))) as T;
   }
 
+  /** Throws 403 unless the access rules permit the caller to change the record. */
+  async #changeable(id: string, run: Run | undefined): Promise<Inspected | NotFoundReason> {
+    const found = await this.#inspect(id, run);
+    if (typeof found !== 'string' && found.masks.update === 0) throw writeDenied('change');
+    return found;
+  }
+
   async #replace(
     id: string,
     input: ValidatedInput,
     preconditions: WritePreconditions,
     run: Run | undefined,
-  ): Promise<Replaced> {
-    for (let attempt = 0; ; attempt = nextAttempt(attempt)) {
-      const found = await this.#inspect(id, run);
-      if (!found) return this.#access ? 'absent' : this.whole.replace(id, input, preconditions, run);
-      const { record, present, masks } = found;
-      if (masks.update === 0) throw writeDenied('change');
-      if (!admits(preconditions, record.version, modifiedAt(record))) return { current: present };
-      const before = JSON.parse(record.doc) as JsonObject;
-      await requireReadable(this.whole.resource, this.other, input, before, this, run);
-      if (this.ruled) {
-        const after = await this.#reads.candidate('update', record, input, this.principal, run);
-        const held = masks.update & after.mask;
-        if (held === 0)
-          throw accessDenied('No access rule permits the record as it would be after the change.');
-        requireSettable(this.whole.resource, fieldsIn(this.ruled.rules, held), input, before);
-      }
-      const outcome = await this.whole.replace(id, input, only(record.version), run);
-      if (isStored(outcome)) return this.#written(Promise.resolve(outcome), run);
-      if (typeof outcome === 'string') return 'absent';
+    present: Present<Inspected> | undefined,
+  ): Promise<Changed> {
+    const { masks, whole, hidden } = present!.stored;
+    const before = { ...present!.record, ...hidden?.values() };
+    await requireReadable(this.whole.resource, this.other, input, before, this, run);
+    if (this.ruled) {
+      const after = await this.#reads.candidate('update', whole, input, this.principal, run);
+      const held = masks.update & after.mask;
+      if (held === 0)
+        throw accessDenied('No access rule permits the record as it would be after the change.');
+      requireSettable(this.whole.resource, fieldsIn(this.ruled.rules, held), input, before);
     }
+    const outcome = await this.whole.replace(id, input, preconditions, run);
+    return isStored(outcome) ? this.#written(Promise.resolve(outcome), run) : outcome;
   }
 
   async #remove(
@@ -196,18 +198,15 @@ export class CallersCollection {
     preconditions: WritePreconditions,
     run: Run | undefined,
     actor: string | undefined,
-  ): ReturnType<Collection['remove']> {
+  ): Promise<Removed> {
     if (!this.ruled) return this.whole.remove(id, preconditions, run, actor);
-    for (let attempt = 0; ; attempt = nextAttempt(attempt)) {
+    return inAttempts(async () => {
       const found = await this.#inspect(id, run);
-      if (!found) return preconditions === NO_PRECONDITIONS ? undefined : 'absent';
-      const { record, present, masks } = found;
-      if (masks.remove === 0) throw writeDenied('delete');
-      if (!admits(preconditions, record.version, modifiedAt(record))) return { current: present };
-      const outcome = await this.whole.remove(id, only(record.version), run, actor);
-      if (typeof outcome !== 'object') return outcome;
-    }
+      if (typeof found === 'string') return preconditions === NO_PRECONDITIONS ? 'removed' : 'absent';
+      if (found.masks.remove === 0) throw writeDenied('delete');
+      if (!admitsRecord(preconditions, found)) return { current: found };
+      const outcome = await this.whole.remove(id, onlyThis(found), run, actor);
+      return typeof outcome === 'object' ? undefined : outcome;
+    });
   }
 }
-
-const only = (version: number): WritePreconditions => ({ ...NO_PRECONDITIONS, versions: [version] });

@@ -1,5 +1,5 @@
 import type { Guarded } from '../access/guarded-collection.js';
-import { nextAttempt } from '../collection/next-attempt.js';
+import { inAttempts } from '../collection/attempts.js';
 import type { StoredRecord } from '../collection/record.js';
 import { etagOf, withLinks } from '../collection/representation.js';
 import { forbidden } from '../errors/caller-errors.js';
@@ -44,14 +44,14 @@ export function createWithId(guarded: Guarded, checkReferences: CheckReferences)
       const input = withPasswordHash(checkNew(collection, request), request);
       await checkReferences(input, request);
       const id = parseUuid(request.params.id ?? '');
-      for (let attempt = 0; ; attempt = nextAttempt(attempt)) {
+      const stored = await inAttempts(async (attempt) => {
         const found = id === undefined ? 'absent' : await collection.get(id, request.run);
         if (found !== 'absent') throw await existing(guarded, found, request);
-        const stored = await collection.createWithId(newId(id), input, request.run);
-        if (stored) return createdReply(resource, stored, request);
-        // The record with the id is not there for the caller.
-        if (collection.access && attempt > 0) throw preconditionFailed();
-      }
+        // The record with the id may be one that is not there for the caller.
+        if (collection.access && attempt > 1) throw preconditionFailed();
+        return collection.createWithId(newId(id), input, request.run);
+      });
+      return createdReply(resource, stored, request);
     },
   };
 }

@@ -1,16 +1,15 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import { callerOf } from '../auth/principal.js';
-import { nextAttempt } from '../collection/next-attempt.js';
 import { preconditionFailed } from '../errors/record-errors.js';
 import type { Action } from '../http/router.js';
 import { parseUuid } from '../uuid.js';
 import {
   isThere,
+  preconditionProblem,
   readWritePreconditions,
-  requirePreconditions,
   requireWritable,
   type WriteSettings,
-} from './conditional-write.js';
+} from './change-record.js';
 
 /** Deletes a record: 204 also if it does not exist, 403, 412, 428. */
 export function remove(guarded: Guarded, settings: WriteSettings): Action {
@@ -26,19 +25,15 @@ export function remove(guarded: Guarded, settings: WriteSettings): Action {
           { ...request, requirePermitted: () => requireWritable(collection, id, 'delete', request.run) },
           id,
         );
-      for (let attempt = 0; ; attempt = nextAttempt(attempt)) {
-        const outcome =
-          id === undefined
-            ? 'absent'
-            : await collection.remove(id, preconditions, request.run, callerOf(request.principal));
-        if (outcome === undefined) return { status: 204, headers: [] };
-        if (outcome === 'absent') {
-          // RFC 9110 section 13.1.1: If-Match is false, also with `*`, when there is no representation.
-          if (request.headers['if-match'] !== undefined) throw preconditionFailed();
-          return { status: 204, headers: [] };
-        }
-        await requirePreconditions(resource, outcome, preconditions, undefined, request);
-      }
+      const outcome =
+        id === undefined
+          ? 'absent'
+          : await collection.remove(id, preconditions, request.run, callerOf(request.principal));
+      if (typeof outcome === 'object')
+        throw await preconditionProblem(resource, outcome.current, preconditions, request);
+      // RFC 9110 section 13.1.1: If-Match is false, also with `*`, when there is no representation.
+      if (outcome === 'absent' && request.headers['if-match'] !== undefined) throw preconditionFailed();
+      return { status: 204, headers: [] };
     },
   };
 }

@@ -1,7 +1,6 @@
 import type { VerifiedPassword } from '../auth/verified-password.js';
-import { nextAttempt } from '../collection/next-attempt.js';
 import { isStored } from '../collection/record.js';
-import type { JsonObject } from '../json.js';
+import { NO_PRECONDITIONS } from '../collection/write-preconditions.js';
 import type { Collection } from '../list/open-collection.js';
 
 /**
@@ -14,14 +13,14 @@ export async function setPassword(
   password: string,
   confirmedBy?: VerifiedPassword,
 ): Promise<boolean> {
-  for (let attempt = 0; ; attempt = nextAttempt(attempt)) {
-    const current = await users.get(id);
-    if (typeof current === 'string') return false;
-    const record = JSON.parse(current.doc) as JsonObject;
-    const draft = users.check({ ...record, password }, 'request', { record, isPatch: true });
-    const preconditions = { versions: [current.version], notVersions: null, unmodifiedSince: null };
-    const outcome = await users.replace(id, { ...draft, confirmedBy }, preconditions);
-    if (isStored(outcome)) return true;
-    if (typeof outcome === 'string') return false;
-  }
+  const outcome = await users.change(id, {
+    preconditions: NO_PRECONDITIONS,
+    isRead: true,
+    next: (present) => {
+      const { record } = present!;
+      const input = users.check({ ...record, password }, 'request', { record, isPatch: true });
+      return { ...input, confirmedBy };
+    },
+  });
+  return isStored(outcome);
 }

@@ -1,5 +1,5 @@
 import type { Guarded } from '../access/guarded-collection.js';
-import { nextAttempt } from '../collection/next-attempt.js';
+import { inAttempts } from '../collection/attempts.js';
 import { normalizedText } from '../collection/normalized-text.js';
 import type { Resource } from '../collection/resource.js';
 import type { Db, Run } from '../db/db.js';
@@ -42,14 +42,15 @@ export function upsert(db: Db, guarded: Guarded, replacement: Action, creation: 
       if (request.run) return write(request, key, request.run);
       const prepare = creation.prepare?.(request);
       const prepared = prepare ? await prepare() : request;
-      for (let attempt = 0; ; attempt = nextAttempt(attempt)) {
+      return inAttempts(async (attempt) => {
         try {
           return await db.transaction((run) => write(prepared, key, run));
         } catch (error) {
           // The record with the value may be one that the caller may not read.
           if (!isOvertaken(error, key) || (guarded.as(request).access && attempt > 0)) throw error;
+          return undefined;
         }
-      }
+      });
     },
   };
 }

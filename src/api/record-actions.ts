@@ -4,7 +4,7 @@ import { openRuledReads } from '../access/ruled-reads.js';
 import { rulesOf, type Verb } from '../access/rules.js';
 import type { BatchLimits } from '../actions/batch-results.js';
 import { forAllMatching } from '../actions/bulk.js';
-import type { WriteSettings } from '../actions/conditional-write.js';
+import type { WriteSettings } from '../actions/change-record.js';
 import { create, createNested } from '../actions/create.js';
 import { createWithId, replaceOrCreate } from '../actions/create-with-id.js';
 import { get } from '../actions/get.js';

@@ -4,6 +4,8 @@ import type { Db, Run } from '../db/db.js';
 import { perRun } from '../db/shared-run.js';
 import { sharing } from '../telemetry/metrics.js';
 import { actorSetting } from './actors.js';
+import { inAttempts } from './attempts.js';
+import { admitsRecord } from './changes.js';
 import { removalProblem } from './constraint-errors.js';
 import { type PreconditionFailed, preconditionFailedOn } from './record.js';
 import type { Resource } from './resource.js';
@@ -16,15 +18,12 @@ import {
   type WritePreconditions,
 } from './write-preconditions.js';
 
+/** The result of a deletion. Without preconditions, a record that did not exist counts as removed. */
+export type Removed = 'removed' | 'absent' | PreconditionFailed;
+
 /** Deletions of records. */
 export interface Removals {
-  /** Resolves to undefined if the record was deleted, or did not exist and there are no preconditions. */
-  remove(
-    id: string,
-    preconditions: WritePreconditions,
-    run?: Run,
-    actor?: string,
-  ): Promise<PreconditionFailed | 'absent' | undefined>;
+  remove(id: string, preconditions: WritePreconditions, run?: Run, actor?: string): Promise<Removed>;
 }
 
 /** A deletion that shares a statement with others of its transaction, which are of one caller. */
@@ -67,18 +66,19 @@ export function removal(db: Db, resource: Resource, statements: Statements): Rem
     const version = onlyVersion(preconditions);
     if (db.engine !== 'citus' && (preconditions === NO_PRECONDITIONS || version !== undefined)) {
       // The transaction has locked the record. Without it, the statement that follows finds out why it was not deleted.
-      if (await removingOf(run)?.({ id, version, actor }).catch(explain)) return undefined;
+      if (await removingOf(run)?.({ id, version, actor }).catch(explain)) return 'removed';
     }
     if (preconditions === NO_PRECONDITIONS) {
       await run(statements.of('remove'), [id, ...by(actor)]).catch(explain);
-      return undefined;
+      return 'removed';
     }
-    const [row] = await run(statements.of('remove_if'), [
-      id,
-      ...preconditionArguments(preconditions),
-      ...by(actor),
-    ]).catch(explain);
-    if (!row) return 'absent';
-    return row.after === null ? preconditionFailedOn(id, row) : undefined;
+    return inAttempts(async () => {
+      const args = [id, ...preconditionArguments(preconditions), ...by(actor)];
+      const [row] = await run(statements.of('remove_if'), args).catch(explain);
+      if (!row) return 'absent';
+      if (row.after !== null) return 'removed';
+      const failed = preconditionFailedOn(id, row);
+      return admitsRecord(preconditions, failed.current) ? undefined : failed;
+    });
   };
 }

@@ -148,6 +148,12 @@ export function withLinks(
   return withLastMember(doc, template.join(hrefOf(resource, id, prefix)));
 }
 
+/** The value of `_links`. */
+export function linksOf(resource: Resource, { id }: Pick<StoredRecord, 'id'>, prefix: string): JsonObject {
+  const shown = withLinks(resource, { id, doc: '{"id":0}' }, prefix);
+  return (JSON.parse(shown) as { readonly _links: JsonObject })._links;
+}
+
 /** The texts of `_links`, cut where the path of the record belongs. */
 const linkTemplates = new WeakMap<Resource, readonly string[]>();
 

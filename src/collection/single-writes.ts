@@ -1,21 +1,14 @@
 import type { Run } from '../db/db.js';
 import type { Engine } from '../db/engine.js';
 import { actorSetting } from './actors.js';
+import type { Changed } from './changes.js';
 import { type ColumnValue, parameterOf } from './column.js';
 import { toRecord } from './document.js';
 import { numberedRecord } from './numbers.js';
-import {
-  type NotFoundReason,
-  type PreconditionFailed,
-  preconditionFailedOn,
-  type StoredRecord,
-} from './record.js';
+import { preconditionFailedOn, type StoredRecord } from './record.js';
 import type { Statements } from './sql-templates.js';
 import { rowsText, type Write } from './write-batching.js';
 import { preconditionArguments, type WritePreconditions } from './write-preconditions.js';
-
-/** The result of replacing a record. */
-export type Replaced = StoredRecord | PreconditionFailed | NotFoundReason;
 
 /** The next state of a record, and the preconditions for its present one. */
 export interface Replacement {
@@ -72,7 +65,7 @@ export function singleWrites(statements: Statements, columnNames: readonly strin
     replace: async (
       run: Run,
       { id, head, updatedAt, columns, preconditions, actor }: Replacement,
-    ): Promise<Replaced> => {
+    ): Promise<Changed> => {
       const args = [
         id,
         ...preconditionArguments(preconditions),

@@ -34,15 +34,21 @@ export function writePreconditionsOf(conditions: Conditions | undefined): WriteP
   };
 }
 
+/** The preconditions of a write that replaces this version of a record. */
+export const onlyThis = ({ version }: { readonly version: number }): WritePreconditions => ({
+  ...NO_PRECONDITIONS,
+  versions: [version],
+});
+
 /** Whether a record in this state fulfils the preconditions of a write. */
 export function admits(
   { versions, notVersions, unmodifiedSince }: WritePreconditions,
   version: number,
-  modified: number,
+  modified: () => number,
 ): boolean {
   if (versions !== null && !versions.includes(version)) return false;
   if (notVersions?.includes(version)) return false;
-  return unmodifiedSince === null || seconds(modified) <= seconds(unmodifiedSince);
+  return unmodifiedSince === null || seconds(modified()) <= seconds(unmodifiedSince);
 }
 
 /** The ETag of a record in any of its representations, views and codings. */

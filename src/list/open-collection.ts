@@ -52,13 +52,14 @@ export interface Collection extends Reads, Writes, Lists {
 /** Opens a declared collection, whose table fits the declaration. */
 export function openCollection(db: Db, resource: Resource, tombstones: boolean): Collection {
   const statements = new Statements(resource, tombstones, db.engine);
+  const reads = openReads(db, resource.name, statements);
   return {
     resource,
     check: compileInput(resource),
-    ...openReads(db, resource.name, statements),
+    ...reads,
     ...openLists(db, resource),
     ...openLocks(db, statements),
-    ...openWrites(db, resource, statements),
+    ...openWrites(db, resource, statements, reads.get),
   };
 }
 

@@ -1,29 +1,29 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import type { AccountProtection, SignInChange } from '../auth/current-password.js';
 import { type VerifiedPassword, verifiedPasswordOf } from '../auth/verified-password.js';
-import { modifiedAt } from '../collection/document.js';
-import type { PreconditionFailed, StoredRecord } from '../collection/record.js';
+import { admitsRecord, type Present } from '../collection/changes.js';
+import { isStored, type StoredRecord } from '../collection/record.js';
 import { etagOf, headersOf, validatorFields, withLinks } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
-import type { ValidatedInput } from '../collection/validated-input.js';
-import {
-  admits,
-  NO_PRECONDITIONS,
-  type WritePreconditions,
-  writePreconditionsOf,
-} from '../collection/write-preconditions.js';
+import type { BeforeWrite, ValidatedInput } from '../collection/validated-input.js';
+import { type WritePreconditions, writePreconditionsOf } from '../collection/write-preconditions.js';
 import type { Run } from '../db/db.js';
 import { currentPasswordRequired, writeDenied } from '../errors/caller-errors.js';
+import type { Problem } from '../errors/problem.js';
 import { preconditionFailed, preconditionRequired, versionConflict } from '../errors/record-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import { readConditions } from '../http/preconditions.js';
 import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
-import { isObject, type Json, member } from '../json.js';
+import { isObject, type Json, type JsonObject, member } from '../json.js';
 import { ofDocument } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
 import { parseUuid } from '../uuid.js';
+import { missingForWrite } from './not-found.js';
+import { validatePermitted } from './owner-check.js';
+import { withPasswordHash } from './password-preparation.js';
+import type { CheckReferences } from './permitted-references.js';
 
 /** Settings for writes. */
 export interface WriteSettings {
@@ -52,7 +52,7 @@ export function readWritePreconditions(
  * confirms the change. A caller that may write every record sets passwords only while its own sign-in is valid. Throws 403, 429,
  * 503.
  */
-export function confirmSignInChange(
+function confirmSignInChange(
   collection: Collection,
   { permission, principal, params, run }: Request,
   change: SignInChange,
@@ -102,7 +102,7 @@ export const isThere = async (collection: Collection, id: string, run: Run | und
   collection.access === undefined || collection.exists(id, run);
 
 /** The parts of validated input with which a user signs in. */
-export function signInChangeOf({ fields, password, currentPassword, unseen }: ValidatedInput): SignInChange {
+function signInChangeOf({ fields, password, currentPassword, unseen }: ValidatedInput): SignInChange {
   const given = member(fields, 'email');
   const email = typeof given === 'string' ? given : undefined;
   return { email, isEmailUnseen: unseen?.includes('email') ?? false, password, currentPassword };
@@ -117,58 +117,94 @@ export function expectedVersion(value: Json | undefined): number | undefined {
     : 0;
 }
 
-/** The preconditions narrowed to one version: the one that a patch was applied to, or that a body names. */
-export function narrowToVersion(
-  preconditions: WritePreconditions,
-  version: number | undefined,
-): WritePreconditions {
+/** The preconditions narrowed to the version that a body names. */
+function narrowed(preconditions: WritePreconditions, version: number | undefined): WritePreconditions {
   if (version === undefined) return preconditions;
   const fits = preconditions.versions === null || preconditions.versions.includes(version);
   return { ...preconditions, versions: fits ? [version] : [] };
 }
 
 /**
- * Rejects with the 412 of the preconditions or the 409 of `_version` that the current record violates. Resolves if it violates
- * neither: then the record has changed meanwhile, and the write is to be attempted again. A long record is parsed in a long task.
+ * The 412 of the preconditions that a record violates, or else the 409 of the `_version` in the body. A long record is parsed in a
+ * tick of its own.
  */
-export async function requirePreconditions(
+export async function preconditionProblem(
   resource: Resource,
-  { current }: PreconditionFailed,
+  current: StoredRecord,
   preconditions: WritePreconditions,
-  expected: number | undefined,
   { prefix, permission, principal }: Request,
-): Promise<void> {
-  const shown = () => withLinks(resource, current, prefix);
-  if (preconditions !== NO_PRECONDITIONS && !admits(preconditions, current.version, modifiedAt(current))) {
-    // `self:delete` alone permits no reading.
-    if (permission === 'own' && !principal.scopes.has('self')) throw preconditionFailed();
-    throw await ofDocument(shown(), (record) => preconditionFailed(etagOf(current), record));
-  }
-  if (expected !== undefined && expected !== current.version)
-    throw await ofDocument(shown(), (record) => versionConflict(etagOf(current), record));
+): Promise<Problem> {
+  const problem = admitsRecord(preconditions, current) ? versionConflict : preconditionFailed;
+  // `self:delete` alone permits no reading.
+  if (problem === preconditionFailed && permission === 'own' && !principal.scopes.has('self'))
+    return preconditionFailed();
+  return ofDocument(withLinks(resource, current, prefix), (record) => problem(etagOf(current), record));
 }
 
-/**
- * Requires the preconditions of a change, as `requirePreconditions` does. If they fail, rejects with 403 if access rules permit no
- * change of the record: RFC 9110 section 13.2.1 has no preconditions for a request that fails without them.
- */
-export async function requireChangePreconditions(
-  collection: Collection,
-  failed: PreconditionFailed,
-  preconditions: WritePreconditions,
-  expected: number | undefined,
-  request: Request,
-): Promise<void> {
-  try {
-    await requirePreconditions(collection.resource, failed, preconditions, expected, request);
-  } catch (error) {
-    await requireWritable(collection, failed.current.id, 'change', request.run);
-    throw error;
+/** The body of a change, and what it is compared with. */
+export interface Draft {
+  readonly body: Json | undefined;
+  readonly before: BeforeWrite | undefined;
+}
+
+/** A change of one record by a request. */
+export interface RecordChange {
+  readonly settings: WriteSettings;
+  readonly checkReferences: CheckReferences;
+  readonly preconditions: WritePreconditions;
+  /** The `_version` that the body names. */
+  readonly expected?: number | undefined;
+  /** Whether `draft` needs the record before the change. */
+  readonly isRead: boolean;
+  readonly draft: (present: Present | undefined) => Draft | Promise<Draft>;
+}
+
+/** Changes the record in the path of a request: 200, 204, and the errors of the preconditions, the validation and the statement. */
+export async function changeRecord(guarded: Guarded, request: Request, change: RecordChange): Promise<Reply> {
+  const { settings, checkReferences, preconditions, isRead, draft } = change;
+  const { resource } = guarded;
+  const collection = guarded.as(request);
+  const id = parseUuid(request.params.id ?? '');
+  const validated = async (present: Present | undefined): Promise<ValidatedInput> => {
+    const { body, before } = await draft(present);
+    return withPasswordHash(validatePermitted(collection, body, request, before), request);
+  };
+  const next = async (present: Present | undefined): Promise<ValidatedInput> => {
+    const input = await validated(present);
+    const confirmed = confirmSignInChange(collection, request, signInChangeOf(input), settings);
+    const confirmedBy = confirmed && (await confirmed);
+    const checked = checkReferences(input, request, () => wholeBefore(collection, id, present, request));
+    if (checked) await checked;
+    return confirmedBy === undefined ? input : { ...input, confirmedBy };
+  };
+  const only = narrowed(preconditions, change.expected);
+  const outcome =
+    id === undefined
+      ? 'absent'
+      : await collection.change(id, { preconditions: only, isRead, next }, request.run);
+  if (typeof outcome === 'string') {
+    // A body is not compared with a record that is not there for the caller, and is invalid whether the record exists or not.
+    if (request.method === 'PUT' && collection.access === undefined) await validated(undefined);
+    throw missingForWrite(resource, outcome);
   }
+  if (isStored(outcome)) return writtenReply(resource, outcome, request);
+  throw await preconditionProblem(resource, outcome.current, preconditions, request);
+}
+
+/** The members of a record before a write, with those that the caller may not read. */
+async function wholeBefore(
+  collection: Collection,
+  id: string | undefined,
+  present: Present | undefined,
+  { run }: Request,
+): Promise<JsonObject | undefined> {
+  if (present) return { ...present.record, ...present.stored.hidden?.values() };
+  const found = id === undefined ? 'absent' : await collection.get(id, run);
+  return typeof found === 'string' ? undefined : ofDocument(found.doc, (record) => record);
 }
 
 /** 200 with the record, or 204 with `Prefer: return=minimal` (RFC 7240 section 4.2). */
-export function writtenReply(resource: Resource, stored: StoredRecord, request: Request): Reply {
+function writtenReply(resource: Resource, stored: StoredRecord, request: Request): Reply {
   const validators = validatorFields(stored);
   if (prefersMinimal(request.headers.prefer)) {
     return { status: 204, headers: ['Preference-Applied', 'return=minimal', ...validators] };
