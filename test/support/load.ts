@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Resource } from '../../src/collection/resource.js';
-import { type ImportOptions, importSources, type Load } from '../../src/features/transfer/import-sources.js';
+import type { ImportOptions } from '../../src/features/transfer/import-run.js';
+import { importSources, type Load } from '../../src/features/transfer/import-sources.js';
 import { sourcesOf } from '../../src/features/transfer/sources.js';
 import type { Json } from '../../src/json.js';
 import { CITUS_URL } from './citus.js';

@@ -122,10 +122,6 @@ where key = $1 and collection = $2;
 select old, id from import_ids
 where key = $1 and collection = $2 and old in (select json_array_elements_text($3::text::json));
 
--- name: find_legacy_ids ($1 old ids, as a JSON array)
-select legacy_id::text as old, id from :table
-where legacy_id:collation = any (cast(array(select json_array_elements_text($1::text::json)) as :type[]));
-
 -- Records that a batch refers to, locked until it is committed.
 -- name: existing ($1 ids, as a JSON array)
 select id from :table
@@ -133,13 +129,8 @@ where id = any (array(select json_array_elements_text($1::text::json))::uuid[])
 order by id
 for key share;
 
--- Values of a unique column that are already in use.
--- name: in_use ($1 values, as a JSON array)
-select :column::text as value, id from :table
-where :column:collation = any (cast(array(select json_array_elements_text($1::text::json)) as :type[]));
-
--- Values of several columns that are unique together and already in use.
--- name: keys_in_use ($1 rows, as a JSON array)
+-- Records with given values of columns, compared as exact texts.
+-- name: find_by_values ($1 rows, as a JSON array)
 select :values current.id
 from json_to_recordset($1::text::json) as given (:given)
 join :table as current on :equal;

@@ -10,9 +10,9 @@ import type { Action } from '../../http/router.js';
 import { turn } from '../../limits/turn.js';
 import { type Chunk, chunksOf, type Position } from '../transfer/chunks.js';
 import { ImportErrors } from '../transfer/import-errors.js';
-import type { ImportRow } from '../transfer/import-row.js';
+import type { Draft, Row } from '../transfer/import-row.js';
 import { checkDrafts, type RecordRules, readDrafts } from '../transfer/read-rows.js';
-import { hashPasswords, storeBatch } from '../transfer/store-batch.js';
+import { storeBatch } from '../transfer/store-batch.js';
 import { SQL } from './job-store.js';
 import type { Layout } from './record-layout.js';
 
@@ -36,7 +36,7 @@ export interface CreationSettings {
 
 /** The records of a chunk that are valid, and why others are refused. */
 export interface ReadChunk {
-  readonly drafts: ImportRow[];
+  readonly rows: readonly Row[];
   readonly refusals: ImportErrors;
 }
 
@@ -86,47 +86,35 @@ export class RecordBatches {
     const refusals = new ImportErrors(false);
     const read = await readDrafts(chunk, this.#rules, refusals.add);
     const drafts = this.#authorize ? await this.#permitted(read, refusals) : read;
-    await checkDrafts(drafts, this.#rules, refusals.add);
-    return { drafts, refusals };
+    return { rows: await checkDrafts(drafts, this.#rules, refusals.add), refusals };
   }
 
   /** Stores the records of a chunk as a part of the transaction that is open. Returns their number. */
-  async store(connection: BulkConnection, { drafts, refusals }: ReadChunk): Promise<number> {
+  async store(connection: BulkConnection, { rows, refusals }: ReadChunk): Promise<number> {
     const { run } = connection;
     await run(SQL.set_actor, [actorSetting(callerOf(this.request.principal))]);
-    await this.#requireReferences(drafts, connection, refusals);
+    const isValid = ({ place }: Row) => !refusals.has(place);
+    const refuse = (refused: readonly Row[], errors: readonly unknown[]) => {
+      for (const [at, error] of errors.entries()) if (error) refusals.add(refused[at]!, error);
+    };
+    const inputsOf = (given: readonly Row[]) => given.map(({ input }) => input);
+    refuse(rows, await this.#referenceErrors(inputsOf(rows), { ...this.request, run }));
     // Access rules decide as of now.
     const collection = this.collection.as(this.request);
-    let pending = drafts.filter(({ row }) => row);
-    let count = 0;
-    while (pending.length > 0) {
-      const inputs = pending.map(({ row }) => row!.input);
-      const errors = (await collection.creationErrors?.(inputs, run)) ?? inputs.map(() => undefined);
-      const decided = pending.slice(0, errors.length);
-      pending = pending.slice(errors.length);
-      for (const [at, error] of errors.entries()) if (error) refuse(decided[at]!, error, refusals);
-      count += await this.#storeAll(connection, decided, refusals);
-    }
-    return count;
-  }
-
-  async #storeAll(
-    connection: BulkConnection,
-    drafts: readonly ImportRow[],
-    refusals: ImportErrors,
-  ): Promise<number> {
-    await hashPasswords(drafts, refusals);
     const { resource } = this.collection;
     const { tombstones } = this.settings;
+    const target = { connection, resource, onConflict: 'fail', isPart: true, tombstones } as const;
+    let pending = rows.filter(isValid);
     let count = 0;
-    await storeBatch(
-      { connection, resource, onConflict: 'fail', isPart: true, tombstones },
-      drafts,
-      refusals,
-      async ({ stored }) => {
-        count = stored.length;
-      },
-    );
+    while (pending.length > 0) {
+      const errors = await collection.creationErrors?.(inputsOf(pending), run);
+      const decided = pending.slice(0, errors?.length);
+      pending = pending.slice(decided.length);
+      refuse(decided, errors ?? []);
+      await storeBatch(target, decided.filter(isValid), refusals, async ({ stored }) => {
+        count += stored.length;
+      });
+    }
     return count;
   }
 
@@ -138,35 +126,17 @@ export class RecordBatches {
       throw invalidBody(`the records repeat more than ${max} bytes of the names of columns`, 'header');
   }
 
-  async #permitted(drafts: readonly ImportRow[], refusals: ImportErrors): Promise<ImportRow[]> {
-    const permitted: ImportRow[] = [];
+  async #permitted(drafts: readonly Draft[], refusals: ImportErrors): Promise<readonly Draft[]> {
     for (const draft of drafts) {
       await turn();
       try {
         void this.#authorize!({ ...this.request, body: { ...NO_BODY, value: draft.record } });
-        permitted.push(draft);
       } catch (error) {
         refusals.add(draft, error);
       }
     }
-    return permitted;
+    return drafts.filter(({ place }) => !refusals.has(place));
   }
-
-  async #requireReferences(
-    drafts: readonly ImportRow[],
-    { run }: BulkConnection,
-    refusals: ImportErrors,
-  ): Promise<void> {
-    const valid = drafts.filter(({ row }) => row);
-    const inputs = valid.map(({ row }) => row!.input);
-    const errors = await this.#referenceErrors(inputs, { ...this.request, run });
-    for (const [at, error] of errors.entries()) if (error) refuse(valid[at]!, error, refusals);
-  }
-}
-
-function refuse(draft: ImportRow, error: unknown, refusals: ImportErrors): void {
-  draft.row = undefined;
-  refusals.add(draft, error);
 }
 
 const NO_BODY = { type: '', bytes: Buffer.alloc(0) };

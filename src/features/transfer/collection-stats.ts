@@ -4,7 +4,7 @@ import { type Failure, Problem } from '../../errors/problem.js';
 import type { Json, JsonObject } from '../../json.js';
 import { isEmail } from '../../validation/email.js';
 import { TIME_FORMATS } from '../../validation/times.js';
-import { NO_ID } from './read-rows.js';
+import { NO_ID } from './follow-references.js';
 import { isExported } from './record-identity.js';
 import { isNamedAsId, stemOf } from './reference-names.js';
 import type { Source } from './sources.js';

@@ -22,7 +22,6 @@ export async function declareSources(
   sources: readonly Source[],
   rename: ReadonlyMap<string, string>,
   folder: string = FOLDER,
-  onProgress: (line: string) => void,
   report: ImportReport,
   dryRun: boolean,
 ): Promise<Declared> {
@@ -33,7 +32,7 @@ export async function declareSources(
   const builtIn = new Map(
     resourcesOf(readDeclarations(undefined)).map((resource) => [resource.name, resource] as const),
   );
-  const onCollection = (name: string) => onProgress(`reading ${name}`);
+  const onCollection = (name: string) => report.showProgress(`reading ${name}`);
   const onOther = (name: string) => report.note(`${name} has no objects: left out.`);
   const proposals = await infer(
     sources,

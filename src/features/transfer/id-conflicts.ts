@@ -5,45 +5,38 @@ import type { BulkConnection } from '../../db/bulk-connection.js';
 import { fill } from '../../db/statements.js';
 import { duplicate } from '../../errors/record-errors.js';
 import { isObject, type Json, type JsonObject } from '../../json.js';
-import type { ImportErrors } from './import-errors.js';
-import type { ImportRow, Row } from './import-row.js';
+import type { Refuse, Row } from './import-row.js';
 import { IMPORT_SQL } from './import-statements.js';
 
 /** The treatment of a record whose id belongs to a stored record that differs. */
 export type OnConflict = 'skip' | 'replace' | 'fail';
 
-/** The records of a batch by what is done with them. */
+/** The rows of a batch by what is done with them. */
 interface Settled {
-  readonly fresh: readonly ImportRow[];
-  readonly changed: readonly ImportRow[];
-  readonly unchanged: readonly ImportRow[];
+  readonly fresh: Row[];
+  readonly changed: Row[];
+  readonly unchanged: Row[];
 }
 
-/** Finds records whose retained ids are in use. Those that equal the stored ones are unchanged. */
+/** Finds rows whose retained ids are in use. Those that equal the stored records are unchanged. */
 export async function settleConflicts(
   connection: BulkConnection,
   resource: Resource,
-  drafts: readonly ImportRow[],
+  rows: readonly Row[],
   onConflict: OnConflict,
-  refusals: ImportErrors,
+  refuse: Refuse,
 ): Promise<Settled> {
-  const valid = drafts.filter(({ row }) => row);
-  const retained = valid.filter(({ identity }) => identity.isRetained);
-  if (retained.length === 0) return { fresh: valid, changed: [], unchanged: [] };
-  const digests = await digestsOf(
-    connection,
-    resource,
-    retained.map(({ row }) => row!),
-  );
-  const settled = { fresh: [] as ImportRow[], changed: [] as ImportRow[], unchanged: [] as ImportRow[] };
-  for (const draft of valid) {
-    const row = draft.row!;
-    const [stored, own] = [digests.get(row.id), draft.identity.isRetained ? digestOf(row) : ''];
-    if (stored === undefined) settled.fresh.push(draft);
+  const retained = rows.filter(({ isRetained }) => isRetained);
+  if (retained.length === 0) return { fresh: [...rows], changed: [], unchanged: [] };
+  const digests = await digestsOf(connection, resource, retained);
+  const settled: Settled = { fresh: [], changed: [], unchanged: [] };
+  for (const row of rows) {
+    const [stored, own] = [digests.get(row.id), row.isRetained ? digestOf(row) : ''];
+    if (stored === undefined) settled.fresh.push(row);
     else if (onConflict === 'skip' || (stored === own && !(onConflict === 'replace' && hasHidden(row))))
-      settled.unchanged.push(draft);
-    else if (onConflict === 'fail') refusals.add(draft, duplicate(['id'], 'ID_TAKEN'));
-    else settled.changed.push({ ...draft, row: nextVersion(row) });
+      settled.unchanged.push(row);
+    else if (onConflict === 'fail') refuse(row, duplicate(['id'], 'ID_TAKEN'));
+    else settled.changed.push(nextVersion(row));
     if (stored === undefined || onConflict === 'replace') digests.set(row.id, own);
   }
   return settled;

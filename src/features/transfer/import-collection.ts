@@ -1,24 +1,31 @@
 import type { Resource } from '../../collection/resource.js';
-import { compileInput } from '../../collection/validated-input.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
 import { fill } from '../../db/statements.js';
-import { followReferences } from './check-references.js';
-import { type Chunk, chunksOf } from './chunks.js';
-import { columnsOf } from './csv-record.js';
-import { deferReferences } from './deferred-references.js';
+import type { Chunk } from './chunks.js';
+import { lookUpReferences } from './follow-references.js';
 import { ImportErrors } from './import-errors.js';
 import { beginning, type Progress, recordProgress } from './import-progress.js';
-import type { ImportRow } from './import-row.js';
+import type { Draft, Row } from './import-row.js';
 import type { ImportRun } from './import-run.js';
-import { recordStatement } from './import-statements.js';
+import { IMPORT_SQL, recordStatement } from './import-statements.js';
 import { checkDrafts, type RecordRules, readDrafts } from './read-rows.js';
-import { registerIds, useRegisteredIds } from './registered-ids.js';
+import { reasonsOf } from './refusal-reasons.js';
+import { registerIds, withRegisteredIds } from './registered-ids.js';
+import { rulesOf, sourceChunks } from './source-records.js';
 import type { Source } from './sources.js';
-import { hashPasswords, storeBatch } from './store-batch.js';
+import { storeBatch } from './store-batch.js';
 
-/** Bytes of a chunk, and of one whose records may have passwords, which take long. */
-const CHUNK_BYTES = 262_144;
+/** Bytes of a chunk of records that may have passwords, which take long. */
 const PASSWORD_CHUNK_BYTES = 65_536;
+
+/** The records of a chunk, and those of them that are refused. */
+interface Batch {
+  readonly chunk: Chunk;
+  readonly drafts: readonly Draft[];
+  /** The valid records; undefined: their references must be looked up before. */
+  readonly rows: readonly Row[] | undefined;
+  readonly refusals: ImportErrors;
+}
 
 /** Imports the records of one collection, from the place in its progress on. */
 export class CollectionImport {
@@ -26,6 +33,8 @@ export class CollectionImport {
   readonly #resource: Resource;
   /** Whether other records may refer to these by their old ids, which are not known yet. */
   readonly #recordsIds: boolean;
+  /** Whether the ids of the records are known before these are stored. */
+  readonly #isAwaited: boolean;
   #progress: Progress;
 
   constructor(
@@ -34,28 +43,14 @@ export class CollectionImport {
     imported: ReadonlySet<string>,
     progress: Progress | undefined,
   ) {
-    const resource = run.resources.get(source.collection)!;
-    const { rename, recordLimit: maxBytes, resources, retainsIds } = run;
-    this.#resource = resource;
-    const columns = source.header && columnsOf(source.header, resource, rename, 'import');
-    this.#rules = {
-      resource,
-      check: compileInput(resource),
-      origin: 'import',
-      rename,
-      maxBytes,
-      retainsIds,
-      columns,
-    };
-    this.#progress = progress ?? beginning(source, run.retainsIds);
-    const refers = ({ references }: Resource) => references.some(({ to }) => to === resource.name);
+    const { resources, retainsIds } = run;
+    this.#rules = rulesOf(run, source);
+    this.#resource = this.#rules.resource;
+    this.#progress = progress ?? beginning(source, retainsIds);
+    this.#isAwaited = run.awaited.has(source.collection);
+    const refers = ({ references }: Resource) => references.some(({ to }) => to === source.collection);
     const isReferenced = [...resources.values()].some((each) => imported.has(each.name) && refers(each));
-    this.#recordsIds = isReferenced && !retainsIds && !run.awaited.has(resource.name);
-  }
-
-  /** Whether drafts are validated when the batch before them is stored, and their ids and references are known. */
-  get #waits(): boolean {
-    return this.#resource.references.length > 0 || this.run.awaited.has(this.#resource.name);
+    this.#recordsIds = isReferenced && !retainsIds && !this.#isAwaited;
   }
 
   get progress(): Progress {
@@ -64,20 +59,15 @@ export class CollectionImport {
 
   /** Imports to the end, or with `strict` to the first refused record. Throws what no record caused. */
   async importAll(): Promise<void> {
-    const { input, scanner, from } = this.source;
     if (this.#progress.finished) return;
-    const size = this.#resource.hasPasswords ? PASSWORD_CHUNK_BYTES : CHUNK_BYTES;
-    const { place } = this.#progress;
-    const chunks = chunksOf(input.read(from.position), scanner, from, { size });
+    const size = this.#resource.hasPasswords ? PASSWORD_CHUNK_BYTES : undefined;
     let writing: Promise<void> = Promise.resolve();
-    for await (const chunk of chunks) {
-      const records = chunk.records.filter((each) => each.place >= place);
-      if (records.length === 0) continue;
-      const batch = await this.#read({ ...chunk, records });
+    for await (const chunk of sourceChunks(this.source, this.#progress.place, size)) {
+      const batch = await this.#read(chunk);
       // One batch is read while the one before is written.
       await writing;
       if (this.#isOver()) return;
-      writing = this.#store(chunk, batch);
+      writing = this.#store(batch);
       writing.catch(() => undefined); // thrown by the await above or below
     }
     await writing;
@@ -90,31 +80,43 @@ export class CollectionImport {
     return this.run.strict && this.#progress.refused > 0;
   }
 
-  /** Reads a chunk, and validates it unless its references must be replaced before. */
-  async #read(chunk: Chunk): Promise<{ drafts: ImportRow[]; refusals: ImportErrors }> {
+  async #read(chunk: Chunk): Promise<Batch> {
     const refusals = new ImportErrors(this.run.strict);
     const drafts = await readDrafts(chunk, this.#rules, refusals.add);
-    if (!this.#waits) await checkDrafts(drafts, this.#rules, refusals.add);
-    return { drafts, refusals };
+    const waits = this.#resource.references.length > 0 || this.#isAwaited;
+    const rows = waits ? undefined : await checkDrafts(drafts, this.#rules, refusals.add);
+    return { chunk, drafts, rows, refusals };
   }
 
-  async #store(chunk: Chunk, batch: { drafts: ImportRow[]; refusals: ImportErrors }): Promise<void> {
-    const { connection, resources, key, awaited } = this.run;
-    const { drafts, refusals } = batch;
-    if (awaited.has(this.#resource.name)) await useRegisteredIds(this.run, this.#resource.name, drafts);
-    if (this.#resource.references.length > 0)
-      await followReferences(connection.run, drafts, this.#resource, resources, key);
-    if (this.#waits) await checkDrafts(drafts, this.#rules, refusals.add);
+  async #follow(given: readonly Draft[], refusals: ImportErrors): Promise<readonly Row[]> {
+    const { run, source } = this;
+    const drafts = this.#isAwaited ? await withRegisteredIds(run, source.collection, given) : given;
+    const records = drafts.map(({ record }) => record);
+    const follow = await lookUpReferences(run, this.#resource, records);
+    return checkDrafts(drafts, this.#rules, refusals.add, follow);
+  }
+
+  async #store({ chunk, drafts, rows, refusals }: Batch): Promise<void> {
+    const { connection, key, dryRun: isPart } = this.run;
+    const { collection } = this.source;
+    const valid = rows ?? (await this.#follow(drafts, refusals));
     const { end } = refusals;
-    const wanted = drafts.filter(({ place }) => place < end);
-    await hashPasswords(wanted, refusals);
+    const wanted = valid.filter(({ place }) => place < end);
     let progress = this.#progress;
-    const target = { ...this.run, resource: this.#resource, isPart: this.run.isDryRun };
-    await storeBatch(target, wanted, refusals, async ({ stored, unchanged }) => {
+    const target = { ...this.run, resource: this.#resource, isPart };
+    await storeBatch(target, wanted, refusals, async ({ stored, unchanged, deferred }) => {
       progress = this.#after(chunk, stored.length, unchanged, refusals);
-      await this.#recordIds(stored);
-      await deferReferences(this.run, this.#resource.name, stored);
-      await recordProgress(connection.run, key, this.source.collection, progress);
+      if (this.#recordsIds) {
+        const others = stored.filter(({ storesOldId }) => !storesOldId);
+        await registerIds(
+          this.run,
+          collection,
+          others.map(({ oldId, id }) => [oldId, id]),
+        );
+      }
+      if (deferred.length > 0)
+        await connection.run(IMPORT_SQL.defer_references, [key, collection, JSON.stringify(deferred)]);
+      await recordProgress(connection.run, key, collection, progress);
     });
     this.#progress = progress;
     this.#report(refusals);
@@ -140,20 +142,14 @@ export class CollectionImport {
     return { ...total, position: offset + start, place: end, refused: 1 };
   }
 
-  async #recordIds(stored: readonly ImportRow[]): Promise<void> {
-    if (!this.#recordsIds) return;
-    const pairs = stored.flatMap(({ oldId, storesOldId, identity }) =>
-      oldId === undefined || storesOldId ? [] : [[oldId, identity.id] as const],
-    );
-    await registerIds(this.run, this.source.collection, pairs);
-  }
-
-  #report(refusals: ImportErrors): void {
-    const { onRefused, onProgress, strict } = this.run;
-    const { list } = refusals;
+  #report({ list, strict }: ImportErrors): void {
+    const { onRefused, onProgress } = this.run;
+    const { placeText, collection, input } = this.source;
     for (const { place, errors, given } of strict ? list.slice(0, 1) : list)
-      for (const error of errors) onRefused(this.#resource, this.source.placeText(place), error, given);
-    onProgress(this.source.collection, this.#progress, this.#progress.position, this.source.input.size);
+      for (const error of errors)
+        for (const [path, reason] of reasonsOf(error, this.#resource, given))
+          onRefused(`${placeText(place)}${path}`, reason);
+    onProgress(collection, this.#progress, input.size);
   }
 }
 

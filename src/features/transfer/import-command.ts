@@ -13,10 +13,9 @@ import type { OnConflict } from './id-conflicts.js';
 import { importInto, type LoadOptions } from './import-into.js';
 import { ImportReport } from './import-report.js';
 import { FileError, type Input, openInput } from './input.js';
-import { ImportProgress } from './progress-line.js';
 import { type Source, sourcesOf } from './sources.js';
 
-interface Options extends LoadOptions {
+interface Options extends Omit<LoadOptions, 'digest'> {
   readonly files: readonly NamedFile[];
   readonly delimiter: number | undefined;
 }
@@ -31,7 +30,6 @@ interface NamedFile {
 /** Loads the records of files. Throws ExitError; refused records are printed, and make the exit code that it returns 1. */
 export async function importCommand(args: string[], io: Io): Promise<ExitCode> {
   const options = readOptions(args, io);
-  const { infer } = options;
   const inputs: Input[] = [];
   try {
     for (const { file } of options.files)
@@ -44,10 +42,8 @@ export async function importCommand(args: string[], io: Io): Promise<ExitCode> {
       setFlagsFromString('--semi-space-growth-factor=1');
     }
     const config = configOf(io);
-    const digests = inputs.map(({ digest }) => digest);
-    const load = { ...options, digest: digests.join(' ') };
-    if (!infer) return await importInto(config, found, load);
-    return await declareAndImport(config, found, load);
+    const load = { ...options, digest: inputs.map(({ digest }) => digest).join(' ') };
+    return await (options.infer ? declareAndImport : importInto)(config, found, load);
   } finally {
     for (const input of inputs) input.close();
   }
@@ -80,19 +76,15 @@ async function sourcesIn(
 async function declareAndImport(
   config: Config,
   found: readonly Source[],
-  options: LoadOptions & { readonly digest: string },
+  options: LoadOptions,
 ): Promise<ExitCode> {
   const { io, rename, report, dryRun } = options;
-  const progress = new ImportProgress(io);
-  const onProgress = (line: string) => progress.show(line, true);
-  const declared = await declareSources(io, found, rename, config.collections, onProgress, report, dryRun);
-  progress.clear();
-  if (dryRun) {
-    report.end([]);
-    return 0;
-  }
-  const own = { ...config, collections: declared.folder };
-  return await importInto(own, declared.sources, { ...options, inferred: declared });
+  const declared = await declareSources(io, found, rename, config.collections, report, dryRun);
+  report.clearProgress();
+  if (!dryRun)
+    return importInto({ ...config, collections: declared.folder }, declared.sources, options, declared);
+  report.end([]);
+  return 0;
 }
 
 /** Throws UsageError. */

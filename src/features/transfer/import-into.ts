@@ -9,47 +9,44 @@ import { collectionsWithTables, dropCollections } from '../../schema/drop-collec
 import { ensureCollections } from '../../schema/ensure-collections.js';
 import { migrateCollections } from '../../schema/migrate-collections.js';
 import { storedResources } from '../../schema/stored-resources.js';
-import type { OnConflict } from './id-conflicts.js';
 import type { ImportReport } from './import-report.js';
+import type { ImportOptions } from './import-run.js';
 import { importSources, type Load } from './import-sources.js';
 import { FileError } from './input.js';
-import { ImportProgress } from './progress-line.js';
 import { requireHeader } from './required-columns.js';
 import type { Source } from './sources.js';
 
-/** How sources are imported. */
-export interface LoadOptions {
+/** The options of the command, from which those of the import follow. */
+export interface LoadOptions extends Omit<ImportOptions, 'recordLimit' | 'onRefused' | 'onProgress'> {
   readonly io: Io;
-  readonly strict: boolean;
-  readonly resume: boolean;
   readonly infer: boolean;
-  readonly keepIds: boolean | undefined;
-  readonly onConflict: OnConflict;
-  readonly dryRun: boolean;
-  readonly rename: ReadonlyMap<string, string>;
   readonly report: ImportReport;
-  /** The collections that this run has declared, and what removes their declarations. */
-  readonly inferred?: { readonly names: readonly string[]; readonly undo: () => void };
+}
+
+/** The collections that this run has declared, and what removes their declarations. */
+export interface Inferred {
+  readonly names: readonly string[];
+  readonly undo: () => void;
 }
 
 /** Imports sources. Throws ExitError and what no record has caused; refused records make the exit code 1. */
 export async function importInto(
   config: Config,
   sources: readonly Source[],
-  options: LoadOptions & { readonly digest: string },
+  options: LoadOptions,
+  { names, undo: removeDeclarations }: Inferred = { names: [], undo: () => undefined },
 ): Promise<ExitCode> {
   const log = logOf(options.io, config);
   const database = await openForCommand(options.io, config).catch((error: unknown) => {
-    options.inferred?.undo();
+    removeDeclarations();
     throw error;
   });
   try {
     const declarations = await loadDeclarations(config);
-    const names = options.inferred?.names ?? [];
     const existing = await collectionsWithTables(database, names);
     // An import that stores no record leaves neither declarations nor tables behind.
     const undo = async () => {
-      options.inferred?.undo();
+      removeDeclarations();
       const created = names.filter((name) => !existing.has(name));
       if (created.length === 0) return;
       await dropCollections(database.url, created).catch((error: unknown) =>
@@ -82,8 +79,8 @@ async function load(
   url: string,
   resources: readonly Resource[],
   sources: readonly Source[],
-  { events, tombstones, databaseEngine, bodyLimit }: Config,
-  options: LoadOptions & { readonly digest: string },
+  { events, tombstones, databaseEngine, bodyLimit: recordLimit }: Config,
+  options: LoadOptions,
 ): Promise<Load> {
   const names = resources.map(({ name }) => name);
   const unknown = sources.find(({ collection }) => !names.includes(collection));
@@ -91,17 +88,13 @@ async function load(
     throw new FileError(`there is no collection ${unknown.collection}: there are ${names.join(', ')}`);
   for (const source of sources)
     requireHeader(source, resources.find(({ name }) => name === source.collection)!, options.rename);
-  const progress = new ImportProgress(options.io);
-  const target = { url, resources, events, tombstones, databaseEngine };
-  const loaded = await importSources(target, sources, {
+  const { report } = options;
+  return importSources({ url, resources, events, tombstones, databaseEngine }, sources, {
     ...options,
-    recordLimit: bodyLimit,
-    onRefused: (place, reason) => options.report.refused(place, reason, progress),
-    onProgress: (collection, { stored, refused, unchanged }, position, size) =>
-      progress.showRecords(collection, stored + refused + unchanged, position, size),
+    recordLimit,
+    onRefused: (place, reason) => report.refused(place, reason),
+    onProgress: (collection, progress, size) => report.proceeded(collection, progress, size),
   });
-  progress.clear();
-  return loaded;
 }
 
 /** Prints what was loaded, and returns the exit code. Throws what has ended the load early. */

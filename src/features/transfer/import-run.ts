@@ -1,25 +1,39 @@
 import type { Resource } from '../../collection/resource.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
-import type { Json } from '../../json.js';
 import type { OnConflict } from './id-conflicts.js';
 import type { Progress } from './import-progress.js';
 
+/** How records are imported. */
+export interface ImportOptions {
+  /** Stop at the first record that is refused. */
+  readonly strict: boolean;
+  /** Continue an interrupted import of the same content. */
+  readonly resume: boolean;
+  /** Old name -> new name of top-level fields, for every record. */
+  readonly rename: ReadonlyMap<string, string>;
+  /** Whether records keep their ids; undefined: those of an export do, if the database has no records of its collections. */
+  readonly keepIds?: boolean | undefined;
+  readonly onConflict: OnConflict;
+  /** Check everything, and roll it back at the end. */
+  readonly dryRun: boolean;
+  /** Max bytes of a record. */
+  readonly recordLimit: number;
+  /** Identifies what is imported. */
+  readonly digest: string;
+  /** Called for each reason to refuse a record, with its place in the file. */
+  readonly onRefused: (place: string, reason: string) => void;
+  /** Called after each batch, with the size of the file in bytes. */
+  readonly onProgress: (collection: string, progress: Progress, size: number | undefined) => void;
+}
+
 /** The state that all collections of an import share. */
-export interface ImportRun {
+export interface ImportRun extends ImportOptions {
   readonly connection: BulkConnection;
   readonly key: string;
   readonly resources: ReadonlyMap<string, Resource>;
-  readonly strict: boolean;
-  readonly rename: ReadonlyMap<string, string>;
-  readonly recordLimit: number;
+  readonly tombstones: boolean;
   /** Whether records keep their ids. */
   readonly retainsIds: boolean;
-  readonly onConflict: OnConflict;
-  /** Whether everything is rolled back at the end. */
-  readonly isDryRun: boolean;
-  readonly tombstones: boolean;
   /** The collections whose ids are known before their records are stored, since records refer to later ones. */
   readonly awaited: ReadonlySet<string>;
-  readonly onRefused: (resource: Resource, place: string, error: unknown, given: Json | undefined) => void;
-  readonly onProgress: (collection: string, progress: Progress, position: number, size?: number) => void;
 }

@@ -4,39 +4,16 @@ import { type BulkConnection, type BulkSettings, withBulkConnection } from '../.
 import { problemOf } from '../../db/database-errors.js';
 import { Problem } from '../../errors/problem.js';
 import { type Removed, settleReferences } from './deferred-references.js';
-import type { OnConflict } from './id-conflicts.js';
 import { CollectionImport, isEmpty } from './import-collection.js';
 import { orderOf } from './import-order.js';
 import { forgetProgress, lockImport, type Progress, readProgress } from './import-progress.js';
-import type { ImportRun } from './import-run.js';
+import type { ImportOptions, ImportRun } from './import-run.js';
 import { IMPORT_SQL } from './import-statements.js';
 import { isExported } from './record-identity.js';
 import { reasonsOf } from './refusal-reasons.js';
 import { registerSource, registration } from './registered-ids.js';
-import { firstRecord } from './source-records.js';
+import { recordsOf } from './source-records.js';
 import type { Source } from './sources.js';
-
-export interface ImportOptions {
-  /** Stop at the first record that is refused. */
-  readonly strict: boolean;
-  /** Continue an interrupted import of the same content. */
-  readonly resume: boolean;
-  /** Old name -> new name of top-level fields, for every record. */
-  readonly rename: ReadonlyMap<string, string>;
-  /** Whether records keep their ids; undefined: those of an export do, if the database has no records of its collections. */
-  readonly keepIds?: boolean | undefined;
-  readonly onConflict: OnConflict;
-  /** Check everything, and store nothing. */
-  readonly dryRun: boolean;
-  /** Max bytes of a record. */
-  readonly recordLimit: number;
-  /** Identifies what is imported. */
-  readonly digest: string;
-  /** Called for each reason to refuse a record, with its place in the file. */
-  readonly onRefused: (place: string, reason: string) => void;
-  /** Called after each batch. `position` and `size` are bytes of the file. */
-  readonly onProgress: ImportRun['onProgress'];
-}
 
 /** Where an import goes. */
 export interface ImportTarget extends BulkSettings {
@@ -93,23 +70,8 @@ async function importAll(
   const key = keyOf(sources, options);
   const resources = new Map(target.resources.map((resource) => [resource.name, resource]));
   const { ordered, awaited } = orderOf(sources, resources);
-  const onRefused: ImportRun['onRefused'] = (resource, place, error, given) => {
-    for (const [path, reason] of reasonsOf(error, resource, given))
-      options.onRefused(`${place}${path}`, reason);
-  };
-  const { strict, rename, recordLimit, onConflict, dryRun: isDryRun, onProgress } = options;
-  const shared = {
-    connection,
-    key,
-    resources,
-    strict,
-    rename,
-    recordLimit,
-    onConflict,
-    isDryRun,
-    onProgress,
-  };
-  const open = { ...shared, tombstones: target.tombstones, awaited, onRefused };
+  const { tombstones } = target;
+  const open: ImportRun = { ...options, connection, key, resources, tombstones, awaited, retainsIds: false };
   const settle = () => settleReferences(open, (removed) => reportRemoved(removed, ordered, open, imported));
   await lockImport(connection.run, key);
   if (!options.resume) {
@@ -118,9 +80,7 @@ async function importAll(
     await forgetProgress(connection.run, key);
   }
   const progress = await readProgress(connection.run, key);
-  const retainsIds =
-    options.keepIds ?? (await retainsIdsOf(connection, ordered, options, progress, resources));
-  const run: ImportRun = { ...open, retainsIds };
+  const run = { ...open, retainsIds: options.keepIds ?? (await isRestored(open, ordered, progress)) };
   for (const source of ordered)
     if (awaited.has(source.collection))
       await registerSource(run, source, progress.get(registration(source.collection)));
@@ -134,31 +94,29 @@ async function importAll(
       const { stored, refused, unchanged } = each.progress;
       imported.set(collection, { collection, stored, refused, unchanged });
     }
-    if (strict && each.progress.refused > 0) break;
+    if (options.strict && each.progress.refused > 0) break;
   }
   await settle();
   await connection.run(IMPORT_SQL.forget_ids, [key]);
 }
 
-/** Whether the records of an export keep their ids: not among records that there are. */
-async function retainsIdsOf(
-  connection: BulkConnection,
+/** Whether the sources are an export, and there are no records: then theirs keep their ids. */
+async function isRestored(
+  { connection, resources, rename }: ImportRun,
   sources: readonly Source[],
-  { rename }: ImportOptions,
   progress: ReadonlyMap<string, Progress>,
-  resources: ReadonlyMap<string, Resource>,
 ): Promise<boolean> {
   // An interrupted import goes on as it began.
   if (progress.size > 0) return [...progress.values()].some(({ retainsIds }) => retainsIds);
   for (const { collection } of sources)
     if (!(await isEmpty(connection, resources.get(collection)!))) return false;
   let isExport = false;
-  for (const source of sources) {
-    const first = await firstRecord(source, rename);
-    if (first === undefined) continue;
-    if (!isExported(first)) return false;
-    isExport = true;
-  }
+  for (const source of sources)
+    for await (const first of recordsOf(source, rename)) {
+      if (!isExported(first)) return false;
+      isExport = true;
+      break;
+    }
   return isExport;
 }
 
@@ -166,12 +124,13 @@ async function retainsIdsOf(
 function reportRemoved(
   { collection, place, id, error }: Removed,
   sources: readonly Source[],
-  { resources, onRefused }: Pick<ImportRun, 'resources' | 'onRefused'>,
+  { resources, onRefused }: ImportRun,
   imported: Map<string, Imported>,
 ): void {
   const source = sources.find((each) => each.collection === collection);
   const text = place === undefined ? `${collection} ${id}` : (source?.placeText(place) ?? collection);
-  onRefused(resources.get(collection)!, text, error, undefined);
+  for (const [path, reason] of reasonsOf(error, resources.get(collection)!, undefined))
+    onRefused(`${text}${path}`, reason);
   const count = imported.get(collection);
   if (count) imported.set(collection, { ...count, stored: count.stored - 1, refused: count.refused + 1 });
 }

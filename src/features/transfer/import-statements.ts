@@ -6,8 +6,8 @@ import { statements } from '../../db/statements.js';
 export const IMPORT_SQL = statements('features/transfer/import.sql', [
   'lock_import', 'forget_old', 'progress', 'restart', 'record_progress', 'record_ids', 'forget_ids',
   'defer_references', 'deferred_fields', 'set_references', 'draw_numbers', 'without_events', 'unsettled', 'referring', 'naming',
-  'unset_reference', 'remove_records', 'forget_deferred', 'count_removed', 'find_ids', 'find_legacy_ids', 'existing',
-  'in_use', 'keys_in_use', 'copy_records', 'digests', 'equal_records', 'replace_records', 'forget_tombstones', 'set_passwords',
+  'unset_reference', 'remove_records', 'forget_deferred', 'count_removed', 'find_ids', 'existing',
+  'find_by_values', 'copy_records', 'digests', 'equal_records', 'replace_records', 'forget_tombstones', 'set_passwords',
   'is_empty', 'begin_export', 'copy_documents', 'field_names',
 ]);
 

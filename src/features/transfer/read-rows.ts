@@ -8,8 +8,9 @@ import { escapeToken, isObject, type Json, type JsonObject, member, setMember } 
 import { turn } from '../../limits/turn.js';
 import type { Chunk } from './chunks.js';
 import { type Columns, csvRecord } from './csv-record.js';
+import type { Followed } from './follow-references.js';
 import { isMissing } from './import-numbers.js';
-import type { ImportRow, Refuse } from './import-row.js';
+import type { Draft, Refuse, Row } from './import-row.js';
 import { readRecord, withNames } from './read-record.js';
 import { isExported, newIdentity, retainedIdentity, timeOf } from './record-identity.js';
 import { LEGACY_ID, oldIdField } from './reference-names.js';
@@ -30,9 +31,9 @@ export interface RecordRules {
 }
 
 /** Reads the records of a chunk; `refuse` is called for each that cannot be read. */
-export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refuse): Promise<ImportRow[]> {
+export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refuse): Promise<Draft[]> {
   const { origin, rename, maxBytes, columns, retainsIds } = rules;
-  const drafts: ImportRow[] = [];
+  const drafts: Draft[] = [];
   for (const scanned of chunk.records) {
     await turn();
     const { place } = scanned;
@@ -41,10 +42,8 @@ export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refus
       given = recordIn(chunk, scanned, columns, rename, maxBytes);
       if (given === undefined) continue;
       const identity = retainsIds && isObject(given) ? retainedIdentity(given) : newIdentity();
-      const { record, oldId, storesOldId } =
-        origin === 'request' ? { record: given, ...NO_OLD_ID } : withOldId(given, rules);
-      const [faults, expected] = [[], new Set<string>()];
-      drafts.push({ place, identity, oldId, storesOldId, given, record, faults, expected, row: undefined });
+      const old = origin === 'request' ? { record: given, ...NO_OLD_ID } : withOldId(given, rules);
+      drafts.push({ place, given, ...identity, ...old });
     } catch (error) {
       refuse({ place, ...(given !== undefined && { given }) }, error);
     }
@@ -74,7 +73,7 @@ const NO_OLD_ID = { oldId: undefined, storesOldId: false };
 function withOldId(
   given: Json,
   { resource, retainsIds }: RecordRules,
-): Pick<ImportRow, 'record' | 'oldId' | 'storesOldId'> {
+): Pick<Draft, 'record' | 'oldId' | 'storesOldId'> {
   if (!isObject(given)) return { record: given, ...NO_OLD_ID };
   const field = retainsIds ? 'id' : oldIdField(Object.keys(given), resource);
   const id = field === undefined ? undefined : member(given, field);
@@ -88,40 +87,31 @@ function withOldId(
   return { record, oldId: isId ? String(id) : undefined, storesOldId };
 }
 
-/** A valid reference in place of one that leads nowhere, so that the other fields are checked. */
-export const NO_ID = '00000000-0000-7000-8000-000000000000';
-
-/** Validates drafts; `refuse` is called for each that is invalid, with all that is wrong with it. */
+/** Validates drafts, with their references by `follow`; `refuse` is called for each invalid one, with all that is wrong with it. */
 export async function checkDrafts(
-  drafts: readonly ImportRow[],
+  drafts: readonly Draft[],
   { check, resource, origin }: RecordRules,
   refuse: Refuse,
-): Promise<void> {
-  for (const draft of drafts) {
+  follow: (record: Json) => Followed = (record) => ({ record, ...NOTHING_FOLLOWED }),
+): Promise<Row[]> {
+  const rows: Row[] = [];
+  for (const { record: given, ...draft } of drafts) {
     await turn();
+    const { record, expected, faults } = follow(given);
     try {
-      for (const { field } of draft.faults) setMember(draft.record as JsonObject, field, NO_ID);
-      const input = check(draft.record, origin);
-      if (draft.faults.length === 0) draft.row = rowOf(draft, input, resource);
+      const input = check(record, origin);
+      const members = numberMembers(resource).filter((_, at) => isMissing(resource.numbers[at]!, input));
+      const head = documentHead(draft.id, input.fields, timeOf(draft.ms), draft.updatedAt, members);
+      if (faults.length === 0) rows.push({ ...draft, input, head, columns: [...input.columns], expected });
     } catch (error) {
-      refuse(draft, withoutFields(error, new Set(draft.faults.map(({ field }) => field))));
+      refuse(draft, withoutFields(error, new Set(faults.map(({ field }) => field))));
     }
-    for (const { error } of draft.faults) refuse(draft, error);
-    // The parsed record is released: later stages need the row alone.
-    draft.record = null;
+    for (const { error } of faults) refuse(draft, error);
   }
+  return rows;
 }
 
-function rowOf(
-  { identity: { id, ms, version, updatedAt } }: ImportRow,
-  input: ValidatedInput,
-  resource: Resource,
-): ImportRow['row'] {
-  const members = numberMembers(resource).filter((_, index) => isMissing(resource.numbers[index]!, input));
-  const head = documentHead(id, input.fields, timeOf(ms), updatedAt, members);
-  const columns = [...input.columns];
-  return { id, version, updatedAt, head, columns, input, passwordHash: undefined, deferred: [] };
-}
+const NOTHING_FOLLOWED: Omit<Followed, 'record'> = { expected: new Set(), faults: [] };
 
 /** The failures that do not concern these fields, which have a fault of their own. */
 function withoutFields(error: unknown, fields: ReadonlySet<string>): unknown {

@@ -1,17 +1,13 @@
-import { compileInput } from '../../collection/validated-input.js';
 import { inTransaction } from '../../db/session.js';
-import { idsInImport } from './check-references.js';
-import { chunksOf } from './chunks.js';
-import { columnsOf } from './csv-record.js';
+import { idsInImport } from './follow-references.js';
 import { beginning, type Progress, recordProgress } from './import-progress.js';
-import type { ImportRow } from './import-row.js';
+import type { Draft } from './import-row.js';
 import type { ImportRun } from './import-run.js';
 import { IMPORT_SQL } from './import-statements.js';
-import { type RecordRules, readDrafts } from './read-rows.js';
+import { readDrafts } from './read-rows.js';
 import { identityWith } from './record-identity.js';
+import { rulesOf, sourceChunks } from './source-records.js';
 import type { Source } from './sources.js';
-
-const CHUNK_BYTES = 262_144;
 
 /** The name under which the ids by place, and the progress of registering ids, are stored: no collection has it. */
 export const registration = (collection: string): string => `${collection}#`;
@@ -20,9 +16,10 @@ export const registration = (collection: string): string => `${collection}#`;
 export async function registerIds(
   { connection, key }: ImportRun,
   collection: string,
-  pairs: readonly (readonly [old: string, id: string])[],
+  pairs: readonly (readonly [old: string | undefined, id: string])[],
 ): Promise<void> {
-  if (pairs.length > 0) await connection.run(IMPORT_SQL.record_ids, [key, collection, JSON.stringify(pairs)]);
+  const known = pairs.filter(([old]) => old !== undefined);
+  if (known.length > 0) await connection.run(IMPORT_SQL.record_ids, [key, collection, JSON.stringify(known)]);
 }
 
 /** Gives the records of a source their ids before any is stored, so that records can refer to later ones. */
@@ -33,53 +30,37 @@ export async function registerSource(
 ): Promise<void> {
   let progress = known ?? beginning(source, run.retainsIds);
   if (progress.finished) return;
-  const { rename, recordLimit: maxBytes, retainsIds, connection, key } = run;
-  const { collection, input, scanner, from, header } = source;
-  const { place } = progress;
-  const resource = run.resources.get(collection)!;
-  const columns = header && columnsOf(header, resource, rename, 'import');
-  const rules: RecordRules = {
-    resource,
-    check: compileInput(resource),
-    origin: 'import',
-    rename,
-    maxBytes,
-    retainsIds,
-    columns,
-  };
-  const record = (next: Progress, drafts: readonly ImportRow[]) =>
-    inTransaction(connection.execute, run.isDryRun, async () => {
-      const places = drafts.map(({ place, identity: { id } }) => [String(place), id] as const);
-      const old = drafts.flatMap(({ oldId, identity: { id } }) =>
-        oldId === undefined ? [] : [[oldId, id] as const],
+  const { collection } = source;
+  const { connection, key } = run;
+  const rules = rulesOf(run, source);
+  const record = (next: Progress, drafts: readonly Draft[]) =>
+    inTransaction(connection.execute, run.dryRun, async () => {
+      const byPlace = drafts.map(({ place, id }) => [String(place), id] as const);
+      await registerIds(run, registration(collection), byPlace);
+      await registerIds(
+        run,
+        collection,
+        drafts.map(({ oldId, id }) => [oldId, id]),
       );
-      await registerIds(run, registration(collection), places);
-      await registerIds(run, collection, old);
       await recordProgress(connection.run, key, registration(collection), next);
       progress = next;
     });
   // A record that cannot be read is refused later, when it is imported.
-  for await (const chunk of chunksOf(input.read(from.position), scanner, from, { size: CHUNK_BYTES })) {
-    const records = chunk.records.filter((each) => each.place >= place);
-    if (records.length > 0)
-      await record(
-        { ...progress, ...chunk.next },
-        await readDrafts({ ...chunk, records }, rules, () => undefined),
-      );
-  }
+  for await (const chunk of sourceChunks(source, progress.place))
+    await record({ ...progress, ...chunk.next }, await readDrafts(chunk, rules, () => undefined));
   await record({ ...progress, finished: true }, []);
 }
 
-/** Gives drafts the ids that were registered for them. */
-export async function useRegisteredIds(
+/** Drafts with the ids that were registered for them. */
+export async function withRegisteredIds(
   { connection, key }: ImportRun,
   collection: string,
-  drafts: readonly ImportRow[],
-): Promise<void> {
-  const places = drafts.map(({ place }) => String(place));
+  drafts: readonly Draft[],
+): Promise<readonly Draft[]> {
+  const places = new Set(drafts.map(({ place }) => String(place)));
   const ids = await idsInImport(connection.run, places, key, registration(collection));
-  for (const draft of drafts) {
+  return drafts.map((draft) => {
     const id = ids.get(String(draft.place));
-    if (id !== undefined && !draft.identity.isRetained) draft.identity = identityWith(id);
-  }
+    return id === undefined || draft.isRetained ? draft : { ...draft, ...identityWith(id) };
+  });
 }

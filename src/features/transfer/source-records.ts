@@ -1,24 +1,50 @@
+import { compileInput } from '../../collection/validated-input.js';
 import type { Json } from '../../json.js';
 import { turn } from '../../limits/turn.js';
-import { chunksOf } from './chunks.js';
+import { type Chunk, chunksOf } from './chunks.js';
 import { ANY, type Cell, readCell, readExportedCell } from './csv-cell.js';
-import { recordIn } from './read-rows.js';
+import { columnsOf } from './csv-record.js';
+import type { ImportRun } from './import-run.js';
+import { type RecordRules, recordIn } from './read-rows.js';
 import type { Source } from './sources.js';
 
 const CHUNK_BYTES = 262_144;
+
+/** The records of a source from a place on, in chunks of about `size` bytes. */
+export async function* sourceChunks(
+  { input, scanner, from }: Source,
+  place = from.place,
+  size = CHUNK_BYTES,
+): AsyncGenerator<Chunk> {
+  for await (const chunk of chunksOf(input.read(from.position), scanner, from, { size })) {
+    const records = chunk.records.filter((each) => each.place >= place);
+    if (records.length > 0) yield { ...chunk, records };
+  }
+}
+
+/** The rules for the records of a source. */
+export function rulesOf(
+  { resources, rename, recordLimit: maxBytes, retainsIds }: ImportRun,
+  { collection, header }: Source,
+): RecordRules {
+  const resource = resources.get(collection)!;
+  const columns = header && columnsOf(header, resource, rename, 'import');
+  return { resource, check: compileInput(resource), origin: 'import', rename, maxBytes, retainsIds, columns };
+}
 
 /**
  * The records of a source that can be read, with new names of fields by `rename`. `read` reads the cells of CSV that no export
  * wrote.
  */
 export async function* recordsOf(
-  { input, scanner, from, header }: Source,
+  source: Source,
   rename: ReadonlyMap<string, string>,
   read: (cell: Cell) => Json | undefined = (cell) => readCell(cell, ANY),
 ): AsyncGenerator<Json> {
+  const { header } = source;
   const types = header?.names.map(() => ANY) ?? [];
   const columns = header && { ...header, types, read: header.isExport ? readExportedCell : read };
-  for await (const chunk of chunksOf(input.read(from.position), scanner, from, { size: CHUNK_BYTES }))
+  for await (const chunk of sourceChunks(source))
     for (const scanned of chunk.records) {
       await turn();
       let record: Json | undefined;
@@ -29,13 +55,4 @@ export async function* recordsOf(
       }
       if (record !== undefined) yield record;
     }
-}
-
-/** The first record of a source that can be read; undefined: there is none. */
-export async function firstRecord(
-  source: Source,
-  rename: ReadonlyMap<string, string>,
-): Promise<Json | undefined> {
-  for await (const record of recordsOf(source, rename)) return record;
-  return undefined;
 }

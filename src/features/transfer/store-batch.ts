@@ -9,33 +9,12 @@ import { inTransaction } from '../../db/session.js';
 import { arrayLiteral, fill } from '../../db/statements.js';
 import { isObject, type Json, type JsonObject } from '../../json.js';
 import { maxConcurrentHashes } from '../../passwords/password-queue.js';
-import { requireReferences, requireUnique } from './check-references.js';
+import { type DeferredReference, requireReferences, requireUnique } from './check-references.js';
 import { type OnConflict, settleConflicts } from './id-conflicts.js';
 import type { ImportErrors } from './import-errors.js';
 import { numberRows } from './import-numbers.js';
-import type { ImportRow, Row } from './import-row.js';
+import type { Row } from './import-row.js';
 import { IMPORT_SQL, type RecordStatement, recordStatement } from './import-statements.js';
-
-/** Hashes the passwords of a batch, before its transaction begins. */
-export async function hashPasswords(
-  drafts: readonly ImportRow[],
-  { add, strict }: ImportErrors,
-): Promise<void> {
-  const pending = drafts.filter(({ row }) => row?.input.password !== undefined || row?.input.passwordHash);
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    while (next < pending.length) {
-      const draft = pending[next++]!;
-      try {
-        draft.row!.passwordHash = await storedPassword(draft.row!.input);
-      } catch (error) {
-        draft.row = undefined;
-        add(draft, error);
-      }
-    }
-  };
-  await Promise.all(Array.from({ length: strict ? 1 : maxConcurrentHashes() }, worker));
-}
 
 /** Where a batch is stored, and how. */
 export interface BatchTarget {
@@ -50,9 +29,11 @@ export interface BatchTarget {
 /** The results of a batch for its records. */
 export interface BatchOutcome {
   /** Records that are new, or replace the one with their id. */
-  readonly stored: readonly ImportRow[];
+  readonly stored: readonly Row[];
   /** Records whose id is that of a stored one, which stays as it is. */
   readonly unchanged: number;
+  /** The references of the stored records that wait for others. */
+  readonly deferred: readonly DeferredReference[];
 }
 
 /**
@@ -61,47 +42,58 @@ export interface BatchOutcome {
  */
 export async function storeBatch(
   target: BatchTarget,
-  drafts: readonly ImportRow[],
+  rows: readonly Row[],
   refusals: ImportErrors,
   finish: (outcome: BatchOutcome) => Promise<void>,
 ): Promise<void> {
-  const { connection, resource, onConflict, isPart } = target;
-  await inTransaction(connection.execute, isPart, async () => {
-    const { fresh, changed, unchanged } = await settleConflicts(
-      connection,
-      resource,
-      drafts,
-      onConflict,
-      refusals,
-    );
-    const written = [...fresh, ...changed];
-    await requireReferences(connection, written, resource, refusals.add);
-    await requireUnique(connection.run, written, resource, refusals.add);
+  const { connection, resource, onConflict, isPart, tombstones } = target;
+  const { run, execute } = connection;
+  // Before the transaction: a hash takes long.
+  const hashes = await hashPasswords(rows, refusals);
+  await inTransaction(execute, isPart, async () => {
+    const hashed = rows.filter(({ place }) => !refusals.has(place));
+    const settled = await settleConflicts(connection, resource, hashed, onConflict, refusals.add);
+    const written = [...settled.fresh, ...settled.changed];
+    const deferred = await requireReferences(connection, written, resource, refusals.add);
+    await requireUnique(run, written, resource, refusals.add);
     const { end } = refusals;
-    const isValid = ({ row, place }: ImportRow) => row && !refusals.has(place) && place < end;
-    const copied = await writeRows(target, fresh.filter(isValid), refusals, copyRows);
-    const replaced = await writeRows(target, changed.filter(isValid), refusals, replaceRows);
+    const isValid = ({ place }: Row) => !refusals.has(place) && place < end;
+    const copied = await writeRows(target, settled.fresh.filter(isValid), refusals, copyRows);
+    const replaced = await writeRows(target, settled.changed.filter(isValid), refusals, replaceRows);
     const stored = [...copied, ...replaced];
-    await recordPasswords(connection, stored);
-    await forgetTombstones(target, copied);
-    await finish({ stored, unchanged: unchanged.filter(({ place }) => place < end).length });
+    const ids = new Set(stored.map(({ id }) => id));
+    const passwords = [...hashes].filter(([id]) => ids.has(id));
+    if (passwords.length > 0) await run(IMPORT_SQL.set_passwords, [JSON.stringify(passwords)]);
+    // A record that comes back is not a deleted one.
+    const returned = copied.filter(({ isRetained }) => isRetained).map(({ id }) => id);
+    if (tombstones && returned.length > 0)
+      await run(IMPORT_SQL.forget_tombstones, [JSON.stringify(returned)]);
+    await finish({
+      stored,
+      unchanged: settled.unchanged.filter(({ place }) => place < end).length,
+      deferred: deferred.filter(({ id }) => ids.has(id)),
+    });
   });
 }
 
-async function recordPasswords({ run }: BulkConnection, stored: readonly ImportRow[]): Promise<void> {
-  const hashes = stored.flatMap(({ row }) =>
-    row!.passwordHash === undefined ? [] : [[row!.id, row!.passwordHash]],
-  );
-  if (hashes.length > 0) await run(IMPORT_SQL.set_passwords, [JSON.stringify(hashes)]);
-}
-
-/** A record that comes back is not a deleted one. */
-async function forgetTombstones(
-  { connection, tombstones }: BatchTarget,
-  copied: readonly ImportRow[],
-): Promise<void> {
-  const ids = copied.filter(({ identity }) => identity.isRetained).map(({ row }) => row!.id);
-  if (tombstones && ids.length > 0) await connection.run(IMPORT_SQL.forget_tombstones, [JSON.stringify(ids)]);
+/** The hashes of the passwords of rows by the ids of these. Refuses rows with passwords that are not permitted. */
+async function hashPasswords(
+  rows: readonly Row[],
+  { add, strict }: ImportErrors,
+): Promise<ReadonlyMap<string, string>> {
+  const hashes = new Map<string, string>();
+  const pending = rows.filter(({ input }) => input.password !== undefined || input.passwordHash).values();
+  const worker = async (): Promise<void> => {
+    for (const row of pending)
+      try {
+        const hash = await storedPassword(row.input);
+        if (hash !== undefined) hashes.set(row.id, hash);
+      } catch (error) {
+        add(row, error);
+      }
+  };
+  await Promise.all(Array.from({ length: strict ? 1 : maxConcurrentHashes() }, worker));
+  return hashes;
 }
 
 type WriteRows = (target: BatchTarget, rows: readonly Row[]) => Promise<void>;
@@ -109,31 +101,28 @@ type WriteRows = (target: BatchTarget, rows: readonly Row[]) => Promise<void>;
 /** Writes rows. If PostgreSQL refuses them, writes each half by itself, down to the row that is refused. */
 async function writeRows(
   target: BatchTarget,
-  drafts: readonly ImportRow[],
+  rows: readonly Row[],
   refusals: ImportErrors,
   write: WriteRows,
-): Promise<readonly ImportRow[]> {
-  if (drafts.length === 0) return [];
+): Promise<readonly Row[]> {
+  if (rows.length === 0) return [];
   const { execute } = target.connection;
   await execute('savepoint batch');
   try {
-    await write(
-      target,
-      drafts.map(({ row }) => row!),
-    );
+    await write(target, await numberRows(target.connection, target.resource, rows));
     await execute('release savepoint batch');
-    return drafts;
+    return rows;
   } catch (error) {
     if (!isDataError(error)) throw error;
     await execute('rollback to savepoint batch');
-    if (drafts.length === 1) {
-      refusals.add(drafts[0]!, writeProblem(error, target.resource) ?? problemOf(error) ?? error);
+    if (rows.length === 1) {
+      refusals.add(rows[0]!, writeProblem(error, target.resource) ?? problemOf(error) ?? error);
       return [];
     }
-    const middle = drafts.length >> 1;
-    const first = await writeRows(target, drafts.slice(0, middle), refusals, write);
-    if (refusals.end < drafts[middle]!.place) return first;
-    return [...first, ...(await writeRows(target, drafts.slice(middle), refusals, write))];
+    const middle = rows.length >> 1;
+    const first = await writeRows(target, rows.slice(0, middle), refusals, write);
+    if (refusals.end < rows[middle]!.place) return first;
+    return [...first, ...(await writeRows(target, rows.slice(middle), refusals, write))];
   }
 }
 
@@ -149,8 +138,7 @@ function statementOf({ connection, resource }: BatchTarget, name: RecordStatemen
   });
 }
 
-async function copyRows(target: BatchTarget, unnumbered: readonly Row[]): Promise<void> {
-  const rows = await numberRows(target.connection, target.resource, unnumbered);
+async function copyRows(target: BatchTarget, rows: readonly Row[]): Promise<void> {
   const { execute, copyIn, engine } = target.connection;
   if (engine === 'citus') await execute(statementOf(target, 'prepare_copy'));
   await copyIn(statementOf(target, 'copy_records'), Buffer.from(rows.map(lineOf).join('')));
@@ -170,8 +158,7 @@ function withoutNull(value: ColumnValue): ColumnValue {
   return Object.fromEntries(Object.entries(value as JsonObject).filter(([, each]) => each !== null));
 }
 
-async function replaceRows(target: BatchTarget, unnumbered: readonly Row[]): Promise<void> {
-  const rows = await numberRows(target.connection, target.resource, unnumbered);
+async function replaceRows(target: BatchTarget, rows: readonly Row[]): Promise<void> {
   const names = [...target.resource.columns.values()].map(({ name }) => name);
   const values = rows.map(
     ({ id, updatedAt, head, columns }): Record<string, ColumnValue> => ({
