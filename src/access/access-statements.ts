@@ -1,7 +1,7 @@
 import { DOCUMENT_SQL } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
 import { definitionsOf } from '../collection/sql-templates.js';
-import type { Engine } from '../db/engine.js';
+import type { Engine } from '../database-url/engine.js';
 import { joined, type Parameter, type SymbolSql } from '../list/comparison-sql.js';
 import { grantSql } from '../list/condition-sql.js';
 import { Source } from '../list/record-source.js';
@@ -96,7 +96,7 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
 
   /** On Citus, begins a statement: it reads the records of $1, with `more` columns besides those of conditions. */
   #recordsFirst(more: readonly string[] = []): string {
-    if (this.engine === 'postgresql') return '';
+    if (this.engine.correlates) return '';
     const own = [...this.resource.columns.values()].map(({ name }) => name);
     const columns = ['id', 'version', 'updated_at', ...own, ...more].map((name) => `record.${name}`);
     return `with record as materialized (
@@ -105,7 +105,7 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
   }
 
   get #records(): string {
-    return this.engine === 'postgresql' ? `${this.resource.table} as record` : 'record';
+    return this.engine.correlates ? `${this.resource.table} as record` : 'record';
   }
 
   #text(name: string, make: () => string): string {
@@ -181,7 +181,7 @@ const valuesOf =
   ({ rows, prefix = '', first = 0 }: Callers, engine: Engine): SymbolSql =>
   ({ place }) =>
   (type) =>
-    engine === 'postgresql'
+    engine.correlates
       ? `${rows}${prefix}value$${place}::${type}`
       : `(($${first + place}::text[])[1])::${type}`;
 

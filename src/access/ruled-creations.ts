@@ -30,7 +30,7 @@ export function openRuledCreations(
 ): CreateRuled | undefined {
   const { resource, texts } = statements;
   // The statement would not know the numbers of the records. On Citus a function writes, whose statements have no such conditions.
-  if (resource.numbers.length > 0 || db.engine === 'citus') return undefined;
+  if (resource.numbers.length > 0 || !db.engine.writesMany) return undefined;
   // A creator does not choose the record that the service names.
   const isGiven = (field: string) => !resource.set.some((each) => each.field === field);
   const references = resource.references.flatMap(({ field, isList, to }) => {

@@ -3,8 +3,8 @@ import { documentsIn, parseRecords } from '../collection/document.js';
 import type { StoredRecord } from '../collection/record.js';
 import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
+import type { Engine } from '../database-url/engine.js';
 import type { Run } from '../db/db.js';
-import type { Engine } from '../db/engine.js';
 import { padForImmediateWrite } from '../db/pool/prepared.js';
 import { arrayElement } from '../db/statements.js';
 import { nextIdentity } from '../uuid.js';
@@ -84,7 +84,7 @@ export class RuledStatements {
     pairs: readonly P[],
     work: (pairs: readonly P[]) => Promise<R[]>,
   ): Promise<R[]> {
-    if (this.texts.engine === 'postgresql') return work(pairs);
+    if (this.texts.engine.correlates) return work(pairs);
     const groups = new Map<string, number[]>();
     for (const [at, { caller }] of pairs.entries())
       groups.set(caller.key, [...(groups.get(caller.key) ?? []), at]);

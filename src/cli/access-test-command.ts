@@ -4,6 +4,7 @@ import { openParts } from '../app/app-parts.js';
 import { embeddedOf } from '../app/open-features.js';
 import { routesOf } from '../app/routes.js';
 import type { Config } from '../config/config.js';
+import { POSTGRESQL } from '../database-url/engine.js';
 import { knownProblem } from '../db/database-errors.js';
 import { openServer } from '../db/open-database.js';
 import type { ExitCode } from '../errors/exit-error.js';
@@ -45,7 +46,7 @@ export async function testRules(args: string[], io: Io): Promise<ExitCode> {
 /** The settings of a service that has nothing in common with others but the declarations. The new database is not distributed. */
 const isolated = (config: Config, databaseUrl: string): Config => ({
   ...config,
-  ...{ databaseUrl, databaseEngine: 'postgresql', migrate: 'auto', dataChanges: undefined },
+  ...{ databaseUrl, databaseEngine: POSTGRESQL, migrate: 'auto', dataChanges: undefined },
   ...{ auth: [], events: false, metricsPort: undefined, rateLimitStore: 'memory' },
 });
 

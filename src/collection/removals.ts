@@ -64,7 +64,7 @@ export function removal(db: Db, resource: Resource, statements: Statements): Rem
   );
   return async (id, preconditions, run = db.run, actor) => {
     const version = onlyVersion(preconditions);
-    if (db.engine !== 'citus' && (preconditions === NO_PRECONDITIONS || version !== undefined)) {
+    if (db.engine.writesMany && (preconditions === NO_PRECONDITIONS || version !== undefined)) {
       // The transaction has locked the record. Without it, the statement that follows finds out why it was not deleted.
       if (await removingOf(run)?.({ id, version, actor }).catch(explain)) return 'removed';
     }

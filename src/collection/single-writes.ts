@@ -1,5 +1,5 @@
+import type { Engine } from '../database-url/engine.js';
 import type { Run } from '../db/db.js';
-import type { Engine } from '../db/engine.js';
 import { actorSetting } from './actors.js';
 import type { Changed } from './changes.js';
 import { type ColumnValue, parameterOf } from './column.js';
@@ -21,11 +21,11 @@ export interface Replacement {
   readonly actor: string | undefined;
 }
 
-/** The last argument of a statement that writes, of which those on Citus have none. */
+/** The last argument of a statement that writes, if events have an actor. */
 export const actorArguments =
   (engine: Engine) =>
   (actor: string | undefined): (string | null)[] =>
-    engine === 'citus' ? [] : [actorSetting(actor)];
+    engine.hasActors ? [actorSetting(actor)] : [];
 
 /** The statements that write one record. */
 export function singleWrites(statements: Statements, columnNames: readonly string[], engine: Engine) {

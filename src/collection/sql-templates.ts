@@ -1,5 +1,5 @@
-import { type Engine, statementsOn } from '../db/engine.js';
-import { fill } from '../db/statements.js';
+import { type Engine, POSTGRESQL } from '../database-url/engine.js';
+import { fill, statementsOn } from '../db/statements.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { assignmentSql, parameterSql, rawParameter } from './column.js';
 import { DOCUMENT_SQL } from './document.js';
@@ -50,7 +50,7 @@ export class Statements {
   constructor(
     readonly resource: Resource,
     hasTombstones: boolean,
-    engine: Engine = 'postgresql',
+    engine: Engine = POSTGRESQL,
   ) {
     this.#templates = templatesOn(engine);
     this.#parts = partsOf(resource, hasTombstones);

@@ -66,8 +66,7 @@ export function batchWrites<W extends Write, R>(
   { run, engine }: Pick<Db, 'run' | 'engine'>,
   { text, columnNames, resultOf, writeSingle, isForOne = false, isAlone = false, sharing }: SharedWrite<W, R>,
 ): (write: W) => Promise<R> {
-  // On Citus no event has an actor.
-  const hasActors = engine !== 'citus';
+  const { hasActors } = engine;
 
   /**
    * The rows of the writes that took place, by the index of the write. They go in the order of their ids, in which they are locked.

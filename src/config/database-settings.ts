@@ -1,4 +1,5 @@
 import { statSync } from 'node:fs';
+import { ENGINES } from '../database-url/engine.js';
 import { ignoredVariables, serversOf, withVariables } from '../database-url/servers.js';
 import { DatabaseUrlError, parametersOf } from '../database-url/syntax.js';
 import type { Env, Reader } from './env-reader.js';
@@ -26,7 +27,7 @@ export function readDatabase(reader: Reader) {
   return {
     databaseUrl,
     /** The server of DATABASE_URL: one PostgreSQL, or the coordinator of a Citus cluster. */
-    databaseEngine: oneOf('DATABASE_ENGINE', ['postgresql', 'citus']),
+    databaseEngine: ENGINES[oneOf('DATABASE_ENGINE', ['postgresql', 'citus'])],
     /** The folder with the declarations of collections, as it is named; undefined: those that come with the service. */
     collections: read('COLLECTIONS', inFolder(COLLECTIONS) ? COLLECTIONS : undefined, 'a folder', (text) =>
       inFolder(text)?.isDirectory() ? text : undefined,
@@ -91,4 +92,6 @@ export const databaseWarnings = (env: Env): string[] =>
 
 /** The setting without which there is no Citus cluster. */
 export const engineFaults = ({ databaseEngine, databaseUrl }: ReturnType<typeof readDatabase>): string[] =>
-  databaseEngine === 'citus' && databaseUrl === undefined ? ['DATABASE_ENGINE=citus needs DATABASE_URL'] : [];
+  databaseEngine.isDistributed && databaseUrl === undefined
+    ? ['DATABASE_ENGINE=citus needs DATABASE_URL']
+    : [];

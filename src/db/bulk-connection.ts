@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
+import { type Engine, POSTGRESQL } from '../database-url/engine.js';
 import { trackStatement } from '../telemetry/wait-tracking.js';
 import type { Run } from './db.js';
-import type { Engine } from './engine.js';
 import { resumeSocket, sendRows } from './pool/postgres-patches.js';
 import { prepared } from './pool/prepared.js';
 import { noteFeedEpoch, withSession } from './session.js';
@@ -29,7 +29,7 @@ export interface BulkSettings extends TriggerTraits {
 /** Opens the connection for `work`, and closes it. */
 export async function withBulkConnection<T>(
   url: string,
-  { events, tombstones, databaseEngine: engine = 'postgresql' }: BulkSettings,
+  { events, tombstones, databaseEngine: engine = POSTGRESQL }: BulkSettings,
   work: (connection: BulkConnection) => Promise<T>,
 ): Promise<T> {
   const settings = bulkSettings({ events, tombstones });

@@ -1,5 +1,5 @@
-import { type Engine, statementsOn } from './engine.js';
-import { fill, statements } from './statements.js';
+import type { Engine } from '../database-url/engine.js';
+import { fill, statements, statementsOn } from './statements.js';
 
 /* The statements of the core: one object for each file of sql/, with the names that the file has. */
 

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
+import { type Engine, POSTGRESQL } from '../database-url/engine.js';
 import { type Peer, peerOf } from '../database-url/servers.js';
 import { createDbMetrics, type DbMetrics, type Sharing } from '../telemetry/metrics.js';
 import { nameOf, trackStatement } from '../telemetry/wait-tracking.js';
-import type { Engine } from './engine.js';
 import { copy } from './pool/copy.js';
 import { HostOrder } from './pool/host-order.js';
 import { type Listening, listen } from './pool/notifications.js';
@@ -77,7 +77,7 @@ const MAX_WAITING = 32;
 /** Opens the pools. Connects lazily: an unavailable database fails the first statement. */
 export function connect(url: string, options: DbOptions, metrics = createDbMetrics()): Db {
   const { connections, searches, streams, timeoutMs } = options;
-  const { events, tombstones, engine = 'postgresql' } = options;
+  const { events, tombstones, engine = POSTGRESQL } = options;
   const searchTimeoutMs = searchTimeoutOf(options);
   const settings = poolSettings({ timeoutMs, searchTimeoutMs, events, tombstones, engine });
   const hosts = new HostOrder(url);

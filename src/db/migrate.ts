@@ -1,8 +1,8 @@
 import type postgres from 'postgres';
+import { type Engine, POSTGRESQL } from '../database-url/engine.js';
 import { ExitError } from '../errors/exit-error.js';
 import { versionOf } from '../version.js';
 import type { Row, Run } from './db.js';
-import type { Engine } from './engine.js';
 import {
   BASELINE,
   DISTRIBUTION,
@@ -38,14 +38,14 @@ export const MIN_VERSION = 150_000;
  * lock serializes services that start together. Throws DatabaseError when the database is unavailable or too old, when it does
  * not serve this version, when a migration fails, or when an applied one has changed.
  */
-export async function migrate(url: string, timeoutMs: number, engine: Engine = 'postgresql'): Promise<void> {
+export async function migrate(url: string, timeoutMs: number, engine: Engine = POSTGRESQL): Promise<void> {
   let isOpen = false;
   const bringUpToDate = async (sql: postgres.Sql): Promise<void> => {
     isOpen = true;
     const run: Run = async (text, args) => [...(await sql.unsafe<Row[]>(text, [...args]))];
     await requireVersion(run);
     await takeTurn(run, LOCK);
-    if (engine === 'citus') await requireCluster(sql);
+    if (engine.isDistributed) await requireCluster(sql, engine);
     const names = await nameCollectionsSchema(sql);
     await placeTrigrams(sql);
     await applyMissing(sql, run, engine, names);
@@ -64,7 +64,7 @@ export async function migrate(url: string, timeoutMs: number, engine: Engine = '
  * Whether a database has all migrations of this version, and serves it, on an open connection. False also after an
  * error, which `migrate` then reports.
  */
-export async function isMigrated(run: Run, engine: Engine = 'postgresql'): Promise<boolean> {
+export async function isMigrated(run: Run, engine: Engine = POSTGRESQL): Promise<boolean> {
   try {
     const { missing, changed, refusal } = await pendingMigrations(run, engine);
     return (await versionOfServer(run)) >= MIN_VERSION && !refusal && missing.length + changed.length === 0;
@@ -133,9 +133,9 @@ async function placeTrigrams(sql: postgres.Sql): Promise<void> {
   if (schema === null && isPublic) await sql`create extension if not exists pg_trgm schema public`;
 }
 
-async function requireCluster(sql: postgres.Sql): Promise<void> {
+async function requireCluster(sql: postgres.Sql, { name }: Engine): Promise<void> {
   const [row] = await sql<{ isCluster: boolean }[]>`
-    select exists (select from pg_extension where extname = 'citus') as "isCluster"`;
+    select exists (select from pg_extension where extname = ${name}) as "isCluster"`;
   if (row?.isCluster) return;
   throw new DatabaseError(
     'DATABASE_ENGINE=citus needs a database with the extension citus that knows its nodes: docs/high-availability.md',
@@ -148,7 +148,7 @@ async function requireCluster(sql: postgres.Sql): Promise<void> {
  */
 export async function pendingMigrations(
   run: Run,
-  engine: Engine = 'postgresql',
+  engine: Engine = POSTGRESQL,
 ): Promise<{ missing: string[]; changed: string[]; refusal: string | undefined }> {
   const applied = await appliedMigrations(run);
   const known = migrationsOn(engine);
@@ -177,7 +177,7 @@ function refusalOf(applied: ReadonlyMap<string, string>, engine: Engine): string
     return `the database serves version ${oldest} and later, and this is version ${version}: start a later one (${page})`;
   if (applied.size > 0 && !applied.has(BASELINE))
     return `the database was made by a version before 0.1.0: start version 0.1.0 first, then this one (${page}); a database of development can be deleted (the folder data)`;
-  if (engine === 'postgresql' && applied.has(DISTRIBUTION))
+  if (!engine.isDistributed && applied.has(DISTRIBUTION))
     return 'the records of this database are distributed: set DATABASE_ENGINE=citus';
   return undefined;
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Engine } from './engine.js';
+import { CITUS, type Engine, POSTGRESQL } from '../database-url/engine.js';
 import { listSql, readSql } from './sql-files.js';
 
 /** A file of sql/migrations, of sql/citus/migrations, or of the folder `migrations` of a feature. */
@@ -55,19 +55,19 @@ export function inOrder(files: readonly string[], engine: Engine): Place[] {
     numbers.set(number, file);
     if (folder.startsWith('features/') && number < '0300')
       throw new TypeError(`${file}: the migrations of features begin with 0300`);
-    return folder.startsWith('citus') && engine !== 'citus' ? [] : [{ folder, name }];
+    return folder.startsWith('citus') && !engine.isDistributed ? [] : [{ folder, name }];
   });
   return places.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** The name of the last migration of this version. */
 export function newestMigration(): string {
-  return migrationsOn('postgresql').at(-1)!.name;
+  return migrationsOn(POSTGRESQL).at(-1)!.name;
 }
 
 /** The tables of the service, besides those of collections, whose names have the placeholder of their schema. */
 export function serviceTables(): readonly string[] {
-  const texts = migrationsOn('citus').map(({ text }) => text.replace(/^ *--.*$/gm, ''));
+  const texts = migrationsOn(CITUS).map(({ text }) => text.replace(/^ *--.*$/gm, ''));
   const tables = texts.flatMap((text) => [...text.matchAll(/\bcreate (?:unlogged )?table (\w+)/g)]);
   return ['migrations', ...new Set(tables.map(([, name]) => name!))];
 }

@@ -1,4 +1,4 @@
-import type { Engine } from './engine.js';
+import type { Engine } from '../database-url/engine.js';
 
 /** Settings of a session; undefined: the server's default. Those of every session are in pool/connection.ts. */
 export type SessionSettings = Readonly<Record<string, string | number | undefined>>;
@@ -18,15 +18,6 @@ export interface PoolTraits extends TriggerTraits {
   readonly searchTimeoutMs: number;
   readonly engine: Engine;
 }
-
-/**
- * How statements are planned. On one PostgreSQL once, for all arguments: each statement uses an index, and planning takes
- * longer than running. Citus finds the shards in the arguments.
- */
-const PLAN_CACHE_MODES: Readonly<Record<Engine, string>> = {
-  postgresql: 'force_generic_plan',
-  citus: 'auto',
-};
 
 /** The server detects a lost client, and releases what it held. */
 const KEEPALIVES = { tcp_keepalives_idle: 30, tcp_keepalives_interval: 10, tcp_keepalives_count: 3 };
@@ -65,7 +56,7 @@ export function poolSettings({ timeoutMs, searchTimeoutMs, engine, ...triggers }
     // A plan made while a table was small must not scan it later. Parallel workers would read an index beyond the limit of a page.
     short: {
       ...limits,
-      plan_cache_mode: PLAN_CACHE_MODES[engine],
+      plan_cache_mode: engine.planCacheMode,
       enable_seqscan: 'off',
       max_parallel_workers_per_gather: 0,
       jit: 'off',

@@ -1,3 +1,4 @@
+import type { Engine } from '../database-url/engine.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { readSql } from './sql-files.js';
 
@@ -21,6 +22,21 @@ export function readStatements(file: string): ReadonlyMap<string, string> {
     statements.set(name, text);
   }
   return statements;
+}
+
+const ofEngines = new Map<string, ReadonlyMap<string, string>>();
+
+/** The named statements of a file of sql/. Those that differ on an engine are in a file of the same name in its folder. */
+export function statementsOn({ folder }: Engine, file: string): ReadonlyMap<string, string> {
+  const key = `${folder} ${file}`;
+  const known = ofEngines.get(key);
+  if (known) return known;
+  const statements = readStatements(file);
+  const all = folder
+    ? new Map([...statements, ...readStatements(`${folder}${file.replace('features/', '')}`)])
+    : statements;
+  ofEngines.set(key, all);
+  return all;
 }
 
 /** The statements of a file of sql/ by their names, which the compiler knows. */

@@ -1,5 +1,5 @@
 import { RANK, type Resource } from '../collection/resource.js';
-import type { Engine } from '../db/engine.js';
+import { type Engine, POSTGRESQL } from '../database-url/engine.js';
 import { comparisonSql, joined, type Parameter, parametersIn, symbolParameters } from './comparison-sql.js';
 import {
   type Access,
@@ -69,7 +69,7 @@ export function accessibleSql(
   // The planner joins related records of one alternative, and would examine each record of a collection for several. Citus would
   // gather the ids of all alternatives.
   const where =
-    access.isSelective && alternatives.length > 1 && table === resource.table && engine === 'postgresql'
+    access.isSelective && alternatives.length > 1 && table === resource.table && engine.correlates
       ? `granted.id in (${alternatives.map((each) => `select granted.id ${from} ${each}`).join(' union all ')})`
       : granted.joined(alternatives, 'or');
   return `(select ${columns} ${from} ${where}) as ${name}`;
@@ -88,7 +88,7 @@ export const sourceSql = (
   name: string,
   selection: Selection = EVERYTHING,
   parameter: Parameter = parametersIn([]),
-  engine: Engine = 'postgresql',
+  engine: Engine = POSTGRESQL,
 ): string => `(select record.* from ${recordsSql(resource, selection, parameter, engine)}) as ${name}`;
 
 /** The conditions of a selection, all of which must hold. */
@@ -181,7 +181,7 @@ function relationSql(
     ? [negationSql(related, { kind: 'and', conditions })]
     : conditions.map((condition) => conditionSql(related, condition));
   const from = accessibleSql(other, name, access, source.parameter, source.engine);
-  if (source.engine === 'postgresql') {
+  if (source.engine.correlates) {
     const ways = own
       ? [wayFrom(source, name, own, key)]
       : waysTo(`${source.name}.${key}`, related, referring);

@@ -1,6 +1,6 @@
 import type { Resource } from '../collection/resource.js';
+import type { Engine } from '../database-url/engine.js';
 import type { Value } from '../db/db.js';
-import type { Engine } from '../db/engine.js';
 import { parametersIn } from './comparison-sql.js';
 import type { Access } from './condition.js';
 import { accessibleSql } from './condition-sql.js';

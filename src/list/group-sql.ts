@@ -1,6 +1,6 @@
 import { comparable, type Resource } from '../collection/resource.js';
+import type { Engine } from '../database-url/engine.js';
 import type { Value } from '../db/db.js';
-import type { Engine } from '../db/engine.js';
 import { parametersIn } from './comparison-sql.js';
 import type { ComparedColumn } from './condition.js';
 import { recordsSql } from './condition-sql.js';

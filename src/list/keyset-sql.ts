@@ -1,7 +1,7 @@
 import { DOCUMENT_SQL, MAX_PAGE_BYTES } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
+import type { Engine } from '../database-url/engine.js';
 import type { Value } from '../db/db.js';
-import type { Engine } from '../db/engine.js';
 import { parametersIn } from './comparison-sql.js';
 import { hasTerms } from './condition.js';
 import { recordsSql, totalSql } from './condition-sql.js';

@@ -1,8 +1,8 @@
 import { MAX_PAGE_BYTES } from '../collection/document.js';
 import { type Resource, searchSql } from '../collection/resource.js';
+import type { Engine } from '../database-url/engine.js';
 import type { Value } from '../db/db.js';
-import { type Engine, statementsOn } from '../db/engine.js';
-import { fill } from '../db/statements.js';
+import { fill, statementsOn } from '../db/statements.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { type Parameter, parametersIn } from './comparison-sql.js';
@@ -54,7 +54,7 @@ export class ListStatements {
 
   /** Citus joins no tables by other columns than those that distribute them. Throws 400. */
   #requireOwnOrder({ sorts }: ListRequest): void {
-    if (this.engine === 'citus' && sorts.some(({ related }) => related))
+    if (!this.engine.correlates && sorts.some(({ related }) => related))
       throw invalidQuery('sort', 'names a member of a related record, which is not possible on Citus');
   }
 
@@ -153,15 +153,15 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
     const parameter: Parameter = (value, type = 'text') => {
       const place = Object.keys(settings).length + 1;
       settings[`plinth.value_${place}`] = value;
-      return this.engine === 'citus'
-        ? `($1)[${place}]::${type}`
-        : `current_setting('plinth.value_${place}')::${type}`;
+      return this.engine.correlates
+        ? `current_setting('plinth.value_${place}')::${type}`
+        : `($1)[${place}]::${type}`;
     };
     const records = recordsSql(this.resource, selection, parameter, this.engine);
     const keyset = sorts.some(({ related }) => related)
       ? keysetOf(this.resource, sorts, selection.access)
       : undefined;
-    const isMatching = !keyset && isSearch(selection) && this.engine === 'postgresql';
+    const isMatching = !keyset && isSearch(selection) && this.engine.correlates;
     const name = isMatching ? 'stream_matching' : 'stream';
     const source = this.#source(name, selection.access, parameter);
     const values = Object.keys(settings).map((each) => `current_setting('${each}')`);

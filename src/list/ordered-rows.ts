@@ -1,5 +1,5 @@
 import { comparable, type Resource } from '../collection/resource.js';
-import type { Engine } from '../db/engine.js';
+import type { Engine } from '../database-url/engine.js';
 import type { Parameter } from './comparison-sql.js';
 import { sourceSql } from './condition-sql.js';
 import { type KeyColumn, type Keyset, keysetOf, type Position } from './keyset.js';

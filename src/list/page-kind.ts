@@ -1,4 +1,4 @@
-import type { Engine } from '../db/engine.js';
+import type { Engine } from '../database-url/engine.js';
 import { isSearch } from './condition.js';
 import type { ListRequest } from './list-request.js';
 import { hasTrigram, searchValue } from './search-sql.js';
@@ -57,7 +57,7 @@ export function kindOf(
  * found once. A shorter statement takes less time to plan.
  */
 export function shapeOf({ selection, counts }: ListRequest, end: number, engine: Engine): string {
-  if (engine === 'citus') return 'page_queried';
+  if (!engine.correlates) return 'page_queried';
   const isCostly = selection.conditions.some(({ kind }) => kind !== 'comparison');
   if (isSearch(selection) || (counts && isCostly)) return 'page_matching';
   return isCostly || end > FIRST_ROWS ? 'page_found' : 'page_queried';

@@ -17,7 +17,7 @@ export function readableColumns(granted: Source, access: Access, holds: Holds): 
   if (!hidesFields(access)) return { columns: 'granted.*', joins: '' };
   const joins: string[] = [];
   const held = access.grants.map(({ conditions }, at) => {
-    if (granted.engine === 'postgresql' || conditions.every(isOfColumns)) return holds(conditions);
+    if (granted.engine.correlates || conditions.every(isOfColumns)) return holds(conditions);
     joins.push(heldJoin(granted.resource, `held_${at}`, holds(conditions, 'held')));
     return `held_${at}.id is not null`;
   });
@@ -58,14 +58,13 @@ function columnsOf(granted: Source, { grants }: Access, held: readonly string[])
   });
   const fields = limited.join(' || ');
   // A function begins a statement of its own for each record. Citus has no other way.
-  const part =
-    granted.engine === 'citus'
-      ? `plinth_readable_part(granted.doc, ${fields})`
-      : `(
+  const part = granted.engine.correlates
+    ? `(
     select '{' || string_agg(to_json(key)::text || ':' || value::text, ',' order by place) || '}'
     from json_each(granted.doc::json) with ordinality as member (key, value, place)
     where place = 1 or key = any (${fields}) or key in ('created_at', 'updated_at', '_version')
-  )`;
+  )`
+    : `plinth_readable_part(granted.doc, ${fields})`;
   const doc = `case when ${when(showing(undefined))} then granted.doc else ${part} end as doc`;
   return ['granted.id', 'granted.version', 'granted.updated_at', doc, ...own].join(', ');
 }

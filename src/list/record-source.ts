@@ -1,6 +1,6 @@
 import { type Column, LINKED_RECORD as RECORD } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
-import type { Engine } from '../db/engine.js';
+import type { Engine } from '../database-url/engine.js';
 import { joined, type Parameter, type SymbolSql } from './comparison-sql.js';
 import { type Access, hidesFields, type RelationCondition } from './condition.js';
 
@@ -47,7 +47,7 @@ export class Source {
    */
   joined(terms: readonly string[], word: 'and' | 'or'): string {
     const isNever = terms.length === 0 && word === 'or';
-    return isNever && this.engine === 'citus' ? `${this.name}.id is null` : joined(terms, word);
+    return isNever && !this.engine.correlates ? `${this.name}.id is null` : joined(terms, word);
   }
 
   of(other: Resource, access: Access | undefined): Source {
@@ -115,7 +115,7 @@ export function absentSql(
 /** SQL that is true if the records on which a relation depends still exist. Citus reads those of all states first. */
 function presenceSql(source: Source, states: string, other: Resource, own: RelationCondition['own']): string {
   const exists = (resource: Resource, id: string) =>
-    source.engine === 'postgresql'
+    source.engine.correlates
       ? `exists (select from ${resource.table} as present where present.id = ${source.name}.${id})`
       : `${source.name}.${id} in (
       select present.id from ${resource.table} as present where present.id in (select state.${id} from ${states} as state)

@@ -1,6 +1,6 @@
 import type { Resource } from '../collection/resource.js';
+import type { Engine } from '../database-url/engine.js';
 import type { Value } from '../db/db.js';
-import type { Engine } from '../db/engine.js';
 import { type Parameter, parametersIn } from './comparison-sql.js';
 import { type Access, EVERYTHING } from './condition.js';
 import { accessibleSql, recordsSql } from './condition-sql.js';
@@ -20,7 +20,7 @@ export function referringParts(
   args: Value[],
   access: Access | undefined,
 ): Referring {
-  if (engine === 'citus' && access) return readableReferring(resource, column, args, access);
+  if (!engine.correlates && access) return readableReferring(resource, engine, column, args, access);
   const parameter = parametersIn(args);
   const all = recordsSql(resource, { ...EVERYTHING, access }, parameter, engine);
   const records = referringSql(resource, column, all);
@@ -29,11 +29,17 @@ export function referringParts(
 }
 
 /** On Citus one query for each id, about values of which the first is the id: no table is joined by another column than its own. */
-function readableReferring(resource: Resource, column: string, args: Value[], access: Access): Referring {
+function readableReferring(
+  resource: Resource,
+  engine: Engine,
+  column: string,
+  args: Value[],
+  access: Access,
+): Referring {
   const outer = parametersIn(args);
   const values = ['given.id::text'];
   const parameter: Parameter = (value, type = 'text') => `($1)[${values.push(outer(value))}]::${type}`;
-  const all = recordsSql(resource, { ...EVERYTHING, access }, parameter, 'citus');
+  const all = recordsSql(resource, { ...EVERYTHING, access }, parameter, engine);
   const records = `${all} where record.${column} = ($1)[1]::uuid`;
   return { name: 'referring_readable', parts: { records, values: `array[${values.join(', ')}]` } };
 }

@@ -1,6 +1,6 @@
 import { MAX_PAGE_BYTES } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
-import type { Engine } from '../db/engine.js';
+import type { Engine } from '../database-url/engine.js';
 import type { Parameter } from './comparison-sql.js';
 import type { ExpressedSelection, Expression } from './condition.js';
 import { accessibleSql, recordsSql } from './condition-sql.js';

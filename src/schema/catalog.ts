@@ -1,6 +1,6 @@
+import { CITUS, type Engine, POSTGRESQL } from '../database-url/engine.js';
 import { catalogSql } from '../db/core-statements.js';
 import type { Run } from '../db/db.js';
-import type { Engine } from '../db/engine.js';
 import { collectionsSchema } from '../db/open-database.js';
 import type { Declaration } from '../declarations/declaration.js';
 import type { StoredType } from '../declarations/declared-column.js';
@@ -211,7 +211,7 @@ export function storedTable({ tables }: Catalog, declarations: readonly Declarat
 export async function layoutOf(run: Run): Promise<Layout> {
   const [row] = await run("select to_regclass('distributed_collections') is not null as distributed", []);
   return {
-    engine: row?.distributed === true ? 'citus' : 'postgresql',
+    engine: row?.distributed === true ? CITUS : POSTGRESQL,
     schema: await collectionsSchema(run),
   };
 }

@@ -211,8 +211,7 @@ export function dropTable(name: string, { engine, schema, tables }: Catalog): Sc
     locks: lockTable(name),
     loses: `all records of ${name}, with their events, deliveries, stored responses and jobs`,
     sql: [
-      ...(engine === 'citus' ? [`select forget_distributed_collection('${name}')`] : []),
-      ...(engine === 'citus' ? [] : [dropAllLinks(table)]),
+      engine.isDistributed ? `select forget_distributed_collection('${name}')` : dropAllLinks(table),
       `drop table ${table} cascade`,
       `delete from counts where collection = '${name}'`,
       `delete from blocks where collection = '${name}'`,

@@ -1,5 +1,5 @@
 import { type Resource, shardColumn } from '../collection/resource.js';
-import type { Engine } from '../db/engine.js';
+import type { Engine } from '../database-url/engine.js';
 import type { Declaration, DeclarationFault } from '../declarations/declaration.js';
 import { declaredReference } from '../declarations/declared-reference.js';
 import { DeclarationError } from '../declarations/read-declarations.js';
@@ -11,7 +11,7 @@ export function requireInShards(
   resources: readonly Resource[],
   engine: Engine,
 ): void {
-  if (engine !== 'citus') return;
+  if (!engine.isDistributed) return;
   const faults = resources.flatMap((resource, at): DeclarationFault[] => {
     const fault = (pointer: string, reason: string) => ({
       file: declarations[at]!.file,

@@ -78,8 +78,9 @@ export function sqlFileSteps(files: readonly SqlFile[], catalog: Catalog): Schem
         };
       const collections = [...applied.keys()].filter((collection) => isNamedIn(file, collection));
       // Distributed tables have no triggers.
-      const tables =
-        engine === 'citus' ? [] : collections.map((collection) => qualified(schema, nameOf(collection)));
+      const tables = engine.isDistributed
+        ? []
+        : collections.map((collection) => qualified(schema, nameOf(collection)));
       const moved = collections.filter((collection) => nameOf(collection) !== collection);
       return {
         title: `Run ${file.name}`,

@@ -67,7 +67,7 @@ export interface Distribution {
 export function tableOf(resource: Resource, { engine, schema }: Layout): Table {
   const { name, columns, references, callerField } = resource;
   const columnName = (field: string) => columns.get(field)!.name;
-  const distribution = engine === 'citus' ? distributionOf(resource) : undefined;
+  const distribution = engine.isDistributed ? distributionOf(resource) : undefined;
   return {
     name,
     schema,

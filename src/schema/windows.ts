@@ -36,10 +36,10 @@ export function windowsOf(declarations: readonly Declaration[], catalog: Catalog
     const hasBegun = begun === windowHash(declaration);
     const isRenamed = was !== undefined && was !== name;
     const isChanged = begun !== undefined || needsWindow(declaration, { writeOnly }, before);
-    const isMoved = isRenamed || (was !== undefined && engine !== 'citus' && isChanged && !hasBegun);
+    const isMoved = isRenamed || (was !== undefined && !engine.isDistributed && isChanged && !hasBegun);
     if (isRenamed) renamed.set(was, name);
     if (isMoved) moved.add(name);
-    if (engine !== 'citus' && (isMoved || hasBegun)) fenced.add(name);
+    if (!engine.isDistributed && (isMoved || hasBegun)) fenced.add(name);
     const present = was === undefined || isMoved ? undefined : (tables.get(was)!.table ?? was);
     names.set(name, present ?? freeName(name, taken));
     taken.add(names.get(name)!);

@@ -1,4 +1,5 @@
 import { batchWrites, type Write } from '../../src/collection/write-batching.js';
+import { POSTGRESQL } from '../../src/database-url/engine.js';
 import type { Run } from '../../src/db/db.js';
 import { createDbMetrics, sharing } from '../../src/telemetry/metrics.js';
 import t from '../support/test.js';
@@ -11,7 +12,7 @@ t.test('a statement writes each record once, and names the caller of that write'
   };
   const alone: string[] = [];
   const write = batchWrites<Write, unknown>(
-    { run, engine: 'postgresql' },
+    { run, engine: POSTGRESQL },
     {
       text: '',
       columnNames: [],

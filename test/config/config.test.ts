@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { ConfigError, type FeatureSettings, readConfig, settingNames } from '../../src/config/config.js';
+import { CITUS, POSTGRESQL } from '../../src/database-url/engine.js';
 import { EMBEDDED_SETTINGS } from '../../src/features/embedded/settings.js';
 import { JOB_SETTINGS } from '../../src/features/jobs/settings.js';
 import { WEBHOOK_SETTINGS } from '../../src/features/webhooks/settings.js';
@@ -430,8 +431,8 @@ t.test('EVENTS accepts on, as without it, or off', async (t) => {
 
 t.test('a Citus cluster is named by DATABASE_URL, and has no DATABASE_READ_URL', async (t) => {
   const cluster = { DATABASE_ENGINE: 'citus', DATABASE_URL: 'postgres://h/d' };
-  t.equal(readSettings(cluster).databaseEngine, 'citus');
-  t.equal(readSettings({}).databaseEngine, 'postgresql');
+  t.equal(readSettings(cluster).databaseEngine, CITUS);
+  t.equal(readSettings({}).databaseEngine, POSTGRESQL);
   t.strictSame(faultsOf({ DATABASE_ENGINE: 'citus' }), ['DATABASE_ENGINE=citus needs DATABASE_URL']);
   t.strictSame(faultsOf({ ...cluster, DATABASE_READ_URL: 'postgres://r/d' }), [
     'DATABASE_READ_URL cannot be combined with DATABASE_ENGINE=citus',

@@ -1,4 +1,5 @@
 import type postgres from 'postgres';
+import { CITUS } from '../../src/database-url/engine.js';
 import { migrationsOn, SCHEMA_NAMES, withSchemaNames } from '../../src/db/migrations.js';
 import { listSql } from '../../src/db/sql-files.js';
 import { CITUS_STUBS } from '../support/citus.js';
@@ -29,7 +30,7 @@ const NOTES = `
 /** The migrations of Citus, with the names that the program puts into their texts. */
 async function migrationsFor(sql: postgres.Sql) {
   const [names] = await sql.unsafe(SCHEMA_NAMES, [SCHEMA]);
-  return migrationsOn('citus').map((each) => ({ ...each, text: withSchemaNames(each.text, names as never) }));
+  return migrationsOn(CITUS).map((each) => ({ ...each, text: withSchemaNames(each.text, names as never) }));
 }
 
 async function database(t: Test): Promise<string> {

@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type postgres from 'postgres';
+import { CITUS, type Engine, POSTGRESQL } from '../../src/database-url/engine.js';
 import { DatabaseError, isMigrated, migrate } from '../../src/db/migrate.js';
 import { inOrder, migrationsOn } from '../../src/db/migrations.js';
 import { SQL_DIR } from '../../src/db/sql-files.js';
@@ -13,7 +14,7 @@ import { openSql, SCHEMA } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 const TIMEOUT_MS = 10_000;
-const FILES = migrationsOn('postgresql').map(({ name }) => name);
+const FILES = migrationsOn(POSTGRESQL).map(({ name }) => name);
 /** The files of the core and of the features, by their names. */
 const PATHS = new Map(
   readdirSync(SQL_DIR, { recursive: true, encoding: 'utf8' })
@@ -201,10 +202,10 @@ t.test('the migrations of the core, of Citus and of features have one order', (t
     'citus/migrations/0303_plinth_shards.sql',
     'collection/read.sql',
   ];
-  const numbers = (engine: 'postgresql' | 'citus') =>
+  const numbers = (engine: Engine) =>
     inOrder(files, engine).map(({ folder, name }) => `${folder.split('/').at(-2) ?? ''} ${name.slice(0, 4)}`);
-  t.same(numbers('postgresql'), [' 0200', 'b 0300', ' 0301', 'a 0302']);
-  t.same(numbers('citus'), [' 0200', 'b 0300', ' 0301', 'a 0302', 'citus 0303']);
+  t.same(numbers(POSTGRESQL), [' 0200', 'b 0300', ' 0301', 'a 0302']);
+  t.same(numbers(CITUS), [' 0200', 'b 0300', ' 0301', 'a 0302', 'citus 0303']);
   const faults: readonly [file: string, message: string][] = [
     [
       'features/c/migrations/0303_plinth_c.sql',
@@ -216,6 +217,6 @@ t.test('the migrations of the core, of Citus and of features have one order', (t
     ],
   ];
   for (const [file, message] of faults)
-    t.throws(() => inOrder([...files, file], 'postgresql'), { message }, file);
+    t.throws(() => inOrder([...files, file], POSTGRESQL), { message }, file);
   t.end();
 });

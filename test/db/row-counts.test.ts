@@ -1,5 +1,6 @@
 import type postgres from 'postgres';
 import { fill } from '../../bench/harness/data.js';
+import { POSTGRESQL } from '../../src/database-url/engine.js';
 import { splitSql } from '../../src/db/core-statements.js';
 import { connect } from '../../src/db/db.js';
 import { BUCKET_ROWS, compact, uncompacted } from '../../src/db/row-counts.js';
@@ -169,7 +170,7 @@ t.test('a cut reads so many records, however many there are', async (t) => {
   await sql`set plan_cache_mode = 'force_generic_plan'`;
   await sql`set enable_seqscan = off`;
   await sql`set max_parallel_workers_per_gather = 0`;
-  const split = fillText(splitSql('postgresql'), { table: 'items' });
+  const split = fillText(splitSql(POSTGRESQL), { table: 'items' });
   await sql.unsafe(`prepare cut (text, bigint) as ${split}`);
   const [row] = await sql.unsafe(
     `explain (analyze, timing off, format json) execute cut ('items', ${BUCKET_ROWS})`,

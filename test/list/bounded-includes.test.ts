@@ -1,4 +1,5 @@
 import { MAX_PAGE_BYTES } from '../../src/collection/document.js';
+import { CITUS, POSTGRESQL } from '../../src/database-url/engine.js';
 import { migrationsOn, SCHEMA_NAMES, withSchemaNames } from '../../src/db/migrations.js';
 import { ListStatements } from '../../src/list/list-sql.js';
 import { TOO_LARGE } from '../../src/list/order-parts.js';
@@ -10,7 +11,7 @@ import { openSql, SCHEMA } from '../support/sql.js';
 import t from '../support/test.js';
 
 /** The function of Citus that reads them. */
-const { text: DISTRIBUTION } = migrationsOn('citus').find(({ text }) =>
+const { text: DISTRIBUTION } = migrationsOn(CITUS).find(({ text }) =>
   text.includes('function bounded_referring('),
 )!;
 const FUNCTION = /^create function bounded_referring\([\s\S]*?^end \$\$;$/m.exec(DISTRIBUTION)![0];
@@ -33,7 +34,7 @@ t.test(
     const post = (user: string, bytes: number) => sql`insert into posts (id, updated_at, user_id, doc)
     values (${`01900000-0000-7000-8000-1${String(posted++).padStart(11, '0')}`}, now(), ${user}, ${'x'.repeat(bytes)})`;
     const read = async (ids: readonly string[], limit: number) => {
-      const engines = (['postgresql', 'citus'] as const).map(async (engine) => {
+      const engines = [POSTGRESQL, CITUS].map(async (engine) => {
         const { text, args } = new ListStatements(posts, engine).referring('user_id', ids, limit, undefined);
         const rows = await sql.unsafe(text, args as never[]);
         return rows.map(({ parent, docs }) => [parent, docs === TOO_LARGE ? docs : docs.length]).sort();

@@ -1,5 +1,6 @@
 import type postgres from 'postgres';
 import type { Resource } from '../../src/collection/resource.js';
+import { CITUS } from '../../src/database-url/engine.js';
 import type { JsonObject } from '../../src/json.js';
 import { valuesOfAddress } from '../../src/list/address-values.js';
 import { parametersIn } from '../../src/list/comparison-sql.js';
@@ -28,7 +29,7 @@ async function onCitus(
   );
   if (JSON.stringify(selection.conditions).includes('"links":')) return undefined;
   const args: string[] = [];
-  const records = recordsSql(resources.get(name)!, selection, parametersIn(args), 'citus');
+  const records = recordsSql(resources.get(name)!, selection, parametersIn(args), CITUS);
   const rows = await sql.unsafe(`select record.id from ${records}`, args);
   return rows.map(({ id }) => String(id)).sort();
 }

@@ -1,10 +1,11 @@
+import { CITUS, POSTGRESQL } from '../../src/database-url/engine.js';
 import { parametersIn } from '../../src/list/comparison-sql.js';
 import { type Access, type Condition, EVERYTHING, type Selection } from '../../src/list/condition.js';
 import { recordsSql } from '../../src/list/condition-sql.js';
 import { posts, users } from '../support/collections.js';
 import t from '../support/test.js';
 
-const ENGINES = ['postgresql', 'citus'] as const;
+const ENGINES = [POSTGRESQL, CITUS];
 const NEVER: Condition = { kind: 'or', conditions: [] };
 const ALWAYS: Condition = { kind: 'and', conditions: [] };
 const NOBODY: Access = { grants: [], alternatives: [], isSelective: false, values: [] };
@@ -49,7 +50,7 @@ t.test(
       });
       t.same(
         texts.map((text) => /\bfalse\b/.test(text)),
-        ENGINES.map((engine) => engine === 'postgresql'),
+        ENGINES.map((engine) => engine === POSTGRESQL),
         `${says}: ${texts.join('\n')}`,
       );
     }

@@ -1,3 +1,4 @@
+import { CITUS } from '../../src/database-url/engine.js';
 import { checkDeclarations } from '../../src/declarations/check-declarations.js';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { readCatalog } from '../../src/schema/catalog.js';
@@ -84,7 +85,7 @@ t.test('Citus refuses them with the reason', async (t) => {
   const empty = async () => [
     { state: '{"tables":[],"occupied":[],"applied":[],"pending":[],"files":[],"views":[]}' },
   ];
-  const catalog = await readCatalog(empty, [], { engine: 'citus', schema: 'collections' });
+  const catalog = await readCatalog(empty, [], { engine: CITUS, schema: 'collections' });
   t.throws(
     () => planChanges(declarations.collections, catalog),
     /tasks.json#\/properties\/watchers\/items\/x-references: on Citus an array refers to no records/,

@@ -1,4 +1,5 @@
 import { describeApi } from '../../src/app/open-features.js';
+import { CITUS } from '../../src/database-url/engine.js';
 import { migrationsOn } from '../../src/db/migrations.js';
 import { checkDeclarations } from '../../src/declarations/check-declarations.js';
 import { DeclarationError, readDeclarations } from '../../src/declarations/read-declarations.js';
@@ -228,7 +229,7 @@ t.test('a fault names the reason for which a name is not available', (t) => {
 });
 
 t.test('what migrations after the baseline create has names with a prefix', (t) => {
-  const names = migrationsOn('citus')
+  const names = migrationsOn(CITUS)
     .filter(({ name }) => name >= '03')
     .flatMap(({ text }) => [
       ...text.matchAll(/^create (?:\w+ )?(?:table|view|type|sequence) (?:if not exists )?(\w+)/gm),

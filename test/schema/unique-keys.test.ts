@@ -1,3 +1,4 @@
+import { CITUS } from '../../src/database-url/engine.js';
 import { readChecked } from '../../src/declarations/check-declarations.js';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import type { Catalog } from '../../src/schema/catalog.js';
@@ -142,7 +143,7 @@ t.test('faults of keys name the file and the place', async (t) => {
 
 t.test('on Citus a key has the field that decides the shard of a record', (t) => {
   const catalog: Catalog = {
-    engine: 'citus',
+    engine: CITUS,
     schema: 'public_collections',
     tables: new Map(),
     occupied: [],

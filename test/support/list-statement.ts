@@ -1,5 +1,5 @@
 import type { Resource } from '../../src/collection/resource.js';
-import type { Engine } from '../../src/db/engine.js';
+import { type Engine, POSTGRESQL } from '../../src/database-url/engine.js';
 import { valuesOfAddress } from '../../src/list/address-values.js';
 import { isPage, type PageRequest } from '../../src/list/list-request.js';
 import { type ListStatement, ListStatements } from '../../src/list/list-sql.js';
@@ -18,5 +18,5 @@ export const pageStatement = (
   resource: Resource,
   query: string,
   context = NUMBERED,
-  engine: Engine = 'postgresql',
+  engine: Engine = POSTGRESQL,
 ): ListStatement => new ListStatements(resource, engine).page(pageOf(resource, query, context));

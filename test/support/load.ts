@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Resource } from '../../src/collection/resource.js';
+import { CITUS, POSTGRESQL } from '../../src/database-url/engine.js';
 import type { ImportOptions } from '../../src/features/transfer/import-run.js';
 import { importSources, type Load } from '../../src/features/transfer/import-sources.js';
 import { sourcesOf } from '../../src/features/transfer/sources.js';
@@ -34,7 +35,7 @@ export async function load(
   };
   const refusals: string[] = [];
   const nothing = { buildIndexes: async () => undefined, onIndex: () => undefined };
-  const databaseEngine = CITUS_URL === '' ? 'postgresql' : 'citus';
+  const databaseEngine = CITUS_URL === '' ? POSTGRESQL : CITUS;
   const target = { url, resources, databaseEngine, events: true, tombstones: false, ...nothing } as const;
   const outcome = await importSources(target, await sourcesOf(input, undefined), {
     strict: false,

@@ -9,7 +9,7 @@ export const JSON_SERVER_SETTINGS = new FeatureSettings({
   }),
   isOn: ({ isJsonServer }) => isJsonServer,
   faults: ({ isJsonServer }, { databaseEngine }) =>
-    isJsonServer && databaseEngine === 'citus'
+    isJsonServer && databaseEngine.isDistributed
       ? ['COMPAT=json-server cannot be combined with DATABASE_ENGINE=citus']
       : [],
   complete: ({ isJsonServer }) => ({ anyParameters: isJsonServer }),

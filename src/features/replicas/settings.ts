@@ -15,7 +15,7 @@ export const REPLICA_SETTINGS = new FeatureSettings({
   }),
   isOn: ({ databaseReadUrl }) => databaseReadUrl !== undefined,
   faults: ({ databaseReadUrl }, { databaseEngine }) =>
-    databaseReadUrl !== undefined && databaseEngine === 'citus'
+    databaseReadUrl !== undefined && databaseEngine.isDistributed
       ? [`${NAME} cannot be combined with DATABASE_ENGINE=citus`]
       : [],
   removed: ['READ_MAX_AGE_MS'],

@@ -39,7 +39,7 @@ export async function requireReferences(
       const missing = [...new Set(given)].filter((each) => !existing.has(each));
       if (missing.length === 0) continue;
       // On Citus no later statement can write a column that decides the shard.
-      const unknown = missing.find((each) => engine !== 'postgresql' || !expected.has(each));
+      const unknown = missing.find((each) => engine.isDistributed || !expected.has(each));
       if (unknown !== undefined) {
         refuse(row, unknownReference(field, singular, isList ? given.indexOf(unknown) : undefined));
         continue;

@@ -50,7 +50,7 @@ export async function importSources(
     await withBulkConnection(target.url, target, async (connection) => {
       if (options.dryRun) await connection.execute('begin');
       // After a crash of the server, its progress is that of its records. On Citus these are on other servers.
-      else if (connection.engine === 'postgresql') await connection.execute('set synchronous_commit = off');
+      else if (!connection.engine.isDistributed) await connection.execute('set synchronous_commit = off');
       await importAll(connection, target, sources, options, imported);
       await connection.execute(options.dryRun ? 'rollback' : 'set synchronous_commit = on');
     });

@@ -1,5 +1,5 @@
-import { type Engine, statementsOn } from '../../db/engine.js';
-import { statements } from '../../db/statements.js';
+import type { Engine } from '../../database-url/engine.js';
+import { statements, statementsOn } from '../../db/statements.js';
 
 /** The statements of imports and exports. */
 // biome-ignore format: one name a line says no more

@@ -140,9 +140,9 @@ function statementOf({ connection, resource }: BatchTarget, name: RecordStatemen
 
 async function copyRows(target: BatchTarget, rows: readonly Row[]): Promise<void> {
   const { execute, copyIn, engine } = target.connection;
-  if (engine === 'citus') await execute(statementOf(target, 'prepare_copy'));
+  if (!engine.copiesRecords) await execute(statementOf(target, 'prepare_copy'));
   await copyIn(statementOf(target, 'copy_records'), Buffer.from(rows.map(lineOf).join('')));
-  if (engine === 'citus') await execute(statementOf(target, 'store_copied'));
+  if (!engine.copiesRecords) await execute(statementOf(target, 'store_copied'));
 }
 
 /** The line of COPY. */

@@ -1,5 +1,6 @@
 import type postgres from 'postgres';
 import { Statements } from '../../../src/collection/sql-templates.js';
+import { CITUS } from '../../../src/database-url/engine.js';
 import { resourcesOf } from '../../../src/declarations/load-declarations.js';
 import { readDeclarations } from '../../../src/declarations/read-declarations.js';
 import { valuesOfAddress } from '../../../src/list/address-values.js';
@@ -69,13 +70,13 @@ t.test('statements without "fan-out" read and write one shard', async (t) => {
   const sent = await watch(t, databaseUrl);
   const resources = resourcesOf(readDeclarations(undefined), { schema: SCHEMA });
   const statements = (name: string) =>
-    new Statements(resources.find((each) => each.name === name)!, false, 'citus');
+    new Statements(resources.find((each) => each.name === name)!, false, CITUS);
   const [items, posts] = [statements('items'), statements('posts')];
   const doc = `{"id":"${NEW_ID}","name":"x","_version":1}`;
   const row = { id: NEW_ID, version: 1, updated_at: MOMENT, doc, name: 'x', price: 1 };
   const page = (name: string, query: string, parent?: string) => {
     const resource = resources.find((each) => each.name === name)!;
-    const { text, args } = pageStatement(resource, query, { lists: 'numbered', parent }, 'citus');
+    const { text, args } = pageStatement(resource, query, { lists: 'numbered', parent }, CITUS);
     return [text, args as postgres.SerializableParameter[]] as const;
   };
   const cases: [table: string, name: string, text: string, args: postgres.SerializableParameter[]][] = [
@@ -138,9 +139,9 @@ t.test(
       { lists: 'numbered' },
     );
     const statements = [
-      pageStatement(items, 'limit=10&sort=-price,name&filter[price][gt]=1&count=none', undefined, 'citus'),
-      new ListStatements(items, 'citus').ids(selection, 1001),
-      pageStatement(items, 'limit=10&sort=-price', { lists: 'keyset' }, 'citus'),
+      pageStatement(items, 'limit=10&sort=-price,name&filter[price][gt]=1&count=none', undefined, CITUS),
+      new ListStatements(items, CITUS).ids(selection, 1001),
+      pageStatement(items, 'limit=10&sort=-price', { lists: 'keyset' }, CITUS),
     ];
     for (const { text, args } of statements) {
       const { shards, commands } = await sent('items', text, args as never);

@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import postgres from 'postgres';
+import { CITUS } from '../../../src/database-url/engine.js';
 import { connect } from '../../../src/db/db.js';
 import { migrate } from '../../../src/db/migrate.js';
 import { readDeclarations } from '../../../src/declarations/read-declarations.js';
@@ -216,7 +217,7 @@ function poolOf(cluster: string, servers: readonly Embedded[], remove: () => voi
 async function citusServer(): Promise<Servers> {
   await dropOnNodes(CITUS_URL, TEMPLATE);
   await createCluster(CITUS_URL, TEMPLATE);
-  await migrate(databaseAt(CITUS_URL, TEMPLATE), 10_000, 'citus');
+  await migrate(databaseAt(CITUS_URL, TEMPLATE), 10_000, CITUS);
   await closeOnNodes(CITUS_URL, TEMPLATE);
   return {
     urls: [databaseAt(CITUS_URL, 'postgres')],
