@@ -1,6 +1,5 @@
 import QuickLRU from 'quick-lru';
 import type { Principal } from '../auth/principal.js';
-import type { Resource } from '../collection/resource.js';
 import { arrayLiteral } from '../db/statements.js';
 import type { Json } from '../json.js';
 import { member } from '../json.js';
@@ -34,16 +33,16 @@ export interface Caller {
 const callers = new WeakMap<Rules, WeakMap<Principal, Caller>>();
 
 /** The grants of a policy that a caller may use, and its values for the symbols: as of now, if they change with the time. */
-export function callerIn(rules: Rules, resource: Resource, principal: Principal): Caller {
+export function callerIn(rules: Rules, principal: Principal): Caller {
   const known = callers.get(rules) ?? new WeakMap<Principal, Caller>();
   callers.set(rules, known);
-  const caller = known.get(principal) ?? readCaller(rules, resource, principal);
+  const caller = known.get(principal) ?? readCaller(rules, principal);
   if (!dependsOnTime(rules)) known.set(principal, caller);
   return caller;
 }
 
-function readCaller(rules: Rules, resource: Resource, principal: Principal): Caller {
-  const bits = (verb: Verb) => bitsOf(grantsFor(rules, verb, resource, principal));
+function readCaller(rules: Rules, principal: Principal): Caller {
+  const bits = (verb: Verb) => bitsOf(grantsFor(rules, verb, rules.resource, principal));
   const grants = {
     read: bits('read'),
     create: bits('create'),
@@ -84,15 +83,17 @@ const MAX_KNOWN = 1000;
 /** The access by some rules, by the grants that a caller may use and the values that it has for the symbols. */
 const known = new WeakMap<Rules, QuickLRU<string, Access>>();
 
-/** The records and fields of a collection that a caller may read; undefined: all. Equal callers have one object. */
+/**
+ * The records and fields of a collection that a caller may read, by the grants that count; undefined: all. Equal callers have one
+ * object.
+ */
 export function readAccess(
-  rules: Rules | undefined,
-  resource: Resource,
+  rules: Rules,
   principal: Principal,
+  counts: (grant: Grant) => boolean = () => true,
 ): Access | undefined {
-  if (!rules) return undefined;
-  const caller = callerIn(rules, resource, principal);
-  const grants = grantsIn(rules, caller.grants.read);
+  const caller = callerIn(rules, principal);
+  const grants = grantsIn(rules, caller.grants.read).filter(counts);
   if (grants.some(isUnlimited)) return undefined;
   const accesses = known.get(rules) ?? new QuickLRU({ maxSize: MAX_KNOWN / 2 });
   known.set(rules, accesses);
@@ -100,7 +101,7 @@ export function readAccess(
   const values = caller.values.map((value, place) =>
     symbols.some((each) => each.place === place) ? value : null,
   );
-  const key = JSON.stringify([caller.grants.read, values]);
+  const key = JSON.stringify([bitsOf(grants), values]);
   const access = accesses.get(key) ?? accessBy(grants, values);
   accesses.set(key, access);
   return access;

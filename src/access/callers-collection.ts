@@ -3,6 +3,7 @@ import { inAttempts } from '../collection/attempts.js';
 import { admitsRecord, type Change, type Changed, changing, type Present } from '../collection/changes.js';
 import { isStored, type NotFoundReason, type StoredRecord } from '../collection/record.js';
 import type { Removed } from '../collection/removals.js';
+import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { NO_PRECONDITIONS, onlyThis, type WritePreconditions } from '../collection/write-preconditions.js';
 import type { Run } from '../db/db.js';
@@ -10,7 +11,7 @@ import { accessDenied, writeDenied } from '../errors/caller-errors.js';
 import type { Access } from '../list/condition.js';
 import type { Collection, PermittedWrites } from '../list/open-collection.js';
 import { readAccess } from './bound-conditions.js';
-import { among, requireReadable } from './checked-references.js';
+import { among, requireReferable } from './checked-references.js';
 import { creationErrors, requireCreatable } from './creation-errors.js';
 import { checkPart, fieldsIn, requireSettable, shownPart } from './fields.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
@@ -36,7 +37,11 @@ export class CallersCollection {
     readonly principal: Principal,
     readonly createRuled: CreateRuled,
   ) {
-    this.#access = readAccess(ruled?.rules, whole.resource, principal);
+    this.#access = ruled && readAccess(ruled.rules, principal);
+  }
+
+  get resource(): Resource {
+    return this.whole.resource;
   }
 
   collection(): Collection {
@@ -151,7 +156,7 @@ export class CallersCollection {
   ): Promise<number> {
     const [found] = await Promise.all([
       this.ruled && this.#reads.candidate('create', as, input, this.principal, run),
-      requireReadable(this.whole.resource, this.other, input, {}, this, run),
+      requireReferable(this, input, {}, run),
     ]);
     if (!found) return 0;
     requireCreatable(this.whole.resource, this.ruled!.rules, found, input);
@@ -181,7 +186,7 @@ export class CallersCollection {
   ): Promise<Changed> {
     const { masks, whole, hidden } = present!.stored;
     const before = { ...present!.record, ...hidden?.values() };
-    await requireReadable(this.whole.resource, this.other, input, before, this, run);
+    await requireReferable(this, input, before, run);
     if (this.ruled) {
       const after = await this.#reads.candidate('update', whole, input, this.principal, run);
       const held = masks.update & after.mask;

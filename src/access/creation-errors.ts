@@ -3,7 +3,7 @@ import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import type { Run } from '../db/db.js';
 import { accessDenied } from '../errors/caller-errors.js';
-import { unreadableReferences } from './checked-references.js';
+import { referenceProblems } from './checked-references.js';
 import { fieldsIn, requireSettable } from './fields.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
 import type { Candidacy } from './ruled-statements.js';
@@ -11,7 +11,7 @@ import { isChangedByCreation, type Rules, type Verb } from './rules.js';
 
 /** A caller that creates records of a collection. */
 interface Creator {
-  readonly whole: { readonly resource: Resource };
+  readonly resource: Resource;
   readonly ruled: Ruled | undefined;
   readonly other: (name: string) => Guarded;
   readonly principal: Principal;
@@ -34,11 +34,10 @@ export async function creationErrors(
   inputs: readonly ValidatedInput[],
   run: Run,
 ): Promise<unknown[]> {
-  const { ruled, other, principal } = creator;
-  const { resource } = creator.whole;
+  const { resource, ruled, principal } = creator;
   const decided = isChangedByCreations(creator) ? inputs.slice(0, 1) : inputs;
   const [unreadable, found] = await Promise.all([
-    unreadableReferences(resource, other, decided, creator, run),
+    referenceProblems(creator, decided, {}, run),
     ruled?.reads.creations(decided, principal, run),
   ]);
   return decided.map((input, at) => {
@@ -53,7 +52,7 @@ export async function creationErrors(
 }
 
 /** Whether the creation of one record can change whether the caller may create another one. */
-function isChangedByCreations({ whole: { resource }, ruled, other }: Creator): boolean {
+function isChangedByCreations({ resource, ruled, other }: Creator): boolean {
   const isChanged = (each: Ruled | undefined, verb: Verb) =>
     each !== undefined &&
     isChangedByCreation(

@@ -61,7 +61,7 @@ export async function explain(
 }
 
 async function explainGrant(
-  { resource, ruled, whole }: Guarded,
+  { resource, policy, whole }: Guarded,
   grant: Grant,
   verb: Verb,
   id: string | undefined,
@@ -81,7 +81,7 @@ async function explainGrant(
   if (grant.conditions.length === 0) return { ...pointer, holds: true, reason: null, failed: [] };
   if (id === undefined) return { ...pointer, holds: null, reason: null, failed: [] };
   const only = readFilter(filterOfBody({ id }, resource), { resource });
-  const { values: symbolValues } = callerIn(ruled!.rules, resource, principal);
+  const { values: symbolValues } = callerIn(policy, principal);
   const failed: Json[] = [];
   for (const [at, condition] of grant.conditions.entries()) {
     const ids = await whole.ids({ conditions: [...only, condition], symbolValues, search: [] }, 1, run);

@@ -13,7 +13,8 @@ export interface Ruled {
 /** A collection, of which each caller has a part. */
 export interface Guarded {
   readonly resource: Resource;
-  /** Undefined: there are no rules. */
+  readonly policy: Rules;
+  /** Undefined: there are no access rules. */
   readonly ruled: Ruled | undefined;
   /** The collection as there is for a caller. */
   as(caller: { readonly principal: Principal }): Collection;

@@ -61,7 +61,7 @@ export class RuledStatements {
   }
 
   callerOf(principal: Principal): Caller {
-    return callerIn(this.rules, this.resource, principal);
+    return callerIn(this.rules, principal);
   }
 
   candidateOf(

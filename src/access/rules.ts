@@ -20,27 +20,28 @@ export interface Grant extends DeclaredGrant {
   readonly conditions: readonly Condition[];
 }
 
-/** The access rules of a collection. Grants are alternatives. */
+/** The access rules of a collection, or the grants for which its shorthands stand. Grants are alternatives. */
 export interface Rules {
+  readonly resource: Resource;
   readonly grants: readonly Grant[];
   /** The symbols of the conditions, by their places. Those that are compared with one column are one. */
   readonly symbols: readonly Symbolic[];
 }
 
-const known = new WeakMap<Resource, Rules | undefined>();
+const known = new WeakMap<Resource, Rules>();
 
-/** The access rules of a collection; undefined: it has shorthands alone. `resources` are all collections. Throws 400. */
-export function rulesOf(resource: Resource, resources: readonly Resource[]): Rules | undefined {
-  if (!known.has(resource)) known.set(resource, readRules(resource, resources));
-  return known.get(resource);
+/** The policy of a collection. `resources` are all collections. Throws 400. */
+export function rulesOf(resource: Resource, resources: readonly Resource[]): Rules {
+  const policy = known.get(resource) ?? readRules(resource, resources);
+  known.set(resource, policy);
+  return policy;
 }
 
-function readRules(resource: Resource, resources: readonly Resource[]): Rules | undefined {
-  const { grants, isRuled } = resource;
-  if (!isRuled) return undefined;
+function readRules(resource: Resource, resources: readonly Resource[]): Rules {
   const readSymbol = symbolsOf(resources);
   return {
-    grants: grants.map((grant, place) => readGrant(grant, place, resource, resources, readSymbol)),
+    resource,
+    grants: resource.grants.map((grant, place) => readGrant(grant, place, resource, resources, readSymbol)),
     symbols: readSymbol.symbols,
   };
 }

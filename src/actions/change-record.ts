@@ -16,14 +16,13 @@ import { readConditions } from '../http/preconditions.js';
 import { prefersMinimal } from '../http/prefer.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
-import { isObject, type Json, type JsonObject, member } from '../json.js';
+import { isObject, type Json, member } from '../json.js';
 import { ofDocument } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
 import { parseUuid } from '../uuid.js';
 import { missingForWrite } from './not-found.js';
 import { validatePermitted } from './owner-check.js';
 import { withPasswordHash } from './password-preparation.js';
-import type { CheckReferences } from './permitted-references.js';
 
 /** Settings for writes. */
 export interface WriteSettings {
@@ -150,7 +149,6 @@ export interface Draft {
 /** A change of one record by a request. */
 export interface RecordChange {
   readonly settings: WriteSettings;
-  readonly checkReferences: CheckReferences;
   readonly preconditions: WritePreconditions;
   /** The `_version` that the body names. */
   readonly expected?: number | undefined;
@@ -161,7 +159,7 @@ export interface RecordChange {
 
 /** Changes the record in the path of a request: 200, 204, and the errors of the preconditions, the validation and the statement. */
 export async function changeRecord(guarded: Guarded, request: Request, change: RecordChange): Promise<Reply> {
-  const { settings, checkReferences, preconditions, isRead, draft } = change;
+  const { settings, preconditions, isRead, draft } = change;
   const { resource } = guarded;
   const collection = guarded.as(request);
   const id = parseUuid(request.params.id ?? '');
@@ -173,8 +171,6 @@ export async function changeRecord(guarded: Guarded, request: Request, change: R
     const input = await validated(present);
     const confirmed = confirmSignInChange(collection, request, signInChangeOf(input), settings);
     const confirmedBy = confirmed && (await confirmed);
-    const checked = checkReferences(input, request, () => wholeBefore(collection, id, present, request));
-    if (checked) await checked;
     return confirmedBy === undefined ? input : { ...input, confirmedBy };
   };
   const only = narrowed(preconditions, change.expected);
@@ -189,18 +185,6 @@ export async function changeRecord(guarded: Guarded, request: Request, change: R
   }
   if (isStored(outcome)) return writtenReply(resource, outcome, request);
   throw await preconditionProblem(resource, outcome.current, preconditions, request);
-}
-
-/** The members of a record before a write, with those that the caller may not read. */
-async function wholeBefore(
-  collection: Collection,
-  id: string | undefined,
-  present: Present | undefined,
-  { run }: Request,
-): Promise<JsonObject | undefined> {
-  if (present) return { ...present.record, ...present.stored.hidden?.values() };
-  const found = id === undefined ? 'absent' : await collection.get(id, run);
-  return typeof found === 'string' ? undefined : ofDocument(found.doc, (record) => record);
 }
 
 /** 200 with the record, or 204 with `Prefer: return=minimal` (RFC 7240 section 4.2). */

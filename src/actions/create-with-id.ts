@@ -11,7 +11,6 @@ import { createdAt, isVersion7, parseUuid } from '../uuid.js';
 import { checkNew, createdReply } from './create.js';
 import { isOwn } from './owner-check.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
-import type { CheckReferences } from './permitted-references.js';
 
 /**
  * How far the time in a client's id may be before and after that of the service, in milliseconds: a device may have been
@@ -35,14 +34,13 @@ export function replaceOrCreate(replacement: Action, creation: Action): Action {
 }
 
 /** Creates a record with the id in the path: 201 with Location, 400, 403, 409, 410, 412, 413, 415, 422. */
-export function createWithId(guarded: Guarded, checkReferences: CheckReferences): Action {
+export function createWithId(guarded: Guarded): Action {
   const { resource } = guarded;
   return {
     prepare: (request) => passwordPreparation(guarded, request, () => checkNew(guarded.as(request), request)),
     run: async (request) => {
       const collection = guarded.as(request);
       const input = withPasswordHash(checkNew(collection, request), request);
-      await checkReferences(input, request);
       const id = parseUuid(request.params.id ?? '');
       const stored = await inAttempts(async (attempt) => {
         const found = id === undefined ? 'absent' : await collection.get(id, request.run);

@@ -15,20 +15,16 @@ import { isObject, setMember } from '../json.js';
 import type { Collection } from '../list/open-collection.js';
 import { parseUuid } from '../uuid.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
-import type { CheckReferences } from './permitted-references.js';
 
 /** Creates a record: 201 with Location, 400, 403, 409, 413, 415, 422. */
-export function create(guarded: Guarded, checkReferences: CheckReferences): Action {
+export function create(guarded: Guarded): Action {
   const { resource } = guarded;
   return {
     prepare: (request) => passwordPreparation(guarded, request, () => checkNew(guarded.as(request), request)),
     run: (request) => {
       const collection = guarded.as(request);
       const input = withPasswordHash(checkNew(collection, request), request);
-      const write = () => collection.create(input, request.run);
-      return (checkReferences(input, request)?.then(write) ?? write()).then((stored) =>
-        createdReply(resource, stored, request),
-      );
+      return collection.create(input, request.run).then((stored) => createdReply(resource, stored, request));
     },
   };
 }
@@ -61,8 +57,8 @@ const minimal: Omit<Reply, 'status'> = { headers: ['Preference-Applied', 'return
  * Creates a record of a parent, whose id in the path overrides the one in the body: 201, in version 1 without Location, as
  * specified; 404 for a missing parent.
  */
-export function createNested(guarded: Guarded, checkReferences: CheckReferences): Action {
-  const { run } = create(guarded, checkReferences);
+export function createNested(guarded: Guarded): Action {
+  const { run } = create(guarded);
   const parent = guarded.resource.parent!;
   return {
     run: async (request) => {

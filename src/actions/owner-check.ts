@@ -135,7 +135,7 @@ export const isOwn = async (
  * The ids of those of some records with which a grant permits something to their owner, who is the caller: within a transaction,
  * these are locked.
  */
-export async function ownIds(
+async function ownIds(
   { resource, whole }: Guarded,
   verb: Verb,
   ids: readonly string[],

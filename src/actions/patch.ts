@@ -22,13 +22,12 @@ import {
   type WriteSettings,
 } from './change-record.js';
 import { passwordPreparation } from './password-preparation.js';
-import type { CheckReferences } from './permitted-references.js';
 
 /** The media types of a patch. */
 export const PATCH_TYPES = [MERGE_PATCH, JSON_PATCH, JSON_TYPE];
 
 /** Changes a record in part: 200, 204, 400, 403, 404, 409, 410, 412, 413, 415, 422, 428. */
-export function patch(guarded: Guarded, settings: WriteSettings, checkReferences: CheckReferences): Action {
+export function patch(guarded: Guarded, settings: WriteSettings): Action {
   const { resource } = guarded;
   return {
     prepare: (request) =>
@@ -40,7 +39,6 @@ export function patch(guarded: Guarded, settings: WriteSettings, checkReferences
       const body = requirePatch(request.body);
       return changeRecord(guarded, request, {
         settings,
-        checkReferences,
         preconditions,
         isRead: true,
         draft: async (given) => {

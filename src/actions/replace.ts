@@ -12,10 +12,9 @@ import {
   type WriteSettings,
 } from './change-record.js';
 import { passwordPreparation } from './password-preparation.js';
-import type { CheckReferences } from './permitted-references.js';
 
 /** Replaces a record; missing fields are cleared: 200, 204, 400, 403, 404, 409, 410, 412, 413, 415, 422, 428. */
-export function replace(guarded: Guarded, settings: WriteSettings, checkReferences: CheckReferences): Action {
+export function replace(guarded: Guarded, settings: WriteSettings): Action {
   return {
     prepare: (request) =>
       passwordPreparation(
@@ -33,7 +32,6 @@ export function replace(guarded: Guarded, settings: WriteSettings, checkReferenc
       const isRead = retainsFields(guarded.resource) || guarded.as(request).access !== undefined;
       return changeRecord(guarded, request, {
         settings,
-        checkReferences,
         preconditions: readWritePreconditions(guarded, request, settings),
         isRead,
         expected: expectedVersion(body),

@@ -1,7 +1,6 @@
 import { guardAll } from '../access/guard.js';
 import type { Guarded } from '../access/guarded-collection.js';
-import { openRuledReads } from '../access/ruled-reads.js';
-import { rulesOf, type Verb } from '../access/rules.js';
+import type { Verb } from '../access/rules.js';
 import type { BatchLimits } from '../actions/batch-results.js';
 import { forAllMatching } from '../actions/bulk.js';
 import type { WriteSettings } from '../actions/change-record.js';
@@ -13,7 +12,6 @@ import { withIdempotency } from '../actions/idempotency.js';
 import { type FeedPosition, list, listNested } from '../actions/list.js';
 import { restrictCreationToOwn, restrictToOwnRecord } from '../actions/owner-check.js';
 import { patch } from '../actions/patch.js';
-import { checkReferences } from '../actions/permitted-references.js';
 import { queryBy } from '../actions/query.js';
 import { remove } from '../actions/remove.js';
 import { replace } from '../actions/replace.js';
@@ -73,10 +71,7 @@ const ofName = (collections: readonly Guarded[], { name }: Resource): Guarded =>
 /** Opens all collections. */
 export function openCollections(db: Db, resources: readonly Resource[], tombstones: boolean): Guarded[] {
   const collections = resources.map((resource) => openCollection(db, resource, tombstones));
-  return guardAll(collections, ({ resource }) => {
-    const rules = rulesOf(resource, resources);
-    return rules && { rules, reads: openRuledReads(db, resource, rules) };
-  });
+  return guardAll(db, collections);
 }
 
 export function idempotent({ db, collections, settings }: Api, action: Action): Action {
@@ -139,11 +134,10 @@ function actionsOf(api: Api, collection: Guarded): RecordActions {
     forAllMatching(db, collection, api.collections, { verb, action, timeoutMs: settings.dbTimeoutMs });
   const getting = ({ collections }: Reader) => get(ofName(collections, resource), collections);
   const listing = ({ collections, feed }: Reader) => list(ofName(collections, resource), collections, feed);
-  const references = checkReferences(collection, api.collections);
-  const creation = () => restrictCreationToOwn(collection, create(collection, references));
-  const withId = () => restrictCreationToOwn(collection, createWithId(collection, references));
-  const replacing = () => replace(collection, settings, references);
-  const patching = patch(collection, settings, references);
+  const creation = () => restrictCreationToOwn(collection, create(collection));
+  const withId = () => restrictCreationToOwn(collection, createWithId(collection));
+  const replacing = () => replace(collection, settings);
+  const patching = patch(collection, settings);
   const removing = remove(collection, settings);
   const putting = () => replaceOrCreate(is({ own: 'update' }, replacing), is({ isOnce: true }, withId));
   const upserting = () =>
@@ -177,7 +171,7 @@ function nestedActions(api: Api, collection: Guarded): RecordActions {
   const around = { parent: parent.resource };
   const listing = ({ collections, feed }: Reader) =>
     listNested(ofName(collections, resource), ofName(collections, parent.resource), collections, feed);
-  const creation = () => createNested(collection, checkReferences(collection, api.collections));
+  const creation = () => createNested(collection);
   return {
     listNested: composed(api, resource, { ...around, isRead: true, form: 'list' }, listing),
     queryNested: queryBy(composed(api, resource, { isRead: true }, listing), resource),

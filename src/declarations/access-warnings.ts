@@ -17,7 +17,7 @@ type Warning = readonly [collection: string, pointer: string, reason: string];
 export function accessWarnings({ collections }: Declarations): DeclarationFault[] {
   const resources = resourcesWithoutRefs(collections);
   const ruled = resources.flatMap((resource) => {
-    const rules = rulesOrNone(resource, resources);
+    const rules = resource.isRuled ? rulesOrNone(resource, resources) : undefined;
     return rules ? [{ resource, rules }] : [];
   });
   const warnings: Warning[] = [

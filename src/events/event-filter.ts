@@ -75,7 +75,7 @@ export function filterOf(
       types.push(type);
       ruled.set(resource.name, {
         resource,
-        access: () => readAccess(rulesOf(resource, resources), resource, principal)!,
+        access: () => readAccess(rulesOf(resource, resources), principal)!,
         showsActors: showsActors(resource, principal),
       });
     } else if (grants.length > 0 && owner !== null) ownTypes.push(type);

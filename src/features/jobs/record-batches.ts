@@ -1,6 +1,5 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { restrictCreationToOwn } from '../../actions/owner-check.js';
-import { checkManyReferences } from '../../actions/permitted-references.js';
 import { callerOf } from '../../auth/principal.js';
 import { actorSetting } from '../../collection/actors.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
@@ -43,7 +42,6 @@ export interface ReadChunk {
 /** Creates the records of a body in batches, with the checks that a request for each record would pass. */
 export class RecordBatches {
   readonly #rules: RecordRules;
-  readonly #referenceErrors: ReturnType<typeof checkManyReferences>;
   #nameBytes = 0;
   readonly #authorize: NonNullable<Action['authorize']> | undefined;
 
@@ -59,10 +57,9 @@ export class RecordBatches {
     const { resource, check: checkOf } = collection.whole;
     const caller = callerOf(request.principal);
     const check: RecordRules['check'] = (input, origin) => checkOf(input, origin, undefined, caller);
-    const { bodyLimit, collections } = settings;
+    const { bodyLimit } = settings;
     const [rename, retainsIds, { columns }] = [new Map<string, string>(), false, layout];
     this.#rules = { resource, check, origin: 'request', rename, maxBytes: bodyLimit, retainsIds, columns };
-    this.#referenceErrors = checkManyReferences(collection, collections);
     const none: Action = { run: () => ({ status: 204, headers: [] }) };
     this.#authorize = restrictCreationToOwn(collection, none).authorize;
   }
@@ -93,25 +90,21 @@ export class RecordBatches {
   async store(connection: BulkConnection, { rows, refusals }: ReadChunk): Promise<number> {
     const { run } = connection;
     await run(SQL.set_actor, [actorSetting(callerOf(this.request.principal))]);
-    const isValid = ({ place }: Row) => !refusals.has(place);
-    const refuse = (refused: readonly Row[], errors: readonly unknown[]) => {
-      for (const [at, error] of errors.entries()) if (error) refusals.add(refused[at]!, error);
-    };
-    const inputsOf = (given: readonly Row[]) => given.map(({ input }) => input);
-    refuse(rows, await this.#referenceErrors(inputsOf(rows), { ...this.request, run }));
     // Access rules decide as of now.
     const collection = this.collection.as(this.request);
     const { resource } = this.collection;
     const { tombstones } = this.settings;
     const target = { connection, resource, onConflict: 'fail', isPart: true, tombstones } as const;
-    let pending = rows.filter(isValid);
+    let pending = rows;
     let count = 0;
     while (pending.length > 0) {
-      const errors = await collection.creationErrors?.(inputsOf(pending), run);
+      const inputs = pending.map(({ input }) => input);
+      const errors = await collection.creationErrors?.(inputs, run);
       const decided = pending.slice(0, errors?.length);
       pending = pending.slice(decided.length);
-      refuse(decided, errors ?? []);
-      await storeBatch(target, decided.filter(isValid), refusals, async ({ stored }) => {
+      for (const [at, error] of (errors ?? []).entries()) if (error) refusals.add(decided[at]!, error);
+      const valid = decided.filter(({ place }) => !refusals.has(place));
+      await storeBatch(target, valid, refusals, async ({ stored }) => {
         count += stored.length;
       });
     }

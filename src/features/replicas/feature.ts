@@ -1,5 +1,4 @@
 import { guardAll } from '../../access/guard.js';
-import { openRuledReads } from '../../access/ruled-reads.js';
 import type { Reader } from '../../api/record-actions.js';
 import type { Core } from '../../app/open-features.js';
 import { connectAs } from '../../db/open-database.js';
@@ -38,11 +37,8 @@ export default {
 function readerOf(replica: Replica, { config, collections, feed }: Core): Reader {
   const cursor = () => feed?.cursorAt(replica.replayed ?? 0);
   const opened = guardAll(
+    replica.db,
     collections.map(({ whole }) => onReplica(whole, replica.db, config.tombstones)),
-    ({ resource }) => {
-      const rules = collections.find((each) => each.resource === resource)?.ruled?.rules;
-      return rules && { rules, reads: openRuledReads(replica.db, resource, rules) };
-    },
   );
   return { db: replica.db, collections: opened, feed: { cursor } };
 }

@@ -216,6 +216,7 @@ t.test('scopes, owners and readable references apply to each record', async (t) 
   t.equal((await send('POST', '/posts', { type: NDJSON, body })).status, 401);
   t.equal((await post(reader.key)).status, 403);
   const forbidden = { code: 'INSUFFICIENT_SCOPE' };
+  const unreadable = { code: 'USER_NOT_FOUND', pointer: '/userId' };
   t.match(await post(own.key, 'handling=lenient'), {
     status: 201,
     json: {
@@ -229,7 +230,7 @@ t.test('scopes, owners and readable references apply to each record', async (t) 
   t.match(await post(writer.key), {
     status: 422,
     json: {
-      error: { details: { faults: [{ line: 1, ...forbidden }, { line: 2, ...forbidden }, { line: 3 }] } },
+      error: { details: { faults: [{ line: 1, ...unreadable }, { line: 2, ...unreadable }, { line: 3 }] } },
     },
   });
   t.equal((await send('GET', '/posts', as(admin.key))).json.length, 1);
