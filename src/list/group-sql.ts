@@ -33,11 +33,13 @@ function keySql({ field, column, period }: GroupKey): string {
   return column.type === 'uuid' ? `record.${column.name}::text` : comparable(column, 'record.');
 }
 
-/** The day on which a period begins, in UTC. */
+/** The hour or the day at which a period begins, in UTC. */
 function periodSql(field: string, { name, type }: ComparedColumn, period: Period): string {
   if (type === 'timestamptz') return beginning(`${timeSql(field, name)} at time zone 'UTC'`, period);
   const day = `left(record.${name}, 10)`;
   switch (period) {
+    case 'hour':
+      return `left(record.${name}, 13) || ':00:00.000Z'`;
     case 'day':
       return day;
     case 'week':
@@ -49,7 +51,8 @@ function periodSql(field: string, { name, type }: ComparedColumn, period: Period
   }
 }
 
-const beginning = (time: string, period: Period) => `to_char(date_trunc('${period}', ${time}), 'YYYY-MM-DD')`;
+const beginning = (time: string, period: Period) =>
+  `to_char(date_trunc('${period}', ${time}), 'YYYY-MM-DD${period === 'hour' ? '"T"HH24:00:00.000"Z"' : ''}')`;
 
 /**
  * PostgreSQL has no year 0. The calendar repeats after 400 years, so that 10,000 years later the days of weeks are equal. Only

@@ -16,12 +16,12 @@ export const MAX_AGGREGATES = 10;
 /** The most groups of a response. */
 export const MAX_GROUPS = 1000;
 
-const PERIODS = ['day', 'week', 'month', 'year'] as const;
+const PERIODS = ['hour', 'day', 'week', 'month', 'year'] as const;
 export type Period = (typeof PERIODS)[number];
 const FUNCTIONS = ['sum', 'avg', 'min', 'max'] as const;
 type AggregateFunction = (typeof FUNCTIONS)[number];
 
-/** A value that the records of a group have in common: that of a field, or the day on which a period of a time begins. */
+/** A value that the records of a group have in common: that of a field, or the hour or day at which a period of a time begins. */
 export interface GroupKey {
   /** As requests and responses have it: `status`, `month(created_at)`. */
   readonly name: string;
@@ -125,9 +125,12 @@ export function groupKeys(resource: Resource): GroupKey[] {
     const isTime =
       column.type === 'timestamptz' ||
       (column.type === 'text' && (column.format === 'date-time' || column.format === 'date'));
-    const periods = isTime
-      ? PERIODS.map((period) => ({ name: `${period}(${field})`, field, column, period }))
-      : [];
+    const known = !isTime
+      ? []
+      : column.format === 'date'
+        ? PERIODS.filter((each) => each !== 'hour')
+        : PERIODS;
+    const periods = known.map((period) => ({ name: `${period}(${field})`, field, column, period }));
     // Each record has another id, and nearly each another time of its own.
     const isAlone = field === 'id' || column.type === 'timestamptz' || column.type.endsWith('[]');
     const isWhole = field === '_version' || resource.filterable.includes(field);

@@ -19,14 +19,15 @@ const MARKS = {
   'x-collection': { nested: true },
 };
 
-const PERIODS = ['day', 'week', 'month', 'year'];
+const PERIODS = ['hour', 'day', 'week', 'month', 'year'];
 
-/** The value of a key of groups: that of a field, or the day on which a period begins, in UTC. */
+/** The value of a key of groups: that of a field, or the hour or day at which a period begins, in UTC. */
 function keyOf(record: JsonObject, name: string): Json {
   const [, period, field] = /^(\w+)\((.*)\)$/.exec(name) ?? [];
   if (period === undefined) return record[name] ?? null;
   const time = record[field!];
   if (time === undefined) return null;
+  if (period === 'hour') return `${new Date(String(time)).toISOString().slice(0, 13)}:00:00.000Z`;
   const day = new Date(`${String(time).slice(0, 10)}T00:00:00Z`);
   if (period === 'week') day.setUTCDate(day.getUTCDate() - ((day.getUTCDay() + 6) % 7));
   if (period === 'month') day.setUTCDate(1);
@@ -84,7 +85,12 @@ function namesOf({ declarations }: Schema, collection: string): [keys: string[],
   const apply = (functions: readonly string[], names: readonly string[]) =>
     names.flatMap((name) => functions.map((each) => `${each}(${name})`));
   return [
-    [...fields.map(([name]) => name), '_version', ...apply(PERIODS, [...days, ...times])],
+    [
+      ...fields.map(([name]) => name),
+      '_version',
+      ...apply(PERIODS.slice(1), [...days, ...times]),
+      ...apply(['hour'], [...named(({ format }) => format === 'date-time'), ...times]),
+    ],
     ['count', ...apply(['sum', 'avg'], numbers), ...apply(['min', 'max'], [...numbers, ...texts, ...times])],
   ];
 }
@@ -174,7 +180,7 @@ t.test('what cannot be grouped is 400 and names what can; groups are bounded', a
   for (const [query, parameter, message] of [
     ['group=title', 'group', /unknown group, title: there are .*status, estimate.*day\(created_at\)/],
     ['group=id', 'group', /unknown group/],
-    ['group=hour(created_at)', 'group', /unknown group/],
+    ['group=minute(created_at)', 'group', /unknown group/],
     [
       'group=status&aggregate=sum(status)',
       'aggregate',
@@ -265,18 +271,46 @@ t.test('every day that a format accepts has its periods, and lists of times have
     t.equal(made.status, 201, day);
   }
   for (const field of ['day', 'time'])
-    for (const period of PERIODS) {
+    for (const period of field === 'day' ? PERIODS.slice(1) : PERIODS) {
       const key = `${period}(${field})`;
       const { status, json } = await service.send('GET', `/days?group=${key}`);
       t.equal(status, 200, key);
       const starts = days.map((day) =>
-        String(keyOf({ [field]: day }, key)).replace('-000001-12', '-0001-12-27'),
+        String(keyOf({ [field]: field === 'day' ? day : `${day}T12:00:00Z` }, key)).replace(
+          '-000001-12',
+          '-0001-12-27',
+        ),
       );
       const found = json.data.map((group: JsonObject) => group[key]);
       t.same(found.toSorted(), [...new Set(starts)].toSorted(), key);
     }
-  for (const key of ['month(times)', 'day(days)', 'times'])
+  for (const key of ['month(times)', 'day(days)', 'times', 'hour(day)', 'hour(times)'])
     t.equal((await service.send('GET', `/days?group=${key}`)).status, 400, key);
+});
+
+t.test('an hour is one of UTC, whatever the offset and the fraction of a time are', async (t) => {
+  const time = { type: 'string', format: 'date-time', 'x-index': true };
+  const service = await testService(t, {
+    COLLECTIONS: declare(t, { 'days.json': { title: 'Day', type: 'object', properties: { time } } }),
+    MIGRATE: 'auto',
+  });
+  for (const text of ['2026-03-01T00:30:00+02:00', '2026-02-28T22:59:59.999Z', '2026-02-28T23:00:00z'])
+    t.equal((await service.send('POST', '/days', { body: { time: text } })).status, 201, text);
+  await service.send('POST', '/days', { body: {} });
+  const { json } = await service.send('GET', '/days?group=hour(time)');
+  t.same(json.data, [
+    { 'hour(time)': '2026-02-28T22:00:00.000Z', count: 2 },
+    { 'hour(time)': '2026-02-28T23:00:00.000Z', count: 1 },
+    { 'hour(time)': null, count: 1 },
+  ]);
+  const own = await service.send('GET', '/days?group=hour(created_at),hour(updated_at)');
+  t.equal(
+    own.json.data.reduce((sum: number, { count }: { count: number }) => sum + count, 0),
+    4,
+  );
+  for (const group of own.json.data)
+    for (const key of ['hour(created_at)', 'hour(updated_at)'])
+      t.match(group[key], /^\d{4}-\d\d-\d\dT\d\d:00:00\.000Z$/, key);
 });
 
 t.test('a page counts records, and leads from a group to its records', async (t) => {

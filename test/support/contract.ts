@@ -182,11 +182,11 @@ const contracts = new QuickLRU<string, Contract>({ maxSize: 8 });
 /** The documents that a service describes itself by. */
 const documentsOf = ({ features }: App) => features.get('api-docs') as ApiDocuments;
 
-/** The document of a service without examples, whose validation would take most of the time. */
+/** The document of a service, as an administrator sees it. */
 async function rulesFor(service: App, version: Version): Promise<Contract['document']> {
   const { settings, description } = documentsOf(service);
-  const { rulesOf } = await import('../../src/features/api-docs/openapi-document.js');
-  return (await rulesOf({ ...settings, ...description, version }, NOBODY)) as Contract['document'];
+  const { openApi } = await import('../../src/features/api-docs/openapi-document.js');
+  return (await openApi({ ...settings, ...description, version }, NOBODY)) as Contract['document'];
 }
 
 /** The settings that decide the content of the document of a service. */

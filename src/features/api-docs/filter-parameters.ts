@@ -11,8 +11,7 @@ import {
 } from '../../list/condition.js';
 import { MAX_VALUES } from '../../list/filter-values.js';
 import { filterName, filterSegment } from '../../list/query-names.js';
-import { typeName } from './model.js';
-import type { DescribedResource } from './type-names.js';
+import { type DescribedResource, typeName } from './type-names.js';
 
 /** One comparison of a list, as a parameter of its own with a type, since most generated clients cannot send nested objects. */
 interface Comparison {

@@ -2,31 +2,26 @@ import { mayRead } from '../../access/rules.js';
 import type { Doc, Documentation } from '../../api/doc.js';
 import { type Endpoint, offerOf, scopesOf, subjectsOf } from '../../api/endpoint.js';
 import { coreEndpoints } from '../../api/endpoints.js';
-import type { Schema } from '../../api/schema.js';
+import { type Schema, schemaRef } from '../../api/schema.js';
 import { type Principal, SCHEMES, STRANGER } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import type { ProblemType } from '../../errors/problem.js';
 import { visible } from '../../http/visible.js';
-import type { JsonObject } from '../../json.js';
+import type { Json, JsonObject } from '../../json.js';
 import { turn } from '../../limits/turn.js';
 import { prefixOf, type Version } from '../../versions/supported.js';
-import { batchErrors } from './batch-errors.js';
 import { recordOperation } from './collection-operations.js';
-import { COMMON_SCHEMAS } from './common-schemas.js';
 import { definitions } from './declared-schemas.js';
-import { withExamples } from './examples.js';
 import { filtersOf } from './filter-parameters.js';
 import { headersOf } from './headers.js';
 import { type Operation, type OperationSettings, operationObject } from './operation.js';
-import type { CollectionSettings } from './record-operations.js';
-import { recordSchemas } from './record-schemas.js';
-import { usedComponents } from './references.js';
+import { batchErrors, type CollectionSettings } from './record-operations.js';
+import { recordSchemas, schemaNames } from './record-schemas.js';
 import { Responses } from './responses.js';
 import { securitySchemes } from './security.js';
 import { SERVICE_SCHEMAS } from './service-schemas.js';
 import { type DescribedResource, describedResources } from './type-names.js';
 import { versionSchemas } from './version-schemas.js';
-import { eventWebhooks } from './webhooks.js';
 
 /** The subject of the document. */
 export interface Described extends OperationSettings, CollectionSettings {
@@ -47,11 +42,6 @@ export interface Described extends OperationSettings, CollectionSettings {
 
 /** The OpenAPI 3.1 document of the operations that a caller may use. It takes long, and is made in parts. */
 export async function openApi(described: Described, caller: Principal): Promise<JsonObject> {
-  return withExamples(await usedComponents(await rulesOf(described, caller)));
-}
-
-/** The part of the document that decides which responses it permits, with components that no operation uses. */
-export async function rulesOf(described: Described, caller: Principal): Promise<JsonObject> {
   const { publicUrl = '', publicPrefix, version, endpoints } = described;
   const resources = describedResources(described, reservedNames(described), caller);
   const hasErrorPages = described.documentation.some((each) => each.hasErrorPages);
@@ -83,7 +73,7 @@ export async function rulesOf(described: Described, caller: Principal): Promise<
   const tags = [...new Set(operations.map(({ description }) => description.tag))];
   const schemas = schemasOf(described, resources);
   await turn();
-  return {
+  const document: unknown = {
     openapi: '3.1.0',
     info: {
       title: 'Plinth',
@@ -102,7 +92,8 @@ export async function rulesOf(described: Described, caller: Principal): Promise<
       headers: headersOf(version),
       securitySchemes: securitySchemes(described, scopesOf(endpoints).sort()),
     },
-  } as unknown as JsonObject;
+  };
+  return usedComponents(document as JsonObject);
 }
 
 const addressesOf = ({ number, mount, links }: Version): string =>
@@ -177,7 +168,7 @@ function schemasOf(described: Described, resources: readonly DescribedResource[]
 function serviceSchemas({ endpoints, resources, version }: Described): Record<string, Schema> {
   const names = resources.map(({ name }) => name);
   return Object.assign(
-    { ...COMMON_SCHEMAS, ...versionSchemas(version), ...SERVICE_SCHEMAS },
+    { ...versionSchemas(version), ...SERVICE_SCHEMAS },
     ...endpoints.map(({ schemas }) => schemas?.(names)),
   ) as Record<string, Schema>;
 }
@@ -205,3 +196,73 @@ const commonHeaders = ({ isRateLimited, retiring, version, databaseReadUrl }: De
   ...(isRateLimited ? ['RateLimit', 'RateLimit-Policy'] : []),
   ...(retiring.includes(version.number) ? ['Deprecation', 'Sunset', 'Link'] : []),
 ];
+
+const VERBS = { created: 'was created', updated: 'was changed', deleted: 'was deleted' } as const;
+
+/** The requests that the service sends to the targets of webhooks, one for each type of event. They have whole records. */
+function eventWebhooks(resources: readonly DescribedResource[]): JsonObject {
+  const types = resources.flatMap((resource) =>
+    Object.entries(VERBS).map(
+      ([verb, text]) => [`${resource.name}.${verb}`, webhookOf(resource, verb, text)] as const,
+    ),
+  );
+  return types.length === 0 ? {} : { webhooks: Object.fromEntries(types) };
+}
+
+function webhookOf(resource: DescribedResource, verb: string, text: string): JsonObject {
+  const { record } = schemaNames(resource);
+  const data = verb === 'deleted' ? {} : { properties: { data: schemaRef(record) } };
+  return {
+    post: {
+      operationId: `on${record}${verb[0]!.toUpperCase()}${verb.slice(1)}`,
+      summary: `A record of ${resource.name} ${text}.`,
+      tags: [resource.name],
+      parameters: ['webhook-id', 'webhook-timestamp', 'webhook-signature'].map((name) => ({
+        name,
+        in: 'header',
+        required: true,
+        schema: { type: 'string' },
+      })),
+      requestBody: {
+        required: true,
+        content: {
+          'application/cloudevents+json': {
+            schema: { allOf: [schemaRef('Event'), { type: 'object', ...data }] },
+          },
+        },
+      },
+      responses: {
+        '2XX': { description: 'The target has received the event.' },
+        '4XX': { description: 'The service attempts the delivery again later.' },
+      },
+      security: [],
+    },
+  };
+}
+
+/** The document without components to which nothing refers. */
+async function usedComponents(document: JsonObject): Promise<JsonObject> {
+  const { components, ...rest } = document as {
+    components: Record<string, JsonObject>;
+    paths?: JsonObject;
+  } & JsonObject;
+  const used = new Set<string>();
+  const { paths = {}, ...others } = rest;
+  const pending: Json[] = [others, ...Object.values(paths)];
+  for (let value = pending.pop(); value !== undefined; value = pending.pop()) {
+    for (const [, kind, name] of JSON.stringify(value).matchAll(/"#\/components\/(\w+)\/([\w.-]+)/g)) {
+      const key = `${kind}/${name}`;
+      const target = components[kind!]?.[name!];
+      if (used.has(key) || target === undefined) continue;
+      used.add(key);
+      pending.push(target);
+    }
+    await turn();
+  }
+  const shown = Object.entries(components).map(([kind, entries]) => {
+    const isAlwaysUsed = kind === 'securitySchemes';
+    const named = Object.entries(entries).filter(([name]) => isAlwaysUsed || used.has(`${kind}/${name}`));
+    return [kind, Object.fromEntries(named)] as const;
+  });
+  return { ...rest, components: Object.fromEntries(shown) };
+}

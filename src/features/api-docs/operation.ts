@@ -3,9 +3,8 @@ import type { Description } from '../../api/endpoint.js';
 import { parametersIn } from '../../http/query-parameters.js';
 import type { JsonObject } from '../../json.js';
 import type { Version } from '../../versions/supported.js';
-import { schemaOf } from './model.js';
 import { parametersOf } from './parameters.js';
-import type { Responses } from './responses.js';
+import { type Responses, schemaOf } from './responses.js';
 import { type SecuritySettings, securitySchemes } from './security.js';
 import type { DescribedResource } from './type-names.js';
 

@@ -1,5 +1,6 @@
 import { type Doc, type ErrorName, json, type SchemaName, type Success, when } from '../../api/doc.js';
 import { objectOf, TEXT } from '../../api/schema.js';
+import { CORE_TYPES } from '../../errors/catalogue.js';
 import { notFoundCode } from '../../errors/record-errors.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import type { Version } from '../../versions/supported.js';
@@ -58,7 +59,7 @@ export const writeErrors = (resource: DescribedResource): ErrorName[] => [
   'INSUFFICIENT_STORAGE',
 ];
 
-export const constraintErrors = ({ unique, references }: DescribedResource): ErrorName[] => [
+const constraintErrors = ({ unique, references }: DescribedResource): ErrorName[] => [
   ...unique.map(({ code }): ErrorName => [code, 'envelope', 409]),
   ...references.map(({ singular }): ErrorName => [notFoundCode(singular), 'envelope', 422]),
 ];
@@ -218,3 +219,26 @@ export const remove = (resource: DescribedResource, settings: CollectionSettings
   ],
   fields: WRITE_FIELDS,
 });
+
+/** Errors that an operation of a batch can cause; the statuses of the batch itself are the last ones. */
+export const batchErrors = (resources: readonly DescribedResource[]): ErrorName[] => [
+  ...CORE_TYPES.filter(
+    ({ status, code, suffix }) =>
+      BATCH_STATUSES.includes(status) && suffix === undefined && !/CURSOR|TICKET/.test(code),
+  ).map(({ code }): ErrorName => [code, 'envelope']),
+  ...resources.flatMap((resource): ErrorName[] => [
+    [notFoundCode(resource.singular), 'envelope', 404],
+    [notFoundCode(resource.singular), 'envelope', 422],
+    ...constraintErrors(resource),
+  ]),
+  ['VALIDATION_ERROR', 'envelope'],
+  'INVALID_QUERY',
+  ...when(
+    resources.some(({ hasClientIds }) => hasClientIds),
+    'INVALID_ID',
+  ),
+  'UNKNOWN_PARAMETER',
+  ['NOT_ACCEPTABLE', 'envelope'],
+];
+
+const BATCH_STATUSES: readonly number[] = [403, 404, 405, 409, 410, 412, 413, 422, 428, 503, 507];

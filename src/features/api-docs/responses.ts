@@ -1,12 +1,22 @@
 import { STATUS_CODES } from 'node:http';
-import type { ErrorName, Success } from '../../api/doc.js';
+import type { ErrorName, SchemaName, Success } from '../../api/doc.js';
 import { objectOf, ref, type Schema, schemaRef } from '../../api/schema.js';
 import { typeOf } from '../../errors/catalogue.js';
-import { type ProblemType, withShape } from '../../errors/problem.js';
+import { type ProblemType, type Shape, withShape } from '../../errors/problem.js';
 import { EXAMPLE_REQUEST_ID, render } from '../../http/problem-body.js';
 import type { JsonObject } from '../../json.js';
 import type { Version } from '../../versions/supported.js';
-import { type ErrorRef, errorOf, schemaOf } from './model.js';
+
+/** One error that an operation responds with. */
+export interface ErrorRef {
+  readonly status: number;
+  readonly code: string;
+  readonly shape: Shape;
+}
+
+/** The schema that a document names. */
+export const schemaOf = (schema: SchemaName): Schema =>
+  typeof schema === 'string' ? schemaRef(schema) : schema;
 
 /** The responses of operations, which share equal error responses as components. */
 export class Responses {
@@ -20,9 +30,11 @@ export class Responses {
     readonly hasErrorPages: boolean,
   ) {}
 
-  /** The error that a description names. */
+  /** The error that a description names. Its status follows from its code, unless the name has one. */
   errorOf(name: ErrorName): ErrorRef {
-    return errorOf(this.errorTypes, name);
+    const [code, shape, status] = typeof name === 'string' ? [name] : name;
+    const type = typeOf(this.errorTypes, code)!;
+    return { status: status ?? type.status, code, shape: shape ?? type.shapes[0]! };
   }
 
   /** With `offers` of pages, browsers get one instead of JSON. */
@@ -47,7 +59,8 @@ export class Responses {
     const unique = new Map(errors.map((each) => [`${each.code}${each.shape}`, each]));
     const sorted = [...unique.values()].sort((a, b) => (a.code < b.code ? -1 : 1));
     const named = sorted.map(({ code, shape }) => (shape === 'envelope' ? code : `${code}-${shape}`));
-    const name = [status, ...named].join('.');
+    // Generators derive identifiers from names, and orval 7 none that begins with a digit.
+    const name = [`Error${status}`, ...named].join('.');
     this.components[name] ??= this.#errorResponse(status, sorted);
     return ref('responses', name);
   }

@@ -8,7 +8,6 @@ import {
   subschemas,
 } from '../../declarations/schema-files.js';
 import { type Related, relatedOf } from '../../list/relations.js';
-import { typeName } from './model.js';
 
 /** A collection with the names of its types in the document. */
 export interface DescribedResource extends Resource {
@@ -17,7 +16,7 @@ export interface DescribedResource extends Resource {
   readonly related: readonly Related[];
 }
 
-/** Names of types, each an identifier of programming languages that no other type of the document has. */
+/** Names of types, each an identifier of programming languages that no other type of the document has. It begins with a letter. */
 export interface TypeNames {
   /** Of one record, and of several. */
   readonly one: string;
@@ -74,7 +73,9 @@ export function describedResources(
     const many = records.get(node.file.replace(/\.json$/, ''))?.many;
     const prefix = many ?? typeName(node.file.replace(/\.json$/, ''));
     const last = typeName(node.pointer.slice(node.pointer.lastIndexOf('/') + 1));
-    const wanted = prefix + last || `${records.get(collection)!.many}Definition`;
+    const wanted = /^[a-z]/i.test(prefix)
+      ? prefix + last
+      : `${records.get(collection)!.many}Definition${last}`;
     const free = (candidate: string) => claim([candidate, `${candidate}Input`]);
     const name = names.get(key) ?? firstFree(wanted, free);
     names.set(key, name);
@@ -141,3 +142,10 @@ function firstFree(name: string, claim: (name: string) => boolean): string {
     if (claim(candidate)) return candidate;
   }
 }
+
+/** Words as a name of a type: `order line` and `order_lines` are OrderLine and OrderLines. */
+export const typeName = (words: string): string =>
+  words
+    .split(/[^a-zA-Z0-9]/)
+    .map((word) => word.slice(0, 1).toUpperCase() + word.slice(1))
+    .join('');
