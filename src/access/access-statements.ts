@@ -1,4 +1,4 @@
-import { DOCUMENT_SQL } from '../collection/document.js';
+import { DOCUMENT_SQL, documentSql } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
 import { definitionsOf } from '../collection/sql-templates.js';
 import type { Engine } from '../database-url/engine.js';
@@ -63,15 +63,15 @@ join ${this.#records} on record.id = given.id`,
   }
 
   /**
-   * Reads the version of records, and the bits of the grants that hold: $1 ids, $2 to $4 the grants to read, update and delete,
-   * $5... values.
+   * Reads the whole documents and the versions of records, and the bits of the grants that hold: $1 ids, $2 to $4 the grants to read,
+   * update and delete, $5... values.
    */
   get masks(): string {
     return this.#text('masks', () => {
       const masks = (['read', 'update', 'delete'] as const).map(
         (verb) => `${this.#mask(verb, 'record', { rows: 'given.', first: 5 }, `${verb}$`)} as ${verb}`,
       );
-      return `${this.#recordsFirst()}select given.place::integer as place, record.version, ${masks.join(', ')}
+      return `${this.#recordsFirst(['doc'])}select given.place::integer as place, record.version, ${documentSql('record')} as doc, ${masks.join(', ')}
 from unnest($1::uuid[], $2::integer[], $3::integer[], $4::integer[]${this.#unnested(5)}) with ordinality
   as given (id, read$, update$, delete$${this.#names}, place)
 join ${this.#records} on record.id = given.id`;
@@ -121,9 +121,10 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
     return this.rules.grants.filter(({ verbs }) => verbs.has(verb));
   }
 
-  /** Whether a grant holds. */
-  #usable(grant: Grant, records: string, callers: Callers, bits: string): string {
-    return `(${callers.rows}${callers.prefix ?? ''}${bits} & ${1 << grant.place} <> 0 and ${this.#held(grant, records, callers)})`;
+  /** Whether a grant holds for each of some sources of one record. */
+  #usable(grant: Grant, records: readonly string[], callers: Callers, bits: string): string {
+    const held = records.map((name) => this.#held(grant, name, callers));
+    return `(${callers.rows}${callers.prefix ?? ''}${bits} & ${1 << grant.place} <> 0 and ${joined(held, 'and')})`;
   }
 
   /** SQL that is true if the conditions of a grant hold for a record of a source. */
@@ -133,8 +134,8 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
     return grantSql(new Source(resource, literal, engine, { name: records, symbols }), conditions);
   }
 
-  /** SQL that is true if any grant holds: those without conditions come first. */
-  anyOf(verb: Verb, records: string, callers: Callers, bits: string): string {
+  /** SQL that is true if any grant holds for each of some sources of one record: grants without conditions come first. */
+  anyOf(verb: Verb, records: readonly string[], callers: Callers, bits: string): string {
     const granted = this.#granted(verb).toSorted((a, b) => a.conditions.length - b.conditions.length);
     return joined(
       granted.map((grant) => this.#usable(grant, records, callers, bits)),
@@ -146,7 +147,7 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
   deciding(records: string, callers: Callers, bits: string): string {
     const whole = this.#granted('read')
       .filter(({ fields }) => !fields)
-      .map((grant) => `when ${this.#usable(grant, records, callers, bits)} then ${1 << grant.place}`);
+      .map((grant) => `when ${this.#usable(grant, [records], callers, bits)} then ${1 << grant.place}`);
     const limited = this.#mask('read', records, callers, bits, ({ fields }) => fields !== undefined);
     return whole.length === 0 ? limited : `case ${whole.join(' ')} else ${limited} end`;
   }
@@ -162,7 +163,7 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
     const granted = this.#granted(verb).filter(counts);
     const terms = granted.map(
       (grant) =>
-        `case when ${this.#usable(grant, records, callers, bits)} then ${1 << grant.place} else 0 end`,
+        `case when ${this.#usable(grant, [records], callers, bits)} then ${1 << grant.place} else 0 end`,
     );
     return terms.length === 0 ? '0' : `(${terms.join(' + ')})`;
   }

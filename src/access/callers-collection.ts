@@ -11,14 +11,14 @@ import { accessDenied, writeDenied } from '../errors/caller-errors.js';
 import type { Access } from '../list/condition.js';
 import type { Collection, PermittedWrites } from '../list/open-collection.js';
 import { readAccess } from './bound-conditions.js';
-import { among, requireReferable } from './checked-references.js';
+import { among, hasLimitedReferences, requireReferable } from './checked-references.js';
 import { creationErrors, requireCreatable } from './creation-errors.js';
 import { checkPart, fieldsIn, requireSettable, shownPart } from './fields.js';
 import type { Guarded, Ruled } from './guarded-collection.js';
-import type { CreateRuled } from './ruled-creations.js';
 import { ALL, type RuledReads } from './ruled-reads.js';
 import type { Masks } from './ruled-statements.js';
-import { isChangedByCreation } from './rules.js';
+import type { RuledWrites } from './ruled-writes.js';
+import { grantsFor, isChangedByCreation, isUnlimited, leadsTo, type Verb } from './rules.js';
 
 /** The part of a record that a caller may read, with the whole record and the grants that hold for it. */
 interface Inspected extends StoredRecord {
@@ -29,13 +29,16 @@ interface Inspected extends StoredRecord {
 /** One collection as there is for one caller. */
 export class CallersCollection {
   readonly #access: Access | undefined;
+  readonly #free: Partial<Record<Verb, boolean>> = {};
+  /** Whether references to collections without rules are checked by statements of their own. */
+  #isApart: boolean | undefined;
 
   constructor(
     readonly whole: Collection,
     readonly ruled: Ruled | undefined,
     readonly other: (name: string) => Guarded,
     readonly principal: Principal,
-    readonly createRuled: CreateRuled,
+    readonly ruledWrites: () => RuledWrites | undefined,
   ) {
     this.#access = ruled && readAccess(ruled.rules, principal);
   }
@@ -52,15 +55,18 @@ export class CallersCollection {
       (...args) => this.#replace(...args),
     );
     const writes = {
-      create: (input: ValidatedInput, run?: Run) => this.#create(input, run),
+      create: (input: ValidatedInput, run?: Run) =>
+        this.#isFree('create') ? whole.create(input, run) : this.#create(input, run),
       createWithId: (id: string, input: ValidatedInput, run?: Run) =>
-        this.#creation(input, run, { id, version: 0 }).then(() =>
-          this.#written(whole.createWithId(id, input, run), run),
-        ),
-      change: (id: string, given: Change, run?: Run) => change(id, { ...given, isRead: true }, run),
+        this.#isFree('create') ? whole.createWithId(id, input, run) : this.#createWithId(id, input, run),
+      change: (id: string, given: Change, run?: Run) =>
+        this.#isFree('update') ? whole.change(id, given, run) : change(id, { ...given, isRead: true }, run),
       remove: (id: string, preconditions: WritePreconditions, run?: Run, actor?: string) =>
-        this.#remove(id, preconditions, run, actor),
-      creationErrors: (inputs: readonly ValidatedInput[], run: Run) => creationErrors(this, inputs, run),
+        this.#isFree('delete')
+          ? whole.remove(id, preconditions, run, actor)
+          : this.#remove(id, preconditions, run, actor),
+      creationErrors: async (inputs: readonly ValidatedInput[], run: Run) =>
+        this.#isFree('create') ? inputs.map(() => undefined) : creationErrors(this, inputs, run),
       ...(this.ruled && { writesOf: (id: string, run?: Run) => this.#writesOf(id, run) }),
     };
     if (!access) return { ...whole, ...writes };
@@ -88,6 +94,27 @@ export class CallersCollection {
     };
   }
 
+  /**
+   * Whether the caller may do something with all records and fields, as a grant without conditions says, and refer to all records:
+   * then no statement has to find it out.
+   */
+  #isFree(verb: Verb): boolean {
+    const { ruled, principal } = this;
+    const { resource } = this.whole;
+    this.#free[verb] ??=
+      !this.#access &&
+      (!ruled || grantsFor(ruled.rules, verb, resource, principal).some(isUnlimited)) &&
+      (verb === 'delete' || !hasLimitedReferences(this));
+    return this.#free[verb];
+  }
+
+  /** The statements that have the rules in them; undefined: not in a transaction, nor if references are limited by other rules. */
+  #statements(run: Run | undefined): RuledWrites | undefined {
+    if (run) return undefined;
+    this.#isApart ??= hasLimitedReferences(this, ({ ruled }) => !ruled);
+    return this.#isApart ? undefined : this.ruledWrites();
+  }
+
   get #reads(): RuledReads {
     return this.ruled!.reads;
   }
@@ -102,6 +129,7 @@ export class CallersCollection {
 
   /** Whether the access rules permit the caller to write a record. */
   async #writesOf(id: string, run: Run | undefined): Promise<PermittedWrites> {
+    if (this.#isFree('update') && this.#isFree('delete')) return { update: true, remove: true };
     const { update = 0, remove = 0 } = (await this.#masks(id, run)) ?? {};
     return { update: update !== 0, remove: remove !== 0 };
   }
@@ -118,12 +146,14 @@ export class CallersCollection {
     return inAttempts(async () => {
       const masks = this.ruled ? await this.#masks(id, run) : ALL;
       if (this.#access && !masks?.read) return 'absent';
-      const whole = await this.whole.get(id, run);
+      const whole =
+        masks?.doc === undefined
+          ? await this.whole.get(id, run)
+          : { id, version: masks.version, doc: masks.doc };
       if (typeof whole === 'string') return this.#access ? 'absent' : whole;
-      const isCurrent = !this.ruled || masks?.version === whole.version;
-      return isCurrent
-        ? { ...this.#shown(whole, this.#access && masks!.read), whole, masks: masks! }
-        : undefined;
+      // A record that others have created or changed meanwhile may have other grants.
+      if (!masks || (this.ruled && masks.version !== whole.version)) return undefined;
+      return { ...this.#shown(whole, this.#access && masks.read), whole, masks };
     });
   }
 
@@ -134,7 +164,7 @@ export class CallersCollection {
 
   async #create(input: ValidatedInput, run: Run | undefined): Promise<StoredRecord> {
     const { whole } = this;
-    const created = run ? undefined : await this.createRuled(input, this.principal);
+    const created = await this.#statements(run)?.create(input, this.principal);
     const readable = created ? created.readable : await this.#creation(input, run);
     const creating = created ? Promise.resolve(created.stored) : whole.create(input, run);
     // The statement of the check knows neither the numbers that the record will have, nor the record as a related one.
@@ -143,6 +173,11 @@ export class CallersCollection {
       whole.resource.numbers.length === 0 &&
       !isChangedByCreation(this.#access.grants, whole.resource);
     return isKnown ? this.#shown(await creating, readable) : this.#written(creating, run);
+  }
+
+  async #createWithId(id: string, input: ValidatedInput, run: Run | undefined) {
+    await this.#creation(input, run, { id, version: 0 });
+    return this.#written(this.whole.createWithId(id, input, run), run);
   }
 
   /**
@@ -186,6 +221,16 @@ export class CallersCollection {
   ): Promise<Changed> {
     const { masks, whole, hidden } = present!.stored;
     const before = { ...present!.record, ...hidden?.values() };
+    const written = await this.#statements(run)?.replace(whole, before, input, this.principal);
+    if (written) {
+      // The statement knows the record before the change as a related one.
+      const isKnown = !this.#access?.grants.some(({ conditions }) =>
+        leadsTo(conditions, [this.whole.resource.name]),
+      );
+      return isKnown
+        ? this.#shown(written.stored, this.#access && written.readable)
+        : this.#written(Promise.resolve(written.stored), run);
+    }
     await requireReferable(this, input, before, run);
     if (this.ruled) {
       const after = await this.#reads.candidate('update', whole, input, this.principal, run);
@@ -206,6 +251,10 @@ export class CallersCollection {
   ): Promise<Removed> {
     if (!this.ruled) return this.whole.remove(id, preconditions, run, actor);
     return inAttempts(async () => {
+      const removed = run
+        ? undefined
+        : await this.ruledWrites()?.remove(id, preconditions, this.principal, actor);
+      if (removed) return 'removed';
       const found = await this.#inspect(id, run);
       if (typeof found === 'string') return preconditions === NO_PRECONDITIONS ? 'removed' : 'absent';
       if (found.masks.remove === 0) throw writeDenied('delete');

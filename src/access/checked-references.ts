@@ -51,9 +51,14 @@ function referable({ resource, other, principal }: Writer, { field, to, onDelete
 const writesAll = (resource: Resource, principal: Principal): boolean =>
   resource.isRuled || grantsFor(resource, 'update', resource, principal).some(isUnlimited);
 
-/** Whether a caller may refer to some records alone by any field of a collection. */
-export const hasLimitedReferences = (writer: Writer): boolean =>
-  writer.resource.references.some((reference) => referable(writer, reference) !== undefined);
+/** Whether a caller may refer to some records alone by any field of a collection, of those that lead to some collections. */
+export const hasLimitedReferences = (
+  writer: Writer,
+  counts: (target: Guarded) => boolean = () => true,
+): boolean =>
+  writer.resource.references.some(
+    (reference) => counts(writer.other(reference.to)) && referable(writer, reference) !== undefined,
+  );
 
 /** Throws 422 if a write sets a reference to a record that the caller may not read, as for one to no record. `before`: the record. */
 export async function requireReferable(

@@ -6,8 +6,8 @@ import type { Collection } from '../list/open-collection.js';
 import { CallersCollection } from './callers-collection.js';
 import { hasLimitedReferences } from './checked-references.js';
 import type { Guarded } from './guarded-collection.js';
-import { type CreateRuled, openRuledCreations } from './ruled-creations.js';
 import { openRuledReads } from './ruled-reads.js';
+import { RuledWrites } from './ruled-writes.js';
 import { dependsOnTime, rulesOf } from './rules.js';
 
 const MAX_KNOWN = 1000;
@@ -29,10 +29,11 @@ function guard(
   const { resource } = whole;
   const policy = rulesOf(resource, resources);
   const ruled = resource.isRuled ? { rules: policy, reads: openRuledReads(db, resource, policy) } : undefined;
-  let creations: { readonly create: CreateRuled | undefined } | undefined;
-  const createRuled: CreateRuled = async (input, principal) => {
-    creations ??= { create: ruled && openRuledCreations(ruled, other) };
-    return creations.create?.(input, principal);
+  let writes: RuledWrites | undefined;
+  const ruledWrites = (): RuledWrites | undefined => {
+    // On Citus a function writes, whose statements have no such conditions.
+    if (db.engine.writesMany) writes ??= ruled && new RuledWrites(ruled, other);
+    return writes;
   };
   /** Collections as there are for the last callers: the requests with a credential have one principal while it is cached. */
   const known = new QuickLRU<Principal, Collection>({ maxSize: MAX_KNOWN / 2 });
@@ -40,7 +41,7 @@ function guard(
   const open = (principal: Principal): Collection => {
     const isLimited = ruled !== undefined || hasLimitedReferences({ resource, other, principal });
     const collection = isLimited
-      ? new CallersCollection(whole, ruled, other, principal, createRuled).collection()
+      ? new CallersCollection(whole, ruled, other, principal, ruledWrites).collection()
       : whole;
     if (!isTimed) known.set(principal, collection);
     return collection;

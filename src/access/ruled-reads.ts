@@ -19,7 +19,7 @@ import type { Rules } from './rules.js';
 
 const bits = 2 ** 31 - 1;
 /** The grants for a collection without rules. */
-export const ALL: Masks = { version: 0, read: bits, update: bits, remove: bits };
+export const ALL: Masks = { version: 0, doc: undefined, read: bits, update: bits, remove: bits };
 
 /** Finds out which grants hold for records. Without a `run`, requests of several callers share a statement. */
 export interface RuledReads {

@@ -15,6 +15,8 @@ import type { Rules, Verb } from './rules.js';
 /** The bits of the grants that hold for a record, of those that a caller may use. */
 export interface Masks {
   readonly version: number;
+  /** The whole document; undefined: it is large, and read by itself. */
+  readonly doc: string | undefined;
   readonly read: number;
   readonly update: number;
   readonly remove: number;
@@ -155,6 +157,7 @@ export class RuledStatements {
         Number(row.place),
         {
           version: Number(row.version),
+          doc: (row.doc as string | null) ?? undefined,
           read: Number(row.read),
           update: Number(row.update),
           remove: Number(row.delete),

@@ -211,3 +211,11 @@ const findsNew = (condition: Condition, name: string): boolean =>
   condition.kind !== 'comparison' &&
   ((condition.kind === 'relation' && condition.own === undefined && condition.other.name === name) ||
     condition.conditions.some((each) => findsNew(each, name)));
+
+/** Whether any of some conditions is about records of one of these collections that relations lead to. */
+export const leadsTo = (conditions: readonly Condition[], names: readonly string[]): boolean =>
+  conditions.some(
+    (each) =>
+      each.kind !== 'comparison' &&
+      ((each.kind === 'relation' && names.includes(each.other.name)) || leadsTo(each.conditions, names)),
+  );

@@ -1,5 +1,6 @@
 import { among } from '../access/checked-references.js';
 import type { Guarded } from '../access/guarded-collection.js';
+import { leadsTo } from '../access/rules.js';
 import type { Resource } from '../collection/resource.js';
 import type { Db, Run } from '../db/db.js';
 import { sharedRun } from '../db/shared-run.js';
@@ -11,7 +12,7 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { valuesOfAddress } from '../list/address-values.js';
-import type { Condition, Selection } from '../list/condition.js';
+import type { Selection } from '../list/condition.js';
 import { readFilter } from '../list/read-filter.js';
 import { searchIn, selectionOf } from '../list/read-search.js';
 import { ownParent, requireAllOwn } from './owner-check.js';
@@ -99,13 +100,8 @@ function dependOnEachOther({ resource, ruled }: Guarded, related: readonly Guard
   const targets = related.filter((each) => resource.references.some(({ to }) => to === each.resource.name));
   const grants = [ruled, ...targets.map((each) => each.ruled)].flatMap((each) => each?.rules.grants ?? []);
   const names = [resource.name, ...resource.children];
-  return grants.some(({ conditions }) => conditions.some((each) => leadsTo(each, names)));
+  return grants.some(({ conditions }) => leadsTo(conditions, names));
 }
-
-const leadsTo = (condition: Condition, names: readonly string[]): boolean =>
-  condition.kind !== 'comparison' &&
-  ((condition.kind === 'relation' && names.includes(condition.other.name)) ||
-    condition.conditions.some((each) => leadsTo(each, names)));
 
 /**
  * Changes records, some at a time. `isRepeated`: records that may refer to each other are deleted, the newest first, and those to which

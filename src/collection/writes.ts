@@ -122,6 +122,12 @@ export function creationOf(resource: Resource, { fields, columns, caller }: Vali
   return { stored, updatedAt: now, columns, actor: caller };
 }
 
+/** The next version of a record. */
+export function replacementOf(id: string, version: number, input: ValidatedInput): Write {
+  const { head, updatedAt } = rewritten(id, input);
+  return { stored: toRecord(id, head, version + 1), updatedAt, columns: input.columns, actor: input.caller };
+}
+
 /** The document up to its version, with its time: never before the record was created, whatever the clocks say. */
 function rewritten(id: string, { fields }: ValidatedInput, more?: readonly string[]) {
   const created = createdAt(id);

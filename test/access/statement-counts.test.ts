@@ -62,6 +62,21 @@ const DECLARATIONS = {
       ],
     },
   },
+  'papers.json': {
+    type: 'object',
+    properties: { title: text, owner: text, fileId: reference('files'), note: text },
+    'x-collection': {
+      access: [
+        { can: 'read', fields: ['title', 'owner', 'fileId'] },
+        { can: ['create', 'update', 'delete'], where: { owner: '$caller' } },
+        { can: 'all', scope: 'admin' },
+      ],
+    },
+  },
+  'cards.json': {
+    type: 'object',
+    properties: { title: text, added: { ...text, readOnly: true } },
+  },
   'notes.json': {
     type: 'object',
     properties: { text, fileId: reference('files'), owner: text },
@@ -248,3 +263,58 @@ t.test(
     t.equal((await admin('GET', path)).text, before);
   },
 );
+
+t.test('writes take few statements, whether they are permitted or not', SIGN_IN, async (t) => {
+  const { made, ann, admin, user } = await open(t);
+  const [file, other] = [await made('/files', { owner: user }), await made('/files', { owner: 'bob' })];
+  const own = (path: string) => () => made(path, { title: 'a', owner: user });
+  const foreign = (path: string) => () => made(path, { title: 'a', owner: 'bob' });
+  const kinds: readonly (readonly [
+    name: string,
+    call: Call,
+    path: string,
+    make: () => Promise<string>,
+    statuses: readonly [patch: number, put: number, failed: number, remove: number],
+    most: number,
+  ])[] = [
+    ['the owner', ann, '/files', own('/files'), [200, 200, 412, 204], 2],
+    ['the owner with hidden fields', ann, '/papers', own('/papers'), [200, 200, 412, 204], 2],
+    ['a reader', ann, '/papers', foreign('/papers'), [403, 403, 403, 403], 3],
+    ['a stranger', ann, '/files', foreign('/files'), [404, 404, 404, 204], 2],
+    ['an administrator', admin, '/files', own('/files'), [200, 200, 412, 204], 2],
+    ['an administrator with references', admin, '/papers', own('/papers'), [200, 200, 412, 204], 2],
+    ['no rules', admin, '/cards', () => made('/cards', { title: 'a' }), [200, 200, 412, 204], 2],
+  ];
+  for (const [name, call, path, make, [patched, put, failed, removed], most] of kinds) {
+    const target = `${path}/${await make()}`;
+    const body = { title: 'b', ...(path !== '/cards' && { owner: user }) };
+    const linked = { ...body, ...(path === '/papers' && { fileId: file }) };
+    const stale = { 'if-match': '"99"' };
+    const rows: readonly (readonly [string, number, JsonObject | undefined, Record<string, string>?])[] = [
+      ['PATCH', patched, linked],
+      ['PUT', put, body],
+      ['PATCH', patched, body, { 'if-match': '*' }],
+      ['PATCH', failed, body, stale],
+      ['PUT', failed, body, stale],
+      ['DELETE', failed === 404 ? 412 : failed, undefined, stale],
+      ['DELETE', removed, undefined],
+    ];
+    for (const [method, status, given, headers] of rows) {
+      statements();
+      const response = await call(method, target, given, headers);
+      const ran = statements();
+      t.equal(response.status, status, `${name}: ${method} ${response.text}`);
+      t.ok(ran.length <= most, `${name}: ${method} ${JSON.stringify(headers)}: ${ran.join(', ')}`);
+    }
+  }
+  const paper = `/papers/${await own('/papers')()}`;
+  for (const [body, status] of [
+    [{ fileId: other }, 422],
+    [{ owner: 'bob' }, 403],
+  ] as const) {
+    statements();
+    t.equal((await ann('PATCH', paper, body)).status, status);
+    const ran = statements();
+    t.ok(ran.length <= 3, ran.join(', '));
+  }
+});
