@@ -1,9 +1,6 @@
+import { asInput, describedSchema, type Refer, recordSchema } from '../../api/record-schema.js';
 import { arrayOf, objectOf, type Schema, schemaRef } from '../../api/schema.js';
-import { rulesWithout } from '../../declarations/part-of-schema.js';
-import type { JsonObject } from '../../json.js';
 import type { Version } from '../../versions/supported.js';
-import { declared, type Properties } from './declared-schemas.js';
-import { asInput, hasDefault, withoutDefaults } from './input-schema.js';
 import { type DescribedResource, derivedNames } from './type-names.js';
 
 const VERSION: Schema = { type: 'integer', minimum: 1 };
@@ -35,6 +32,25 @@ const noElement = (resource: DescribedResource): Schema => ({
   not: {},
 });
 
+/** The schemas to which a declaration refers, its own or those of other files. */
+export const definitions = ({ types }: DescribedResource): Record<string, Schema> =>
+  Object.fromEntries(
+    types.definitions.flatMap(({ name, node }) => {
+      const schema = describedSchema(node, referIn(types)) as Schema;
+      return [
+        [name, schema],
+        [`${name}Input`, asInput(schema) as Schema],
+      ];
+    }),
+  );
+
+const referIn =
+  ({ referred }: DescribedResource['types']): Refer =>
+  (reference, base) => {
+    const name = referred(reference, base);
+    return name === undefined ? undefined : `#/components/schemas/${name}`;
+  };
+
 /** The names of a collection's schemas. */
 export const schemaNames = ({ types }: DescribedResource) => derivedNames(types.one, types.many);
 
@@ -44,43 +60,37 @@ export const schemaNames = ({ types }: DescribedResource) => derivedNames(types.
  */
 export function recordSchemas(resource: DescribedResource, { lists }: Version): Record<string, Schema> {
   const { record, partial, included, input, patch, page } = schemaNames(resource);
-  const { properties, required, ...rules } = declared(resource);
-  const shown = visible(resource, properties);
+  const schemas = recordSchema(resource, referIn(resource.types));
   const related = relatedRecords(resource);
   const own = {
     ...OWN,
-    ...shown,
+    ...schemas.record.properties,
     ...(related ? { _included: schemaRef(included) } : {}),
     ...(resource.words.length > 0 ? { _excerpts: EXCERPTS } : {}),
     _links: schemaRef('Links'),
   };
-  const changes = settable(resource, properties);
   const list = resource.schema.description;
   return {
     [record]: {
-      ...rulesWithout(absentFrom(properties, shown), rules),
+      ...schemas.record,
       ...(typeof list === 'string' ? { description: list } : {}),
       properties: own,
-      required: [...Object.keys(OWN), ...required.filter((name) => Object.hasOwn(shown, name))],
+      required: [...Object.keys(OWN), ...schemas.record.required],
     },
     [partial]: {
       description: 'A record with the members that `fields` names.',
       type: 'object',
-      properties: withoutDefaults(own),
+      // Members may be absent although a record has them.
+      properties: Object.fromEntries(
+        Object.entries(own).map(([name, { default: _, ...schema }]) => [name, schema]),
+      ),
       required: ['id'],
     },
-    [input]: inputSchema(resource),
+    [input]: { ...schemas.input, properties: { ...schemas.input.properties, _version: VERSION } },
     [patch]: {
+      ...schemas.patch,
       description: 'Members to change; null removes one (RFC 7396). `_version` must be the current one.',
-      type: 'object',
-      properties: {
-        ...Object.fromEntries(
-          Object.entries(changes)
-            .filter(([name]) => !resource.immutable.includes(name))
-            .map(([name, schema]) => [name, { anyOf: [schema, { type: 'null' }] }]),
-        ),
-        _version: VERSION,
-      },
+      properties: { ...schemas.patch.properties, _version: VERSION },
     },
     ...(related ? { [included]: related } : {}),
     [page]: objectOf(
@@ -94,21 +104,6 @@ export function recordSchemas(resource: DescribedResource, { lists }: Version): 
     ),
   };
 }
-
-/** A record in the body of a request. */
-function inputSchema(resource: DescribedResource): Schema {
-  const { properties, required, ...rules } = declared(resource);
-  const inputs = settable(resource, properties);
-  const isRequired = (name: string) => Object.hasOwn(inputs, name) && !hasDefault(properties[name]);
-  return {
-    ...asInput(rules),
-    properties: { ...inputs, _version: VERSION },
-    required: required.filter(isRequired),
-  };
-}
-
-const absentFrom = (all: Properties, some: Properties): string[] =>
-  Object.keys(all).filter((name) => !Object.hasOwn(some, name));
 
 /** A record, which `fields` may limit to some members. */
 export function shownRecord(resource: DescribedResource): Schema {
@@ -145,22 +140,4 @@ function relatedRecords(resource: DescribedResource): Schema | undefined {
     if (field === undefined) properties[`${name}.count`] = { type: 'integer', minimum: 0 };
   if (Object.keys(properties).length === 0) return undefined;
   return { ...objectOf(properties, []), description: 'The related records that `include` names.' };
-}
-
-/** The members that responses show: imports may have set more of them than requests may. */
-function visible({ schema, writeOnly }: DescribedResource, properties: Properties): Record<string, Schema> {
-  const hidden = Object.entries(schema.properties)
-    .filter(([name, rules]) => writeOnly.includes(name) || (rules as JsonObject).writeOnly === true)
-    .map(([name]) => name);
-  return Object.fromEntries(Object.entries(properties).filter(([name]) => !hidden.includes(name)));
-}
-
-/** The members that requests may set: those with a default may be absent. */
-function settable(
-  { readOnly, importOnly }: DescribedResource,
-  properties: Properties,
-): Record<string, Schema> {
-  const ignored = [...readOnly, ...importOnly];
-  const given = Object.entries(properties).filter(([name]) => !ignored.includes(name));
-  return Object.fromEntries(given.map(([name, schema]) => [name, asInput(schema)]));
 }

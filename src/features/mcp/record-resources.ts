@@ -10,7 +10,7 @@ import type { JsonObject } from '../../json.js';
 import { turn } from '../../limits/turn.js';
 import { runOperation } from './call.js';
 import { getOf } from './operations.js';
-import { SchemaWriter } from './record-schema.js';
+import { SchemaWriter } from './schema-writer.js';
 
 /** A record as a resource: its collection is the authority, its id the path. */
 const RECORD = /^plinth:\/\/([a-z][a-z0-9_]*)\/([^/?#]+)$/;
@@ -72,8 +72,12 @@ export class RecordResources {
   async #describe(principal: Principal): Promise<string> {
     const collections: JsonObject[] = [];
     for (const { resource } of this.#readableBy(principal)) {
-      const { name, singular } = resource;
-      const schema = new SchemaWriter(this.files).whole(resource);
+      const { name, singular, schema: declared } = resource;
+      const writer = new SchemaWriter(this.files);
+      const { record } = writer.schemasOf(resource, '#');
+      const { description } = declared;
+      const about = typeof description === 'string' ? { description } : {};
+      const schema = { ...record, ...about, ...writer.defs };
       collections.push({ name, singular, uriTemplate: `plinth://${name}/{id}`, schema });
       await turn();
     }

@@ -9,7 +9,7 @@ import { listParameters } from '../../list/read-list.js';
 import { sortKeysOf } from '../../list/read-sort.js';
 import { relationsOf } from '../../list/relations.js';
 import { searchMeaning } from '../../list/words.js';
-import { SchemaWriter } from './record-schema.js';
+import { SchemaWriter } from './schema-writer.js';
 import { filterOf } from './tool-filter.js';
 
 /** JSON Schema of a tool's arguments. */
@@ -44,8 +44,8 @@ export const deleteInput = (requiresMatch: boolean): ToolInput =>
 
 export function createInput(resource: Resource, files: SchemaFiles): ToolInput {
   const writer = new SchemaWriter(files);
-  const record = writer.record(resource, '#/properties/record');
-  return inputOf({ record, idempotencyKey: IDEMPOTENCY_KEY }, ['record'], writer.defs);
+  const { input } = writer.schemasOf(resource, '#/properties/record');
+  return inputOf({ record: input, idempotencyKey: IDEMPOTENCY_KEY }, ['record'], writer.defs);
 }
 
 /** The record with the values of one of the unique keys. */
@@ -60,7 +60,7 @@ export function upsertInput(resource: Resource, files: SchemaFiles): ToolInput {
     description: `One value of each field of a unique key: ${keys.join(', or ')}.`,
   };
   const record: JsonObject = {
-    ...writer.record(resource, '#/properties/record'),
+    ...writer.schemasOf(resource, '#/properties/record').input,
     description: 'The whole record. Fields of the key that it lacks have the values of the key.',
   };
   return inputOf(
@@ -74,7 +74,8 @@ export function updateInput(resource: Resource, files: SchemaFiles, requiresMatc
   const writer = new SchemaWriter(files);
   const patch: JsonObject = {
     description: 'Fields to change. Null removes a field, an object changes only the fields that it has.',
-    ...writer.patch(resource, '#/properties/patch'),
+    ...writer.schemasOf(resource, '#/properties/patch').patch,
+    minProperties: 1,
   };
   const required = ['id', 'patch', ...(requiresMatch ? ['ifMatch'] : [])];
   return inputOf(

@@ -65,6 +65,31 @@ t.test('a client initializes and lists the tools of every collection', async (t)
   await client.ping();
 });
 
+t.test('tools have the schemas of the documents about the API, and need none of these', async (t) => {
+  const service = await testService(t, declared(t));
+  const without = await testService(t, { ...declared(t), API_DOCS: 'off' });
+  t.equal((await without.send('GET', '/openapi.json')).status, 404);
+  const [with_, tools] = await Promise.all(
+    [service, without].map(async ({ url }) => (await (await connect(t, url)).client.listTools()).tools),
+  );
+  t.same(tools, with_);
+  const { schemas } = (await service.send('GET', '/openapi.json')).json.components;
+  for (const [name, part, schema] of [
+    ['notes_create', 'record', 'NoteInput'],
+    ['notes_update', 'patch', 'NotePatch'],
+  ] as const) {
+    const { inputSchema } = tools!.find((tool) => tool.name === name)!;
+    const given = (inputSchema.properties as Record<string, { properties: object }>)[part]!;
+    const { _version, ...fields } = schemas[schema].properties;
+    t.same(Object.keys(given.properties), Object.keys(fields), name);
+    const { rank } = given.properties as Record<string, JsonObject>;
+    t.same(rank, fields.rank, name);
+  }
+  const { call } = await connect(t, without.url);
+  const { value } = await call('notes_create', { record: { text: 'Lamp', rank: 2 } });
+  t.match(value.record, { text: 'Lamp', rank: 2 });
+});
+
 t.test('input schemas are those of the declarations', async (t) => {
   const { url } = await testService(t, declared(t));
   const { client } = await connect(t, url);
@@ -88,8 +113,7 @@ t.test('input schemas are those of the declarations', async (t) => {
   const { patch } = schemaOf('notes_update').properties;
   t.notOk('required' in patch);
   t.same(patch.properties.text.type, 'string', 'a required field cannot be removed');
-  t.same(patch.properties.rank.type, ['number', 'null']);
-  t.same(patch.properties.kind.anyOf[1], { type: 'null' });
+  for (const name of ['rank', 'kind']) t.same(patch.properties[name].anyOf[1], { type: 'null' }, name);
   t.equal(patch.properties.parent.anyOf[0].$ref, '#/$defs/notes.json~1$defs~1link');
 
   const { filter, sort, search } = schemaOf('notes_list').properties;
