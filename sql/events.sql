@@ -197,8 +197,17 @@ delete from event_tickets
 where hash in (select hash from event_tickets where expires_at < now() limit 1000)
 returning 1 as deleted;
 
--- The changes of one record among the $4 events up to $3, the newest first, with the documents around them, as far as these have up to
--- $6 bytes. Each row has the first event that was examined; one row without a seq if there is no change.
+-- name: prune_history ($1 retention in seconds)
+delete from plinth_history
+where (collection, record, seq) in (
+  select collection, record, seq from plinth_history
+  where time < now() - make_interval(secs => $1::double precision) limit 1000
+)
+returning 1 as pruned;
+
+-- The changes of one record among the $4 events up to $3, and once these have no further one among the expired, the newest first, with
+-- the documents around them, as far as these have up to $6 bytes. Each row has the first event that was examined; one row without a seq
+-- if there is no change.
 -- name: history_page ($1 record, $2 prefix of types, $3 position, $4 looked at, $5 events, $6 bytes)
 with looked_at as materialized (
   select seq, record, type
@@ -208,47 +217,65 @@ with looked_at as materialized (
     order by seq desc limit $4
   ) as newest
   where seq > (select floor from events_floor)
-), changes as materialized (
-  select seq from looked_at
-  where record = $1::uuid and starts_with(type, $2)
-  order by seq desc limit $5
-), measured as (
-  select *, sum(coalesce(octet_length(data), 0) + coalesce(octet_length(previous), 0)) over (order by seq desc) as bytes
-  from events
-  where seq = any (array(select seq from changes))
-)
-select is_last, first, seq, time, version, type, actor, former::text as former,
-  case when bytes <= $6::bigint then data end as data, case when bytes <= $6::bigint then previous end as previous,
-  bytes <= $6::bigint as is_whole
-from (
+), part as materialized (
   select min(seq) as first,
     not exists (
       select from events
       where seq < (select min(seq) from looked_at) and seq > (select floor from events_floor)
     ) as is_last
   from looked_at
-) as part
+), changes as materialized (
+  select seq from looked_at
+  where record = $1::uuid and starts_with(type, $2)
+  order by seq desc limit $5
+), expired as (
+  select *, collection || '.' || kind as type from plinth_history
+  where collection = left($2, -1) and record = $1::uuid and seq <= $3::bigint and (select is_last from part)
+  order by seq desc limit $5
+), measured as (
+  select *, sum(coalesce(octet_length(data), 0) + coalesce(octet_length(previous), 0)) over (order by seq desc) as bytes
+  from (
+    select seq, time, version, type, actor, former, data, previous
+    from events
+    where seq = any (array(select seq from changes))
+    union all
+    select seq, time, version, type, actor, former, data, previous from expired
+    order by seq desc limit $5
+  ) as known
+)
+select is_last, first, seq, time, version, type, actor, former::text as former,
+  case when bytes <= $6::bigint then data end as data, case when bytes <= $6::bigint then previous end as previous,
+  bytes <= $6::bigint as is_whole
+from part
 left join measured on true
 order by seq desc;
 
--- The changes of one record among the newest $3 events, the newest first, with the documents around them, as far as these have
+-- The changes of one record among the newest $3 events, and if there are no more among the expired, the newest first, with the documents around them, as far as these have
 -- up to $6 bytes. $4 is the maximum, $5 a user that must own them.
 -- name: history ($1 record, $2 types, $3 looked at, $4 events, $5 owner or null, $6 bytes)
+with newest as materialized (
+  select seq, record, type, owner from events
+  where seq > (select floor from events_floor)
+  order by seq desc limit $3
+), changes as materialized (
+  select seq from newest
+  where record = $1::uuid and type = any ($2::text[]) and ($5::uuid is null or owner = $5::uuid)
+  order by seq desc limit $4
+)
 select seq, time, version, type, actor,
   case when bytes <= $6::bigint then data end as data, case when bytes <= $6::bigint then previous end as previous
 from (
   select *, sum(coalesce(octet_length(data), 0) + coalesce(octet_length(previous), 0)) over (order by seq desc) as bytes
   from (
     select seq, time, version, type, actor, data, previous
-    from (
-      select seq, time, version, type, record, owner, actor, data, previous
-      from events
-      where seq > (select floor from events_floor)
-      order by seq desc limit $3
-    ) as newest
-    where record = $1::uuid and type = any ($2::text[]) and ($5::uuid is null or owner = $5::uuid)
-    order by seq desc
-    limit $4
-  ) as changes
+    from events
+    where seq = any (array(select seq from changes))
+    union all
+    select seq, time, version, collection || '.' || kind, actor, data, previous
+    from plinth_history
+    where collection = split_part(($2::text[])[1], '.', 1) and record = $1::uuid and ($5::uuid is null or owner = $5::uuid)
+      and (select count(*) from newest) < $3
+    order by seq desc limit $4
+  ) as known
 ) as measured
 order by seq desc;

@@ -27,6 +27,7 @@ declare
   types constant text[] := plinth_types_of(was);
 begin
   delete from events where type = any (types) and (youngest is null or age(events.xmin) > youngest);
+  delete from plinth_history where collection = was and (youngest is null or age(plinth_history.xmin) > youngest);
   delete from delivery_bodies where event_id in (select event_id from deliveries where type = any (types));
   delete from deliveries where type = any (types);
   perform plinth_forget_responses(was);
@@ -45,6 +46,7 @@ begin
   -- What is left of one that had the new name.
   perform plinth_forget_collection(name, null);
   update events set type = name || substr(type, rest) where type = any (types);
+  update plinth_history set collection = name where collection = was;
   update delivery_bodies
   set body = regexp_replace(
     body, '^(\{"specversion":"[^"]*","id":"[^"]*","source":"[^"]*","type":")' || was || '(\.\w+","subject":"[^"]*/)' || was || '/',

@@ -40,7 +40,7 @@ async function page(guarded: Guarded, request: Request, db: Db, feed: Feed): Pro
   const number = Number.parseInt(given.get('limit') ?? '', 10);
   const limit = Math.min(Math.max(Number.isNaN(number) ? DEFAULT_CHANGES : number, 1), MAX_CHANGES);
   const after = given.get('after');
-  const position = after === null ? Number.MAX_SAFE_INTEGER : (await feed.start(after)).after;
+  const position = after === null ? Number.MAX_SAFE_INTEGER : await feed.positionOf(after);
   const id = parseUuid(request.params.id!)!;
   const found = await (request.run ?? db.run)(EVENTS_SQL.history_page, [
     ...[id, `${resource.name}.`, position, MAX_EXAMINED, limit, MAX_BYTES],

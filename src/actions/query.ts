@@ -5,9 +5,7 @@ import { requireParameters } from '../http/query-parameters.js';
 import { type Action, MAX_TARGET } from '../http/router.js';
 import { isObject } from '../json.js';
 import { MAX_QUERY, valuesOfBody } from '../list/body-values.js';
-import { listIn } from '../list/query-names.js';
 import { keysetParameters, listParameters } from '../list/read-list.js';
-import { isSingleSort } from '../list/read-sort.js';
 
 /**
  * Lists what a query in the body selects, as `list` does for one in the address (QUERY, RFC 10008): 200, 400, 406, 413,
@@ -26,12 +24,11 @@ export function queryBy(list: Action, resource: Resource): Action {
       const reply = await list.run({ ...request, body: undefined, method: 'GET', values });
       const query = String(values.address());
       const location = `${request.prefix}${request.path}${query === '' ? '' : `?${query}`}`;
-      const sort = listIn(values, 'sort');
+      // In the address of a tolerant list, these parameters have another meaning, and without a page an array.
       const isEqual =
-        !resource.hasOneSort ||
+        !resource.hasTolerantLists ||
         request.version.lists === 'keyset' ||
-        sort === undefined ||
-        isSingleSort(sort, resource);
+        !['sort', 'order', 'search'].some((name) => values.names.includes(name));
       const address = isEqual && location.length <= MAX_TARGET ? ['Location', location] : [];
       return { ...reply, headers: [...reply.headers, ...address, 'Accept-Query', JSON_TYPE] };
     },

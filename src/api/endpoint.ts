@@ -82,7 +82,7 @@ export const subjectsOf = (endpoints: readonly Description[]): string[] =>
 
 /** The media types and parameters of an endpoint. Those that its description leaves out follow from its documentation. */
 export function offerOf({ doc, ...described }: Description): Offer {
-  const { streams, acceptsAny, requiresFilter, keysetParameters } = described;
+  const { streams, acceptsAny, isTolerant, requiresFilter, keysetParameters } = described;
   const content = described.method === 'GET' ? doc?.success[200]?.content : undefined;
   const offers = described.offers ?? (content && Object.keys(content));
   const accepts = described.accepts ?? (doc?.body && Object.keys(doc.body));
@@ -96,6 +96,7 @@ export function offerOf({ doc, ...described }: Description): Offer {
     ...(parameters && { parameters }),
     ...(keysetParameters && { keysetParameters }),
     ...(acceptsAny && { acceptsAny }),
+    ...(isTolerant && { isTolerant }),
     ...(requiresFilter && { requiresFilter }),
   };
 }

@@ -45,6 +45,7 @@ function offersOf(resource: Resource, anyParameters: boolean) {
     offers: LIST_TYPES,
     parameters: anyParameters ? [...parameters, 'q'] : parameters,
     keysetParameters: keysetParameters(resource),
+    isTolerant: resource.hasTolerantLists,
   };
   const matching = {
     offers: [JSON_TYPE],

@@ -23,6 +23,8 @@ export interface Column {
   readonly isInstant: boolean;
   /** The format of the field's texts, or of those in its array, if it is one of dates, times and durations. */
   readonly format?: string | undefined;
+  /** Whether the order of the texts is not the one of their values: `PT1H` and `P1D`. Lists compare them for equality only. */
+  readonly isUnordered?: boolean;
   /** Whether an index has the whole values, so that their length is limited. A searched text is in parts in its index. */
   readonly isIndexed: boolean;
   /** The table in statements with a row for each record and id, if the field is an array of references. */

@@ -118,8 +118,8 @@ export interface Resource extends FieldRules {
   readonly list: 'page' | 'array';
   /** Direction of the default order, by created_at. */
   readonly direction: 'asc' | 'desc';
-  /** Whether `sort` in the address of a version 1 list names one field, and any other value gives the default order. */
-  readonly hasOneSort: boolean;
+  /** Whether in the address of a version 1 list, an invalid page, limit, sort or order gives the default. */
+  readonly hasTolerantLists: boolean;
   /** Fields that lists can be filtered by. */
   readonly filterable: readonly string[];
   /** Fields that have indexes of their own for the order of lists. */

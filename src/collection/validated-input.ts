@@ -4,6 +4,7 @@ import { invalid, invalidBody } from '../errors/input-errors.js';
 import { unknownReference } from '../errors/record-errors.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../json.js';
 import { parseUuid } from '../uuid.js';
+import { isFinerThanMilliseconds } from '../validation/times.js';
 import { compileOnFirstUse } from '../validation/validation.js';
 import { type ColumnValue, columnValue, MAX_INDEXED_BYTES } from './column.js';
 import type { HiddenPart } from './record.js';
@@ -60,7 +61,7 @@ export function compileInput(
         'cannot change after the creation',
         'immutable',
       );
-    const columns = columnsOf(resource, fields);
+    const columns = columnsOf(resource, fields, present?.record);
     for (const key of keys) requireIndexable(key, fields);
     if (resource.writeOnly.length > 0) columns.push(storedWriteOnly(resource, writeOnly, present));
     return { fields, columns, caller, ...passwordsIn(resource.hasPasswords ? writeOnly : {}) };
@@ -94,12 +95,16 @@ function canonicalizeReference(fields: JsonObject, { field, singular, isList }: 
   fields[field] = isList ? (fields[field] as Json[]).map(canonical) : canonical(fields[field]!);
 }
 
-/** Throws 400 for a text that is too long for an index. */
-function columnsOf({ columns }: Resource, fields: JsonObject): ColumnValue[] {
+/** Throws 400 for a text that is too long for an index, and for another time than before that its column would round. */
+function columnsOf({ columns }: Resource, fields: JsonObject, before?: JsonObject): ColumnValue[] {
   const values: ColumnValue[] = [];
   for (const [field, column] of columns) {
     if (column.type === 'jsonb') continue;
-    const value = columnValue(column, member(fields, field));
+    const given = member(fields, field);
+    const isFiner = column.isInstant && [given].flat().some((each) => isFinerThanMilliseconds(String(each)));
+    if (isFiner && !isDeepStrictEqual(given, before && member(before, field)))
+      throw invalidBody('must not be finer than milliseconds', 'format', `/${escapeToken(field)}`);
+    const value = columnValue(column, given);
     if (value === undefined)
       throw invalidBody(
         `must not have more than ${MAX_INDEXED_BYTES} bytes`,

@@ -6,6 +6,8 @@ export function readEventsConfig({ flag, integer }: Reader) {
     /** Writes publish events, which can be read. */
     events: flag('EVENTS', true),
     eventsRetentionSeconds: integer('EVENTS_RETENTION', 604_800, 1, 3_153_600_000),
+    /** How long the changes of records with a history are stored, if the records exist as long. */
+    historyRetentionSeconds: integer('HISTORY_RETENTION', 3_153_600_000, 1, 3_153_600_000),
     /** Max stored events. */
     eventsMax: 10_000_000,
     /** Max bytes of the stored events; twice as many while webhooks have not received them. */

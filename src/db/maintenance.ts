@@ -16,6 +16,7 @@ export interface MaintenanceOptions extends EventLimits {
   readonly idempotencyTtlSeconds: number;
   readonly idempotencyMaxBytes: number;
   readonly tombstoneTtlSeconds: number;
+  readonly historyRetentionSeconds: number;
   /** The expired rows of features. */
   readonly prunes?: readonly PruneTask[];
 }
@@ -61,6 +62,7 @@ export async function prune(db: Db, options: MaintenanceOptions): Promise<void> 
     { text: AUTH_SQL.prune_taken, args: [] },
     { text: AUTH_SQL.prune_limits, args: [] },
     { text: EVENTS_SQL.prune_tickets, args: [] },
+    { text: EVENTS_SQL.prune_history, args: [options.historyRetentionSeconds] },
     ...(options.prunes ?? []),
     { text: EVENTS_SQL.truncate_expired, args: [] },
     {

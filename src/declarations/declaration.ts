@@ -48,7 +48,7 @@ export type SetValue = '$caller' | '$now';
 export interface CollectionOptions {
   readonly list?: 'page' | 'array';
   readonly sort?: 'created_at' | '-created_at';
-  readonly sortKeys?: 'one' | 'several';
+  readonly lists?: 'tolerant' | 'strict';
   readonly nested?: boolean | string;
   readonly public?: 'read';
   readonly scopes?: { readonly read?: string; readonly write?: string };

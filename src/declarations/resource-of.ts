@@ -130,7 +130,7 @@ function resourceOf(
     callerField: undefined,
     list: options.list ?? 'array',
     direction: options.sort === '-created_at' ? 'desc' : 'asc',
-    hasOneSort: options.sortKeys === 'one',
+    hasTolerantLists: options.lists === 'tolerant',
     filterable: named((field) => field['x-index'] || declaredReference(field) || field['x-unique']),
     sortable: named((field) => field['x-index'] && field.type !== 'array' && !field['x-references']),
     sorts: sortsOf(declaration, columns),
@@ -142,7 +142,7 @@ function resourceOf(
     grants: [],
     isRuled: false,
     requireIfMatch: options.requireIfMatch,
-    absent: options.absent ?? 'empty',
+    absent: options.absent ?? 'simple',
     referredBy: [],
     children: [],
   };
@@ -172,7 +172,7 @@ function sortsOf({ schema }: Declaration, columns: Resource['columns']): Readonl
   const declared = Object.entries(properties).flatMap(([field, rules]): [string, SortColumn][] => {
     const isIndexed = rules['x-index'] || rules['x-references'] || rules['x-unique'];
     const column = columns.get(field);
-    if (!isIndexed || !column || column.type.endsWith('[]')) return [];
+    if (!isIndexed || !column || column.isUnordered || column.type.endsWith('[]')) return [];
     const { name, type } = column;
     const isRequired = required.includes(field);
     const isNullable = !isRequired || (Array.isArray(rules.type) && rules.type.includes('null'));

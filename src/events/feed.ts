@@ -107,6 +107,14 @@ export class Feed implements FeedContext {
     return { after, isOldest: false };
   }
 
+  /** The position of a cursor, also of one whose events have expired. Throws 400, and 410 for another history of the database. */
+  async positionOf(cursor: string): Promise<number> {
+    const { floor } = await this.follower.look();
+    const position = positionIn(this.follower.epochs(), cursor);
+    if (position === undefined) throw cursorGone(this.cursorOf(floor));
+    return position;
+  }
+
   /** Up to `limit` final events that match a filter. Throws 410 if events have expired that the reader has not seen. */
   async read({ after, isOldest }: Start, filter: Filter, limit: number): Promise<Batch> {
     let from = after;

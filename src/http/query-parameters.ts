@@ -9,13 +9,15 @@ export interface Parameters {
   readonly keysetParameters?: readonly string[];
   /** Whether parameters with other names are accepted as well, unless lists are between cursors. */
   readonly acceptsAny?: boolean;
+  /** Whether the first of repeated parameters of a numbered list applies; absent: the repetition is invalid. */
+  readonly isTolerant?: boolean;
 }
 
 /** Parameters that are lists of names, of which clients repeat `include[]` as well. */
 const LISTS = /^(fields|include|sort|group|aggregate|types)\[\]$/;
 /** Parameters that may be repeated: lists, and alternatives of a condition. */
 const REPEATED = /^(filter\[|fields\[|(fields|include|sort|group|aggregate|types)$)/;
-/** Parameters of numbered lists, of which any text has an effective value, and the first one applies. */
+/** Parameters of tolerant lists, of which any text has an effective value, and the first one applies. */
 const FIRST_APPLIES = /^(page|limit|order|search)$/;
 /** Parameters whose names go on in brackets, which their readers read or reject: `filter[price][gte]`, `fields[author]`. */
 const IN_PARTS = /^(filter|fields)\[/;
@@ -35,12 +37,12 @@ export function acceptedQuery(action: Parameters, query: string, version: Versio
   const isAny = action.acceptsAny && version.lists !== 'keyset';
   const own = isAny ? names.filter((name) => action.parameters?.includes(name.split('[', 1)[0]!)) : names;
   requireParameters(action, own, version);
-  const isNumbered = version.lists !== 'keyset' && action.keysetParameters !== undefined;
+  const isTolerant = version.lists !== 'keyset' && action.isTolerant;
   const repeated = own.find(
     (name, at) =>
       !name.startsWith('_') &&
       !REPEATED.test(name) &&
-      !(isNumbered && FIRST_APPLIES.test(name)) &&
+      !(isTolerant && FIRST_APPLIES.test(name)) &&
       own.indexOf(name) < at,
   );
   if (repeated !== undefined) throw invalidQuery(repeated, 'must be given once');

@@ -197,6 +197,7 @@ function ownColumn(name: string, type: ComparedColumn['type']): ComparedColumn {
 export const comparedColumn = ({ columns }: Resource, field: string): ComparedColumn | undefined =>
   OWN_COLUMNS.get(field) ?? columns.get(field);
 
+const EQUALITIES: readonly Operator[] = ['eq', 'ne', 'in', 'nin', 'null'];
 const COMPARISONS: readonly Operator[] = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'between', 'in', 'nin'];
 
 const operators = new WeakMap<Resource, ReadonlyMap<string, readonly Operator[]>>();
@@ -215,24 +216,25 @@ function findOperators({
 }: Resource): ReadonlyMap<string, readonly Operator[]> {
   const declared = [...new Set([...filterable, ...searchable])].map(
     (field): [string, readonly Operator[]] => {
-      const own = filterable.includes(field) ? byType(columns.get(field)!.type) : [];
+      const own = filterable.includes(field) ? operatorsFor(columns.get(field)!) : [];
       return [field, searchable.includes(field) ? [...own, 'contains' as const] : own];
     },
   );
   return new Map([...declared, ...OWN_OPERATORS]);
 }
 
-function byType(type: ComparedColumn['type']): readonly Operator[] {
+function operatorsFor({ type, isUnordered }: ComparedColumn): readonly Operator[] {
+  if (isUnordered && type === 'text') return [...EQUALITIES, 'prefix'];
   if (type.endsWith('[]')) return ['has', 'any'];
-  if (type === 'uuid' || type === 'boolean') return ['eq', 'ne', 'in', 'nin', 'null'];
+  if (type === 'uuid' || type === 'boolean') return EQUALITIES;
   return [...COMPARISONS, 'null', ...(type === 'text' ? ['prefix' as const] : [])];
 }
 
 /** Each record has these members. */
 const OWN_OPERATORS: ReadonlyMap<string, readonly Operator[]> = new Map(
-  [...OWN_COLUMNS].map(([field, { type }]) => [
+  [...OWN_COLUMNS].map(([field, column]) => [
     field,
     // Records have an order by their ids, which those of references have not.
-    (field === 'id' ? COMPARISONS : byType(type)).filter((operator) => operator !== 'null'),
+    (field === 'id' ? COMPARISONS : operatorsFor(column)).filter((operator) => operator !== 'null'),
   ]),
 );

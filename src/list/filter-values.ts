@@ -6,7 +6,7 @@ import { Problem } from '../errors/problem.js';
 import { isInexact } from '../http/exact-numbers.js';
 import type { FilterPlace, Value } from '../http/query-values.js';
 import { parseUuid } from '../uuid.js';
-import { instantOf, TIME_FORMATS } from '../validation/times.js';
+import { instantOf, isFinerThanMilliseconds, TIME_FORMATS } from '../validation/times.js';
 import {
   type ComparedColumn,
   type Comparison,
@@ -151,6 +151,8 @@ function readTime(name: string, format: string, text: string): string {
       name,
       `must be a ${format} as in RFC 3339${ZONED.has(format) ? ', with its zone' : ''}`,
     );
+  if (format === 'date-time' && isFinerThanMilliseconds(text))
+    throw invalidQuery(name, 'must not be finer than milliseconds');
   return value;
 }
 

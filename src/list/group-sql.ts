@@ -1,6 +1,9 @@
 import { comparable, type Resource } from '../collection/resource.js';
 import type { Engine } from '../database-url/engine.js';
 import type { Value } from '../db/db.js';
+import { invalidQuery } from '../errors/input-errors.js';
+import { isInexact } from '../http/exact-numbers.js';
+import type { Json } from '../json.js';
 import { parametersIn } from './comparison-sql.js';
 import type { ComparedColumn } from './condition.js';
 import { recordsSql } from './condition-sql.js';
@@ -70,8 +73,19 @@ function aggregateSql({ of }: Aggregate): string {
   const { apply, field, column } = of;
   if (field === 'created_at')
     return instantText(`to_timestamp(${apply}(moment_of(record.${column.name})) / 1000.0)`);
-  const value = `${apply}(${comparable(column, 'record.')})`;
+  // The text of a double is its value. Sums of doubles would be rounded, or beyond a double before the end.
+  const isSum = apply === 'sum' || apply === 'avg';
+  const value = `${apply}(${comparable(column, 'record.')}${isSum ? '::text::numeric' : ''})`;
   return column.type === 'timestamptz' ? instantText(value) : value;
+}
+
+/** The value of an aggregate, of which PostgreSQL gives sums and averages as texts. Throws 400 for a sum that no double holds. */
+export function aggregateValue({ name, of }: Aggregate, value: Json): Json {
+  if (typeof value !== 'string' || (of?.apply !== 'sum' && of?.apply !== 'avg')) return value;
+  const number = Number(value);
+  if (of.apply === 'sum' && Math.abs(number) > Number.MAX_SAFE_INTEGER && isInexact(value))
+    throw invalidQuery('aggregate', `names ${name}, which no double holds for a group: select fewer records`);
+  return number;
 }
 
 const instantText = (time: string) => `to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;

@@ -9,7 +9,7 @@ import { type Json, type JsonObject, setMember } from '../json.js';
 import { sharing } from '../telemetry/metrics.js';
 import type { Access, ExpressedSelection } from './condition.js';
 import { excerptHtml, excerptSql } from './excerpt-sql.js';
-import { groupSql } from './group-sql.js';
+import { aggregateValue, groupSql } from './group-sql.js';
 import type { ListRequest, PageRequest } from './list-request.js';
 import { type ListStatement, ListStatements } from './list-sql.js';
 import { TOO_LARGE } from './order-parts.js';
@@ -83,14 +83,12 @@ export interface Lists {
 /** Whether the conditions of a request or of a caller are in a statement, so that it may take long. */
 const isComposed = ({ cost }: ListStatement): boolean => cost === 'query';
 
-/** SQLSTATE of a number that is too large, and of a stored text that is no time. */
-const UNCOUNTABLE: ReadonlySet<string> = new Set(['22003', '22007', '22008']);
+/** SQLSTATE of a stored text that is no time. */
+const UNCOUNTABLE: ReadonlySet<string> = new Set(['22007', '22008']);
 
 function groupError(error: unknown): never {
   const isUncountable = UNCOUNTABLE.has(databaseErrorOf(error)?.code ?? '');
-  throw isUncountable
-    ? invalidQuery('group', 'concerns stored values that are no times, or too large for a sum')
-    : error;
+  throw isUncountable ? invalidQuery('group', 'concerns stored values that are no times') : error;
 }
 
 /** Requests for the same page share a statement while it waits. */
@@ -134,10 +132,12 @@ export function openLists(db: Db, resource: Resource): Lists {
         groupError,
       );
       const { keys, aggregates, limit = MAX_GROUPS } = request;
-      const names = [...keys, ...aggregates].map(({ name }) => name);
       const groups = rows.slice(0, limit).map((row) => {
         const group: JsonObject = {};
-        for (const [place, name] of names.entries()) setMember(group, name, row[`value_${place}`] as Json);
+        for (const [place, each] of [...keys, ...aggregates].entries()) {
+          const value = row[`value_${place}`] as Json;
+          setMember(group, each.name, 'of' in each ? aggregateValue(each, value) : value);
+        }
         return group;
       });
       return { groups, hasMore: rows.length > limit };

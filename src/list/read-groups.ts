@@ -88,6 +88,11 @@ export function readGroups(
     const place = names.indexOf(key.replace(/^-/, ''));
     if (place < 0)
       throw invalidQuery('sort', `must be one of ${names.join(', ')}, or have a minus before it`);
+    if (keys[place]?.column.isUnordered)
+      throw invalidQuery(
+        'sort',
+        `names ${names[place]}, of which the texts have another order than the values`,
+      );
     return { place, direction: key.startsWith('-') ? ('desc' as const) : ('asc' as const) };
   });
   return { selection, keys, aggregates, sorts, limit: limitIn(given.all('limit')[0]) };
@@ -146,7 +151,7 @@ export function aggregatesOf(resource: Resource): Aggregate[] {
     const isOrdered =
       isNumber ||
       column.type === 'timestamptz' ||
-      (column.type === 'text' && resource.filterable.includes(field));
+      (column.type === 'text' && !column.isUnordered && resource.filterable.includes(field));
     return FUNCTIONS.filter((each) => (each === 'sum' || each === 'avg' ? isNumber : isOrdered)).map(
       (apply) => ({ name: `${apply}(${field})`, of: { apply, field, column } }),
     );

@@ -3,11 +3,11 @@ import { invalidQuery } from '../errors/input-errors.js';
 import type { Given, QueryValues } from '../http/query-values.js';
 import { type Keyset, keysetOf, listIdentity, type Position, readCursor } from './keyset.js';
 import { type ListRequest, MAX_LIMIT, type Part } from './list-request.js';
-import { escapeName, integerOf, listIn, type Name, namesOf, textIn } from './query-names.js';
+import { escapeName, integerOf, listIn, namesOf, textIn } from './query-names.js';
 import { readView } from './read-fields-and-includes.js';
 import { readFilter } from './read-filter.js';
 import { cut, EXCERPTS, readExcerpts, requireSearch, searchIn, selectionOf } from './read-search.js';
-import { findSorts, isByRelevance, isRelevance, isSingleSort, readSorts, type SortKey } from './read-sort.js';
+import { isRelevance, readSorts, type SortKey, sortKeyOf } from './read-sort.js';
 import type { Accessible, Others } from './relations.js';
 
 const DEFAULT_LIMIT = 20;
@@ -63,22 +63,23 @@ export function readList(given: QueryValues, records: Accessible, context: ListC
     : readNumberedList(given, records, context);
 }
 
-/**
- * Reads a list whose pages are numbered. Each of the five parameters of the specification has an effective value for any
- * text. Throws 400 for anything invalid in the others.
- */
+/** Reads a list whose pages are numbered. In a tolerant one, an invalid value gives the default. Throws 400, 403. */
 function readNumberedList(
   given: QueryValues,
   records: Accessible,
   { parent, isLines = false, others }: ListContext,
 ): ListRequest {
   const { resource } = records;
+  const isTolerant = resource.hasTolerantLists && !given.isBody;
   const has = (name: string) => given.all(name).length > 0;
-  const order = textIn(given, 'order');
-  const search = canSearch(resource) ? cut(textIn(given, 'search') ?? '') : '';
-  const direction =
-    isSortable(resource) && (order === 'asc' || order === 'desc') ? order : resource.direction;
-  const { sorts, isExtended } = readOrder(given, records, { direction, others, search });
+  const search = !isTolerant
+    ? searchIn(given, resource)
+    : canSearch(resource)
+      ? cut(textIn(given, 'search') ?? '')
+      : '';
+  const sorts = isTolerant
+    ? tolerantOrder(given, records, search)
+    : strictOrder(given, records, search, others);
   const conditions = readFilter(given.filter(), records, others);
   const view = { ...readView(given, resource, others), ...readExcerpts(given, resource) };
   const repeated = (['sort', 'order', 'search'] as const).filter(
@@ -86,82 +87,95 @@ function readNumberedList(
   );
   const hasPage = has('page') || has('limit');
   const hasMore =
-    isExtended ||
     view.excerpts !== undefined ||
     given.names.some((name) => EXTENDED_PARAMETERS.includes(name.split('[', 1)[0]!));
   const isPage = isLines
     ? hasPage || view.include.length > 0 || view.excerpts === true
-    : hasPage || hasMore || (resource.list === 'page' && repeated.length === 0);
-  const effective = { sort: escapeName(sorts[0]!.field), order: direction, search };
+    : hasPage || hasMore || (resource.list === 'page' && !(isTolerant && repeated.length > 0));
+  const effective = { sort: escapeName(sorts[0]!.field), order: sorts[0]!.direction, search };
   return {
     selection: selectionOf(conditions, records, search, parent, sorts),
     sorts,
     ...view,
     counts: readCount(textIn(given, 'count')) !== 'none',
-    part: isPage ? numberedPart(given) : { kind: 'all' },
-    repeated: hasMore
-      ? without(given.address(), ['page', 'limit'])
-      : repeated.map((name) => `${name}=${encodeURIComponent(effective[name])}`).join('&'),
+    part: isPage ? numberedPart(given, isTolerant) : { kind: 'all' },
+    repeated:
+      isTolerant && !hasMore
+        ? repeated.map((name) => `${name}=${encodeURIComponent(effective[name])}`).join('&')
+        : without(given.address(), ['page', 'limit']),
     search,
   };
 }
 
-interface OrderContext {
-  /** The direction of a single field. */
-  readonly direction: SortKey['direction'];
-  readonly others: Others | undefined;
-  readonly search: string;
+/** One field, whose direction is in `order`; the default for every other text. Throws 403. */
+function tolerantOrder(given: QueryValues, records: Accessible, search: string): readonly SortKey[] {
+  const { resource } = records;
+  const order = isSortable(resource) ? textIn(given, 'order') : null;
+  const direction = order === 'asc' || order === 'desc' ? order : resource.direction;
+  const [name, ...more] = given.all('sort').slice(0, 1).flatMap(namesOf);
+  const key = name && more.length === 0 ? sortKeyOf(name, records) : undefined;
+  // An escape that the name does not need makes it another text, and so does a minus.
+  const isName = key !== undefined && [key.field, escapeName(key.field)].includes(name!.text);
+  if (isName && isRelevance(resource, key.field) && search !== '') return [key];
+  const field = isName && !isRelevance(resource, key.field) ? key.field : 'created_at';
+  return [{ field, direction }];
 }
 
-/** One field whose direction is in `order`, or several keys; neither: the order is the default. Throws 400 if all keys are meant. */
-function readOrder(
+/** Keys with their directions, or one without a minus and `order`. Throws 400, 403. */
+function strictOrder(
   given: QueryValues,
   records: Accessible,
-  { direction, others, search }: OrderContext,
-): { readonly sorts: readonly SortKey[]; readonly isExtended: boolean } {
-  const { isBody } = given;
+  search: string,
+  others: Others | undefined,
+): readonly SortKey[] {
   const { resource } = records;
-  const sorts = given.all('sort');
-  // Of a list with one key, the first value applies.
-  const names = (resource.hasOneSort ? sorts.slice(0, 1) : sorts).flatMap(namesOf);
-  const read = isBody ? readSorts : findSorts;
-  const keys = sorts.length === 0 ? undefined : read(names, records, others);
-  if (isBody) requireSearch(keys ?? [], resource, search);
-  if (
-    keys === undefined ||
-    (resource.hasOneSort && !isBody && !isName(names, keys)) ||
-    (search === '' && isByRelevance(resource, keys))
-  )
-    return { sorts: [{ field: 'created_at', direction }], isExtended: false };
-  if (isSingleSort(names, resource))
-    return {
-      sorts: isByRelevance(resource, keys) ? keys : [{ ...keys[0]!, direction }],
-      isExtended: false,
-    };
-  return { sorts: keys, isExtended: true };
+  const order = textIn(given, 'order');
+  if (order !== null && order !== 'asc' && order !== 'desc')
+    throw invalidQuery('order', 'must be asc or desc');
+  const sort = listIn(given, 'sort');
+  if (sort === undefined) return [{ field: 'created_at', direction: order ?? resource.direction }];
+  const sorts = readSorts(sort, records, others);
+  requireSearch(sorts, resource, search);
+  if (order === null) return sorts;
+  const [key, ...more] = sorts as [SortKey];
+  if (more.length > 0 || key.direction === 'desc')
+    throw invalidQuery('order', 'must be absent, or sort one field without a minus');
+  return [{ ...key, direction: order }];
 }
 
-/** Whether an order is the name of one field, without an escape that it does not need. */
-const isName = ([name, ...others]: readonly Name[], [key]: readonly SortKey[]): boolean =>
-  key !== undefined &&
-  others.length === 0 &&
-  (name?.text === key.field || name?.text === escapeName(key.field));
-
-function numberedPart(given: QueryValues): Part {
-  const [page, limit] = ['page', 'limit'].map((name) => wholeOf(given.all(name)[0]));
+/** A page. In a tolerant list, any text gives one. Throws 400. */
+function numberedPart(given: QueryValues, isTolerant: boolean): Part {
+  const [page, limit] = [given.all('page')[0], given.all('limit')[0]];
+  if (!isTolerant)
+    return {
+      kind: 'numbered',
+      page: readInteger('page', page, 1, Number.MAX_SAFE_INTEGER),
+      limit: readInteger('limit', limit, DEFAULT_LIMIT, MAX_LIMIT),
+    };
   return {
     kind: 'numbered',
-    page: atLeastOne(page!, 1),
-    limit: Math.min(atLeastOne(limit! || Number.NaN, DEFAULT_LIMIT), MAX_LIMIT),
+    page: atLeastOne(wholeOf(page), 1),
+    limit: Math.min(atLeastOne(wholeOf(limit) || Number.NaN, DEFAULT_LIMIT), MAX_LIMIT),
   };
 }
 
-/** The integer at the beginning of a value; NaN: there is none. */
-const wholeOf = (given: Given | undefined): number =>
-  typeof given === 'number' ? Math.trunc(given) : Number.parseInt(String(given ?? ''), 10);
+/** The integer at the beginning of a text; NaN: there is none. */
+const wholeOf = (given: Given | undefined): number => Number.parseInt(String(given ?? ''), 10);
 
 function atLeastOne(value: number, fallback: number): number {
   return Number.isNaN(value) ? fallback : Math.min(Math.max(value, 1), Number.MAX_SAFE_INTEGER);
+}
+
+/** The integer that a parameter gives. Throws 400. */
+function readInteger(name: string, given: Given | undefined, fallback: number, max: number): number {
+  if (given === undefined) return fallback;
+  const value = integerOf(given, max);
+  if (value === undefined)
+    throw invalidQuery(
+      name,
+      max === Number.MAX_SAFE_INTEGER ? 'must be an integer from 1' : `must be an integer from 1 to ${max}`,
+    );
+  return value;
 }
 
 function readCount(text: string | null): 'exact' | 'none' {
@@ -191,7 +205,7 @@ function readKeysetList(
   const selection = selectionOf(conditions, records, search, parent, sorts);
   const keyset = keysetOf(resource, sorts, records.access);
   const identity = listIdentity(resource, selection, sorts);
-  const limit = readLimit(given.all('limit')[0]);
+  const limit = readInteger('limit', given.all('limit')[0], DEFAULT_LIMIT, MAX_LIMIT);
   const position = readPosition(given, identity, keyset);
   const isPage = !isLines || view.excerpts === true || PAGED.some((name) => given.all(name).length > 0);
   const rest = new URLSearchParams(given.address());
@@ -209,13 +223,6 @@ function readKeysetList(
 
 /** Parameters whose response is a page in lines, too. */
 const PAGED = ['after', 'before', 'limit', 'include'];
-
-function readLimit(given: Given | undefined): number {
-  if (given === undefined) return DEFAULT_LIMIT;
-  const limit = integerOf(given, MAX_LIMIT);
-  if (limit === undefined) throw invalidQuery('limit', `must be an integer from 1 to ${MAX_LIMIT}`);
-  return limit;
-}
 
 function readPosition(given: QueryValues, identity: string, keyset: Keyset): Position | undefined {
   const [after, before] = [textIn(given, 'after'), textIn(given, 'before')];

@@ -1,5 +1,6 @@
 import { RANK, type Resource, type SortColumn } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
+import { type Access, hides, OWN_COLUMNS } from './condition.js';
 import { type Name, nameOf, unescapeName } from './query-names.js';
 import { type Accessible, type Others, type Related, relatedOf, requireFieldAccess } from './relations.js';
 
@@ -30,10 +31,6 @@ export const isRelevance = (resource: Resource, name: string): boolean => resour
 export const isByRelevance = (resource: Resource, sorts: readonly SortKey[]): boolean =>
   sorts.some(({ field }) => isRelevance(resource, field));
 
-/** Whether a sort is the name of a field alone, whose direction is in `order`. */
-export const isSingleSort = (names: readonly Name[], resource: Resource): boolean =>
-  names.length === 1 && !directed(names[0]!, resource).isDescending;
-
 /** A key of an order. In a list in JSON, a field whose own name begins with a minus is found if there is none without it. */
 export function directed(
   name: Name,
@@ -62,6 +59,14 @@ function sortablesOf(resource: Resource): ReadonlyMap<string, Sortable> {
   sortables.set(resource, known);
   return known;
 }
+
+/** Whether a caller may read a field of all records. */
+const showsOfAll = (access: Access | undefined, field: string): boolean =>
+  !access ||
+  access.grants.some(
+    ({ conditions, fields }) =>
+      conditions.length === 0 && (!fields || OWN_COLUMNS.has(field) || fields.includes(field)),
+  );
 
 function findSortables(resource: Resource): ReadonlyMap<string, Sortable> {
   const related = relatedOf(resource).flatMap((relation): [string, Sortable][] => {
@@ -92,23 +97,13 @@ export function readSorts(names: readonly Name[], records: Accessible, others?: 
     if (key) return key;
     const needed = /^-?updated_at$/.test(name.text)
       ? 'needs an index: "index": ["updated_at"] in x-collection of the declaration'
-      : 'names no field that can be sorted by';
+      : `names ${nameOf(name)}, which is no field that can be sorted by`;
     throw invalidQuery('sort', `${needed}: there are ${sortNames(records.resource).join(', ')}`);
   });
 }
 
-/** As readSorts; undefined: the names as a whole are not valid. Throws 403. */
-export function findSorts(
-  names: readonly Name[],
-  records: Accessible,
-  others?: Others,
-): SortKey[] | undefined {
-  if (names.length > MAX_SORTS) return undefined;
-  const keys = names.map((name) => sortKeyOf(name, records, others));
-  return keys.every((key) => key !== undefined) ? keys : undefined;
-}
-
-function sortKeyOf(name: Name, records: Accessible, others: Others | undefined): SortKey | undefined {
+/** The key of a name; undefined: the list cannot be sorted by it. Without `others`, no relation is followed. Throws 400, 403. */
+export function sortKeyOf(name: Name, records: Accessible, others?: Others): SortKey | undefined {
   const { resource } = records;
   const { field, isDescending } = directed(name, resource);
   // The most relevant records are first: that order has no other direction.
@@ -120,8 +115,9 @@ function sortKeyOf(name: Name, records: Accessible, others: Others | undefined):
   if (!others) return undefined;
   const { resource: other, access } = others(sortable.relation.collection);
   // The order would say something of records and fields that the caller may not read.
-  if (access)
-    throw invalidQuery('sort', `names ${field}, of records whose access rules restrict what you may read`);
+  if (!showsOfAll(access, sortable.name))
+    throw invalidQuery('sort', `names ${field}, which your access rules do not show of all records`);
   const own = resource.sorts.get(sortable.relation.field!)!;
-  return { ...key, related: { other, own, column: other.sorts.get(sortable.name)! } };
+  const isNullable = own.isNullable || hides(records.access, sortable.relation.field!);
+  return { ...key, related: { other, own: { ...own, isNullable }, column: other.sorts.get(sortable.name)! } };
 }

@@ -62,6 +62,9 @@ export function instantOf(text: string): string | undefined {
   return moment === undefined || moment < START || moment > END ? undefined : new Date(moment).toISOString();
 }
 
+/** Whether a time is between two milliseconds. */
+export const isFinerThanMilliseconds = (text: string): boolean => /\.\d{3}\d*[1-9]/.test(text);
+
 const matches = (pattern: RegExp, read: (parts: Parts) => number | undefined) => (text: string) => {
   const parts = pattern.exec(text)?.groups;
   return parts !== undefined && read(parts) !== undefined;

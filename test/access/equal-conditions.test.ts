@@ -19,7 +19,7 @@ const collection = (access: readonly JsonObject[]): JsonObject => ({
 const REQUESTS = (id: string) => [
   ['GET', '/papers?page=1'],
   ['GET', '/papers?page=1&sort=title'],
-  ['GET', '/papers?page=1&sort=updated_at'],
+  ['GET', '/papers?page=1&sort=created_at'],
   ['GET', '/papers?page=1&count=none'],
   ['GET', '/papers?filter[title]=one'],
   ['GET', '/papers?search=one'],

@@ -1,9 +1,10 @@
+import { prune } from '../../src/db/maintenance.js';
 import type { JsonObject } from '../../src/json.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import { makeKey } from '../support/credentials.js';
 import { whenEventsAreFinal } from '../support/final-events.js';
-import { testService, undeclaredDatabase } from '../support/service.js';
+import { RETENTION, testService, undeclaredDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 
 const text: JsonObject = { type: 'string', 'x-index': true };
@@ -203,4 +204,71 @@ t.test('a deleted record has no history, and with TOMBSTONES it is gone', async 
     t.equal((await service.send('DELETE', `/notes/${id}`)).status, 204);
     t.equal((await service.send('GET', `/notes/${id}/history`)).status, status);
   }
+});
+
+t.test('changes stay as long as their record exists, when their events have expired', async (t) => {
+  const { service, as, operator } = await open(t);
+  const { run } = service.db;
+  const expire = () => run('update events_floor set floor = (select max(seq) from events)', []);
+  const stored = async () => Number((await run('select count(*) as rows from plinth_history', []))[0]!.rows);
+  const ann = await as('ann', ['self']);
+  const paths: string[] = [];
+  for (const collection of ['notes', 'issues', 'plain']) {
+    const { id } = (await operator('POST', `/${collection}`, { title: 'a', status: 'open', secret: 'x' }))
+      .json;
+    paths.push(`/${collection}/${id}`);
+    for (const title of ['b', 'c', 'd']) await operator('PATCH', `/${collection}/${id}`, { title });
+  }
+  const [notes, issues, plain] = paths as [string, string, string];
+  const read = async () => [
+    (await operator('GET', `${notes}/history`)).json,
+    (await operator('GET', `${issues}/history`)).json,
+    (await ann('GET', `${issues}/history`)).json,
+  ];
+  const versionsIn = async () => {
+    const versions: number[] = [];
+    let next: string | null = `${notes}/history?limit=2`;
+    for (let pages = 0; next !== null && pages < 10; pages++) {
+      const page: { data: { version: number }[]; links: { next: string | null } } = (
+        await operator('GET', next)
+      ).json;
+      versions.push(...page.data.map(({ version }) => version));
+      next = page.links.next;
+    }
+    return versions;
+  };
+  const before = await read();
+  t.same([await stored(), await versionsIn()], [0, [4, 3, 2, 1]]);
+  await run('update events_floor set floor = (select max(seq) - 6 from events)', []);
+  t.same(await read(), before, 'some events have expired');
+  await expire();
+  t.same(await read(), before, 'all have');
+  t.same(
+    [await stored(), await versionsIn()],
+    [8, [4, 3, 2, 1]],
+    'no changes of the collection without a history',
+  );
+  await operator('PATCH', notes, { title: 'e' });
+  t.same(await versionsIn(), [5, 4, 3, 2, 1]);
+  await whenEventsAreFinal(service);
+  const page = await operator('GET', notes);
+  t.equal(page.status, 200);
+  t.equal((await operator('GET', plain)).status, 200);
+
+  await run("update plinth_history set time = time - interval '1000 seconds' where version = 1", []);
+  await prune(service.db, { ...RETENTION, historyRetentionSeconds: 500 });
+  t.same(await versionsIn(), [5, 4, 3, 2], 'HISTORY_RETENTION limits them');
+  await operator('DELETE', notes);
+  t.equal((await operator('GET', `${notes}/history`)).status, 404);
+  t.equal(await stored(), 6);
+  await expire();
+  t.same(
+    await run('select distinct collection from plinth_history', []),
+    [{ collection: 'issues' }],
+    'nothing remains of a deleted record',
+  );
+  await run("select plinth_rename_collection('issues', 'tasks')", []);
+  t.same(await run('select distinct collection from plinth_history', []), [{ collection: 'tasks' }]);
+  await run("select plinth_forget_collection('tasks', null)", []);
+  t.equal(await stored(), 0);
 });

@@ -49,7 +49,7 @@ t.test('pages of several callers have the records and fields of each', async (t)
     '/issues?page=2&limit=2',
     '/issues?page=9&limit=2',
     '/issues?page=1&sort=title&order=asc',
-    '/issues?page=1&sort=updated_at&order=desc',
+    '/issues?page=1&sort=created_at&order=desc',
     '/issues?page=1&sort=secret&order=desc',
     '/projects?page=1&sort=title&order=desc',
     '/teams?page=1',

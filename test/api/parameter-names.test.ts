@@ -172,13 +172,9 @@ t.test(
       );
     const first = await send(
       'GET',
-      '/books?page=1&page=9&limit=1&limit=9&order=asc&order=x&search=e&search=z',
+      '/items?page=1&page=9&limit=1&limit=9&order=asc&order=x&search=e&search=z',
     );
-    t.match(
-      first,
-      { status: 200, json: { meta: { page: 1, limit: 1, total: 3 } } },
-      'of these the first applies',
-    );
+    t.match(first, { status: 200, json: { meta: { page: 1, limit: 1 } } }, 'of these the first applies');
   },
 );
 

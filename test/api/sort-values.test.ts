@@ -1,11 +1,6 @@
-import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
 import t from '../support/test.js';
 
-const THINGS = {
-  type: 'object',
-  properties: { price: { type: 'number', 'x-index': true }, rank: { type: 'number', 'x-index': true } },
-};
 /** Values that are no name of a field: of the address, as a client would type them. */
 const INVALID = [
   'foo',
@@ -75,10 +70,6 @@ t.test(
     const queried = await send('QUERY', '/items', { body: { sort: ['-price', 'name'] } });
     t.same(ids(queried), falling, 'and QUERY');
     t.notOk(queried.headers.location, 'no address has the order');
-    t.match(
-      (await send('QUERY', '/items', { body: { sort: ['price'], order: 'asc' } })).headers.location,
-      'sort=price',
-    );
     for (const sort of ['foo', '-foo', 'price,foo'])
       for (const [method, path, options] of [
         ['GET', `/api/v2/items?sort=${sort}`, {}],
@@ -90,47 +81,6 @@ t.test(
           { status: 400, text: /INVALID_QUERY/ },
           `${method} ${path} ${sort}`,
         );
-  },
-);
-
-t.test(
-  'other lists have several keys, and a value that is not valid as a whole gives the default',
-  async (t) => {
-    const { send } = await testService(t, {
-      COLLECTIONS: declare(t, { 'things.json': THINGS }),
-      MIGRATE: 'auto',
-    });
-    const created: string[] = [];
-    for (const [price, rank] of [
-      [1, 1],
-      [2, 1],
-      [3, 2],
-    ])
-      created.push((await send('POST', '/things', { body: { price, rank } })).json.id);
-    const [a, b, c] = created;
-    for (const [sort, expected] of [
-      ...INVALID.map((sort) => [sort, [a, b, c]] as const),
-      ['price,rank,price,rank,price,rank', [a, b, c]],
-      ['-price', [c, b, a]],
-      ['-rank,-price', [c, b, a]],
-      ['rank,-price', [b, a, c]],
-    ] as const)
-      for (const rest of ['', '&page=1', '&fields=id', '&filter[price][gt]=0']) {
-        const response = await send('GET', `/things?sort=${encodeURIComponent(sort)}${rest}`);
-        t.equal(response.status, 200, sort);
-        t.same(ids(response), expected, `${sort}${rest}`);
-      }
-    for (const sort of ['foo', '-foo'])
-      t.match(await send('QUERY', '/things', { body: { sort: [sort] } }), {
-        status: 400,
-        json: { error: { code: 'INVALID_QUERY' } },
-      });
-    const many = 'price,rank,price,rank,price,rank';
-    for (const [method, path, options] of [
-      ['QUERY', '/things', { body: { sort: many } }],
-      ['GET', `/api/v2/things?sort=${many}`, {}],
-    ] as const)
-      t.match(await send(method, path, options), { status: 400, text: /5 fields/ });
   },
 );
 

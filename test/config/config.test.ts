@@ -53,6 +53,7 @@ const DEFAULTS = {
   corsOrigins: [],
   events: true,
   eventsRetentionSeconds: 604_800,
+  historyRetentionSeconds: 3_153_600_000,
   eventsMax: 10_000_000,
   eventsStreams: 5000,
   eventsStreamsPerPrincipal: 100,
@@ -163,6 +164,7 @@ const INTEGERS: Record<string, [number, number]> = {
   SIGN_INS_PER_ADDRESS: [0, 1_000_000],
   HSTS_MAX_AGE: [0, 3_153_600_000],
   EVENTS_RETENTION: [1, 3_153_600_000],
+  HISTORY_RETENTION: [1, 3_153_600_000],
   WEBHOOK_RETENTION: [1, 31_536_000],
 };
 

@@ -229,7 +229,7 @@ export class Generator {
       schema['x-collection'] = {
         list: this.pick(['page', 'array']),
         ...(JSON.stringify(schema.properties).includes('x-references') ? { nested: true } : {}),
-        ...(this.often(20) ? { absent: 'simple' } : {}),
+        ...(this.often(20) ? { absent: 'empty' } : {}),
         ...this.options(schema.properties as JsonObject),
       };
     return schema;

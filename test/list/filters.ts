@@ -24,6 +24,9 @@ export const isIndexed = (rules: JsonObject): boolean =>
   ['x-index', 'x-unique', 'x-references'].some((keyword) => rules[keyword] !== undefined) ||
   referenceIn(rules) !== undefined;
 
+/** Whether the texts of a field have the order of their values. */
+export const isOrdered = (rules: JsonObject): boolean => !['time', 'duration'].includes(String(rules.format));
+
 /** The collection to which a field refers, also by its items. */
 export const referenceIn = (rules: JsonObject): string | undefined =>
   (rules['x-references'] ?? (rules.items as JsonObject | undefined)?.['x-references']) as string | undefined;
@@ -55,7 +58,9 @@ export function filters(data: Data, { next, pick, maybe }: Draw, schema = TRACKE
     const operators =
       kind === 'time' || rules.format === 'date-time'
         ? OPERATORS.string!.filter((each) => each !== 'prefix')
-        : OPERATORS[kind]!;
+        : isOrdered(rules)
+          ? OPERATORS[kind]!
+          : OPERATORS.string!.filter((each) => !/^([lg]te?|between)$/.test(each));
     const operator = pick(
       field in { id: 1, created_at: 1, updated_at: 1, _version: 1 }
         ? operators.filter((each) => each !== 'null')
@@ -109,7 +114,7 @@ export function drawSort({ next, pick, maybe }: Draw, collection: string, schema
     'created_at',
     'updated_at',
     ...Object.entries(properties(name)).flatMap(([field, rules]) =>
-      isIndexed(rules) && rules.type !== 'array' ? [field] : [],
+      isIndexed(rules) && isOrdered(rules) && rules.type !== 'array' ? [field] : [],
     ),
   ];
   const related = Object.entries(schema.relations[collection]!).flatMap(

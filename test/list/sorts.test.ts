@@ -111,7 +111,7 @@ t.test('updated_at sorts lists whose declaration has its index; errors name it',
   t.same([found.status, found.json.data[0].id], [200, first]);
   const next = await service.send('GET', found.json.links.next);
   t.same([next.status, next.json.data[0].id], [200, second]);
-  t.same((await service.send('GET', '/teams?sort=code&order=asc')).json[0].id, first);
+  t.same((await service.send('GET', '/teams?sort=code&order=asc')).json.data[0].id, first);
   const foreign = JSON.parse(
     Buffer.from(
       new URL(found.json.links.next, service.url).searchParams.get('after')!,

@@ -236,6 +236,7 @@ function serviceOf(t: Test, env: Record<string, string>, running: Running): Test
 export const RETENTION = {
   idempotencyTtlSeconds: 86_400,
   tombstoneTtlSeconds: 86_400,
+  historyRetentionSeconds: 86_400,
   eventsRetentionSeconds: 86_400,
   eventsMax: 1_000_000,
   eventsMaxBytes: 1_000_000_000,

@@ -3,7 +3,6 @@ import { writableKeys } from '../../actions/upsert.js';
 import { type Doc, type ErrorName, json, type Success, when } from '../../api/doc.js';
 import type { RecordMethod } from '../../api/endpoint.js';
 import { objectOf, type Schema, schemaRef, TEXT } from '../../api/schema.js';
-import { canSearch } from '../../collection/resource.js';
 import { notFoundCode } from '../../errors/record-errors.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import {
@@ -213,13 +212,15 @@ function numberedList(
   const { page } = schemaNames(resource);
   const array = listedRecords(resource, 'numbered');
   const isPage = resource.list === 'page' && !isJsonServer;
-  // With `sort`, `order` or `search` and without `page` or `limit`, the specification asks for an array.
-  const isAlwaysPage = isPage && resource.sortable.length === 0 && !canSearch(resource);
+  // A tolerant list with `sort`, `order` or `search` and without `page` or `limit` is an array.
+  const isAlwaysPage = isPage && !resource.hasTolerantLists;
   const schema = isAlwaysPage ? schemaRef(page) : { anyOf: [schemaRef(page), array] };
   return {
-    description: isPage
-      ? 'A page. With `sort`, `order` or `search`, but without `page` and `limit`, all records as an array.'
-      : 'All records as an array, or a page if the query has `page`, `limit`, `filter`, `fields`, `include` or `count`.',
+    description: isAlwaysPage
+      ? 'A page.'
+      : isPage
+        ? 'A page. With `sort`, `order` or `search`, but without `page` and `limit`, all records as an array.'
+        : 'All records as an array, or a page if the query has `page`, `limit`, `filter`, `fields`, `include` or `count`.',
     schema,
   };
 }

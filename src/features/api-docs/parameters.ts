@@ -101,7 +101,7 @@ function knownParameters(
 ): Readonly<Record<string, JsonObject>> {
   const { schema, writeOnly } = resource;
   const fields = sortNames(resource).map(escapeName);
-  const hasOneSort = resource.hasOneSort && lists !== 'keyset';
+  const hasOneSort = resource.hasTolerantLists && lists !== 'keyset';
   const shown = Object.keys(schema.properties).filter((name) => !writeOnly.includes(name));
   return {
     page: plain('page', 'The number of the page.', { type: 'integer', minimum: 1, default: 1 }),
@@ -114,7 +114,10 @@ function knownParameters(
     sort: hasOneSort
       ? plain('sort', 'The field to sort by.', { type: 'string', enum: fields })
       : listOf('Fields to sort by; with a minus, falling.', 'sort', sortKeysOf(resource, escapeName)),
-    order: plain('order', 'The direction of a single sort field.', { type: 'string', enum: ['asc', 'desc'] }),
+    order: plain('order', 'The direction of a single sort field that has no minus.', {
+      type: 'string',
+      enum: ['asc', 'desc'],
+    }),
     search: plain(
       'search',
       resource.words.length > 0 ? searchMeaning(resource) : 'Text that a searched field contains.',

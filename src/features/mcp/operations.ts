@@ -91,14 +91,7 @@ const etagOf = (match: string | number): string =>
   /^\d+$/.test(String(match)) ? `"${match}"` : String(match);
 
 /** The body of the query: the arguments, whose names are as a body has them. */
-function queryOf({ sort, count, ...args }: JsonObject): JsonObject {
-  const [key, ...others] = (sort ?? []) as string[];
-  // The direction of a single key is a parameter of its own.
-  const isRising = others.length === 0 && key?.startsWith('-') === false;
-  return {
-    ...args,
-    ...(sort === undefined ? {} : { sort }),
-    ...(isRising ? { order: 'asc' } : {}),
-    ...(count === 'none' ? { count } : {}),
-  };
-}
+const queryOf = ({ count, ...args }: JsonObject): JsonObject => ({
+  ...args,
+  ...(count === 'none' ? { count } : {}),
+});

@@ -31,7 +31,11 @@ export class ListView {
     others: Others,
   ) {
     this.parameters = new URLSearchParams(listQueryOf(query));
-    this.list = readList(valuesOfAddress(this.parameters), { resource }, { lists: 'numbered', others });
+    const ofRecords = new URLSearchParams(this.parameters);
+    // Groups have another order and another limit than the records.
+    if (hasGroups(valuesOfAddress(ofRecords)))
+      for (const name of ['group', 'aggregate', 'sort', 'limit']) ofRecords.delete(name);
+    this.list = readList(valuesOfAddress(ofRecords), { resource }, { lists: 'numbered', others });
   }
 
   /** The address of the first page of another selection; null removes a parameter. */
