@@ -7,17 +7,16 @@ select json_build_object(
       'name', plinth_collection_of(relname),
       'table', relname,
       'columns', (
-        select json_agg(json_build_object(
-          'name', attname,
+        select json_object_agg(attname, json_build_object(
           'type', format_type(atttypid, atttypmod),
-          'required', attnotnull,
+          'isRequired', attnotnull,
           'comment', col_description(attrelid, attnum)
         ) order by attnum)
         from pg_attribute
         where attrelid = class.oid and attnum > 0 and not attisdropped
       ),
       'indexes', (
-        select json_agg(json_build_object('name', indexes.relname, 'valid', indisvalid, 'unique', indisunique, 'columns', array(
+        select json_object_agg(indexes.relname, json_build_object('isValid', indisvalid, 'isUnique', indisunique, 'columns', array(
           -- Columns of expressions are dependencies of the index.
           select attname
           from pg_attribute
@@ -31,7 +30,7 @@ select json_build_object(
         join pg_class as indexes on indexes.oid = indexrelid
         where indrelid = class.oid
       ),
-      'keys', (:foreign_keys),
+      'foreignKeys', (:foreign_keys),
       'triggers', (:triggers)
     ) order by length(relname), relname), '[]')
     from pg_class as class
@@ -55,23 +54,20 @@ select json_build_object(
     where name in (select json_array_elements_text($1::text::json))
   ),
   'applied', (
-    select coalesce(json_agg(json_build_object(
-      'name', name,
-      'declaration', plinth_newest(collections),
-      'former', declaration
-    )), '[]')
-    from collections
+    select coalesce(json_object_agg(name, plinth_newest(collections)), '{}') from collections
+  ),
+  'former', (
+    select coalesce(json_object_agg(name, declaration), '{}') from collections
   ),
   'pending', (
     select coalesce(json_agg(json_build_object('collection', collection, 'work', work, 'state', state) order by collection, work), '[]')
     from plinth_document_work
   ),
   'files', (
-    select coalesce(json_agg(json_build_object('name', name, 'checksum', checksum)), '[]')
-    from plinth_sql_files
+    select coalesce(json_object_agg(name, checksum), '{}') from plinth_sql_files
   ),
   'views', (
-    select coalesce(json_agg(json_build_object('name', relname, 'comment', obj_description(oid, 'pg_class')) order by relname), '[]')
+    select coalesce(json_object_agg(relname, substring(obj_description(oid, 'pg_class') from '\S+$') order by relname), '{}')
     from pg_class
     where relnamespace = (select oid from pg_namespace where nspname = $2) and relkind = 'v'
       and obj_description(oid, 'pg_class') ~ '^plinth: (former name of|moved to) '
@@ -80,7 +76,7 @@ select json_build_object(
 
 -- Of a table in `catalog`, which is `:class`.
 -- name: foreign_keys
-select json_agg(json_build_object('name', conname, 'action', confdeltype, 'valid', convalidated))
+select json_object_agg(conname, json_build_object('action', confdeltype, 'isValid', convalidated))
 from pg_constraint
 where conrelid = :class.oid and contype = 'f';
 

@@ -2,7 +2,7 @@ import type { JsonObject } from '../json.js';
 import type { Declaration, DeclaredSchema } from './declaration.js';
 import { columnOf, hasColumn } from './declared-column.js';
 import { declaredReference } from './declared-reference.js';
-import { formerNameFault } from './former-name-faults.js';
+import { collectionNames, formerNameFault } from './former-name-faults.js';
 import { type Rule, rule } from './rule.js';
 
 /** A collection, and all of them. */
@@ -71,10 +71,9 @@ export const COLLECTION_RULES: readonly Rule<CollectionPlace>[] = [
     // A key with a code is an object.
     (_, name, [__, member]) => typeof name === 'string' && /^\d+$/.test(member!),
   ),
-  rule('/x-collection/was', ({ name, collections }, was) => {
-    const names = collections.map((each) => ({ name: each.name, was: each.schema['x-collection']?.was }));
-    return formerNameFault({ name, was: was as string | undefined }, names);
-  }),
+  rule('/x-collection/was', ({ name, collections }, was) =>
+    formerNameFault({ name, was: was as string | undefined }, collectionNames(collections)),
+  ),
 ];
 
 /** Why a field cannot be part of a unique key. */

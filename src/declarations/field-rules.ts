@@ -7,7 +7,7 @@ import type { DeclaredField } from './declaration.js';
 import { hasColumn } from './declared-column.js';
 import { isGiven } from './field-keywords.js';
 import type { FieldPlace } from './field-place.js';
-import { formerNameFault } from './former-name-faults.js';
+import { fieldNames, formerNameFault } from './former-name-faults.js';
 import { type Rule, rule, where } from './rule.js';
 
 /** The most ids in an array of references. Each is checked when the record is written. */
@@ -79,10 +79,9 @@ export const FIELD_RULES: readonly Rule<FieldPlace>[] = [
     }),
   ]),
   rule('/default', columnFault, ({ column }, value) => value !== undefined && value !== null && column),
-  rule('/x-was', ({ name, field, record }) => {
-    const names = Object.entries(record.properties).map(([each, { 'x-was': was }]) => ({ name: each, was }));
-    return formerNameFault({ name, was: field['x-was'] }, names);
-  }),
+  rule('/x-was', ({ name, field, record }) =>
+    formerNameFault({ name, was: field['x-was'] }, fieldNames(record)),
+  ),
   rule(
     '/x-on-delete',
     'would leave the record without a required field: restrict or cascade',

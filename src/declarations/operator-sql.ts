@@ -5,13 +5,10 @@ import { pathIn } from '../config/parsers.js';
 import { textOf } from '../formats/text-encoding.js';
 import type { SqlFile } from './declaration.js';
 import { DeclarationError, readFaultOf } from './read-declarations.js';
-import { statementsIn } from './sql-statements.js';
 
 /** Files in the folder, and bytes of one file. */
 const MAX_FILES = 1000;
 const MAX_BYTES = 1_048_576;
-/** Statements that would end the transaction of a file; after `prepare` and `rollback` another word decides. */
-const ENDS: ReadonlySet<string> = new Set(['begin', 'start', 'commit', 'end', 'abort']);
 
 /** Reads the SQL files in a folder, in the order of their names. A relative folder is in `base`. Throws DeclarationError. */
 export function readSqlFiles(folder: string, base = ''): SqlFile[] {
@@ -26,11 +23,6 @@ export function readSqlFiles(folder: string, base = ''): SqlFile[] {
     const file = join(folder, name);
     const text = readText(join(path, name), (reason) => fault(file, reason));
     if (Buffer.byteLength(text) > MAX_BYTES) throw fault(file, `has more than ${MAX_BYTES} bytes`);
-    const statements = statementsIn(text);
-    if (statements.some(endsTransaction))
-      throw fault(file, 'begins or ends a transaction; each file is run in one');
-    if (statements.some(copiesToClient))
-      throw fault(file, 'copies from or to the client, which has no data: use insert');
     return { name, text, checksum: createHash('sha256').update(text).digest('hex') };
   });
 }
@@ -42,12 +34,3 @@ function readText(path: string, fault: (reason: string) => Error): string {
     throw fault(readFaultOf(error as Error));
   }
 }
-
-const endsTransaction = ([first = '', ...others]: readonly string[]): boolean =>
-  ENDS.has(first) ||
-  (first === 'rollback' && !others.includes('to')) ||
-  (first === 'prepare' && others[0] === 'transaction');
-
-/** The server would wait for the rows without end. */
-const copiesToClient = ([first, ...others]: readonly string[]): boolean =>
-  first === 'copy' && others.some((word) => word === 'stdin' || word === 'stdout');

@@ -1,5 +1,6 @@
 import { type Column, WRITE_ONLY } from '../collection/column.js';
 import {
+  type DeclaredGrant,
   type NumberField,
   RANK,
   RELEVANCE,
@@ -9,12 +10,12 @@ import {
   type SortColumn,
 } from '../collection/resource.js';
 import { linksName, qualified } from '../db/object-names.js';
+import { COMBINATIONS } from '../list/query-names.js';
 import { CREDENTIALS } from './credential-rules.js';
-import type { Declaration, DeclaredField } from './declaration.js';
+import type { CollectionOptions, Declaration, DeclaredField } from './declaration.js';
 import { columnOf, hasColumn, placedColumn, type StoredType } from './declared-column.js';
 import { declaredReference } from './declared-reference.js';
 import { SIGN_IN_FILE } from './read-declarations.js';
-import { permissionsOf } from './shorthand-grants.js';
 
 /** Where collections are; a description of them needs neither. */
 export interface ResourceOptions {
@@ -235,3 +236,29 @@ function numberField([field, { 'x-set': set }]: [string, DeclaredField]): Number
   if (typeof set !== 'object' || !('next' in set)) return [];
   return [{ field, parent: set.next === true ? undefined : set.next }];
 }
+
+/**
+ * The permissions of a collection: its access rules, or the grants for which its shorthands stand. `callers`: the reference to the
+ * collection of callers below which the records are nested.
+ */
+function permissionsOf(
+  { access, public: isPublic, owner }: CollectionOptions,
+  { read, write }: Resource['scopes'],
+  callers: Reference | undefined,
+): Pick<Resource, 'grants' | 'isRuled' | 'callerField'> {
+  const callerField = owner ? 'id' : callers?.field;
+  if (access) return { grants: access, isRuled: true, callerField };
+  const ofCaller: DeclaredGrant[] =
+    callerField === undefined
+      ? []
+      : [{ can: owner ? ['read', 'update', 'delete'] : 'all', where: { [nameIn(callerField)]: '$caller' } }];
+  const grants: DeclaredGrant[] = [
+    isPublic ? { can: 'read', to: 'anyone' } : { can: 'read', scope: read },
+    { can: 'all', scope: write },
+    ...ofCaller,
+  ];
+  return { grants, isRuled: false, callerField };
+}
+
+/** The name of a field in conditions. */
+const nameIn = (field: string): string => (COMBINATIONS.has(field) ? `\\${field}` : field);

@@ -1,11 +1,15 @@
+import type { ErrorObject } from 'ajv/dist/2020.js';
+import type { AnyValidateFunction } from 'ajv/dist/types/index.js';
 import { nearest } from '../errors/edit-distance.js';
-import { isObject, type Json, type JsonObject } from '../json.js';
+import { clone, isObject, type Json, type JsonObject } from '../json.js';
 import type { createAjv } from '../validation/ajv.js';
+import { failureOf } from '../validation/failure.js';
 import { compilePattern, faultOfPattern } from '../validation/pattern.js';
-import { violationOf } from './fixed-value.js';
+import { WorkLimitError, withinLimit } from '../validation/work-limit.js';
 import { isApplied } from './keyword-rules.js';
 import type { Place } from './places.js';
 import { type Rule, rule, where } from './rule.js';
+import { baseOf } from './schema-files.js';
 
 type Ajv = ReturnType<typeof createAjv>;
 
@@ -161,17 +165,66 @@ function crossing({ schema }: Place, low: string, high: string): string | undefi
 }
 
 function defaultFault(place: ValidatedPlace, value: Json | undefined): string | undefined {
-  const violation = violationOf(place, value!, place.lenient);
+  const violation = judgeOf(place)(value!);
   return violation?.isCertain ? `violates its own schema: ${violation.reason}` : violation?.reason;
 }
 
 /** Why no value of a `const` or an `enum` is valid. Values of another type have faults of their own. */
 function fixedFault(place: ValidatedPlace, values: readonly Json[]): string | undefined {
   if (!values.every((each) => hasType(each, place.schema))) return undefined;
-  const violations = values.map((each) => violationOf(place, each, place.lenient));
-  if (!violations[0] || !violations.every((each) => each?.isCertain)) return undefined;
+  // Each value of an enum is one of its own: to look each up would take quadratic time.
+  const { enum: _, ...others } = place.schema;
+  const judge = judgeOf({ ...place, schema: others.const === undefined ? others : place.schema });
+  let first: Violation | undefined;
+  for (const value of values) {
+    const violation = judge(value);
+    if (!violation?.isCertain) return undefined;
+    first ??= violation;
+  }
   const subject = values.length > 1 ? 'has only values that violate' : 'violates';
-  return `${subject} the other rules: ${violations[0].reason}`;
+  return first && `${subject} the other rules: ${first.reason}`;
+}
+
+/** Units of work. */
+const MAX_WORK = 8_000_000;
+
+/** `isCertain`: false if the validation did not end. */
+interface Violation {
+  readonly reason: string;
+  readonly isCertain: boolean;
+}
+
+/** Says why a value violates a schema; undefined: it does not, or the schema cannot be compiled, which is a fault of its own. */
+function judgeOf(place: ValidatedPlace): (given: Json) => Violation | undefined {
+  const validate = validatorOf(place);
+  return (given) => {
+    const value = clone(given);
+    try {
+      if (!validate || withinLimit(MAX_WORK, () => validate(value) as boolean)) return undefined;
+    } catch (error) {
+      if (error instanceof WorkLimitError)
+        return { reason: `cannot be validated: it ${error.message}`, isCertain: false };
+      // The stack overflows.
+      if (error instanceof RangeError)
+        return {
+          reason: 'contains itself without end: its members get it as a default again',
+          isCertain: false,
+        };
+      throw error;
+    }
+    const { path, message } = failureOf(validate.errors![0] as ErrorObject);
+    return { reason: `${path && `${path} `}${message}`, isCertain: true };
+  };
+}
+
+function validatorOf({ schema, file, pointer, lenient }: ValidatedPlace): AnyValidateFunction | undefined {
+  try {
+    return /"\$(?:ref|dynamicRef|id)":/.test(JSON.stringify(schema))
+      ? lenient.getSchema(`${baseOf(file)}#${pointer.split('/').map(encodeURIComponent).join('/')}`)
+      : lenient.compile(schema);
+  } catch {
+    return undefined;
+  }
 }
 
 const fieldsOf = ({ properties }: JsonObject): JsonObject => (isObject(properties) ? properties : {});

@@ -4,6 +4,7 @@ import type { Run } from '../db/db.js';
 import { collectionsSchema } from '../db/open-database.js';
 import type { Declaration } from '../declarations/declaration.js';
 import type { StoredType } from '../declarations/declared-column.js';
+import { escapeToken, type JsonObject } from '../json.js';
 import type { DocumentWork } from './step.js';
 
 /** One index as the database has it. */
@@ -81,10 +82,12 @@ export interface Catalog extends Layout {
 export interface PendingWork {
   readonly collection: string;
   readonly work: DocumentWork;
+  /** The work as it is recorded. */
+  readonly text: string;
   readonly state: 'repeat' | 'offer';
 }
 
-type PendingRow = Omit<PendingWork, 'work' | 'state'> & {
+type PendingRow = Pick<PendingWork, 'collection'> & {
   readonly work: string;
   readonly state: PendingWork['state'] | 'due' | 'check' | 'window';
 };
@@ -98,29 +101,23 @@ export const INSTANT = 'plinth: points in time';
 /** The beginning of the comment on a fence; the collection follows. */
 export const MOVED = 'plinth: moved to ';
 
-interface Row {
+interface Row extends Record<'applied' | 'former' | 'files' | 'views', Named<string>> {
   readonly tables: readonly {
     readonly name: string;
-    readonly table?: string;
-    readonly columns:
-      | readonly { name: string; type: string; required: boolean; comment: string | null }[]
-      | null;
-    readonly indexes:
-      | readonly { name: string; valid: boolean; unique: boolean; columns: readonly string[] }[]
-      | null;
-    readonly keys: readonly { name: string; action: string; valid: boolean }[] | null;
+    readonly table: string;
+    readonly columns: Named<{ type: string; isRequired: boolean; comment: string | null }>;
+    readonly indexes: Named<ExistingIndex>;
+    readonly foreignKeys: Named<{ action: string; isValid: boolean }>;
     readonly triggers: readonly string[] | null;
   }[];
   readonly occupied: readonly Occupied[];
-  readonly applied: readonly {
-    readonly name: string;
-    readonly declaration: string;
-    readonly former: string;
-  }[];
   readonly pending: readonly PendingRow[];
-  readonly files: readonly { readonly name: string; readonly checksum: string }[];
-  readonly views: readonly { readonly name: string; readonly comment: string }[];
 }
+
+/** An object by names; null: there is none. */
+type Named<Value> = Readonly<Record<string, Value>> | null;
+const byName = <Value>(named: Named<Value>): ReadonlyMap<string, Value> =>
+  new Map(Object.entries(named ?? {}));
 
 /** The former names of a table. */
 export const formerNamesOf = (table: string, formerNames: Catalog['formerNames']): string[] =>
@@ -133,58 +130,58 @@ export async function readCatalog(
   { engine, schema }: Layout,
 ): Promise<Catalog> {
   const [row] = await run(catalogSql(engine), [JSON.stringify(names), schema]);
-  const { tables, occupied, applied, pending, files, views } = JSON.parse(row!.state as string) as Row;
+  const { tables, occupied, pending, ...named } = JSON.parse(row!.state as string) as Row;
   const inState = (state: PendingRow['state']) =>
-    new Set(pending.filter((each) => each.state === state).map(({ collection }) => collection));
+    pending.filter((each) => each.state === state).map(({ collection, work }) => [collection, work] as const);
   return {
     engine,
     schema,
     occupied,
-    tables: new Map(
-      tables.map((table) => [
-        table.name,
-        {
-          table: table.table,
-          columns: new Map(
-            (table.columns ?? []).map(({ name, type, required, comment }) => [
-              name,
-              {
-                type,
-                isRequired: required,
-                isFilling: comment === FILLING,
-                isUnused: comment === UNUSED,
-                isInstant: comment === INSTANT,
-              },
-            ]),
-          ),
-          indexes: new Map(
-            (table.indexes ?? []).map(({ name, valid, unique, columns }) => [
-              name,
-              { isValid: valid, isUnique: unique, columns },
-            ]),
-          ),
-          foreignKeys: new Map(
-            (table.keys ?? []).map(({ name, action, valid }) => [name, { action, isValid: valid }]),
-          ),
-          triggers: new Set(table.triggers ?? []),
-        },
-      ]),
+    tables: new Map(tables.map((table) => [table.name, existingTable(table)])),
+    applied: byName(named.applied),
+    former: byName(named.former),
+    pending: pending.flatMap(({ collection, work: text, state }) =>
+      state === 'repeat' || state === 'offer' ? [{ collection, state, text, work: workOf(text) }] : [],
     ),
-    applied: new Map(applied.map(({ name, declaration }) => [name, declaration])),
-    former: new Map(applied.map(({ name, former }) => [name, former])),
-    pending: pending.flatMap(({ collection, work, state }) =>
-      state === 'repeat' || state === 'offer'
-        ? [{ collection, state, work: JSON.parse(work) as DocumentWork }]
-        : [],
-    ),
-    due: inState('due'),
-    doubted: inState('check'),
-    windows: new Map(
-      pending.filter(({ state }) => state === 'window').map(({ collection, work }) => [collection, work]),
-    ),
-    sqlFiles: new Map(files.map(({ name, checksum }) => [name, checksum])),
-    formerNames: new Map(views.map(({ name, comment }) => [name, comment.split(' ').at(-1)!])),
+    due: new Set(new Map(inState('due')).keys()),
+    doubted: new Set(new Map(inState('check')).keys()),
+    windows: new Map(inState('window')),
+    sqlFiles: byName(named.files),
+    formerNames: byName(named.views),
   };
+}
+
+function existingTable({
+  table,
+  columns,
+  indexes,
+  foreignKeys,
+  triggers,
+}: Row['tables'][number]): ExistingTable {
+  const ofColumn = ({ comment, ...column }: NonNullable<typeof columns>[string]) => ({
+    ...column,
+    isFilling: comment === FILLING,
+    isUnused: comment === UNUSED,
+    isInstant: comment === INSTANT,
+  });
+  return {
+    table,
+    columns: new Map([...byName(columns)].map(([name, column]) => [name, ofColumn(column)])),
+    indexes: byName(indexes),
+    foreignKeys: byName(foreignKeys),
+    triggers: new Set(triggers ?? []),
+  };
+}
+
+/** Work as the database has recorded it. Version 0.1.0 names fields, and members within objects in a kind of its own. */
+function workOf(text: string): DocumentWork {
+  const work = JSON.parse(text) as Omit<DocumentWork, 'kind'> & { readonly kind: string; values: JsonObject };
+  if (work.kind !== 'default' && work.kind !== 'default-within') return work as unknown as DocumentWork;
+  const pointers = Object.entries(work.values).map(([name, value]) => [
+    work.kind === 'default' ? `/${escapeToken(name)}` : name,
+    value,
+  ]);
+  return { ...work, kind: 'defaults', values: Object.fromEntries(pointers) };
 }
 
 /** By collection, the name that it had before. */

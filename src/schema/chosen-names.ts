@@ -1,5 +1,4 @@
-import type { ObjectName } from '../db/object-names.js';
-import { objectName } from '../db/object-names.js';
+import { type ObjectName, objectName } from '../db/object-names.js';
 import type { ExistingTable } from './catalog.js';
 import type { Index, Table } from './table.js';
 

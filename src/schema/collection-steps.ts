@@ -1,8 +1,7 @@
 import { linksName, type ObjectName, objectName, qualified } from '../db/object-names.js';
 import type { Catalog, ExistingTable, Layout } from './catalog.js';
 import { type ChooseName, presentIndex, presentKey, primaryKeyOf } from './chosen-names.js';
-import { fence } from './fence.js';
-import { dropAllLinks, linkTriggers, moveLinks } from './links.js';
+import { dropLinks, fence, linkedColumns, linkTriggers, moveLinks } from './links.js';
 import type { Links } from './removed-ids.js';
 import { lockTable, NO_LOCK, type SchemaStep } from './step.js';
 import type { ForeignKey, Table } from './table.js';
@@ -51,9 +50,10 @@ export function moveTable(
     return present === undefined ? [] : [[present, { ...key, ...target(key.to) }]];
   });
   const nulls = keys.flatMap(([, key]) => (key.onDelete === 'null' ? [key] : []));
-  const links = [...existing.columns.keys()]
-    .filter((column) => existing.triggers.has(linksName(was, column)))
-    .map((column) => ({ column, checked: checkedLinks(was, column, existing, former, target) }));
+  const links = linkedColumns(was, existing).map((column) => ({
+    column,
+    checked: checkedLinks(was, column, existing, former, target),
+  }));
   const title = isRenamed
     ? `Rename the collection ${was} to ${name}`
     : `Give the table of ${name} the name ${to}`;
@@ -205,13 +205,15 @@ export function dropFormerName(name: string, present: string, { schema }: Layout
 }
 
 export function dropTable(name: string, { engine, schema, tables }: Catalog): SchemaStep {
-  const table = qualified(schema, tables.get(name)!.table ?? name);
+  const existing = tables.get(name)!;
+  const table = qualified(schema, existing.table ?? name);
   return {
     title: `Remove the collection ${name}`,
     locks: lockTable(name),
     loses: `all records of ${name}, with their events, deliveries, stored responses and jobs`,
     sql: [
-      engine.isDistributed ? `select forget_distributed_collection('${name}')` : dropAllLinks(table),
+      ...(engine.isDistributed ? [`select forget_distributed_collection('${name}')`] : []),
+      ...linkedColumns(name, existing).flatMap((column) => dropLinks({ name, schema }, column)),
       `drop table ${table} cascade`,
       `delete from counts where collection = '${name}'`,
       `delete from blocks where collection = '${name}'`,

@@ -1,8 +1,7 @@
 import type { Resource } from '../collection/resource.js';
 import type { Declaration } from '../declarations/declaration.js';
-import type { Json, JsonObject } from '../json.js';
+import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
 import type { PendingWork } from './catalog.js';
-import { defaultsWithin } from './nested-defaults.js';
 import { type DocumentWork, lockBatch, quoted, type SchemaStep } from './step.js';
 
 type Schema = Declaration['schema'];
@@ -56,38 +55,22 @@ export function renameFields(
 
 /** Fields, and members of objects, that become required and have a default. */
 export function defaultFields(
-  declaration: Declaration,
+  { name, schema }: Declaration,
   former: Schema | undefined,
   isFenced: boolean,
 ): SchemaStep[] {
   if (former === undefined) return [];
-  const { name, schema } = declaration;
-  const values = Object.fromEntries(
-    (schema.required ?? [])
-      .filter((field) => !former.required?.includes(field))
-      .map((field): [string, Json | undefined] => [field, defaultOf(schema, field)])
-      .filter((entry): entry is [string, Json] => entry[1] !== undefined && entry[1] !== null),
-  );
-  const within = Object.fromEntries(
-    defaultsWithin(schema as unknown as JsonObject, former as unknown as JsonObject),
-  );
-  const step = (kind: 'default' | 'default-within', values: JsonObject, separator: string) => {
-    const names = Object.keys(values).map((field) => `${name}${separator}${field}`);
-    return names.length === 0
-      ? []
-      : [
-          documentStep(
-            `Give ${names.join(', ')} ${names.length === 1 ? 'its default' : 'their defaults'} in the documents without a value, 1,000 at a time`,
-            { kind, collection: name, values },
-            isFenced,
-          ),
-        ];
-  };
-  return [...step('default', values, '.'), ...step('default-within', within, '')];
+  const values = Object.fromEntries(newDefaults(schema as JsonObject, former as JsonObject));
+  const names = Object.keys(values).map((pointer) => name + pointer.replace('/', '.'));
+  if (names.length === 0) return [];
+  return [
+    documentStep(
+      `Give ${names.join(', ')} ${names.length === 1 ? 'its default' : 'their defaults'} in the documents without a value, 1,000 at a time`,
+      { kind: 'defaults', collection: name, values },
+      isFenced,
+    ),
+  ];
 }
-
-const defaultOf = ({ properties }: Schema, field: string): Json | undefined =>
-  Object.hasOwn(properties, field) ? (properties[field] as { default?: Json }).default : undefined;
 
 /** Fields with other steps of x-normalize: queries compare what these make of a text. */
 export function normalizeFields(
@@ -166,3 +149,31 @@ export function pruneFields(
     },
   ];
 }
+
+/** The defaults of fields, and of members of objects, that become required, by JSON Pointers; `former`: the rules before. */
+export function newDefaults(
+  schema: JsonObject,
+  former: JsonObject,
+  at = '',
+): [pointer: string, value: Json][] {
+  const [members, before] = [new Map(membersOf(schema)), new Map(membersOf(former))];
+  const pointerTo = (name: string) => `${at}/${escapeToken(name)}`;
+  const wasRequired = requiredIn(former);
+  const added = requiredIn(schema).filter((name) => !wasRequired.includes(name));
+  return [
+    ...added.flatMap((name): [string, Json][] => {
+      const value = members.get(name)?.default;
+      return value === undefined || value === null ? [] : [[pointerTo(name), value]];
+    }),
+    ...[...members].flatMap(([name, own]) => newDefaults(own, before.get(name) ?? {}, pointerTo(name))),
+  ];
+}
+
+/** The schemas of the members of an object. */
+const membersOf = ({ properties }: JsonObject): [string, JsonObject][] =>
+  Object.entries(isObject(properties) ? properties : {}).filter((each): each is [string, JsonObject] =>
+    isObject(each[1]),
+  );
+
+const requiredIn = ({ required }: JsonObject): string[] =>
+  Array.isArray(required) ? required.filter((each) => typeof each === 'string') : [];

@@ -29,9 +29,7 @@ export function fieldsOf(work: FieldWork): readonly string[] {
   switch (work.kind) {
     case 'rename':
       return [work.to];
-    case 'default':
-      return Object.keys(work.values);
-    case 'default-within':
+    case 'defaults':
       return [...new Set(Object.keys(work.values).map((pointer) => namesOf(pointer)[0]!))];
     case 'normalize':
       return Object.keys(work.rules);
@@ -52,15 +50,7 @@ export function fieldsAfter(
       if (!Object.hasOwn(record, from) || Object.hasOwn(record, to)) return undefined;
       return entries.map(([field, value]) => [field === from ? to : field, value]);
     }
-    case 'default': {
-      const missing = Object.entries(work.values).filter(
-        ([field]) => !Object.hasOwn(record, field) || record[field] === null,
-      );
-      if (missing.length === 0) return undefined;
-      const names = missing.map(([field]) => field);
-      return [...entries.filter(([field]) => !names.includes(field)), ...missing];
-    }
-    case 'default-within': {
+    case 'defaults': {
       const values = Object.entries(work.values).map(
         ([pointer, value]) => [namesOf(pointer), value] as const,
       );
@@ -88,12 +78,16 @@ const namesOf = (pointer: string): string[] =>
     .slice(1)
     .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
 
-/** A value with a member within objects that it has, which gets a value if it has none; otherwise the value itself. */
-function withMember(whole: Json, [name = '', ...rest]: readonly string[], value: Json): Json {
+/**
+ * A value with a member within objects that it has, which gets a value if it has none; otherwise the value itself. `isField`: the
+ * member is a field of a record, where null is none.
+ */
+function withMember(whole: Json, [name = '', ...rest]: readonly string[], value: Json, isField = true): Json {
   if (!isObject(whole)) return whole;
   const present = member(whole, name);
-  if (rest.length === 0 ? present !== undefined : !isObject(present)) return whole;
-  const after = rest.length === 0 ? value : withMember(present!, rest, value);
+  const isMissing = present === undefined || (isField && present === null);
+  if (rest.length === 0 ? !isMissing : !isObject(present)) return whole;
+  const after = rest.length === 0 ? value : withMember(present!, rest, value, false);
   if (after === present) return whole;
   const result = { ...whole };
   setMember(result, name, after);

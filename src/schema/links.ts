@@ -1,9 +1,10 @@
 import { LINKED_RECORD as RECORD } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
 import { linksName, qualified, referenceName } from '../db/object-names.js';
-import { fence } from './fence.js';
+import { type ExistingTable, MOVED } from './catalog.js';
 import { type LinkedTable, type Links, removeIds } from './removed-ids.js';
-import { quoted } from './step.js';
+
+type NamedTable = Pick<LinkedTable, 'name' | 'schema'>;
 
 /** The arrays of references of a collection. */
 export const linksOf = ({ references, columns }: Resource): Links[] =>
@@ -30,11 +31,11 @@ export const linkTriggers = (
   linksName(table, column, onDelete),
 ];
 
-const linksSql = ({ name, schema }: LinkedTable, column: string): string =>
+const linksSql = ({ name, schema }: NamedTable, column: string): string =>
   qualified(schema, linksName(name, column));
 
 /** A function in the schema of the collections. */
-const routine = ({ name, schema }: LinkedTable, column: string, ...parts: string[]): string =>
+const routine = ({ name, schema }: NamedTable, column: string, ...parts: string[]): string =>
   qualified(schema, linksName(name, column, ...parts));
 
 const trigger = (name: string): string => `"${name}"`;
@@ -159,34 +160,30 @@ export function moveLinks(
   ];
 }
 
-const dropRoutines = (table: LinkedTable, column: string): string[] =>
+const dropRoutines = (table: NamedTable, column: string): string[] =>
   [[], ['release'], ['remove']].map(
     (parts) => `drop function if exists ${routine(table, column, ...parts)}() cascade`,
   );
 
-/** Removes the links of all columns of a table, which is to be dropped. A function on another table has the name of a trigger on this one. */
-export const dropAllLinks = (table: string): string =>
-  `do $$
-declare
-  links record;
-begin
-  for links in
-    select conrelid::regclass as name from pg_constraint where confrelid = ${quoted(table)}::regclass and conname = '${RECORD}'
-  loop
-    execute format('drop table %s cascade', links.name);
-  end loop;
-  for links in
-    select distinct routines.oid::regprocedure as name
-    from pg_trigger join pg_class on pg_class.oid = tgrelid
-    join pg_proc as routines on routines.oid = tgfoid or (proname = tgname and pronamespace = relnamespace)
-    where tgrelid = ${quoted(table)}::regclass and tgname like '%$refs%'
-  loop
-    execute format('drop function %s cascade', links.name);
-  end loop;
-end $$`;
+/** The columns of a table that have links. */
+export const linkedColumns = (name: string, { columns, triggers }: ExistingTable): string[] =>
+  [...columns.keys()].filter((column) => triggers.has(linksName(name, column)));
 
 /** Removes the links of a column, if it has some. */
-export const dropLinks = (table: LinkedTable, column: string): string[] => [
+export const dropLinks = (table: NamedTable, column: string): string[] => [
   ...dropRoutines(table, column),
   `drop table if exists ${linksSql(table, column)} cascade`,
+];
+
+/**
+ * Leaves a fence under a name that a table had: a view whose every use fails with SQLSTATE 55000, so that services with the
+ * former declaration respond 503. It also prevents that such a service creates the table again.
+ */
+export const fence = (
+  { name, schema }: NamedTable,
+  former: string,
+  columns: Iterable<readonly [name: string, type: string]>,
+): string[] => [
+  `create view ${qualified(schema, former)} as select ${[...columns].map(([column, type]) => `null::${type} as ${column}`).join(', ')} where plinth_moved('${name}')`,
+  `comment on view ${qualified(schema, former)} is '${MOVED}${name}'`,
 ];

@@ -5,43 +5,27 @@ import { isObject, type Json, type JsonObject, member } from '../json.js';
 const MAX_ROWS = 200;
 const MAX_BYTES = 8_388_608;
 
+/** A value without fields of a collection's records; the value itself: it has none of them. */
+type Without = (value: Json, fields: readonly string[], collection: string) => Json;
+
 /** A column whose texts contain records, and the columns of the key of its table with their types. */
 interface Recorded {
   readonly table: string;
   readonly column: string;
   readonly key: Readonly<Record<string, string>>;
-  /** The text without fields of a collection's records; undefined: it has none of them. */
-  readonly without: (value: Json, collection: string, fields: readonly string[]) => Json | undefined;
+  readonly without: Without;
 }
 
 /** Everything besides the documents that repeats records: events, deliveries of webhooks, and stored responses. */
 const RECORDED: readonly Recorded[] = [
-  {
-    table: 'events',
-    column: 'data',
-    key: { seq: 'bigint' },
-    without: (data, _, fields) => omitted(data, fields),
-  },
-  {
-    table: 'events',
-    column: 'previous',
-    key: { seq: 'bigint' },
-    without: (data, _, fields) => omitted(data, fields),
-  },
+  { table: 'events', column: 'data', key: { seq: 'bigint' }, without: omitted },
+  { table: 'events', column: 'previous', key: { seq: 'bigint' }, without: omitted },
   { table: 'delivery_bodies', column: 'body', key: { event_id: 'text' }, without: withoutInEnvelope },
   { table: 'deliveries', column: 'body', key: { id: 'bigint' }, without: withoutInEnvelope },
-  {
-    table: 'idempotency_keys',
-    column: 'body',
-    key: { caller: 'text', key: 'text' },
-    without: withoutInResponse,
-  },
-  {
-    table: 'idempotency_keys',
-    column: 'parts',
-    key: { caller: 'text', key: 'text' },
-    without: withoutInParts,
-  },
+  ...[
+    { column: 'body', without: withoutInResponse } as const,
+    { column: 'parts', without: withoutInParts } as const,
+  ].map((each) => ({ ...each, table: 'idempotency_keys', key: { caller: 'text', key: 'text' } })),
 ];
 
 /** Removes fields of a collection from all records that were recorded before. It may be repeated. */
@@ -78,8 +62,9 @@ async function removeFrom(
   let rows = await run(page(''), []);
   while (rows.length > 0) {
     const changed = rows.flatMap((row) => {
-      const value = without(JSON.parse(String(row.text)) as Json, collection, fields);
-      return value === undefined ? [] : [{ ...row, text: JSON.stringify(value) }];
+      const value = JSON.parse(String(row.text)) as Json;
+      const rest = without(value, fields, collection);
+      return rest === value ? [] : [{ ...row, text: JSON.stringify(rest) }];
     });
     if (changed.length > 0) await run(write, [JSON.stringify(changed)]);
     const last = rows.at(-1)!;
@@ -90,53 +75,47 @@ async function removeFrom(
   }
 }
 
-/** An object without members; undefined: it has none of them. */
-function omitted(value: Json, names: readonly string[]): JsonObject | undefined {
-  if (!isObject(value) || !names.some((name) => Object.hasOwn(value, name))) return undefined;
+function omitted(value: Json, names: readonly string[]): Json {
+  if (!isObject(value) || !names.some((name) => Object.hasOwn(value, name))) return value;
   return Object.fromEntries(Object.entries(value).filter(([name]) => !names.includes(name)));
 }
 
-function withoutInEnvelope(envelope: Json, collection: string, fields: readonly string[]): Json | undefined {
-  if (!isObject(envelope) || !String(envelope.type).startsWith(`${collection}.`)) return undefined;
-  const data = omitted(envelope.data ?? null, fields);
-  return data && { ...envelope, data };
+function withoutInEnvelope(envelope: Json, fields: readonly string[], collection: string): Json {
+  if (!isObject(envelope) || !String(envelope.type).startsWith(`${collection}.`)) return envelope;
+  return withMembers(envelope, (each, name) => (name === 'data' ? omitted(each, fields) : each));
 }
 
 /** A response names its records by their links, at any place: the current one of a 409 or 412, the results of a batch. */
-function withoutInResponse(value: Json, collection: string, fields: readonly string[]): Json | undefined {
-  if (typeof value !== 'object' || value === null) return undefined;
-  let isChanged = false;
-  const visit = (each: Json): Json => {
-    const changed = withoutInResponse(each, collection, fields);
-    if (changed === undefined) return each;
-    isChanged = true;
-    return changed;
+function withoutInResponse(value: Json, fields: readonly string[], collection: string): Json {
+  const own = isObject(value) && isRecordOf(value, collection) ? omitted(value, fields) : value;
+  return withMembers(own, (each) => withoutInResponse(each, fields, collection));
+}
+
+/** The stored response to a batch: each body in it is a text. */
+function withoutInParts(parts: Json, fields: readonly string[], collection: string): Json {
+  const inBody = (body: Json, name: string) => {
+    if (name !== 'body' || typeof body !== 'string' || !/^[[{]/.test(body)) return body;
+    const value = JSON.parse(body) as Json;
+    const rest = withoutInResponse(value, fields, collection);
+    return rest === value ? body : JSON.stringify(rest);
   };
-  if (Array.isArray(value)) {
-    const items = value.map(visit);
-    return isChanged ? items : undefined;
-  }
-  const own = isRecordOf(value, collection) ? omitted(value, fields) : undefined;
-  const members = Object.entries(own ?? value).map(([name, each]) => [name, visit(each)] as const);
-  return own || isChanged ? Object.fromEntries(members) : undefined;
+  return withMembers(parts, (results, name) =>
+    name === 'results' ? withMembers(results, (result) => withMembers(result, inBody)) : results,
+  );
+}
+
+/** An array or an object with other members; the value itself: they are the same. */
+function withMembers(value: Json, other: (member: Json, name: string) => Json): Json {
+  if (typeof value !== 'object' || value === null) return value;
+  const members = Object.entries(value).map(([name, each]) => [name, other(each, name), each] as const);
+  if (members.every(([, after, before]) => after === before)) return value;
+  return Array.isArray(value)
+    ? members.map(([, after]) => after)
+    : Object.fromEntries(members.map(([name, after]) => [name, after]));
 }
 
 function isRecordOf(value: JsonObject, collection: string): boolean {
   const links = member(value, '_links');
   const self = isObject(links) ? links.self : undefined;
   return isObject(self) && String(self.href).endsWith(`/${collection}/${value.id}`);
-}
-
-/** The stored response to a batch: each body in it is a text. */
-function withoutInParts(parts: Json, collection: string, fields: readonly string[]): Json | undefined {
-  if (!isObject(parts) || !Array.isArray(parts.results)) return undefined;
-  let isChanged = false;
-  const results = parts.results.map((result) => {
-    if (!isObject(result) || typeof result.body !== 'string' || !/^[[{]/.test(result.body)) return result;
-    const changed = withoutInResponse(JSON.parse(result.body) as Json, collection, fields);
-    if (changed === undefined) return result;
-    isChanged = true;
-    return { ...result, body: JSON.stringify(changed) };
-  });
-  return isChanged ? { ...parts, results } : undefined;
 }

@@ -1,13 +1,10 @@
 import type { Declaration } from '../declarations/declaration.js';
 import type { JsonObject } from '../json.js';
 import type { PendingWork } from './catalog.js';
-import { isDeclared } from './field-steps.js';
-import { defaultsWithin } from './nested-defaults.js';
+import { isDeclared, newDefaults } from './field-steps.js';
+import { fieldsOf } from './field-work.js';
 import { type DocumentWork, lockBatch, NO_LOCK, quoted, type SchemaStep } from './step.js';
 import type { Table } from './table.js';
-
-const forget = (collection: string, work: DocumentWork): string =>
-  `delete from plinth_document_work where collection = ${quoted(collection)} and work = ${quoted(JSON.stringify(work))}`;
 
 /** Steps that repeat work for records which services with the former declaration have written since. */
 export function repeatWork(
@@ -17,47 +14,38 @@ export function repeatWork(
   pending: readonly PendingWork[],
 ): SchemaStep[] {
   const { name, schema } = declaration;
+  const required = newDefaults(schema as JsonObject, {}).map(([pointer]) => pointer);
+  const steps = ({ properties }: typeof schema, field: string) => properties[field]!['x-normalize'] ?? [];
+  /** Whether the declaration is still the one that the work is for. Version 0.1.0 leaves all kinds. */
   const isCurrent = (work: DocumentWork): boolean => {
-    switch (work.kind) {
-      case 'fill':
-        return work.columns.every((column) => columns.some((each) => each.name === column));
-      case 'rename':
-        return isDeclared(schema, work.to) && !isDeclared(schema, work.from);
-      case 'normalize':
-        return Object.entries(work.rules).every(
-          ([field, { steps }]) =>
-            isDeclared(schema, field) &&
-            steps.join() === (schema.properties[field]!['x-normalize'] ?? []).join(),
-        );
-      case 'hide':
-        return work.fields.every((field) => writeOnly.includes(field));
-      case 'default':
-        return Object.keys(work.values).every((field) => schema.required?.includes(field));
-      case 'default-within': {
-        const present = defaultsWithin(schema as unknown as JsonObject, {}).map(([pointer]) => pointer);
-        return Object.keys(work.values).every((pointer) => present.includes(pointer));
-      }
-      case 'prune':
-        return work.fields.every((field) => !isDeclared(schema, field));
-    }
+    if (work.kind === 'fill')
+      return work.columns.every((column) => columns.some((each) => each.name === column));
+    if (work.kind === 'defaults') return Object.keys(work.values).every((each) => required.includes(each));
+    const fields = fieldsOf(work);
+    if (work.kind === 'hide') return fields.every((field) => writeOnly.includes(field));
+    if (work.kind === 'prune') return !fields.some((field) => isDeclared(schema, field));
+    if (!fields.every((field) => isDeclared(schema, field))) return false;
+    if (work.kind === 'rename') return !isDeclared(schema, work.from);
+    return Object.entries(work.rules).every(
+      ([field, rule]) => rule.steps.join() === steps(schema, field).join(),
+    );
   };
   return pending
     .filter(({ state }) => state === 'repeat')
     .sort((a, b) => ORDER.indexOf(a.work.kind) - ORDER.indexOf(b.work.kind))
-    .map(({ work }) =>
-      isCurrent(work)
-        ? {
-            title: `Repeat for ${name}, for records of services with the former declarations: ${summaryOf(work)}`,
-            locks: lockBatch,
-            work: { ...work, collection: name },
-            sql: [forget(name, work)],
-          }
-        : {
-            title: `Forget for ${name}, since the declaration is another one: ${summaryOf(work)}`,
-            locks: NO_LOCK,
-            sql: [forget(name, work)],
-          },
-    );
+    .map(({ work, text }) => {
+      const of = work.kind === 'fill' ? work.columns : fieldsOf(work);
+      const forget = `delete from plinth_document_work where collection = ${quoted(name)} and work = ${quoted(text)}`;
+      const what = `${work.kind} of ${of.join(', ')}`;
+      if (!isCurrent(work))
+        return {
+          title: `Forget for ${name}, whose declaration is another one: ${what}`,
+          locks: NO_LOCK,
+          sql: [forget],
+        };
+      const title = `Repeat for ${name}, for records of services with the former declarations: ${what}`;
+      return { title, locks: lockBatch, work: { ...work, collection: name }, sql: [forget] };
+    });
 }
 
 /** The step after which the records of a collection are compared with its declaration no more. */
@@ -68,28 +56,4 @@ export const trustRecords = (name: string): SchemaStep => ({
 });
 
 /** The order in which a plan does work on documents. */
-const ORDER: readonly DocumentWork['kind'][] = [
-  'rename',
-  'default',
-  'default-within',
-  'normalize',
-  'fill',
-  'hide',
-  'prune',
-];
-
-function summaryOf(work: DocumentWork): string {
-  switch (work.kind) {
-    case 'fill':
-      return `fill ${work.columns.join(', ')}`;
-    case 'rename':
-      return `rename ${work.from} to ${work.to}`;
-    case 'default':
-    case 'default-within':
-      return `defaults of ${Object.keys(work.values).join(', ')}`;
-    case 'normalize':
-      return `normalize ${Object.keys(work.rules).join(', ')}`;
-    default:
-      return `${work.kind} ${work.fields.join(', ')}`;
-  }
-}
+const ORDER: readonly DocumentWork['kind'][] = ['rename', 'defaults', 'normalize', 'fill', 'hide', 'prune'];

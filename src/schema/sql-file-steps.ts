@@ -99,7 +99,7 @@ export function sqlFileSteps(files: readonly SqlFile[], catalog: Catalog): Schem
             `alter table ${table} enable always trigger plinth_own_members`,
             `create trigger plinth_no_truncate before truncate on ${table} execute function plinth_own_members()`,
           ]),
-          file.text.trim().replace(/;$/, ''),
+          asOneStatement(file),
           // A trigger of a table with deferred checks cannot be dropped.
           ...(tables.length > 0
             ? [
@@ -118,6 +118,18 @@ export function sqlFileSteps(files: readonly SqlFile[], catalog: Catalog): Schem
       };
     });
 }
+
+/** The text of a file as one statement, in which PostgreSQL permits none that ends the transaction or needs data of the client. */
+const asOneStatement = ({ text, checksum }: SqlFile): string => {
+  const mark = `$file_${checksum.slice(0, 8)}$`;
+  return `do $run$ begin
+execute ${mark}
+${text.trim()}
+${mark};
+exception when feature_not_supported then
+  raise exception '%: a file begins and ends no transaction, sets no savepoint, and copies from and to no client', sqlerrm;
+end $run$`;
+};
 
 /** Whether a file may change the records of a collection. */
 export const isNamedIn = ({ text }: SqlFile, collection: string): boolean =>

@@ -10,9 +10,8 @@ export type DocumentWork =
 export type FieldWork =
   | { readonly kind: 'hide'; readonly collection: string; readonly fields: readonly string[] }
   | { readonly kind: 'prune'; readonly collection: string; readonly fields: readonly string[] }
-  | { readonly kind: 'default'; readonly collection: string; readonly values: JsonObject }
-  /** Values of members within objects, by their JSON Pointers. */
-  | { readonly kind: 'default-within'; readonly collection: string; readonly values: JsonObject }
+  /** Values of fields and of members within objects, by their JSON Pointers. */
+  | { readonly kind: 'defaults'; readonly collection: string; readonly values: JsonObject }
   | {
       readonly kind: 'normalize';
       readonly collection: string;

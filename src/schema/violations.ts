@@ -1,12 +1,10 @@
 import { MAX_INDEXED_BYTES, storedValue } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
 import type { Run } from '../db/db.js';
-import type { Failure } from '../errors/problem.js';
-import { Problem } from '../errors/problem.js';
+import { type Failure, Problem } from '../errors/problem.js';
 import { escapeToken, type Json, type JsonObject, member } from '../json.js';
 import { compileCheck } from '../validation/validation.js';
-import { danglingIn, type TableOf } from './dangling.js';
-import { documentsOf } from './document-work.js';
+import { danglingIn, documentsOf, type TableOf } from './document-work.js';
 import { fieldsAfter } from './field-work.js';
 import type { FieldWork } from './step.js';
 import { type UniqueValue, UniqueValues } from './unique-values.js';

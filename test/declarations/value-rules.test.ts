@@ -162,3 +162,18 @@ t.test('schemas that contradict each other refuse each record', async (t) => {
     t.equal(status, 400, JSON.stringify(declaration), { json });
   }
 });
+
+t.test('an enum of 100,000 values is compared with the other rules', (t) => {
+  const values = Array.from({ length: 100_000 }, (_, at) => `v${at}`);
+  const read = (rules: object) =>
+    readChecked(
+      declare(t, { 'notes.json': field({ ...text, enum: values, default: 'v9', ...rules }) }),
+      '',
+      new Set(),
+    );
+  t.equal(read({}).collections.length, 2);
+  t.throws(() => read({ maxLength: 1 }), {
+    message: /\/a\/enum: has only values that violate the other rules/,
+  });
+  t.end();
+});

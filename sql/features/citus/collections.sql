@@ -1,8 +1,8 @@
 -- The parts of `catalog` of sql/collections.sql that differ on Citus: functions do the work of triggers and of most foreign keys.
 
 -- name: foreign_keys
-select json_agg(json_build_object(
-  'name', name, 'action', case on_delete when 'cascade' then 'c' when 'restrict' then 'r' else 'a' end, 'valid', true
+select json_object_agg(name, json_build_object(
+  'action', case on_delete when 'cascade' then 'c' when 'restrict' then 'r' else 'a' end, 'isValid', true
 ))
 from distributed_references
 where collection = :class.relname;
