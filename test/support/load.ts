@@ -40,6 +40,8 @@ export async function load(
   const outcome = await importSources(target, await sourcesOf(input, undefined), {
     strict: false,
     resume: false,
+    restart: false,
+    lookups: new Map(),
     onConflict: 'fail',
     dryRun: false,
     rename: new Map(),

@@ -129,11 +129,12 @@ where id = any (array(select json_array_elements_text($1::text::json))::uuid[])
 order by id
 for key share;
 
--- Records with given values of columns, compared as exact texts.
+-- A record with each of given values of columns, and whether others have these, too.
 -- name: find_by_values ($1 rows, as a JSON array)
-select :values current.id
+select :values min(current.id::text) as id, count(*) > 1 as is_ambiguous
 from json_to_recordset($1::text::json) as given (:given)
-join :table as current on :equal;
+join :table as current on :equal
+group by :columns;
 
 -- name: copy_records
 copy :table (id, version, updated_at, doc:columns) from stdin;

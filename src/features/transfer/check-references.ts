@@ -64,8 +64,8 @@ export async function requireUnique(
     const wanted = own.map((field) => columns.get(field)!);
     const valuesOf = (row: Row) => own.map((field) => row.columns[fields.indexOf(field)] as Json);
     const valid = rows.filter((row) => !valuesOf(row).includes(null));
-    const used = new Map<string, string>();
-    for (const { key, id } of await findByValues(run, table, wanted, valid.map(valuesOf))) used.set(key, id);
+    const stored = await findByValues(run, table, wanted, valid.map(valuesOf));
+    const used = new Map([...stored].map(([key, { id }]) => [key, id]));
     for (const row of valid) {
       const key = keyOf(wanted, valuesOf(row));
       const user = used.get(key);

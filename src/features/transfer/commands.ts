@@ -16,6 +16,11 @@ export const COMMANDS = {
             many: true,
             text: 'renames a top-level field of every record; may be repeated',
           },
+          lookup: {
+            value: 'FIELD=COLLECTION.FIELD',
+            many: true,
+            text: 'FIELD has the value of that field of the record to which it refers, not its id; may be repeated',
+          },
           delimiter: {
             value: 'CHARACTER',
             text: 'what separates the cells of CSV, or tab; by default what the header uses: , ; tab or |',
@@ -33,6 +38,9 @@ export const COMMANDS = {
           resume: {
             text: 'continue an import of FILE that was interrupted: each record is stored once',
           },
+          restart: {
+            text: 'import FILE from its beginning, although an import of it was interrupted: what that has stored stays',
+          },
           as: { value: 'COLLECTION', text: 'the same as COLLECTION' },
           ...JSON_OPTION,
         },
@@ -44,6 +52,7 @@ export const COMMANDS = {
       'plinth import books books.ndjson --strict',
       'plinth import authors.csv books=list.ndjson',
       'plinth import products.json --as items --rename title=name --json',
+      'plinth import tasks.csv --as tasks --lookup projectId=projects.name',
     ],
     exits: [1, 69, 78],
     failure: 'a record was refused, or the rest was not loaded',

@@ -9,6 +9,7 @@ import { withBulkConnection } from '../../db/bulk-connection.js';
 import { problemOf } from '../../db/database-errors.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
 import { ExitError } from '../../errors/exit-error.js';
+import { collectionsWithTables } from '../../schema/drop-collections.js';
 import { storedResources } from '../../schema/stored-resources.js';
 import { COMMANDS } from './commands.js';
 import { type Exported, exportRecords } from './export-records.js';
@@ -47,6 +48,12 @@ async function run(
   try {
     const resources = await storedResources(database, declarations);
     const wanted = resources.filter((each) => name === undefined || each.name === name);
+    const stored = await collectionsWithTables(database, names);
+    const missing = wanted.filter((each) => !stored.has(each.name)).map((each) => each.name);
+    if (missing.length > 0)
+      throw new ExitError(
+        `the database has no table of ${missing.join(', ')}: plinth migrate or the start of the service creates it`,
+      );
     return await withOutput(io, output, (out) =>
       withBulkConnection(database.url, config, (connection) =>
         exportRecords(connection, wanted, { format, isWhole: name === undefined }, out),

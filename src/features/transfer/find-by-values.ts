@@ -4,24 +4,41 @@ import { fill } from '../../db/statements.js';
 import type { Json } from '../../json.js';
 import { IMPORT_SQL } from './import-statements.js';
 
-/** The ids of stored records with these values of columns, with the keys of the values. */
+/** A stored record with given values; `isAmbiguous`: there are others. */
+export interface FoundRecord {
+  readonly id: string;
+  readonly isAmbiguous: boolean;
+}
+
+/** Stored records with these values of columns, by the keys of the values. */
 export async function findByValues(
   run: Run,
   table: string,
   columns: readonly Column[],
   values: readonly (readonly Json[])[],
-): Promise<readonly { readonly key: string; readonly id: string }[]> {
-  if (values.length === 0) return [];
+): Promise<Map<string, FoundRecord>> {
+  if (values.length === 0) return new Map();
   const collation = ({ type }: Column) => (type === 'text' ? ' collate "C"' : '');
   const parts = {
     table,
     values: columns.map(({ name }) => `current.${name}::text as ${name}, `).join(''),
+    columns: columns.map(({ name }) => `current.${name}`).join(', '),
     given: columns.map(({ name, type }) => `${name} ${type}`).join(', '),
     equal: columns.map((each) => `current.${each.name}${collation(each)} = given.${each.name}`).join(' and '),
   };
-  const given = values.map((row) => Object.fromEntries(columns.map(({ name }, at) => [name, row[at]!])));
-  const rows = await run(fill(IMPORT_SQL.find_by_values, parts), [JSON.stringify(given)]);
-  return rows.map(({ id, ...row }) => ({ key: keyOf(columns, Object.values(row)), id: id as string }));
+  const given = new Map(
+    values.map((row) => [
+      keyOf(columns, row),
+      Object.fromEntries(columns.map(({ name }, at) => [name, row[at]!])),
+    ]),
+  );
+  const rows = await run(fill(IMPORT_SQL.find_by_values, parts), [JSON.stringify([...given.values()])]);
+  return new Map(
+    rows.map(({ id, is_ambiguous, ...row }) => [
+      keyOf(columns, Object.values(row)),
+      { id: id as string, isAmbiguous: is_ambiguous === true },
+    ]),
+  );
 }
 
 /** Values of columns as a key; numbers have several texts. */

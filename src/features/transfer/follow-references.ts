@@ -1,11 +1,13 @@
 import type { Column } from '../../collection/column.js';
+import { normalizedText } from '../../collection/normalized-text.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Run } from '../../db/db.js';
+import { invalid } from '../../errors/input-errors.js';
 import { unknownReference } from '../../errors/record-errors.js';
-import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
+import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import { parseUuid } from '../../uuid.js';
 import { isExactNumber } from './csv-cell.js';
-import { findByValues, keyOf } from './find-by-values.js';
+import { type FoundRecord, findByValues, keyOf } from './find-by-values.js';
 import type { ImportRun } from './import-run.js';
 import { IMPORT_SQL } from './import-statements.js';
 import { LEGACY_ID } from './reference-names.js';
@@ -22,36 +24,62 @@ export interface Followed {
 /** A valid reference in place of one that leads nowhere, so that the other fields are checked. */
 export const NO_ID = '00000000-0000-7000-8000-000000000000';
 
-/** Looks up the references of records: old ids of this import, then those that collections hold as `legacy_id`. */
+/** The id of a record, or why there is none. */
+type Found = { readonly id: string; readonly isImported: boolean } | { readonly error: unknown };
+
+/**
+ * Looks up the references of records: their old ids in this import, then in what collections hold as `legacy_id`; or with a
+ * lookup their values in a field of the other collection.
+ */
 export async function lookUpReferences(
-  { connection: { run }, key, resources }: ImportRun,
+  { connection: { run }, key, resources, lookups }: ImportRun,
   { references }: Resource,
   records: readonly Json[],
 ): Promise<(record: Json) => Followed> {
-  const ids = new Map<string, (old: string) => { id: string; isImported: boolean } | undefined>();
-  for (const { field, to, table } of references) {
+  const found = new Map<string, (text: string, index: number | undefined) => Found>();
+  for (const { field, to, table, singular } of references) {
     const values = new Set(records.flatMap((record) => oldIdsIn(record, field)));
+    const target = resources.get(to);
+    const { by } = lookups.get(field)?.to === to ? lookups.get(field)! : {};
+    if (target && by !== undefined) {
+      const column = target.columns.get(by)!;
+      const stored = (text: string) =>
+        column.type === 'text' ? normalizedText(target, by, text, 'whole') : text;
+      const ids = await findByTexts(run, table, column, [...values].map(stored));
+      found.set(field, (text, index) => {
+        const record = ids(stored(text));
+        if (record && !record.isAmbiguous) return { id: record.id, isImported: false };
+        const message = `${record ? 'more than one' : 'no'} ${singular} has this ${by}`;
+        return { error: invalid([{ path: pathOf(field, index), message, keyword: 'lookup' }]) };
+      });
+      continue;
+    }
     const imported = await idsInImport(run, values, key, to);
     const rest = [...values].filter((value) => !imported.has(value));
-    const legacy = resources.get(to)?.columns.get(LEGACY_ID);
-    const stored = legacy && (await idsByText(run, table, legacy, rest));
-    ids.set(field, (old) => {
-      const id = imported.get(old) ?? stored?.(old)[0] ?? parseUuid(old);
-      return id === undefined ? undefined : { id, isImported: imported.has(old) };
+    const legacy = target?.columns.get(LEGACY_ID);
+    const stored = legacy && (await findByTexts(run, table, legacy, rest));
+    found.set(field, (old, index) => {
+      const id = imported.get(old) ?? stored?.(old)?.id ?? parseUuid(old);
+      return id === undefined
+        ? { error: unknownReference(field, singular, index) }
+        : { id, isImported: imported.has(old) };
     });
   }
   return (given) => {
     const [expected, faults] = [new Set<string>(), [] as { field: string; error: unknown }[]];
     if (!isObject(given)) return { record: given, expected, faults };
     const record: JsonObject = { ...given };
-    for (const { field, singular, isList } of references) {
+    for (const { field, isList } of references) {
       const value = member(given, field);
       const follow = (each: Json, index?: number): Json => {
         if (!isOldId(each)) return each;
-        const found = ids.get(field)!(String(each));
-        if (!found) faults.push({ field, error: unknownReference(field, singular, index) });
-        else if (found.isImported) expected.add(found.id);
-        return found?.id ?? each;
+        const target = found.get(field)!(String(each), index);
+        if ('error' in target) {
+          faults.push({ field, error: target.error });
+          return each;
+        }
+        if (target.isImported) expected.add(target.id);
+        return target.id;
       };
       if (value === undefined) continue;
       setMember(record, field, isList && Array.isArray(value) ? value.map(follow) : follow(value));
@@ -60,6 +88,9 @@ export async function lookUpReferences(
     return { record, expected, faults };
   };
 }
+
+const pathOf = (field: string, index?: number): string =>
+  `/${escapeToken(field)}${index === undefined ? '' : `/${index}`}`;
 
 const isOldId = (value: Json | undefined): value is string | number =>
   typeof value === 'string' || typeof value === 'number';
@@ -81,22 +112,16 @@ export async function idsInImport(
   return new Map(rows.map(({ old, id }) => [old as string, id as string]));
 }
 
-/** Finds stored records by the texts of values of a column. Returns the ids for a text. */
-async function idsByText(
+/** Finds stored records by the texts of values of a column. */
+async function findByTexts(
   run: Run,
   table: string,
   column: Column,
   texts: readonly string[],
-): Promise<(text: string) => readonly string[]> {
+): Promise<(text: string) => FoundRecord | undefined> {
   // PostgreSQL reads fewer texts as numbers than JavaScript.
   const wanted = column.type === 'double precision' ? texts.filter(isExactNumber) : texts;
-  const found = new Map<string, string[]>();
-  for (const { key, id } of await findByValues(
-    run,
-    table,
-    [column],
-    wanted.map((text) => [text]),
-  ))
-    found.set(key, [...(found.get(key) ?? []), id]);
-  return (text) => found.get(keyOf([column], [text])) ?? [];
+  const values = wanted.map((text) => [text]);
+  const found = await findByValues(run, table, [column], values);
+  return (text) => found.get(keyOf([column], [text]));
 }

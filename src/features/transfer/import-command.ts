@@ -91,13 +91,17 @@ async function declareAndImport(
 function readOptions(args: string[], io: Io): Options {
   const { values, positionals } = parse(COMMANDS, 'import', '', args);
   const files = filesOf(positionals, values.as);
-  const renames = (values.rename ?? []).map((text): [string, string] => {
-    const [, from, to] = /^([^=]+)=(.+)$/s.exec(text) ?? [];
-    if (from === undefined || to === undefined)
-      throw new UsageError(`--rename must be FROM=TO, not ${text}`, 'import');
-    return [from, to];
-  });
+  const pairsOf = (option: 'rename' | 'lookup', form: string, pattern: RegExp) =>
+    (values[option] ?? []).map((text) => {
+      const [, ...parts] = pattern.exec(text) ?? [];
+      if (parts.length === 0) throw new UsageError(`--${option} must be ${form}, not ${text}`, 'import');
+      return parts as [string, string, string];
+    });
+  const renames = pairsOf('rename', 'FROM=TO', /^([^=]+)=(.+)$/s);
+  const lookups = pairsOf('lookup', 'FIELD=COLLECTION.FIELD', /^([^=]+)=([a-z][a-z0-9_]*)\.(.+)$/s);
   const { strict, resume, infer, 'dry-run': dryRun, 'on-conflict': conflict } = values;
+  if (resume && values.restart)
+    throw new UsageError('--resume goes on, and --restart begins anew: choose one', 'import');
   if (resume && dryRun)
     throw new UsageError('--dry-run stores nothing that --resume could continue', 'import');
   const delimiter = values.delimiter === undefined ? undefined : delimiterOf(values.delimiter);
@@ -114,7 +118,9 @@ function readOptions(args: string[], io: Io): Options {
     keepIds: values['keep-ids'] || conflict !== undefined ? true : undefined,
     onConflict: (conflict ?? 'fail') as OnConflict,
     dryRun,
-    rename: new Map(renames),
+    restart: values.restart,
+    rename: new Map(renames.map(([from, to]) => [from, to])),
+    lookups: new Map(lookups.map(([field, to, by]) => [field, { to, by }])),
     report,
   };
 }

@@ -1,6 +1,6 @@
 import type { Io } from '../../cli/io.js';
 import { logOf, openForCommand } from '../../cli/with-database.js';
-import type { Resource } from '../../collection/resource.js';
+import type { Reference, Resource } from '../../collection/resource.js';
 import type { Config } from '../../config/config.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
 import { type ExitCode, ExitError } from '../../errors/exit-error.js';
@@ -10,7 +10,7 @@ import { ensureCollections } from '../../schema/ensure-collections.js';
 import { migrateCollections } from '../../schema/migrate-collections.js';
 import { storedResources } from '../../schema/stored-resources.js';
 import type { ImportReport } from './import-report.js';
-import type { ImportOptions } from './import-run.js';
+import type { ImportOptions, Lookup } from './import-run.js';
 import { importSources, type Load } from './import-sources.js';
 import { FileError } from './input.js';
 import { requireHeader } from './required-columns.js';
@@ -88,6 +88,7 @@ async function load(
     throw new FileError(`there is no collection ${unknown.collection}: there are ${names.join(', ')}`);
   for (const source of sources)
     requireHeader(source, resources.find(({ name }) => name === source.collection)!, options.rename);
+  for (const [field, lookup] of options.lookups) requireLookup(field, lookup, sources, resources);
   const { report } = options;
   return importSources({ url, resources, events, tombstones, databaseEngine }, sources, {
     ...options,
@@ -96,6 +97,24 @@ async function load(
     onProgress: (collection, progress, size) => report.proceeded(collection, progress, size),
   });
 }
+
+/** Throws FileError for a lookup that no collection of the sources can have. */
+function requireLookup(
+  field: string,
+  { to, by }: Lookup,
+  sources: readonly Source[],
+  resources: readonly Resource[],
+): void {
+  const isReference = (each: Reference) => each.field === field && each.to === to;
+  const isImported = ({ name }: Resource) => sources.some(({ collection }) => collection === name);
+  const column = resources.find(({ name }) => name === to)?.columns.get(by);
+  if (!resources.some((each) => isImported(each) && each.references.some(isReference)))
+    throw new FileError(`--lookup: no collection of this import has a field ${field} that refers to ${to}`);
+  if (!column?.isIndexed || !LOOKED_UP.includes(column.type))
+    throw new FileError(`--lookup: ${to} has no text or number ${by} with x-unique or x-index`);
+}
+
+const LOOKED_UP = ['text', 'double precision'];
 
 /** Prints what was loaded, and returns the exit code. Throws what has ended the load early. */
 function endWith(report: ImportReport, { imported, fault }: Load): ExitCode {

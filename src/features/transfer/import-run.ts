@@ -3,14 +3,24 @@ import type { BulkConnection } from '../../db/bulk-connection.js';
 import type { OnConflict } from './id-conflicts.js';
 import type { Progress } from './import-progress.js';
 
+/** The field that has the values of a reference, and its collection. */
+export interface Lookup {
+  readonly to: string;
+  readonly by: string;
+}
+
 /** How records are imported. */
 export interface ImportOptions {
   /** Stop at the first record that is refused. */
   readonly strict: boolean;
   /** Continue an interrupted import of the same content. */
   readonly resume: boolean;
+  /** Import content whose import was interrupted from its beginning. */
+  readonly restart: boolean;
   /** Old name -> new name of top-level fields, for every record. */
   readonly rename: ReadonlyMap<string, string>;
+  /** The fields with values of records to which they refer, and where these values are. */
+  readonly lookups: ReadonlyMap<string, Lookup>;
   /** Whether records keep their ids; undefined: those of an export do, if the database has no records of its collections. */
   readonly keepIds?: boolean | undefined;
   readonly onConflict: OnConflict;

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Resource } from '../../collection/resource.js';
 import { type BulkConnection, type BulkSettings, withBulkConnection } from '../../db/bulk-connection.js';
 import { problemOf } from '../../db/database-errors.js';
+import { ExitError } from '../../errors/exit-error.js';
 import { Problem } from '../../errors/problem.js';
 import { type Removed, settleReferences } from './deferred-references.js';
 import { CollectionImport, isEmpty } from './import-collection.js';
@@ -75,6 +76,7 @@ async function importAll(
   const settle = () => settleReferences(open, (removed) => reportRemoved(removed, ordered, open, imported));
   await lockImport(connection.run, key);
   if (!options.resume) {
+    requireNoInterruption(await readProgress(connection.run, key), ordered, options);
     // Of an import that was interrupted.
     await settle();
     await forgetProgress(connection.run, key);
@@ -98,6 +100,22 @@ async function importAll(
   }
   await settle();
   await connection.run(IMPORT_SQL.forget_ids, [key]);
+}
+
+/** Throws ExitError if an interrupted import has stored records that this one would store again. */
+function requireNoInterruption(
+  progress: ReadonlyMap<string, Progress>,
+  sources: readonly Source[],
+  { restart, dryRun, keepIds }: ImportOptions,
+): void {
+  const parts = sources.map(({ collection }) => ({ collection, ...progress.get(collection) }));
+  const stored = parts
+    .filter((part) => part.stored)
+    .map((part) => `${part.stored} records of ${part.collection}`);
+  if (restart || dryRun || keepIds || stored.length === 0 || parts.every(({ finished }) => finished)) return;
+  throw new ExitError(
+    `an import of this content was interrupted after ${stored.join(', ')}, which are stored. Continue it with --resume, or store them again with --restart.`,
+  );
 }
 
 /** Whether the sources are an export, and there are no records: then theirs keep their ids. */
@@ -136,9 +154,13 @@ function reportRemoved(
 }
 
 /** Identifies an import by its content, and by what is done with it. */
-function keyOf(sources: readonly Source[], { digest, rename, keepIds, onConflict }: ImportOptions): string {
+function keyOf(
+  sources: readonly Source[],
+  { digest, rename, lookups, keepIds, onConflict }: ImportOptions,
+): string {
   const names = sources.map(({ collection }) => collection);
+  const options = [...rename, ...lookups];
   return createHash('sha256')
-    .update(JSON.stringify([digest, names, [...rename], keepIds, onConflict]))
+    .update(JSON.stringify([digest, names, options, keepIds, onConflict]))
     .digest('hex');
 }

@@ -207,6 +207,25 @@ t.test('--strict stops at the first refusal, and --resume goes on there', async 
   t.equal((await send('GET', '/books?order=asc')).json.length, 3, 'a finished import is not repeated');
 });
 
+t.test('an import of content whose import was interrupted says so, and stores nothing', async (t) => {
+  const { send, env } = await library(t);
+  const file = fileOf(t, 'books.ndjson', lines([{ title: 'A' }, { title: 'B' }, { isbn: '2' }]));
+  const again = (...options: string[]) => imported(t, ['books', file, ...options], env);
+  const count = async () => (await send('GET', '/books?order=asc')).json.length;
+  await again('--strict');
+  t.match(await again(), {
+    code: 1,
+    out: '',
+    err: 'plinth: an import of this content was interrupted after 2 records of books, which are stored. Continue it with --resume, or store them again with --restart.\n',
+  });
+  t.match(await again('--dry-run'), { code: 1, out: 'books: 2 valid, 1 refused\n' });
+  t.equal(await count(), 2);
+  t.match(await again('--restart', '--resume'), { code: 64, err: /choose one/ });
+  t.match(await again('--restart'), { code: 1, out: 'books: 2 stored, 1 refused\n' });
+  t.equal(await count(), 4);
+  t.match(await again(), { out: 'books: 2 stored, 1 refused\n' }, 'a finished one was not interrupted');
+});
+
 t.test(
   '--resume retains the ids of an export, as the interrupted import did, and knows finished collections',
   async (t) => {
