@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Condition, Operator } from '../list/condition.js';
+import { type Condition, identityOf, type Operator } from '../list/condition.js';
 
 /** Lists of conditions without those lists that another one includes: a record fulfils one of the rest if it fulfils one of all. */
 export function alternativesOf(lists: readonly (readonly Condition[])[]): (readonly Condition[])[] {
@@ -17,42 +17,21 @@ export const implyAll = (all: readonly Condition[], others: readonly Condition[]
 
 /** Whether a record that fulfils a condition fulfils another one. False: it may not. */
 function implies(condition: Condition, other: Condition): boolean {
-  if (condition.kind === 'comparison' && other.kind === 'comparison') return isEqual(condition, other);
   if (condition.kind === 'relation' && other.kind === 'relation') {
     const { relation, quantifier, conditions } = condition;
     if (relation !== other.relation || quantifier !== other.quantifier) return false;
     const isFound = quantifier === 'one' || quantifier === 'some';
-    return isFound ? implyAll(conditions, other.conditions) : isEqualList(conditions, other.conditions);
+    return isFound ? implyAll(conditions, other.conditions) : isEqual(condition, other);
   }
   if (condition.kind === 'or') return condition.conditions.every((each) => implies(each, other));
   if (other.kind === 'or') return other.conditions.some((each) => implies(condition, each));
   if (condition.kind === 'and') return condition.conditions.some((each) => implies(each, other));
   if (other.kind === 'and') return other.conditions.every((each) => implies(condition, each));
-  return condition.kind === other.kind && isEqual(condition, other);
+  return isEqual(condition, other);
 }
 
-const isEqualList = (conditions: readonly Condition[], others: readonly Condition[]): boolean =>
-  conditions.length === others.length && conditions.every((each, at) => isEqual(each, others[at]!));
-
-function isEqual(condition: Condition, other: Condition): boolean {
-  if (condition.kind === 'comparison' && other.kind === 'comparison') {
-    const { field, operator, values, symbol } = condition;
-    return (
-      field === other.field &&
-      operator === other.operator &&
-      isDeepStrictEqual(values, other.values) &&
-      symbol?.kind === other.symbol?.kind &&
-      symbol?.name === other.symbol?.name
-    );
-  }
-  if (condition.kind === 'comparison' || other.kind === 'comparison' || condition.kind !== other.kind)
-    return false;
-  const isRelated =
-    condition.kind !== 'relation' ||
-    other.kind !== 'relation' ||
-    (condition.relation === other.relation && condition.quantifier === other.quantifier);
-  return isRelated && isEqualList(condition.conditions, other.conditions);
-}
+const isEqual = (condition: Condition, other: Condition): boolean =>
+  isDeepStrictEqual(identityOf(condition), identityOf(other));
 
 /** Whether an operator requires that the field, or an element of it, equals one of the values. */
 const IS_EQUALITY: Readonly<Record<Operator, boolean>> = {

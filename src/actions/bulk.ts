@@ -15,7 +15,7 @@ import { valuesOfAddress } from '../list/address-values.js';
 import type { Selection } from '../list/condition.js';
 import { readFilter } from '../list/read-filter.js';
 import { searchIn, selectionOf } from '../list/read-search.js';
-import { ownParent, requireAllOwn } from './owner-check.js';
+import { ownParent, requireOwn } from './owner-check.js';
 import { readable } from './readable.js';
 
 /** Records that one request changes. */
@@ -69,7 +69,7 @@ export function forAllMatching(
         await collection.lock(found, undefined, run);
         // Others may have changed some before these were locked.
         const ids = await collection.ids(within(selection, found), found.length, run);
-        await requireAllOwn(guarded, verb, ids, { ...request, run });
+        await requireOwn(guarded, verb, ids, { ...request, run });
         const latest = now() + timeoutMs / 2;
         let count = 0;
         const shared = sharedRun(run, () => {

@@ -19,13 +19,15 @@ import { parseUuid } from '../uuid.js';
 export function restrictToOwnRecord(db: Db, guarded: Guarded, verb: Verb, action: Action): Action {
   // A caller's own path was compared before.
   if (ownershipOf(guarded.resource, verb) !== 'record') return action;
+  const requireThis = (request: Request) =>
+    requireOwn(guarded, verb, [parseUuid(request.params.id ?? '')], request);
   return {
     ...action,
-    authorize: (request) => (request.permission === 'own' ? requireOwn(guarded, verb, request) : undefined),
+    authorize: (request) => (request.permission === 'own' ? requireThis(request) : undefined),
     run: (request) => {
       if (request.permission !== 'own') return action.run(request);
       const work = async (run: Run) => {
-        await requireOwn(guarded, verb, request, run);
+        await requireThis({ ...request, run });
         return action.run({ ...request, run });
       };
       return request.run ? work(request.run) : db.transaction(work);
@@ -97,30 +99,19 @@ export function ownParent(
   return own;
 }
 
-/** Throws 403 unless the record is the caller's own. Within a transaction, it is locked. */
-async function requireOwn(
+/** Throws 403 unless some records are the caller's own, if it may access no others. Within a transaction, they are locked. */
+export async function requireOwn(
   guarded: Guarded,
   verb: Verb,
-  { params, principal }: Request,
-  run?: Run,
-): Promise<void> {
-  const id = parseUuid(params.id ?? '');
-  const { read, write } = guarded.resource.scopes;
-  if (id === undefined || !(await isOwn(guarded, verb, id, { principal, run })))
-    throw forbidden([verb === 'read' ? read : write]);
-}
-
-/** Throws 403 unless some records are the caller's own, if it may write no others: they are locked. */
-export async function requireAllOwn(
-  guarded: Guarded,
-  verb: Verb,
-  ids: readonly string[],
+  ids: readonly (string | undefined)[],
   request: Pick<Request, 'principal' | 'permission' | 'run'>,
 ): Promise<void> {
   const { resource } = guarded;
   if (request.permission !== 'own' || ownershipOf(resource, verb) !== 'record') return;
-  const own = await ownIds(guarded, verb, ids, request);
-  if (!ids.every((id) => own.has(id))) throw forbidden([resource.scopes.write]);
+  const known = ids.filter((id) => id !== undefined);
+  const own = await ownIds(guarded, verb, known, request);
+  if (known.length < ids.length || !known.every((id) => own.has(id)))
+    throw forbidden([verb === 'read' ? resource.scopes.read : resource.scopes.write]);
 }
 
 /** Whether a grant permits something with a record to its owner, who is the caller: within a transaction, it is then locked. */

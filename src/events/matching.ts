@@ -18,8 +18,8 @@ export interface Fulfilled {
   readonly after: boolean;
 }
 
-/** The columns of a record by their names, in the states of one event; null: there was no record. Undefined: they are unknown. */
-interface States {
+/** The columns of a record by their names, before and after a change; null: there was no record. Undefined: they are unknown. */
+export interface States {
   readonly before: JsonObject | null | undefined;
   readonly after: JsonObject | null;
 }
@@ -35,16 +35,16 @@ interface Matching {
 }
 
 /**
- * Whether conditions hold for the records of events, all of one collection: a row for each of `lists`, whose conditions must
- * all hold. One statement compares the columns as the events have them, and conditions on related records with their present
+ * Whether conditions hold for states of records, all of one collection: a row for each of `lists`, whose conditions must
+ * all hold. One statement compares the columns as the states have them, and conditions on related records with their present
  * state. With `needsRelated`, it is unknown whether a condition held that no related record fulfils another one, if records of that
  * relation have been deleted, and it does not hold. Only over relations may the statement take long, and then it waits with the
  * queries of lists. Throws 503.
  */
-export async function matchEvents(
+export async function matchStates(
   { query, composed, engine, metrics }: Db,
   resource: Resource,
-  events: readonly Event[],
+  given: readonly States[],
   lists: readonly (readonly Condition[])[],
   { needsRelated = false, symbolValues = [] }: Matching = {},
 ): Promise<Fulfilled[][]> {
@@ -56,10 +56,10 @@ export async function matchEvents(
     numbers.set(compared, number);
     return number;
   };
-  const numbered = events.map((event) => {
-    const { before, after } = statesOf(resource, event);
-    return { before: before && numberOf(before), after: after && numberOf(after) };
-  });
+  const numbered = given.map(({ before, after }) => ({
+    before: before && numberOf(before),
+    after: after && numberOf(after),
+  }));
   const rows = [...numbers].map(([compared, number]) => `{"${NUMBER}":${number},${compared.slice(1)}`);
   const args = [`[${rows.join(',')}]`];
   const columns = [...types].map(([name, type]) => `, ${name} ${type}`).join('');
@@ -72,6 +72,7 @@ export async function matchEvents(
   const text = `with ${SOURCE} as materialized (
     select * from json_to_recordset($1::text::json) as state (${NUMBER} integer${columns})
   ) ${matches.join(' union all ')}`;
+  if (rows.length === 0) return lists.map(() => given.map(() => ({ before: false, after: false })));
   const match = lists.flat().some(isOfRelation)
     ? query(text, args, sharing(metrics, 'match', 'events'))
     : composed(text, args);
@@ -117,7 +118,8 @@ function comparedTypes(resource: Resource, conditions: readonly Condition[]): Re
 /** Streams with other conditions read the states of an event as well. */
 const known = new WeakMap<Event, States>();
 
-function statesOf(resource: Resource, event: Event): States {
+/** The states of a record around the change of an event. */
+export function statesOf(resource: Resource, event: Event): States {
   const present = known.get(event) ?? readStates(resource, event);
   known.set(event, present);
   return present;

@@ -1,11 +1,12 @@
-import { maskedCondition } from '../access/masked-conditions.js';
+import { fieldsOf } from '../access/fields.js';
 import { partOf } from '../collection/document-part.js';
 import { hasField, type Resource } from '../collection/resource.js';
 import type { Db } from '../db/db.js';
+import type { JsonObject } from '../json.js';
 import type { Access } from '../list/condition.js';
 import type { Event, Match } from './event.js';
 import { admits, type Filter, isCompared, type Live, type Ruled } from './event-filter.js';
-import { type Fulfilled, matchEvents } from './matching.js';
+import { type Fulfilled, matchStates, type States, statesOf } from './matching.js';
 
 /**
  * The events that a filter admits, as far as its reader may read them, each with what the change means for the conditions of the
@@ -35,7 +36,8 @@ type Read = readonly (readonly [event: Event, shown: Event])[];
 
 async function liveEvents(db: Db, live: Live | undefined, events: readonly Event[]): Promise<Read> {
   if (!live) return events.map((event) => [event, event] as const);
-  const [fulfilled] = await matchEvents(db, live.resource, events, [live.conditions]);
+  const states = events.map((event) => statesOf(live.resource, event));
+  const [fulfilled] = await matchStates(db, live.resource, states, [live.conditions]);
   return events.flatMap((event, at) => {
     const match = matchOf(fulfilled![at]!);
     return match ? [[event, { ...event, match }] as const] : [];
@@ -62,19 +64,17 @@ export async function readableStates(
 ): Promise<ReadableStates[]> {
   const conditions = grants.map((grant) => grant.conditions);
   // A rule that hides a record because of a related one hides it after the deletion of that one as well.
-  const held = await matchEvents(db, resource, events, conditions, {
+  const given = events.map((event) => statesOf(resource, event));
+  const held = await matchStates(db, resource, given, conditions, {
     needsRelated: true,
     symbolValues: values,
   });
   const stateIn = (at: number, side: 'before' | 'after'): ReadableState | undefined => {
     const holding = grants.filter((_, grant) => held[grant]![at]![side] === true);
     if (holding.length === 0) return undefined;
-    const isWhole = holding.some(({ fields }) => !fields);
-    const fields = new Set(holding.flatMap(({ fields = [] }) => fields));
+    const fields = fieldsOf(holding);
     const { seq } = events[at]!;
-    return {
-      fields: isWhole ? undefined : [...fields].filter((each) => hasField(resource, each, seq)).sort(),
-    };
+    return { fields: fields && [...fields].filter((each) => hasField(resource, each, seq)) };
   };
   return events.map((_, at) => ({ before: stateIn(at, 'before'), after: stateIn(at, 'after') }));
 }
@@ -114,28 +114,26 @@ function shownEvent(event: Event, after: ReadableState | undefined): Event {
   return { ...event, data: after ? partOf(event.data, new Set(after.fields)) : null };
 }
 
-/** The meaning of changes for conditions, which see the fields alone that the reader may read in each state. */
+/** The meaning of changes for conditions, for which the fields are absent that the reader may not read in each state. */
 async function maskedMatches(
   db: Db,
   { resource, conditions }: Live,
   events: readonly Event[],
-  states: readonly ReadableStates[],
+  readable: readonly ReadableStates[],
 ): Promise<(Match | undefined)[]> {
-  const keyOf = ({ fields }: ReadableState) => JSON.stringify(fields ?? null);
-  const masks = new Map<string, ReadableState>();
-  for (const { before, after } of states)
-    for (const state of [before, after]) if (state) masks.set(keyOf(state), state);
-  const keys = [...masks.keys()];
-  const lists = [...masks.values()].map(({ fields }) => {
-    const visible = fields && new Set(fields);
-    return visible ? conditions.map((each) => maskedCondition(each, resource, visible)) : conditions;
+  const shown = (state: JsonObject | null | undefined, part: ReadableState | undefined) => {
+    if (!state || !part) return null;
+    const { fields } = part;
+    if (!fields) return state;
+    const hidden = [...resource.columns].filter(([field]) => !fields.includes(field));
+    return { ...state, ...Object.fromEntries(hidden.map(([, { name }]) => [name, null])) };
+  };
+  const states = events.map((event, at): States => {
+    const { before, after } = statesOf(resource, event);
+    return { before: shown(before, readable[at]!.before), after: shown(after, readable[at]!.after) };
   });
-  const fulfilled = lists.length === 0 ? [] : await matchEvents(db, resource, events, lists);
-  return states.map(({ before, after }, at) => {
-    const side = (state: ReadableState | undefined, name: 'before' | 'after') =>
-      state !== undefined && fulfilled[keys.indexOf(keyOf(state))]![at]![name] === true;
-    return matchOf({ before: side(before, 'before'), after: side(after, 'after') });
-  });
+  const [fulfilled] = await matchStates(db, resource, states, [conditions]);
+  return fulfilled!.map(matchOf);
 }
 
 function matchOf({ before, after }: Fulfilled): Match | undefined {

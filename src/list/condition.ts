@@ -104,7 +104,7 @@ export interface Access {
   readonly grants: readonly {
     readonly conditions: readonly Condition[];
     /** Undefined: all fields. */
-    readonly fields?: readonly string[] | undefined;
+    readonly fields?: readonly string[];
   }[];
   /** Conditions one of which holds for each of these records: those of the grants that no other grant includes. */
   readonly alternatives: readonly (readonly Condition[])[];
@@ -172,7 +172,7 @@ export const isRestricted = (selection: Selection): boolean =>
 export function identityOf(condition: Condition): unknown {
   switch (condition.kind) {
     case 'comparison':
-      return [condition.field, condition.operator, condition.values];
+      return [condition.field, condition.operator, condition.values, condition.symbol?.place];
     case 'relation':
       return [condition.relation, condition.quantifier, condition.conditions.map(identityOf)];
     default:
