@@ -57,14 +57,14 @@ interface Caller {
 
 const CASES: readonly Case[] = [
   { label: 'read by id', target: 2, line: ({ issues }, place) => `/issues/${issues[place % issues.length]}` },
-  { label: 'page with total', target: 10, line: () => '/issues?page=1' },
+  { label: 'page with total', target: 3, line: () => '/issues?page=1' },
   ...[10, 100].map((commits) => ({
     label: `page with total, ${commits} writes/s`,
-    target: 10,
+    target: 3,
     line: () => '/issues?page=1',
     commits,
   })),
-  { label: 'page with total, one caller', target: 10, line: () => '/issues?page=1', callers: 1 },
+  { label: 'page with total, one caller', target: 3, line: () => '/issues?page=1', callers: 1 },
   { label: 'create', target: 1.5, line: () => '/issues', isCreation: true },
 ];
 

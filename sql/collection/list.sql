@@ -41,6 +41,24 @@ from total;
 select (:total) as total:number_of_rows, :documents as docs
 from (select record.* from :records order by :order limit $1::bigint offset $2::bigint) as record;
 
+-- Pages of all that several callers may read: :given has the values of each page, :columns names them, and :held are the bits of the
+-- grants that hold for a record. The pages are sorted, so that all are read before one is sent: an error comes before any rows.
+-- name: page_of_callers
+select given.place, found.*
+from unnest(:given) with ordinality as given (:columns, place), lateral (
+  with match as materialized (
+    select record.id:keys from :records limit :most
+  )
+  select total.total, (
+    select :documents
+    from (select id from match order by :by limit :limit offset :offset) as page, lateral (
+      select record.id, record.doc:keys, :held as held$ from :source where record.id = page.id limit 1
+    ) as record
+  ) as docs
+  from (select count(*) as total from match) as total
+) as found
+order by given.place;
+
 -- A later page in the default order. It starts in the last row-count bucket before it instead of at the list's end, so
 -- that its cost does not depend on its position. `position` is the index of its first record, oldest first. `_delta` has
 -- what was written since the buckets were compacted; a bucket whose start these make uncertain is not used, and the page

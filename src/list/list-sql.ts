@@ -41,6 +41,11 @@ export class ListStatements {
     this.#templates = statementsOn(engine, 'collection/list.sql');
   }
 
+  /** The template of the pages of all that callers may read. */
+  get ofCallers(): string {
+    return this.#templates.get('page_of_callers')!;
+  }
+
   /** Reads a page: for a numbered one its `total` and `docs`, for one between cursors the columns that keysetSql names. */
   page(list: PageRequest): ListStatement {
     const { part } = list;

@@ -7,6 +7,7 @@ import type { Db, Row, Run } from '../db/db.js';
 import { invalidQuery, queryTimeout } from '../errors/input-errors.js';
 import { type Json, type JsonObject, setMember } from '../json.js';
 import { sharing } from '../telemetry/metrics.js';
+import { openCallersPages } from './callers-pages.js';
 import type { Access, ExpressedSelection } from './condition.js';
 import { excerptHtml, excerptSql } from './excerpt-sql.js';
 import { aggregateValue, groupSql } from './group-sql.js';
@@ -122,10 +123,12 @@ export function openLists(db: Db, resource: Resource): Lists {
       throw isTimeout ? queryTimeout() : error;
     }
   };
+  const ofCaller = openCallersPages(db, resource, statements.ofCallers, share('page'));
   return {
     page: async (list, run) => {
-      const [row] = await read(statements.page(list), run);
-      return pageOf(list, row!);
+      const shared = run ? undefined : await ofCaller(list);
+      const row = shared ?? (await read(statements.page(list), run))[0]!;
+      return pageOf(list, row);
     },
     groups: async (request, run) => {
       const rows = await read({ ...groupSql(resource, request, db.engine), cost: 'query' }, run).catch(

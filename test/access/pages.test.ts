@@ -2,7 +2,7 @@ import { openSql } from '../support/sql.js';
 import t from '../support/test.js';
 import { openTracker } from './open-tracker.js';
 
-/** More issues than a plan for a few would serve well. */
+/** More issues than a shared statement counts. */
 const MANY = 2100;
 
 const fill = (project: string) => `
@@ -13,7 +13,15 @@ const fill = (project: string) => `
   alter table issues enable trigger user`;
 
 t.test('pages of several callers have the records and fields of each', async (t) => {
-  const { service, made, user } = await openTracker(t);
+  const { service, operator, made, user } = await openTracker(t);
+  /** How many statements have read pages of issues for several callers. */
+  const statements = async () => {
+    const { text } = await operator('GET', '/metrics');
+    const line = text
+      .split('\n')
+      .find((each) => /^plinth_db_batch_size_count.*("page".*"issues"|"issues".*"page")/.test(each));
+    return Number(line?.split(' ').at(-1) ?? 0);
+  };
   const [owner, member, both, outsider] = await Promise.all(
     ['owner', 'member', 'both', 'outsider'].map((name) => user(name)),
   );
@@ -55,9 +63,20 @@ t.test('pages of several callers have the records and fields of each', async (t)
     '/teams?page=1',
     '/memberships?page=1',
   ];
-  const readAll = () =>
-    Promise.all(paths.flatMap((path) => callers.map(async ({ call }) => (await call('GET', path)).json)));
+  const readAll = (more = '') =>
+    Promise.all(
+      paths.flatMap((path) => callers.map(async ({ call }) => (await call('GET', path + more)).json)),
+    );
+  const begun = await statements();
   const before = await readAll();
+  t.ok((await statements()) > begun, 'pages share statements');
+  t.ok((await statements()) < begun + 20, 'of 24 pages of issues that have no statement of their own');
+  const alone = await readAll('&filter[created_at][gt]=2020-01-01');
+  t.same(
+    before.map(({ data, meta }) => [data, meta]),
+    alone.map(({ data, meta }) => [data, meta]),
+    'with a condition, each page has a statement of its own',
+  );
   const secrets = before.map(
     ({ data }) => data.flatMap(({ secret }: { secret?: string }) => secret ?? []).length,
   );
@@ -74,8 +93,52 @@ t.test('pages of several callers have the records and fields of each', async (t)
     Promise.all(
       callers.map(async ({ call }) => (await call('GET', '/issues?page=1&limit=2')).json.meta.total),
     );
+  t.same(await totals(), [4, 4, 6 + MANY, 0], 'more than a shared statement counts');
   t.same(await totals(), [4, 4, 6 + MANY, 0]);
   for (const end of [`${both!.id} 1`, `${member!.id} 0`])
     t.equal((await owner!.call('DELETE', `/memberships/${memberships.get(end)}`)).status, 204);
   t.same(await totals(), [4, 0, 4, 0], 'a membership that ends takes its records away at once');
+});
+
+t.test('pages with large documents, and those of a slow caller, do not share a statement', async (t) => {
+  const { service, made, user } = await openTracker(t, {}, { DB_TIMEOUT_MS: '1000' });
+  const [large, slow, other] = await Promise.all(['large', 'slow', 'other'].map((name) => user(name)));
+  const callers = [large!, slow!, other!];
+  const projects: string[] = [];
+  for (const { id } of callers) {
+    const teamId = await made('/teams', { name: 'team', ownerId: id });
+    await made('/memberships', { teamId, userId: id, role: 'member' });
+    projects.push(await made('/projects', { title: 'project', teamId }));
+  }
+  for (const size of [10, 70_000])
+    await made('/issues', { projectId: projects[0]!, title: `${size}`, secret: 's', text: 'x'.repeat(size) });
+  for (const projectId of projects.slice(1))
+    await made('/issues', { projectId, title: 'small', secret: 's' });
+  const readAll = () => Promise.all(callers.map(({ call }) => call('GET', '/issues?page=1')));
+  for (let round = 0; round < 2; round++) {
+    const [first, ...others] = await readAll();
+    t.same(
+      first!.json.data.map(({ title, text, secret }: Record<string, string>) => [
+        title,
+        text?.length,
+        secret,
+      ]),
+      [
+        ['10', 10, undefined],
+        ['70000', 70_000, undefined],
+      ],
+    );
+    t.equal(first!.json.meta.total, 2);
+    for (const { json } of others) t.same([json.data[0].title, json.meta.total], ['small', 1]);
+  }
+  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
+  t.teardown(() => sql.end());
+  await sql.unsafe(`alter table memberships rename to stored;
+    create view public_collections.memberships as
+    select * from stored where user_id <> '${slow!.id}' or pg_sleep(30) is not null`);
+  t.same(
+    (await readAll()).map(({ status }) => status),
+    [200, 503, 200],
+    'the memberships of one caller take too long',
+  );
 });

@@ -26,7 +26,7 @@ export const NOT_EXAMINED: Readonly<Record<string, readonly string[]>> = {
   'about all that is selected, or about ids that a page has': [
     ...['stream', 'stream_matching', 'ids', 'referring', 'referring_readable', 'referring_counts'],
   ],
-  'of pages that other statements serve on Citus': [...['page_found', 'page_slice']],
+  'of pages that other statements serve on Citus': [...['page_found', 'page_slice', 'page_of_callers']],
   'of declarations that Citus refuses: ids of clients, numbers': [
     ...['create_with_id', 'deleted', 'create_numbered', 'lock_numbers'],
   ],
