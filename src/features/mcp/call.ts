@@ -99,7 +99,7 @@ function fieldOf(headers: readonly string[], name: string): string | undefined {
   return at < 0 ? undefined : headers[at + 1];
 }
 
-/** Checks the arguments of tools. The parts of a check are compiled when calls need them, since the whole would take long. */
+/** Checks the arguments of tools, each of which is compiled with its first call. */
 export class ToolChecks {
   // The first failure, since a check of all would take as long as the arguments are.
   readonly #ajv = createAjv({ allErrors: false });
@@ -107,35 +107,19 @@ export class ToolChecks {
 
   /**
    * Sets the defaults of missing arguments. Throws 400 for arguments that a tool does not have. The collection checks the
-   * record.
+   * record, and the list its filter.
    */
   require({ name, inputSchema, body }: Tool, args: JsonObject): void {
-    const { $defs: _, properties, ...rest } = inputSchema;
-    const { filter } = properties as { readonly filter?: JsonObject };
-    const conditions = (filter?.properties ?? {}) as JsonObject;
-    this.#require(name, args, () => ({
-      ...rest,
-      properties: {
-        ...properties,
-        ...(body === undefined ? {} : { [body]: { type: 'object' } }),
-        ...(filter && {
-          filter: {
-            ...filter,
-            properties: Object.fromEntries(Object.keys(conditions).map((field) => [field, true])),
-          },
-        }),
-      },
-    }));
-    for (const [field, condition] of Object.entries((filter && args.filter) ?? {}))
-      this.#require(`${name} ${field}`, { filter: { [field]: condition } }, () => ({
-        properties: { filter: { properties: { [field]: conditions[field]! } } },
-      }));
-  }
-
-  #require(key: string, value: JsonObject, schema: () => object): void {
-    const validate = this.#compiled.get(key) ?? this.#ajv.compile(schema());
-    this.#compiled.set(key, validate);
-    if (validate(value)) return;
+    const validate = this.#compiled.get(name) ?? this.#ajv.compile(argumentsOf(inputSchema, body));
+    this.#compiled.set(name, validate);
+    if (validate(args)) return;
     throw invalid((validate.errors ?? []).map(failureOf), 'The arguments of the tool are not valid.');
   }
+}
+
+const OBJECT = { type: 'object' };
+
+function argumentsOf({ $defs: _, properties, ...rest }: Tool['inputSchema'], body: Tool['body']): object {
+  const others = { ...(body && { [body]: OBJECT }), ...('filter' in properties && { filter: OBJECT }) };
+  return { ...rest, properties: { ...properties, ...others } };
 }

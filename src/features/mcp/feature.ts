@@ -19,8 +19,7 @@ export default {
     },
   ],
   open: async ({ config, collections, sharedSchemas }) => {
-    const { Mcp, prepareSdk } = await withPackage(import('./mcp.js'), 'MCP=on', '@modelcontextprotocol/sdk');
-    await prepareSdk();
+    const { Mcp } = await withPackage(import('./mcp.js'), 'MCP=on', '@modelcontextprotocol/sdk');
     const resources = collections.map(({ resource }) => resource);
     const mcp = new Mcp(config, resources, sharedSchemas);
     return {

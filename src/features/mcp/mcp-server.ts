@@ -7,7 +7,6 @@ import {
   AjvJsonSchemaValidator,
   CallToolRequestSchema,
   ErrorCode,
-  LATEST_PROTOCOL_VERSION,
   ListResourcesRequestSchema,
   ListResourceTemplatesRequestSchema,
   ListToolsRequestSchema,
@@ -85,34 +84,6 @@ export async function respondWithSdk({ body, headers }: Message, offer: Offer): 
       : { status, headers: ['Content-Type', JSON_TYPE], body: text };
   } finally {
     await server.close();
-  }
-}
-
-const NO_OFFER: Offer = {
-  tools: () => [],
-  call: () => undefined,
-  resources: () => [],
-  templates: () => [],
-  read: async () => '',
-};
-
-/**
- * Has the SDK respond to messages that no client has sent. The SDK and Node prepare much with their first messages, and
- * other requests wait meanwhile.
- */
-export async function prepareSdk(): Promise<void> {
-  const clientInfo = { name: INFO.name, version: INFO.version };
-  const messages: { method: string; params: JsonObject }[] = [
-    {
-      method: 'initialize',
-      params: { protocolVersion: LATEST_PROTOCOL_VERSION, capabilities: {}, clientInfo },
-    },
-    { method: 'tools/list', params: {} },
-    { method: 'tools/call', params: { name: '' } },
-  ];
-  for (const message of messages) {
-    const value = { jsonrpc: '2.0', id: 1, ...message };
-    await respondWithSdk({ body: { value }, headers: {} }, NO_OFFER);
   }
 }
 

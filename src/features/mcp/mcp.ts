@@ -11,8 +11,6 @@ import { type Offer, respondWithSdk, type ToolDefinition } from './mcp-server.js
 import { RecordResources } from './record-resources.js';
 import { type Tool, toolsOf } from './tools.js';
 
-export { prepareSdk } from './mcp-server.js';
-
 /** The settings that apply. */
 export interface McpSettings {
   readonly requireIfMatch: boolean;

@@ -4,7 +4,6 @@ export { WebStandardStreamableHTTPServerTransport } from '@modelcontextprotocol/
 export {
   CallToolRequestSchema,
   ErrorCode,
-  LATEST_PROTOCOL_VERSION,
   ListResourcesRequestSchema,
   ListResourceTemplatesRequestSchema,
   ListToolsRequestSchema,

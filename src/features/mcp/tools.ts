@@ -28,7 +28,7 @@ export interface Tool {
   /** `record`: with its ETag. */
   readonly returns: 'list' | 'record' | 'deletion';
   /** The argument that is checked with the record, by the rules of the collection. */
-  readonly body: 'record' | 'patch' | undefined;
+  readonly body?: 'record' | 'patch';
   /** The request of a call. */
   readonly operationOf: (args: JsonObject) => Operation;
 }
@@ -41,132 +41,124 @@ interface Annotations {
   readonly openWorldHint: boolean;
 }
 
-const READS: Annotations = hints({ readOnlyHint: true, idempotentHint: true });
+const NO_HINTS: Annotations = {
+  readOnlyHint: false,
+  destructiveHint: false,
+  idempotentHint: false,
+  openWorldHint: false,
+};
+const READS = { readOnlyHint: true, idempotentHint: true };
+const CHANGES = { destructiveHint: true, idempotentHint: true };
 
-function hints(differing: Partial<Annotations>): Annotations {
-  const none = { readOnlyHint: false, destructiveHint: false, idempotentHint: false };
-  return { ...none, openWorldHint: false, ...differing };
-}
+/** The texts of a tool, its hints that differ, and all else. */
+type Details = Omit<Tool, 'name' | 'title' | 'description' | 'annotations'>;
+type MakeTool = (
+  verb: string,
+  title: string,
+  description: string,
+  hints: Partial<Annotations>,
+  rest: Details,
+) => Tool;
 
 /** The tools of a collection: an upsert needs a unique key. `requiresMatch`: writes need the ETag of the record. */
 export function toolsOf(resource: Resource, files: SchemaFiles, requiresMatch: boolean): Tool[] {
+  const { name, schema } = resource;
+  const about = typeof schema.description === 'string' ? ` ${schema.description}` : '';
+  const make: MakeTool = (verb, title, description, hints, rest) => ({
+    name: `${name}_${verb}`,
+    title,
+    description: description + about,
+    annotations: { ...NO_HINTS, ...hints },
+    ...rest,
+  });
+  return [...readingTools(resource, make), ...writingTools(resource, files, requiresMatch, make)];
+}
+
+function readingTools(resource: Resource, make: MakeTool): Tool[] {
+  const { name, singular } = resource;
+  const list = `/${name}`;
+  const page = { method: 'GET', samplePath: list, returns: 'list' } as const;
   return [
-    ...readingTools(resource),
-    ...writingTools(resource, files, requiresMatch),
-    ...(writableKeys(resource).length > 0 ? [upsertTool(resource, files)] : []),
+    make(
+      'list',
+      `List ${name}`,
+      `Lists records of ${name}, up to 100 a page, as {data, meta, links}.`,
+      READS,
+      {
+        ...page,
+        inputSchema: listInput(resource),
+        operationOf: listOf(list),
+      },
+    ),
+    make(
+      'group',
+      `Count and sum ${name}`,
+      `Groups records of ${name}, and counts or sums each group, as {data, meta}. Without a group, all records are one.`,
+      READS,
+      { ...page, inputSchema: groupInput(resource), operationOf: groupOf(list) },
+    ),
+    make(
+      'get',
+      `Get one record of ${name}`,
+      `Gets one ${singular} by its id, as {etag, record}. Send the etag with a change of the record.`,
+      READS,
+      {
+        ...{ method: 'GET', samplePath: `${list}/:id`, returns: 'record' },
+        inputSchema: getInput(resource),
+        operationOf: getOf(list, resource),
+      },
+    ),
   ];
 }
 
-function readingTools(resource: Resource): Tool[] {
+function writingTools(
+  resource: Resource,
+  files: SchemaFiles,
+  requiresMatch: boolean,
+  make: MakeTool,
+): Tool[] {
   const { name, singular } = resource;
-  const about = aboutOf(resource);
-  const { list, one } = pathsOf(resource);
-  return [
-    {
-      name: `${name}_list`,
-      title: `List ${name}`,
-      description: `Lists records of ${name}, up to 100 a page, as {data, meta, links}.${about}`,
-      inputSchema: listInput(resource),
-      annotations: READS,
-      method: 'GET',
-      samplePath: list,
-      returns: 'list',
-      body: undefined,
-      operationOf: listOf(list),
-    },
-    {
-      name: `${name}_group`,
-      title: `Count and sum ${name}`,
-      description: `Groups records of ${name}, and counts or sums each group, as {data, meta}. Without a group, all records are one.${about}`,
-      inputSchema: groupInput(resource),
-      annotations: READS,
-      method: 'GET',
-      samplePath: list,
-      returns: 'list',
-      body: undefined,
-      operationOf: groupOf(list),
-    },
-    {
-      name: `${name}_get`,
-      title: `Get one record of ${name}`,
-      description: `Gets one ${singular} by its id, as {etag, record}. Send the etag with a change of the record.${about}`,
-      inputSchema: getInput(resource),
-      annotations: READS,
-      method: 'GET',
-      samplePath: one,
-      returns: 'record',
-      body: undefined,
-      operationOf: getOf(list, resource),
-    },
-  ];
-}
-
-function writingTools(resource: Resource, files: SchemaFiles, requiresMatch: boolean): Tool[] {
-  const { name, singular } = resource;
-  const about = aboutOf(resource);
-  const { list, one } = pathsOf(resource);
-  return [
-    {
-      name: `${name}_create`,
-      title: `Create a record of ${name}`,
-      description: `Creates one ${singular}. Returns {etag, record}.${about}`,
-      inputSchema: createInput(resource, files),
-      annotations: hints({}),
-      method: 'POST',
-      samplePath: list,
-      returns: 'record',
-      body: 'record',
-      operationOf: createOf(list),
-    },
-    {
-      name: `${name}_update`,
-      title: `Change a record of ${name}`,
-      description: `Changes fields of one ${singular} (JSON merge patch). Returns {etag, record}.${about}`,
-      inputSchema: updateInput(resource, files, requiresMatch),
-      annotations: hints({ destructiveHint: true, idempotentHint: true }),
-      method: 'PATCH',
-      samplePath: one,
-      returns: 'record',
-      body: 'patch',
-      operationOf: updateOf(list),
-    },
-    {
-      name: `${name}_delete`,
-      title: `Delete a record of ${name}`,
-      description: `Deletes one ${singular}. This cannot be undone.${about}`,
+  const list = `/${name}`;
+  const tools = [
+    make(
+      'create',
+      `Create a record of ${name}`,
+      `Creates one ${singular}. Returns {etag, record}.`,
+      {},
+      {
+        ...{ method: 'POST', samplePath: list, returns: 'record', body: 'record' },
+        inputSchema: createInput(resource, files),
+        operationOf: createOf(list),
+      },
+    ),
+    make(
+      'update',
+      `Change a record of ${name}`,
+      `Changes fields of one ${singular} (JSON merge patch). Returns {etag, record}.`,
+      CHANGES,
+      {
+        ...{ method: 'PATCH', samplePath: `${list}/:id`, returns: 'record', body: 'patch' },
+        inputSchema: updateInput(resource, files, requiresMatch),
+        operationOf: updateOf(list),
+      },
+    ),
+    make('delete', `Delete a record of ${name}`, `Deletes one ${singular}. This cannot be undone.`, CHANGES, {
+      ...{ method: 'DELETE', samplePath: `${list}/:id`, returns: 'deletion' },
       inputSchema: deleteInput(requiresMatch),
-      annotations: hints({ destructiveHint: true, idempotentHint: true }),
-      method: 'DELETE',
-      samplePath: one,
-      returns: 'deletion',
-      body: undefined,
       operationOf: deletionOf(list),
-    },
+    }),
   ];
-}
-
-/** For collections with a unique key. */
-function upsertTool(resource: Resource, files: SchemaFiles): Tool {
-  const { name, singular } = resource;
-  const { list } = pathsOf(resource);
-  return {
-    name: `${name}_upsert`,
-    title: `Create or replace a record of ${name}`,
-    description: `Replaces the ${singular} with the values of a unique key, or creates it. Returns {etag, record}.${aboutOf(resource)}`,
-    inputSchema: upsertInput(resource, files),
-    annotations: hints({ destructiveHint: true, idempotentHint: true }),
-    method: 'PUT',
-    samplePath: list,
-    returns: 'record',
-    body: 'record',
-    operationOf: upsertOf(list, resource),
-  };
-}
-
-function pathsOf({ name }: Resource): { list: string; one: string } {
-  return { list: `/${name}`, one: `/${name}/:id` };
-}
-
-function aboutOf({ schema }: Resource): string {
-  return typeof schema.description === 'string' ? ` ${schema.description}` : '';
+  if (writableKeys(resource).length === 0) return tools;
+  const upsert = make(
+    'upsert',
+    `Create or replace a record of ${name}`,
+    `Replaces the ${singular} with the values of a unique key, or creates it. Returns {etag, record}.`,
+    CHANGES,
+    {
+      ...{ method: 'PUT', samplePath: list, returns: 'record', body: 'record' },
+      inputSchema: upsertInput(resource, files),
+      operationOf: upsertOf(list, resource),
+    },
+  );
+  return [...tools, upsert];
 }
