@@ -7,25 +7,13 @@ const MAX_CONDITIONS = 20;
 const MAX_VALUES = 100;
 const MAX_SORTS = 5;
 const MAX_PATTERN = 200;
-/** How often a part of a pattern may be repeated by counted repetitions, nested ones multiplied. */
+/** The most that the counts of repetitions in a pattern may be, multiplied with each other. */
 const MAX_REPETITIONS = 255;
 
 /** Names that are no filters: `_` prevents that a cache responds. */
 const OPTIONS = [
-  'q',
-  'callback',
-  '_',
-  '',
-  '_page',
-  '_limit',
-  '_per_page',
-  '_start',
-  '_end',
-  '_sort',
-  '_order',
-  '_embed',
-  '_expand',
-  '_delay',
+  ...['q', 'callback', '_', '', '_page', '_limit', '_per_page', '_start', '_end', '_sort', '_order'],
+  ...['_embed', '_expand', '_delay'],
 ];
 const SUFFIX = /_(gte|lte|ne|like)$/;
 
@@ -83,41 +71,21 @@ function conditionOf(name: string, values: readonly string[]): LooseCondition {
   return { field, operator, values: values.map(patternOf) };
 }
 
-/** Throws 400 for a pattern that takes PostgreSQL long to compile, or to compare. */
-function requireBounded(name: string, pattern: string): void {
-  if (pattern.length > MAX_PATTERN) throw invalidQuery(name, `has more than ${MAX_PATTERN} characters`);
-  if (repetitionsOf(pattern) > MAX_REPETITIONS)
-    throw invalidQuery(name, `repeats a part more than ${MAX_REPETITIONS} times`);
-}
-
-const TOKEN = /\\[\s\S]|\((?:\?<?[:=!])?|\{(\d*)(?:,(\d*))?\}|[\s\S]/g;
+const BACKREFERENCE_OR_COUNT = /\\([1-9])|\\[\s\S]|\{(\d*)(?:,(\d*))?\}/g;
 
 /**
- * How often the most repeated part of a pattern occurs when its counted repetitions are written out, as PostgreSQL does. A
- * reference to a group counts as more than the maximum, since its comparison takes exponential time.
+ * Throws 400 for a pattern that takes PostgreSQL long to compile, since it writes counted repetitions out, or to compare: a
+ * reference to a group takes exponential time.
  */
-function repetitionsOf(pattern: string): number {
-  /** The most repeated part of each group that is open, and of the whole pattern. */
-  const open = [1];
-  let last = 1;
-  /** Where a class of characters begins that is open. */
-  let start: number | undefined;
-  for (const { 0: token, 1: from, 2: to, index } of pattern.matchAll(TOKEN)) {
-    if (start !== undefined) {
-      // The first character of a class may be a bracket.
-      const isFirst = index === start + 1 || (index === start + 2 && pattern[start + 1] === '^');
-      if (token === ']' && !isFirst) start = undefined;
-      continue;
-    }
-    if (/^\\[1-9]/.test(token)) return Number.POSITIVE_INFINITY;
-    if (token.startsWith('(')) open.push(1);
-    else if (token === ')') last = open.length > 1 ? open.pop()! : 1;
-    else if (from !== undefined) last *= Math.max(1, Number(from), Number(to ?? 0));
-    else if (!'*+?'.includes(token)) last = 1;
-    if (token === '[') start = index;
-    open.push(Math.max(open.pop()!, last));
+function requireBounded(name: string, pattern: string): void {
+  if (pattern.length > MAX_PATTERN) throw invalidQuery(name, `has more than ${MAX_PATTERN} characters`);
+  let repetitions = 1;
+  for (const [, reference, from = '', to = ''] of pattern.matchAll(BACKREFERENCE_OR_COUNT)) {
+    if (reference !== undefined) throw invalidQuery(name, 'refers to a group');
+    repetitions *= Math.max(1, Number(from), Number(to));
   }
-  return Math.max(...open);
+  if (repetitions > MAX_REPETITIONS)
+    throw invalidQuery(name, `has counts whose product is more than ${MAX_REPETITIONS}`);
 }
 
 const ESCAPES: Readonly<Record<string, string>> = { '\\b': '\\y', '\\B': '\\Y' };

@@ -2,11 +2,10 @@ import { HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import type { Request } from '../../http/request.js';
 import type { Action, OpenEndpoint, Route } from '../../http/router.js';
 import { isObject, setMember } from '../../json.js';
-import { namesOf } from './imported-names.js';
 import { newIdOf } from './loose-ids.js';
 import { BELOW } from './loose-list.js';
 import { MISSING } from './loose-records.js';
-import { referenceTo, type Source } from './loose-relations.js';
+import { namesOf, referenceTo, type Source } from './loose-relations.js';
 
 /**
  * Adds to the routes of a service the lists of json-server below the records of every reference, and the former names of
