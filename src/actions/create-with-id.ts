@@ -10,7 +10,7 @@ import { ofDocument } from '../limits/turn.js';
 import { createdAt, isVersion7, parseUuid } from '../uuid.js';
 import { checkNew, createdReply } from './create.js';
 import { isOwn } from './owner-check.js';
-import { passwordPreparation, withPasswordHash } from './password-preparation.js';
+import { passwordPreparation } from './password-preparation.js';
 
 /**
  * How far the time in a client's id may be before and after that of the service, in milliseconds: a device may have been
@@ -40,7 +40,7 @@ export function createWithId(guarded: Guarded): Action {
     prepare: (request) => passwordPreparation(guarded, request, () => checkNew(guarded.as(request), request)),
     run: async (request) => {
       const collection = guarded.as(request);
-      const input = withPasswordHash(checkNew(collection, request), request);
+      const input = checkNew(collection, request);
       const id = parseUuid(request.params.id ?? '');
       const stored = await inAttempts(async (attempt) => {
         const found = id === undefined ? 'absent' : await collection.get(id, request.run);

@@ -23,15 +23,18 @@ export function create(guarded: Guarded): Action {
     prepare: (request) => passwordPreparation(guarded, request, () => checkNew(guarded.as(request), request)),
     run: (request) => {
       const collection = guarded.as(request);
-      const input = withPasswordHash(checkNew(collection, request), request);
-      return collection.create(input, request.run).then((stored) => createdReply(resource, stored, request));
+      return collection
+        .create(checkNew(collection, request), request.run)
+        .then((stored) => createdReply(resource, stored, request));
     },
   };
 }
 
 /** Validates the body of a creation. Throws as `check`. */
-export const checkNew = (collection: Collection, { body, principal }: Request): ValidatedInput =>
-  collection.check(body?.value, 'request', undefined, callerOf(principal));
+export function checkNew({ check, resource }: Collection, request: Request): ValidatedInput {
+  const input = check(request.body?.value, 'request', undefined, callerOf(request.principal));
+  return resource.hasPasswords ? withPasswordHash(input, request) : input;
+}
 
 /** 201 with the record, or without it with `Prefer: return=minimal`. */
 export function createdReply(resource: Resource, stored: StoredRecord, request: Request): Reply {

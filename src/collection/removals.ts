@@ -3,7 +3,6 @@ import { isDataError } from '../db/database-errors.js';
 import type { Db, Run } from '../db/db.js';
 import { perRun } from '../db/shared-run.js';
 import { sharing } from '../telemetry/metrics.js';
-import { actorSetting } from './actors.js';
 import { inAttempts } from './attempts.js';
 import { admitsRecord } from './changes.js';
 import { removalProblem } from './constraint-errors.js';
@@ -11,6 +10,7 @@ import { type PreconditionFailed, preconditionFailedOn } from './record.js';
 import type { Resource } from './resource.js';
 import { actorArguments } from './single-writes.js';
 import type { Statements } from './sql-templates.js';
+import { actorSetting } from './write-batching.js';
 import {
   NO_PRECONDITIONS,
   onlyVersion,

@@ -1,13 +1,12 @@
 import type { Engine } from '../database-url/engine.js';
 import type { Run } from '../db/db.js';
-import { actorSetting } from './actors.js';
 import type { Changed } from './changes.js';
 import { type ColumnValue, parameterOf } from './column.js';
 import { toRecord } from './document.js';
 import { numberedRecord } from './numbers.js';
 import { preconditionFailedOn, type StoredRecord } from './record.js';
 import type { Statements } from './sql-templates.js';
-import { rowsText, type Write } from './write-batching.js';
+import { actorSetting, rowsText, type Write } from './write-batching.js';
 import { preconditionArguments, type WritePreconditions } from './write-preconditions.js';
 
 /** The next state of a record, and the preconditions for its present one. */

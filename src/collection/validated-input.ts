@@ -51,7 +51,7 @@ export function compileInput(
     const input = resource.set.length > 0 ? withSet(allowed, resource, present, isRequest, caller) : allowed;
     if (resource.importOnly.length > 0 && isRequest) requireRequestFields(input, resource.importOnly);
     const { fields, writeOnly } = check(input);
-    setWhere(fields, resource, present?.record, isRequest, caller);
+    if (resource.set.length > 0) setWhere(fields, resource, present?.record, isRequest, caller);
     for (const reference of resource.references) canonicalizeReference(fields, reference);
     if (present && resource.immutable.length > 0)
       requireUnchanged(
@@ -64,11 +64,13 @@ export function compileInput(
     const columns = columnsOf(resource, fields, present?.record);
     for (const key of keys) requireIndexable(key, fields);
     if (resource.writeOnly.length > 0) columns.push(storedWriteOnly(resource, writeOnly, present));
-    return { fields, columns, caller, ...passwordsIn(resource.hasPasswords ? writeOnly : {}) };
+    return { fields, columns, caller, ...(resource.hasPasswords ? passwordsIn(writeOnly) : NO_PASSWORDS) };
   };
 }
 
-function passwordsIn(writeOnly: JsonObject): Omit<ValidatedInput, 'fields' | 'columns' | 'caller'> {
+const NO_PASSWORDS = { password: undefined, currentPassword: undefined, passwordHash: undefined };
+
+function passwordsIn(writeOnly: JsonObject): Pick<ValidatedInput, keyof typeof NO_PASSWORDS> {
   const { password, current_password, password_hash } = writeOnly as Record<string, string | undefined>;
   if (password !== undefined && password_hash !== undefined)
     throw invalidBody('must not be given together with password', 'not', '/password_hash');

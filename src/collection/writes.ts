@@ -118,7 +118,11 @@ function creationWithId(
 export function creationOf(resource: Resource, { fields, columns, caller }: ValidatedInput): Write {
   const { id, ms } = nextIdentity();
   const now = new Date(ms).toISOString();
-  const stored = toRecord(id, documentHead(id, fields, now, now, numberMembers(resource)), 1);
+  const stored = toRecord(
+    id,
+    documentHead(id, fields, now, now, resource.numbers.length > 0 ? numberMembers(resource) : undefined),
+    1,
+  );
   return { stored, updatedAt: now, columns, actor: caller };
 }
 

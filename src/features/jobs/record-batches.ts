@@ -1,7 +1,7 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { restrictCreationToOwn } from '../../actions/owner-check.js';
 import { callerOf } from '../../auth/principal.js';
-import { actorSetting } from '../../collection/actors.js';
+import { actorSetting } from '../../collection/write-batching.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
 import { invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
 import type { Request } from '../../http/request.js';
