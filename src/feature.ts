@@ -7,6 +7,7 @@ import type { Run } from './db/db.js';
 import type { OpenEmbedded } from './db/open-database.js';
 import type { ProblemType } from './errors/problem.js';
 import type { FieldNames } from './http/cors.js';
+import { StartError } from './process/listen.js';
 import type { Log } from './telemetry/log.js';
 
 /** An optional capability: the default export of its `feature.ts`, which loads the rest of its code on demand. */
@@ -66,4 +67,15 @@ export interface FeatureEntry extends Openable {
   /** The other features whose files it may import. */
   readonly uses?: readonly string[];
   load(): Promise<{ readonly default: Feature }>;
+}
+
+/** Awaits the import of code that needs an optional package. Throws StartError with its name if it is not installed. */
+export async function withPackage<T>(loading: Promise<T>, setting: string, name: string): Promise<T> {
+  try {
+    return await loading;
+  } catch (error) {
+    const { code } = error as { code?: string };
+    if (code !== 'ERR_MODULE_NOT_FOUND' && code !== 'MODULE_NOT_FOUND') throw error;
+    throw new StartError(`${setting} needs the package ${name}: npm install ${name}`);
+  }
 }

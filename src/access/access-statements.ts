@@ -1,6 +1,5 @@
 import { DOCUMENT_SQL, documentSql } from '../collection/document.js';
-import type { Resource } from '../collection/resource.js';
-import { definitionsOf } from '../collection/sql-templates.js';
+import { definitionsOf, type Resource } from '../collection/resource.js';
 import type { Engine } from '../database-url/engine.js';
 import { joined, type Parameter, type SymbolSql } from '../list/comparison-sql.js';
 import { grantSql } from '../list/condition-sql.js';

@@ -2,7 +2,7 @@ import type { Principal } from '../auth/principal.js';
 import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import type { Run } from '../db/db.js';
-import { accessDenied } from '../errors/caller-errors.js';
+import { accessDenied } from '../errors/record-errors.js';
 import { referenceProblems } from './checked-references.js';
 import { fieldsIn, requireSettable } from './fields.js';
 import type { Guarded, Ruled } from './guarded-collection.js';

@@ -1,6 +1,5 @@
 import { assignmentSql } from '../collection/column.js';
-import type { Resource } from '../collection/resource.js';
-import { definitionsOf } from '../collection/sql-templates.js';
+import { definitionsOf, type Resource } from '../collection/resource.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import type { AccessStatements } from './access-statements.js';
 

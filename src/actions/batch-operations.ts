@@ -1,21 +1,10 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import { invalid, invalidBody } from '../errors/input-errors.js';
 import type { Failure } from '../errors/problem.js';
-import type { QueryValues } from '../http/query-values.js';
 import { METHODS } from '../http/router.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
+import type { Operation } from './operation-step.js';
 
 const MAX_OPERATIONS = 100;
-
-/** A well-formed operation. */
-export interface Operation {
-  readonly method: string;
-  readonly path: string;
-  readonly headers: IncomingHttpHeaders;
-  readonly body: Json | undefined;
-  /** The parameters of a tool's call; absent: they are in the query of the path. */
-  readonly values?: QueryValues;
-}
 
 /** The operations in the body of a batch. Throws 400 with every failure. */
 export function readOperations(value: Json | undefined): Operation[] {

@@ -13,10 +13,10 @@ import { type Action, type Router, runOf } from '../http/router.js';
 import { isObject, member } from '../json.js';
 import type { HashedPassword } from '../passwords/password.js';
 import { parseUuid } from '../uuid.js';
-import { type Operation, readOperations } from './batch-operations.js';
+import { readOperations } from './batch-operations.js';
 import { type BatchLimits, BatchResults } from './batch-results.js';
 import { gathered } from './large-page.js';
-import { type OperationStep, pathOf, stepOf } from './operation-step.js';
+import { type Operation, type OperationStep, pathOf, stepOf } from './operation-step.js';
 import { MAX_PASSWORDS } from './password-preparation.js';
 
 export const BATCH_PATH = '/batch';

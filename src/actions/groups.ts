@@ -2,16 +2,13 @@ import { MAX_PAGE_BYTES } from '../collection/document.js';
 import { hashedText, headersOf } from '../collection/representation.js';
 import { pageExceeds, tooManyGroups } from '../errors/input-errors.js';
 import { csvHeader, csvRow } from '../formats/csv.js';
-import { JSON_TYPE, NDJSON_TYPE } from '../http/media-types.js';
+import { GROUPS_TYPE, JSON_TYPE, NDJSON_TYPE } from '../http/media-types.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Collection } from '../list/open-collection.js';
 import { type GroupRequest, MAX_GROUPS } from '../list/read-groups.js';
 import { isLines } from './list-lines.js';
-
-/** The media type of groups. Its profile distinguishes them from the records of a list. */
-export const GROUPS_TYPE = 'application/json; profile=groups';
 
 /** The response with the groups of a list: 200, 304, 400, 412, 413, 503. `more` are further header fields. */
 export async function groupsReply(

@@ -1,9 +1,11 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import { permit } from '../auth/principal.js';
 import { unsupportedMediaType } from '../errors/input-errors.js';
 import { uriTooLong } from '../errors/request-errors.js';
 import { requireSameVersion, splitVersion } from '../http/api-version.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import { acceptedQuery, requireParameters } from '../http/query-parameters.js';
+import type { QueryValues } from '../http/query-values.js';
 import type { Body, Request } from '../http/request.js';
 import {
   MAX_TARGET,
@@ -12,9 +14,9 @@ import {
   optionsOf,
   type Router,
   selectAction,
+  visible,
 } from '../http/router.js';
-import { visible } from '../http/visible.js';
-import type { Operation } from './batch-operations.js';
+import type { Json } from '../json.js';
 
 /** An operation that the caller may send. Without an action it is OPTIONS. */
 export interface OperationStep {
@@ -74,4 +76,14 @@ function bodyOf(
   if (!accepts.includes(type))
     throw unsupportedMediaType(method === 'PATCH' ? 'Accept-Patch' : 'Accept-Post', accepts);
   return { type, value: body, bytes: Buffer.alloc(0) };
+}
+
+/** A well-formed operation. */
+export interface Operation {
+  readonly method: string;
+  readonly path: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: Json | undefined;
+  /** The parameters of a tool's call; absent: they are in the query of the path. */
+  readonly values?: QueryValues;
 }

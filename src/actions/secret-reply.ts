@@ -1,5 +1,7 @@
 import { JSON_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
+import type { Request } from '../http/request.js';
+import { pageFields } from './list-lines.js';
 
 /** Nothing may store the response. */
 const HEADERS = ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'];
@@ -12,4 +14,36 @@ export function secretReply(status: number, value: unknown, headers: readonly st
 /** A time (milliseconds since 1970) in the format of RFC 3339; null if there is none. */
 export function timeOf(ms: number | undefined): string | null {
   return ms === undefined ? null : new Date(ms).toISOString();
+}
+
+/** A page of a list of the service's own, which is read from its first entry on. */
+export interface ForwardPage {
+  readonly data: readonly unknown[];
+  /** Maximum entries of a page. */
+  readonly limit: number;
+  /** The path of the next page, without the version's prefix; null: there is none. */
+  readonly next: string | null;
+}
+
+/** The response with a page, in the form that the version has. */
+export function forwardReply(
+  { version, prefix, path, query }: Request,
+  { data, limit, next }: ForwardPage,
+): Reply {
+  const self = `${prefix}${path}${query === '' ? '' : `?${query}`}`;
+  const [following, first] = [next === null ? null : prefix + next, prefix + path];
+  if (version.lists === 'numbered') {
+    const links = { self, next: following, first };
+    return secretReply(200, { data, meta: { limit, count: data.length }, links });
+  }
+  const links = { self, next: following, prev: null, first };
+  return secretReply(200, { data, meta: { limit }, links }, linkFields(links));
+}
+
+/** The field Link with the links of a page but the one to itself. */
+export function linkFields({
+  self: _,
+  ...links
+}: Readonly<Record<string, string | null>> & { readonly self: string }): readonly string[] {
+  return pageFields(links, undefined);
 }

@@ -1,7 +1,7 @@
 import type { Guarded } from '../access/guarded-collection.js';
 import { inAttempts } from '../collection/attempts.js';
 import { normalizedText } from '../collection/normalized-text.js';
-import type { Resource } from '../collection/resource.js';
+import { type Resource, writableKeys } from '../collection/resource.js';
 import type { Db, Run } from '../db/db.js';
 import { invalidBody, invalidQuery } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';
@@ -66,12 +66,6 @@ function isOvertaken(error: unknown, key: readonly Comparison[]): boolean {
   const { field, fields = [field] } = (error.more.details ?? {}) as { field?: string; fields?: string[] };
   return fields.length === key.length && key.every((each) => fields.includes(each.field));
 }
-
-/** The unique keys that clients can write. */
-export const writableKeys = ({ unique, readOnly, importOnly }: Resource): readonly (readonly string[])[] =>
-  unique
-    .map(({ fields }) => fields)
-    .filter((fields) => !fields.some((field) => readOnly.includes(field) || importOnly.includes(field)));
 
 /** The comparisons of the filter. Throws 400 unless they are those of one unique key, by equality, and 403. */
 function readKey({ query, values }: Request, records: Accessible): readonly Comparison[] {

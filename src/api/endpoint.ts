@@ -1,9 +1,8 @@
 import { ACCOUNT_DELETION, type Requirement } from '../auth/principal.js';
 import type { Resource } from '../collection/resource.js';
 import { badRequest } from '../errors/request-errors.js';
-import type { HandledRequest } from '../http/handler.js';
 import type { Reply } from '../http/reply.js';
-import type { Request } from '../http/request.js';
+import type { HandledRequest, Request } from '../http/request.js';
 import type { Action, Offer, OpenEndpoint, Permitted, Route } from '../http/router.js';
 import type { Doc } from './doc.js';
 import type { HomeLink, Kind } from './kind.js';

@@ -1,7 +1,7 @@
 import { createHash, X509Certificate } from 'node:crypto';
 import { hashOf, newKey } from '../auth/credentials/api-key-format.js';
 import type { CredentialFields } from '../auth/credentials/credentials.js';
-import { scopeFault } from '../auth/known-scopes.js';
+import { scopeFault } from '../auth/user-scopes.js';
 import { parseDate } from '../config/parsers.js';
 import { invalid } from '../errors/input-errors.js';
 import type { Failure } from '../errors/problem.js';

@@ -5,17 +5,9 @@ import type { Description } from './endpoint.js';
 import type { Kind } from './kind.js';
 import { listOf, objectOf, type Schema, schemaRef, TEXT } from './schema.js';
 
-const ADMIN: ScopeRequirement = { scopes: ['admin'] };
 const STORED: readonly ErrorName[] = ['VALIDATION_ERROR', 'INSUFFICIENT_STORAGE'];
-const MISSING: ErrorName = ['NOT_FOUND', 'simple'];
 
-/** An endpoint for operators. */
-export const managing = (
-  method: Description['method'],
-  path: string,
-  notInBatch: string,
-  doc: Omit<NonNullable<Description['doc']>, 'tag'>,
-): Description => ({ method, path, requires: ADMIN, notInBatch, doc: { ...doc, tag: notInBatch } });
+const MISSING: ErrorName = ['NOT_FOUND', 'simple'];
 
 /** The descriptions of the endpoints of managed resources. */
 export function describeKind(kind: Kind) {
@@ -110,3 +102,13 @@ function schemasOf(
     [`${type}List`]: listOf(type),
   };
 }
+
+/** An endpoint for operators. */
+export const managing = (
+  method: Description['method'],
+  path: string,
+  notInBatch: string,
+  doc: Omit<NonNullable<Description['doc']>, 'tag'>,
+): Description => ({ method, path, requires: ADMIN, notInBatch, doc: { ...doc, tag: notInBatch } });
+
+const ADMIN: ScopeRequirement = { scopes: ['admin'] };

@@ -1,6 +1,5 @@
 import { hash } from 'node:crypto';
-import { forwardReply } from '../actions/forward-list.js';
-import { secretReply } from '../actions/secret-reply.js';
+import { forwardReply, secretReply } from '../actions/secret-reply.js';
 import { preconditionFailed } from '../errors/record-errors.js';
 import { badRequest } from '../errors/request-errors.js';
 import { evaluate, matchesStrongly, readConditions } from '../http/preconditions.js';

@@ -1,10 +1,9 @@
 import { ownershipOf, ownField } from '../access/own-records.js';
 import { isForAnyone, isPublic, leadsToLimited, type Verb } from '../access/rules.js';
 import { PATCH_TYPES } from '../actions/patch.js';
-import { writableKeys } from '../actions/upsert.js';
 import { type Requirement, readingOf, type ScopeRequirement } from '../auth/principal.js';
 import { RECORD_TYPES } from '../collection/representation.js';
-import type { Resource } from '../collection/resource.js';
+import { type Resource, writableKeys } from '../collection/resource.js';
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../http/media-types.js';
 import type { Offer } from '../http/router.js';
 import { RECORD_PARAMETERS } from '../list/read-fields-and-includes.js';

@@ -1,7 +1,7 @@
 import { type Endpoint, openRoutes } from '../api/endpoint.js';
 import type { Services } from '../api/endpoints.js';
 import { openRecords } from '../api/record-actions.js';
-import { knownScopes } from '../auth/known-scopes.js';
+import { knownScopes } from '../auth/user-scopes.js';
 import type { NotReadyReason } from '../db/readiness.js';
 import { createRouter, type Route, type Router } from '../http/router.js';
 import type { Parts } from './app-parts.js';

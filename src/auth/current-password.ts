@@ -14,6 +14,7 @@ import { parseUuid } from '../uuid.js';
 import {
   ACCOUNT_DELETION,
   includes,
+  isYoungerThan,
   mayDeleteAccount,
   type Permission,
   type Principal,
@@ -27,10 +28,8 @@ const PASSWORD_OF = AUTH_SQL.password_of;
 /** Maximum age of a session in a browser that replaces the current password. */
 const MAX_SIGN_IN_AGE_S = 300;
 
-/** How far the clock of another process may be ahead. */
-const CLOCK_TOLERANCE_S = 30;
-
 const MAX_VERIFIED = 10_000;
+
 const VERIFIED_MS = 60_000;
 
 /** Verifies passwords. A correct password is remembered for a minute, by a digest. */
@@ -157,10 +156,4 @@ function hasScopesOf({ scopes }: Principal, { scopes: granted }: Row): boolean {
 function hasSignedInRecently({ scheme, signedInAt }: Principal): boolean {
   if (scheme === 'basic') return true;
   return scheme === 'session' && isYoungerThan(MAX_SIGN_IN_AGE_S, signedInAt);
-}
-
-/** `signedInAt`: seconds since 1970. A sign-in in the future is not young: the clock went forward and back since then. */
-export function isYoungerThan(seconds: number, signedInAt = 0): boolean {
-  const age = Date.now() / 1000 - signedInAt;
-  return age > -CLOCK_TOLERANCE_S && age < seconds;
 }

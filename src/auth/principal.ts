@@ -143,3 +143,16 @@ export function scopesOf(value: unknown): ReadonlySet<string> {
   const names = typeof value === 'string' ? value.split(' ') : Array.isArray(value) ? value : [];
   return new Set(names.filter((name): name is string => typeof name === 'string' && name !== ''));
 }
+
+/** `signedInAt`: seconds since 1970. A sign-in in the future is not young: the clock went forward and back since then. */
+export function isYoungerThan(seconds: number, signedInAt = 0): boolean {
+  const age = Date.now() / 1000 - signedInAt;
+  return age > -CLOCK_TOLERANCE_S && age < seconds;
+}
+
+/** The version of a user's password, from a row; undefined: the user has none. */
+export const passwordVersionOf = ({ version }: Readonly<Record<string, unknown>>): number | undefined =>
+  typeof version === 'number' ? version : undefined;
+
+/** How far the clock of another process may be ahead. */
+const CLOCK_TOLERANCE_S = 30;

@@ -1,13 +1,9 @@
 import { PASSWORDS_SQL } from '../db/core-statements.js';
-import type { Db, Row, Run } from '../db/db.js';
+import type { Db, Run } from '../db/db.js';
 import { forbidden } from '../errors/caller-errors.js';
 import type { Principal } from './principal.js';
 
 const LOCK = PASSWORDS_SQL.lock_version;
-
-/** The version of a user's password, from a row; undefined: the user has none. */
-export const passwordVersionOf = ({ version }: Row): number | undefined =>
-  typeof version === 'number' ? version : undefined;
 
 /** A user's password as it was when a request verified it, or a sign-in with it. */
 export interface VerifiedPassword {

@@ -1,7 +1,7 @@
 import type { FieldForm, Kind } from '../api/kind.js';
 import { inputOf, type KnownScopes, type Store, type Stored } from '../api/managed-endpoints.js';
 import type { Schema } from '../api/schema.js';
-import { knownScopes } from '../auth/known-scopes.js';
+import { knownScopes } from '../auth/user-scopes.js';
 import type { Config } from '../config/config.js';
 import type { Db } from '../db/db.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';

@@ -1,8 +1,7 @@
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import { setPassword } from '../actions/set-password.js';
-import { knownScopes, scopeFault } from '../auth/known-scopes.js';
-import { setUserScopes } from '../auth/user-scopes.js';
+import { knownScopes, scopeFault, setUserScopes } from '../auth/user-scopes.js';
 import type { Config } from '../config/config.js';
 import { AUTH_SQL } from '../db/core-statements.js';
 import type { Database } from '../db/open-database.js';

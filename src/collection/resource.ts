@@ -216,3 +216,22 @@ export function searchSql({ searchable, columns }: Resource, relation = ''): str
     ? `lower(${names[0]})`
     : `lower(${names.map((name) => `coalesce(${name}, '')`).join(` || e'\\n' || `)})`;
 }
+
+/** The unique keys that clients can write. */
+export const writableKeys = ({ unique, readOnly, importOnly }: Resource): readonly (readonly string[])[] =>
+  unique
+    .map(({ fields }) => fields)
+    .filter((fields) => !fields.some((field) => readOnly.includes(field) || importOnly.includes(field)));
+
+/** The columns of a collection's table with their types. */
+export const definitionsOf = ({ columns }: Resource): string[] => [
+  'id uuid',
+  'version integer',
+  'updated_at timestamptz',
+  'doc text',
+  ...[...columns.values()].map(({ name, type }) => `${name} ${type}`),
+];
+
+/** The rows of a statement's first parameter, a JSON array, with their positions. */
+export const givenRowsSql = (resource: Resource): string =>
+  `rows from (json_to_recordset($1::text::json) as (${definitionsOf(resource).join(', ')})) with ordinality`;

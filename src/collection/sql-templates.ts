@@ -4,7 +4,7 @@ import { nameStatement } from '../telemetry/wait-tracking.js';
 import { assignmentSql, parameterSql, rawParameter } from './column.js';
 import { DOCUMENT_SQL } from './document.js';
 import { numberParts } from './numbers.js';
-import type { Resource } from './resource.js';
+import { givenRowsSql, type Resource } from './resource.js';
 
 /** Statements that a collection has once, by their names in sql/collection; lock_owned and owned only with a parent. */
 type Single =
@@ -28,6 +28,7 @@ type Single =
   | 'remove_many';
 
 const FILES = ['read', 'write'];
+
 const templates = new Map<Engine, ReadonlyMap<string, string>>();
 
 function templatesOn(engine: Engine): ReadonlyMap<string, string> {
@@ -104,19 +105,6 @@ function partsOf(resource: Resource, hasTombstones: boolean): Record<string, str
 
 /** Tells the triggers that write events who acts, until the transaction ends. */
 const setActor = (position: number): string => `set_config('plinth.actor', $${position}, true)`;
-
-/** The columns of a collection's table with their types. */
-export const definitionsOf = ({ columns }: Resource): string[] => [
-  'id uuid',
-  'version integer',
-  'updated_at timestamptz',
-  'doc text',
-  ...[...columns.values()].map(({ name, type }) => `${name} ${type}`),
-];
-
-/** The rows of a statement's first parameter, a JSON array, with their positions. */
-export const givenRowsSql = (resource: Resource): string =>
-  `rows from (json_to_recordset($1::text::json) as (${definitionsOf(resource).join(', ')})) with ordinality`;
 
 function parentColumn({ columns, parent }: Resource): string {
   return columns.get(parent?.field ?? '')?.name ?? '';

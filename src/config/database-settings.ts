@@ -1,8 +1,7 @@
 import { statSync } from 'node:fs';
 import { ENGINES } from '../database-url/engine.js';
-import { ignoredVariables, serversOf, withVariables } from '../database-url/servers.js';
-import { DatabaseUrlError, parametersOf } from '../database-url/syntax.js';
-import type { Env, Reader } from './env-reader.js';
+import { ignoredVariables } from '../database-url/servers.js';
+import { databaseUrlOf, type Env, type Reader } from './env-reader.js';
 import { pathIn } from './parsers.js';
 
 /** How long deletions are remembered, unless the setting says how long. */
@@ -59,31 +58,6 @@ export function readDatabase(reader: Reader) {
     /** The bytes of stored responses. */
     idempotencyMaxBytes: 268_435_456,
   };
-}
-
-const FORM = 'a URL, postgres://user:password@host/database?parameter=value';
-
-/** A URL with what libpq's variables add to it. `refused` are parameters that it must not have. */
-export function databaseUrlOf(
-  { optional, variables, faults }: Reader,
-  name: string,
-  refused: readonly string[] = [],
-) {
-  const found = optional(name, FORM, (text) => text);
-  if (found === undefined) return undefined;
-  try {
-    const url = withVariables(found, variables, refused);
-    serversOf(url);
-    const wrong = refused.find((each) => parametersOf(url).has(each));
-    if (wrong === undefined) return url;
-    faults.push(
-      `${name} must be ${FORM}: the parameter ${wrong} has no meaning for replicas, which are all used`,
-    );
-  } catch (error) {
-    if (!(error instanceof DatabaseUrlError)) throw error;
-    faults.push(`${name} must be ${FORM}: ${error.message}`);
-  }
-  return undefined;
 }
 
 /** One line for each variable of libpq that has no effect. */

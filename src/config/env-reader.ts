@@ -1,3 +1,5 @@
+import { serversOf, withVariables } from '../database-url/servers.js';
+import { DatabaseUrlError, parametersOf } from '../database-url/syntax.js';
 import { editDistance } from '../errors/edit-distance.js';
 import { parseDate, pathIn } from './parsers.js';
 
@@ -174,3 +176,28 @@ const shown = (text: string) => `\`${text.length > SHOWN ? `${text.slice(0, SHOW
 function isSet(env: Env, name: string): boolean {
   return (env[name]?.trim() ?? '') !== '';
 }
+
+/** A URL with what libpq's variables add to it. `refused` are parameters that it must not have. */
+export function databaseUrlOf(
+  { optional, variables, faults }: Reader,
+  name: string,
+  refused: readonly string[] = [],
+) {
+  const found = optional(name, FORM, (text) => text);
+  if (found === undefined) return undefined;
+  try {
+    const url = withVariables(found, variables, refused);
+    serversOf(url);
+    const wrong = refused.find((each) => parametersOf(url).has(each));
+    if (wrong === undefined) return url;
+    faults.push(
+      `${name} must be ${FORM}: the parameter ${wrong} has no meaning for replicas, which are all used`,
+    );
+  } catch (error) {
+    if (!(error instanceof DatabaseUrlError)) throw error;
+    faults.push(`${name} must be ${FORM}: ${error.message}`);
+  }
+  return undefined;
+}
+
+const FORM = 'a URL, postgres://user:password@host/database?parameter=value';

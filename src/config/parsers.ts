@@ -56,3 +56,12 @@ export function isLoopback(host: string): boolean {
 export function pathIn(folder: string, path: string): string {
   return folder === '' || isAbsolute(path) ? path : join(folder, path);
 }
+
+/** Whether browsers reach the service by https. */
+export const usesHttps = ({
+  publicUrl,
+  tlsCert,
+}: {
+  readonly publicUrl: string | undefined;
+  readonly tlsCert: string | undefined;
+}): boolean => (publicUrl === undefined ? tlsCert !== undefined : publicUrl.startsWith('https:'));

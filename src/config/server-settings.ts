@@ -61,10 +61,6 @@ export function readServer({ read, optional, path, oneOf, integer }: Reader) {
   };
 }
 
-/** Whether browsers reach the service by https. */
-export const usesHttps = ({ publicUrl, tlsCert }: Pick<ServerConfig, 'publicUrl' | 'tlsCert'>): boolean =>
-  publicUrl === undefined ? tlsCert !== undefined : publicUrl.startsWith('https:');
-
 /** The hosts by which clients may reach the service while AUTH is off, besides those of this machine. */
 export function hostsOf({ host, publicUrl, allowedHosts }: ServerConfig): readonly string[] {
   const published = publicUrl === undefined ? [] : [new URL(publicUrl).hostname.replace(/^\[|\]$/g, '')];

@@ -2,8 +2,8 @@ import { type Config, ConfigError } from '../config/config.js';
 import type { Log } from '../telemetry/log.js';
 import type { DbMetrics } from '../telemetry/metrics.js';
 import { connect, type Db, type Run } from './db.js';
+import { requireSession } from './inspect.js';
 import { isMigrated, migrate } from './migrate.js';
-import { requireSession } from './pooler.js';
 
 /** A running database server: the configured one, or the embedded one. */
 export interface Server {

@@ -1,6 +1,6 @@
 import { implyAll } from '../access/implied-conditions.js';
 import { type Grant, isForAnyone, type Rules, rulesOf } from '../access/rules.js';
-import { knownScopes } from '../auth/known-scopes.js';
+import { knownScopes } from '../auth/user-scopes.js';
 import type { Resource } from '../collection/resource.js';
 import { nearest } from '../errors/edit-distance.js';
 import { Problem } from '../errors/problem.js';

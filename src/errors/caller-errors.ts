@@ -1,6 +1,7 @@
 import { escapeToken } from '../json.js';
 import { unprocessablePatch } from './input-errors.js';
 import { define } from './problem.js';
+import { accessDenied } from './record-errors.js';
 
 /** RFC 9110 section 15.5.2: one challenge per enabled scheme. */
 export const unauthorized = define('UNAUTHORIZED', 401, {
@@ -21,16 +22,6 @@ export const forbidden = define('INSUFFICIENT_SCOPE', 403, {
   remedy: 'Use a credential with one of the scopes. GET /whoami shows those of the present one.',
   example: [['items:write']],
   make: (scopes: readonly string[]) => ({ details: { scope: scopes.join(' ') }, scope: scopes.join(' ') }),
-});
-
-/** RFC 9110 section 15.5.4. The caller may read the record, or there is none yet. */
-export const accessDenied = define('ACCESS_DENIED', 403, {
-  message: 'The access rules do not permit this.',
-  cause:
-    'No grant of the collection permits the caller to write this record, or the record as it would be; or to read all records of an export any more.',
-  remedy: 'Ask an operator: `plinth access explain` says which grants there are, and why none applies.',
-  example: ['No access rule permits you to change this record.'],
-  make: (message: string) => ({ message }),
 });
 
 /** No access rule permits a caller a write of a record that it may read. */

@@ -155,3 +155,13 @@ export const storedResponseTooLarge = define('STORED_RESPONSE_TOO_LARGE', 413, {
       `With an Idempotency-Key, the pages, HTML and CSV in the response to a batch may have at most ${limit} bytes. Nothing was written.`,
   ),
 });
+
+/** RFC 9110 section 15.5.4. The caller may read the record, or there is none yet. */
+export const accessDenied = define('ACCESS_DENIED', 403, {
+  message: 'The access rules do not permit this.',
+  cause:
+    'No grant of the collection permits the caller to write this record, or the record as it would be; or to read all records of an export any more.',
+  remedy: 'Ask an operator: `plinth access explain` says which grants there are, and why none applies.',
+  example: ['No access rule permits you to change this record.'],
+  make: (message: string) => ({ message }),
+});

@@ -2,8 +2,8 @@ import type { CredentialWatch } from '../auth/credentials/credential-watch.js';
 import type { Principal } from '../auth/principal.js';
 import { tooManyStreams } from '../errors/caller-errors.js';
 import { beyond } from '../errors/service-errors.js';
-import { clientKey } from '../limits/client-key.js';
 import { CountsByKey } from '../limits/counts-by-key.js';
+import { clientKey } from '../limits/rate-limit.js';
 import type { CounterValue } from '../telemetry/instruments.js';
 
 export interface ReaderLimits {

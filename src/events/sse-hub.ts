@@ -5,7 +5,7 @@ import { Problem } from '../errors/problem.js';
 import { beyond } from '../errors/service-errors.js';
 import type { Log } from '../telemetry/log.js';
 import type { EventMetrics } from '../telemetry/metrics.js';
-import { WorkSlots } from '../work/work-slots.js';
+import { WorkSlots } from '../work/shared-runs.js';
 import type { FeedContext } from './cloudevents.js';
 import type { Event } from './event.js';
 import { type Filter, isCompared } from './event-filter.js';

@@ -1,5 +1,5 @@
 import type { Db } from '../db/db.js';
-import type { WorkSlots } from '../work/work-slots.js';
+import type { WorkSlots } from '../work/shared-runs.js';
 import type { FeedContext } from './cloudevents.js';
 import type { Event } from './event.js';
 import type { FeedFollower } from './follower.js';

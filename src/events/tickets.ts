@@ -5,7 +5,7 @@ import { EVENTS_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
 import { invalidTicket, tooManyOwnTickets } from '../errors/caller-errors.js';
 import { beyond } from '../errors/service-errors.js';
-import { clientKey } from '../limits/client-key.js';
+import { clientKey } from '../limits/rate-limit.js';
 
 const LIFETIME_S = 30;
 /** Unused tickets of all callers and processes. */

@@ -1,14 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { otherVersion, unsupportedVersion, versionMismatch } from '../errors/request-errors.js';
 import { pathOf } from '../telemetry/span-attributes.js';
-import { DEFAULT_VERSION, VERSIONS, type Version } from '../versions/supported.js';
-
-/** When a version retires. */
-export interface Retirement {
-  readonly deprecation: Date | undefined;
-  readonly sunset: Date | undefined;
-  readonly successor: string | undefined;
-}
+import { DEFAULT_VERSION, type Retirement, VERSIONS, type Version } from '../versions/supported.js';
 
 /** A path without its version. */
 export interface Versioned {
@@ -56,9 +49,6 @@ export function requireSameVersion(version: Version, field: Field, pathVersion: 
   const given = pathVersion ?? (field === undefined ? version : named(field)!);
   if (given !== version) throw otherVersion(version.number, given.number);
 }
-
-export const isRetiring = ({ deprecation, sunset }: Retirement): boolean =>
-  deprecation !== undefined || sunset !== undefined;
 
 export const isSunset = ({ sunset }: Retirement, now: number): boolean =>
   sunset !== undefined && now >= sunset.getTime();

@@ -81,9 +81,6 @@ function qualityOf(offer: string, ranges: readonly Range[]): number {
   return q;
 }
 
-/** The short name of a media type: `json`, `csv`, `ndjson`, `html`. */
-export const formatOf = (type: string): string => type.slice(type.indexOf('/') + 1).replace(/^x-/, '');
-
 /** Whether Accept prefers a page to data, as that of browsers does. */
 export function prefersPage(accept: string | undefined): boolean {
   return accept?.includes('html') === true && negotiate(accept, DATA_OR_PAGE) === HTML_TYPE;

@@ -11,3 +11,12 @@ export const MERGE_PATCH = 'application/merge-patch+json';
 export const JSON_PATCH = 'application/json-patch+json';
 /** RFC 9457. */
 export const PROBLEM_TYPE = 'application/problem+json';
+
+/** The media type of groups. Its profile distinguishes them from the records of a list. */
+export const GROUPS_TYPE = 'application/json; profile=groups';
+
+/** The short name of a media type: `json`, `csv`, `ndjson`, `html`. */
+export const formatOf = (type: string): string => type.slice(type.indexOf('/') + 1).replace(/^x-/, '');
+
+/** The media type of forms of pages. */
+export const FORM_TYPE = 'application/x-www-form-urlencoded';

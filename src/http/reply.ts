@@ -70,3 +70,9 @@ export async function* piecesOf({ read, frame, lines }: Documents): AsyncGenerat
   }
   yield start === before ? before + after : after;
 }
+
+/** An error as a page. */
+export interface ErrorPage {
+  readonly body: string;
+  readonly headers: readonly string[];
+}

@@ -1,10 +1,11 @@
-import type { IncomingHttpHeaders } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Permission, Principal } from '../auth/principal.js';
 import type { Run } from '../db/db.js';
 import type { Json } from '../json.js';
 import type { HashedPassword } from '../passwords/password.js';
 import type { Version } from '../versions/supported.js';
 import type { QueryValues } from './query-values.js';
+import type { Reply } from './reply.js';
 
 /** A parsed body, with its media type without parameters. */
 export interface Body {
@@ -59,3 +60,22 @@ export interface Request {
   /** Only for actions that accept a body; undefined if the request has none. */
   readonly body: Body | undefined;
 }
+
+/** A request for a handler, whose body has arrived. */
+export interface HandledRequest {
+  /** Has the target in origin-form, and a body that can be read again. */
+  readonly req: IncomingMessage;
+  readonly res: ServerResponse;
+  /** Sets the common fields of the response. A handler that writes to `res` calls it first, and then returns no reply. */
+  readonly begin: () => void;
+  readonly body: Buffer;
+  readonly params: Readonly<Record<string, string | undefined>>;
+  /** The client's address, as far as trusted proxies report it. */
+  readonly address: string;
+}
+
+/** Responds to requests for paths that are not resources of the API: with a reply, or by writing to the response. */
+export type Handler = (request: HandledRequest) => Promise<Reply | undefined>;
+
+/** The request that a page responds to. */
+export type ErrorPageRequest = Pick<Request, 'path' | 'query' | 'principal'>;

@@ -1,15 +1,14 @@
 import FindMyWay from 'find-my-way';
-import type { Principal, Requirement } from '../auth/principal.js';
+import { type Principal, permissionOf, type Requirement, STRANGER } from '../auth/principal.js';
 import type { Problem } from '../errors/problem.js';
 import { badRequest, filterRequired, methodNotAllowed, notAcceptable } from '../errors/request-errors.js';
 import { BODY_CODINGS } from './content-coding.js';
-import { formatOf, negotiate } from './content-negotiation.js';
-import type { Handler } from './handler.js';
-import { HTML_TYPE } from './media-types.js';
+import { negotiate } from './content-negotiation.js';
+import { formatOf, HTML_TYPE } from './media-types.js';
 import { nearestPaths } from './nearest-path.js';
 import { hasFilter, type Parameters } from './query-parameters.js';
 import type { Reply } from './reply.js';
-import type { Body, Request } from './request.js';
+import type { Body, Handler, Request } from './request.js';
 
 /** The methods that resources can support, in the order of Allow (RFC 9110 section 9.3, RFC 5789, RFC 10008). */
 export const METHODS = ['GET', 'HEAD', 'QUERY', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
@@ -196,4 +195,18 @@ function isDecodable(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+/**
+ * Whether a caller may see an endpoint: it may use it with the path of `params`, or else with some path, which may be that of
+ * its own record.
+ */
+export function visible(
+  caller: Principal,
+  { requires }: Permitted,
+  params: Readonly<Record<string, string | undefined>> = { id: caller.subject },
+): boolean {
+  return requires === 'credential'
+    ? caller !== STRANGER
+    : permissionOf(caller, requires, params) !== undefined;
 }

@@ -1,6 +1,6 @@
 import QuickLRU from 'quick-lru';
 import { rateLimited } from '../errors/caller-errors.js';
-import { clientKey } from './client-key.js';
+import { clientKey } from './rate-limit.js';
 import type { SharedCounts } from './shared-counters.js';
 
 /** Limits failed authentications by address (of IPv6 by /64) and by account, to AUTH_FAILURES a minute. */

@@ -3,8 +3,7 @@ import { invalidBody, invalidQuery } from '../errors/input-errors.js';
 import type { FilterTree, Given, QueryValues, Value } from '../http/query-values.js';
 import { escapeToken, isObject, type Json } from '../json.js';
 import { isCondition } from './address-values.js';
-import { LIST_OPERATORS } from './condition.js';
-import { MAX_VALUES } from './filter-values.js';
+import { LIST_OPERATORS, MAX_VALUES } from './condition.js';
 import {
   COMBINATIONS,
   escapeName,

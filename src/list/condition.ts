@@ -238,3 +238,6 @@ const OWN_OPERATORS: ReadonlyMap<string, readonly Operator[]> = new Map(
     (field === 'id' ? COMPARISONS : operatorsFor(column)).filter((operator) => operator !== 'null'),
   ]),
 );
+
+/** The most values of one operator. */
+export const MAX_VALUES = 100;

@@ -12,12 +12,10 @@ import {
   type Comparison,
   comparedColumn,
   LIST_OPERATORS,
+  MAX_VALUES,
   type Operator,
   type Symbolic,
 } from './condition.js';
-
-/** The most values of one operator. */
-export const MAX_VALUES = 100;
 
 /** Reads a value that a rule takes from a request, like `$caller`; undefined: the text is a value itself. Throws 400. */
 export type ReadSymbol = (

@@ -6,10 +6,7 @@ import type { Condition, Selection } from './condition.js';
 import { textIn } from './query-names.js';
 import { isByRelevance, type SortKey } from './read-sort.js';
 import { type Accessible, requireFieldAccess } from './relations.js';
-import { wordsOf } from './words.js';
-
-/** Maximum code points of a search. */
-export const MAX_SEARCH = 100;
+import { MAX_SEARCH, wordsOf } from './words.js';
 
 export const EXCERPTS = 'excerpts';
 

@@ -89,3 +89,6 @@ export const hasWords = (resource: Resource, query: string): string =>
 /** SQL of the relevance of a record for the words of a search. A long text is not more relevant for its length. */
 export const rankSql = (resource: Resource, query: string): string =>
   `ts_rank(${wordsSql(resource, 'record.')}, ${query}, 1)::double precision`;
+
+/** Maximum code points of a search. */
+export const MAX_SEARCH = 100;

@@ -1,6 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { beyond } from '../errors/service-errors.js';
-import { WorkSlots } from '../work/work-slots.js';
+import { WorkSlots } from '../work/shared-runs.js';
 
 /** Hashes in progress or waiting. */
 const MAX_QUEUED = 16;

@@ -3,7 +3,7 @@ import { type Coding, codedEtag, negotiateCoding, RESPONSE_CODINGS } from '../ht
 import type { Reply } from '../http/reply.js';
 import { RESPONSES } from '../limits/byte-budget.js';
 import { compressBody } from '../transport/codecs.js';
-import { WorkSlots } from '../work/work-slots.js';
+import { WorkSlots } from '../work/shared-runs.js';
 import type { RequestContext } from './context.js';
 
 /** Bodies that are compressed at a time, and that wait. Node's pool has four threads, which hash passwords as well. */

@@ -6,7 +6,8 @@ import type { Problem } from '../errors/problem.js';
 import type { RequireAllowedHost } from '../http/allowed-hosts.js';
 import type { CommonFields } from '../http/common-headers.js';
 import type { Cors } from '../http/cors.js';
-import type { Request } from '../http/request.js';
+import type { ErrorPage } from '../http/reply.js';
+import type { ErrorPageRequest } from '../http/request.js';
 import type { RequireOrigin } from '../http/request-origin.js';
 import type { Router } from '../http/router.js';
 import type { ParseLimit } from '../limits/parse-limit.js';
@@ -45,15 +46,6 @@ export interface RequestContext {
   /** Undefined while it has not been read. */
   target: Target | undefined;
 }
-
-/** An error as a page. */
-export interface ErrorPage {
-  readonly body: string;
-  readonly headers: readonly string[];
-}
-
-/** The request that a page responds to. */
-export type ErrorPageRequest = Pick<Request, 'path' | 'query' | 'principal'>;
 
 /** Whether the service accepts requests. */
 export interface ServiceState {

@@ -1,5 +1,5 @@
 import type { AuthRequest } from '../auth/scheme.js';
-import { clientKey } from '../limits/client-key.js';
+import { clientKey } from '../limits/rate-limit.js';
 import { readBytes } from '../transport/request-body.js';
 import type { RequestContext } from './context.js';
 

@@ -2,7 +2,7 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { NOBODY } from '../auth/principal.js';
 import { noSuchPath } from '../errors/request-errors.js';
-import type { Handler } from '../http/handler.js';
+import type { Handler } from '../http/request.js';
 import { type Match, selectAction } from '../http/router.js';
 import type { Target } from '../transport/request-target.js';
 import type { Version } from '../versions/supported.js';

@@ -1,6 +1,5 @@
-import { isRetiring, type Retirement } from '../http/api-version.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
-import { prefixOf, VERSIONS, type Version } from '../versions/supported.js';
+import { isRetiring, prefixOf, type Retirement, VERSIONS, type Version } from '../versions/supported.js';
 
 /** A version as this service has it. */
 export interface ServedVersion {

@@ -1,7 +1,6 @@
 import { storedValue } from '../collection/column.js';
 import { documentHead, toRecord } from '../collection/document.js';
-import type { Reference, Resource } from '../collection/resource.js';
-import { definitionsOf } from '../collection/sql-templates.js';
+import { definitionsOf, type Reference, type Resource } from '../collection/resource.js';
 import { COLLECTIONS_SQL } from '../db/core-statements.js';
 import { databaseErrorOf, FOREIGN_KEY_VIOLATION } from '../db/database-errors.js';
 import type { Run } from '../db/db.js';

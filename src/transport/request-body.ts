@@ -3,12 +3,13 @@ import { tooManyOfAddress } from '../errors/caller-errors.js';
 import { payloadTooLarge, unsupportedEncoding, unsupportedMediaType } from '../errors/input-errors.js';
 import { beyond } from '../errors/service-errors.js';
 import { BODY_CODINGS, type BodyCoding, bodyCoding } from '../http/content-coding.js';
+import { FORM_TYPE } from '../http/media-types.js';
 import type { Body } from '../http/request.js';
 import { readJson } from '../http/strict-json.js';
 import { BODIES } from '../limits/byte-budget.js';
-import { clientKey } from '../limits/client-key.js';
 import { CountsByKey } from '../limits/counts-by-key.js';
-import { WorkSlots } from '../work/work-slots.js';
+import { clientKey } from '../limits/rate-limit.js';
+import { WorkSlots } from '../work/shared-runs.js';
 import { BodyAborted, BodyStream, type RateLimits, type ReceivedBytes } from './body-stream.js';
 
 export interface BodyLimits extends RateLimits {
@@ -49,9 +50,6 @@ export function staysUnread(req: IncomingMessage, expects: boolean): boolean {
   if (req.complete || !hasBody(req)) return false;
   return expects || !(Number(req.headers['content-length']) <= MAX_SKIPPED_BYTES);
 }
-
-/** The media type of forms of pages. */
-export const FORM_TYPE = 'application/x-www-form-urlencoded';
 
 /** Parses a body: the value of a form is its names and values, in their order. Throws 400. */
 export function parseBody(type: string, bytes: Buffer): Body | Promise<Body> {

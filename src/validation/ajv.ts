@@ -1,12 +1,11 @@
 import { _, Ajv2020, type CodeKeywordDefinition } from 'ajv/dist/2020.js';
 import { isImportableHash } from '../passwords/password-hash.js';
-import { isEmail } from './email.js';
 import { membership, UNIQUE_ITEMS } from './equal-values.js';
 import { MULTIPLE_OF } from './multiple-of.js';
 import { compilePattern, isRegularExpression } from './pattern.js';
 import { requireRewritten, rewritten } from './rewritten-code.js';
 import { countWork, measured, spendOn } from './schema-cost.js';
-import { addTimeFormats } from './times.js';
+import { addTimeFormats, isEmail } from './times.js';
 import { isUrl } from './url.js';
 
 /** Keywords of declarations, besides those of JSON Schema, that are about a field. */

@@ -61,3 +61,13 @@ export function mountOf({ mount }: Version, publicPrefix: string): string {
   const above = publicPrefix.endsWith(V1.mount) ? publicPrefix.slice(0, -V1.mount.length) : publicPrefix;
   return above + mount;
 }
+
+/** When a version retires. */
+export interface Retirement {
+  readonly deprecation: Date | undefined;
+  readonly sunset: Date | undefined;
+  readonly successor: string | undefined;
+}
+
+export const isRetiring = ({ deprecation, sunset }: Retirement): boolean =>
+  deprecation !== undefined || sunset !== undefined;

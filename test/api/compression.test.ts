@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { createGunzip } from 'node:zlib';
 import { requiring } from '../../src/http/router.js';
-import { WorkSlots } from '../../src/work/work-slots.js';
+import { WorkSlots } from '../../src/work/shared-runs.js';
 import { CODECS } from '../support/codings.js';
 import { testProxy } from '../support/proxy.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';

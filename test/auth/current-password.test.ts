@@ -1,5 +1,5 @@
 import { scryptSync } from 'node:crypto';
-import { isYoungerThan } from '../../src/auth/current-password.js';
+import { isYoungerThan } from '../../src/auth/principal.js';
 import { makeKey } from '../support/credentials.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../support/issuer.js';
 import { type SendOptions, type ServiceResponse, testService } from '../support/service.js';

@@ -149,7 +149,7 @@ t.test('what only one place does is done in that place', async (t) => {
   only(/new Connection\(/, ['db/pool/host-dialler.ts']);
   only(/'plinth\.(events|tombstones)'|application_name: '/, [
     'db/pool/connection.ts',
-    'db/pooler.ts',
+    'db/inspect.ts',
     'db/session-settings.ts',
     'features/embedded/backup.ts',
   ]);

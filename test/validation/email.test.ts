@@ -1,6 +1,6 @@
 import { Ajv } from 'ajv';
 import formats from 'ajv-formats';
-import { isEmail } from '../../src/validation/email.js';
+import { isEmail } from '../../src/validation/times.js';
 import t from '../support/test.js';
 
 const ajv = new Ajv();

@@ -4,10 +4,16 @@ import { API_KEY_PREFIX } from '../credentials/api-key-format.js';
 import type { Principal } from '../principal.js';
 import type { CheckReplay } from '../replay-guard.js';
 import { type AuthRequest, type CredentialRejected, credentialsOf, quote, type Scheme } from '../scheme.js';
-import { refusal, requireHolder, type Token, type TokenSource } from '../tokens/access-token.js';
+import {
+  PROOF_ALGORITHMS,
+  refusal,
+  requireHolder,
+  type Token,
+  type TokenSource,
+} from '../tokens/access-token.js';
 import { Introspection } from '../tokens/introspection.js';
 import { JwtSource } from '../tokens/jwt.js';
-import { PROOF_ALGORITHMS, requireProof } from '../tokens/proof.js';
+import { requireProof } from '../tokens/proof.js';
 
 /** For a response of the authorization server. */
 const TIMEOUT_MS = 5000;

@@ -1,7 +1,10 @@
+import { errors, type JWTPayload } from 'jose';
+import type { Config } from '../../config/config.js';
 import type { JwtConfig, JwtType } from '../../config/jwt-settings.js';
 import type { JsonObject } from '../../json.js';
 import { scopesOf } from '../principal.js';
-import { refusal } from './access-token.js';
+import type { CredentialRejected } from '../scheme.js';
+import { ended, refusal, type Token } from './access-token.js';
 import { objectIn } from './issuer-client.js';
 
 /** The claims of a JWT, or the members of an introspection response. */
@@ -93,7 +96,7 @@ function isClient(sub: string, claims: Claims): boolean {
  * A JWT's scopes: the values of the first configured claim that the token has. With a map, only values that it names
  * grant scopes.
  */
-export function scopesIn(
+function scopesIn(
   claims: Claims,
   { jwtScopesClaims, jwtScopesMap }: Pick<JwtConfig, 'jwtScopesClaims' | 'jwtScopesMap'>,
 ): ReadonlySet<string> {
@@ -149,3 +152,44 @@ export function confirmationIn(cnf: unknown): Confirmation {
   }
   throw refusal('The access token is bound to its holder by an unsupported method.');
 }
+
+/** The token of verified claims. Throws CredentialRejected. */
+export function tokenOf(claims: JWTPayload, config: Config, now: number): Token {
+  const { jti, cnf, exp } = claims;
+  const { issuer, jwtOnce } = config;
+  const subject = subjectOf(claims);
+  if (jwtOnce && (typeof jti !== 'string' || jti === '')) throw refusal('The access token has no jti.');
+  const expiresAt = secondsIn(exp)!;
+  return {
+    principal: {
+      subject,
+      scopes: scopesIn(claims, config),
+      scheme: 'bearer',
+      claims: ruleClaims(claims),
+      expiresAt,
+    },
+    ...confirmationIn(cnf),
+    id: jwtOnce ? `jwt\n${issuer}\n${jti}` : undefined,
+    cachedUntil: Math.min(expiresAt * 1000, now + CACHE_MS),
+  };
+}
+
+/** The fault of a token that jose rejects, which verifies the signature before the times. */
+export function refusalOf(error: errors.JOSEError): CredentialRejected {
+  if (error instanceof errors.JWTExpired) return ended('The access token has expired.');
+  if (error instanceof errors.JOSEAlgNotAllowed)
+    return refusal('The access token is signed with an unsupported algorithm.');
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return refusal(CLAIMS[error.claim] ?? 'The access token has a malformed claim.');
+  return refusal('The access token is malformed or its signature is invalid.');
+}
+
+const CACHE_MS = 5 * 60_000;
+
+const CLAIMS: Readonly<Record<string, string>> = {
+  iss: 'The access token is from another issuer.',
+  aud: 'The access token is for another audience.',
+  nbf: 'The access token is not valid yet.',
+  exp: 'The access token has no exp.',
+  sub: 'The access token has no subject.',
+};

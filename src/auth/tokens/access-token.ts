@@ -71,3 +71,6 @@ export class TokenCache {
     return token;
   }
 }
+
+/** JWS algorithms of proofs. */
+export const PROOF_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519'];

@@ -3,7 +3,7 @@ import type { Config } from '../../config/config.js';
 import { MAX_INTROSPECTIONS } from '../../config/limit-settings.js';
 import { beyond, unavailable } from '../../errors/service-errors.js';
 import type { Log } from '../../telemetry/log.js';
-import { WorkSlots } from '../../work/work-slots.js';
+import { WorkSlots } from '../../work/shared-runs.js';
 import { scopesOf } from '../principal.js';
 import { CredentialRejected } from '../scheme.js';
 import { TimedCache } from '../timed-cache.js';

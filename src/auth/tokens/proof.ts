@@ -2,13 +2,11 @@ import { hash } from 'node:crypto';
 import { calculateJwkThumbprint, EmbeddedJWK, errors, type JWTPayload, jwtVerify } from 'jose';
 import type { CheckReplay } from '../replay-guard.js';
 import type { AuthRequest } from '../scheme.js';
-import { refusal } from './access-token.js';
-
-/** JWS algorithms of proofs. */
-export const PROOF_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519'];
+import { PROOF_ALGORITHMS, refusal } from './access-token.js';
 
 /** How far the time of a proof may be from now, and for how long its id is remembered. */
 const WINDOW_S = 60;
+
 const MAX_PROOF_CHARACTERS = 4096;
 
 /**

@@ -1,10 +1,9 @@
-import { GROUPS_TYPE } from '../../actions/groups.js';
-import { writableKeys } from '../../actions/upsert.js';
 import { type Doc, type ErrorName, json, type Success, when } from '../../api/doc.js';
 import type { RecordMethod } from '../../api/endpoint.js';
 import { objectOf, type Schema, schemaRef, TEXT } from '../../api/schema.js';
+import { writableKeys } from '../../collection/resource.js';
 import { notFoundCode } from '../../errors/record-errors.js';
-import { JSON_TYPE } from '../../http/media-types.js';
+import { GROUPS_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import {
   type CollectionSettings,
   created,

@@ -5,11 +5,11 @@ import {
   type ComparedColumn,
   comparedColumn,
   LIST_OPERATORS,
+  MAX_VALUES,
   type Operator,
   OWN_COLUMNS,
   operatorsOf,
 } from '../../list/condition.js';
-import { MAX_VALUES } from '../../list/filter-values.js';
 import { filterName, filterSegment } from '../../list/query-names.js';
 import { type DescribedResource, typeName } from './type-names.js';
 

@@ -6,7 +6,7 @@ import { type Schema, schemaRef } from '../../api/schema.js';
 import { type Principal, SCHEMES, STRANGER } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import type { ProblemType } from '../../errors/problem.js';
-import { visible } from '../../http/visible.js';
+import { visible } from '../../http/router.js';
 import type { Json, JsonObject } from '../../json.js';
 import { turn } from '../../limits/turn.js';
 import { prefixOf, type Version } from '../../versions/supported.js';

@@ -1,11 +1,16 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config/config.js';
-import { type Inspection, inspectDatabase, receivesNotifications } from '../../db/inspect.js';
+import {
+  type Inspection,
+  inspectDatabase,
+  isPoolerError,
+  POOLER,
+  receivesNotifications,
+} from '../../db/inspect.js';
 import { MIN_VERSION, unreachable } from '../../db/migrate.js';
 import { quotedName } from '../../db/object-names.js';
 import { type OpenEmbedded, openServer } from '../../db/open-database.js';
-import { isPoolerError, POOLER } from '../../db/pooler.js';
 import { connectionsOf, plainTextFault, roleFaults, type StartFault } from '../../db/start-faults.js';
 import type { Declarations } from '../../declarations/read-declarations.js';
 import { createLog } from '../../telemetry/log.js';

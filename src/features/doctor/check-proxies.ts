@@ -1,6 +1,5 @@
 import type { Config } from '../../config/config.js';
-import { isLoopback } from '../../config/parsers.js';
-import { usesHttps } from '../../config/server-settings.js';
+import { isLoopback, usesHttps } from '../../config/parsers.js';
 import { isInNetworks, type Network, parseIp } from '../../formats/ip-address.js';
 import { type Check, resultsOf } from './check.js';
 

@@ -1,9 +1,9 @@
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 import { SESSION_COOKIE, writeCookie } from '../../auth/cookies.js';
-import { isYoungerThan } from '../../auth/current-password.js';
-import { usesHttps } from '../../config/server-settings.js';
-import type { HandledRequest } from '../../http/handler.js';
+import { isYoungerThan } from '../../auth/principal.js';
+import { usesHttps } from '../../config/parsers.js';
+import type { HandledRequest } from '../../http/request.js';
 import type { InteractionParts } from './interactions.js';
 import { SESSION_S } from './settings.js';
 

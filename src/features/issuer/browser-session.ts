@@ -1,7 +1,6 @@
 import type { FindSession } from '../../auth/authenticate.js';
 import { readCookie, SESSION_COOKIE } from '../../auth/cookies.js';
-import { type Principal, scopesOf } from '../../auth/principal.js';
-import { passwordVersionOf } from '../../auth/verified-password.js';
+import { type Principal, passwordVersionOf, scopesOf } from '../../auth/principal.js';
 import type { Db } from '../../db/db.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { recordHash } from './own-tokens.js';

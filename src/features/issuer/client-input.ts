@@ -1,5 +1,4 @@
-import { scopeFault } from '../../auth/known-scopes.js';
-import { isClaimScope } from '../../auth/user-scopes.js';
+import { isClaimScope, scopeFault } from '../../auth/user-scopes.js';
 import { invalid } from '../../errors/input-errors.js';
 import type { Failure } from '../../errors/problem.js';
 import type { Json } from '../../json.js';

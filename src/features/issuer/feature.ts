@@ -1,7 +1,6 @@
-import { knownScopes } from '../../auth/known-scopes.js';
-import { usesHttps } from '../../config/server-settings.js';
-import type { Feature } from '../../feature.js';
-import { withPackage } from '../../process/optional-package.js';
+import { knownScopes } from '../../auth/user-scopes.js';
+import { usesHttps } from '../../config/parsers.js';
+import { type Feature, withPackage } from '../../feature.js';
 import { CLIENT } from './client-kind.js';
 import { COMMANDS, USER_COMMANDS } from './commands.js';
 import type { IssuerServices } from './endpoints.js';

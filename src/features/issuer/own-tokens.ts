@@ -1,9 +1,8 @@
 import { hash } from 'node:crypto';
 import { errors, type JWTPayload, jwtVerify } from 'jose';
-import { scopesOf } from '../../auth/principal.js';
+import { passwordVersionOf, scopesOf } from '../../auth/principal.js';
 import { ended, refusal, type Token, TokenCache, type TokenSource } from '../../auth/tokens/access-token.js';
-import { requireAccessJwt } from '../../auth/tokens/access-token-claims.js';
-import { refusalOf, tokenOf } from '../../auth/tokens/jwt.js';
+import { refusalOf, requireAccessJwt, tokenOf } from '../../auth/tokens/access-token-claims.js';
 import {
   allowedScopes,
   isClaimScope,
@@ -11,7 +10,6 @@ import {
   userScopes,
   withImplied,
 } from '../../auth/user-scopes.js';
-import { passwordVersionOf } from '../../auth/verified-password.js';
 import type { Config } from '../../config/config.js';
 import { createBatcher } from '../../db/batcher.js';
 import type { Db, Row } from '../../db/db.js';

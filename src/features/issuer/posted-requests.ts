@@ -1,8 +1,8 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Provider } from 'oidc-provider';
 import { unsupportedMediaType } from '../../errors/input-errors.js';
-import type { HandledRequest } from '../../http/handler.js';
 import type { Reply } from '../../http/reply.js';
+import type { HandledRequest } from '../../http/request.js';
 import { continuePage } from './pages/continue-page.js';
 import { PATHS } from './paths.js';
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { KoaContextWithOIDC, Client as OAuthClient, Provider as OAuthProvider } from 'oidc-provider';
 import { Problem } from '../../errors/problem.js';
-import { pageHeaders } from '../../formats/html-page.js';
+import { pageHeaders } from '../../formats/html.js';
 import type { Attempt } from '../../limits/login-throttle.js';
 import { errors, Provider } from './oidc-provider.js';
 import { sourceOf } from './pages/page-frame.js';

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { decodeProtectedHeader } from 'jose';
 import type { Client, Configuration, JWK, Provider as OAuthProvider } from 'oidc-provider';
 import type { CheckReplay } from '../../auth/replay-guard.js';
-import { PROOF_ALGORITHMS } from '../../auth/tokens/proof.js';
+import { PROOF_ALGORITHMS } from '../../auth/tokens/access-token.js';
 import { CLAIMS } from '../../auth/user-scopes.js';
 import type { Config } from '../../config/config.js';
 import type { Db } from '../../db/db.js';

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { errors as providerErrors } from 'oidc-provider';
-import { clientKey } from '../../limits/client-key.js';
-import { type RateLimiter, rateLimiter } from '../../limits/rate-limit.js';
+import { clientKey, type RateLimiter, rateLimiter } from '../../limits/rate-limit.js';
 import type { OpenCounts } from '../../limits/shared-counters.js';
 import { errors, Provider } from './oidc-provider.js';
 

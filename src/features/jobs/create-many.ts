@@ -8,7 +8,7 @@ import { prefersLenient } from '../../http/prefer.js';
 import type { Reply } from '../../http/reply.js';
 import type { Content, Request } from '../../http/request.js';
 import { BODIES } from '../../limits/byte-budget.js';
-import { WorkSlots } from '../../work/work-slots.js';
+import { WorkSlots } from '../../work/shared-runs.js';
 import { recordsRefused, tooManyRecords } from './errors.js';
 import { REPORT_TYPE } from './job-task.js';
 import type { JobMetrics } from './metrics.js';

@@ -1,7 +1,7 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import type { Principal } from '../../auth/principal.js';
 import type { Run } from '../../db/db.js';
-import { accessDenied } from '../../errors/caller-errors.js';
+import { accessDenied } from '../../errors/record-errors.js';
 import { parseUuid } from '../../uuid.js';
 import type { CreationTask } from './job-task.js';
 

@@ -1,7 +1,6 @@
 import type { ValidateFunction } from 'ajv/dist/2020.js';
-import type { Operation } from '../../actions/batch-operations.js';
 import { gathered } from '../../actions/large-page.js';
-import { stepOf } from '../../actions/operation-step.js';
+import { type Operation, stepOf } from '../../actions/operation-step.js';
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import { problemOf } from '../../db/database-errors.js';
 import { invalid, pageExceeds } from '../../errors/input-errors.js';

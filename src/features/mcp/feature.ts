@@ -1,10 +1,9 @@
 import { at, openRoutes } from '../../api/endpoint.js';
 import { openRecords } from '../../api/record-actions.js';
 import { recordEndpoints } from '../../api/record-endpoints.js';
-import type { Feature } from '../../feature.js';
+import { type Feature, withPackage } from '../../feature.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import { type Action, createRouter } from '../../http/router.js';
-import { withPackage } from '../../process/optional-package.js';
 
 /** The collections for agents, by the Model Context Protocol. */
 export default {

@@ -3,8 +3,7 @@ import { type SchemaFiles, schemaFiles } from '../../declarations/schema-files.j
 import { badRequest, originNotAllowed } from '../../errors/request-errors.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
-import type { OpenEndpoint, Router } from '../../http/router.js';
-import { visible } from '../../http/visible.js';
+import { type OpenEndpoint, type Router, visible } from '../../http/router.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 import { callTool, ToolChecks } from './call.js';
 import { type Offer, respondWithSdk, type ToolDefinition } from './mcp-server.js';

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Operation } from '../../actions/batch-operations.js';
+import type { Operation } from '../../actions/operation-step.js';
 import type { Resource } from '../../collection/resource.js';
 import { JSON_TYPE, MERGE_PATCH } from '../../http/media-types.js';
 import type { Json, JsonObject } from '../../json.js';

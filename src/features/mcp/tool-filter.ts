@@ -1,7 +1,12 @@
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
-import { comparedColumn, LIST_OPERATORS, type Operator, operatorsOf } from '../../list/condition.js';
-import { MAX_VALUES } from '../../list/filter-values.js';
+import {
+  comparedColumn,
+  LIST_OPERATORS,
+  MAX_VALUES,
+  type Operator,
+  operatorsOf,
+} from '../../list/condition.js';
 import { COMBINATIONS } from '../../list/query-names.js';
 import { relatedOf } from '../../list/relations.js';
 

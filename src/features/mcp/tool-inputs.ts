@@ -1,5 +1,4 @@
-import { writableKeys } from '../../actions/upsert.js';
-import { canSearch, type Resource } from '../../collection/resource.js';
+import { canSearch, type Resource, writableKeys } from '../../collection/resource.js';
 import type { SchemaFiles } from '../../declarations/schema-files.js';
 import type { JsonObject } from '../../json.js';
 import { MAX_LIMIT } from '../../list/list-request.js';

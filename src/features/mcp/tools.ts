@@ -1,6 +1,5 @@
-import type { Operation } from '../../actions/batch-operations.js';
-import { writableKeys } from '../../actions/upsert.js';
-import type { Resource } from '../../collection/resource.js';
+import type { Operation } from '../../actions/operation-step.js';
+import { type Resource, writableKeys } from '../../collection/resource.js';
 import type { SchemaFiles } from '../../declarations/schema-files.js';
 import type { JsonObject } from '../../json.js';
 import { createOf, deletionOf, getOf, groupOf, listOf, updateOf, upsertOf } from './operations.js';

@@ -1,7 +1,6 @@
 import type { Guarded } from '../../access/guarded-collection.js';
 import { hrefOf } from '../../collection/representation.js';
-import { type Html, html, type Part } from '../../formats/html.js';
-import { cut } from '../../formats/html-page.js';
+import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type Json, type JsonObject, member } from '../../json.js';
 import type { Include, View } from '../../list/read-fields-and-includes.js';
 import { editableOf } from './form-model.js';

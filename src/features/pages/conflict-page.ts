@@ -1,5 +1,4 @@
-import { type Html, html } from '../../formats/html.js';
-import { cut } from '../../formats/html-page.js';
+import { cut, type Html, html } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import type { Submitted } from './form-action.js';
 import { type FormField, formFields, type Texts, textsOf } from './form-fields.js';

@@ -1,9 +1,9 @@
 import { STATUS_CODES } from 'node:http';
 import type { Problem } from '../../errors/problem.js';
-import { html } from '../../formats/html.js';
-import { pageHeaders } from '../../formats/html-page.js';
+import { html, pageHeaders } from '../../formats/html.js';
+import type { ErrorPage } from '../../http/reply.js';
+import type { ErrorPageRequest } from '../../http/request.js';
 import { isObject, type Json } from '../../json.js';
-import type { ErrorPage, ErrorPageRequest } from '../../pipeline/context.js';
 import { isKnown, layout } from './layout.js';
 import { recordTable } from './list-table.js';
 import { hasSignIn, type Site, signInHref } from './site.js';

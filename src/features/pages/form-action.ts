@@ -1,12 +1,11 @@
 import { permit } from '../../auth/principal.js';
 import { Problem } from '../../errors/problem.js';
 import { methodNotAllowed } from '../../errors/request-errors.js';
-import { pageHeaders } from '../../formats/html-page.js';
-import { HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
+import { pageHeaders } from '../../formats/html.js';
+import { FORM_TYPE, HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { Body, Request } from '../../http/request.js';
 import { METHODS, type OpenEndpoint, type Route, requiring } from '../../http/router.js';
-import { FORM_TYPE } from '../../transport/request-body.js';
 import { FormTokens } from './form-token.js';
 import { layout, type PageContent } from './layout.js';
 import { originOf, type Site } from './site.js';

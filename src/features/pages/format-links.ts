@@ -1,6 +1,6 @@
 import type { SchemeName } from '../../auth/principal.js';
 import { type Html, html } from '../../formats/html.js';
-import { formatOf } from '../../http/content-negotiation.js';
+import { formatOf } from '../../http/media-types.js';
 import type { Request } from '../../http/request.js';
 import { originOf, type Site } from './site.js';
 

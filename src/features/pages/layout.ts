@@ -1,7 +1,6 @@
 import { NOBODY, type Principal } from '../../auth/principal.js';
-import { type Html, html, type Part } from '../../formats/html.js';
-import { cut, htmlDocument } from '../../formats/html-page.js';
-import type { ErrorPageRequest } from '../../pipeline/context.js';
+import { cut, type Html, html, htmlDocument, type Part } from '../../formats/html.js';
+import type { ErrorPageRequest } from '../../http/request.js';
 import { ACCOUNT_PATH, collectionsFor, hasSignIn, type Site, signInHref } from './site.js';
 
 /** A link, or the name of the page itself. */

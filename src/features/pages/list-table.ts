@@ -1,5 +1,4 @@
-import { type Html, html, type Part } from '../../formats/html.js';
-import { cut } from '../../formats/html-page.js';
+import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { type Json, type JsonObject, member } from '../../json.js';
 import type { AddedColumn } from './added-columns.js';
 import { cellOf, columnsOf, layoutOf, MAX_CELL_CHARACTERS } from './list-cells.js';

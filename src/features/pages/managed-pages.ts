@@ -1,5 +1,5 @@
 import type { Kind, KindPage } from '../../api/kind.js';
-import { knownScopes } from '../../auth/known-scopes.js';
+import { knownScopes } from '../../auth/user-scopes.js';
 import type { Resource } from '../../collection/resource.js';
 import { type Html, html } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';

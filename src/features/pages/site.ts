@@ -2,7 +2,7 @@ import type { Guarded } from '../../access/guarded-collection.js';
 import { mayRead } from '../../access/rules.js';
 import type { Api } from '../../api/record-actions.js';
 import { type Principal, type SchemeName, STRANGER } from '../../auth/principal.js';
-import { usesHttps } from '../../config/server-settings.js';
+import { usesHttps } from '../../config/parsers.js';
 import type { Db } from '../../db/db.js';
 import type { Feed } from '../../events/feed.js';
 import type { Route } from '../../http/router.js';

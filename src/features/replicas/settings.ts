@@ -1,5 +1,5 @@
 import { FeatureSettings } from '../../config/config.js';
-import { databaseUrlOf } from '../../config/database-settings.js';
+import { databaseUrlOf } from '../../config/env-reader.js';
 
 const NAME = 'DATABASE_READ_URL';
 

@@ -1,8 +1,7 @@
 import { assignmentSql, type ColumnValue } from '../../collection/column.js';
 import { writeProblem } from '../../collection/constraint-errors.js';
 import { storedPassword } from '../../collection/password-writes.js';
-import type { Resource } from '../../collection/resource.js';
-import { givenRowsSql } from '../../collection/sql-templates.js';
+import { givenRowsSql, type Resource } from '../../collection/resource.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
 import { isDataError, problemOf } from '../../db/database-errors.js';
 import { inTransaction } from '../../db/session.js';

@@ -1,5 +1,4 @@
-import { forwardReply } from '../../actions/forward-list.js';
-import { secretReply as reply, timeOf } from '../../actions/secret-reply.js';
+import { forwardReply, secretReply as reply, timeOf } from '../../actions/secret-reply.js';
 import type { Db } from '../../db/db.js';
 import { absent } from '../../errors/record-errors.js';
 import { badRequest } from '../../errors/request-errors.js';

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type HrefOf, listTable, recordTable } from '../../../src/features/pages/list-table.js';
-import { html } from '../../../src/formats/html.js';
-import { htmlDocument, pageHeaders } from '../../../src/formats/html-page.js';
+import { html, htmlDocument, pageHeaders } from '../../../src/formats/html.js';
 import type { JsonObject } from '../../../src/json.js';
 import t from '../../support/test.js';
 

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Html, html } from '../../../formats/html.js';
-import { pageHeaders } from '../../../formats/html-page.js';
+import { Html, html, pageHeaders } from '../../../formats/html.js';
 import { hidden, layout, sourceOf } from './page-frame.js';
 
 const SCRIPT = 'document.forms[0].submit()';

@@ -1,5 +1,10 @@
-import { type Html, html, type Part } from '../../../formats/html.js';
-import { pageHeaders as headersOfPages, htmlDocument } from '../../../formats/html-page.js';
+import {
+  type Html,
+  pageHeaders as headersOfPages,
+  html,
+  htmlDocument,
+  type Part,
+} from '../../../formats/html.js';
 import { SCRIPT_SOURCE } from './passkey-script.js';
 
 /** A narrow page with one purpose. */

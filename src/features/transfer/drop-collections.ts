@@ -1,8 +1,8 @@
-import type { Database } from '../db/open-database.js';
-import { withSchemaConnection } from '../db/schema-connection.js';
-import { layoutOf, readCatalog } from './catalog.js';
-import { runStep } from './migrate-collections.js';
-import { planChanges } from './plan.js';
+import type { Database } from '../../db/open-database.js';
+import { withSchemaConnection } from '../../db/schema-connection.js';
+import { layoutOf, readCatalog } from '../../schema/catalog.js';
+import { runStep } from '../../schema/migrate-collections.js';
+import { planChanges } from '../../schema/plan.js';
 
 /** The collections, of those given, that have a table. */
 export async function collectionsWithTables(
