@@ -1,5 +1,4 @@
 import type { Resource } from '../collection/resource.js';
-import { rulesWithout } from '../declarations/part-of-schema.js';
 import {
   baseIn,
   baseOf,
@@ -104,4 +103,29 @@ function relaxed(properties: JsonObject, required: readonly string[]): JsonObjec
       return [name, required.includes(name) ? partial : { anyOf: [partial, { type: 'null' }] }];
     }),
   );
+}
+
+/** The rules of a whole record that its parts obey as well. */
+const OF_PARTS: ReadonlySet<string> = new Set([
+  'type',
+  'title',
+  'additionalProperties',
+  'patternProperties',
+  'propertyNames',
+  'maxProperties',
+  'dependentRequired',
+  'dependentSchemas',
+  'allOf',
+]);
+
+/**
+ * The rules of a record without those that name fields of `absent`, or that count members. `rules` are the keywords of its schema
+ * besides `properties` and `required`.
+ */
+function rulesWithout(absent: readonly string[], rules: JsonObject): JsonObject {
+  if (absent.length === 0) return rules;
+  const names = absent.map((name) => JSON.stringify(name));
+  const isAboutOthers = ([keyword, value]: [string, unknown]) =>
+    !OF_PARTS.has(keyword) || names.some((name) => JSON.stringify(value).includes(name));
+  return Object.fromEntries(Object.entries(rules).filter((each) => !isAboutOthers(each)));
 }

@@ -1,11 +1,10 @@
-import type { Schema } from '../../api/schema.js';
+import { operandSchema } from '../../api/filter-schema.js';
 import type { JsonObject } from '../../json.js';
 import { turn } from '../../limits/turn.js';
 import {
   type ComparedColumn,
   comparedColumn,
   LIST_OPERATORS,
-  MAX_VALUES,
   type Operator,
   OWN_COLUMNS,
   operatorsOf,
@@ -26,24 +25,6 @@ interface Comparison {
  * fields of each collection as often as others refer to it, and be several times as long.
  */
 export const MAX_RELATED = 100;
-
-/** The order in which operators of related records have parameters, until there are as many as permitted. */
-const BY_USE: Readonly<Record<Operator, number>> = {
-  eq: 1,
-  in: 2,
-  has: 3,
-  any: 4,
-  gte: 5,
-  lte: 6,
-  contains: 7,
-  prefix: 8,
-  gt: 9,
-  lt: 10,
-  between: 11,
-  null: 12,
-  ne: 13,
-  nin: 14,
-};
 
 /**
  * The parameters that filter the list of each collection, by its name and by the names of their components: by its declared
@@ -99,7 +80,7 @@ function relatedComparisons(
       .filter(({ segments: [first] }) => !OWN_COLUMNS.has(first!) && !operators.includes(first!))
       .map((each) => ({ ...each, segments: [...start, ...each.segments] }));
   });
-  return found.sort((a, b) => BY_USE[a.operator] - BY_USE[b.operator]).slice(0, MAX_RELATED);
+  return found.sort((a, b) => BY_USE.indexOf(a.operator) - BY_USE.indexOf(b.operator)).slice(0, MAX_RELATED);
 }
 
 function componentsOf(start: string, comparisons: readonly Comparison[]): Record<string, JsonObject> {
@@ -118,41 +99,28 @@ function parameterOf({ segments, operator, column }: Comparison) {
     in: 'query',
     description: OWNERS[segments.length - 1]! + MEANINGS[operator],
     ...(LIST_OPERATORS.has(operator) ? { style: 'form', explode: true } : {}),
-    schema: schemaOf(operator, valueSchema(column)),
+    schema: operandSchema(operator, column),
   };
-}
-
-function schemaOf(operator: Operator, whole: Schema): Schema {
-  if (operator === 'between') return { type: 'array', items: whole, minItems: 2, maxItems: 2 };
-  if (LIST_OPERATORS.has(operator)) return { type: 'array', items: whole, minItems: 1, maxItems: MAX_VALUES };
-  if (operator === 'null') return { type: 'boolean' };
-  return operator === 'prefix' || operator === 'contains' ? { type: 'string' } : whole;
 }
 
 /** The record that has the field, by the number of names before that of the field. */
 const OWNERS: readonly string[] = ['', 'Of the related record: ', 'Of a related record: '];
 
+/** The meanings of operators, in the order in which those of related records have parameters, until there are as many as permitted. */
 const MEANINGS: Readonly<Record<Operator, string>> = {
   eq: 'The field has this value.',
-  ne: 'The field has another value.',
-  lt: 'The field is less.',
-  lte: 'The field is less or equal.',
-  gt: 'The field is greater.',
-  gte: 'The field is greater or equal.',
-  between: 'The field is at least the first value and at most the second.',
   in: 'The field has one of these values. A value alone is split at its commas.',
-  nin: 'The field has a value, and none of these. A value alone is split at its commas.',
   has: 'The array contains this value.',
   any: 'The array contains one of these values. A value alone is split at its commas.',
-  prefix: 'The text begins so.',
+  gte: 'The field is greater or equal.',
+  lte: 'The field is less or equal.',
   contains: 'The text contains this, in any letter case.',
+  prefix: 'The text begins so.',
+  gt: 'The field is greater.',
+  lt: 'The field is less.',
+  between: 'The field is at least the first value and at most the second.',
   null: '`true`: the field is missing; `false`: it is not.',
+  ne: 'The field has another value.',
+  nin: 'The field has a value, and none of these. A value alone is split at its commas.',
 };
-
-function valueSchema({ type, format }: ComparedColumn): Schema {
-  const plain = type.replace('[]', '');
-  if (plain === 'double precision') return { type: 'number' };
-  if (plain === 'boolean') return { type: 'boolean' };
-  if (plain === 'uuid') return { type: 'string', format: 'uuid' };
-  return format === undefined ? { type: 'string' } : { type: 'string', format };
-}
+const BY_USE = Object.keys(MEANINGS);

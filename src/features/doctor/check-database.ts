@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config/config.js';
+import { eachServer } from '../../database-url/servers.js';
 import {
   type Inspection,
   inspectDatabase,
@@ -16,12 +17,14 @@ import type { Declarations } from '../../declarations/read-declarations.js';
 import { createLog } from '../../telemetry/log.js';
 import { findBinaries } from '../embedded/binaries.js';
 import { EMBEDDED_SETTINGS } from '../embedded/settings.js';
+import { REPLICA_SETTINGS } from '../replicas/settings.js';
 import { type Check, messageOf, resultsOf } from './check.js';
 import { checkDatabaseClock } from './check-clock.js';
 import { checkPlan } from './check-plan.js';
 
 const database = resultsOf('database');
 const permissions = resultsOf('permissions');
+const replicas = resultsOf('replicas');
 
 const NOTIFICATION_MS = 5000;
 
@@ -176,5 +179,31 @@ async function checkNotifications(url: string): Promise<Check[]> {
     ];
   } catch (error) {
     return [permissions.problem(`the role cannot listen to notifications: ${messageOf(error)}`, advice)];
+  }
+}
+
+/** Whether each server of DATABASE_READ_URL can be reached and is a standby. */
+export async function checkReplicas(config: Config): Promise<Check[]> {
+  const { databaseReadUrl } = REPLICA_SETTINGS.of(config);
+  if (databaseReadUrl === undefined) return [];
+  return Promise.all(
+    eachServer(databaseReadUrl).map(({ name, url }) => checkReplica(name, url, config.dbTimeoutMs)),
+  );
+}
+
+async function checkReplica(host: string, url: string, timeoutMs: number): Promise<Check> {
+  try {
+    const { isStandby, version } = await inspectDatabase(url, [], timeoutMs);
+    return isStandby
+      ? replicas.ok(`${host} is a standby, PostgreSQL ${version}`)
+      : replicas.problem(
+          `${host} is no standby, so that nothing is read from it`,
+          'see docs/high-availability.md',
+        );
+  } catch (error) {
+    return replicas.problem(
+      `${host}: ${unreachable(error as Error)}`,
+      'check DATABASE_READ_URL; until then the other servers read',
+    );
   }
 }

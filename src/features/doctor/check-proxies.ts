@@ -1,27 +1,15 @@
 import type { Config } from '../../config/config.js';
 import { isLoopback, usesHttps } from '../../config/parsers.js';
-import { isInNetworks, type Network, parseIp } from '../../formats/ip-address.js';
+import { isInNetworks, parseIp } from '../../formats/ip-address.js';
 import { type Check, resultsOf } from './check.js';
 
 const { ok, warning, problem } = resultsOf('proxies');
-
-type Edge = Pick<
-  Config,
-  | 'trustProxy'
-  | 'proxyHeaders'
-  | 'publicUrl'
-  | 'tlsCert'
-  | 'host'
-  | 'auth'
-  | 'publicPrefix'
-  | 'hstsMaxAgeSeconds'
->;
 
 /** Networks of so many addresses hold clients as well as proxies. */
 const MIN_PREFIX = 8;
 
 /** Whether the settings of proxies and public addresses fit each other. */
-export function checkProxies(config: Edge): Check[] {
+export function checkProxies(config: Config): Check[] {
   const found = [...trustFaults(config), ...urlFaults(config)];
   if (found.length > 0) return found;
   const { trustProxy, proxyHeaders, publicUrl } = config;
@@ -36,10 +24,10 @@ export function checkProxies(config: Edge): Check[] {
   ];
 }
 
-const fieldsOf = (family: Edge['proxyHeaders']): string =>
+const fieldsOf = (family: Config['proxyHeaders']): string =>
   family === 'forwarded' ? 'Forwarded' : 'X-Forwarded-For and X-Forwarded-Proto';
 
-function trustFaults({ trustProxy, proxyHeaders, host }: Edge): Check[] {
+function trustFaults({ trustProxy, proxyHeaders, host }: Config): Check[] {
   if (trustProxy === undefined)
     return proxyHeaders === 'forwarded'
       ? [
@@ -49,7 +37,7 @@ function trustFaults({ trustProxy, proxyHeaders, host }: Edge): Check[] {
           ),
         ]
       : [];
-  const wide = trustProxy.find((network) => isWide(network));
+  const wide = trustProxy.find(([, prefix]) => prefix < MIN_PREFIX);
   if (wide)
     return [
       problem(
@@ -68,9 +56,7 @@ function trustFaults({ trustProxy, proxyHeaders, host }: Edge): Check[] {
     : [];
 }
 
-const isWide = ([, prefix]: Network): boolean => prefix < MIN_PREFIX;
-
-function urlFaults(config: Edge): Check[] {
+function urlFaults(config: Config): Check[] {
   const { publicUrl, tlsCert, trustProxy, host } = config;
   const found: Check[] = [];
   if (publicUrl !== undefined && usesHttps(config) && tlsCert === undefined && trustProxy === undefined)

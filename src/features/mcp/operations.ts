@@ -1,4 +1,3 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Operation } from '../../actions/operation-step.js';
 import type { Resource } from '../../collection/resource.js';
 import { JSON_TYPE, MERGE_PATCH } from '../../http/media-types.js';
@@ -11,31 +10,26 @@ type OperationOf = (args: JsonObject) => Operation;
 
 export const listOf =
   (path: string): OperationOf =>
-  (args) => ({ method: 'QUERY', path, headers: headersOf({}, JSON_TYPE), body: queryOf(args) });
+  (args) =>
+    operation('QUERY', path, {}, queryOf(args));
 
 /** The arguments are the members of the query. Without a group, all records are one. */
 export const groupOf =
   (path: string): OperationOf =>
-  (args) => ({ method: 'QUERY', path, headers: headersOf({}, JSON_TYPE), body: { group: [], ...args } });
+  (args) =>
+    operation('QUERY', path, {}, { group: [], ...args });
 
 export const getOf =
   (path: string, resource: Resource): OperationOf =>
   ({ id, ...view }) => ({
-    method: 'GET',
-    path: pathOf(path, id!),
-    headers: READ,
-    body: undefined,
+    ...operation('GET', pathOf(path, id!), {}),
     values: valuesOfBody(view, resource),
   });
 
 export const createOf =
   (path: string): OperationOf =>
-  ({ record, ...args }) => ({
-    method: 'POST',
-    path,
-    headers: headersOf(args, JSON_TYPE),
-    body: record,
-  });
+  ({ record, ...args }) =>
+    operation('POST', path, args, record);
 
 /** The values of the key are the filter. */
 export const upsertOf =
@@ -43,13 +37,7 @@ export const upsertOf =
   ({ key, record, ...args }) => {
     const values = Object.entries(key as JsonObject);
     const filter = Object.fromEntries(values.map(([field, value]) => [memberOf(field), value]));
-    return {
-      method: 'PUT',
-      path,
-      headers: headersOf(args, JSON_TYPE),
-      body: record,
-      values: valuesOfBody({ filter }, resource),
-    };
+    return { ...operation('PUT', path, args, record), values: valuesOfBody({ filter }, resource) };
   };
 
 /** The member of a filter for a field. */
@@ -57,33 +45,30 @@ const memberOf = (field: string): string => (COMBINATIONS.has(field) ? `\\${fiel
 
 export const updateOf =
   (path: string): OperationOf =>
-  ({ id, patch, ...args }) => ({
-    method: 'PATCH',
-    path: pathOf(path, id!),
-    headers: headersOf(args, MERGE_PATCH),
-    body: patch,
-  });
+  ({ id, patch, ...args }) =>
+    operation('PATCH', pathOf(path, id!), args, patch, MERGE_PATCH);
 
 export const deletionOf =
   (path: string): OperationOf =>
-  ({ id, ...args }) => ({
-    method: 'DELETE',
-    path: pathOf(path, id!),
-    headers: headersOf(args),
-    body: undefined,
-  });
-
-const READ: IncomingHttpHeaders = { accept: JSON_TYPE };
+  ({ id, ...args }) =>
+    operation('DELETE', pathOf(path, id!), args);
 
 const pathOf = (path: string, id: Json) => `${path}/${encodeURIComponent(id as string)}`;
 
-function headersOf({ ifMatch, idempotencyKey }: JsonObject, type?: string): IncomingHttpHeaders {
-  return {
-    ...READ,
-    ...(type === undefined ? {} : { 'content-type': type }),
+function operation(
+  method: string,
+  path: string,
+  { ifMatch, idempotencyKey }: JsonObject,
+  body?: Json,
+  type = JSON_TYPE,
+): Operation {
+  const headers = {
+    accept: JSON_TYPE,
+    ...(body === undefined ? {} : { 'content-type': type }),
     ...(ifMatch === undefined ? {} : { 'if-match': etagOf(ifMatch as string | number) }),
     ...(idempotencyKey === undefined ? {} : { 'idempotency-key': idempotencyKey as string }),
   };
+  return { method, path, headers, body };
 }
 
 /** A version as a number, or without the quotes of an ETag, means the ETag. */

@@ -1,12 +1,7 @@
+import { operandSchema, valueSchema } from '../../api/filter-schema.js';
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
-import {
-  comparedColumn,
-  LIST_OPERATORS,
-  MAX_VALUES,
-  type Operator,
-  operatorsOf,
-} from '../../list/condition.js';
+import { comparedColumn, MAX_VALUES, operatorsOf } from '../../list/condition.js';
 import { COMBINATIONS } from '../../list/query-names.js';
 import { relatedOf } from '../../list/relations.js';
 
@@ -63,26 +58,14 @@ function relationConditions(resource: Resource, fields: JsonObject): JsonObject 
 function fieldsOf(resource: Resource): JsonObject {
   return Object.fromEntries(
     [...operatorsOf(resource)].map(([field, operators]) => {
-      const { type } = comparedColumn(resource, field)!;
-      const plain = type.replace('[]', '');
-      const value: JsonObject = {
-        type: plain === 'double precision' ? 'number' : plain === 'boolean' ? 'boolean' : 'string',
-      };
-      const members = operators.map((operator) => [operator, operandOf(operator, value)]);
+      const column = comparedColumn(resource, field)!;
+      const members = operators.map((operator) => [operator, operandSchema(operator, column)]);
       const byOperator = { ...objectOf(Object.fromEntries(members)), minProperties: 1 };
       // Not `anyOf`, whose failures would say less.
-      const types = operators.includes('eq') ? { type: [value.type!, 'object'] } : {};
+      const types = operators.includes('eq') ? { type: [valueSchema(column).type!, 'object'] } : {};
       return [field, { ...byOperator, ...types }];
     }),
   );
-}
-
-function operandOf(operator: Operator, value: JsonObject): JsonObject {
-  if (operator === 'null') return { type: 'boolean' };
-  if (operator === 'between') return { type: 'array', minItems: 2, maxItems: 2, items: value };
-  return LIST_OPERATORS.has(operator)
-    ? { type: 'array', minItems: 1, maxItems: MAX_VALUES, items: value }
-    : value;
 }
 
 const withMembers = (object: JsonObject, { properties }: JsonObject): JsonObject => ({
