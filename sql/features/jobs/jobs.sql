@@ -37,12 +37,6 @@ delete from plinth_jobs where id = $1;
 select encode(bytes, 'base64') as bytes from plinth_job_parts
 where job = $1 and position = $2::bigint;
 
--- name: has_job
-select exists (
-  select from plinth_jobs
-  where state in ('receiving', 'queued', 'running') and (state = 'queued' or (state = 'running' and leased_until < now()))
-) as found;
-
 -- A queued job, or one whose process has not reported in time.
 -- name: claim_job ($1 lease, $2 seconds)
 update plinth_jobs

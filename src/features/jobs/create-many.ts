@@ -2,18 +2,15 @@ import type { Guarded } from '../../access/guarded-collection.js';
 import { fingerprintOf, type Idempotency, type Identity, identityOf } from '../../actions/idempotency.js';
 import { MAX_PASSWORDS } from '../../actions/password-preparation.js';
 import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';
-import { inTransaction } from '../../db/session.js';
 import { unavailable } from '../../errors/service-errors.js';
 import { prefersLenient } from '../../http/prefer.js';
 import type { Reply } from '../../http/reply.js';
 import type { Content, Request } from '../../http/request.js';
 import { BODIES } from '../../limits/byte-budget.js';
 import { WorkSlots } from '../../work/shared-runs.js';
-import { recordsRefused, tooManyRecords } from './errors.js';
 import { REPORT_TYPE } from './job-task.js';
 import type { JobMetrics } from './metrics.js';
-import { CHUNK_BYTES, type CreationSettings, RecordBatches } from './record-batches.js';
-import { layoutOf } from './record-layout.js';
+import { CHUNK_BYTES, type CreationSettings, inBoundedTransaction, RecordBatches } from './record-batches.js';
 import { type CreationReport, Report } from './report.js';
 import { MAX_CREATIONS } from './settings.js';
 
@@ -57,13 +54,56 @@ export class Creations {
     BODIES.add(CHUNK_BYTES);
     try {
       const body = await beginningOf(content, bulkBytes);
-      const creation = new Creation(this.services, collection, request, body, this.#stopping.signal);
-      const created = this.#slots.run(() => creation.run(identity));
+      const created = this.#slots.run(() => this.#createAll(collection, request, body, identity));
       if (!created) throw busy();
       this.#running.add(created);
       return await created.finally(() => this.#running.delete(created));
     } finally {
       BODIES.add(-CHUNK_BYTES);
+    }
+  }
+
+  async #createAll(
+    collection: Guarded,
+    request: Request,
+    body: Beginning,
+    identity: Identity | undefined,
+  ): Promise<Reply> {
+    const { databaseUrl, dbTimeoutMs, bodyMinRate, bodyRateMs, idempotency, metrics } = this.services;
+    const { bulkRecords, bulkBytes: maxBytes } = this.services;
+    const { resource } = collection;
+    const { type, stream: content } = request.body!;
+    const isLenient = prefersLenient(request.headers.prefer);
+    const report = new Report(resource);
+    const createAll = async (connection: BulkConnection): Promise<Reply> => {
+      const batches = new RecordBatches(collection, this.services, { ...body, type, maxBytes }, request);
+      await batches.createAll(connection, {
+        bytesFrom: (position) => bytesFrom(body, position),
+        limit: resource.hasPasswords ? Math.min(bulkRecords, MAX_PASSWORDS.records) : bulkRecords,
+        isLenient,
+        report,
+        storing: (store) => {
+          if (this.#stopping.signal.aborted) throw unavailable('The service is stopping.');
+          return store();
+        },
+      });
+      return reportReply(report.result(false), isLenient);
+    };
+    let isDone = false;
+    try {
+      const reply = await withBulkConnection(databaseUrl, this.services, (connection) =>
+        inBoundedTransaction(connection, dbTimeoutMs, async () => {
+          // Locks and events of the transaction last, or wait, until its end.
+          if (bodyMinRate > 0) content!.waitAtMost(bodyRateMs);
+          const work = () => createAll(connection);
+          return identity ? idempotency.once(connection.run, identity, work) : work();
+        }),
+      );
+      isDone = true;
+      return reply;
+    } finally {
+      metrics.records.of('stored').value += isDone ? report.stored : 0;
+      metrics.records.of('refused').value += report.refused;
     }
   }
 
@@ -79,7 +119,6 @@ const busy = () => unavailable('Too many requests with many records are in progr
 
 /** The beginning of a body, and the rest. */
 interface Beginning {
-  readonly content: Content;
   readonly head: Buffer;
   readonly isWhole: boolean;
   readonly rest: AsyncGenerator<Buffer>;
@@ -88,14 +127,14 @@ interface Beginning {
 async function beginningOf(content: Content, maxBytes: number): Promise<Beginning> {
   const rest = content.read(maxBytes);
   const parts: Buffer[] = [];
-  let bytes = 0;
-  while (bytes < CHUNK_BYTES) {
-    const { done, value } = await rest.next();
-    if (done) return { content, head: Buffer.concat(parts), isWhole: true, rest };
-    parts.push(value);
-    bytes += value.length;
+  let [bytes, isWhole] = [0, false];
+  while (bytes < CHUNK_BYTES && !isWhole) {
+    const { done = false, value } = await rest.next();
+    isWhole = done;
+    if (value) parts.push(value);
+    bytes += value?.length ?? 0;
   }
-  return { content, head: Buffer.concat(parts), isWhole: false, rest };
+  return { head: Buffer.concat(parts), isWhole, rest };
 }
 
 /** The bytes of a body from a position within its beginning on. */
@@ -104,72 +143,11 @@ async function* bytesFrom({ head, rest }: Beginning, position: number): AsyncGen
   yield* rest;
 }
 
-/** One creation of many records. */
-class Creation {
-  #result: CreationReport | undefined;
-
-  constructor(
-    readonly services: CreationServices,
-    readonly collection: Guarded,
-    readonly request: Request,
-    readonly body: Beginning,
-    readonly stopping: AbortSignal,
-  ) {}
-
-  async run(identity: Identity | undefined): Promise<Reply> {
-    const { databaseUrl, dbTimeoutMs, bodyMinRate, bodyRateMs, idempotency, metrics } = this.services;
-    let reply!: Reply;
-    try {
-      await withBulkConnection(databaseUrl, this.services, (connection) =>
-        inTransaction(connection.execute, false, async () => {
-          await connection.execute(`set local lock_timeout = ${Math.max(1, Math.floor(dbTimeoutMs / 2))}`);
-          // Locks and events of the transaction last, or wait, until its end.
-          if (bodyMinRate > 0) this.body.content.waitAtMost(bodyRateMs);
-          const work = () => this.#createAll(connection);
-          reply = await (identity ? idempotency.once(connection.run, identity, work) : work());
-        }),
-      );
-      return reply;
-    } finally {
-      metrics.records.of('stored').value += reply ? (this.#result?.meta.stored ?? 0) : 0;
-      metrics.records.of('refused').value += this.#result?.meta.refused ?? 0;
-    }
-  }
-
-  async #createAll(connection: BulkConnection): Promise<Reply> {
-    const { services, collection, request, body } = this;
-    const { resource } = collection;
-    const { bulkRecords, bulkBytes } = services;
-    const layout = layoutOf(request.body!.type, body.head, body.isWhole, resource);
-    const batches = new RecordBatches(collection, services, layout, request, bulkBytes);
-    const { from } = layout;
-    const isLenient = prefersLenient(request.headers.prefer);
-    const limit = resource.hasPasswords ? Math.min(bulkRecords, MAX_PASSWORDS.records) : bulkRecords;
-    const report = new Report(resource);
-    let records = 0;
-    for await (const chunk of batches.chunks(bytesFrom(body, from.position), from)) {
-      if (this.stopping.aborted) throw unavailable('The service is stopping.');
-      records += chunk.records.length;
-      if (records > limit) throw tooManyRecords(limit);
-      const read = await batches.read(chunk);
-      const stored = await batches.store(connection, read);
-      await report.add(stored, read.refusals.list);
-      if (!isLenient && report.isFull) break;
-    }
-    const isRefused = !isLenient && report.refused > 0;
-    this.#result = report.result(isRefused);
-    if (isRefused) throw recordsRefused(this.#result);
-    return reportReply(this.#result, isLenient);
-  }
-}
-
-function reportReply(report: CreationReport, isLenient: boolean): Reply {
-  return {
-    status: 201,
-    headers: [
-      ...['Content-Type', REPORT_TYPE, 'Cache-Control', 'no-store'],
-      ...(isLenient ? ['Preference-Applied', 'handling=lenient'] : []),
-    ],
-    body: JSON.stringify(report),
-  };
-}
+const reportReply = (report: CreationReport, isLenient: boolean): Reply => ({
+  status: 201,
+  headers: [
+    ...['Content-Type', REPORT_TYPE, 'Cache-Control', 'no-store'],
+    ...(isLenient ? ['Preference-Applied', 'handling=lenient'] : []),
+  ],
+  body: JSON.stringify(report),
+});

@@ -6,7 +6,6 @@ import { notFound } from '../../errors/request-errors.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
-import { isObject, type Json, type JsonObject } from '../../json.js';
 import { parseUuid } from '../../uuid.js';
 import { cancelJob, findJob, type Job, type JobBounds, listJobs, removeJob } from './job-store.js';
 import { type CreationTask, isCreation } from './job-task.js';
@@ -96,16 +95,7 @@ function outcomeFor(
 ): Job['outcome'] {
   const collection = collections.find(({ resource }) => resource.name === task.collection);
   const isKnown = caller === callerKey(principal) || (collection && readsAll(collection.resource, principal));
-  return isKnown || !isObject(outcome as Json) ? outcome : withoutValues(outcome as JsonObject);
+  return isKnown ? outcome : JSON.parse(JSON.stringify(outcome ?? null), withoutValues);
 }
 
-const withoutValues = (outcome: JsonObject): JsonObject =>
-  Object.fromEntries(
-    Object.entries(outcome).map(([name, given]): [string, Json] => {
-      if (name === 'details' && isObject(given)) return [name, withoutValues(given)];
-      if (name !== 'faults' || !Array.isArray(given)) return [name, given];
-      return [name, given.map((fault) => (isObject(fault) ? withoutValue(fault) : fault))];
-    }),
-  );
-
-const withoutValue = ({ value: _, ...fault }: JsonObject): JsonObject => fault;
+const withoutValues = (name: string, each: unknown) => (name === 'value' ? undefined : each);

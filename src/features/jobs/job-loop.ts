@@ -1,5 +1,6 @@
-import type { RunnerServices } from './creation-run.js';
-import { hasJob } from './job-store.js';
+import { randomUUID } from 'node:crypto';
+import { claimJob } from './job-store.js';
+import type { RunnerServices } from './run-job.js';
 
 /** How often a process looks for jobs of other processes. */
 const POLL_MS = 2000;
@@ -44,10 +45,12 @@ export class JobLoop {
     this.#isWoken = false;
     let next = POLL_MS;
     try {
-      if (await hasJob(this.services.db.run)) {
+      const job = await claimJob(this.services.db.run, randomUUID());
+      if (job) {
         // Loaded on demand, so that a start without jobs takes less time and memory.
-        const { runNextJob } = await import('./run-job.js');
-        if (await runNextJob(this.services, this.#stopping.signal)) next = 0;
+        const { runJob } = await import('./run-job.js');
+        await runJob(this.services, job, this.#stopping.signal);
+        next = 0;
       }
     } catch (err) {
       this.services.log.warn({ err }, 'jobs wait, since the database is not available');

@@ -9,7 +9,7 @@ import type { ReportState } from './report.js';
 
 // biome-ignore format: one name a line says no more
 export const SQL = statements('features/jobs/jobs.sql', [
-  'lock_jobs', 'count_jobs', 'open_job', 'add_input', 'queue_job', 'remove_job', 'input', 'has_job', 'claim_job', 'renew_lease',
+  'lock_jobs', 'count_jobs', 'open_job', 'add_input', 'queue_job', 'remove_job', 'input', 'claim_job', 'renew_lease',
   'set_actor', 'advance_job', 'end_job', 'release_job', 'cancel_job', 'list_jobs', 'prune_jobs',
 ]);
 
@@ -17,13 +17,13 @@ export const SQL = statements('features/jobs/jobs.sql', [
 export class LeaseLost extends Error {}
 
 /** How far a job has got. */
-export interface JobProgress extends ReportState, Partial<Position> {}
+export interface JobProgress extends ReportState, Position {}
 
 /** A job that this process does. */
-export interface ClaimedJob<T extends Task = Task> {
+export interface ClaimedJob {
   readonly id: string;
   readonly lease: string;
-  readonly task: T;
+  readonly task: Task;
   readonly tries: number;
   readonly inputBytes: number;
   readonly progress: JobProgress | undefined;
@@ -47,7 +47,7 @@ export interface Job {
 }
 
 /** Seconds after which others take over what a process has not reported about. */
-export const LEASE_SECONDS = 15;
+const LEASE_SECONDS = 15;
 /** How often a process reports. */
 export const RENEW_MS = 5000;
 
@@ -67,15 +67,29 @@ export const openJob = (db: Db, id: string, caller: string, task: Task, bounds: 
     await run(SQL.open_job, [id, caller, JSON.stringify(task), LEASE_SECONDS * 4]);
   });
 
+/** Bytes of the body in one row. */
+export const PART_BYTES = 262_144;
+
+/** Stores the part of the body at a position. False: the job was cancelled. */
+export const addInput = async (run: Run, id: string, position: number, bytes: Buffer): Promise<boolean> =>
+  (await run(SQL.add_input, [id, position, bytes.toString('base64'), LEASE_SECONDS * 4])).length > 0;
+
+/** The body of a job from a position on. */
+export async function* inputFrom(run: Run, id: string, position: number): AsyncGenerator<Buffer> {
+  for (let at = position - (position % PART_BYTES); ; at += PART_BYTES) {
+    const [row] = await run(SQL.input, [id, at]);
+    if (!row) return;
+    const bytes = Buffer.from(row.bytes as string, 'base64');
+    yield at < position ? bytes.subarray(position - at) : bytes;
+  }
+}
+
 /** Begins to wait for a process. False: the job was cancelled. */
 export const queueJob = async (run: Run, id: string): Promise<boolean> =>
   (await run(SQL.queue_job, [id])).length > 0;
 
 export const removeJob = async (run: Run, id: string): Promise<void> =>
   void (await run(SQL.remove_job, [id]));
-
-/** Whether there is a job for a process. */
-export const hasJob = async (run: Run): Promise<boolean> => (await run(SQL.has_job, []))[0]!.found === true;
 
 /** Takes the next job for this process; undefined: there is none. */
 export async function claimJob(run: Run, lease: string): Promise<ClaimedJob | undefined> {

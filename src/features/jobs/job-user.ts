@@ -2,6 +2,7 @@ import type { Guarded } from '../../access/guarded-collection.js';
 import type { Principal } from '../../auth/principal.js';
 import type { Run } from '../../db/db.js';
 import { accessDenied } from '../../errors/record-errors.js';
+import { badRequest } from '../../errors/request-errors.js';
 import { parseUuid } from '../../uuid.js';
 import type { CreationTask } from './job-task.js';
 
@@ -30,4 +31,15 @@ export async function requireUser(
   const callers = collections.find(({ resource }) => resource.name === userCollection);
   if (!(await callers?.whole.exists(parseUuid(subject)!, run)))
     throw accessDenied('The user whose job this is was deleted.');
+}
+
+/**
+ * Throws 400 if rules name claims, which a job does not have. The rules of the collection, and of those to which its records refer,
+ * decide about the records that a job creates.
+ */
+export function requireNoClaims({ resource }: Guarded, all: readonly Guarded[]): void {
+  const names = [resource.name, ...resource.references.map(({ to }) => to)];
+  for (const { resource } of all)
+    if (names.includes(resource.name) && JSON.stringify(resource.grants).includes('"$claims.'))
+      throw badRequest(`Access rules of ${resource.name} name claims of a token. A job has none.`);
 }

@@ -1,5 +1,4 @@
 import type { Resource } from '../../collection/resource.js';
-import type { Json } from '../../json.js';
 import { turn } from '../../limits/turn.js';
 import type { RefusedRecord } from '../transfer/import-errors.js';
 import { faultsOf } from '../transfer/refusal-reasons.js';
@@ -41,12 +40,12 @@ export interface ReportState {
 }
 
 /** Counts records, and lists why some are refused. */
-export class Report {
-  #stored = 0;
-  #refused = 0;
-  #omitted = 0;
+export class Report implements ReportState {
+  stored = 0;
+  refused = 0;
+  omitted = 0;
+  readonly faults: RecordFault[] = [];
   #bytes = 0;
-  readonly #faults: RecordFault[] = [];
 
   /** `before`: the part of the body that was reported before. */
   constructor(
@@ -55,56 +54,44 @@ export class Report {
   ) {
     if (!before) return;
     const { stored, refused, omitted, faults } = before;
-    [this.#stored, this.#refused, this.#omitted] = [stored, refused, omitted];
-    for (const fault of faults) this.#bytes += Buffer.byteLength(JSON.stringify(fault));
-    this.#faults.push(...faults);
+    for (const fault of faults) this.#list(fault);
+    [this.stored, this.refused, this.omitted] = [stored, refused, omitted];
   }
 
   get state(): ReportState {
-    const [stored, refused, omitted] = [this.#stored, this.#refused, this.#omitted];
-    return { stored, refused, omitted, faults: this.#faults };
-  }
-
-  get records(): number {
-    return this.#stored + this.#refused;
-  }
-
-  get refused(): number {
-    return this.#refused;
+    const { stored, refused, omitted, faults } = this;
+    return { stored, refused, omitted, faults };
   }
 
   /** Whether further faults are only counted. */
   get isFull(): boolean {
-    return this.#omitted > 0;
+    return this.omitted > 0;
   }
 
   async add(stored: number, refusals: readonly RefusedRecord[]): Promise<void> {
-    this.#stored += stored;
-    this.#refused += refusals.length;
+    this.stored += stored;
+    this.refused += refusals.length;
     for (const { place: line, errors, given } of refusals) {
       await turn();
-      for (const error of errors) this.#listAll(line, error, given);
+      for (const error of errors)
+        for (const { path: pointer, value, ...fault } of faultsOf(error, this.resource, given))
+          this.#list({ line, pointer, ...fault, ...(value !== undefined && { value }) });
     }
-  }
-
-  #listAll(line: number, error: unknown, given: Json | undefined): void {
-    for (const { path: pointer, code, message, value } of faultsOf(error, this.resource, given))
-      this.#list({ line, pointer, code, message, ...(value !== undefined && { value }) });
   }
 
   #list(fault: RecordFault): void {
     const bytes = Buffer.byteLength(JSON.stringify(fault));
-    if (this.#omitted > 0 || this.#faults.length === MAX_FAULTS || this.#bytes + bytes > MAX_FAULT_BYTES) {
-      this.#omitted++;
+    if (this.omitted > 0 || this.faults.length === MAX_FAULTS || this.#bytes + bytes > MAX_FAULT_BYTES) {
+      this.omitted++;
       return;
     }
     this.#bytes += bytes;
-    this.#faults.push(fault);
+    this.faults.push(fault);
   }
 
   /** `isUndone`: what was stored is rolled back. */
   result(isUndone: boolean): CreationReport {
-    const [stored, refused, omitted] = [isUndone ? 0 : this.#stored, this.#refused, this.#omitted];
-    return { meta: { records: this.records, stored, refused, omitted }, faults: this.#faults };
+    const { stored, refused, omitted, faults } = this;
+    return { meta: { records: stored + refused, stored: isUndone ? 0 : stored, refused, omitted }, faults };
   }
 }

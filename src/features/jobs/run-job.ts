@@ -1,11 +1,34 @@
-import { randomUUID } from 'node:crypto';
+import { withBulkConnection } from '../../db/bulk-connection.js';
 import { problemOf } from '../../db/database-errors.js';
+import type { Db, Run } from '../../db/db.js';
 import { Problem } from '../../errors/problem.js';
+import { notFound } from '../../errors/request-errors.js';
 import { internal } from '../../errors/service-errors.js';
-import { CreationRun, type RunnerServices } from './creation-run.js';
+import type { Log } from '../../telemetry/log.js';
+import type { CreationServices } from './create-many.js';
 import { unknownJob } from './errors.js';
-import { type ClaimedJob, claimJob, type Leased, LeaseLost, leased, RENEW_MS } from './job-store.js';
-import { isCreation } from './job-task.js';
+import {
+  type ClaimedJob,
+  inputFrom,
+  type Leased,
+  LeaseLost,
+  leased,
+  PART_BYTES,
+  RENEW_MS,
+} from './job-store.js';
+import { isCreation, requestOf } from './job-task.js';
+import { requireNoClaims, requireUser } from './job-user.js';
+import { inBoundedTransaction, RecordBatches } from './record-batches.js';
+import { Report } from './report.js';
+
+/** The parts of the service that jobs need. */
+export interface RunnerServices extends CreationServices {
+  readonly db: Db;
+  readonly log: Log;
+  readonly jobBytes: number;
+  /** Called when records were written. */
+  readonly wrote: () => void;
+}
 
 /** Attempts after which a job has failed whose process ends again and again. */
 const MAX_TRIES = 5;
@@ -13,12 +36,13 @@ const MAX_TRIES = 5;
 /** The service is stopping. */
 class Stopping extends Error {}
 
-/** Does the next job, if there is one. Resolves to whether there was. */
-export async function runNextJob(services: RunnerServices, stopping: AbortSignal): Promise<boolean> {
-  const lease = randomUUID();
-  const job = await claimJob(services.db.run, lease);
-  if (!job) return false;
-  const held = leased(job.id, lease);
+/** Makes one attempt at a job. */
+export async function runJob(
+  services: RunnerServices,
+  job: ClaimedJob,
+  stopping: AbortSignal,
+): Promise<void> {
+  const held = leased(job.id, job.lease);
   const lost = new AbortController();
   const renewing = setInterval(() => {
     held.renew(services.db.run).then(
@@ -27,19 +51,67 @@ export async function runNextJob(services: RunnerServices, stopping: AbortSignal
     );
   }, RENEW_MS);
   try {
-    const requireHeld = () => {
+    await createRecords(services, job, held, () => {
       if (stopping.aborted) throw new Stopping();
       if (lost.signal.aborted) throw new LeaseLost();
-    };
-    const { task } = job;
-    if (!isCreation(task)) throw unknownJob(task.kind);
-    await new CreationRun(services, { ...job, task }, held, requireHeld).run();
+    });
   } catch (error) {
     await afterFailure(services, job, held, error);
   } finally {
     clearInterval(renewing);
   }
-  return true;
+}
+
+/** Creates the records of a job: all in one transaction, or if it is lenient each chunk in its own, which writes the progress. */
+async function createRecords(
+  services: RunnerServices,
+  { id, task, inputBytes, progress: before }: ClaimedJob,
+  held: Leased,
+  requireHeld: () => void,
+): Promise<void> {
+  if (!isCreation(task)) throw unknownJob(task.kind);
+  const { db, databaseUrl, collections, jobBytes, bulkRecords, dbTimeoutMs, metrics, wrote } = services;
+  const { type, isLenient } = task;
+  const collection = collections.find(({ resource }) => resource.name === task.collection);
+  if (!collection) throw notFound.variant({ message: `There is no collection ${task.collection} any more.` });
+  requireNoClaims(collection, collections);
+  const { value: head = Buffer.alloc(0) } = await inputFrom(db.run, id, 0).next();
+  const body = { type, head, isWhole: inputBytes <= PART_BYTES, maxBytes: jobBytes };
+  const batches = new RecordBatches(collection, services, body, requestOf(id, task));
+  const start = isLenient ? before : undefined;
+  const report = new Report(collection.resource, start);
+  let progress = start;
+  await withBulkConnection(databaseUrl, services, async (connection) => {
+    const transaction = (work: () => Promise<void>) => inBoundedTransaction(connection, dbTimeoutMs, work);
+    const createAll = async () => {
+      await batches.createAll(connection, {
+        from: start && { place: start.place, position: start.position },
+        bytesFrom: (position) => inputFrom(db.run, id, position),
+        limit: isLenient ? Number.POSITIVE_INFINITY : bulkRecords,
+        isLenient,
+        report,
+        storing: async (store, next) => {
+          requireHeld();
+          const all = async (run: Run) => {
+            await requireUser(collections, task, connection.run);
+            await store();
+            progress = { ...next, ...report.state };
+            if (!(await held.advance(run, progress))) throw new LeaseLost();
+          };
+          if (!isLenient) return all(db.run); // outside of the transaction, so that others see it
+          await transaction(() => all(connection.run));
+          wrote();
+        },
+      });
+      const isEnded = await held.end(connection.run, 'done', report.result(false), progress);
+      if (!isEnded) throw new LeaseLost();
+      metrics.jobs.of('done').value++;
+      metrics.records.of('stored').value += report.stored;
+      metrics.records.of('refused').value += report.refused;
+    };
+    await (isLenient ? createAll() : transaction(createAll));
+  });
+  wrote();
 }
 
 async function afterFailure(
@@ -55,10 +127,7 @@ async function afterFailure(
   if (isPassing) log.warn({ err: error, job: id, tries }, 'a job was interrupted');
   // The next attempt begins when the lease has ended.
   if (isPassing && tries < MAX_TRIES) return;
-  if (await held.end(db.run, 'failed', errorOf(problem ?? internal()))) metrics.jobs.of('failed').value++;
+  const { status, code, message, more } = problem ?? internal();
+  const outcome = { status, code, message, ...(more.details !== undefined && { details: more.details }) };
+  if (await held.end(db.run, 'failed', outcome)) metrics.jobs.of('failed').value++;
 }
-
-const errorOf = ({ status, code, message, more: { details } }: Problem) => ({
-  ...{ status, code, message },
-  ...(details !== undefined && { details }),
-});

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { callerKey } from '../../../src/actions/idempotency.js';
-import { addInput } from '../../../src/features/jobs/job-parts.js';
-import { openJob, queueJob } from '../../../src/features/jobs/job-store.js';
+import { addInput, openJob, queueJob } from '../../../src/features/jobs/job-store.js';
 import type { Task } from '../../../src/features/jobs/job-task.js';
 import { openTracker } from '../../access/open-tracker.js';
 import { makeKey } from '../../support/credentials.js';
