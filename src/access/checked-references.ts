@@ -10,9 +10,9 @@ import { type Access, OWN_COLUMNS, type Selection } from '../list/condition.js';
 import { parseUuid } from '../uuid.js';
 import { readAccess } from './bound-conditions.js';
 import { knownIds } from './fields.js';
-import type { Guarded } from './guarded-collection.js';
 import { ownField } from './own-records.js';
 import { grantsFor, isUnlimited } from './rules.js';
+import type { Guarded } from './scoped-collection.js';
 
 /** A caller that writes records of a collection. */
 interface Writer {
@@ -41,9 +41,9 @@ interface LimitedReference {
 function referable({ resource, other, principal }: Writer, { field, to, onDelete }: Reference) {
   // The caller does not choose the record that the service names.
   if (resource.set.some((each) => each.field === field)) return undefined;
-  const { policy, ruled } = other(to);
+  const { policy, store } = other(to);
   const readable = readAccess(policy, principal);
-  if (readable || ruled || onDelete !== 'restrict' || writesAll(resource, principal)) return readable;
+  if (readable || store || onDelete !== 'restrict' || writesAll(resource, principal)) return readable;
   return readAccess(policy, principal, ({ where }) => where !== undefined);
 }
 
@@ -116,7 +116,7 @@ async function referableIds(
   if (ownField(target.resource, 'read') === 'id') return new Set([parseUuid(caller.principal.subject) ?? '']);
   const [id] = ids;
   // Requests of several callers share the statement about one record.
-  if (target.ruled && ids.length === 1)
+  if (target.store && ids.length === 1)
     return new Set((await target.as(caller).exists(id!, run)) ? [id!] : []);
   return new Set(await target.whole.ids({ ...among(ids), access }, ids.length, run));
 }

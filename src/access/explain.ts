@@ -6,8 +6,8 @@ import type { Condition } from '../list/condition.js';
 import { readFilter } from '../list/read-filter.js';
 import { callerIn } from './bound-conditions.js';
 import { fieldsOf } from './fields.js';
-import type { Guarded } from './guarded-collection.js';
 import { appliesTo, type Grant, holdsScope, VERBS, type Verb } from './rules.js';
+import type { Guarded } from './scoped-collection.js';
 
 /** Whether a grant permits something, and why it does not. */
 export interface ExplainedGrant {
@@ -42,8 +42,8 @@ export async function explain(
   run?: Run,
 ): Promise<Explanation[]> {
   const explanations: Explanation[] = [];
-  for (const verb of guarded.ruled ? VERBS : []) {
-    const grants = guarded.ruled!.rules.grants.filter(({ verbs }) => verbs.has(verb));
+  for (const verb of guarded.store ? VERBS : []) {
+    const grants = guarded.policy.grants.filter(({ verbs }) => verbs.has(verb));
     const record = verb === 'create' ? undefined : id;
     const found: ExplainedGrant[] = [];
     for (const grant of grants) found.push(await explainGrant(guarded, grant, verb, record, principal, run));

@@ -3,7 +3,7 @@ import type { DeclaredGrant, Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import type { JsonObject } from '../json.js';
 import { filterOfBody } from '../list/body-values.js';
-import type { ComparedColumn, Condition, Symbolic } from '../list/condition.js';
+import type { ComparedColumn, Condition, RelationCondition, Symbolic } from '../list/condition.js';
 import type { ReadSymbol } from '../list/filter-values.js';
 import { readFilter } from '../list/read-filter.js';
 import { relatedOf } from '../list/relations.js';
@@ -200,22 +200,23 @@ export const dependsOnTime = ({ symbols }: Rules): boolean => symbols.some(({ ki
 export const isUnlimited = ({ where, fields }: DeclaredGrant): boolean =>
   fields === undefined && (where === undefined || Object.keys(where as JsonObject).length === 0);
 
-/** Whether the creation of a record of a collection can change for which records grants hold. */
+/** Whether the creation of a record can change for which records grants hold: no record refers to it, but it may refer to others. */
 export const isChangedByCreation = (
   grants: readonly Pick<Grant, 'conditions'>[],
   { name }: Resource,
-): boolean => grants.some(({ conditions }) => conditions.some((each) => findsNew(each, name)));
-
-/** No record refers to one that is new, but a new record may refer to others. */
-const findsNew = (condition: Condition, name: string): boolean =>
-  condition.kind !== 'comparison' &&
-  ((condition.kind === 'relation' && condition.own === undefined && condition.other.name === name) ||
-    condition.conditions.some((each) => findsNew(each, name)));
+): boolean =>
+  grants.some(({ conditions }) =>
+    relationsIn(conditions).some(({ own, other }) => own === undefined && other.name === name),
+  );
 
 /** Whether any of some conditions is about records of one of these collections that relations lead to. */
 export const leadsTo = (conditions: readonly Condition[], names: readonly string[]): boolean =>
-  conditions.some(
-    (each) =>
-      each.kind !== 'comparison' &&
-      ((each.kind === 'relation' && names.includes(each.other.name)) || leadsTo(each.conditions, names)),
-  );
+  relationsIn(conditions).some(({ other }) => names.includes(other.name));
+
+/** The relations of some conditions, over any number of steps. */
+const relationsIn = (conditions: readonly Condition[]): RelationCondition[] =>
+  conditions.flatMap((each) => {
+    if (each.kind === 'comparison') return [];
+    const further = relationsIn(each.conditions);
+    return each.kind === 'relation' ? [each, ...further] : further;
+  });

@@ -1,5 +1,5 @@
-import type { Guarded } from '../access/guarded-collection.js';
 import { ownershipOf } from '../access/own-records.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import { MAX_PAGE_BYTES } from '../collection/document.js';
 import { knownProblem } from '../db/database-errors.js';
 import type { Db, Run } from '../db/db.js';

@@ -1,6 +1,6 @@
 import { among } from '../access/checked-references.js';
-import type { Guarded } from '../access/guarded-collection.js';
 import { leadsTo } from '../access/rules.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import type { Resource } from '../collection/resource.js';
 import type { Db, Run } from '../db/db.js';
 import { sharedRun } from '../db/shared-run.js';
@@ -96,9 +96,9 @@ const refersToItself = ({ name, references }: Resource): boolean =>
   references.some(({ to, onDelete }) => to === name && onDelete === 'restrict');
 
 /** Whether the change of a record can change what access rules permit with others. Then each change sees those before it. */
-function dependOnEachOther({ resource, ruled }: Guarded, related: readonly Guarded[]): boolean {
+function dependOnEachOther({ resource, policy, store }: Guarded, related: readonly Guarded[]): boolean {
   const targets = related.filter((each) => resource.references.some(({ to }) => to === each.resource.name));
-  const grants = [ruled, ...targets.map((each) => each.ruled)].flatMap((each) => each?.rules.grants ?? []);
+  const grants = [{ policy, store }, ...targets].flatMap((each) => (each.store ? each.policy.grants : []));
   const names = [resource.name, ...resource.children];
   return grants.some(({ conditions }) => leadsTo(conditions, names));
 }

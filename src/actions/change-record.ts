@@ -1,4 +1,4 @@
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import type { AccountProtection, SignInChange } from '../auth/current-password.js';
 import { type VerifiedPassword, verifiedPasswordOf } from '../auth/verified-password.js';
 import { admitsRecord, type Present } from '../collection/changes.js';

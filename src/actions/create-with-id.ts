@@ -1,4 +1,4 @@
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import { inAttempts } from '../collection/attempts.js';
 import type { StoredRecord } from '../collection/record.js';
 import { etagOf, withLinks } from '../collection/representation.js';

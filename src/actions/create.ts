@@ -1,4 +1,4 @@
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import { callerOf } from '../auth/principal.js';
 import type { StoredRecord } from '../collection/record.js';
 import { hrefOf, validatorFields, withLinks } from '../collection/representation.js';

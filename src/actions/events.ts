@@ -1,4 +1,4 @@
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import type { Resource } from '../collection/resource.js';
 import { badRequest } from '../errors/request-errors.js';
 import { envelopeOf } from '../events/cloudevents.js';

@@ -1,4 +1,4 @@
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import type { StoredRecord } from '../collection/record.js';
 import { recordReply, viewReply } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';

@@ -1,4 +1,4 @@
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import { EVENTS_SQL } from '../db/core-statements.js';
 import type { Db, Row } from '../db/db.js';
 import type { Event } from '../events/event.js';

@@ -1,5 +1,5 @@
 import { createHash, hash } from 'node:crypto';
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import { NOBODY, type Principal } from '../auth/principal.js';
 import { IDEMPOTENCY_SQL } from '../db/core-statements.js';
 import type { Db, Run } from '../db/db.js';

@@ -1,5 +1,5 @@
 import { among } from '../access/checked-references.js';
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import { MAX_PAGE_BYTES, withLastMember } from '../collection/document.js';
 import { referredIds } from '../collection/resource.js';
 import type { Run } from '../db/db.js';

@@ -1,4 +1,4 @@
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import { idOf, MAX_PAGE_BYTES } from '../collection/document.js';
 import { hashOf, taggedReply, withLinks } from '../collection/representation.js';
 import { JSON_TYPE } from '../http/media-types.js';

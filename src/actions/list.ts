@@ -1,4 +1,4 @@
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import { headersOf } from '../collection/representation.js';
 import { noSuchParent } from '../errors/record-errors.js';
 import type { Reply } from '../http/reply.js';

@@ -1,6 +1,6 @@
-import type { Guarded } from '../access/guarded-collection.js';
 import { ownershipOf, ownField } from '../access/own-records.js';
 import type { Verb } from '../access/rules.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import { callerOf } from '../auth/principal.js';
 import type { BeforeWrite, ValidatedInput } from '../collection/validated-input.js';
 import type { Db, Run } from '../db/db.js';

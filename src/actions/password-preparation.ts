@@ -1,4 +1,4 @@
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import type { SignInChange } from '../auth/current-password.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { passwordNotGiven } from '../errors/caller-errors.js';

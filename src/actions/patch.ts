@@ -1,4 +1,4 @@
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import type { Present } from '../collection/changes.js';
 import type { HiddenPart } from '../collection/record.js';
 import { linksOf } from '../collection/representation.js';

@@ -1,5 +1,5 @@
-import type { Guarded } from '../access/guarded-collection.js';
 import { readsAll } from '../access/rules.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import type { Principal } from '../auth/principal.js';
 import type { Resource } from '../collection/resource.js';
 import { forbidden } from '../errors/caller-errors.js';
@@ -17,7 +17,7 @@ export const readable =
   (name) => {
     const guarded = named(related, name);
     const { resource } = guarded;
-    if (guarded.ruled) return { resource, access: guarded.as({ principal }).access };
+    if (guarded.store) return { resource, access: guarded.as({ principal }).access };
     requireReadable(resource, principal);
     return { resource, access: undefined };
   };

@@ -1,4 +1,4 @@
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import { callerOf } from '../auth/principal.js';
 import { preconditionFailed } from '../errors/record-errors.js';
 import type { Action } from '../http/router.js';

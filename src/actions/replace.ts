@@ -1,4 +1,4 @@
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import { retainsFields } from '../collection/resource.js';
 import type { BeforeWrite } from '../collection/validated-input.js';
 import type { Request } from '../http/request.js';
@@ -21,7 +21,7 @@ export function replace(guarded: Guarded, settings: WriteSettings): Action {
         guarded,
         request,
         // The fields that the caller may not read remain, and are not known yet.
-        guarded.ruled
+        guarded.store
           ? undefined
           : () => guarded.whole.check(request.body?.value, 'request', asItself(request)),
         (change) => confirmInAdvance(guarded, request, change, settings),

@@ -1,4 +1,4 @@
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import { withLinks } from '../collection/representation.js';
 import type { Row, Run, Value } from '../db/db.js';
 import { storedResponseTooLarge } from '../errors/record-errors.js';
@@ -30,7 +30,7 @@ type Parts = { readonly record: RecordVersion } | { readonly results: readonly S
  */
 export function rowOf(reply: Reply, collections: readonly Guarded[]): Value[] {
   const isRuled: IsRuled = (name) =>
-    collections.some(({ resource, ruled }) => ruled && (name === undefined || resource.name === name));
+    collections.some(({ resource, store }) => store && (name === undefined || resource.name === name));
   const { status, headers, body, record } = reply.results
     ? { ...reply, body: undefined, record: undefined }
     : compact(reply, MAX_BATCH_BYTES, isRuled);

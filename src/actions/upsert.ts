@@ -1,4 +1,4 @@
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import { inAttempts } from '../collection/attempts.js';
 import { normalizedText } from '../collection/normalized-text.js';
 import { type Resource, writableKeys } from '../collection/resource.js';

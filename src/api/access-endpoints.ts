@@ -1,5 +1,5 @@
 import { type Explanation, explain } from '../access/explain.js';
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import { type Principal, scopesOf } from '../auth/principal.js';
 import { userScopes } from '../auth/user-scopes.js';
 import { AUTH_SQL } from '../db/core-statements.js';

@@ -1,4 +1,4 @@
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import { listEvents } from '../actions/events.js';
 import { secretReply, timeOf } from '../actions/secret-reply.js';
 import type { ScopeRequirement } from '../auth/principal.js';

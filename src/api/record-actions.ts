@@ -1,6 +1,6 @@
-import { guardAll } from '../access/guard.js';
-import type { Guarded } from '../access/guarded-collection.js';
+import { guardAll } from '../access/caller-scope.js';
 import type { Verb } from '../access/rules.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import type { BatchLimits } from '../actions/batch-results.js';
 import { forAllMatching } from '../actions/bulk.js';
 import type { WriteSettings } from '../actions/change-record.js';

@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import { openCollections } from '../api/record-actions.js';
 import { type Auth, openAuth } from '../auth/open-schemes.js';
 import { knownScopes, scopeSettingFaults } from '../auth/user-scopes.js';

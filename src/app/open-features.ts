@@ -1,4 +1,4 @@
-import type { Guarded } from '../access/guarded-collection.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import type { Documentation } from '../api/doc.js';
 import type { Endpoint } from '../api/endpoint.js';
 import { coreEndpoints, LAST_ENDPOINTS } from '../api/endpoints.js';

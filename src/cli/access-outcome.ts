@@ -1,6 +1,6 @@
 import { type Explanation, explain } from '../access/explain.js';
-import type { Guarded } from '../access/guarded-collection.js';
 import type { Verb } from '../access/rules.js';
+import type { Guarded } from '../access/scoped-collection.js';
 import { gathered } from '../actions/large-page.js';
 import { pathOf, stepOf } from '../actions/operation-step.js';
 import { STRANGER } from '../auth/principal.js';

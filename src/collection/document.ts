@@ -71,10 +71,6 @@ export const DOCUMENT_SQL = {
   unchanged: `regexp_replace(doc, ',"updated_at":"[^"]*","_version":\\d+\\}$', '')`,
 };
 
-/** The document of a source; null: it is large, and read by itself. */
-export const documentSql = (source: string): string =>
-  `case when octet_length(${source}.doc) <= ${LARGE_DOCUMENT_BYTES} then ${source}.doc end`;
-
 /** The text of a document up to what every write changes, from its text up to the version. */
 export const unchangedPart = (head: string, updatedAt: string): string =>
   head.slice(0, -`,"updated_at":"${updatedAt}","_version":`.length);

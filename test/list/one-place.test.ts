@@ -6,8 +6,8 @@ const SRC = new URL('../../../src/', import.meta.url);
 /** Files that name the table of a collection in a statement, and why each may. */
 const KNOWN: Readonly<Record<string, string>> = {
   'list/condition-sql.ts': 'adds each condition on the records of a list',
-  'access/access-statements.ts': 'finds out which grants hold for records by their ids',
-  'access/creation-sql.ts': 'creates the records that grants permit',
+  'access/policy-sql.ts':
+    'finds out which grants hold for records by their ids, and writes the records that grants permit',
   'list/record-source.ts': 'finds out whether the related records of former states exist',
   'list/readable-columns.ts': 'joins the records for which a grant holds, on Citus',
   'list/list-sql.ts': 'reads records of a page by the ids that a selection has found',

@@ -1,4 +1,4 @@
-import type { Guarded } from '../../access/guarded-collection.js';
+import type { Guarded } from '../../access/scoped-collection.js';
 import { fingerprintOf, type Idempotency, type Identity, identityOf } from '../../actions/idempotency.js';
 import { MAX_PASSWORDS } from '../../actions/password-preparation.js';
 import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';

@@ -1,5 +1,5 @@
-import type { Guarded } from '../../access/guarded-collection.js';
 import { readsAll } from '../../access/rules.js';
+import type { Guarded } from '../../access/scoped-collection.js';
 import { callerKey, type Idempotency } from '../../actions/idempotency.js';
 import type { Db } from '../../db/db.js';
 import { notFound } from '../../errors/request-errors.js';

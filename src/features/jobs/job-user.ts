@@ -1,4 +1,4 @@
-import type { Guarded } from '../../access/guarded-collection.js';
+import type { Guarded } from '../../access/scoped-collection.js';
 import type { Principal } from '../../auth/principal.js';
 import type { Run } from '../../db/db.js';
 import { accessDenied } from '../../errors/record-errors.js';

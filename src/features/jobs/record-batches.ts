@@ -1,4 +1,4 @@
-import type { Guarded } from '../../access/guarded-collection.js';
+import type { Guarded } from '../../access/scoped-collection.js';
 import { restrictCreationToOwn } from '../../actions/owner-check.js';
 import { callerOf } from '../../auth/principal.js';
 import { actorSetting } from '../../collection/write-batching.js';

@@ -1,4 +1,4 @@
-import type { Guarded } from '../../access/guarded-collection.js';
+import type { Guarded } from '../../access/scoped-collection.js';
 import { callerKey, fingerprintOf, identityOf } from '../../actions/idempotency.js';
 import type { Run } from '../../db/db.js';
 import { prefersLenient } from '../../http/prefer.js';

@@ -1,4 +1,4 @@
-import type { Guarded } from '../../access/guarded-collection.js';
+import type { Guarded } from '../../access/scoped-collection.js';
 import { hrefOf } from '../../collection/representation.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type Json, type JsonObject, member } from '../../json.js';

@@ -1,5 +1,5 @@
-import type { Guarded } from '../../access/guarded-collection.js';
 import { mayRead } from '../../access/rules.js';
+import type { Guarded } from '../../access/scoped-collection.js';
 import type { Api } from '../../api/record-actions.js';
 import { type Principal, type SchemeName, STRANGER } from '../../auth/principal.js';
 import { usesHttps } from '../../config/parsers.js';

@@ -1,4 +1,4 @@
-import { guardAll } from '../../access/guard.js';
+import { guardAll } from '../../access/caller-scope.js';
 import type { Reader } from '../../api/record-actions.js';
 import type { Core } from '../../app/open-features.js';
 import { connectAs } from '../../db/open-database.js';
@@ -19,7 +19,7 @@ export default {
     const hasCursor = (replayed: number) =>
       !feed || feed.follower.commitHorizon.positionAt(replayed) !== undefined;
     const { databaseReadUrl, readMaxAgeMs } = REPLICA_SETTINGS.of(config);
-    const hasRules = collections.some(({ ruled }) => ruled);
+    const hasRules = collections.some(({ store }) => store);
     const settings = { ...config, databaseReadUrl: databaseReadUrl!, readMaxAgeMs, hasRules };
     const replicas = new Replicas(settings, db, open, log, hasCursor);
     const readers = replicas.all.map((replica) => [replica, readerOf(replica, core)] as const);

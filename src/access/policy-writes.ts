@@ -8,11 +8,12 @@ import { preconditionArguments, type WritePreconditions } from '../collection/wr
 import { creationOf, replacementOf } from '../collection/writes.js';
 import type { JsonObject } from '../json.js';
 import { sharing } from '../telemetry/metrics.js';
-import type { Caller } from './bound-conditions.js';
+import { type Caller, callerIn } from './bound-conditions.js';
 import { changedFields } from './fields.js';
-import type { Guarded, Ruled } from './guarded-collection.js';
+import { callerColumns, changeSql, creationSql, removalSql } from './policy-sql.js';
+import type { PolicyStore } from './policy-store.js';
 import { bitsOf, grantsIn } from './rules.js';
-import { callerColumns, changeSql, creationSql, removalSql } from './write-sql.js';
+import type { Guarded } from './scoped-collection.js';
 
 /** A written record, and the bits of the grants that decide which of its fields its caller may read. */
 interface Written {
@@ -24,7 +25,7 @@ interface Written {
  * Writes of records by statements that have the access rules in them, together with those of other callers. Undefined: nothing was
  * written, and the checks before a single write find out why.
  */
-export class RuledWrites {
+export class PolicyWrites {
   readonly #references;
   readonly #insert;
   readonly #update;
@@ -32,20 +33,20 @@ export class RuledWrites {
 
   /** `other` has the rules of other collections. */
   constructor(
-    readonly ruled: Ruled,
+    readonly store: PolicyStore,
     other: (name: string) => Guarded,
   ) {
-    const { db, statements } = ruled.reads;
-    const { resource, texts } = statements;
+    const { db, sql } = store;
+    const { resource } = store.policy;
     // A caller does not choose the record that the service names.
     const isGiven = (field: string) => !resource.set.some((each) => each.field === field);
     const references = resource.references.flatMap(({ field, isList, to }) => {
-      const target = isGiven(field) ? other(to).ruled?.reads.statements : undefined;
-      return target ? [{ field, isList, target, statements: target.texts }] : [];
+      const target = isGiven(field) ? other(to).store : undefined;
+      return target ? [{ field, isList, policy: target.policy, sql: target.sql }] : [];
     });
     const columnNames = [
       ...[...resource.columns.values()].map(({ name }) => name),
-      ...callerColumns(texts, references),
+      ...callerColumns(sql, references),
     ];
     const writing = (text: string, operation: string, isAlone: boolean) =>
       batchWrites<Write, Written | undefined>(db, {
@@ -58,14 +59,14 @@ export class RuledWrites {
         sharing: sharing(db.metrics, operation, resource.name),
       });
     this.#references = references;
-    this.#insert = writing(creationSql(texts, references), 'create with rules', true);
-    this.#update = writing(changeSql(texts, references), 'replace with rules', false);
-    this.#removal = removalSql(texts);
+    this.#insert = writing(creationSql(sql, references), 'create with rules', true);
+    this.#update = writing(changeSql(sql, references), 'replace with rules', false);
+    this.#removal = removalSql(sql);
   }
 
   /** Creates a record if one grant permits it with all its fields, and if its creator may read the records to which it refers. */
   async create(input: ValidatedInput, principal: Principal): Promise<Written | undefined> {
-    const { resource } = this.ruled.reads.statements;
+    const { resource } = this.store.policy;
     // The statement would not know the numbers of the record.
     if (resource.numbers.length > 0) return undefined;
     const write = this.#asCaller('create', creationOf(resource, input), input, principal);
@@ -92,15 +93,15 @@ export class RuledWrites {
     principal: Principal,
     actor: string | undefined,
   ): Promise<true | undefined> {
-    const { db, statements } = this.ruled.reads;
-    const { grants, values } = statements.callerOf(principal);
+    const { db, policy } = this.store;
+    const { grants, values } = callerIn(policy, principal);
     if (grants.delete === 0 || grants.read === 0) return undefined;
     const by = [actorSetting(actor), grants.read, grants.delete, ...values];
     try {
       const removed = await db.run(this.#removal, [id, ...preconditionArguments(preconditions), ...by]);
       return removed.length > 0 ? true : undefined;
     } catch (error) {
-      throw removalProblem(error, statements.resource) ?? error;
+      throw removalProblem(error, policy.resource) ?? error;
     }
   }
 
@@ -115,10 +116,10 @@ export class RuledWrites {
     // A password is stored in a transaction with its record.
     if (input.password !== undefined || input.passwordHash !== undefined || input.confirmedBy)
       return undefined;
-    const caller = this.ruled.reads.statements.callerOf(principal);
+    const caller = callerIn(this.store.policy, principal);
     const grants = this.#sufficient(caller.grants[verb], input, before);
     if (grants === 0) return undefined;
-    const others = this.#references.map(({ target }) => target.callerOf(principal));
+    const others = this.#references.map(({ policy }) => callerIn(policy, principal));
     const columns = [...write.columns, ...given(caller, grants), ...others.flatMap((each) => given(each, 0))];
     // The claims of a token may be long.
     const more = others.reduce((sum, { key }) => sum + key.length, caller.key.length);
@@ -127,10 +128,10 @@ export class RuledWrites {
 
   /** The bits of the grants each of which permits a write of these fields. */
   #sufficient(bits: number, input: ValidatedInput, before: JsonObject | undefined): number {
-    const { rules, reads } = this.ruled;
-    const usable = grantsIn(rules, bits);
+    const { policy } = this.store;
+    const usable = grantsIn(policy, bits);
     if (usable.every(({ fields }) => !fields)) return bits;
-    const changed = changedFields(reads.statements.resource, input, before);
+    const changed = changedFields(policy.resource, input, before);
     return bitsOf(usable.filter(({ fields }) => !fields || changed.every((name) => fields.includes(name))));
   }
 }

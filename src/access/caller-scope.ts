@@ -1,3 +1,4 @@
+import QuickLRU from 'quick-lru';
 import type { Principal } from '../auth/principal.js';
 import { inAttempts } from '../collection/attempts.js';
 import { admitsRecord, type Change, type Changed, changing, type Present } from '../collection/changes.js';
@@ -6,29 +7,41 @@ import type { Removed } from '../collection/removals.js';
 import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { NO_PRECONDITIONS, onlyThis, type WritePreconditions } from '../collection/write-preconditions.js';
-import type { Run } from '../db/db.js';
+import type { Db, Run } from '../db/db.js';
 import { writeDenied } from '../errors/caller-errors.js';
 import { accessDenied } from '../errors/record-errors.js';
-import type { Access } from '../list/condition.js';
+import type { Access, Selection } from '../list/condition.js';
 import type { Collection, PermittedWrites } from '../list/open-collection.js';
 import { readAccess } from './bound-conditions.js';
-import { among, hasLimitedReferences, requireReferable } from './checked-references.js';
-import { creationErrors, requireCreatable } from './creation-errors.js';
+import { among, hasLimitedReferences, referenceProblems, requireReferable } from './checked-references.js';
 import { checkPart, fieldsIn, requireSettable, shownPart } from './fields.js';
-import type { Guarded, Ruled } from './guarded-collection.js';
-import { ALL, type RuledReads } from './ruled-reads.js';
-import type { Masks } from './ruled-statements.js';
-import type { RuledWrites } from './ruled-writes.js';
-import { grantsFor, isChangedByCreation, isUnlimited, leadsTo, type Verb } from './rules.js';
+import { type Candidacy, PolicyStore } from './policy-store.js';
+import { PolicyWrites } from './policy-writes.js';
+import {
+  dependsOnTime,
+  grantsFor,
+  isChangedByCreation,
+  isUnlimited,
+  leadsTo,
+  type Rules,
+  rulesOf,
+  type Verb,
+} from './rules.js';
+import type { Guarded } from './scoped-collection.js';
 
 /** The part of a record that a caller may read, with the whole record and the grants that hold for it. */
 interface Inspected extends StoredRecord {
   readonly whole: StoredRecord;
-  readonly masks: Masks;
+  readonly update: number;
+  readonly remove: number;
 }
 
+/** The grants that hold for a record of a collection without access rules. */
+const ALL = { read: -1, update: -1, remove: -1 };
+
 /** One collection as there is for one caller. */
-export class CallersCollection {
+class CallerScope {
+  readonly resource: Resource;
   readonly #access: Access | undefined;
   readonly #free: Partial<Record<Verb, boolean>> = {};
   /** Whether references to collections without rules are checked by statements of their own. */
@@ -36,16 +49,14 @@ export class CallersCollection {
 
   constructor(
     readonly whole: Collection,
-    readonly ruled: Ruled | undefined,
+    readonly policy: Rules,
+    readonly store: PolicyStore | undefined,
     readonly other: (name: string) => Guarded,
     readonly principal: Principal,
-    readonly ruledWrites: () => RuledWrites | undefined,
+    readonly writes: () => PolicyWrites | undefined,
   ) {
-    this.#access = ruled && readAccess(ruled.rules, principal);
-  }
-
-  get resource(): Resource {
-    return this.whole.resource;
+    this.resource = whole.resource;
+    this.#access = store && readAccess(policy, principal);
   }
 
   collection(): Collection {
@@ -67,10 +78,14 @@ export class CallersCollection {
           ? whole.remove(id, preconditions, run, actor)
           : this.#remove(id, preconditions, run, actor),
       creationErrors: async (inputs: readonly ValidatedInput[], run: Run) =>
-        this.#isFree('create') ? inputs.map(() => undefined) : creationErrors(this, inputs, run),
-      ...(this.ruled && { writesOf: (id: string, run?: Run) => this.#writesOf(id, run) }),
+        this.#isFree('create') ? inputs.map(() => undefined) : this.#creationErrors(inputs, run),
+      ...(this.store && { writesOf: (id: string, run?: Run) => this.#writesOf(id, run) }),
     };
     if (!access) return { ...whole, ...writes };
+    const within = <T extends { readonly selection: Selection }>(list: T): T => ({
+      ...list,
+      selection: { ...list.selection, access },
+    });
     return {
       ...whole,
       ...writes,
@@ -78,14 +93,10 @@ export class CallersCollection {
       check: (input, origin, present, caller) => checkPart(whole, input, origin, present, caller),
       get: (id, run) => this.#get(id, run),
       exists: async (id, run) => (await this.#readableBits(id, run)) !== 0,
-      belonging: async (ids, parent, run) =>
-        whole.belonging(await whole.ids({ ...among(ids), access }, ids.length, run), parent, run),
-      page: (list, run) => whole.page({ ...list, selection: { ...list.selection, access } }, run),
-      groups: (request, run) =>
-        whole.groups({ ...request, selection: { ...request.selection, access } }, run),
-      slice: (request, run) => whole.slice({ ...request, selection: { ...request.selection, access } }, run),
-      stream: (list, ...reading) =>
-        whole.stream({ ...list, selection: { ...list.selection, access } }, ...reading),
+      page: (list, run) => whole.page(within(list), run),
+      groups: (request, run) => whole.groups(within(request), run),
+      slice: (request, run) => whole.slice(within(request), run),
+      stream: (list, ...reading) => whole.stream(within(list), ...reading),
       excerpts: (search, ids, run) => whole.excerpts(search, ids, run, access),
       ids: (selection, limit, run) => whole.ids({ ...selection, access }, limit, run),
       lock: async (ids, parent, run) =>
@@ -100,67 +111,59 @@ export class CallersCollection {
    * then no statement has to find it out.
    */
   #isFree(verb: Verb): boolean {
-    const { ruled, principal } = this;
-    const { resource } = this.whole;
+    const { policy, store, principal, resource } = this;
     this.#free[verb] ??=
       !this.#access &&
-      (!ruled || grantsFor(ruled.rules, verb, resource, principal).some(isUnlimited)) &&
+      (!store || grantsFor(policy, verb, resource, principal).some(isUnlimited)) &&
       (verb === 'delete' || !hasLimitedReferences(this));
     return this.#free[verb];
   }
 
   /** The statements that have the rules in them; undefined: not in a transaction, nor if references are limited by other rules. */
-  #statements(run: Run | undefined): RuledWrites | undefined {
+  #statements(run: Run | undefined): PolicyWrites | undefined {
     if (run) return undefined;
-    this.#isApart ??= hasLimitedReferences(this, ({ ruled }) => !ruled);
-    return this.#isApart ? undefined : this.ruledWrites();
+    this.#isApart ??= hasLimitedReferences(this, ({ store }) => !store);
+    return this.#isApart ? undefined : this.writes();
   }
 
-  get #reads(): RuledReads {
-    return this.ruled!.reads;
-  }
-
-  #masks(id: string, run: Run | undefined): Promise<Masks | undefined> {
-    return this.#reads.masks(id, this.principal, run);
-  }
-
-  #readableBits(id: string, run: Run | undefined): Promise<number> {
-    return this.#reads.readable(id, this.principal, run);
+  async #readableBits(id: string, run: Run | undefined): Promise<number> {
+    return (await this.store!.held(id, this.principal, run))?.read ?? 0;
   }
 
   /** Whether the access rules permit the caller to write a record. */
   async #writesOf(id: string, run: Run | undefined): Promise<PermittedWrites> {
     if (this.#isFree('update') && this.#isFree('delete')) return { update: true, remove: true };
-    const { update = 0, remove = 0 } = (await this.#masks(id, run)) ?? {};
+    const { update = 0, remove = 0 } = (await this.store!.held(id, this.principal, run, true)) ?? {};
     return { update: update !== 0, remove: remove !== 0 };
   }
 
   async #get(id: string, run: Run | undefined): Promise<StoredRecord | NotFoundReason> {
-    const found = await this.#reads.read(id, this.principal, run);
-    if (found === 'absent') return found;
-    if (found === 'large') return this.#inspect(id, run);
-    return this.#shown(found.record, found.mask);
+    const held = await this.store!.held(id, this.principal, run);
+    if (!held) return 'absent';
+    const { doc, version, read } = held;
+    return doc === undefined ? this.#inspect(id, run) : this.#shown({ id, version, doc }, read);
   }
 
   /** A record with the grants that hold for it, as of one moment: `absent` if there is none for the caller. */
   #inspect(id: string, run: Run | undefined): Promise<Inspected | NotFoundReason> {
     return inAttempts(async () => {
-      const masks = this.ruled ? await this.#masks(id, run) : ALL;
-      if (this.#access && !masks?.read) return 'absent';
+      const held = this.store && (await this.store.held(id, this.principal, run, true));
+      if (this.#access && !held?.read) return 'absent';
       const whole =
-        masks?.doc === undefined
+        held?.doc === undefined
           ? await this.whole.get(id, run)
-          : { id, version: masks.version, doc: masks.doc };
+          : { id, version: held.version, doc: held.doc };
       if (typeof whole === 'string') return this.#access ? 'absent' : whole;
       // A record that others have created or changed meanwhile may have other grants.
-      if (!masks || (this.ruled && masks.version !== whole.version)) return undefined;
-      return { ...this.#shown(whole, this.#access && masks.read), whole, masks };
+      if (this.store && held?.version !== whole.version) return undefined;
+      const { read, update, remove } = held ?? ALL;
+      return { ...this.#shown(whole, this.#access && read), whole, update, remove };
     });
   }
 
   /** The part of a record that the caller may read; `mask`: of the grants to read, undefined if it may read all. */
   #shown(record: StoredRecord, mask: number | undefined): StoredRecord {
-    return mask === undefined ? record : shownPart(record, fieldsIn(this.ruled!.rules, mask));
+    return mask === undefined ? record : shownPart(record, fieldsIn(this.policy, mask));
   }
 
   async #create(input: ValidatedInput, run: Run | undefined): Promise<StoredRecord> {
@@ -171,8 +174,8 @@ export class CallersCollection {
     // The statement of the check knows neither the numbers that the record will have, nor the record as a related one.
     const isKnown =
       this.#access &&
-      whole.resource.numbers.length === 0 &&
-      !isChangedByCreation(this.#access.grants, whole.resource);
+      this.resource.numbers.length === 0 &&
+      !isChangedByCreation(this.#access.grants, this.resource);
     return isKnown ? this.#shown(await creating, readable) : this.#written(creating, run);
   }
 
@@ -191,12 +194,49 @@ export class CallersCollection {
     as?: Pick<StoredRecord, 'id' | 'version'>,
   ): Promise<number> {
     const [found] = await Promise.all([
-      this.ruled && this.#reads.candidate('create', as, input, this.principal, run),
+      this.store?.candidate('create', as, input, this.principal, run),
       requireReferable(this, input, {}, run),
     ]);
     if (!found) return 0;
-    requireCreatable(this.whole.resource, this.ruled!.rules, found, input);
+    this.#requireCreatable(found, input);
     return found.readable;
+  }
+
+  /** Throws 403 unless the grants that hold for a new record permit it, and each field that it sets. */
+  #requireCreatable({ mask }: Candidacy, input: ValidatedInput): void {
+    if (mask === 0) throw accessDenied('No access rule permits you to create this record.');
+    requireSettable(this.resource, fieldsIn(this.policy, mask), input, undefined);
+  }
+
+  /** Resolves to the error of each of the first new records, undefined for one that the caller may create, as a Collection does. */
+  async #creationErrors(inputs: readonly ValidatedInput[], run: Run): Promise<unknown[]> {
+    const decided = this.#isChangedByCreations() ? inputs.slice(0, 1) : inputs;
+    const [unreadable, found] = await Promise.all([
+      referenceProblems(this, decided, {}, run),
+      this.store?.creations(decided, this.principal, run),
+    ]);
+    return decided.map((input, at) => {
+      if (unreadable[at] || !found) return unreadable[at];
+      try {
+        return this.#requireCreatable(found[at]!, input);
+      } catch (error) {
+        return error;
+      }
+    });
+  }
+
+  /** Whether the creation of one record can change whether the caller may create another one. */
+  #isChangedByCreations(): boolean {
+    const isChanged = ({ policy, store }: Pick<Guarded, 'policy' | 'store'>, verb: Verb) =>
+      store !== undefined &&
+      isChangedByCreation(
+        policy.grants.filter(({ verbs }) => verbs.has(verb)),
+        this.resource,
+      );
+    return (
+      isChanged(this, 'create') ||
+      this.resource.references.some(({ to }) => isChanged(this.other(to), 'read'))
+    );
   }
 
   /** The part of a written record that the caller may read. */
@@ -209,7 +249,7 @@ export class CallersCollection {
   /** Throws 403 unless the access rules permit the caller to change the record. */
   async #changeable(id: string, run: Run | undefined): Promise<Inspected | NotFoundReason> {
     const found = await this.#inspect(id, run);
-    if (typeof found !== 'string' && found.masks.update === 0) throw writeDenied('change');
+    if (typeof found !== 'string' && found.update === 0) throw writeDenied('change');
     return found;
   }
 
@@ -220,25 +260,25 @@ export class CallersCollection {
     run: Run | undefined,
     present: Present<Inspected> | undefined,
   ): Promise<Changed> {
-    const { masks, whole, hidden } = present!.stored;
+    const { update, whole, hidden } = present!.stored;
     const before = { ...present!.record, ...hidden?.values() };
     const written = await this.#statements(run)?.replace(whole, before, input, this.principal);
     if (written) {
       // The statement knows the record before the change as a related one.
       const isKnown = !this.#access?.grants.some(({ conditions }) =>
-        leadsTo(conditions, [this.whole.resource.name]),
+        leadsTo(conditions, [this.resource.name]),
       );
       return isKnown
         ? this.#shown(written.stored, this.#access && written.readable)
         : this.#written(Promise.resolve(written.stored), run);
     }
     await requireReferable(this, input, before, run);
-    if (this.ruled) {
-      const after = await this.#reads.candidate('update', whole, input, this.principal, run);
-      const held = masks.update & after.mask;
+    if (this.store) {
+      const after = await this.store.candidate('update', whole, input, this.principal, run);
+      const held = update & after.mask;
       if (held === 0)
         throw accessDenied('No access rule permits the record as it would be after the change.');
-      requireSettable(this.whole.resource, fieldsIn(this.ruled.rules, held), input, before);
+      requireSettable(this.resource, fieldsIn(this.policy, held), input, before);
     }
     const outcome = await this.whole.replace(id, input, preconditions, run);
     return isStored(outcome) ? this.#written(Promise.resolve(outcome), run) : outcome;
@@ -250,18 +290,61 @@ export class CallersCollection {
     run: Run | undefined,
     actor: string | undefined,
   ): Promise<Removed> {
-    if (!this.ruled) return this.whole.remove(id, preconditions, run, actor);
+    if (!this.store) return this.whole.remove(id, preconditions, run, actor);
     return inAttempts(async () => {
-      const removed = run
-        ? undefined
-        : await this.ruledWrites()?.remove(id, preconditions, this.principal, actor);
+      const removed = run ? undefined : await this.writes()?.remove(id, preconditions, this.principal, actor);
       if (removed) return 'removed';
       const found = await this.#inspect(id, run);
       if (typeof found === 'string') return preconditions === NO_PRECONDITIONS ? 'removed' : 'absent';
-      if (found.masks.remove === 0) throw writeDenied('delete');
+      if (found.remove === 0) throw writeDenied('delete');
       if (!admitsRecord(preconditions, found)) return { current: found };
       const outcome = await this.whole.remove(id, onlyThis(found), run, actor);
       return typeof outcome === 'object' ? undefined : outcome;
     });
   }
+}
+
+const MAX_KNOWN = 1000;
+
+/** Opens collections of a database to callers, with the policy of each. Throws 400 for invalid access rules. */
+export function guardAll(db: Db, collections: readonly Collection[]): Guarded[] {
+  const resources = collections.map(({ resource }) => resource);
+  const all: Guarded[] = collections.map((whole) => guard(db, whole, resources, (name) => byName.get(name)!));
+  const byName = new Map(all.map((each) => [each.resource.name, each]));
+  return all;
+}
+
+function guard(
+  db: Db,
+  whole: Collection,
+  resources: readonly Resource[],
+  other: (name: string) => Guarded,
+): Guarded {
+  const { resource } = whole;
+  const policy = rulesOf(resource, resources);
+  const store = resource.isRuled ? new PolicyStore(db, policy) : undefined;
+  let writes: PolicyWrites | undefined;
+  const openWrites = (): PolicyWrites | undefined => {
+    // On Citus a function writes, whose statements have no such conditions.
+    if (db.engine.writesMany) writes ??= store && new PolicyWrites(store, other);
+    return writes;
+  };
+  /** Collections as there are for the last callers: the requests with a credential have one principal while it is cached. */
+  const known = new QuickLRU<Principal, Collection>({ maxSize: MAX_KNOWN / 2 });
+  const isTimed = dependsOnTime(policy);
+  const open = (principal: Principal): Collection => {
+    const isLimited = store !== undefined || hasLimitedReferences({ resource, other, principal });
+    const collection = isLimited
+      ? new CallerScope(whole, policy, store, other, principal, openWrites).collection()
+      : whole;
+    if (!isTimed) known.set(principal, collection);
+    return collection;
+  };
+  return {
+    resource,
+    policy,
+    store,
+    whole,
+    as: ({ principal }) => known.get(principal) ?? open(principal),
+  };
 }
