@@ -13,7 +13,7 @@ import { joined, type Parameter, symbolParameters } from './comparison-sql.js';
 import { type Access, hasTerms, hides, hidesFields, OWN_COLUMNS } from './condition.js';
 import { accessibleSql, grantSql, recordsSql } from './condition-sql.js';
 import type { NumberedPart, PageRequest } from './list-request.js';
-import { documentsOf, Orders, TOO_LARGE } from './order-parts.js';
+import { Orders } from './order-parts.js';
 import { partsOf } from './ordered-rows.js';
 import { Source } from './record-source.js';
 
@@ -84,9 +84,8 @@ export function openCallersPages(
     if (!db.engine.correlates || !isShared(resource, list, access)) return undefined;
     const { text, values } = statementOf(list, access);
     return readerOf(text)?.([...bounds(part), ...values]).then((row) => {
-      const docs = String(row?.docs ?? '');
-      if (row && Number(row.total) <= MAX_MATCHES && !docs.startsWith(TOO_LARGE))
-        return { ...row, docs: readableParts(docs, access) };
+      if (row && Number(row.total) <= MAX_MATCHES && row.docs !== null)
+        return { ...row, docs: readableParts(String(row.docs), access) };
       large.add(access);
       return undefined;
     });
@@ -131,11 +130,10 @@ function composed(
     most: String(MAX_MATCHES + 1),
     limit: `${valueAt(1)}::bigint`,
     offset: `${valueAt(2)}::bigint`,
-    documents: documentsOf(order.order!, {
-      document: `record.held$ || ':' || record.doc`,
-      separator: DOCUMENT_SQL.separator,
-      maxPageBytes: MAX_BYTES,
-    }),
+    documents: `case when coalesce(sum(octet_length(record.doc)), 0) <= ${MAX_BYTES} then coalesce(
+      string_agg(record.held$ || ':' || record.doc, ${DOCUMENT_SQL.separator} order by ${order.order})
+        filter (where octet_length(record.doc) <= ${MAX_BYTES}), '')
+    end`,
     given: values.map((_, at) => `$${at + 1}::text[]`).join(', '),
     columns: values.map((_, at) => `value_${at + 1}`).join(', '),
   });
@@ -152,8 +150,11 @@ function heldSql(resource: Resource, access: Access, parameter: Parameter): stri
   const records = new Source(resource, parameter, POSTGRESQL, { isStored: true, symbols });
   const held = access.grants.map(({ conditions }) => grantSql(records, conditions));
   const whole = held.filter((_, at) => !access.grants[at]!.fields);
-  const bits = held.map((each, at) =>
-    access.grants[at]!.fields ? `case when ${each} then ${1 << at} else 0 end` : '0',
+  const limited = access.grants.flatMap(({ fields }, at) => (fields ? [at] : []));
+  // One of the grants holds for each record of a page: a single one with some fields does if none with all fields does.
+  const isKnown = limited.length === 1;
+  const bits = limited.map((at) =>
+    isKnown ? String(1 << at) : `case when ${held[at]} then ${1 << at} else 0 end`,
   );
   return `case when ${joined(whole, 'or')} then ${WHOLE} else ${bits.join(' + ')} end`;
 }

@@ -13,11 +13,42 @@ import { keysetSql } from './keyset-sql.js';
 import type { ListRequest, NumberedPart, PageRequest } from './list-request.js';
 import { documentsOf, Orders, rankedParts, TOO_LARGE } from './order-parts.js';
 import { joinedSql, outerOrder, partsOf, rowsSql, wholeOrder } from './ordered-rows.js';
-import { COMMON, type Cost, FIRST_ROWS, type Kind, kindOf, nameOf, shapeOf } from './page-kind.js';
 import type { SortKey } from './read-sort.js';
 import { pairsSql } from './record-source.js';
 import { referringParts } from './referring-parts.js';
+import { hasTrigram, searchValue } from './search-sql.js';
 import { type SliceRequest, sliceParts } from './slice-sql.js';
+
+/** A page that ends before this row is read from the beginning: what precedes it is cheaper to skip than to look up. */
+const FIRST_ROWS = 500;
+
+/**
+ * `short`: one of few texts, whose cost depends on the page alone. `search`: one of few texts, whose cost grows with the
+ * records that it finds or skips. `query`: a text of its own for each combination of conditions.
+ */
+type Cost = 'short' | 'search' | 'query';
+
+/** How the records of a numbered page are found: the name of a statement, and the values of its conditions. */
+interface Finding {
+  readonly name:
+    | 'page_first'
+    | 'page_counted'
+    | 'page_deep'
+    | 'page_of_parent'
+    | 'page_matching'
+    | 'page_matching_short'
+    | 'page_found'
+    | 'page_queried';
+  readonly values: readonly string[];
+  readonly cost: Cost;
+}
+
+/** The statements in place of those that only Citus has. */
+const COMMON: Readonly<Partial<Record<Finding['name'], Finding['name']>>> = {
+  page_deep: 'page_found',
+  page_of_parent: 'page_found',
+  page_matching_short: 'page_matching',
+};
 
 /** A statement with its parameters. Names in it come from the declaration, values are parameters. */
 export interface ListStatement {
@@ -67,12 +98,10 @@ export class ListStatements {
     const offset = Math.min((page - 1) * limit, Number.MAX_SAFE_INTEGER);
     const keyset = partsOf(this.resource, list);
     if (keyset) return this.#inParts(list, keyset, offset, limit);
-    const { kind, values, cost } = kindOf(list, offset + limit);
-    if (cost === 'short' || cost === 'search')
-      return { text: this.#known(kind, list), args: [limit, offset, ...values], cost };
-    const shape = shapeOf(list, offset + limit, this.engine);
-    const args: Value[] = [limit, offset];
-    return { text: this.#fillPage(shape, list, parametersIn(args)), args, cost: 'query' };
+    const { name, values, cost } = findingOf(list, offset + limit, this.engine);
+    const args: Value[] = [limit, offset, ...values];
+    const text = cost === 'query' ? this.#page(name, list, parametersIn(args)) : this.#known(name, list);
+    return { text, args, cost };
   }
 
   /** Reads a page of a list that no index has in its order. */
@@ -94,19 +123,20 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
     return { text, args, cost: 'query' };
   }
 
-  #known(kind: Kind, list: ListRequest): string {
+  /** The text of a statement that does not depend on conditions. */
+  #known(name: Finding['name'], list: ListRequest): string {
     const [{ field, direction }] = list.sorts as [SortKey];
-    const key = `${kind} ${field} ${direction}`;
+    const key = `${name} ${field} ${direction}`;
     const known = this.#texts.get(key);
     if (known !== undefined) return known;
-    const name = this.#templates.has(`page_${kind}`) ? `page_${kind}` : COMMON[kind]!;
-    const text = this.#fillPage(name, list, parametersIn([0, 0]));
-    nameStatement(text, `${nameOf('page', kind)} ${this.resource.name}`);
+    const template = this.#templates.has(name) ? name : COMMON[name]!;
+    const text = this.#page(template, list, parametersIn([0, 0]));
+    nameStatement(text, `${name === 'page_first' ? 'page' : name} ${this.resource.name}`);
     this.#texts.set(key, text);
     return text;
   }
 
-  #fillPage(name: string, list: ListRequest, parameter: Parameter): string {
+  #page(name: Finding['name'], list: ListRequest, parameter: Parameter): string {
     const { selection, sorts, counts } = list;
     const records = recordsSql(this.resource, selection, parameter, this.engine);
     const total = counts ? totalSql(this.resource, selection, records) : 'select null::bigint as total';
@@ -176,8 +206,9 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
       settings: values.length === 0 ? 'null' : `array[${values.join(', ')}]::text[]`,
       ...(keyset ? { order: wholeOrder(keyset) } : this.#orders.of(sorts, selection.access)),
     });
-    const { kind, cost } = kindOf({ ...list, counts: true }, 0);
-    if (cost !== 'query') nameStatement(text, `${nameOf('stream', kind)} ${this.resource.name}`);
+    const found = findingOf({ ...list, counts: true }, 0, this.engine);
+    const form = found.name === 'page_first' ? 'stream' : found.name.replace('page', 'stream');
+    if (found.cost !== 'query') nameStatement(text, `${form} ${this.resource.name}`);
     return { text, settings };
   }
 
@@ -221,4 +252,40 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
     const { name, parts } = referringParts(this.resource, this.engine, column, args, access);
     return { text: this.#fill(name, parts), args, cost: 'query' };
   }
+}
+
+/** How a page that ends at `end` is found. */
+function findingOf(list: ListRequest, end: number, engine: Engine): Finding {
+  const { sorts, counts } = list;
+  const { conditions, parent, search, words, access } = list.selection;
+  const [term] = search;
+  const isComposed =
+    !counts ||
+    sorts.length > 1 ||
+    conditions.length > 0 ||
+    access !== undefined ||
+    search.length > 1 ||
+    words !== undefined ||
+    (term !== undefined && parent !== undefined);
+  if (isComposed) return { name: composedPage(list, end, engine), values: [], cost: 'query' };
+  if (parent !== undefined) return { name: 'page_of_parent', values: [parent], cost: 'short' };
+  if (term !== undefined) {
+    const name = hasTrigram(term) ? 'page_matching' : 'page_matching_short';
+    return { name, values: [searchValue(term)], cost: 'search' };
+  }
+  if (end <= FIRST_ROWS) return { name: 'page_first', values: [], cost: 'short' };
+  return sorts[0]!.field === 'created_at'
+    ? { name: 'page_counted', values: [], cost: 'short' }
+    : { name: 'page_deep', values: [], cost: 'search' };
+}
+
+/**
+ * The statement of a page with conditions that ends at `end`. If a total has to find all matches, those of costly conditions are
+ * found once. A shorter statement takes less time to plan.
+ */
+function composedPage({ selection, counts }: ListRequest, end: number, engine: Engine): Finding['name'] {
+  if (!engine.correlates) return 'page_queried';
+  const isCostly = selection.conditions.some(({ kind }) => kind !== 'comparison');
+  if (isSearch(selection) || (counts && isCostly)) return 'page_matching';
+  return isCostly || end > FIRST_ROWS ? 'page_found' : 'page_queried';
 }

@@ -126,7 +126,7 @@ export function openLists(db: Db, resource: Resource): Lists {
   const ofCaller = openCallersPages(db, resource, statements.ofCallers, share('page'));
   return {
     page: async (list, run) => {
-      const shared = run ? undefined : await ofCaller(list);
+      const shared = list.selection.access && !run ? await ofCaller(list) : undefined;
       const row = shared ?? (await read(statements.page(list), run))[0]!;
       return pageOf(list, row);
     },

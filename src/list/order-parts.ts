@@ -61,21 +61,15 @@ function partsOf(resource: Resource, sorts: readonly SortKey[], access: Access |
 
 /**
  * The documents of a page, separated by commas, or TOO_LARGE and the ids of its records. A large document never becomes part
- * of the text. `id` is SQL of what the text has of each record in place of documents, `document` of each document.
+ * of the text. `id` is SQL of what the text has of each record in place of documents.
  */
 export const documentsOf = (
   order: string,
-  {
-    id = 'record.id::text',
-    maxBytes = LARGE_DOCUMENT_BYTES,
-    maxPageBytes = MAX_PAGE_BYTES,
-    document = 'record.doc',
-    separator = `','`,
-  } = {},
+  { id = 'record.id::text', maxBytes = LARGE_DOCUMENT_BYTES } = {},
 ) => `case
-    when max(octet_length(record.doc)) > ${maxBytes} or sum(octet_length(record.doc)) > ${maxPageBytes}
+    when max(octet_length(record.doc)) > ${maxBytes} or sum(octet_length(record.doc)) > ${MAX_PAGE_BYTES}
     then '${TOO_LARGE}' || string_agg(${id}, ',' order by ${order})
-    else string_agg(${document}, ${separator} order by ${order}) filter (where octet_length(record.doc) <= ${maxBytes})
+    else string_agg(record.doc, ',' order by ${order}) filter (where octet_length(record.doc) <= ${maxBytes})
   end`;
 
 /** Of a page by relevance, the relevance of a record is a column of the page. */

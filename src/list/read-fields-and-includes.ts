@@ -47,6 +47,8 @@ export const isWhole = ({ fields, include, excerpts }: View): boolean =>
  * for a relation to a collection that the caller may not read.
  */
 export function readView(given: QueryValues, resource: Resource, others?: Others): View {
+  // Most requests ask for whole records.
+  if (!given.names.some((name) => /^(include$|fields)/.test(name))) return WHOLE;
   const included = (listIn(given, 'include') ?? []).filter(({ text }) => text !== '');
   const paths = [...new Map(included.map((path) => [path.text, path])).values()];
   const nested = given.names

@@ -49,12 +49,14 @@ export function selectionOf(
   sorts: readonly SortKey[] = [],
 ): Selection {
   const { resource } = records;
-  if (search !== '') requireFieldAccess(records, ...resource.searchable, ...resource.words);
+  const ofParent = parent === undefined ? {} : { parent };
+  if (search === '') return { conditions, search: [], ...ofParent };
+  requireFieldAccess(records, ...resource.searchable, ...resource.words);
   const words = wordsOf(resource, search, isByRelevance(resource, sorts));
   return {
     conditions,
     search: searchedTexts(resource, resource.searchable, search),
     ...(words && { words }),
-    ...(parent === undefined ? {} : { parent }),
+    ...ofParent,
   };
 }

@@ -101,7 +101,7 @@ t.test('pages of several callers have the records and fields of each', async (t)
 });
 
 t.test('pages with large documents, and those of a slow caller, do not share a statement', async (t) => {
-  const { service, made, user } = await openTracker(t, {}, { DB_TIMEOUT_MS: '1000' });
+  const { service, made, user } = await openTracker(t, {}, { DB_TIMEOUT_MS: '4000' });
   const [large, slow, other] = await Promise.all(['large', 'slow', 'other'].map((name) => user(name)));
   const callers = [large!, slow!, other!];
   const projects: string[] = [];
