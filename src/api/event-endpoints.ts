@@ -50,7 +50,7 @@ export const EVENTS: readonly Endpoint<EventServices>[] = [
         'TOO_MANY_STREAMS',
         'QUERY_TIMEOUT',
       ],
-      fields: ['Prefer-wait', 'Last-Event-ID'],
+      fields: ['Prefer wait', 'Last-Event-ID'],
       query: {
         after: { type: 'string', description: 'A cursor, or `now`.' },
         types: { type: 'string', description: 'Types, separated by commas: `books.*,authors.deleted`.' },

@@ -98,7 +98,8 @@ function withReferredKeywords(
   const files = schemaFiles(collections, shared);
   return collections.map((declaration) => {
     const root = files.root(`${declaration.name}.json`);
-    const referred = files.referredFrom(root);
+    const nodes = files.referredFrom(root).map(({ schema }) => schema);
+    const referred = nodes.filter((schema) => schema !== root.schema);
     return {
       ...declaration,
       schema: withFieldKeywords(root, files, faults),

@@ -157,20 +157,19 @@ export class SchemaFiles {
   }
 
   /** The schemas to which the references in a schema lead, one after the other. */
-  referredFrom(start: SchemaNode): JsonObject[] {
-    const seen = new Set<JsonObject>();
-    const found: JsonObject[] = [];
+  referredFrom(start: SchemaNode): SchemaNode[] {
+    const found = new Map<string, SchemaNode>();
     const visit = (node: SchemaNode): void => {
-      if (seen.has(node.schema)) return;
-      seen.add(node.schema);
       for (const each of subschemas(node)) visit(each.node);
-      for (const each of this.referred(node)) {
-        if (!seen.has(each.node.schema)) found.push(each.node.schema);
-        visit(each.node);
+      for (const { node: each } of this.referred(node)) {
+        const key = `${each.file}#${each.pointer}`;
+        if (found.has(key)) continue;
+        found.set(key, each);
+        visit(each);
       }
     };
     visit(start);
-    return found;
+    return [...found.values()];
   }
 
   #addNamed(node: SchemaNode): void {

@@ -3,6 +3,10 @@ import { type CommandTable, formsOf, JSON_OPTION } from '../command.js';
 
 const SCOPES = 'SCOPES';
 const SCOPE_LIST = 'SCOPE[,SCOPE]...';
+const PASSWORD = {
+  'password-stdin': { text: 'read the password from the standard input, as it does without a terminal' },
+} as const;
+
 /** The commands about callers and users. */
 export const ACCESS_COMMANDS = {
   keys: {
@@ -25,9 +29,7 @@ export const ACCESS_COMMANDS = {
         options: {
           name: { value: 'NAME', required: true, text: 'the name of the user' },
           scopes: { value: SCOPE_LIST, text: 'what the user may do besides' },
-          'password-stdin': {
-            text: 'read the password from the standard input, as it does without a terminal',
-          },
+          ...PASSWORD,
           ...JSON_OPTION,
         },
       },
@@ -35,9 +37,7 @@ export const ACCESS_COMMANDS = {
         text: 'replaces the password, removes passkeys, and ends sessions and the access of applications',
         operands: 'EMAIL',
         options: {
-          'password-stdin': {
-            text: 'read the password from the standard input, as it does without a terminal',
-          },
+          ...PASSWORD,
           ...JSON_OPTION,
         },
       },

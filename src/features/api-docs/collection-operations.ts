@@ -126,7 +126,7 @@ function create(resource: DescribedResource, _: CollectionSettings, { createdId,
     body: { [JSON_TYPE]: schemaNames(resource).input },
     success: { 201: created(resource) },
     errors: [...errors, ...writeErrors(resource), ...IDEMPOTENT],
-    fields: ['Idempotency-Key', 'Prefer-return'],
+    fields: ['Idempotency-Key', 'Prefer return'],
   };
 }
 
@@ -174,7 +174,7 @@ function patchMatching(resource: DescribedResource, settings: CollectionSettings
     ...matching('Change', resource, patch(resource, settings)),
     id: `updateMatching${resource.types.many}`,
     body: patchBody(resource),
-    fields: ['If-Match-any', 'Idempotency-Key'],
+    fields: ['If-Match any', 'Idempotency-Key'],
   };
 }
 
@@ -182,7 +182,7 @@ function removeMatching(resource: DescribedResource, settings: CollectionSetting
   return {
     ...matching('Delete', resource, remove(resource, settings)),
     id: `deleteMatching${resource.types.many}`,
-    fields: ['If-Match-any'],
+    fields: ['If-Match any'],
   };
 }
 

@@ -47,52 +47,43 @@ const HEADERS: Readonly<Record<string, JsonObject>> = {
   'X-Request-Id': text('The id of the request, also in the log. A client may choose it.'),
 };
 
-const field = (name: string, description: string, schema: JsonObject = { type: 'string' }): JsonObject => ({
-  name,
-  in: 'header',
-  description,
-  schema,
-});
+/** The description of a field, and the schema of its value, if it is not any text. */
+type Field = readonly [description: string, schema?: JsonObject];
 
 /** The request header fields that operations support. */
-export const requestFields = ({ number }: Version): Readonly<Record<string, JsonObject>> => ({
-  ...REQUEST_FIELDS,
-  'API-Version': field('API-Version', 'The version; it must be that of the path.', {
-    type: 'string',
-    enum: [number],
-  }),
-});
+export const requestFields = ({ number }: Version): Readonly<Record<string, JsonObject>> => {
+  const version: Field = ['The version; it must be that of the path.', { type: 'string', enum: [number] }];
+  const all: [string, Field][] = [...Object.entries(REQUEST_FIELDS), ['API-Version', version]];
+  return Object.fromEntries(
+    all.map(([key, [description, schema = { type: 'string' }]]) => [
+      key,
+      { name: key.replace(/ .*/, ''), in: 'header', description, schema },
+    ]),
+  );
+};
 
-const REQUEST_FIELDS: Readonly<Record<string, JsonObject>> = {
-  'Cache-Control': field(
-    'Cache-Control',
+/** By their names, and for fields with several meanings a word after it. */
+const REQUEST_FIELDS: Readonly<Record<string, Field>> = {
+  'Cache-Control': [
     '`max-age`: how old what a replica shows may be, in seconds; `no-cache`: read from the primary (RFC 9111).',
-  ),
-  'Idempotency-Key': field(
-    'Idempotency-Key',
+  ],
+  'Idempotency-Key': [
     'Makes a repeat of the request safe: the first response is stored and sent again.',
     { type: 'string', minLength: 1, maxLength: 255 },
-  ),
-  'If-Match': field('If-Match', 'Write only if the record has one of these ETags; otherwise 412.'),
-  'If-Match-any': field('If-Match', '`*`: whatever versions the records have. ETags are 400.', {
-    type: 'string',
-    enum: ['*'],
-  }),
-  'If-None-Match': field('If-None-Match', 'Read only if the ETag differs; otherwise 304.'),
-  'If-Modified-Since': field(
-    'If-Modified-Since',
-    'Read only if the record was changed since; otherwise 304.',
-  ),
-  'If-Unmodified-Since': field(
-    'If-Unmodified-Since',
-    'Only if the record was not changed since; otherwise 412.',
-  ),
-  'Last-Event-ID': field('Last-Event-ID', 'The cursor of the last event that a stream received.'),
-  'Prefer-return': field('Prefer', '`return=minimal`: the response has no content (RFC 7240).'),
-  'Prefer-creation': field(
-    'Prefer',
+  ],
+  'If-Match': ['Write only if the record has one of these ETags; otherwise 412.'],
+  'If-Match any': [
+    '`*`: whatever versions the records have. ETags are 400.',
+    { type: 'string', enum: ['*'] },
+  ],
+  'If-None-Match': ['Read only if the ETag differs; otherwise 304.'],
+  'If-Modified-Since': ['Read only if the record was changed since; otherwise 304.'],
+  'If-Unmodified-Since': ['Only if the record was not changed since; otherwise 412.'],
+  'Last-Event-ID': ['The cursor of the last event that a stream received.'],
+  'Prefer return': ['`return=minimal`: the response has no content (RFC 7240).'],
+  'Prefer creation': [
     '`return=minimal`: the response has no content; `handling=lenient`: of many records, those that are valid are stored; `respond-async`: a job stores them (RFC 7240).',
-  ),
-  'Write-Position': field('Write-Position', 'Read what a write with this field in its response has changed.'),
-  'Prefer-wait': field('Prefer', '`wait=20`: wait up to 20 seconds for events (RFC 7240).'),
+  ],
+  'Write-Position': ['Read what a write with this field in its response has changed.'],
+  'Prefer wait': ['`wait=20`: wait up to 20 seconds for events (RFC 7240).'],
 };

@@ -144,7 +144,7 @@ function descriptionOf(
 function withAdded(doc: Doc, adds: Endpoint['adds']): Doc {
   if (!adds) return doc;
   const { body, success, variants, errors = [], fields = [] } = adds;
-  const nameOf = (field: string) => field.split('-')[0];
+  const nameOf = (field: string) => field.split(' ')[0];
   const others = (doc.fields ?? []).filter((each) => !fields.some((field) => nameOf(field) === nameOf(each)));
   return {
     ...doc,

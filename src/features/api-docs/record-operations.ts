@@ -170,7 +170,7 @@ const writing = (resource: DescribedResource, settings: CollectionSettings) => (
     ...writeErrors(resource),
     ...passwordErrors(resource),
   ] as ErrorName[],
-  fields: [...WRITE_FIELDS, 'Prefer-return'],
+  fields: [...WRITE_FIELDS, 'Prefer return'],
 });
 
 export function replace(resource: DescribedResource, settings: CollectionSettings): Doc {

@@ -1,12 +1,7 @@
 import { mayRead, readsAll } from '../../access/rules.js';
 import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
-import {
-  type SchemaFiles,
-  type SchemaNode,
-  schemaFiles,
-  subschemas,
-} from '../../declarations/schema-files.js';
+import { type SchemaNode, schemaFiles } from '../../declarations/schema-files.js';
 import { type Related, relatedOf } from '../../list/relations.js';
 
 /** A collection with the names of its types in the document. */
@@ -84,7 +79,7 @@ export function describedResources(
   const definitions = new Map(
     resources.map(({ name }) => [
       name,
-      referredSchemas(files.root(`${name}.json`), files).map((node) => ({ name: nameOf(node, name), node })),
+      files.referredFrom(files.root(`${name}.json`)).map((node) => ({ name: nameOf(node, name), node })),
     ]),
   );
   const of = (collection: string) => records.get(collection)!.one;
@@ -104,22 +99,6 @@ export function describedResources(
 }
 
 type SharedSchemas = ReadonlyMap<string, object>;
-
-/** The schemas to which the references in a schema lead, one after the other. */
-function referredSchemas(root: SchemaNode, files: SchemaFiles): SchemaNode[] {
-  const found = new Map<string, SchemaNode>();
-  const visit = (node: SchemaNode): void => {
-    for (const { node: each } of subschemas(node)) visit(each);
-    for (const { node: each } of files.referred(node)) {
-      const key = `${each.file}#${each.pointer}`;
-      if (found.has(key)) continue;
-      found.set(key, each);
-      visit(each);
-    }
-  };
-  visit(root);
-  return [...found.values()];
-}
 
 function recordNames(
   { name, singular }: Resource,

@@ -38,7 +38,7 @@ const CREATION: NonNullable<Endpoint['adds']> = {
     },
   ],
   errors: ['RECORDS_REFUSED', 'TOO_MANY_RECORDS', 'TOO_MANY_JOBS', 'JOB_CANCELLED'],
-  fields: ['Prefer-creation'],
+  fields: ['Prefer creation'],
 };
 
 const withCreation = (each: Endpoint): Endpoint => ({

@@ -1,4 +1,5 @@
 import type { Resource } from '../../collection/resource.js';
+import type { Config } from '../../config/config.js';
 import { type SchemaFiles, schemaFiles } from '../../declarations/schema-files.js';
 import { badRequest, originNotAllowed } from '../../errors/request-errors.js';
 import type { Reply } from '../../http/reply.js';
@@ -9,15 +10,6 @@ import { callTool, ToolChecks } from './call.js';
 import { type Offer, respondWithSdk, type ToolDefinition } from './mcp-server.js';
 import { RecordResources } from './record-resources.js';
 import { type Tool, toolsOf } from './tools.js';
-
-/** The settings that apply. */
-export interface McpSettings {
-  readonly requireIfMatch: boolean;
-  readonly corsOrigins: readonly string[];
-  readonly publicUrl: string | undefined;
-  /** Precedes the paths of links. */
-  readonly publicPrefix: string;
-}
 
 /** A tool with the action that it runs. */
 interface OpenTool extends Tool {
@@ -32,7 +24,7 @@ export class Mcp {
 
   /** `shared` are the schemas to which those of collections refer, by file. */
   constructor(
-    readonly settings: McpSettings,
+    readonly settings: Config,
     readonly resources: readonly Resource[],
     shared: ReadonlyMap<string, object>,
   ) {
