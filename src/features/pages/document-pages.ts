@@ -1,5 +1,5 @@
-import type { Guarded } from '../../access/scoped-collection.js';
 import { mayRead, readsAll } from '../../access/rules.js';
+import type { Guarded } from '../../access/scoped-collection.js';
 import { html, type Part } from '../../formats/html.js';
 import type { Json, JsonObject } from '../../json.js';
 import { firstPage } from '../../list/list-request.js';
