@@ -10,6 +10,15 @@ import type { FieldNames } from './http/cors.js';
 import { StartError } from './process/listen.js';
 import type { Log } from './telemetry/log.js';
 
+/** The parts of the service that `open` hands to a feature, by the names of their types. */
+export type Auth = Core['auth'];
+export type OpenCounts = NonNullable<Core['counters']>;
+export type Feed = NonNullable<Core['feed']>;
+export type Guarded = Core['collections'][number];
+export type Collection = Guarded['whole'];
+/** A statement that deletes expired rows. */
+export type PruneTask = NonNullable<OpenFeature['prunes']>[number];
+
 /** An optional capability: the default export of its `feature.ts`, which loads the rest of its code on demand. */
 export interface Feature<Services = unknown> {
   /** Opens a server of PostgreSQL, which a service without DATABASE_URL uses. */

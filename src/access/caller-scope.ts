@@ -10,10 +10,10 @@ import { NO_PRECONDITIONS, onlyThis, type WritePreconditions } from '../collecti
 import type { Db, Run } from '../db/db.js';
 import { writeDenied } from '../errors/caller-errors.js';
 import { accessDenied } from '../errors/record-errors.js';
-import type { Access, Selection } from '../list/condition.js';
+import { type Access, among, type Selection } from '../list/condition.js';
 import type { Collection, PermittedWrites } from '../list/open-collection.js';
 import { readAccess } from './bound-conditions.js';
-import { among, hasLimitedReferences, referenceProblems, requireReferable } from './checked-references.js';
+import { hasLimitedReferences, referenceProblems, requireReferable } from './checked-references.js';
 import { checkPart, fieldsIn, requireSettable, shownPart } from './fields.js';
 import { type Candidacy, PolicyStore } from './policy-store.js';
 import { PolicyWrites } from './policy-writes.js';

@@ -6,7 +6,7 @@ import { forbidden } from '../errors/caller-errors.js';
 import type { Problem } from '../errors/problem.js';
 import { unknownReference } from '../errors/record-errors.js';
 import type { JsonObject } from '../json.js';
-import { type Access, OWN_COLUMNS, type Selection } from '../list/condition.js';
+import { type Access, among } from '../list/condition.js';
 import { parseUuid } from '../uuid.js';
 import { readAccess } from './bound-conditions.js';
 import { knownIds } from './fields.js';
@@ -127,9 +127,3 @@ function problemOf(reference: LimitedReference, { resource, principal }: Writer)
   const isReadable = readAccess(target.policy, principal) === undefined;
   return isReadable ? forbidden([resource.scopes.write]) : unknownReference(field, singular, index);
 }
-
-/** The selection of the records with these ids. */
-export const among = (values: readonly string[]): Selection => ({
-  conditions: [{ kind: 'comparison', field: 'id', column: OWN_COLUMNS.get('id')!, operator: 'in', values }],
-  search: [],
-});

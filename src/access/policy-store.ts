@@ -7,7 +7,7 @@ import type { Db, Run } from '../db/db.js';
 import { padForImmediateWrite } from '../db/pool/prepared.js';
 import { perRun } from '../db/shared-run.js';
 import { arrayElement } from '../db/statements.js';
-import { sharing } from '../telemetry/metrics.js';
+import { sharing } from '../telemetry/instruments.js';
 import { nextIdentity } from '../uuid.js';
 import { type Caller, callerIn } from './bound-conditions.js';
 import { PolicySql } from './policy-sql.js';

@@ -7,7 +7,7 @@ import { actorSetting, batchWrites, type Write } from '../collection/write-batch
 import { preconditionArguments, type WritePreconditions } from '../collection/write-preconditions.js';
 import { creationOf, replacementOf } from '../collection/writes.js';
 import type { JsonObject } from '../json.js';
-import { sharing } from '../telemetry/metrics.js';
+import { sharing } from '../telemetry/instruments.js';
 import { type Caller, callerIn } from './bound-conditions.js';
 import { changedFields } from './fields.js';
 import { callerColumns, changeSql, creationSql, removalSql } from './policy-sql.js';

@@ -1,5 +1,6 @@
 import { includes, type Principal } from '../auth/principal.js';
 import type { DeclaredGrant, Resource } from '../collection/resource.js';
+import { forbidden } from '../errors/caller-errors.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import type { JsonObject } from '../json.js';
 import { filterOfBody } from '../list/body-values.js';
@@ -220,3 +221,8 @@ const relationsIn = (conditions: readonly Condition[]): RelationCondition[] =>
     const further = relationsIn(each.conditions);
     return each.kind === 'relation' ? [each, ...further] : further;
   });
+
+/** Throws 403 unless the scopes of a caller permit it to read all records of a collection. */
+export function requireReadable(resource: Resource, principal: Principal): void {
+  if (!readsAll(resource, principal)) throw forbidden([resource.scopes.read]);
+}

@@ -1,4 +1,3 @@
-import { among } from '../access/checked-references.js';
 import { leadsTo } from '../access/rules.js';
 import type { Guarded } from '../access/scoped-collection.js';
 import type { Resource } from '../collection/resource.js';
@@ -11,8 +10,8 @@ import { JSON_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { valuesOfAddress } from '../list/address-values.js';
-import type { Selection } from '../list/condition.js';
+import { among, type Selection } from '../list/condition.js';
+import { valuesOfAddress } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
 import { searchIn, selectionOf } from '../list/read-search.js';
 import { ownParent, requireOwn } from './owner-check.js';

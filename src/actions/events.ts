@@ -9,7 +9,7 @@ import { preferredWait } from '../http/prefer.js';
 import type { Live, Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { isCondition, valuesOfAddress } from '../list/address-values.js';
+import { isCondition, valuesOfAddress } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
 import type { Version } from '../versions/supported.js';
 import { named, readable } from './readable.js';

@@ -6,7 +6,7 @@ import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { valuesOfAddress } from '../list/address-values.js';
+import { valuesOfAddress } from '../list/query-names.js';
 import { isWhole, readView, type View } from '../list/read-fields-and-includes.js';
 import { parseUuid } from '../uuid.js';
 import { shownDocument, shownOf } from './included-records.js';

@@ -1,4 +1,3 @@
-import { among } from '../access/checked-references.js';
 import type { Guarded } from '../access/scoped-collection.js';
 import { MAX_PAGE_BYTES, withLastMember } from '../collection/document.js';
 import { referredIds } from '../collection/resource.js';
@@ -6,7 +5,7 @@ import type { Run } from '../db/db.js';
 import type { Request } from '../http/request.js';
 import { type JsonObject, member } from '../json.js';
 import { ofDocument } from '../limits/turn.js';
-import { EVERYTHING } from '../list/condition.js';
+import { among, EVERYTHING } from '../list/condition.js';
 import type { Collection } from '../list/open-collection.js';
 import type { Include, View } from '../list/read-fields-and-includes.js';
 import { parseUuid } from '../uuid.js';

@@ -1,15 +1,7 @@
-import { readsAll } from '../access/rules.js';
+import { requireReadable } from '../access/rules.js';
 import type { Guarded } from '../access/scoped-collection.js';
-import type { Principal } from '../auth/principal.js';
-import type { Resource } from '../collection/resource.js';
-import { forbidden } from '../errors/caller-errors.js';
 import type { Request } from '../http/request.js';
 import type { Others } from '../list/relations.js';
-
-/** Throws 403 unless the scopes of a caller permit it to read all records of a collection. */
-export function requireReadable(resource: Resource, principal: Principal): void {
-  if (!readsAll(resource, principal)) throw forbidden([resource.scopes.read]);
-}
 
 /** The collections to which relations lead. Its function throws 403 unless the caller may read all records of one. */
 export const readable =

@@ -2,9 +2,7 @@ import type { Server } from 'node:http';
 import type { Guarded } from '../access/scoped-collection.js';
 import { openCollections } from '../api/record-actions.js';
 import { type Auth, openAuth } from '../auth/open-schemes.js';
-import { knownScopes, scopeSettingFaults } from '../auth/user-scopes.js';
-import type { Resource } from '../collection/resource.js';
-import { type Config, ConfigError } from '../config/config.js';
+import type { Config } from '../config/config.js';
 import { hostsOfMetrics } from '../config/server-settings.js';
 import { type Database, openDatabase, openPrepared } from '../db/open-database.js';
 import { reportFaults } from '../db/start-faults.js';
@@ -19,6 +17,7 @@ import { createMetrics, type Metrics, type Scrape, scrapeOfAll } from '../teleme
 import { createMetricsServer } from './metrics-server.js';
 import {
   type ApiDescription,
+  collectionsFor,
   describeApi,
   embeddedOf,
   type Openable,
@@ -117,18 +116,6 @@ export async function openParts(
 }
 
 const namesIn = ({ collections }: Declarations): string[] => collections.map(({ name }) => name);
-
-/** Collections as this configuration serves them. Throws ConfigError for scopes that there are not. */
-export function collectionsFor(config: Config, declared: readonly Resource[]): Resource[] {
-  const resources = declared.map((resource) =>
-    config.anyParameters ? { ...resource, list: 'array' as const } : resource,
-  );
-  const faults = scopeSettingFaults(config, knownScopes(resources));
-  if (config.anyParameters && resources.some(({ isRuled }) => isRuled))
-    faults.push('COMPAT=json-server cannot be combined with access rules');
-  if (faults.length > 0) throw new ConfigError(faults);
-  return resources;
-}
 
 async function startMetricsServer(
   config: Config,

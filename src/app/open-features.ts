@@ -4,8 +4,9 @@ import type { Endpoint } from '../api/endpoint.js';
 import { coreEndpoints, LAST_ENDPOINTS } from '../api/endpoints.js';
 import type { Adapter, Api, Read } from '../api/record-actions.js';
 import type { Auth, OwnCredentials } from '../auth/open-schemes.js';
+import { knownScopes, scopeSettingFaults } from '../auth/user-scopes.js';
 import type { Resource } from '../collection/resource.js';
-import type { Config, FeatureSettings } from '../config/config.js';
+import { type Config, ConfigError, type FeatureSettings } from '../config/config.js';
 import type { Db } from '../db/db.js';
 import type { PruneTask } from '../db/maintenance.js';
 import { noEmbedded, type OpenEmbedded } from '../db/open-database.js';
@@ -212,4 +213,16 @@ export async function describeApi(
     fields: names,
     documentation: documented,
   };
+}
+
+/** Collections as this configuration serves them. Throws ConfigError for scopes that there are not. */
+export function collectionsFor(config: Config, declared: readonly Resource[]): Resource[] {
+  const resources = declared.map((resource) =>
+    config.anyParameters ? { ...resource, list: 'array' as const } : resource,
+  );
+  const faults = scopeSettingFaults(config, knownScopes(resources));
+  if (config.anyParameters && resources.some(({ isRuled }) => isRuled))
+    faults.push('COMPAT=json-server cannot be combined with access rules');
+  if (faults.length > 0) throw new ConfigError(faults);
+  return resources;
 }

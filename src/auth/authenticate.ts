@@ -4,8 +4,8 @@ import { badRequest } from '../errors/request-errors.js';
 import type { Attempt, LoginThrottle } from '../limits/login-throttle.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import { API_KEY_PREFIX } from './credentials/api-key-format.js';
-import type { Principal, SchemeName } from './principal.js';
-import { type AuthRequest, CredentialRejected, type Scheme } from './scheme.js';
+import { CredentialRejected, type Principal, type SchemeName } from './principal.js';
+import type { AuthRequest, Scheme } from './scheme.js';
 
 export type Authenticate = (request: AuthRequest) => Promise<Principal> | Principal;
 

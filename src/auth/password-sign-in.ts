@@ -4,8 +4,8 @@ import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db, Row } from '../db/db.js';
 import type { Admission } from '../limits/login-throttle.js';
 import { hashPassword, isOutdated } from '../passwords/password.js';
+import { sharing } from '../telemetry/instruments.js';
 import type { Log } from '../telemetry/log.js';
-import { sharing } from '../telemetry/metrics.js';
 import type { PasswordCheck } from './current-password.js';
 
 /** UTF-16 units of the 256 code points that a password may have. */

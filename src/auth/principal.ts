@@ -156,3 +156,15 @@ export const passwordVersionOf = ({ version }: Readonly<Record<string, unknown>>
 
 /** How far the clock of another process may be ahead. */
 const CLOCK_TOLERANCE_S = 30;
+
+/** An invalid credential, which becomes a 401. The description must not contain any part of the credential. */
+export class CredentialRejected {
+  constructor(
+    readonly scheme: SchemeName,
+    readonly description: string,
+    /** The account that the credential claims, for the limit of failed logins. */
+    readonly account?: string,
+    /** Whether the credential may be a guess. One that its issuer has signed, and that has ended since, is none. */
+    readonly isGuess = true,
+  ) {}
+}

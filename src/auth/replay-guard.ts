@@ -2,7 +2,7 @@ import { hash as digest } from 'node:crypto';
 import { createBatcher } from '../db/batcher.js';
 import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
-import { sharing } from '../telemetry/metrics.js';
+import { sharing } from '../telemetry/instruments.js';
 
 const TAKE = AUTH_SQL.take;
 

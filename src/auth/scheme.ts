@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Admission } from '../limits/login-throttle.js';
-import type { Principal, SchemeName } from './principal.js';
+import type { CredentialRejected, Principal, SchemeName } from './principal.js';
 
 /** The parts of a request that can carry a credential, and those that signatures cover. */
 export interface AuthRequest {
@@ -54,18 +54,6 @@ export interface Scheme {
   /** The present principal of a secret that `secretOf` returned. Rejects as `recheck`. */
   readonly restore?: (secret: string) => Promise<Principal>;
   readonly close?: () => Promise<void>;
-}
-
-/** An invalid credential, which becomes a 401. The description must not contain any part of the credential. */
-export class CredentialRejected {
-  constructor(
-    readonly scheme: SchemeName,
-    readonly description: string,
-    /** The account that the credential claims, for the limit of failed logins. */
-    readonly account?: string,
-    /** Whether the credential may be a guess. One that its issuer has signed, and that has ended since, is none. */
-    readonly isGuess = true,
-  ) {}
 }
 
 /** Whether a request has a credential of any kind, valid or not. */

@@ -8,8 +8,7 @@ import { UsageError } from './exit.js';
 import type { Io } from './io.js';
 import { print } from './output.js';
 import { ACCESS_COMMANDS } from './table/access-commands.js';
-import { idOf } from './users-command.js';
-import { withResources } from './with-database.js';
+import { idOf, withResources } from './with-database.js';
 
 /** Explains access rules, or tests them. Throws UsageError and ExitError. */
 export async function accessCommand(args: string[], io: Io): Promise<ExitCode> {

@@ -79,3 +79,9 @@ function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
   if (words.length < 2) return words.join('');
   return `${words.slice(0, -1).join(', ')} ${conjunction} ${words.at(-1)}`;
 }
+
+/** The email among the arguments. Throws UsageError if there is none, or another argument. */
+export function onlyEmail([email, ...rest]: readonly string[]): string {
+  if (email === undefined || rest.length > 0) throw new UsageError('name one email', 'users');
+  return email;
+}

@@ -3,19 +3,15 @@ import { text } from 'node:stream/consumers';
 import { setPassword } from '../actions/set-password.js';
 import { knownScopes, scopeFault, setUserScopes } from '../auth/user-scopes.js';
 import type { Config } from '../config/config.js';
-import { AUTH_SQL } from '../db/core-statements.js';
 import type { Database } from '../db/open-database.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
-import { ExitError } from '../errors/exit-error.js';
 import { type Collection, openCollection } from '../list/open-collection.js';
-import { parse, subcommandOf } from './arguments.js';
+import { onlyEmail, parse, subcommandOf } from './arguments.js';
 import { UsageError } from './exit.js';
 import { type Io, nextLine } from './io.js';
 import { print } from './output.js';
 import { ACCESS_COMMANDS } from './table/access-commands.js';
-import { withResources } from './with-database.js';
-
-const FIND = AUTH_SQL.user_of_email;
+import { idOf, withResources } from './with-database.js';
 
 /** Creates users, and sets their passwords and scopes. Throws UsageError and ExitError. */
 export async function usersCommand(args: string[], io: Io): Promise<void> {
@@ -65,12 +61,6 @@ async function changeScopes(args: string[], io: Io): Promise<void> {
 /** An empty list withdraws all scopes. */
 const scopesIn = (list: string): string[] => list.split(',').filter((scope) => scope !== '');
 
-/** The email among the arguments. Throws UsageError if there is none, or another argument. */
-export function onlyEmail([email, ...rest]: readonly string[]): string {
-  if (email === undefined || rest.length > 0) throw new UsageError('name one email', 'users');
-  return email;
-}
-
 function withUsers(
   io: Io,
   work: (users: Collection, database: Database, config: Config) => Promise<void>,
@@ -85,13 +75,6 @@ async function requireKnown(scopes: readonly string[], config: Config): Promise<
   const known = knownScopes(resourcesOf(await loadDeclarations(config)));
   const fault = scopes.map((scope) => scopeFault(scope, known)).find((each) => each !== undefined);
   if (fault !== undefined) throw new UsageError(`--scopes: ${fault}`, 'users');
-}
-
-/** The id of the user with an email. Throws ExitError if there is none. */
-export async function idOf({ db }: Database, email: string): Promise<string> {
-  const [row] = await db.run(FIND, [email.trim().normalize('NFC').toLowerCase()]);
-  if (!row) throw new ExitError(`there is no user ${email}`);
-  return String(row.id);
 }
 
 /** From the terminal without showing it, or the first line of the standard input: other users of the machine see arguments. */

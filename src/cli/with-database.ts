@@ -1,6 +1,7 @@
 import { embeddedOf } from '../app/open-features.js';
 import type { Resource } from '../collection/resource.js';
 import type { Config } from '../config/config.js';
+import { AUTH_SQL } from '../db/core-statements.js';
 import { knownProblem } from '../db/database-errors.js';
 import { type Database, openDatabase } from '../db/open-database.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
@@ -65,4 +66,11 @@ export const endOf = (problem: Problem): ExitError => failureOf(problem, message
 function messageOf({ code, message, more }: Problem): string {
   if (code !== 'VALIDATION_ERROR') return message;
   return (more.details as readonly Failure[]).map(({ path, message }) => `${path} ${message}`).join('; ');
+}
+
+/** The id of the user with an email. Throws ExitError if there is none. */
+export async function idOf({ db }: Database, email: string): Promise<string> {
+  const [row] = await db.run(AUTH_SQL.user_of_email, [email.trim().normalize('NFC').toLowerCase()]);
+  if (!row) throw new ExitError(`there is no user ${email}`);
+  return String(row.id);
 }

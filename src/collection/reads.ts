@@ -2,7 +2,7 @@ import { createBatcher } from '../db/batcher.js';
 import type { Db, Run } from '../db/db.js';
 import { padForImmediateWrite } from '../db/pool/prepared.js';
 import { perRun } from '../db/shared-run.js';
-import { sharing } from '../telemetry/metrics.js';
+import { sharing } from '../telemetry/instruments.js';
 import { parseRecords } from './document.js';
 import type { NotFoundReason, StoredRecord } from './record.js';
 import type { Statements } from './sql-templates.js';

@@ -2,7 +2,7 @@ import { createBatcher } from '../db/batcher.js';
 import { isDataError } from '../db/database-errors.js';
 import type { Db, Run } from '../db/db.js';
 import { perRun } from '../db/shared-run.js';
-import { sharing } from '../telemetry/metrics.js';
+import { sharing } from '../telemetry/instruments.js';
 import { inAttempts } from './attempts.js';
 import { admitsRecord } from './changes.js';
 import { removalProblem } from './constraint-errors.js';

@@ -2,7 +2,7 @@ import { createBatcher } from '../db/batcher.js';
 import { isDataError } from '../db/database-errors.js';
 import type { Db, Row } from '../db/db.js';
 import { padForImmediateWrite } from '../db/pool/prepared.js';
-import type { Sharing } from '../telemetry/metrics.js';
+import type { Sharing } from '../telemetry/instruments.js';
 import type { ColumnValue } from './column.js';
 import type { StoredRecord } from './record.js';
 

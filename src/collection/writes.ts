@@ -1,7 +1,7 @@
 import type { Db, Run } from '../db/db.js';
 import { perRun } from '../db/shared-run.js';
 import { gone } from '../errors/record-errors.js';
-import { sharing } from '../telemetry/metrics.js';
+import { sharing } from '../telemetry/instruments.js';
 import { createdAt, nextIdentity } from '../uuid.js';
 import { type Change, type Changed, changing } from './changes.js';
 import { writeProblem } from './constraint-errors.js';

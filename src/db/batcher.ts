@@ -1,5 +1,5 @@
 import { beyond } from '../errors/service-errors.js';
-import type { Sharing } from '../telemetry/metrics.js';
+import type { Sharing } from '../telemetry/instruments.js';
 import { detached, trackWait } from '../telemetry/wait-tracking.js';
 
 export interface BatcherOptions<T> {

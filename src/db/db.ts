@@ -1,7 +1,8 @@
 import type { Readable } from 'node:stream';
 import { type Engine, POSTGRESQL } from '../database-url/engine.js';
 import { type Peer, peerOf } from '../database-url/servers.js';
-import { createDbMetrics, type DbMetrics, type Sharing } from '../telemetry/metrics.js';
+import type { Sharing } from '../telemetry/instruments.js';
+import { createDbMetrics, type DbMetrics } from '../telemetry/metrics.js';
 import { nameOf, trackStatement } from '../telemetry/wait-tracking.js';
 import { copy } from './pool/copy.js';
 import { HostOrder } from './pool/host-order.js';

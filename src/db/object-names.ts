@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
+import { quotedName } from './statements.js';
 
 /** Bytes of a name in PostgreSQL, which cuts longer names. */
 const MAX_NAME_BYTES = 63;
+
 const HASH_LENGTH = 12;
 
 /** The name of an object that belongs to a collection's table: an index, a constraint, a trigger or a function. */
@@ -64,7 +66,3 @@ const COLLECTIONS = 'collections';
 
 /** The name of a table, an index, a view or a function of a collection in statements, wherever they run. */
 export const qualified = (schema: string, name: string): string => `${quotedName(schema)}.${name}`;
-
-/** A name in statements. */
-export const quotedName = (name: string): string =>
-  /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;

@@ -1,5 +1,5 @@
 import { type Bound, beyond } from '../errors/service-errors.js';
-import type { Sharing } from '../telemetry/metrics.js';
+import type { Sharing } from '../telemetry/instruments.js';
 import { detached, trackWait } from '../telemetry/wait-tracking.js';
 import { CallerShares } from './caller-shares.js';
 

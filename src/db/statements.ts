@@ -76,3 +76,7 @@ export const arrayLiteral = (values: readonly (string | number | null)[]): strin
 /** An element of such an array. */
 export const arrayElement = (value: string | number | null): string =>
   value === null ? 'null' : `"${String(value).replace(/["\\]/g, '\\$&')}"`;
+
+/** A name in statements. */
+export const quotedName = (name: string): string =>
+  /^[a-z_][a-z0-9_]*$/.test(name) ? name : `"${name.replaceAll('"', '""')}"`;

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { createBatcher } from '../db/batcher.js';
 import type { Db } from '../db/db.js';
+import { sharing } from '../telemetry/instruments.js';
 import type { Log } from '../telemetry/log.js';
-import { sharing } from '../telemetry/metrics.js';
 import { CoalescedRuns } from '../work/shared-runs.js';
 import { CommitHorizon, type Snapshot } from './commit-horizon.js';
 import { type Epoch, readEpochs } from './cursor.js';

@@ -7,7 +7,7 @@ import { type Json, type JsonObject, member } from '../json.js';
 import { parametersIn } from '../list/comparison-sql.js';
 import type { Condition, SymbolValues } from '../list/condition.js';
 import { recordsSql } from '../list/condition-sql.js';
-import { sharing } from '../telemetry/metrics.js';
+import { sharing } from '../telemetry/instruments.js';
 import { parseUuid } from '../uuid.js';
 import type { Event } from './event.js';
 

@@ -2,7 +2,6 @@ import type { Resource } from '../collection/resource.js';
 import { invalidBody, invalidQuery } from '../errors/input-errors.js';
 import type { FilterTree, Given, QueryValues, Value } from '../http/query-values.js';
 import { escapeToken, isObject, type Json } from '../json.js';
-import { isCondition } from './address-values.js';
 import { LIST_OPERATORS, MAX_VALUES } from './condition.js';
 import {
   COMBINATIONS,
@@ -10,6 +9,7 @@ import {
   filterName,
   filterSegments,
   filterTree,
+  isCondition,
   MAX_NESTING,
   type NamedCondition,
 } from './query-names.js';

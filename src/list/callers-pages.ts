@@ -7,7 +7,7 @@ import { databaseErrorOf, STATEMENT_TIMEOUT } from '../db/database-errors.js';
 import type { Db, Row } from '../db/db.js';
 import { padForImmediateWrite } from '../db/pool/prepared.js';
 import { arrayLiteral, fill } from '../db/statements.js';
-import type { Sharing } from '../telemetry/metrics.js';
+import type { Sharing } from '../telemetry/instruments.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { joined, type Parameter, symbolParameters } from './comparison-sql.js';
 import { type Access, hasTerms, hides, hidesFields, OWN_COLUMNS } from './condition.js';

@@ -241,3 +241,9 @@ const OWN_OPERATORS: ReadonlyMap<string, readonly Operator[]> = new Map(
 
 /** The most values of one operator. */
 export const MAX_VALUES = 100;
+
+/** The selection of the records with these ids. */
+export const among = (values: readonly string[]): Selection => ({
+  conditions: [{ kind: 'comparison', field: 'id', column: OWN_COLUMNS.get('id')!, operator: 'in', values }],
+  search: [],
+});

@@ -1,5 +1,5 @@
 import type { Resource } from '../collection/resource.js';
-import { EVERYTHING, type Selection } from './condition.js';
+import { EVERYTHING, type ExpressedSelection, type Expression, type Selection } from './condition.js';
 import type { Keyset, Position } from './keyset.js';
 import { type View, WHOLE } from './read-fields-and-includes.js';
 import type { SortKey } from './read-sort.js';
@@ -52,3 +52,16 @@ export const firstPage = ({ direction }: Resource, limit: number): PageRequest =
   repeated: '',
   search: '',
 });
+
+/** Maximum records of a slice whose documents are too large for one text. A slice with more has the ids of these and of one more. */
+export const MAX_LARGE_RECORDS = 10_000;
+
+/** Some records of a list in an order that a feature has: those from one place to another. */
+export interface SliceRequest {
+  readonly selection: ExpressedSelection;
+  /** SQL of keys with their directions. Records with equal keys are in the order of their ids. */
+  readonly order: readonly Expression[];
+  /** The place of the first record, and the place after the last; undefined: the end. Negative ones count from the end. */
+  readonly start: number;
+  readonly end: number | undefined;
+}

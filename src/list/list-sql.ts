@@ -10,14 +10,14 @@ import { type Access, EVERYTHING, type ExpressedSelection, hasTerms, isSearch } 
 import { accessibleSql, parentColumn, recordsSql, totalSql } from './condition-sql.js';
 import { type Keyset, keysetOf } from './keyset.js';
 import { keysetSql } from './keyset-sql.js';
-import type { ListRequest, NumberedPart, PageRequest } from './list-request.js';
+import type { ListRequest, NumberedPart, PageRequest, SliceRequest } from './list-request.js';
 import { documentsOf, Orders, rankedParts, TOO_LARGE } from './order-parts.js';
 import { joinedSql, outerOrder, partsOf, rowsSql, wholeOrder } from './ordered-rows.js';
 import type { SortKey } from './read-sort.js';
 import { pairsSql } from './record-source.js';
 import { referringParts } from './referring-parts.js';
 import { hasTrigram, searchValue } from './search-sql.js';
-import { type SliceRequest, sliceParts } from './slice-sql.js';
+import { sliceParts } from './slice-sql.js';
 
 /** A page that ends before this row is read from the beginning: what precedes it is cheaper to skip than to look up. */
 const FIRST_ROWS = 500;

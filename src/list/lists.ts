@@ -6,16 +6,15 @@ import { databaseErrorOf, STATEMENT_TIMEOUT } from '../db/database-errors.js';
 import type { Db, Row, Run } from '../db/db.js';
 import { invalidQuery, queryTimeout } from '../errors/input-errors.js';
 import { type Json, type JsonObject, setMember } from '../json.js';
-import { sharing } from '../telemetry/metrics.js';
+import { sharing } from '../telemetry/instruments.js';
 import { openCallersPages } from './callers-pages.js';
 import type { Access, ExpressedSelection } from './condition.js';
 import { excerptHtml, excerptSql } from './excerpt-sql.js';
 import { aggregateValue, groupSql } from './group-sql.js';
-import type { ListRequest, PageRequest } from './list-request.js';
+import type { ListRequest, PageRequest, SliceRequest } from './list-request.js';
 import { type ListStatement, ListStatements } from './list-sql.js';
 import { TOO_LARGE } from './order-parts.js';
 import { type GroupRequest, MAX_GROUPS } from './read-groups.js';
-import type { SliceRequest } from './slice-sql.js';
 
 /** A page of a list. */
 export interface Page {

@@ -1,9 +1,8 @@
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import type { Given, QueryValues } from '../http/query-values.js';
-import { isCondition } from './address-values.js';
 import { type ComparedColumn, comparedColumn, operatorsOf, type Selection } from './condition.js';
-import { integerOf, listIn, nameOf } from './query-names.js';
+import { integerOf, isCondition, listIn, nameOf } from './query-names.js';
 import { readFilter } from './read-filter.js';
 import type { ListContext } from './read-list.js';
 import { searchIn, selectionOf } from './read-search.js';

@@ -2,22 +2,9 @@ import { MAX_PAGE_BYTES } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
 import type { Engine } from '../database-url/engine.js';
 import type { Parameter } from './comparison-sql.js';
-import type { ExpressedSelection, Expression } from './condition.js';
 import { accessibleSql, recordsSql } from './condition-sql.js';
+import { MAX_LARGE_RECORDS, type SliceRequest } from './list-request.js';
 import { documentsOf } from './order-parts.js';
-
-/** Maximum records of a slice whose documents are too large for one text. A slice with more has the ids of these and of one more. */
-export const MAX_LARGE_RECORDS = 10_000;
-
-/** Some records of a list in an order that a feature has: those from one place to another. */
-export interface SliceRequest {
-  readonly selection: ExpressedSelection;
-  /** SQL of keys with their directions. Records with equal keys are in the order of their ids. */
-  readonly order: readonly Expression[];
-  /** The place of the first record, and the place after the last; undefined: the end. Negative ones count from the end. */
-  readonly start: number;
-  readonly end: number | undefined;
-}
 
 /** The parts of the statement of a slice. */
 export function sliceParts(

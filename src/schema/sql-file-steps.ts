@@ -1,4 +1,5 @@
-import { qualified, quotedName } from '../db/object-names.js';
+import { qualified } from '../db/object-names.js';
+import { quotedName } from '../db/statements.js';
 import type { SqlFile } from '../declarations/declaration.js';
 import { ExitError } from '../errors/exit-error.js';
 import type { Catalog } from './catalog.js';

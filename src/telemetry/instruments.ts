@@ -129,3 +129,22 @@ export function histogram(
     (labels, distribution) => distribution.samples(name, labels),
   );
 }
+
+/** The metrics of shared statements, by collection and operation. */
+export interface SharingMetrics {
+  readonly batch: LabelledMetric<Distribution>;
+  readonly queued: LabelledMetric<CounterValue>;
+}
+
+/** The metrics of one kind of shared statement. */
+export interface Sharing {
+  /** The operation, and the collection if there is one: `read users`. */
+  readonly name: string;
+  readonly size: Distribution;
+  readonly queued: CounterValue;
+}
+
+export function sharing({ batch, queued }: SharingMetrics, operation: string, collection: string): Sharing {
+  const labels = [collection, operation];
+  return { name: `${operation} ${collection}`, size: batch.of(...labels), queued: queued.of(...labels) };
+}

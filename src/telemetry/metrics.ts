@@ -2,7 +2,6 @@ import { combined, type FamilyValues } from './exposition.js';
 import {
   type CounterValue,
   counter,
-  type Distribution,
   type Family,
   histogram,
   type LabelledMetric,
@@ -132,19 +131,6 @@ export function createDbMetrics() {
     queued: counter('plinth_db_queued_records', 'Records that wait for a shared statement.', labels, 'gauge'),
     limit: single('plinth_db_queue_limit', 'Max statements that run or wait.', 'gauge'),
   };
-}
-
-/** The metrics of one kind of shared statement. */
-export interface Sharing {
-  /** The operation, and the collection if there is one: `read users`. */
-  readonly name: string;
-  readonly size: Distribution;
-  readonly queued: CounterValue;
-}
-
-export function sharing({ batch, queued }: DbMetrics, operation: string, collection: string): Sharing {
-  const labels = [collection, operation];
-  return { name: `${operation} ${collection}`, size: batch.of(...labels), queued: queued.of(...labels) };
 }
 
 /** The values of the metrics of several processes as one; processes without metrics are left out. */

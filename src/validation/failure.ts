@@ -4,6 +4,7 @@ import { escapeToken } from '../json.js';
 
 /** Encloses the name of a member in the path of an error. No valid body contains the character. */
 export const RAW_KEY = '\0';
+
 /** Characters of a path that are read. */
 const MAX_PATH = 4096;
 
@@ -18,6 +19,7 @@ function pointerOf(path: string): string {
 
 /** A number of things: `1 item`, `2 items`. */
 const count = (limit: number, one: string, many = `${one}s`) => `${limit} ${limit === 1 ? one : many}`;
+
 const listed = (value: unknown) => (Array.isArray(value) ? value : [value]).join(' or ');
 
 /** The message of a field that is none of those of a schema. */

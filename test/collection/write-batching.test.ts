@@ -1,7 +1,8 @@
 import { batchWrites, type Write } from '../../src/collection/write-batching.js';
 import { POSTGRESQL } from '../../src/database-url/engine.js';
 import type { Run } from '../../src/db/db.js';
-import { createDbMetrics, sharing } from '../../src/telemetry/metrics.js';
+import { sharing } from '../../src/telemetry/instruments.js';
+import { createDbMetrics } from '../../src/telemetry/metrics.js';
 import t from '../support/test.js';
 
 t.test('a statement writes each record once, and names the caller of that write', async (t) => {

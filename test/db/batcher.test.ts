@@ -1,5 +1,6 @@
 import { createBatcher } from '../../src/db/batcher.js';
-import { createDbMetrics, sharing } from '../../src/telemetry/metrics.js';
+import { sharing } from '../../src/telemetry/instruments.js';
+import { createDbMetrics } from '../../src/telemetry/metrics.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
 

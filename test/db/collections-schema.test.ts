@@ -1,5 +1,6 @@
 import { migrate } from '../../src/db/migrate.js';
-import { collectionsSchemaOf, quotedName } from '../../src/db/object-names.js';
+import { collectionsSchemaOf } from '../../src/db/object-names.js';
+import { quotedName } from '../../src/db/statements.js';
 import { declare } from '../support/collections.js';
 import { freshService, testDatabase } from '../support/service.js';
 import { openSql, SCHEMA } from '../support/sql.js';

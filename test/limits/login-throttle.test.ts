@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { createAuthenticator } from '../../src/auth/authenticate.js';
-import { type AuthRequest, CredentialRejected, type Scheme } from '../../src/auth/scheme.js';
+import { CredentialRejected } from '../../src/auth/principal.js';
+import type { AuthRequest, Scheme } from '../../src/auth/scheme.js';
 import { connect } from '../../src/db/db.js';
 import { Problem } from '../../src/errors/problem.js';
 import { createLoginThrottle, type LoginThrottle } from '../../src/limits/login-throttle.js';

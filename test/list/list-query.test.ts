@@ -1,5 +1,5 @@
 import type { Resource } from '../../src/collection/resource.js';
-import { valuesOfAddress } from '../../src/list/address-values.js';
+import { valuesOfAddress } from '../../src/list/query-names.js';
 import { readList } from '../../src/list/read-list.js';
 import { items, posts, users } from '../support/collections.js';
 import t from '../support/test.js';

@@ -1,5 +1,5 @@
-import { valuesOfAddress } from '../../src/list/address-values.js';
 import { cursorAt } from '../../src/list/keyset.js';
+import { valuesOfAddress } from '../../src/list/query-names.js';
 import { readList } from '../../src/list/read-list.js';
 import { declare } from '../support/collections.js';
 import { pageStatement } from '../support/list-statement.js';

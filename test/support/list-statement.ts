@@ -1,8 +1,8 @@
 import type { Resource } from '../../src/collection/resource.js';
 import { type Engine, POSTGRESQL } from '../../src/database-url/engine.js';
-import { valuesOfAddress } from '../../src/list/address-values.js';
 import { isPage, type PageRequest } from '../../src/list/list-request.js';
 import { type ListStatement, ListStatements } from '../../src/list/list-sql.js';
+import { valuesOfAddress } from '../../src/list/query-names.js';
 import { type ListContext, readList } from '../../src/list/read-list.js';
 
 const NUMBERED: ListContext = { lists: 'numbered' };

@@ -1,7 +1,7 @@
 import type { Db } from '../../db/db.js';
 import type { Log } from '../../telemetry/log.js';
-import type { Principal } from '../principal.js';
-import { CredentialRejected, type Scheme } from '../scheme.js';
+import { CredentialRejected, type Principal } from '../principal.js';
+import type { Scheme } from '../scheme.js';
 import {
   CurrentCredentials,
   expiryOf,

@@ -1,7 +1,7 @@
 import { API_KEY_PREFIX, hashOf, isKey } from '../credentials/api-key-format.js';
 import type { CredentialCache } from '../credentials/credential-cache.js';
-import type { Principal } from '../principal.js';
-import { type AuthRequest, CredentialRejected, credentialsOf, quote, type Scheme } from '../scheme.js';
+import { CredentialRejected, type Principal } from '../principal.js';
+import { type AuthRequest, credentialsOf, quote, type Scheme } from '../scheme.js';
 
 /** `X-API-Key: <key>`, or the key as a Bearer token, which its prefix distinguishes from access tokens. */
 export function apiKey(realm: string, lookup: CredentialCache): Scheme {

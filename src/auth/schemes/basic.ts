@@ -1,8 +1,8 @@
 import type { Config } from '../../config/config.js';
 import type { Admission } from '../../limits/login-throttle.js';
 import type { SignIn } from '../password-sign-in.js';
-import type { Principal } from '../principal.js';
-import { type AuthRequest, CredentialRejected, credentialsOf, quote, type Scheme } from '../scheme.js';
+import { CredentialRejected, type Principal } from '../principal.js';
+import { type AuthRequest, credentialsOf, quote, type Scheme } from '../scheme.js';
 
 /** The email and password of a user (RFC 7617), over TLS only. */
 export function basic(config: Config, signIn: SignIn): Scheme {

@@ -1,9 +1,9 @@
 import type { Config } from '../../config/config.js';
 import type { Log } from '../../telemetry/log.js';
 import { API_KEY_PREFIX } from '../credentials/api-key-format.js';
-import type { Principal } from '../principal.js';
+import type { CredentialRejected, Principal } from '../principal.js';
 import type { CheckReplay } from '../replay-guard.js';
-import { type AuthRequest, type CredentialRejected, credentialsOf, quote, type Scheme } from '../scheme.js';
+import { type AuthRequest, credentialsOf, quote, type Scheme } from '../scheme.js';
 import {
   PROOF_ALGORITHMS,
   refusal,

@@ -1,6 +1,6 @@
 import type { CredentialCache } from '../credentials/credential-cache.js';
-import type { Principal } from '../principal.js';
-import { CredentialRejected, quote, type Scheme } from '../scheme.js';
+import { CredentialRejected, type Principal } from '../principal.js';
+import { quote, type Scheme } from '../scheme.js';
 
 /**
  * A registered client certificate, signed by an authority in TLS_CLIENT_CA. A credential in the request itself takes

@@ -1,9 +1,9 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Config } from '../../config/config.js';
-import type { Principal } from '../principal.js';
+import { CredentialRejected, type Principal } from '../principal.js';
 import type { CheckReplay } from '../replay-guard.js';
 import { requestMac } from '../request-signature.js';
-import { type AuthRequest, CredentialRejected, quote, type Scheme } from '../scheme.js';
+import { type AuthRequest, quote, type Scheme } from '../scheme.js';
 
 /** How far a timestamp may differ from the server's clock. */
 const WINDOW_S = 300;

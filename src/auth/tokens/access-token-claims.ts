@@ -2,8 +2,7 @@ import { errors, type JWTPayload } from 'jose';
 import type { Config } from '../../config/config.js';
 import type { JwtConfig, JwtType } from '../../config/jwt-settings.js';
 import type { JsonObject } from '../../json.js';
-import { scopesOf } from '../principal.js';
-import type { CredentialRejected } from '../scheme.js';
+import { type CredentialRejected, scopesOf } from '../principal.js';
 import { ended, refusal, type Token } from './access-token.js';
 import { objectIn } from './issuer-client.js';
 

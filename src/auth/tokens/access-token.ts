@@ -1,5 +1,5 @@
-import type { Principal } from '../principal.js';
-import { type AuthRequest, CredentialRejected } from '../scheme.js';
+import { CredentialRejected, type Principal } from '../principal.js';
+import type { AuthRequest } from '../scheme.js';
 import { TimedCache } from '../timed-cache.js';
 
 /** A verified access token. */

@@ -4,8 +4,7 @@ import { MAX_INTROSPECTIONS } from '../../config/limit-settings.js';
 import { beyond, unavailable } from '../../errors/service-errors.js';
 import type { Log } from '../../telemetry/log.js';
 import { WorkSlots } from '../../work/shared-runs.js';
-import { scopesOf } from '../principal.js';
-import { CredentialRejected } from '../scheme.js';
+import { CredentialRejected, scopesOf } from '../principal.js';
 import { TimedCache } from '../timed-cache.js';
 import { MAX_CACHED_CHARACTERS, refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
 import {

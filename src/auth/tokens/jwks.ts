@@ -14,7 +14,7 @@ import {
 import { parseSecureUrl } from '../../config/parsers.js';
 import { unavailable } from '../../errors/service-errors.js';
 import type { Log } from '../../telemetry/log.js';
-import { CredentialRejected } from '../scheme.js';
+import { CredentialRejected } from '../principal.js';
 import { objectIn, RemoteError, requestJson } from './issuer-client.js';
 
 /** The keys are at `jwksUri`, or where the issuer's metadata says. */

@@ -1,6 +1,5 @@
 import { stringify } from 'yaml';
-import { collectionsFor } from '../../app/app-parts.js';
-import { describeApi } from '../../app/open-features.js';
+import { collectionsFor, describeApi } from '../../app/open-features.js';
 import { NOBODY } from '../../auth/principal.js';
 import { parse } from '../../cli/arguments.js';
 import { UsageError } from '../../cli/exit.js';

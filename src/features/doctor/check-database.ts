@@ -10,9 +10,9 @@ import {
   receivesNotifications,
 } from '../../db/inspect.js';
 import { MIN_VERSION, unreachable } from '../../db/migrate.js';
-import { quotedName } from '../../db/object-names.js';
 import { type OpenEmbedded, openServer } from '../../db/open-database.js';
 import { connectionsOf, plainTextFault, roleFaults, type StartFault } from '../../db/start-faults.js';
+import { quotedName } from '../../db/statements.js';
 import type { Declarations } from '../../declarations/read-declarations.js';
 import { createLog } from '../../telemetry/log.js';
 import { findBinaries } from '../embedded/binaries.js';

@@ -3,9 +3,9 @@ import type { Provider } from 'oidc-provider';
 import { setPassword } from '../../actions/set-password.js';
 import { isEqual } from '../../auth/cookies.js';
 import { type Failure, Problem } from '../../errors/problem.js';
+import type { Collection } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
-import type { Collection } from '../../list/open-collection.js';
 import {
   beginSession,
   browserCookie,

@@ -1,7 +1,7 @@
-import type { FindSession } from '../../auth/authenticate.js';
 import { readCookie, SESSION_COOKIE } from '../../auth/cookies.js';
 import { type Principal, passwordVersionOf, scopesOf } from '../../auth/principal.js';
 import type { Db } from '../../db/db.js';
+import type { Auth } from '../../feature.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { recordHash } from './own-tokens.js';
 
@@ -13,7 +13,7 @@ const ID = /^[\w-]{16,64}$/;
  * Sessions of the authorization server as principals of pages, with the scope `self` and those that an operator granted.
  * The database knows only a hash of the secret.
  */
-export function browserSessions(db: Db, isSecure: boolean): FindSession {
+export function browserSessions(db: Db, isSecure: boolean): NonNullable<Auth['session']> {
   return (cookie) => {
     const id = readCookie(cookie, SESSION_COOKIE, isSecure);
     return id === undefined || !ID.test(id) ? undefined : find(db, id);

@@ -1,13 +1,12 @@
 import { createHmac } from 'node:crypto';
 import type { Provider } from 'oidc-provider';
 import { isEqual } from '../../auth/cookies.js';
-import type { SignIn } from '../../auth/password-sign-in.js';
 import { mayAllow } from '../../auth/user-scopes.js';
 import type { Config } from '../../config/config.js';
 import type { Db } from '../../db/db.js';
+import type { Auth } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
-import type { LoginThrottle } from '../../limits/login-throttle.js';
 import { addScopes, rememberConsent } from './consents.js';
 import { errors } from './oidc-provider.js';
 import { consentPage } from './pages/consent-page.js';
@@ -25,8 +24,8 @@ type Interaction = InstanceType<Provider['Interaction']>;
 export interface InteractionParts {
   readonly config: Config;
   readonly db: Db;
-  readonly signIn: SignIn;
-  readonly throttle: LoginThrottle;
+  readonly signIn: Auth['signIn'];
+  readonly throttle: Auth['throttle'];
   readonly csrfSecret: string;
   readonly passkeys: Passkeys;
 }

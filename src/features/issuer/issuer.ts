@@ -1,15 +1,13 @@
 import type { EventEmitter } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import type { Provider } from 'oidc-provider';
-import type { Auth } from '../../auth/open-schemes.js';
 import type { Config } from '../../config/config.js';
 import { problemOf } from '../../db/database-errors.js';
 import type { Db } from '../../db/db.js';
 import { payloadTooLarge } from '../../errors/input-errors.js';
+import type { Auth, Collection, OpenCounts } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
-import type { OpenCounts } from '../../limits/shared-counters.js';
-import type { Collection } from '../../list/open-collection.js';
 import type { Log } from '../../telemetry/log.js';
 import { singleFlight } from '../../work/shared-runs.js';
 import { handleAccessJwts } from './access-jwts.js';

@@ -13,8 +13,8 @@ import {
 import type { Config } from '../../config/config.js';
 import { createBatcher } from '../../db/batcher.js';
 import type { Db, Row } from '../../db/db.js';
+import { sharing } from '../../telemetry/instruments.js';
 import type { Log } from '../../telemetry/log.js';
-import { sharing } from '../../telemetry/metrics.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { OWN_ALGORITHM, OwnKeys } from './own-keys.js';
 

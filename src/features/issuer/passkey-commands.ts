@@ -1,8 +1,7 @@
-import { parse, subcommandOf } from '../../cli/arguments.js';
+import { onlyEmail, parse, subcommandOf } from '../../cli/arguments.js';
 import type { Io } from '../../cli/io.js';
 import { ListOutput, print } from '../../cli/output.js';
-import { idOf, onlyEmail } from '../../cli/users-command.js';
-import { withDatabase } from '../../cli/with-database.js';
+import { idOf, withDatabase } from '../../cli/with-database.js';
 import { USER_COMMANDS } from './commands.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 

@@ -2,8 +2,8 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { isIP } from 'node:net';
 import type { AuthenticatorTransport, WebAuthnCredential } from '@simplewebauthn/server';
 import { isEqual } from '../../auth/cookies.js';
-import type { CheckReplay } from '../../auth/replay-guard.js';
 import type { Db, Row } from '../../db/db.js';
+import type { Auth } from '../../feature.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import type { Entry } from './pages/account-page.js';
 import type { PasskeyForm } from './pages/passkey.js';
@@ -25,7 +25,7 @@ export class Passkeys {
     readonly db: Db,
     readonly issuer: URL,
     readonly secret: string,
-    readonly checkReplay: CheckReplay,
+    readonly checkReplay: Auth['checkReplay'],
   ) {}
 
   /** The WebAuthn API is not available at an IP address, or without TLS except on localhost. */

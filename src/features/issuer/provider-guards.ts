@@ -2,18 +2,18 @@ import { createHash } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
 import type { KoaContextWithOIDC, Client as OAuthClient, Provider as OAuthProvider } from 'oidc-provider';
 import { Problem } from '../../errors/problem.js';
+import type { Auth } from '../../feature.js';
 import { pageHeaders } from '../../formats/html.js';
-import type { Attempt } from '../../limits/login-throttle.js';
 import { errors, Provider } from './oidc-provider.js';
 import { sourceOf } from './pages/page-frame.js';
 import { showError } from './pages/provider-pages.js';
 
 /** The attempts of requests that may be guesses of a secret or a code. */
 export class Guesses {
-  readonly #attempts = new WeakMap<IncomingMessage, Attempt>();
+  readonly #attempts = new WeakMap<IncomingMessage, ReturnType<Auth['throttle']['begin']>>();
   readonly #refusals = new WeakMap<IncomingMessage, Problem>();
 
-  begin(req: IncomingMessage, attempt: Attempt): void {
+  begin(req: IncomingMessage, attempt: ReturnType<Auth['throttle']['begin']>): void {
     this.#attempts.set(req, attempt);
   }
 

@@ -1,11 +1,11 @@
 import { createHmac } from 'node:crypto';
 import { decodeProtectedHeader } from 'jose';
 import type { Client, Configuration, JWK, Provider as OAuthProvider } from 'oidc-provider';
-import type { CheckReplay } from '../../auth/replay-guard.js';
 import { PROOF_ALGORITHMS } from '../../auth/tokens/access-token.js';
 import { CLAIMS } from '../../auth/user-scopes.js';
 import type { Config } from '../../config/config.js';
 import type { Db } from '../../db/db.js';
+import type { Auth } from '../../feature.js';
 import { ID_TOKEN_ALGORITHMS } from './client-kind.js';
 import { API_SCOPES, findMetadata, isSecret, TOKEN_FORMAT } from './clients.js';
 import { loadGrant } from './consents.js';
@@ -36,7 +36,7 @@ const PROOF_WINDOW_S = 300;
 export interface ProviderParts {
   readonly config: Config;
   readonly db: Db;
-  readonly checkReplay: CheckReplay;
+  readonly checkReplay: Auth['checkReplay'];
   readonly keys: IssuerKeys;
   readonly strangers: Strangers;
 }

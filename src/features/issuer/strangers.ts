@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import type { errors as providerErrors } from 'oidc-provider';
+import type { OpenCounts } from '../../feature.js';
 import { clientKey, type RateLimiter, rateLimiter } from '../../limits/rate-limit.js';
-import type { OpenCounts } from '../../limits/shared-counters.js';
 import { errors, Provider } from './oidc-provider.js';
 
 /** The models that anybody can have stored before a user is known. */

@@ -1,8 +1,8 @@
-import type { Guarded } from '../../access/scoped-collection.js';
 import { fingerprintOf, type Idempotency, type Identity, identityOf } from '../../actions/idempotency.js';
 import { MAX_PASSWORDS } from '../../actions/password-preparation.js';
 import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';
 import { unavailable } from '../../errors/service-errors.js';
+import type { Guarded } from '../../feature.js';
 import { prefersLenient } from '../../http/prefer.js';
 import type { Reply } from '../../http/reply.js';
 import type { Content, Request } from '../../http/request.js';

@@ -1,8 +1,8 @@
 import { readsAll } from '../../access/rules.js';
-import type { Guarded } from '../../access/scoped-collection.js';
 import { callerKey, type Idempotency } from '../../actions/idempotency.js';
 import type { Db } from '../../db/db.js';
 import { notFound } from '../../errors/request-errors.js';
+import type { Guarded } from '../../feature.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';

@@ -1,7 +1,7 @@
 import type { Db, Row, Run } from '../../db/db.js';
-import type { PruneTask } from '../../db/maintenance.js';
 import { statements } from '../../db/statements.js';
 import { unavailable } from '../../errors/service-errors.js';
+import type { PruneTask } from '../../feature.js';
 import type { Position } from '../transfer/chunks.js';
 import { tooManyJobs } from './errors.js';
 import type { Task } from './job-task.js';

@@ -1,8 +1,8 @@
-import type { Guarded } from '../../access/scoped-collection.js';
 import type { Principal } from '../../auth/principal.js';
 import type { Run } from '../../db/db.js';
 import { accessDenied } from '../../errors/record-errors.js';
 import { badRequest } from '../../errors/request-errors.js';
+import type { Guarded } from '../../feature.js';
 import { parseUuid } from '../../uuid.js';
 import type { CreationTask } from './job-task.js';
 

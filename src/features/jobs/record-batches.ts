@@ -1,10 +1,10 @@
-import type { Guarded } from '../../access/scoped-collection.js';
 import { restrictCreationToOwn } from '../../actions/owner-check.js';
 import { callerOf } from '../../auth/principal.js';
 import { actorSetting } from '../../collection/write-batching.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
 import { inTransaction } from '../../db/session.js';
 import { invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
+import type { Guarded } from '../../feature.js';
 import { markOf } from '../../formats/text-encoding.js';
 import { CSV_TYPE } from '../../http/media-types.js';
 import type { Request } from '../../http/request.js';

@@ -1,6 +1,6 @@
-import type { Guarded } from '../../access/scoped-collection.js';
 import { callerKey, fingerprintOf, identityOf } from '../../actions/idempotency.js';
 import type { Run } from '../../db/db.js';
+import type { Guarded } from '../../feature.js';
 import { prefersLenient } from '../../http/prefer.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';

@@ -1,7 +1,7 @@
 import { type Resource, singleReferences } from '../../collection/resource.js';
+import type { Collection } from '../../feature.js';
 import type { Request } from '../../http/request.js';
 import { type Comparison, type Condition, comparedColumn, EVERYTHING } from '../../list/condition.js';
-import type { Collection } from '../../list/open-collection.js';
 import { parseUuid } from '../../uuid.js';
 import type { LooseCondition } from './loose-query.js';
 

@@ -1,5 +1,5 @@
 import { invalidQuery } from '../../errors/input-errors.js';
-import type { SliceRequest } from '../../list/slice-sql.js';
+import type { SliceRequest } from '../../list/list-request.js';
 
 /** The records of a page without `_limit`. */
 const DEFAULT_LIMIT = 10;

@@ -1,13 +1,12 @@
-import { among } from '../../access/checked-references.js';
-import { requireReadable } from '../../actions/readable.js';
+import { requireReadable } from '../../access/rules.js';
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import { type Resource, singleReferences } from '../../collection/resource.js';
 import { invalidQuery } from '../../errors/input-errors.js';
+import type { Collection } from '../../feature.js';
 import type { Request } from '../../http/request.js';
 import { type Json, type JsonObject, member, setMember } from '../../json.js';
-import type { Expression } from '../../list/condition.js';
+import { among, type Expression } from '../../list/condition.js';
 import { sourceSql } from '../../list/condition-sql.js';
-import type { Collection } from '../../list/open-collection.js';
 import { relationName } from '../../list/relations.js';
 import type { JsonServerQuery } from './loose-query.js';
 

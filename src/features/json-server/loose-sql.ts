@@ -1,8 +1,7 @@
 import { type Resource, singleReferences } from '../../collection/resource.js';
-import type { Parameter } from '../../list/comparison-sql.js';
 import type { Expression, Selection } from '../../list/condition.js';
 import { sourceSql } from '../../list/condition-sql.js';
-import type { SliceRequest } from '../../list/slice-sql.js';
+import type { SliceRequest } from '../../list/list-request.js';
 import { idConditions, LEGACY_ID } from './loose-ids.js';
 import type { JsonServerQuery, LooseCondition } from './loose-query.js';
 
@@ -11,7 +10,7 @@ interface Builder {
   readonly resource: Resource;
   readonly others: ReadonlyMap<string, Resource>;
   readonly record: string;
-  readonly parameter: Parameter;
+  readonly parameter: Parameters<Expression>[1];
 }
 
 /** The document of a record as `parsed.json`. Without the offset, the planner would parse it once for each use. */

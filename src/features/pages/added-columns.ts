@@ -1,5 +1,5 @@
-import type { Guarded } from '../../access/scoped-collection.js';
 import { hrefOf } from '../../collection/representation.js';
+import type { Guarded } from '../../feature.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type Json, type JsonObject, member } from '../../json.js';
 import type { Include, View } from '../../list/read-fields-and-includes.js';

@@ -1,4 +1,4 @@
-import type { Feed } from '../../events/feed.js';
+import type { Feed } from '../../feature.js';
 import { type Html, html } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { cellOf } from './list-cells.js';

@@ -1,7 +1,6 @@
 import type { Resource } from '../../collection/resource.js';
-import { valuesOfAddress } from '../../list/address-values.js';
 import type { ListRequest } from '../../list/list-request.js';
-import { escapeName } from '../../list/query-names.js';
+import { escapeName, valuesOfAddress } from '../../list/query-names.js';
 import { hasGroups } from '../../list/read-groups.js';
 import { listParameters, readList } from '../../list/read-list.js';
 import { isRelevance, sortNames } from '../../list/read-sort.js';

@@ -1,10 +1,9 @@
 import { mayRead } from '../../access/rules.js';
-import type { Guarded } from '../../access/scoped-collection.js';
 import type { Api } from '../../api/record-actions.js';
 import { type Principal, type SchemeName, STRANGER } from '../../auth/principal.js';
 import { usesHttps } from '../../config/parsers.js';
 import type { Db } from '../../db/db.js';
-import type { Feed } from '../../events/feed.js';
+import type { Feed, Guarded } from '../../feature.js';
 import type { Route } from '../../http/router.js';
 import type { Others } from '../../list/relations.js';
 

@@ -4,8 +4,8 @@ import { eachServer } from '../../database-url/servers.js';
 import { createBatcher } from '../../db/batcher.js';
 import type { Db } from '../../db/db.js';
 import type { Request } from '../../http/request.js';
+import { sharing } from '../../telemetry/instruments.js';
 import type { Log } from '../../telemetry/log.js';
-import { sharing } from '../../telemetry/metrics.js';
 import { REPLICAS_SQL, Replica } from './replica.js';
 import { acceptedAgeMs, requiredPosition, type WalPosition, WRITE_POSITION } from './wal-position.js';
 

@@ -1,4 +1,3 @@
-import type { Engine } from '../../database-url/engine.js';
 import { statements, statementsOn } from '../../db/statements.js';
 
 /** The statements of imports and exports. */
@@ -15,5 +14,5 @@ export const IMPORT_SQL = statements('features/transfer/import.sql', [
 export type RecordStatement = keyof typeof IMPORT_SQL | 'prepare_copy' | 'store_copied';
 
 /** A statement on records, which differs by engine. */
-export const recordStatement = (engine: Engine, name: RecordStatement): string =>
+export const recordStatement = (engine: Parameters<typeof statementsOn>[0], name: RecordStatement): string =>
   statementsOn(engine, 'features/transfer/import.sql').get(name)!;

@@ -1,7 +1,7 @@
 import { envelopeOf, idOf, pathOfRecord } from '../../events/cloudevents.js';
 import { parsePosition, positionText } from '../../events/cursor.js';
-import type { Feed } from '../../events/feed.js';
 import { readEvents } from '../../events/outbox.js';
+import type { Feed } from '../../feature.js';
 import type { Log } from '../../telemetry/log.js';
 import type { Source } from './fan-out.js';
 

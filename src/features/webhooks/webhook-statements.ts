@@ -1,5 +1,5 @@
-import type { PruneTask } from '../../db/maintenance.js';
 import { statements } from '../../db/statements.js';
+import type { PruneTask } from '../../feature.js';
 
 /** The statements of the feature. */
 // biome-ignore format: one name a line says no more

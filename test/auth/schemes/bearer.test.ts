@@ -1,6 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { exportSPKI } from 'jose';
-import { type AuthRequest, CredentialRejected } from '../../../src/auth/scheme.js';
+import { CredentialRejected } from '../../../src/auth/principal.js';
+import type { AuthRequest } from '../../../src/auth/scheme.js';
 import { bearer } from '../../../src/auth/schemes/bearer.js';
 import { readConfig } from '../../../src/config/config.js';
 import { Problem } from '../../../src/errors/problem.js';

@@ -1,5 +1,6 @@
 import { PasswordCheck } from '../../../src/auth/current-password.js';
-import { type AuthRequest, CredentialRejected } from '../../../src/auth/scheme.js';
+import { CredentialRejected } from '../../../src/auth/principal.js';
+import type { AuthRequest } from '../../../src/auth/scheme.js';
 import { bearer } from '../../../src/auth/schemes/bearer.js';
 import { TimedCache } from '../../../src/auth/timed-cache.js';
 import { Introspection } from '../../../src/auth/tokens/introspection.js';

@@ -1,6 +1,6 @@
 import type http from 'node:http';
 import { text } from 'node:stream/consumers';
-import { CredentialRejected } from '../../../src/auth/scheme.js';
+import { CredentialRejected } from '../../../src/auth/principal.js';
 import { Introspection } from '../../../src/auth/tokens/introspection.js';
 import { readConfig } from '../../../src/config/config.js';
 import { Problem } from '../../../src/errors/problem.js';
