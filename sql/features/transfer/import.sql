@@ -13,7 +13,12 @@ with old as (
 delete from import_ids where key in (select key from old);
 
 -- name: progress ($1 key)
-select collection, position::text, place::text, stored::text, refused::text, unchanged::text, retains_ids, finished from imports where key = $1;
+select collection, json_build_object(
+  'position', position, 'place', place, 'stored', stored, 'refused', refused, 'unchanged', unchanged,
+  'retainsIds', retains_ids, 'finished', finished
+)::text as progress
+from imports
+where key = $1;
 
 -- name: restart ($1 key)
 with ids as (

@@ -1,63 +1,17 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { configOf, fileOf, type Io } from '../../cli/io.js';
+import { configOf, fileOf } from '../../cli/io.js';
 import { checkDeclarations } from '../../declarations/check-declarations.js';
 import { resourcesOf } from '../../declarations/load-declarations.js';
 import { readDeclarations } from '../../declarations/read-declarations.js';
 import { ExitError } from '../../errors/exit-error.js';
 import { ownPathsOf } from '../../http/own-paths.js';
-import type { ImportReport } from './import-report.js';
+import type { LoadOptions } from './import-into.js';
 import { infer, type Proposal } from './infer.js';
 import type { Source } from './sources.js';
 
 /** The folder of declarations, if COLLECTIONS names no other. */
 const FOLDER = './collections';
-
-/**
- * Proposes declarations for the records of a file, with new names of fields by `rename`, and writes them to the folder, whose existing files stay. Returns the
- * folder and the sources with the names of their collections. Throws ExitError and DeclarationError; then nothing is written.
- */
-export async function declareSources(
-  io: Io,
-  sources: readonly Source[],
-  rename: ReadonlyMap<string, string>,
-  folder: string = FOLDER,
-  report: ImportReport,
-  dryRun: boolean,
-): Promise<Declared> {
-  const path = fileOf(io, folder);
-  const isNew = !existsSync(path);
-  const files = isNew ? [] : readdirSync(path).filter((name) => /^[^_.].*\.json$/.test(name));
-  const own = new Set(files.map((name) => name.slice(0, -'.json'.length)));
-  const builtIn = new Map(
-    resourcesOf(readDeclarations(undefined)).map((resource) => [resource.name, resource] as const),
-  );
-  const onCollection = (name: string) => report.showProgress(`reading ${name}`);
-  const onOther = (name: string) => report.note(`${name} has no objects: left out.`);
-  const proposals = await infer(
-    sources,
-    { own, builtIn, ownPaths: ownPathsOf(configOf(io)) },
-    rename,
-    onCollection,
-    onOther,
-  );
-  const written = dryRun ? [] : write(io, proposals, folder);
-  for (const proposal of proposals) report.note(...linesOf(folder, proposal, dryRun));
-  // The collection of those who sign in exists in any case.
-  const optional = [...builtIn.values()].filter(({ hasPasswords }) => !hasPasswords).map(({ name }) => name);
-  const gone = optional.filter((name) => !existsSync(join(path, `${name}.json`)));
-  if (isNew && gone.length > 0)
-    report.note(`${folder} is new and does not declare ${gone.join(' and ')}: they are not served.`);
-  return {
-    folder,
-    sources: proposals.map(({ source, name }) => ({ ...source, collection: name.text })),
-    names: proposals.filter(({ schema }) => schema).map(({ name }) => name.text),
-    undo: () => {
-      for (const file of written) rmSync(file, { force: true });
-      if (isNew && existsSync(path) && readdirSync(path).length === 0) rmSync(path, { recursive: true });
-    },
-  };
-}
 
 /** The declarations that were inferred from sources. */
 interface Declared {
@@ -69,28 +23,55 @@ interface Declared {
   readonly undo: () => void;
 }
 
-/** Returns the files that it has written. */
-function write(io: Io, proposals: readonly Proposal[], folder: string): string[] {
+/**
+ * Proposes declarations for the records of sources, with new names of fields by `rename`, and writes them to the folder, whose
+ * existing files stay. Throws ExitError and DeclarationError; then nothing is written.
+ */
+export async function declareSources(
+  sources: readonly Source[],
+  folder: string = FOLDER,
+  { io, rename, report, dryRun }: LoadOptions,
+): Promise<Declared> {
   const path = fileOf(io, folder);
   const isNew = !existsSync(path);
+  const files = isNew ? [] : readdirSync(path).filter((name) => /^[^_.].*\.json$/.test(name));
+  const own = new Set(files.map((name) => name.slice(0, -'.json'.length)));
+  const builtIn = new Map(resourcesOf(readDeclarations(undefined)).map((each) => [each.name, each] as const));
+  const ownPaths = ownPathsOf(configOf(io));
+  const proposals = await infer(sources, { own, builtIn, ownPaths }, rename, report);
+  report.clearProgress();
   const written: string[] = [];
+  const undo = () => {
+    for (const file of written) rmSync(file, { force: true });
+    if (isNew && existsSync(path) && readdirSync(path).length === 0) rmSync(path, { recursive: true });
+  };
   try {
-    mkdirSync(path, { recursive: true });
-    for (const { name, schema } of proposals) {
+    if (!dryRun) mkdirSync(path, { recursive: true });
+    for (const { name, schema } of dryRun ? [] : proposals) {
       if (!schema) continue;
       const file = join(path, `${name.text}.json`);
       const content = { $schema: 'https://json-schema.org/draft/2020-12/schema', ...schema };
       writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`, { flag: 'wx' });
       written.push(file);
     }
-    checkDeclarations({ ...readDeclarations(folder, io.cwd), ownPaths: ownPathsOf(configOf(io)) });
-    return written;
+    if (!dryRun) checkDeclarations({ ...readDeclarations(folder, io.cwd), ownPaths });
   } catch (error) {
-    for (const file of written) rmSync(file);
-    if (isNew) rmSync(path, { recursive: true, force: true });
+    undo();
     if (error instanceof ExitError) throw error;
     throw new ExitError(`the declarations cannot be written: ${(error as Error).message}`);
   }
+  for (const proposal of proposals) report.note(...linesOf(folder, proposal, dryRun));
+  // The collection of those who sign in exists in any case.
+  const optional = [...builtIn.values()].filter(({ hasPasswords }) => !hasPasswords).map(({ name }) => name);
+  const gone = optional.filter((name) => !existsSync(join(path, `${name}.json`)));
+  if (isNew && gone.length > 0)
+    report.note(`${folder} is new and does not declare ${gone.join(' and ')}: they are not served.`);
+  return {
+    folder,
+    sources: proposals.map(({ source, name }) => ({ ...source, collection: name.text })),
+    names: proposals.filter(({ schema }) => schema).map(({ name }) => name.text),
+    undo,
+  };
 }
 
 function linesOf(folder: string, { source, name, schema }: Proposal, dryRun: boolean): string[] {

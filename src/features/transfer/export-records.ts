@@ -41,9 +41,16 @@ export async function exportRecords(
     if (isWhole) await write(`${at === 0 ? '' : ',\n'}${JSON.stringify(resource.name)}: `);
     const columns = format === 'csv' ? await columnsOf(run, resource) : [];
     let records = 0;
+    const [open, close] =
+      format === 'csv' ? [headerOf(columns), ''] : format === 'json' ? ['[', ']'] : ['', ''];
+    await write(open);
     await copyOut(text, async (rows) => {
-      records = await WRITERS[format](rows, write, columns);
+      for await (const lines of linesOf(rows)) {
+        await write(WRITTEN[format](lines, records === 0, columns));
+        for (let at = lines.indexOf('\n'); at >= 0; at = lines.indexOf('\n', at + 1)) records++;
+      }
     });
+    await write(format === 'json' && records > 0 ? `\n${close}` : close);
     exported.push({ collection: resource.name, records });
   }
   if (isWhole) await write('\n}\n');
@@ -52,59 +59,32 @@ export async function exportRecords(
   return exported;
 }
 
-type Write = (text: Buffer | string) => Promise<void>;
-
-/** Writes the rows of a collection and returns their number. */
-async function writeLines(rows: Readable, write: Write): Promise<number> {
-  let records = 0;
-  for await (const lines of linesOf(rows)) {
-    records += countLines(lines);
-    await write(Buffer.from(lines, 'latin1'));
-  }
-  return records;
-}
-
-function countLines(text: string): number {
-  let count = 0;
-  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) count++;
-  return count;
-}
-
-async function writeArray(rows: Readable, write: Write): Promise<number> {
-  let [separator, records] = ['[\n', 0];
-  for await (const lines of linesOf(rows)) {
-    records += countLines(lines);
-    await write(Buffer.from(separator + lines.slice(0, -1).replaceAll('\n', ',\n'), 'latin1'));
-    separator = ',\n';
-  }
-  await write(separator === ',\n' ? '\n]' : '[]');
-  return records;
-}
-
-async function writeCsv(rows: Readable, write: Write, columns: readonly Column[]): Promise<number> {
-  let records = 0;
-  await write(`${columns.map(({ name }) => headerCell(name)).join(',')}\r\n`);
-  for await (const lines of linesOf(rows)) {
-    records += countLines(lines);
-    const documents = Buffer.from(lines, 'latin1').toString('utf8').split('\n').slice(0, -1);
-    await write(
-      documents
-        .map((doc) => JSON.parse(doc) as JsonObject)
-        .map((record) => columns.map(({ name, type }) => exportedCell(member(record, name), type)).join(','))
-        .map((row) => `${row}\r\n`)
-        .join(''),
-    );
-  }
-  return records;
-}
-
 /** A column of CSV. */
 interface Column {
   readonly name: string;
   readonly type: CellType;
 }
 
-const WRITERS = { ndjson: writeLines, json: writeArray, csv: writeCsv };
+const headerOf = (columns: readonly Column[]) =>
+  `${columns.map(({ name }) => headerCell(name)).join(',')}\r\n`;
+
+/** Complete lines of documents, their bytes as characters, in each format. */
+const WRITTEN: Readonly<
+  Record<Format, (lines: string, isFirst: boolean, columns: readonly Column[]) => Buffer | string>
+> = {
+  ndjson: (lines) => Buffer.from(lines, 'latin1'),
+  json: (lines, isFirst) =>
+    Buffer.from(`${isFirst ? '' : ','}\n${lines.slice(0, -1).replaceAll('\n', ',\n')}`, 'latin1'),
+  csv: (lines, _, columns) =>
+    Buffer.from(lines, 'latin1')
+      .toString('utf8')
+      .split('\n')
+      .slice(0, -1)
+      .map((doc) => JSON.parse(doc) as JsonObject)
+      .map((record) => columns.map(({ name, type }) => exportedCell(member(record, name), type)).join(','))
+      .map((row) => `${row}\r\n`)
+      .join(''),
+};
 
 /** Complete lines of documents, their bytes as characters: no document contains a line break. */
 async function* linesOf(rows: Readable): AsyncGenerator<string> {

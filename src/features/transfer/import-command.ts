@@ -78,12 +78,10 @@ async function declareAndImport(
   found: readonly Source[],
   options: LoadOptions,
 ): Promise<ExitCode> {
-  const { io, rename, report, dryRun } = options;
-  const declared = await declareSources(io, found, rename, config.collections, report, dryRun);
-  report.clearProgress();
-  if (!dryRun)
+  const declared = await declareSources(found, config.collections, options);
+  if (!options.dryRun)
     return importInto({ ...config, collections: declared.folder }, declared.sources, options, declared);
-  report.end([]);
+  options.report.end([]);
   return 0;
 }
 

@@ -38,20 +38,7 @@ export async function forgetProgress(run: Run, key: string): Promise<void> {
 /** The progress of an import by collection. */
 export async function readProgress(run: Run, key: string): Promise<ReadonlyMap<string, Progress>> {
   const rows = await run(IMPORT_SQL.progress, [key]);
-  return new Map(
-    rows.map(({ collection, position, place, stored, refused, unchanged, retains_ids, finished }) => [
-      collection as string,
-      {
-        position: Number(position),
-        place: Number(place),
-        stored: Number(stored),
-        refused: Number(refused),
-        unchanged: Number(unchanged),
-        retainsIds: retains_ids === true,
-        finished: finished === true,
-      },
-    ]),
-  );
+  return new Map(rows.map(({ collection, progress }) => [String(collection), JSON.parse(String(progress))]));
 }
 
 /** Records progress; in the transaction of the records that it counts. */

@@ -4,6 +4,7 @@ import type { DeclaredSchema } from '../../declarations/declaration.js';
 import { isObject } from '../../json.js';
 import { areIds, CollectionStats } from './collection-stats.js';
 import { readInferredCell } from './csv-cell.js';
+import type { ImportReport } from './import-report.js';
 import { FileError } from './input.js';
 import { propose } from './propose.js';
 import { plainName } from './reference-names.js';
@@ -28,21 +29,19 @@ export interface Declared {
 
 /**
  * Reads all records of the sources, whose fields have new names by `rename`, and proposes declarations for them.
- * `onProgress` is called with each collection, and `onOther` with each that is left out, since none of its values is an
- * object. Throws FileError if it is the only one.
+ * A collection is left out if none of its values is an object. Throws FileError if it is the only one.
  */
 export async function infer(
   sources: readonly Source[],
   declared: Declared,
   rename: ReadonlyMap<string, string>,
-  onProgress: (collection: string) => void,
-  onOther: (collection: string) => void,
+  report: ImportReport,
 ): Promise<Proposal[]> {
   const { own, builtIn } = declared;
   const all: CollectionStats[] = [];
   for (const source of sources) {
     const { collection } = source;
-    onProgress(collection);
+    report.showProgress(`reading ${collection}`);
     const base = own.has(collection) ? undefined : builtIn.get(snakeOf(collection));
     const stats = new CollectionStats(source, base);
     let hasOthers = false;
@@ -50,7 +49,7 @@ export async function infer(
       if (isObject(record)) stats.add(record);
       else hasOthers = true;
     if (stats.records > 0 || !hasOthers) all.push(stats);
-    else if (sources.length > 1) onOther(collection);
+    else if (sources.length > 1) report.note(`${collection} has no objects: left out.`);
     else throw new FileError(`${source.input.name} has no object in its array of records`);
   }
   nameAll(all, declared);

@@ -111,15 +111,12 @@ function formatOf(name: string, head: Buffer): Format {
     .toString('utf8')
     .replace(/^\uFEFF/, '')
     .trimStart();
-  if (text.startsWith('[')) return 'json';
-  return text.startsWith('{') ? (isObjectText(text.split('\n', 1)[0]!) ? ndjsonOrJson(text) : 'json') : 'csv';
+  if (!text.startsWith('{')) return text.startsWith('[') ? 'json' : 'csv';
+  const isOneObject = !text.trimEnd().includes('\n') && /^\{\s*"[^"]*"\s*:\s*\[/.test(text);
+  return isJson(text.split('\n', 1)[0]!) && !isOneObject ? 'ndjson' : 'json';
 }
 
-/** One object alone may be a whole file. */
-const ndjsonOrJson = (text: string): Format =>
-  text.trimEnd().includes('\n') || !/^\{\s*"[^"]*"\s*:\s*\[/.test(text) ? 'ndjson' : 'json';
-
-function isObjectText(line: string): boolean {
+function isJson(line: string): boolean {
   try {
     JSON.parse(line);
     return true;
