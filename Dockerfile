@@ -16,6 +16,7 @@ ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000
 WORKDIR /app
 COPY package.json LICENSE ./
 COPY --from=build /app/dist/plinth.cjs /app/dist/plinth.cache /app/dist/start.cjs /app/dist/health.sh /app/dist/health.cjs /app/dist/mcp-sdk.cjs /app/dist/issuer-packages.cjs /app/dist/bcrypt.node dist/
+COPY --from=build /app/collections collections
 USER 1000:1000
 EXPOSE 3000
 STOPSIGNAL SIGTERM

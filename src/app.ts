@@ -157,11 +157,14 @@ export interface App {
   stop(): Promise<void>;
 }
 
+/** Milliseconds since 1970 on the clock of the database. */
+const CLOCK = 'select (extract(epoch from clock_timestamp()) * 1000)::float8 as now';
+
 function running(parts: Parts, state: AppState, { routes }: ApiRoutes, server: Server | TlsServer): App {
   const { config, log, database, metrics, metricsServer, collections, feed, auth, features } = parts;
   const open = [...features.values()];
   const mount = new Mount(server, config.publicPrefix);
-  const stopClockWatch = watchClock(log);
+  const stopClockWatch = watchClock(log, async () => Number((await database.db.run(CLOCK, []))[0]!.now));
   const stopMaintenance = startMaintenance(database, log, {
     ...config,
     prunes: open.flatMap((feature) => feature.prunes ?? []),

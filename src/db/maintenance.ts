@@ -34,12 +34,14 @@ export function startMaintenance(
   log: Log,
   options: MaintenanceOptions,
 ): () => void {
-  const timers = [
+  const stops = [
     every(COMPACT_MS, log, compaction(db, schema)),
     every(PRUNE_EVENTS_MS, log, () => pruneEvents(db, options)),
     every(PRUNE_MS, log, () => prune(db, options)),
   ];
-  return () => timers.forEach(clearInterval);
+  return () => {
+    for (const stop of stops) stop();
+  };
 }
 
 /** Compacts what has changed, and continues what the last run left unfinished. */
@@ -78,10 +80,20 @@ export async function prune(db: Db, options: MaintenanceOptions): Promise<void> 
   }
 }
 
-/** Runs work at intervals, skipping those during which it still runs. The next run repeats what one failed to do. */
-function every(ms: number, log: Log, work: () => Promise<unknown>): NodeJS.Timeout {
+/**
+ * Runs work at intervals, skipping those during which it still runs. The next run repeats what one failed to do. Returns the
+ * function that ends this: a run that the closing database interrupts then is no failure.
+ */
+function every(ms: number, log: Log, work: () => Promise<unknown>): () => void {
+  let isStopped = false;
   const run = singleFlight(() =>
-    work().catch((err) => log.warn({ err }, 'maintenance failed and will be repeated')),
+    work().catch((err) => {
+      if (!isStopped) log.warn({ err }, 'maintenance failed and will be repeated');
+    }),
   );
-  return setInterval(run, ms).unref();
+  const timer = setInterval(run, ms).unref();
+  return () => {
+    isStopped = true;
+    clearInterval(timer);
+  };
 }

@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { databaseErrorOf } from './database-errors.js';
 import type { Db } from './db.js';
 import { newestMigration } from './migrations.js';
 
@@ -8,6 +9,8 @@ export type NotReadyReason = 'draining' | 'maintenance' | 'database' | 'schema' 
 /** How long a result is reused, and how long the database may take; milliseconds. */
 const FRESH_MS = 1000;
 const PATIENCE_MS = 1000;
+/** How long a search and a transaction are waited for: a refused connection fails at once, and busy ones are no fault. */
+const REFUSAL_MS = 200;
 
 /** The longest pause between two renewals of the connections to a database that accepts no writes; milliseconds. */
 const MAX_RENEWAL_MS = 30_000;
@@ -51,11 +54,22 @@ function renewals(db: Db): (isReadOnly: boolean) => void {
   };
 }
 
+/** Whether the server refuses the connections of searches or of transactions: the limit of the role or its own is reached. */
+function isRefused(db: Db): Promise<boolean> {
+  const works = Promise.all([db.search('select 1', []), db.transaction(async () => undefined)]);
+  const refused = works.then(
+    () => false,
+    (error) => databaseErrorOf(error)?.code.startsWith('53') === true,
+  );
+  return Promise.race([refused, sleep(REFUSAL_MS, false, { ref: false })]);
+}
+
 async function check(db: Db, newest: string, renew: (isReadOnly: boolean) => void): Promise<NotReadyReason> {
   try {
     const [row] = await db.run(STATE, []);
     renew(row?.read_only === true);
     if (row?.read_only === true) return 'read-only';
+    if (await isRefused(db)) return 'database';
     // A newer schema is that of the next version, during a rolling deployment.
     return typeof row?.name === 'string' && row.name >= newest ? undefined : 'schema';
   } catch {

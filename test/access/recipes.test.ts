@@ -10,10 +10,9 @@ async function openTeams(t: Test) {
   const [guest, member, owner] = [await user(), await user(), await user()];
   const found = async (name: string, by: Caller) => {
     const teamId = await made('/teams', { name }, by);
-    await made('/memberships', { teamId, userId: by.id, role: 'owner' }, by);
-    return teamId;
+    return [teamId, await made('/memberships', { teamId, userId: by.id, role: 'owner' }, by)] as const;
   };
-  const [team, other] = [await found('Roof', owner), await found('Vault', foreign)];
+  const [[team], [other, outsider]] = [await found('Roof', owner), await found('Vault', foreign)];
   const join = (role: string, userId: string) => made('/memberships', { teamId: team, userId, role }, owner);
   const memberships = { guest: await join('guest', guest.id), member: await join('member', member.id) };
   const newProject = (teamId: string, by = admin) => made('/projects', { teamId, name: 'Project' }, by);
@@ -24,7 +23,7 @@ async function openTeams(t: Test) {
   await newComment(theirIssue, foreign);
   const comment = await newComment(issue, member);
   const names = {
-    ...{ team, other, project, theirs, issue, comment, newUser },
+    ...{ team, other, outsider, mate: memberships.guest, project, theirs, issue, comment, newUser },
     newMembership: async () => join('guest', await newUser()),
     newProject: () => newProject(team),
     newIssue: () => newIssue(project),
@@ -74,6 +73,8 @@ t.test('teams with roles: what each caller may do', async (t) => {
       ['POST /projects/:project/issues {"title":"I"}', 401, 404, 404, 403, 201, 201, 201],
       ['PATCH /issues/:newIssue {"status":"closed"}', 401, 404, 404, 403, 200, 200, 200],
       ['PATCH /issues/:newIssue {"authorId":":newUser"}', 401, 404, 404, 400, 400, 400, 400],
+      ['PATCH /issues/:newIssue {"assigneeId":":mate"}', 401, 404, 404, 403, 200, 200, 200],
+      ['PATCH /issues/:newIssue {"assigneeId":":outsider"}', 401, 404, 404, 403, 422, 422, 200],
       ['DELETE /issues/:newIssue', 401, 404, 404, 403, 403, 204, 204],
       ['POST /comments {"issueId":":issue","text":"C"}', 401, 422, 422, 403, 201, 201, 201],
       ['PATCH /comments/:comment {"text":"C"}', 401, 404, 404, 403, 200, 403, 200],

@@ -59,6 +59,7 @@ const ELSEWHERE: readonly RegExp[] = [
   /^node dist\/plinth\.cjs/m,
   /^docker /m,
   /^kubectl /m,
+  /^sudo /m,
   // test/postgres-clusters/backup.test.ts.
   /^pg_dump /m,
   /^pgbackrest /m,
@@ -67,6 +68,8 @@ const ELSEWHERE: readonly RegExp[] = [
   // Benchmarks take minutes.
   /^npm run bench/m,
   /^node dist\/bench\//m,
+  // test/system/package.test.ts installs the package, and starts it.
+  /^npm install \.\/plinth-/m,
   // Packages of a registry.
   /^npm install --no-save/m,
   /^npx openapi-typescript/m,

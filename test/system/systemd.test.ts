@@ -25,6 +25,17 @@ t.test('systemd-analyze verify has no findings in the unit', { skip: missing }, 
   t.same([status, own], [0, []]);
 });
 
+t.test('the unit leaves the service no more rights than it uses', async (t) => {
+  for (const [name, value] of Object.entries({
+    CapabilityBoundingSet: '',
+    NoNewPrivileges: 'yes',
+    ProtectClock: 'yes',
+    RestrictNamespaces: 'yes',
+    SystemCallFilter: '@system-service',
+  }))
+    t.match(UNIT, new RegExp(`^${name}=${value}$`, 'm'));
+});
+
 t.test('the unit fits the service', async (t) => {
   const config = readSettings({});
   t.ok(Number(unitValue('TimeoutStopSec')) * 1000 > config.shutdownDelayMs + config.shutdownMs);
