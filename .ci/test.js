@@ -7,6 +7,8 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
  * without the check of the format, which reads all files. Sets with tests that need the packages of test/clients install them.
  */
 
+/** npm's shell: the run ends with it, see test/support/runner/parent.ts. */
+const parent = process.ppid;
 const root = new URL('../', import.meta.url);
 const { scripts } = JSON.parse(readFileSync(new URL('package.json', root), 'utf8'));
 
@@ -34,5 +36,6 @@ const commands = [
 ];
 const done = await Promise.all(commands.map(succeeds));
 if (done.includes(false)) process.exit(1);
+if (process.ppid !== parent) process.exit(143);
 // Loaded here, since it is what tsc has made.
 await import('../dist/test/support/run.js');

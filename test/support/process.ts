@@ -94,8 +94,12 @@ export function startProgram(
     stderr += text;
   });
   const ended = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string);
+  // Also if the test does not end: the runner was ended.
+  const kill = () => killGroup(child);
+  process.once('exit', kill);
+  void ended.then(() => process.off('exit', kill));
   t.teardown(async () => {
-    killGroup(child);
+    kill();
     await ended;
   });
   return {

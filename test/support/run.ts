@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { closeSync, mkdirSync, mkdtempSync, openSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
@@ -13,6 +13,7 @@ import { readArguments } from './runner/arguments.js';
 import { CONTROL, openControl } from './runner/control.js';
 import { ROOT } from './runner/files.js';
 import { NODE_OPTIONS } from './runner/node-options.js';
+import { endWithParent, exitBy } from './runner/parent.js';
 import { Progress } from './runner/progress.js';
 import { FileQueue } from './runner/queue.js';
 import { startServers, TEMPLATE, TEMPLATE_RENAMED, TEMPLATE_UNDECLARED } from './runner/servers.js';
@@ -34,6 +35,12 @@ if (CITUS_URL === '' && process.argv.includes('citus')) {
 const TAP_OUTPUT = '--reporter=tap';
 /** Starts of fewer files take less time than a bundle. */
 const MIN_FILES_TO_BUNDLE = 20;
+/** The processes that run. When they have ended, the servers are stopped and their folders removed. */
+const children = new Set<ChildProcess>();
+endWithParent((signal) => {
+  if (children.size === 0) exitBy(signal);
+  for (const child of children) child.kill(signal);
+});
 const workers = Math.min(jobs ?? availableParallelism() + 1, files.length);
 const folders = ['errors', 'contract'].map((name) => mkdtempSync(join(tmpdir(), `plinth-${name}-`)));
 const [errorsFolder, contractFolder] = folders as [string, string];
@@ -156,11 +163,9 @@ async function runNode(
     env: { ...process.env, ...env },
     stdio: ['inherit', stdout, 'inherit'],
   });
-  const stop = (signal: NodeJS.Signals) => child.kill(signal);
-  const signals = ['SIGINT', 'SIGTERM'] as const;
-  for (const signal of signals) process.on(signal, stop);
+  children.add(child);
   const [exitCode, endSignal] = (await once(child, 'exit')) as [number | null, NodeJS.Signals | null];
-  for (const signal of signals) process.off(signal, stop);
+  children.delete(child);
   // A process that crashes fails no assertion: this line alone says why the run fails.
   if (exitCode !== 0) process.stderr.write(`# failed: ${args.at(-1)} ended with ${exitCode ?? endSignal}\n`);
   return exitCode ?? 1;

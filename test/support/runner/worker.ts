@@ -12,8 +12,10 @@ import { cpuMs } from './cost.js';
 import { collectFailures } from './failures.js';
 import { ROOT, type TestFile } from './files.js';
 import { NODE_OPTIONS } from './node-options.js';
+import { endWithParent } from './parent.js';
 import { failByUncaughtErrors } from './uncaught.js';
 
+endWithParent();
 failByUncaughtErrors(root);
 rememberStorages();
 // A process that ends by itself closes what it has, for which Node 24 once waited without end, with a processor of its own.
