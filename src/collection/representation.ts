@@ -4,7 +4,7 @@ import { csv } from '../formats/csv.js';
 import { CSV_TYPE, HTML_TYPE, JSON_TYPE, NDJSON_TYPE, YAML_TYPE } from '../http/media-types.js';
 import { type Conditions, evaluate, matchedEtag, type Validators } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
-import { type JsonObject, member } from '../json.js';
+import type { JsonObject } from '../json.js';
 import { ofDocument } from '../limits/turn.js';
 import { lastModified, modifiedAt, withLastMember } from './document.js';
 import type { StoredRecord } from './record.js';
@@ -129,13 +129,6 @@ function revalidate(
   if (outcome !== 304) return undefined;
   const [name, etag, ...rest] = headers;
   return { status: 304, headers: [name!, matchedEtag(conditions, etag!), ...rest] };
-}
-
-/** The path of the record that a field refers to; undefined: it refers to none. */
-export function referenceOf(resource: Resource, record: JsonObject, field: string): string | undefined {
-  const reference = resource.references.find((each) => each.field === field);
-  const value = member(record, field);
-  return reference && typeof value === 'string' ? `${resource.prefix}/${reference.to}/${value}` : undefined;
 }
 
 /** The document with `_links` as its last member. */

@@ -114,6 +114,10 @@ export interface Resource extends FieldRules {
   readonly hasHistory: boolean;
   /** Whether callers that access rules show a part of the collection do not see who made a change. */
   readonly hidesActors: boolean;
+  /** The field by which people know a record; undefined: there is none. */
+  readonly display: string | undefined;
+  /** The heading under which pages name the collection; undefined: there is none. */
+  readonly group: string | undefined;
   /** The form of a list without parameters: the first page, or an array of everything. */
   readonly list: 'page' | 'array';
   /** Direction of the default order, by created_at. */

@@ -3,6 +3,7 @@ import type { Declaration, DeclaredSchema } from './declaration.js';
 import { columnOf, hasColumn } from './declared-column.js';
 import { declaredReference } from './declared-reference.js';
 import { collectionNames, formerNameFault } from './former-name-faults.js';
+import { isDisplayed } from './resource-of.js';
 import { type Rule, rule } from './rule.js';
 
 /** A collection, and all of them. */
@@ -59,6 +60,14 @@ export const COLLECTION_RULES: readonly Rule<CollectionPlace>[] = [
       language !== undefined && Object.values(record.properties).every((each) => each['x-search'] !== 'words')
     );
   }),
+  rule(
+    '/x-collection/display',
+    'must name a field with texts that everyone can read',
+    ({ record }, display) => {
+      const field = record.properties[String(display)];
+      return display !== undefined && !(field && isDisplayed(field));
+    },
+  ),
   rule('/x-collection/unique/*', 'another key has the same fields', ({ record }, key, [index]) => {
     const fields = (each: unknown) =>
       JSON.stringify((Array.isArray(each) ? each : (each as { fields: string[] }).fields).toSorted());

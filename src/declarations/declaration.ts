@@ -6,6 +6,7 @@ import type { Normalization } from '../validation/normalization.js';
 export interface DeclaredField {
   readonly type?: string | readonly string[];
   readonly format?: string;
+  readonly enum?: readonly unknown[];
   readonly minLength?: number;
   readonly maxLength?: number;
   readonly minItems?: number;
@@ -56,6 +57,8 @@ export interface CollectionOptions {
   readonly language?: string;
   readonly history?: boolean;
   readonly actors?: 'shown' | 'hidden';
+  readonly display?: string;
+  readonly group?: string;
   readonly absent?: 'simple' | 'empty';
   readonly access?: readonly DeclaredGrant[];
   readonly requireIfMatch?: boolean;

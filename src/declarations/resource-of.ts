@@ -12,7 +12,7 @@ import {
 import { linksName, qualified } from '../db/object-names.js';
 import { COMBINATIONS } from '../list/query-names.js';
 import { CREDENTIALS } from './credential-rules.js';
-import type { CollectionOptions, Declaration, DeclaredField } from './declaration.js';
+import type { CollectionOptions, Declaration, DeclaredField, DeclaredSchema } from './declaration.js';
 import { columnOf, hasColumn, placedColumn, type StoredType } from './declared-column.js';
 import { declaredReference } from './declared-reference.js';
 import { SIGN_IN_FILE } from './read-declarations.js';
@@ -81,6 +81,38 @@ function singularOf({ name, schema }: Declaration): string {
   return schema.title?.toLowerCase() ?? name.replace(/s$/, '');
 }
 
+/** The field that stands for a record where people read: the declared one, or a text that most likely names it. */
+function displayOf({
+  properties,
+  required = [],
+  'x-collection': options = {},
+}: DeclaredSchema): string | undefined {
+  const names = Object.keys(properties).filter((name) => isDisplayed(properties[name]!));
+  const find = (test: (name: string, field: DeclaredField) => unknown) =>
+    names.find((name) => test(name, properties[name]!));
+  return (
+    options.display ??
+    find((name) => name === 'name') ??
+    find((name) => name === 'title') ??
+    find((name, field) => required.includes(name) && field['x-search']) ??
+    find((_name, field) => field['x-index'])
+  );
+}
+
+/** Whether a field is a text that may stand for a record. */
+export const isDisplayed = ({
+  type,
+  enum: values,
+  format,
+  writeOnly,
+  'x-references': to,
+}: DeclaredField): boolean =>
+  [type].flat().includes('string') &&
+  !writeOnly &&
+  to === undefined &&
+  values === undefined &&
+  format === undefined;
+
 function resourceOf(
   declaration: Declaration,
   byName: ReadonlyMap<string, Declaration>,
@@ -128,6 +160,8 @@ function resourceOf(
     owner: options.owner ?? false,
     hasHistory: options.history ?? false,
     hidesActors: options.actors === 'hidden',
+    display: displayOf(schema),
+    group: options.group,
     callerField: undefined,
     list: options.list ?? 'array',
     direction: options.sort === '-created_at' ? 'desc' : 'asc',

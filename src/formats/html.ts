@@ -55,7 +55,7 @@ function escapeHtml(text: string): string {
 const MAX_TITLE = 200;
 
 /** A whole page. `body` is what the element body contains. */
-export function htmlDocument(title: string, body: Html): string {
+export function htmlDocument(title: string, body: Html, script = ''): string {
   return html`<!doctype html>
 <html lang="en">
 <head>
@@ -66,7 +66,7 @@ export function htmlDocument(title: string, body: Html): string {
 </head>
 <body>
 ${body}
-</body>
+${script !== '' && html`<script>${new Html(script)}</script>`}</body>
 </html>
 `.text;
 }

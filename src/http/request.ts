@@ -78,4 +78,7 @@ export interface HandledRequest {
 export type Handler = (request: HandledRequest) => Promise<Reply | undefined>;
 
 /** The request that a page responds to. */
-export type ErrorPageRequest = Pick<Request, 'path' | 'query' | 'principal'>;
+export type ErrorPageRequest = Pick<Request, 'path' | 'query' | 'principal'> & {
+  /** Whether a browser opens the address in a window (Fetch Metadata). */
+  readonly isNavigation?: boolean;
+};

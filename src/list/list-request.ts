@@ -1,7 +1,6 @@
-import type { Resource } from '../collection/resource.js';
-import { EVERYTHING, type ExpressedSelection, type Expression, type Selection } from './condition.js';
+import type { ExpressedSelection, Expression, Selection } from './condition.js';
 import type { Keyset, Position } from './keyset.js';
-import { type View, WHOLE } from './read-fields-and-includes.js';
+import type { View } from './read-fields-and-includes.js';
 import type { SortKey } from './read-sort.js';
 
 /** Maximum records of a page. */
@@ -41,17 +40,6 @@ export interface ListRequest extends View {
 export type PageRequest = ListRequest & { readonly part: NumberedPart | KeysetPart };
 
 export const isPage = (list: ListRequest): list is PageRequest => list.part.kind !== 'all';
-
-/** The first page of all records, in the default order. */
-export const firstPage = ({ direction }: Resource, limit: number): PageRequest => ({
-  selection: EVERYTHING,
-  sorts: [{ field: 'created_at', direction }],
-  ...WHOLE,
-  counts: true,
-  part: { kind: 'numbered', page: 1, limit },
-  repeated: '',
-  search: '',
-});
 
 /** Maximum records of a slice whose documents are too large for one text. A slice with more has the ids of these and of one more. */
 export const MAX_LARGE_RECORDS = 10_000;

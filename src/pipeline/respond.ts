@@ -192,7 +192,8 @@ function renderAsPage(
   problem: Problem,
 ): Rendered | undefined {
   if (!target || !prefersPage(req.headers.accept)) return undefined;
-  const page = options.errorPage({ ...target, principal }, problem, id);
+  const isNavigation = req.headers['sec-fetch-mode'] === 'navigate';
+  const page = options.errorPage({ ...target, principal, isNavigation }, problem, id);
   const { status, more } = problem;
   return page && { status, headers: [...(more.headers ?? []), ...page.headers], body: page.body };
 }

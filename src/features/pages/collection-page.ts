@@ -1,49 +1,66 @@
-import { hrefOf, referenceOf } from '../../collection/representation.js';
-import type { Resource } from '../../collection/resource.js';
+import { canSearch, type Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import { addedColumns } from './added-columns.js';
-import { filterForm } from './filter-form.js';
+import { bulkBar, bulkPage } from './bulk-page.js';
+import { columnsOf, listColumns, undeclaredNames } from './columns.js';
+import { EXPORT, exportReply } from './export.js';
+import { filterChips, filterPage } from './filter-page.js';
 import { editableOf } from './form-model.js';
 import { groupsNav, groupsPage, isGroups } from './groups-page.js';
+import { collectionLabel, titleOf, wordsOf } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
 import { ListView, listQueryOf } from './list-query.js';
-import { listTable, sortLink } from './list-table.js';
+import { recordsTable } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { creationAction } from './record-form-actions.js';
-import { createDetails } from './record-forms.js';
+import { newRecordPage } from './record-forms.js';
 import { othersOf } from './site.js';
 
-/** The page of a list: to search, filter, sort and turn pages. `parent` is that above a nested one. */
+/** The page of a list: to search, filter, sort, choose and turn pages. `parent` is that above a nested one. */
 export function listPage(resource: Resource, parent?: Resource): Page {
   return {
     query: listQueryOf,
+    file: (site, request) => exportReply(resource, site, request),
     content: (shown) => contentOf(resource, parent, shown),
-    form: creationAction(editableOf(resource)),
+    refused: ({ status, message }, context) => {
+      const { site, request } = context;
+      if (status !== 400 || !request.query.includes('filter')) return undefined;
+      const path = site.prefix + request.path;
+      const view = new ListView(resource, path, request.query, othersOf(site));
+      return filterPage(view, context, [{ text: collectionLabel(resource.name), href: path }], message);
+    },
+    form: bulkPage(resource, creationAction(editableOf(resource))),
   };
 }
 
-function contentOf(resource: Resource, parent: Resource | undefined, shown: PageOptions): PageContent {
-  const { site, request, json } = shown;
+async function contentOf(
+  resource: Resource,
+  parent: Resource | undefined,
+  shown: PageOptions,
+): Promise<PageContent> {
+  const { site, request, json, names } = shown;
   const path = site.prefix + request.path;
   const view = new ListView(resource, path, request.query, othersOf(site));
-  if (isGroups(json))
-    return groupsPage(view, json, [...crumbsTo(parent, shown), { text: resource.name, href: path }]);
+  const up = await crumbsTo(parent, shown);
+  const here = { text: collectionLabel(resource.name), href: path };
+  const given = new URLSearchParams(request.query);
+  if (given.has('_new')) return newRecordPage(editableOf(resource), shown, [...up, here]);
+  if (given.has('_filter')) return filterPage(view, shown, [...up, here]);
+  if (isGroups(json)) return groupsPage(view, json, names, [...up, here]);
   const { data, meta, links } = json as unknown as ListJson;
-  const sorts = view.sorts();
-  const own = (record: JsonObject, field: string) =>
-    field === 'id' ? hrefOf(resource, String(record.id)) : referenceOf(resource, record, field);
+  await names.readFor(resource, data);
+  const chosen = view.parameters.get('fields')?.split(',');
+  const added = addedColumns(view.list, data, site.collections);
   const self = links.self.slice(links.self.indexOf('?') + 1);
   return {
-    title: capitalized(resource.name),
-    crumbs: [...crumbsTo(parent, shown), { text: resource.name }],
-    body: html`${filterForm(view)}
-${createDetails(editableOf(resource), shown)}
-<p class="dim">${summaryOf(data.length, meta)}</p>
-${groupsNav(view)}
-${sorts.length > 0 && html`<nav class="sorts" aria-label="Sort"><span>Sort by</span>${sorts.map((sort) => html` ${sortLink(sort, sort.field)}`)}</nav>`}
-${listTable(data, own, sorts, addedColumns(view.list, data, site.collections))}
-${pagesNav(links)}`,
+    title: here.text,
+    crumbs: up,
+    tools: html`${columnsMenu(view, data)}${exportMenu(view, meta)}${shown.may('POST') && html`<a class="button main" href="${path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
+    body: html`${searchBar(view, html`<span class="dim">${summaryOf(resource, data.length, meta)}</span>`)}
+<div class="chips">${filterChips(view, names)}</div>
+${data.length === 0 ? emptyText(view, shown) : recordsTable(resource, data, { view, names, added, columns: listColumns(resource, chosen, data), bulk: bulkBar(resource, shown) })}
+${pagesNav(links, meta)}`,
     query: self,
   };
 }
@@ -54,29 +71,99 @@ interface ListJson {
   readonly links: Readonly<Record<string, string | null>> & { readonly self: string };
 }
 
-export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-
-function crumbsTo(parent: Resource | undefined, { site, request }: PageOptions): Crumb[] {
-  const home = { text: 'Home', href: `${site.prefix}/` };
-  if (!parent) return [home];
-  const { name, singular } = parent;
-  const up = `${site.prefix}/${name}`;
-  return [home, { text: name, href: up }, { text: singular, href: `${up}/${request.params.id}` }];
+async function crumbsTo(
+  parent: Resource | undefined,
+  { site, request, names }: PageOptions,
+): Promise<Crumb[]> {
+  if (!parent) return [];
+  const id = request.params.id!;
+  await names.read(parent.name, [id]);
+  const up = `${site.prefix}/${parent.name}`;
+  return [
+    { text: collectionLabel(parent.name), href: up },
+    { text: names.of(id) ?? titleOf(parent, { id }), href: `${up}/${id}` },
+  ];
 }
 
-function summaryOf(shown: number, { page, total, totalPages }: ListJson['meta']): string {
+/** The search, and the way to the filters and to the groups. */
+function searchBar(view: ListView, summary: Html): Html {
+  const { resource, list, path } = view;
+  const labels = columnsOf(resource)
+    .filter(({ name }) => resource.searchable.includes(name) || resource.words.includes(name))
+    .map(({ label }) => label.toLowerCase());
+  const searched = `Search in ${labels.join(', ')}`;
+  const retained = [...view.parameters].filter(([name]) => name !== 'search' && name !== 'page');
+  return html`<div class="tools">${
+    canSearch(resource) &&
+    html`<form class="tools" role="search" aria-label="${collectionLabel(resource.name)}" action="${path}">${retained.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<input type="search" name="search" aria-label="${searched}" placeholder="${searched}" value="${list.search}"><button>Search</button></form>`
+  }<a class="button" href="${view.hrefWith({ _filter: '1' })}">Filter, sort</a>${groupsNav(view)}${summary}</div>`;
+}
+
+/** The choice of columns, which the address has in `fields`. */
+function columnsMenu(view: ListView, data: readonly JsonObject[]): Part {
+  const { resource, parameters, path } = view;
+  const chosen = parameters.get('fields')?.split(',');
+  const shown = new Set(chosen ?? listColumns(resource, undefined, data).map(({ name }) => name));
+  const rest = undeclaredNames(resource, data).filter((name) => !/[,\\]/.test(name));
+  const options = [
+    ...columnsOf(resource).map(({ name, label }) => ({ name, label })),
+    ...rest.map((name) => ({ name, label: name })),
+  ].filter(({ name }) => name !== resource.display);
+  const retained = [...parameters].filter(([name]) => name !== 'fields');
+  const first = resource.display ?? 'id';
+  return html`<details class="pop"><summary class="button">Columns</summary><div><form action="${path}">${retained.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<input type="hidden" name="fields" value="${first}">${options.map(
+    ({ name, label }) =>
+      html`<label class="check"><input type="checkbox" name="fields" value="${name}"${shown.has(name) && html` checked`}> ${label}</label>`,
+  )}<p><button>Apply</button></p></form></div></details>`;
+}
+
+/** Links to files with all records that the list selects, and to the page as it is. */
+function exportMenu(view: ListView, { total }: ListJson['meta']): Html {
+  const { parameters, path } = view;
+  const many = total === undefined ? 'All' : `All ${total.toLocaleString('en')}`;
+  const page = new URLSearchParams([...parameters, ['_format', 'csv']]);
+  return html`<details class="pop"><summary class="button">Export</summary><div>
+<a href="${view.hrefWith({ [EXPORT]: 'csv' })}" download>${many} for a spreadsheet (CSV)</a><br>
+<a href="${view.hrefWith({ [EXPORT]: 'json' })}" download>${many} as JSON</a><br>
+<a href="${path}?${String(page)}" download>This page (CSV)</a></div></details>`;
+}
+
+function emptyText(view: ListView, { may }: PageOptions): Html {
+  const { resource, path, parameters } = view;
+  const many = wordsOf(resource.name);
+  const isSelected = [...parameters.keys()].some((name) => name === 'search' || name.startsWith('filter['));
+  if (isSelected) return html`<p>No ${many} match. <a href="${path}">Show all</a></p>`;
+  return html`<p>There are no ${many} yet.${may('POST') && html` <a href="${path}?_new">Create the first one</a>`}</p>`;
+}
+
+function summaryOf({ name, singular }: Resource, shown: number, { page, total }: ListJson['meta']): string {
   if (total === undefined) return `${shown} records on page ${page}`;
-  const records = total === 1 ? '1 record' : `${total.toLocaleString('en')} records`;
-  return totalPages === undefined || totalPages <= 1 ? records : `${records}, page ${page} of ${totalPages}`;
+  return `${total.toLocaleString('en')} ${total === 1 ? wordsOf(singular) : wordsOf(name)}`;
 }
 
-const PAGES = ['first', 'prev', 'next', 'last'];
-
-/** Links to the other pages. */
-export function pagesNav(links: Readonly<Record<string, string | null>>): Part {
-  const others = PAGES.flatMap((name): Html[] => {
+/** Links to the other pages: by number where the number of pages is known. */
+export function pagesNav(
+  links: Readonly<Record<string, string | null>>,
+  { page = 1, totalPages }: { readonly page?: number; readonly totalPages?: number } = {},
+): Part {
+  const link = (name: string, text: string) => {
     const href = links[name];
-    return typeof href === 'string' && href !== links.self ? [html` <a href="${href}">${name}</a>`] : [];
-  });
-  return others.length > 0 && html`<nav class="pages" aria-label="Pages">${others}</nav>`;
+    return typeof href === 'string' && href !== links.self && html` <a href="${href}">${text}</a>`;
+  };
+  const first = links.first;
+  if (totalPages === undefined || typeof first !== 'string') {
+    const others = ['first', 'prev', 'next', 'last'].map((name) => link(name, name));
+    return others.some((each) => each) && html`<nav class="pages" aria-label="Pages">${others}</nav>`;
+  }
+  if (totalPages <= 1) return undefined;
+  const numbers = [...new Set([1, page - 1, page, page + 1, totalPages])].filter(
+    (n) => n >= 1 && n <= totalPages,
+  );
+  const items = numbers.map((n, at) => [
+    at > 0 && n - numbers[at - 1]! > 1 && html` <span>…</span>`,
+    n === page
+      ? html` <b aria-current="page">${n}</b>`
+      : html` <a href="${first.replace(/([?&]page=)1(&|$)/, `$1${n}$2`)}" aria-label="Page ${n}">${n}</a>`,
+  ]);
+  return html`<nav class="pages" aria-label="Pages">${link('prev', 'Previous')}${items}${link('next', 'Next')}</nav>`;
 }

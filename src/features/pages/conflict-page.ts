@@ -1,12 +1,12 @@
 import { cut, type Html, html } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
-import type { Submitted } from './form-action.js';
 import { type FormField, formFields, type Texts, textsOf } from './form-fields.js';
 import { idOf, inputOf } from './form-html.js';
 import { crumbsOf, type FormModel } from './form-model.js';
 import type { PageContent } from './layout.js';
 import { recordTable } from './list-table.js';
 import { deletionForm, etagOf, hidden, stateFields, stateOf } from './record-forms.js';
+import type { Submitted } from './submitted-form.js';
 
 /** Characters of a stored value that the page shows. */
 const MAX_STORED = 16_384;

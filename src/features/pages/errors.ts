@@ -6,5 +6,8 @@ export const invalidForm = define('INVALID_FORM', 403, {
   cause: 'A form was submitted by a page of another origin, or without the token and the cookie of its page.',
   remedy: 'Open the page again, and submit its form. Programs send JSON instead.',
   example: [],
-  make: () => ({ message: 'The form is not from this page, or it has expired. Open the page again.' }),
+  make: () => ({}),
 });
+
+/** A form that arrives after the end of its session. */
+export const signedOut = () => invalidForm.variant({ message: 'You are signed out.' });

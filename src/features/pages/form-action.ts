@@ -1,65 +1,70 @@
-import { permit } from '../../auth/principal.js';
+import { setTimeout } from 'node:timers/promises';
+import { permit, STRANGER } from '../../auth/principal.js';
 import { Problem } from '../../errors/problem.js';
+import { keyInUse } from '../../errors/record-errors.js';
 import { methodNotAllowed } from '../../errors/request-errors.js';
-import { pageHeaders } from '../../formats/html.js';
+import { prefersPage } from '../../http/content-negotiation.js';
 import { FORM_TYPE, HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { Body, Request } from '../../http/request.js';
 import { METHODS, type OpenEndpoint, type Route, requiring } from '../../http/router.js';
+import { signedOut } from './errors.js';
 import { FormTokens } from './form-token.js';
 import { layout, type PageContent } from './layout.js';
-import { originOf, type Site } from './site.js';
-import { SubmittedForm } from './submitted-form.js';
-
-/** A form that a page of this service has submitted. */
-export interface Submitted {
-  readonly site: Site;
-  readonly request: Request;
-  /** The method for which the form stands. */
-  readonly method: string;
-  readonly entered: SubmittedForm;
-  readonly forms: FormTokens;
-}
+import { pageFields } from './page-script.js';
+import { hasSignIn, originOf, type Site } from './site.js';
+import { type Submitted, SubmittedForm } from './submitted-form.js';
 
 /** The actions of the forms of a page. */
 export interface PageForm {
+  /** A page to show before anything is done; undefined: nothing is missing. */
+  readonly before?: (submitted: Submitted) => Promise<PageContent> | PageContent | undefined;
+  /** The query of the request for which a form stands; absent: that of the page. */
+  readonly queryOf?: (submitted: Submitted) => string;
   /** The body of the request for which a form stands; absent: it has none. Rejects with 400. */
   readonly bodyOf?: (submitted: Submitted) => Promise<Body | undefined>;
   /** Where the browser continues, or the page to show instead. */
   readonly next: (reply: Reply, submitted: Submitted) => string | PageContent;
-  /** The page with the form again; undefined: the problem is a page of its own. */
-  readonly failed?: (problem: Problem, submitted: Submitted) => PageContent | undefined;
+  /** The page with the form and what was entered again; undefined: the problem is a page of its own. */
+  readonly failed?: (
+    problem: Problem,
+    submitted: Submitted,
+  ) => Promise<PageContent | undefined> | PageContent | undefined;
 }
 
 /** The methods for which a form can stand, by `_method`. */
 const METHODS_OF_FORMS = ['POST', 'PATCH', 'DELETE'];
+/** How often a form is tried while the same form of a double click is in work, and how long it waits before. */
+const ATTEMPTS = 40;
+const PAUSE_MS = 50;
 
 /**
- * Runs the action of a route for which a form stands, with the caller's permission: 303, or a page with what is wrong.
- * Throws 403 for a form of another origin or without its token, and what the action throws.
+ * Runs the action of a route for which a form stands, with the caller's permission: 303, or a page with what is wrong. A form
+ * after the end of its session is shown again. Throws 403 for a form of another origin, and what the action throws.
  */
 export function formEndpoint(route: Route, form: PageForm, site: Site): OpenEndpoint {
-  return requiring('credential', {
+  return requiring(hasSignIn(site) ? 'optional' : 'credential', {
     accepts: [FORM_TYPE],
     offers: [HTML_TYPE],
     parameters: [],
     run: async (request) => {
       const entered = new SubmittedForm(request.body?.value);
       const forms = new FormTokens(request.headers, site);
-      forms.require(entered.own('_token'), originOf(site, request.headers.host));
+      forms.requireOrigin(originOf(site, request.headers.host));
       const method = entered.own('_method') || 'POST';
       const endpoint = METHODS_OF_FORMS.includes(method) ? route.actions[method] : undefined;
       if (!endpoint) throw methodNotAllowed(METHODS.filter((each) => each in route.actions).join(', '));
-      const permission = permit(request.principal, endpoint.requires, request.params);
       const submitted = { site, request, method, entered, forms };
       try {
-        const body = await form.bodyOf?.(submitted);
-        const headers = headersOf(request.headers, entered.own('_etag'));
-        const reply = await endpoint.run({ ...request, method, type: JSON_TYPE, headers, permission, body });
-        const next = form.next(reply, submitted);
+        if (request.principal === STRANGER) throw signedOut();
+        forms.require(entered.own('_token'));
+        const further = await form.before?.(submitted);
+        if (further) return pageReply(200, further, submitted);
+        const next = form.next(await runFor(endpoint, form, submitted), submitted);
         return typeof next === 'string' ? seeOther(next) : pageReply(200, next, submitted);
       } catch (error) {
-        const page = error instanceof Problem ? form.failed?.(error, submitted) : undefined;
+        const isShown = error instanceof Problem && prefersPage(request.headers.accept);
+        const page = isShown ? await form.failed?.(error, submitted) : undefined;
         if (!page) throw error;
         return pageReply((error as Problem).status, page, submitted);
       }
@@ -67,9 +72,32 @@ export function formEndpoint(route: Route, form: PageForm, site: Site): OpenEndp
   });
 }
 
+/** Runs the action as the request for which a form stands. Both forms of a double click get the response to the first. */
+async function runFor(endpoint: OpenEndpoint, form: PageForm, submitted: Submitted): Promise<Reply> {
+  const { request, method, entered } = submitted;
+  const permission = permit(request.principal, endpoint.requires, request.params);
+  const body = await form.bodyOf?.(submitted);
+  const query = form.queryOf?.(submitted) ?? request.query;
+  const headers = headersOf(request.headers, entered.own('_etag'), entered.own('_key'));
+  const inner = { ...request, method, query, type: JSON_TYPE, headers, permission, body };
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await endpoint.run(inner);
+    } catch (error) {
+      const isInUse = error instanceof Problem && error.code === keyInUse.type.code;
+      if (!isInUse || attempt === ATTEMPTS) throw error;
+      await setTimeout(PAUSE_MS);
+    }
+}
+
 /** The fields of the request for which a form stands. */
-function headersOf({ host, cookie }: Request['headers'], etag: string): Request['headers'] {
-  return { ...(host && { host }), ...(cookie && { cookie }), ...(etag !== '' && { 'if-match': etag }) };
+function headersOf({ host, cookie }: Request['headers'], etag: string, key: string): Request['headers'] {
+  return {
+    ...(host && { host }),
+    ...(cookie && { cookie }),
+    ...(etag !== '' && { 'if-match': etag }),
+    ...(key !== '' && { 'idempotency-key': key }),
+  };
 }
 
 const seeOther = (location: string): Reply => ({
@@ -79,5 +107,5 @@ const seeOther = (location: string): Reply => ({
 
 function pageReply(status: number, content: PageContent, { site, request, forms }: Submitted): Reply {
   const body = layout(site, request, content);
-  return { status, headers: [...pageHeaders(), ...forms.fields], body };
+  return { status, headers: [...pageFields(), ...forms.fields], body };
 }

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { NEVER } from '../../declarations/schema-files.js';
 import { charactersLeft, escapeToken, type Json, type JsonObject, member } from '../../json.js';
+import { fieldLabel } from './labels.js';
 
 /** The keywords of JSON Schema that decide how a field is entered. */
 export interface FieldSchema {
@@ -21,10 +22,11 @@ export interface FieldSchema {
   readonly pattern?: string;
   readonly writeOnly?: boolean;
   readonly 'x-references'?: string;
-  readonly items?: { readonly enum?: readonly unknown[] } | boolean;
+  readonly default?: Json;
+  readonly items?: FieldSchema | boolean;
 }
 
-/** How a value is entered. `others` are all fields that the schema does not declare, as one JSON object. */
+/** How a value is entered: `moment` as a time of UTC, `rows` as one input for each item of an array. `others` are all fields that the schema does not declare, as one JSON object. */
 export type FieldKind =
   | 'text'
   | 'long'
@@ -32,6 +34,10 @@ export type FieldKind =
   | 'choice'
   | 'flag'
   | 'choices'
+  | 'moment'
+  | 'reference'
+  | 'references'
+  | 'rows'
   | 'secret'
   | 'json'
   | 'others';
@@ -46,6 +52,8 @@ export interface FormField {
   readonly kind: FieldKind;
   readonly isRequired: boolean;
   readonly schema: FieldSchema;
+  /** The collection to which a reference leads. */
+  readonly to?: string | undefined;
 }
 
 /** The schema and the record from which a form's fields are made. */
@@ -73,10 +81,12 @@ export function formFields({ schema, omitted }: FormRules): FormField[] {
   const fields = Object.entries(schema.properties)
     .filter(([member, rules]) => !omitted.includes(member) && !isForbidden(rules))
     .map(([member, rules]): FormField => {
-      const { title = member } = rules as FieldSchema;
+      const { title, items, 'x-references': one } = rules as FieldSchema;
+      const to = one ?? (typeof items === 'object' ? items['x-references'] : undefined);
       const isRequired = schema.required?.includes(member) === true;
       const name = `/${escapeToken(member)}`;
-      return { member, name, label: title, kind: kindOf(rules), isRequired, schema: rules };
+      const label = fieldLabel(member, title, to !== undefined);
+      return { member, name, label, kind: kindOf(rules), isRequired, schema: rules, to };
     });
   return schema.additionalProperties === false ? fields : [...fields, OTHERS];
 }
@@ -91,13 +101,30 @@ function kindOf(schema: FieldSchema): FieldKind {
   const types = [schema.type ?? []].flat().filter((type) => type !== 'null');
   if (schema.enum || schema.const !== undefined)
     return fixedValues(schema).every((value) => typeof value === 'string') ? 'choice' : 'json';
+  if (schema['x-references'] !== undefined) return 'reference';
+  if (types.includes('string') && types.every((each) => SCALARS.includes(each)))
+    return schema.writeOnly ? 'secret' : textKind(schema);
   const [type] = types;
-  if (types.includes('string') && types.every((each) => each === 'string' || each === 'number'))
-    return schema.writeOnly ? 'secret' : isLong(schema) ? 'long' : 'text';
   if (types.length !== 1) return 'json';
   if (type === 'number' || type === 'integer') return 'number';
   if (type === 'boolean') return 'flag';
-  return type === 'array' && choicesOf(schema).length > 0 ? 'choices' : 'json';
+  return type === 'array' ? arrayKind(schema) : 'json';
+}
+
+/** Types of values that one line of text can have. */
+const SCALARS = ['string', 'number', 'integer', 'boolean'];
+
+const textKind = (schema: FieldSchema): FieldKind =>
+  schema.format === 'date-time' ? 'moment' : isLong(schema) ? 'long' : 'text';
+
+function arrayKind(schema: FieldSchema): FieldKind {
+  const { items } = schema;
+  if (typeof items !== 'object') return 'json';
+  if (items['x-references'] !== undefined) return 'references';
+  if (choicesOf(schema).length > 0) return 'choices';
+  return typeof items.type === 'string' && SCALARS.includes(items.type) && items.enum === undefined
+    ? 'rows'
+    : 'json';
 }
 
 const isLong = ({ maxLength = 0, format, pattern }: FieldSchema) =>
@@ -125,21 +152,37 @@ export function othersOf(record: JsonObject, { schema }: FormRules): string[] {
   return Object.keys(record).filter((name) => !declared.has(name));
 }
 
+/** The names of the records to which others refer, by their ids. */
+export interface RecordNames {
+  of(id: string): string | undefined;
+}
+
+const NO_NAMES: RecordNames = { of: () => undefined };
+
 /** The texts of the fields in the form of a record. */
-export function textsOf(record: JsonObject, fields: readonly FormField[], rules: FormRules): Texts {
+export function textsOf(
+  record: JsonObject,
+  fields: readonly FormField[],
+  rules: FormRules,
+  names: RecordNames = NO_NAMES,
+): Texts {
   return new Map(
     fields.map((field) => {
-      if (field.kind !== 'others') return [field.name, textOf(field, member(record, field.member))];
-      const names = othersOf(record, rules);
-      const others = Object.fromEntries(names.map((name) => [name, member(record, name)!]));
-      return [field.name, names.length === 0 ? [] : [jsonText(others)]];
+      if (field.kind !== 'others') return [field.name, textOf(field, member(record, field.member), names)];
+      const rest = othersOf(record, rules);
+      const others = Object.fromEntries(rest.map((name) => [name, member(record, name)!]));
+      return [field.name, rest.length === 0 ? [] : [jsonText(others)]];
     }),
   );
 }
 
-function textOf({ kind }: FormField, value: Json | undefined): string[] {
+function textOf({ kind }: FormField, value: Json | undefined, names: RecordNames): string[] {
   if (value === undefined || value === null) return [];
-  if (kind === 'choices' && Array.isArray(value)) return value.map(String);
+  if (kind === 'references' && Array.isArray(value))
+    return value.map((id) => names.of(String(id)) ?? String(id));
+  if ((kind === 'choices' || kind === 'rows') && Array.isArray(value)) return value.map(String);
+  if (kind === 'reference' && typeof value === 'string') return [names.of(value) ?? value];
+  if (kind === 'moment' && typeof value === 'string') return [value.replace(/(:00)?(\.0+)?Z$/, '')];
   if (typeof value === 'string') return [kind === 'json' ? JSON.stringify(value) : value];
   return [typeof value === 'object' ? jsonText(value) : String(value)];
 }

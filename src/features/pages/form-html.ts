@@ -2,12 +2,17 @@ import type { Failure } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { descriptionOf } from '../../validation/failure.js';
 import { choicesOf, type FieldSchema, type FormField, fixedValues, type Texts } from './form-fields.js';
+import type { Choice } from './reference-input.js';
 
 /** The texts that a form shows, and their faults. `id` distinguishes the forms of a page. */
 export interface Filled {
   readonly id: string;
   readonly texts: Texts;
   readonly failures?: readonly Failure[];
+  /** The names that references may have, by the collection. */
+  readonly offers?: ReadonlyMap<string, readonly string[]>;
+  /** The records that a name may mean, by the field. */
+  readonly choices?: ReadonlyMap<string, readonly Choice[]>;
 }
 
 /** All inputs of a form. */
@@ -30,8 +35,45 @@ export function inputOf(field: FormField, filled: Filled): Html {
   const label = html`${field.label}${field.isRequired && html` <span class="dim">(required)</span>`}`;
   if (field.kind === 'choices')
     return html`<fieldset id="${id}"${state}><legend>${label}</legend><div class="checks">${checkboxes(field, texts)}</div>${notes}</fieldset>\n`;
+  if (field.kind === 'rows' || field.kind === 'references')
+    return html`<fieldset id="${id}" class="rows"${state}><legend>${label}</legend>${rowInputs(field, texts, filled)}${notes}</fieldset>\n`;
+  const choices = filled.choices?.get(field.name) ?? [];
+  if (choices.length > 0)
+    return html`<div class="field"><label for="${id}">${label}</label>
+<select id="${id}" name="${field.name}"${state}><option value="${texts[0] ?? ''}">${texts[0] ?? ''}</option>${choices.map((choice) => html`<option value="${choice.id}"${choices.length === 1 && html` selected`}>${choice.name}</option>`)}</select>${notes}</div>\n`;
+  if (field.kind === 'reference')
+    return html`<div class="field"><label for="${id}">${label}</label>
+<input id="${id}" name="${field.name}"${state}${field.isRequired && html` required`}${offerList(field, filled).attribute} value="${texts[0] ?? ''}">${offerList(field, filled).list}${notes}</div>\n`;
   return html`<div class="field"><label for="${id}">${label}</label>
 ${control(field, texts[0] ?? '', html`id="${id}" name="${field.name}"${state}`)}${notes}</div>\n`;
+}
+
+/** Empty inputs after the items of an array. */
+const EMPTY_ROWS = 2;
+
+/** One input for each item of an array, and empty ones for more. */
+function rowInputs(field: FormField, texts: readonly string[], filled: Filled): Html[] {
+  const rows = [...texts.filter((text) => text !== ''), ...Array.from({ length: EMPTY_ROWS }, () => '')];
+  const { attribute, list } = offerList(field, filled);
+  const inputs = rows.map(
+    (text, at) =>
+      html`<input name="${field.name}" aria-label="${field.label} ${at + 1}"${attribute} value="${text}">\n`,
+  );
+  return list ? [...inputs, list] : inputs;
+}
+
+/** The names that a reference may have, for the browser to propose. */
+function offerList(
+  { name, to }: FormField,
+  { id, offers }: Filled,
+): { attribute: Part; list: Html | undefined } {
+  const names = (to !== undefined && offers?.get(to)) || [];
+  if (names.length === 0) return { attribute: undefined, list: undefined };
+  const list = `${id}-offers-${name.slice(1).replace(/[^\w-]/g, '-')}`;
+  return {
+    attribute: html` list="${list}"`,
+    list: html`<datalist id="${list}">${names.map((each) => html`<option value="${each}">`)}</datalist>`,
+  };
 }
 
 export const idOf = ({ name }: FormField, { id }: Filled): string =>
@@ -62,6 +104,8 @@ function control({ kind, schema, isRequired }: FormField, text: string, attribut
       const step = [type].flat().includes('integer') ? '1' : 'any';
       return html`<input type="number" step="${step}" ${attributes}${required}${limit('min', minimum)}${limit('max', maximum)} value="${text}">`;
     }
+    case 'moment':
+      return html`<input type="datetime-local" step="any" ${attributes}${required} value="${text}">`;
     case 'secret':
       return html`<input type="password" autocomplete="new-password" ${attributes}${required}>`;
     case 'long':
@@ -130,7 +174,8 @@ function numberHints(schema: FieldSchema): string[] {
 
 /** The form of a text for which browsers have no input. */
 function formatHint({ format, 'x-references': to }: FieldSchema): string | undefined {
-  if (to !== undefined) return `The id of a record of ${to}.`;
+  if (to !== undefined) return undefined;
+  if (format === 'date-time') return 'Time zone: UTC.';
   const text = format === undefined || INPUT_TYPES[format] ? undefined : descriptionOf(format);
   return text && `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }

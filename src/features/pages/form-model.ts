@@ -1,12 +1,13 @@
 import type { Resource } from '../../collection/resource.js';
+import { type Failure, Problem } from '../../errors/problem.js';
 import type { Body, Request } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
-import type { Submitted } from './form-action.js';
 import type { FormField, FormRules } from './form-fields.js';
 import { jsonPatchOf } from './form-patch.js';
+import { collectionLabel, titleOf } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
 import type { Site } from './site.js';
-import type { SubmittedForm } from './submitted-form.js';
+import type { FaultsOf, Submitted } from './submitted-form.js';
 
 /** The records that forms create and change. */
 export interface FormModel {
@@ -19,7 +20,9 @@ export interface FormModel {
   readonly change: FormRules;
   readonly titleOf: (record: JsonObject) => string;
   /** The body of a PATCH with what was changed. */
-  readonly changesIn: (entered: SubmittedForm, fields: readonly FormField[]) => Promise<Body>;
+  readonly changesIn: (submitted: Submitted, fields: readonly FormField[]) => Promise<Body>;
+  /** The fields of an input that violate the rules of the collection; absent: only the action knows. */
+  readonly faultsOf?: FaultsOf;
   /** Where the browser continues after a creation, or what it shows. */
   readonly created: (record: JsonObject, submitted: Submitted) => string | PageContent;
 }
@@ -28,6 +31,18 @@ export interface FormModel {
 export function editableOf(resource: Resource): FormModel {
   const { name, singular, schema, readOnly, importOnly, immutable, parent } = resource;
   const omitted = [...readOnly, ...importOnly];
+  const faultsOf: FaultsOf = (input, { site, request }) => {
+    const above = request.params.id !== undefined && parent ? { [parent.field]: request.params.id } : {};
+    const collection = site.collections.find((each) => each.resource === resource)!;
+    try {
+      collection.as(request).check({ ...input, ...above });
+      return [];
+    } catch (error) {
+      return error instanceof Problem && error.code === 'VALIDATION_ERROR'
+        ? (error.more.details as readonly Failure[])
+        : [];
+    }
+  };
   return {
     name,
     singular,
@@ -36,17 +51,14 @@ export function editableOf(resource: Resource): FormModel {
       omitted: [...omitted, 'current_password', ...(params.id !== undefined && parent ? [parent.field] : [])],
     }),
     change: { schema, omitted: [...omitted, ...immutable] },
-    titleOf: (record) => {
-      const given = record.name ?? record.title;
-      return typeof given === 'string' && given.trim() !== '' ? given : `${singular} ${String(record.id)}`;
-    },
-    changesIn: jsonPatchOf,
+    titleOf: (record) => titleOf(resource, record),
+    changesIn: (submitted, fields) => jsonPatchOf(submitted, fields, faultsOf),
+    faultsOf,
     created: ({ id }, { site }) => `${site.prefix}/${name}/${String(id)}?_done=created`,
   };
 }
 
 /** The pages above that of a record. */
 export const crumbsOf = ({ prefix }: Site, name: string): Crumb[] => [
-  { text: 'Home', href: `${prefix}/` },
-  { text: name, href: `${prefix}/${name}` },
+  { text: collectionLabel(name), href: `${prefix}/${name}` },
 ];

@@ -2,17 +2,21 @@ import { JSON_PATCH, JSON_TYPE } from '../../http/media-types.js';
 import type { Body } from '../../http/request.js';
 import { escapeToken, isObject, type Json, type JsonObject, setMember } from '../../json.js';
 import type { FormField } from './form-fields.js';
-import { bodyOf, type SubmittedForm, valuesIn } from './submitted-form.js';
+import { bodyOf, type FaultsOf, type Submitted, valuesIn } from './submitted-form.js';
 
 /** A JSON Patch of what was changed: fields that were emptied are removed. Rejects with 400. */
-export async function jsonPatchOf(entered: SubmittedForm, fields: readonly FormField[]): Promise<Body> {
-  return bodyOf(JSON_PATCH, await operationsIn(entered, fields));
+export async function jsonPatchOf(
+  submitted: Submitted,
+  fields: readonly FormField[],
+  faultsOf?: FaultsOf,
+): Promise<Body> {
+  return bodyOf(JSON_PATCH, await operationsIn(submitted, fields, faultsOf));
 }
 
 /** The fields that were changed, as a PATCH in JSON assigns them: a text that was emptied is empty. Rejects with 400. */
-export async function assignmentsOf(entered: SubmittedForm, fields: readonly FormField[]): Promise<Body> {
+export async function assignmentsOf(submitted: Submitted, fields: readonly FormField[]): Promise<Body> {
   const record: JsonObject = {};
-  for (const [{ kind, member }, value] of await valuesIn(entered, entered.changed(fields)))
+  for (const [{ kind, member }, value] of await valuesIn(submitted, submitted.entered.changed(fields)))
     setMember(
       record,
       member,
@@ -21,17 +25,22 @@ export async function assignmentsOf(entered: SubmittedForm, fields: readonly For
   return bodyOf(JSON_TYPE, record);
 }
 
-async function operationsIn(entered: SubmittedForm, fields: readonly FormField[]): Promise<Json> {
+async function operationsIn(
+  submitted: Submitted,
+  fields: readonly FormField[],
+  faultsOf?: FaultsOf,
+): Promise<Json> {
   const operations: JsonObject[] = [];
   const add = (name: string, value: Json) =>
     operations.push({ op: 'add', path: `/${escapeToken(name)}`, value });
   const remove = (name: string) => operations.push({ op: 'remove', path: `/${escapeToken(name)}` });
-  for (const [field, value] of await valuesIn(entered, entered.changed(fields))) {
+  for (const [field, value] of await valuesIn(submitted, submitted.entered.changed(fields), faultsOf)) {
     if (field.kind !== 'others') {
       if (value !== undefined) add(field.member, value);
       else if (field.kind !== 'secret') remove(field.member);
     } else if (isObject(value)) {
-      for (const name of namesIn(entered.own('_others'))) if (!Object.hasOwn(value, name)) remove(name);
+      for (const name of namesIn(submitted.entered.own('_others')))
+        if (!Object.hasOwn(value, name)) remove(name);
       for (const [name, each] of Object.entries(value)) add(name, each);
     }
   }

@@ -41,10 +41,14 @@ export class FormTokens {
     return ['Set-Cookie', writeCookie(FORM_COOKIE, this.#secret, this.site.isSecure)];
   }
 
-  /** Throws 403 unless a page of this service, with this token, submits the form. */
-  require(token: string, origin: string): void {
-    if (!isEqual(token, this.#token()) || this.#known === undefined || !this.#isSameOrigin(origin))
-      throw invalidForm();
+  /** Throws 403 unless a page of this service submits the form. */
+  requireOrigin(origin: string): void {
+    if (!this.#isSameOrigin(origin)) throw invalidForm();
+  }
+
+  /** Throws 403 unless the form has the token of this browser and session. */
+  require(token: string): void {
+    if (!isEqual(token, this.#token()) || this.#known === undefined) throw invalidForm();
   }
 
   #token(): string {

@@ -1,6 +1,9 @@
 import { NOBODY, type Principal } from '../../auth/principal.js';
+import { canSearch } from '../../collection/resource.js';
 import { cut, type Html, html, htmlDocument, type Part } from '../../formats/html.js';
 import type { ErrorPageRequest } from '../../http/request.js';
+import { navigation } from './navigation.js';
+import { PAGE_SCRIPT } from './page-script.js';
 import { ACCOUNT_PATH, collectionsFor, hasSignIn, type Site, signInHref } from './site.js';
 
 /** A link, or the name of the page itself. */
@@ -9,50 +12,53 @@ export interface Crumb {
   readonly href?: string | undefined;
 }
 
+/** The parameter of the first page with a text that is searched for in all collections. */
+export const SEARCH_EVERYTHING = '_search';
+
 /** One page of the service. */
 export interface PageContent {
   readonly title: string;
   /** The pages above this one, from the first page on. */
   readonly crumbs?: readonly Crumb[];
+  /** Buttons beside the heading. */
+  readonly tools?: Part;
   readonly body: Html;
   /** The query of its other representations, if it is another one than that of the page. */
   readonly query?: string;
 }
 
-/** Collections in the bar at the top. The first page lists all. */
-const MAX_IN_BAR = 6;
 const MAX_HEADING = 200;
 
-/** A page with the bar, the path to it and its heading. `foot`: other representations and commands. */
+/** A page with the navigation, the path to it, its heading and tools. `foot`: other representations and commands. */
 export function layout(
   site: Site,
   request: ErrorPageRequest,
-  { title, crumbs = [], body }: PageContent,
+  { title, crumbs = [], tools, body }: PageContent,
   foot?: Html,
 ): string {
   const heading = cut(title, MAX_HEADING);
   return htmlDocument(
     heading === 'Plinth' ? heading : `${heading} · Plinth`,
     html`<a class="skip" href="#main">Skip to the content</a>
-<header class="bar"><div class="top">
-<nav aria-label="Service"><a class="brand" href="${site.prefix}/">Plinth</a>${barLinks(site, request)}</nav>
-<p class="who">${whoIs(site, request)}</p>
-</div></header>
+<div class="page"><header class="top"><a class="brand" href="${site.prefix}/">Plinth</a>
+${searchForm(site, request)}<a class="menu" href="#menu">Menu</a><p>${whoIs(site, request)}</p></header>
 <main id="main">
 ${crumbs.length > 0 && html`<nav class="crumbs" aria-label="Path"><ol>${crumbs.map(crumbItem)}</ol></nav>`}
-<h1>${heading}</h1>
+<div class="head"><h1>${heading}</h1>${tools}</div>
 ${statusOf(request)}${body}
 </main>
-${foot && html`<footer class="foot">${foot}</footer>`}`,
+${navigation(site, request)}
+${foot && html`<footer class="foot">${foot}</footer>`}</div>`,
+    PAGE_SCRIPT,
   );
 }
 
-function barLinks(site: Site, { principal }: ErrorPageRequest): Part {
-  const { prefix } = site;
-  const shown = collectionsFor(site, principal)
-    .slice(0, MAX_IN_BAR)
-    .map(({ resource: { name } }) => ({ name, path: `/${name}` }));
-  return shown.map(({ name, path }) => html` <a href="${prefix}${path}">${name}</a>`);
+/** The form that searches all collections; undefined: none has fields in which the caller may search. */
+function searchForm(site: Site, { principal, query }: ErrorPageRequest): Part {
+  if (!collectionsFor(site, principal).some(({ resource }) => canSearch(resource))) return undefined;
+  const text = new URLSearchParams(query).get(SEARCH_EVERYTHING) ?? '';
+  return html`<form role="search" aria-label="All collections" action="${site.prefix}/"><input type="search" name="${SEARCH_EVERYTHING}" aria-label="Search all collections" placeholder="Search everything" value="${text}"></form>
+`;
 }
 
 function whoIs(site: Site, { principal, path, query }: ErrorPageRequest): Part {
@@ -67,7 +73,7 @@ function whoIs(site: Site, { principal, path, query }: ErrorPageRequest): Part {
 function subjectOf({ collections, prefix }: Site, { subject, scheme }: Principal): Html {
   const owner = collections.find(({ resource }) => resource.owner);
   return owner && (scheme === 'session' || scheme === 'basic')
-    ? html`<a href="${prefix}/${owner.resource.name}/${subject}">Your record</a>`
+    ? html`<a href="${prefix}/${owner.resource.name}/${subject}">You</a>`
     : html`<span class="dim">Signed in as ${cut(subject, 40)}</span>`;
 }
 

@@ -1,7 +1,9 @@
 import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import { MAX_INCLUDES } from '../../list/read-fields-and-includes.js';
 
-/** Columns of a list, and characters of a label, a text and a nested value. */
+/** Fields of a record in a list that is too large for memory. */
+const MAX_SUMMARY = 100;
+/** Columns of a table, and characters of a label, a text and a nested value. */
 const MAX_COLUMNS = 8;
 export const MAX_CELL_CHARACTERS = 200;
 const MAX_TEXT_CHARACTERS = 120;
@@ -15,10 +17,10 @@ const MAX_EXCERPT_CHARACTERS = 2000;
 /** The cells of a record in a list: the first fields, each cut to a cell, the excerpts, and what the links to related records need. */
 export function summaryOf(record: JsonObject): JsonObject {
   const summary: JsonObject = { _excerpts: excerptsOf(record), _included: includedIn(record) };
-  for (const name of columnsOf([record])) {
+  for (const name of Object.keys(record).slice(0, MAX_SUMMARY)) {
     const value = member(record, name);
     const isShort = typeof value === 'number' || typeof value === 'boolean';
-    setMember(summary, name, isShort ? value : cellOf(value));
+    if (!name.startsWith('_')) setMember(summary, name, isShort ? value : cellOf(value));
   }
   return summary;
 }

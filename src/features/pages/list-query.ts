@@ -5,7 +5,15 @@ import { hasGroups } from '../../list/read-groups.js';
 import { listParameters, readList } from '../../list/read-list.js';
 import { isRelevance, sortNames } from '../../list/read-sort.js';
 import type { Others } from '../../list/relations.js';
-import type { Sort } from './list-table.js';
+
+/** Precedes the name of a condition in a form that names the last day instead of the next one. */
+export const LAST_DAY = '_last ';
+
+/** A day in the calendar of UTC, some days later. */
+export function dayAfter(day: string, days: number): string {
+  const time = Date.parse(day.slice(0, 10));
+  return Number.isNaN(time) ? day : new Date(time + days * 86_400_000).toISOString().slice(0, 10);
+}
 
 /** The query of a list's page as the API reads it: always a page, and without filters that were left empty. */
 export function listQueryOf(query: string): string {
@@ -14,27 +22,53 @@ export function listQueryOf(query: string): string {
     ([name, value]) => !name.startsWith('_') && !(value === '' && /^(filter\[|search$)/.test(name)),
   );
   const result = new URLSearchParams(stated);
+  // The last day of a range counts as a whole.
+  for (const [name, value] of given)
+    if (name.startsWith(LAST_DAY) && value !== '')
+      result.set(name.slice(LAST_DAY.length), dayAfter(value, 1));
+  // Each chosen column is a value of its own.
+  const fields = result.getAll('fields');
+  if (fields.length > 1) result.set('fields', [...new Set(fields)].join(','));
+  // A form beside the list shows none of its records.
+  if (given.has('_new') || given.has('_filter')) result.set('limit', '1');
   if (!result.has('page') && !hasGroups(valuesOfAddress(result))) result.set('page', '1');
   return String(result);
+}
+
+/** How a list is sorted by a column: the address that sorts by it, and the direction if it is in effect. */
+export interface Sort {
+  readonly field: string;
+  readonly href: string;
+  readonly order?: 'asc' | 'desc' | undefined;
 }
 
 /** A list as its page reads and changes it. */
 export class ListView {
   readonly parameters: URLSearchParams;
-  readonly list: ListRequest;
+  #list: ListRequest | undefined;
 
   constructor(
     readonly resource: Resource,
     readonly path: string,
     query: string,
-    others: Others,
+    readonly others: Others,
   ) {
     this.parameters = new URLSearchParams(listQueryOf(query));
+  }
+
+  /** The list as the API reads it. Throws 400. */
+  get list(): ListRequest {
+    this.#list ??= this.#read();
+    return this.#list;
+  }
+
+  #read(): ListRequest {
     const ofRecords = new URLSearchParams(this.parameters);
     // Groups have another order and another limit than the records.
     if (hasGroups(valuesOfAddress(ofRecords)))
       for (const name of ['group', 'aggregate', 'sort', 'limit']) ofRecords.delete(name);
-    this.list = readList(valuesOfAddress(ofRecords), { resource }, { lists: 'numbered', others });
+    const context = { lists: 'numbered', others: this.others } as const;
+    return readList(valuesOfAddress(ofRecords), this, context);
   }
 
   /** The address of the first page of another selection; null removes a parameter. */

@@ -3,26 +3,30 @@ import { knownScopes } from '../../auth/user-scopes.js';
 import type { Resource } from '../../collection/resource.js';
 import { type Html, html } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
-import { capitalized, pagesNav } from './collection-page.js';
+import { pagesNav } from './collection-page.js';
 import type { PageForm } from './form-action.js';
 import { crumbsOf, type FormModel } from './form-model.js';
 import { assignmentsOf } from './form-patch.js';
 import type { FormTokens } from './form-token.js';
+import { capitalized } from './labels.js';
 import { listTable, recordTable } from './list-table.js';
 import type { Page } from './pages.js';
 import { changeAction, creationAction } from './record-form-actions.js';
-import { changeDetails, createDetails, deletionDetails, hidden } from './record-forms.js';
+import { deletionForm, editPage, etagOf, hidden, newRecordPage } from './record-forms.js';
 import type { Site } from './site.js';
 
 /** The pages that create, list, change and delete managed resources. */
 export function managedPages(kind: Kind, resources: readonly Resource[]): [path: string, page: Page][] {
-  const { path, many, canChange, page } = kind;
+  const { path, singular, many, canChange, page } = kind;
   if (!page) return [];
   const model = modelOf(kind, page, resources);
   const { columns, links = {}, buttons = {} } = page;
   const list: Page = {
+    query: (query) => (query === '_new' ? '' : query),
     content: (shown) => {
-      const { site, json } = shown;
+      const { site, request, json } = shown;
+      const here = { text: capitalized(many), href: `${site.prefix}${path}` };
+      if (request.query === '_new') return newRecordPage(model, shown, [here]);
       const { data, links } = json as {
         data: JsonObject[];
         links: Record<string, string | null>;
@@ -35,27 +39,39 @@ export function managedPages(kind: Kind, resources: readonly Resource[]): [path:
         field === columns[0] ? `${site.prefix}${path}/${String(_id)}` : undefined;
       return {
         title: capitalized(many),
-        crumbs: [{ text: 'Home', href: `${site.prefix}/` }, { text: many }],
-        body: html`${createDetails(model, shown)}\n${listTable(rows, own)}\n${pagesNav(links)}`,
+        tools: shown.may('POST') && html`<a class="button main" href="${here.href}?_new">New ${singular}</a>`,
+        body: html`${listTable(rows, own)}\n${pagesNav(links)}`,
       };
     },
     form: creationAction(model),
   };
   const one: Page = {
     content: (shown) => {
-      const { site, json, forms, may } = shown;
+      const { site, request, json, forms, may } = shown;
       const { _links: _, ...record } = json;
       const self = `${site.prefix}${path}/${String(json.id)}`;
       const title = model.titleOf(json);
       const more = Object.entries(links).map(
         ([name, text]) => html`<p><a href="${self}/${name}">${text}</a></p>\n`,
       );
-      const tools = Object.entries(buttons).map(([name, label]) => button(`${self}/${name}`, label, forms));
-      const change = html`${may('PATCH') && html`<div class="tools">${tools}</div>`}\n${changeDetails(model, json, shown)}`;
+      const crumbs = crumbsOf(site, model.name);
+      const below = [...crumbs, { text: title, href: self }];
+      const isEdited = canChange && may('PATCH');
+      if (request.query === '_edit' && isEdited) return editPage(model, json, shown, below);
+      if (request.query === '_delete' && may('DELETE'))
+        return {
+          title: `Delete ${title}`,
+          crumbs: below,
+          body: deletionForm(self, singular, etagOf(json), forms),
+        };
+      const others =
+        may('PATCH') &&
+        Object.entries(buttons).map(([name, label]) => button(`${self}/${name}`, label, forms));
       return {
         title,
-        crumbs: [...crumbsOf(site, model.name), { text: title }],
-        body: html`${recordTable(record)}\n${more}${canChange ? change : deletionDetails(page.removal!, model, json, shown)}`,
+        crumbs,
+        tools: html`${others}${isEdited && html`<a class="button main" href="${self}?_edit">Edit</a>`}${may('DELETE') && html`<a class="button danger" href="${self}?_delete">${page.removal ?? 'Delete'}…</a>`}`,
+        body: html`${recordTable(record)}\n${more}`,
       };
     },
     form: changeAction(model),

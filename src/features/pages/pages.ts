@@ -1,4 +1,4 @@
-import { pageHeaders } from '../../formats/html.js';
+import { Problem } from '../../errors/problem.js';
 import { HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import type { Documents, Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
@@ -10,6 +10,9 @@ import { FormTokens } from './form-token.js';
 import { formatLinks } from './format-links.js';
 import { layout, type PageContent } from './layout.js';
 import { summaryOf } from './list-cells.js';
+import { Names } from './names.js';
+import { readCounts } from './navigation.js';
+import { pageFields } from './page-script.js';
 import type { Site } from './site.js';
 
 /** The content of a page. */
@@ -21,15 +24,25 @@ export interface PageOptions {
   readonly forms: FormTokens;
   /** Whether the caller may use a method of the page's resource. */
   readonly may: (method: string) => boolean;
+  /** Whether the caller may use another endpoint. */
+  readonly mayUse: (endpoint: OpenEndpoint) => boolean;
+  readonly names: Names;
 }
 
 /** How the JSON of an action becomes a page. */
 export interface Page {
   /** The query as the action reads it. */
   readonly query?: (query: string, site: Site) => string | Promise<string>;
+  /** The file that the address means in place of a page; undefined: it means the page. */
+  readonly file?: (site: Site, request: Request) => Reply | undefined;
   /** The action distinguishes pages from JSON: in their validators, and if there is no record. */
   readonly isRecord?: boolean;
   readonly content: (shown: PageOptions) => Promise<PageContent> | PageContent;
+  /** The page with the form whose query the action refuses; undefined: the problem is a page of its own. */
+  readonly refused?: (
+    problem: Problem,
+    context: Pick<PageOptions, 'site' | 'request'>,
+  ) => Promise<PageContent> | undefined;
   /** The actions of the page's forms. */
   readonly form?: PageForm;
 }
@@ -57,24 +70,41 @@ async function show(
   { actions }: Route,
 ): Promise<Reply> {
   const { request } = context;
-  const reply = await get.run({
-    ...request,
-    type: page.isRecord ? HTML_TYPE : JSON_TYPE,
-    headers: page.isRecord ? request.headers : unconditional(request.headers),
-    query: page.query ? await page.query(request.query, context.site) : request.query,
-  });
+  const file = page.file?.(context.site, request);
+  if (file) return file;
+  const query = page.query ? await page.query(request.query, context.site) : request.query;
+  let reply: Reply;
+  try {
+    reply = await get.run({
+      ...{ ...request, query },
+      type: page.isRecord ? HTML_TYPE : JSON_TYPE,
+      headers: page.isRecord ? request.headers : unconditional(request.headers),
+    });
+  } catch (error) {
+    const content = error instanceof Problem ? await page.refused?.(error, context) : undefined;
+    if (!content) throw error;
+    const { status } = error as Problem;
+    return { status, headers: pageFields(), body: layout(context.site, request, content) };
+  }
   if (reply.status !== 200) return reply;
   const json = await jsonOf(reply);
   const { site } = context;
   const forms = new FormTokens(request.headers, site);
   const may = (method: string) => mayUse(request, actions[method]);
-  const content = await page.content({ ...context, json, forms, may });
-  const { query = request.query } = content;
-  const foot = formatLinks(site, { ...request, query }, actions.GET?.offers ?? []);
+  const names = new Names(site, request);
+  const [content] = await Promise.all([
+    page.content({
+      ...{ ...context, json, forms, may, names },
+      mayUse: (endpoint) => mayUse({ ...request, params: {} }, endpoint),
+    }),
+    readCounts(site, request),
+  ]);
+  const { query: shown = request.query } = content;
+  const foot = formatLinks(site, { ...request, query: shown }, actions.GET?.offers ?? []);
   const fields = request.run ? [] : forms.fields;
   return {
     status: 200,
-    headers: [...pageHeaders(), ...fields, ...retained(reply.headers, page.isRecord)],
+    headers: [...pageFields(), ...fields, ...retained(reply.headers, page.isRecord)],
     body: layout(site, request, content, foot),
   };
 }

@@ -1,76 +1,107 @@
 import type { Failure, Problem } from '../../errors/problem.js';
+import { html, type Part } from '../../formats/html.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
 import { conflictPage } from './conflict-page.js';
-import type { PageForm, Submitted } from './form-action.js';
+import type { PageForm } from './form-action.js';
 import { type FormField, formFields, type Texts } from './form-fields.js';
+import type { Filled } from './form-html.js';
 import { crumbsOf, type FormModel } from './form-model.js';
+import { wordsOf } from './labels.js';
 import type { PageContent } from './layout.js';
 import { changeForm, creationForm } from './record-forms.js';
-import { bodyOf, recordIn, type SubmittedForm } from './submitted-form.js';
+import { offersFor } from './reference-input.js';
+import { hasSignIn, signInHref } from './site.js';
+import { bodyOf, recordIn, type Submitted, type SubmittedForm } from './submitted-form.js';
 
 /** The form that creates a record. */
-export function creationAction({ name, singular, creation, created }: FormModel): PageForm {
+export function creationAction(model: FormModel): PageForm {
+  const { name, singular, creation, created } = model;
   const fieldsOf = ({ request }: Submitted) => formFields(creation(request));
   return {
     bodyOf: async (submitted) =>
-      bodyOf('application/json', await recordIn(submitted.entered, fieldsOf(submitted))),
+      bodyOf('application/json', await recordIn(submitted, fieldsOf(submitted), model.faultsOf)),
     next: (reply, submitted) => created(JSON.parse(reply.body!) as JsonObject, submitted),
-    failed: (problem, submitted) => {
-      const failures = failuresOf(problem);
-      if (!failures) return undefined;
-      const { site, request, entered, forms } = submitted;
+    failed: async (problem, submitted) => {
+      const notice = noticeOf(problem, submitted);
+      const failures = failuresIn(problem);
+      if (!failures && !notice) return undefined;
+      const { site, request, forms } = submitted;
       const fields = fieldsOf(submitted);
-      const filled = { id: 'new', texts: withoutSecrets(fields, entered), failures };
+      const filled = await refilled('new', fields, submitted, failures);
       return {
-        title: `New ${singular}`,
-        crumbs: [...crumbsOf(site, name), { text: 'new' }],
-        body: creationForm(site.prefix + request.path, fields, filled, forms),
+        title: `New ${wordsOf(singular)}`,
+        crumbs: crumbsOf(site, name),
+        body: creationForm(site.prefix + request.path, singular, fields, filled, forms, notice),
       };
     },
   };
 }
 
 /** The forms that change and delete a record. */
-export function changeAction(editable: FormModel): PageForm {
-  const { name, change, changesIn } = editable;
+export function changeAction(model: FormModel): PageForm {
+  const { name, change, changesIn } = model;
   return {
-    bodyOf: async ({ method, entered }) =>
-      method === 'PATCH' ? changesIn(entered, formFields(change)) : undefined,
+    bodyOf: async (submitted) =>
+      submitted.method === 'PATCH' ? changesIn(submitted, formFields(change)) : undefined,
     next: (_reply, { method, request, site }) =>
       site.prefix + (method === 'DELETE' ? `/${name}?_done=deleted` : `${request.path}?_done=saved`),
     failed: (problem, submitted) => {
       const current = currentIn(problem);
-      if (current) return conflictPage(editable, current, submitted);
-      const failures = failuresOf(problem);
-      return failures && submitted.method === 'PATCH'
-        ? failedChange(editable, failures, submitted)
+      if (current) return conflictPage(model, current, submitted);
+      const notice = noticeOf(problem, submitted);
+      const failures = failuresIn(problem);
+      return (failures || notice) && submitted.method === 'PATCH'
+        ? failedChange(model, failures, submitted, notice)
         : undefined;
     },
   };
 }
 
 /** The form again, with what was entered. Its ETag remains: the record may have changed since it was opened. */
-function failedChange(
+async function failedChange(
   { name, singular, change }: FormModel,
-  failures: readonly Failure[],
+  failures: readonly Failure[] | undefined,
   submitted: Submitted,
-): PageContent {
+  notice: Part,
+): Promise<PageContent> {
   const { site, request, entered, forms } = submitted;
   const fields = formFields(change);
   const shown = fields.filter(({ name }) => name !== '*' || entered.texts.has('*'));
-  const filled = { id: 'edit', texts: withoutSecrets(shown, entered), failures };
+  const filled = await refilled('edit', shown, submitted, failures);
   const state = { etag: entered.own('_etag'), was: entered.own('_was'), others: entered.own('_others') };
   const action = site.prefix + request.path;
   return {
-    title: `Edit ${singular}`,
-    crumbs: [...crumbsOf(site, name), { text: request.params.id!, href: action }, { text: 'edit' }],
-    body: changeForm(action, shown, filled, state, forms),
+    title: `Edit ${wordsOf(singular)}`,
+    crumbs: [...crumbsOf(site, name), { text: 'the record', href: action }],
+    body: changeForm(action, shown, filled, state, forms, notice),
   };
+}
+
+/** The entries, faults and choices that a form shows again. */
+async function refilled(
+  id: string,
+  fields: readonly FormField[],
+  { site, request, entered }: Submitted,
+  failures: readonly Failure[] = [],
+): Promise<Filled> {
+  const offers = await offersFor(site, request, fields);
+  return { id, texts: withoutSecrets(fields, entered), failures, offers, choices: entered.choices };
 }
 
 function withoutSecrets(fields: readonly FormField[], { texts }: SubmittedForm): Texts {
   const secret = new Set(fields.filter(({ kind }) => kind === 'secret').map(({ name }) => name));
   return new Map([...texts].filter(([name]) => !secret.has(name)));
+}
+
+/** The way on after a form that nobody submitted, or that was submitted before; undefined: another problem. */
+function noticeOf({ status, code, message }: Problem, { site }: Submitted): Part {
+  if (code === 'IDEMPOTENCY_KEY_REUSED')
+    return html`<p class="error" role="alert">This form has created a record before. Create another one?</p>`;
+  if (status !== 401 && status !== 403) return undefined;
+  const signIn =
+    hasSignIn(site) &&
+    html` <a href="${signInHref(site, '/')}" target="_blank" rel="noopener">Sign in in another tab</a>, then submit this form again.`;
+  return html`<p class="error" role="alert">Nothing was saved, and what you entered is below. ${message}${signIn}</p>`;
 }
 
 /** The present record, if a problem says that it is not the one that the form showed. */
@@ -81,7 +112,7 @@ function currentIn({ status, more: { details } }: Problem): JsonObject | undefin
 }
 
 /** The faults of the fields; undefined: the problem is not about fields. */
-function failuresOf({ code, message, more }: Problem): readonly Failure[] | undefined {
+export function failuresIn({ code, message, more }: Problem): readonly Failure[] | undefined {
   if (code === 'VALIDATION_ERROR') return more.details as readonly Failure[];
   const { path, field, fields } = (more.details ?? {}) as {
     readonly path?: string;

@@ -1,18 +1,24 @@
+import { randomUUID } from 'node:crypto';
 import { type Html, html, type Part } from '../../formats/html.js';
-import { charactersLeft, type JsonObject, member } from '../../json.js';
+import { charactersLeft, type Json, type JsonObject, member } from '../../json.js';
 import {
   digestOf,
+  type FieldSchema,
   type FormField,
   type FormRules,
   formFields,
   othersOf,
+  type RecordNames,
   type Texts,
   textsOf,
 } from './form-fields.js';
 import { type Filled, failuresOf, idOf, inputsOf } from './form-html.js';
 import type { FormModel } from './form-model.js';
 import type { FormTokens } from './form-token.js';
+import { wordsOf } from './labels.js';
+import type { Crumb, PageContent } from './layout.js';
 import type { PageOptions } from './pages.js';
+import { offersFor } from './reference-input.js';
 import { digestsIn } from './submitted-form.js';
 
 /** Fields without a rule that a form shows, and characters of their JSON. A larger record is for programs. */
@@ -34,58 +40,66 @@ function fieldsFor(record: JsonObject, rules: FormRules): FormField[] {
   });
 }
 
-/** The form that creates a record, behind a button. */
-export function createDetails(
+/** The page with the form that creates a record. */
+export async function newRecordPage(
   { singular, creation }: FormModel,
-  { request, forms, may, site }: PageOptions,
-): Part {
-  if (!may('POST')) return undefined;
+  { request, forms, site }: PageOptions,
+  crumbs: readonly Crumb[],
+): Promise<PageContent> {
   const rules = creation(request);
-  const filled = { id: 'new', texts: new Map() };
-  return html`<details><summary>New ${singular}</summary>
-${creationForm(site.prefix + request.path, formFields(rules), filled, forms)}</details>`;
+  const fields = formFields(rules);
+  const offers = await offersFor(site, request, fields);
+  const filled = { id: 'new', texts: defaultsOf(fields, rules), offers };
+  const action = site.prefix + request.path;
+  return {
+    title: `New ${wordsOf(singular)}`,
+    crumbs,
+    body: creationForm(action, singular, fields, filled, forms),
+  };
 }
 
+/** The texts of a new record: each default of the declaration. */
+function defaultsOf(fields: readonly FormField[], rules: FormRules): Texts {
+  const given = fields.flatMap(({ member: name, schema }) => {
+    const { default: value } = schema as FieldSchema;
+    return value === undefined ? [] : [[name, value] as const];
+  });
+  return given.length === 0 ? new Map() : textsOf(Object.fromEntries<Json>(given), fields, rules);
+}
+
+/** The form that creates a record. Its key makes the record once, however often the form is submitted. */
 export function creationForm(
   action: string,
+  singular: string,
   fields: readonly FormField[],
   filled: Filled,
   forms: FormTokens,
+  notice?: Part,
 ): Html {
   return html`<form class="edit" method="post" action="${action}">
-${hidden('_token', forms.token)}
-${faultsOf(fields, filled)}${inputsOf(fields, filled)}
-<button class="main">Create</button>
+${hidden('_token', forms.token)}${hidden('_key', randomUUID())}
+${notice}${faultsOf(fields, filled)}${inputsOf(fields, filled)}
+<p><button class="main">Create ${wordsOf(singular)}</button> <a href="${action}">Cancel</a></p>
 </form>`;
 }
 
-/** The forms that change and delete a record, behind buttons. */
-export function changeDetails({ singular, change }: FormModel, record: JsonObject, shown: PageOptions): Part {
-  const { request, forms, may, site } = shown;
-  const fields = fieldsFor(record, change);
-  const texts = textsOf(record, fields, change);
-  const action = site.prefix + request.path;
-  const state = stateOf(record, fields, change);
-  return html`${
-    may('PATCH') &&
-    html`<details><summary>Edit</summary>
-${changeForm(action, fields, { id: 'edit', texts: visible(fields, texts) }, state, forms)}</details>`
-  }
-${deletionDetails('Delete', { singular }, record, shown)}`;
-}
-
-/** The form that deletes a record, behind a button. */
-export function deletionDetails(
-  verb: string,
-  { singular }: Pick<FormModel, 'singular'>,
+/** The page with the form that changes a record. */
+export async function editPage(
+  { singular, change, titleOf }: FormModel,
   record: JsonObject,
-  { request, forms, may, site }: PageOptions,
-): Part {
-  return (
-    may('DELETE') &&
-    html`<details><summary>${verb}</summary>
-${deletionForm(site.prefix + request.path, singular, etagOf(record), forms)}</details>`
-  );
+  { request, forms, site, names }: PageOptions,
+  crumbs: readonly Crumb[],
+): Promise<PageContent> {
+  const fields = fieldsFor(record, change);
+  const texts = textsOf(record, fields, change, names);
+  const offers = await offersFor(site, request, fields);
+  const filled = { id: 'edit', texts: visible(fields, texts), offers };
+  const state = stateOf(record, fields, change, names);
+  return {
+    title: `Edit ${titleOf(record)}`,
+    crumbs,
+    body: html`${changeForm(site.prefix + request.path, fields, filled, state, forms)}${singular === '' && undefined}`,
+  };
 }
 
 /** The record that a form changes: its ETag, and what the form showed of it. */
@@ -97,8 +111,13 @@ export interface FormState {
   readonly others: string;
 }
 
-export function stateOf(record: JsonObject, fields: readonly FormField[], rules: FormRules): FormState {
-  const texts = textsOf(record, fields, rules);
+export function stateOf(
+  record: JsonObject,
+  fields: readonly FormField[],
+  rules: FormRules,
+  names?: RecordNames,
+): FormState {
+  const texts = textsOf(record, fields, rules, names);
   const was = Object.fromEntries(fields.map(({ name }) => [name, digestOf(texts.get(name))]));
   return { etag: etagOf(record), was: JSON.stringify(was), others: JSON.stringify(othersOf(record, rules)) };
 }
@@ -117,6 +136,7 @@ export function changeForm(
   filled: Filled,
   state: FormState,
   forms: FormTokens,
+  notice?: Part,
 ): Html {
   const was = digestsIn(state.was);
   // A browser submits no form without its required fields, and access rules may hide values of a record.
@@ -126,8 +146,8 @@ export function changeForm(
   }));
   return html`<form class="edit" method="post" action="${action}">
 ${hidden('_method', 'PATCH')}${hidden('_token', forms.token)}${stateFields(state)}
-${faultsOf(fields, filled)}${inputsOf(inputs, filled)}
-<button class="main">Save</button>
+${notice}${faultsOf(fields, filled)}${inputsOf(inputs, filled)}
+<p><button class="main">Save</button> <a href="${action}">Cancel</a></p>
 </form>`;
 }
 
@@ -136,11 +156,19 @@ export function stateFields({ etag, was, others }: FormState): Html {
   return html`${hidden('_etag', etag)}${hidden('_was', was)}${hidden('_others', others)}`;
 }
 
-export function deletionForm(action: string, singular: string, etag: string, forms: FormTokens): Html {
+/** The form that deletes a record. `effects`: what else the deletion does. */
+export function deletionForm(
+  action: string,
+  singular: string,
+  etag: string,
+  forms: FormTokens,
+  effects?: Part,
+): Html {
+  const word = wordsOf(singular);
   return html`<form method="post" action="${action}">
 ${hidden('_method', 'DELETE')}${hidden('_token', forms.token)}${hidden('_etag', etag)}
-<p>A deleted ${singular} cannot be restored.</p>
-<button class="danger">Delete this ${singular}</button>
+${effects}<p>A deleted ${word} cannot be restored.</p>
+<p><button class="danger">Delete this ${word}</button> <a href="${action}">Cancel</a></p>
 </form>`;
 }
 
@@ -154,6 +182,7 @@ function faultsOf(fields: readonly FormField[], filled: Filled): Part {
   const named = fields.filter((field) => failuresOf(field, filled).length > 0);
   const known = new Set(named.flatMap((field) => failuresOf(field, filled)));
   const others = failures.filter(({ message }) => ![...known].some((text) => text.endsWith(message)));
-  return html`<div class="error" role="alert"><p>This was not saved:</p>
+  const count = named.length + others.length;
+  return html`<div class="error" role="alert"><p>Not saved yet: ${count === 1 ? 'one field needs' : `${count} fields need`} you.</p>
 <ul>${named.map((field) => html`<li><a href="#${idOf(field, filled)}">${field.label}</a>: ${failuresOf(field, filled).join('; ')}</li>`)}${others.map(({ path, message }) => html`<li>${path} ${message}</li>`)}</ul></div>`;
 }

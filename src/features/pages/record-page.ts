@@ -1,85 +1,241 @@
-import { hrefOf, referenceOf } from '../../collection/representation.js';
+import { hrefOf } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { type Change, type FieldChange, readHistory } from '../../events/record-history.js';
-import { type Html, html, type Part } from '../../formats/html.js';
-import type { Json } from '../../json.js';
+import { cut, type Html, html, type Part } from '../../formats/html.js';
+import { type Json, type JsonObject, member } from '../../json.js';
 import { conditionName, valuesOfAddress } from '../../list/query-names.js';
 import { isWhole, readView } from '../../list/read-fields-and-includes.js';
+import { actorHtml, readActors } from './change-author.js';
+import { type Column, columnsOf } from './columns.js';
 import { crumbsOf, editableOf } from './form-model.js';
+import { readListAs } from './inner-read.js';
+import { capitalized, collectionLabel, titleOf, wordsOf } from './labels.js';
 import { cellOf } from './list-cells.js';
 import { recordTable } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { changeAction } from './record-form-actions.js';
-import { changeDetails } from './record-forms.js';
+import { deletionForm, editPage, etagOf } from './record-forms.js';
 import { collectionsFor, othersOf } from './site.js';
+import { timeHtml, valueHtml } from './values.js';
 
-/** The page of a record: its fields, what it refers to and what refers to it, its changes, and forms to change it. */
+/** Related records that a page names, of each collection. */
+const MAX_RELATED = 3;
+/** Characters of a long text. */
+const MAX_LONG = 16_384;
+
+/** The page of a record: its fields, what refers to it, its changes, and the ways to change it. */
 export function recordPage(resource: Resource): Page {
   const editable = editableOf(resource);
   return {
     isRecord: true,
     form: changeAction(editable),
     content: async (shown) => {
-      const { site, request, json } = shown;
+      const { site, request, json, names } = shown;
       const id = String(json.id);
+      const given = new URLSearchParams(request.query);
       // A part of a record cannot be edited as if it were the record.
       const canEdit = isWhole(readView(valuesOfAddress(request.query), resource, othersOf(site)));
       const collection = site.collections.find((each) => each.resource.name === resource.name)!;
       const writes = canEdit ? await collection.as(request).writesOf?.(id, request.run) : undefined;
       const may = (method: string) =>
-        shown.may(method) && (writes?.[method === 'DELETE' ? 'remove' : 'update'] ?? true);
+        canEdit && shown.may(method) && (writes?.[method === 'DELETE' ? 'remove' : 'update'] ?? true);
+      await names.readFor(resource, [json]);
+      const title = titleOf(resource, json);
+      const path = site.prefix + request.path;
+      const above = [...crumbsOf(site, resource.name), ...parentCrumb(resource, json, shown)];
+      const below = [...above, { text: title, href: path }];
+      if (given.has('_edit') && may('PATCH')) return editPage(editable, json, shown, below);
+      if (given.has('_delete') && may('DELETE'))
+        return {
+          title: `Delete ${title}`,
+          crumbs: below,
+          body: deletionForm(
+            path,
+            resource.singular,
+            etagOf(json),
+            shown.forms,
+            await effects(resource, id, shown),
+          ),
+        };
+      const [lists, changes] = await Promise.all([
+        related(resource, id, shown),
+        request.run ? undefined : history(resource, id, shown),
+      ]);
+      const { id: _id, _version, created_at: created, updated_at: updated, _links, ...rest } = json;
+      const plain = { id, ...rest };
       return {
-        title: editable.titleOf(json),
-        crumbs: [...crumbsOf(site, resource.name), { text: editable.titleOf(json) }],
-        body: html`${recordTable(json, (each, field) => referenceOf(resource, each, field))}
-${related(resource, id, shown)}
-${canEdit && changeDetails(editable, json, { ...shown, may })}
-${request.run ? undefined : await history(resource, id, shown)}`,
+        title,
+        crumbs: above,
+        tools: html`${may('PATCH') && html`<a class="button main" href="${path}?_edit">Edit</a>`}${may('DELETE') && html`<a class="button danger" href="${path}?_delete">Delete…</a>`}`,
+        body: html`<div class="cols"><div>${canEdit ? fields(resource, json, shown) : recordTable(plain)}${lists}
+<p class="dim">${created !== undefined && html`Created ${timeHtml(String(created))}, `}${updated !== undefined && html`changed ${timeHtml(String(updated))}, `}version ${String(_version ?? '')}, id <code>${id}</code></p></div>
+<div>${changes}</div></div>`,
         query: '',
       };
     },
   };
 }
 
-/** Links to the records that refer to this one, of collections that the caller's scopes permit it to read. */
-function related(resource: Resource, id: string, { site, request: { principal } }: PageOptions): Part {
-  const known = collectionsFor(site, principal).map((each) => each.resource.name);
-  const { prefix } = resource;
-  const children = resource.children.filter((name) => known.includes(name));
-  const referredBy = resource.referredBy.filter(({ collection }) => known.includes(collection));
-  const nested = children.map((name) => ({ name, href: `${hrefOf(resource, id)}/${name}` }));
-  const others = referredBy
-    .filter(({ collection }) => !children.includes(collection))
-    .map(({ collection, field, links }) => ({
-      name: `${collection} by ${field}`,
-      href: `${prefix}/${collection}?${new URLSearchParams({ [conditionName(field, links === undefined ? 'eq' : 'has')]: id })}`,
-    }));
-  const links = [...nested, ...others];
-  return (
-    links.length > 0 &&
-    html`<h2>Related</h2>
-<ul>${links.map(({ name, href }) => html`<li><a href="${href}">${name}</a></li>`)}</ul>`
+function parentCrumb({ parent }: Resource, record: JsonObject, { site, names }: PageOptions) {
+  const id = parent && member(record, parent.field);
+  const name = typeof id === 'string' ? names.of(id) : undefined;
+  return name === undefined ? [] : [{ text: name, href: `${site.prefix}/${parent!.to}/${String(id)}` }];
+}
+
+/** Long texts first, then the other fields as pairs, then what is JSON. */
+function fields(resource: Resource, record: JsonObject, { names }: PageOptions): Html {
+  const declared = columnsOf(resource).filter(
+    ({ name, kind }) =>
+      name !== resource.display && !(kind === 'time' && (name === 'created_at' || name === 'updated_at')),
+  );
+  const has = ({ name }: Column) => member(record, name) !== undefined;
+  const long = declared.filter((column) => column.kind === 'long' && has(column));
+  const pairs = declared.filter(({ kind }) => kind !== 'long' && kind !== 'json');
+  const known = new Set([
+    ...declared.filter(({ kind }) => kind !== 'json').map(({ name }) => name),
+    resource.display,
+    'id',
+    'created_at',
+    'updated_at',
+    '_version',
+    '_links',
+  ]);
+  const rest = Object.fromEntries(Object.entries(record).filter(([name]) => !known.has(name)));
+  return html`${long.map(({ name, label }) => html`<h2>${label}</h2><p class="long">${cut(String(member(record, name)), MAX_LONG)}</p>\n`)}
+<dl>${pairs.map((column) => html`<dt>${column.label}</dt><dd>${valueHtml(column, member(record, column.name), names) ?? html`<span class="dim">–</span>`}</dd>\n`)}</dl>
+${Object.keys(rest).length > 0 && html`<h2>More fields</h2>${recordTable(rest)}`}`;
+}
+
+interface RelatedList {
+  readonly resource: Resource;
+  readonly label: string;
+  readonly href: string;
+  readonly condition: string;
+}
+
+/** The lists of records that refer to a record, of collections that the caller's scopes permit it to read. */
+function listsOf(
+  { referredBy, children, ...resource }: Resource,
+  id: string,
+  { site, request }: PageOptions,
+): RelatedList[] {
+  const known = collectionsFor(site, request.principal);
+  return referredBy.flatMap(({ collection, field, links }) => {
+    const other = known.find((each) => each.resource.name === collection)?.resource;
+    if (!other) return [];
+    const isNested = children.includes(collection) && other.parent?.field === field;
+    const condition = conditionName(field, links === undefined ? 'eq' : 'has');
+    const several = referredBy.filter((each) => each.collection === collection).length > 1;
+    const label =
+      collectionLabel(collection) +
+      (several
+        ? ` by ${
+            columnsOf(other)
+              .find(({ name }) => name === field)
+              ?.label.toLowerCase() ?? field
+          }`
+        : '');
+    const href = isNested
+      ? `${hrefOf(resource as Resource, id)}/${collection}`
+      : `${site.prefix}/${collection}?${new URLSearchParams({ [condition]: id })}`;
+    return [{ resource: other, label, href, condition }];
+  });
+}
+
+/** The first records of each collection that refer to a record, and how many there are. */
+async function related(resource: Resource, id: string, shown: PageOptions): Promise<Part> {
+  const { site, request } = shown;
+  return Promise.all(
+    listsOf(resource, id, shown).map(async ({ resource: other, label, href, condition }) => {
+      const list = await readListAs(
+        site,
+        request,
+        { template: `/${other.name}` },
+        { [condition]: id, limit: String(MAX_RELATED) },
+      );
+      const records = list?.data ?? [];
+      const count = list && html` <span class="dim">${list.total.toLocaleString('en')}</span>`;
+      return html`<h2><a href="${href}">${label}</a>${count}</h2>
+${records.length > 0 && html`<ul>${records.map((each) => html`<li><a href="${hrefOf(other, String(each.id))}">${cut(titleOf(other, each), 200)}</a></li>`)}</ul>`}`;
+    }),
   );
 }
 
-async function history(resource: Resource, id: string, { site, request }: PageOptions): Promise<Part> {
+/** The effects of a deletion on the records that refer to a record, as far as the caller may read them. */
+async function effects(resource: Resource, id: string, shown: PageOptions): Promise<Part> {
+  const { site, request } = shown;
+  const texts = await Promise.all(
+    listsOf(resource, id, shown).map(async ({ resource: other, condition }) => {
+      const list = await readListAs(
+        site,
+        request,
+        { template: `/${other.name}` },
+        { [condition]: id, limit: '1' },
+      );
+      const reference = other.references.find(
+        ({ to, field }) => to === resource.name && condition.includes(`[${field}]`),
+      );
+      if (!list || list.total === 0 || !reference) return undefined;
+      const many = `${list.total.toLocaleString('en')} ${wordsOf(list.total === 1 ? other.singular : other.name)}`;
+      const effect = {
+        cascade: 'are deleted with it',
+        restrict: 'refer to it, and prevent the deletion',
+        null: 'lose the reference to it',
+        remove: 'lose the reference to it',
+      };
+      return html`<li>${many} ${effect[reference.onDelete]}</li>`;
+    }),
+  );
+  return texts.some((each) => each) && html`<ul>${texts}</ul>`;
+}
+
+async function history(resource: Resource, id: string, { site, request, names }: PageOptions): Promise<Part> {
   const changes = site.feed && (await readHistory(site.feed, resource, id, request.principal));
   if (!changes) return undefined;
+  const columns = columnsOf(resource);
+  const ids = changes.flatMap(({ fields: changed = [] }) =>
+    changed.flatMap(({ name, before, after }) => {
+      const to = columns.find((each) => each.name === name)?.to;
+      return to === undefined
+        ? []
+        : [before, after].flatMap((value) => (typeof value === 'string' ? [[to, value] as const] : []));
+    }),
+  );
+  await Promise.all([
+    readActors(
+      names,
+      changes.map(({ actor }) => actor),
+    ),
+    ...[...new Set(ids.map(([to]) => to))].map((to) =>
+      names.read(
+        to,
+        ids.filter(([each]) => each === to).map(([, each]) => each),
+      ),
+    ),
+  ]);
   const isComplete = changes.at(-1)?.version === 1;
-  return html`<h2>History</h2>
-${changes.length > 0 && html`<ul>${changes.map((change) => changeItem(site.prefix, change))}</ul>`}
+  const item = ({ cursor, type, time, version, actor, fields: changed }: Change): Html => {
+    const verb = type.slice(type.lastIndexOf('.') + 1);
+    const list = changed && verb === 'updated' && changed.map((each) => changeHtml(each, columns, names));
+    return html`<li>${actorHtml(names, actor)} <a href="${site.prefix}/events?after=${cursor}&limit=1">${verb}</a> ${timeHtml(time)} <span class="dim">version ${version}</span>${list}</li>\n`;
+  };
+  return html`<h2>Changes</h2>
+${changes.length > 0 && html`<ul class="changes">${changes.map(item)}</ul>`}
 ${!isComplete && html`<p class="hint">Earlier changes are no longer among the newest events.</p>`}`;
 }
 
-function changeItem(prefix: string, { cursor, type, time, version, actor, fields }: Change): Html {
-  const href = `${prefix}/events?after=${cursor}&limit=1`;
-  const verb = type.slice(type.lastIndexOf('.') + 1);
-  return html`<li><a href="${href}">${verb}</a>${actor !== undefined && html` by ${actor}`} <time datetime="${time}">${cellOf(time)}</time> <span class="dim">version ${version}</span>${fields && verb === 'updated' && fieldList(fields)}</li>`;
+/** A field that a change has set, with the value before. */
+function changeHtml(
+  { name, before, after }: FieldChange,
+  columns: readonly Column[],
+  names: PageOptions['names'],
+): Html {
+  const column = columns.find((each) => each.name === name);
+  const value = (given: Json | undefined): Part =>
+    given === undefined
+      ? html`<span class="dim">none</span>`
+      : column
+        ? valueHtml(column, given, names)
+        : cellOf(given);
+  return html`<br>${column?.label ?? capitalized(name)}: ${value(before)} → ${value(after)}`;
 }
-
-/** The fields that a change has set, each with the value before. */
-const fieldList = (fields: readonly FieldChange[]): Html =>
-  html`<ul>${fields.map(({ name, before, after }) => html`<li>${name}: ${shown(before)} → ${shown(after)}</li>`)}</ul>`;
-
-const shown = (value: Json | undefined): Html =>
-  value === undefined ? html`<span class="dim">none</span>` : html`${cellOf(value)}`;

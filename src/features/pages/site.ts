@@ -13,8 +13,10 @@ export interface Site {
   readonly collections: readonly Guarded[];
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
-  /** The templates of all paths: `/keys/:id`. */
-  readonly paths: ReadonlySet<string>;
+  /** The routes by the templates of their paths: `/keys/:id`. */
+  readonly routes: ReadonlyMap<string, Route>;
+  /** The numbers of records that pages have read last, and when. */
+  readonly counts: Map<string, { readonly at: number; readonly total: number | undefined }>;
   /** Precedes the paths of links: PUBLIC_PREFIX. */
   readonly prefix: string;
   /** Undefined: as the request's Host says. */
@@ -28,8 +30,12 @@ export interface Site {
 /** The service with these routes. */
 export function siteOf({ db, collections, feed, settings }: Api, routes: readonly Route[]): Site {
   const { publicPrefix: prefix, publicUrl, auth } = settings;
-  const paths = new Set(routes.map(({ path }) => path));
-  return { db, collections, feed, paths, prefix, publicUrl, auth, isSecure: usesHttps(settings) };
+  return {
+    ...{ db, collections, feed, prefix, publicUrl, auth },
+    routes: new Map(routes.map((route) => [route.path, route])),
+    counts: new Map(),
+    isSecure: usesHttps(settings),
+  };
 }
 
 /** The collections that pages name: those of which the caller may read records. A stranger may sign in. */
@@ -47,7 +53,7 @@ export const othersOf =
 /** The page on which users of the embedded authorization server sign in. */
 export const ACCOUNT_PATH = '/account';
 
-export const hasSignIn = ({ paths }: Site): boolean => paths.has(ACCOUNT_PATH);
+export const hasSignIn = ({ routes }: Site): boolean => routes.has(ACCOUNT_PATH);
 
 /** The address of the page on which users sign in, and from which they return to `target`. */
 export const signInHref = ({ prefix }: Site, target: string): string =>

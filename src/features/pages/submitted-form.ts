@@ -1,16 +1,31 @@
 import { invalid } from '../../errors/input-errors.js';
 import { type Failure, Problem } from '../../errors/problem.js';
 import { badRequest } from '../../errors/request-errors.js';
-import type { Body } from '../../http/request.js';
+import type { Body, Request } from '../../http/request.js';
 import { readJson } from '../../http/strict-json.js';
 import { isObject, type Json, type JsonObject, setMember } from '../../json.js';
-import { digestOf, type FormField, type Texts } from './form-fields.js';
+import { digestOf, type FieldSchema, type FormField, type Texts } from './form-fields.js';
+import type { FormTokens } from './form-token.js';
+import { type Choice, findNamed } from './reference-input.js';
+import type { Site } from './site.js';
 
 const MAX_ENTRIES = 2000;
+
+/** A form that a page of this service has submitted. */
+export interface Submitted {
+  readonly site: Site;
+  readonly request: Request;
+  /** The method for which the form stands. */
+  readonly method: string;
+  readonly entered: SubmittedForm;
+  readonly forms: FormTokens;
+}
 
 /** The values that a form submitted, by name. Names with an underscore are the form's own. */
 export class SubmittedForm {
   readonly texts: Texts;
+  /** The records that a name may mean, by the field. */
+  readonly choices = new Map<string, readonly Choice[]>();
 
   /** `value` is a list of names and values. Throws 400. */
   constructor(value: Json | undefined) {
@@ -53,9 +68,17 @@ export function digestsIn(text: string): Readonly<Record<string, string>> {
 }
 
 /** The body that creates a record. Rejects with 400 and every failure. */
-export async function recordIn(entered: SubmittedForm, fields: readonly FormField[]): Promise<JsonObject> {
+export async function recordIn(
+  submitted: Submitted,
+  fields: readonly FormField[],
+  faultsOf?: FaultsOf,
+): Promise<JsonObject> {
+  return recordOf(await valuesIn(submitted, fields, faultsOf));
+}
+
+function recordOf(values: readonly (readonly [FormField, Json | undefined])[]): JsonObject {
   const record: JsonObject = {};
-  for (const [field, value] of await valuesIn(entered, fields)) {
+  for (const [field, value] of values) {
     if (field.kind !== 'others') {
       if (value !== undefined) setMember(record, field.member, value);
     } else if (isObject(value))
@@ -64,30 +87,55 @@ export async function recordIn(entered: SubmittedForm, fields: readonly FormFiel
   return record;
 }
 
-/** The values that were entered; undefined: nothing was. Rejects with 400 and every failure. */
+/** The faults of a record by the rules of its collection. */
+export type FaultsOf = (record: JsonObject, submitted: Submitted) => readonly Failure[];
+
+/**
+ * The values that were entered; undefined: nothing was. Rejects with 400 and every failure, with those that `faultsOf` finds in
+ * the other fields.
+ */
 export async function valuesIn(
-  entered: SubmittedForm,
+  submitted: Submitted,
   fields: readonly FormField[],
+  faultsOf?: FaultsOf,
 ): Promise<(readonly [FormField, Json | undefined])[]> {
+  const { entered } = submitted;
   const failures: Failure[] = [];
   const values: (readonly [FormField, Json | undefined])[] = [];
   for (const field of fields) {
     try {
-      values.push([field, await enteredValue(field, entered.texts.get(field.name) ?? [])]);
+      values.push([field, await enteredValue(field, entered.texts.get(field.name) ?? [], submitted)]);
     } catch (error) {
       failures.push(...failuresIn(error, field));
     }
   }
-  if (failures.length > 0) throw invalid(failures);
-  return values;
+  if (failures.length === 0) return values;
+  const isOf = (path: string, name: string) => path === name || path.startsWith(`${name}/`);
+  const others = (faultsOf?.(recordOf(values), submitted) ?? []).filter(({ path }) =>
+    submitted.method === 'POST'
+      ? !failures.some((failure) => isOf(path, `/${failure.path.split('/')[1]}`))
+      : values.some(([{ name }]) => isOf(path, name)),
+  );
+  throw invalid([...failures, ...others]);
 }
 
 const NUMBER = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i;
 
 async function enteredValue(
-  { kind, isRequired }: FormField,
+  field: FormField,
   texts: readonly string[],
+  submitted: Submitted,
 ): Promise<Json | undefined> {
+  const { kind, isRequired, schema } = field;
+  if (kind === 'references' || kind === 'rows') {
+    const given = texts.map((text) => text.trim()).filter((text) => text !== '');
+    if (given.length === 0 && !isRequired) return undefined;
+    const items = typeof schema.items === 'object' ? schema.items : {};
+    if (kind === 'rows') return given.map((text) => scalarIn(items, text));
+    const ids: string[] = [];
+    for (const text of given) ids.push(await referredId(submitted, field, text));
+    return ids;
+  }
   if (kind === 'choices') return texts.length === 0 && !isRequired ? undefined : [...texts];
   const text = (texts[0] ?? '').replaceAll('\r\n', '\n');
   if (kind === 'others') {
@@ -100,7 +148,35 @@ async function enteredValue(
   if (kind === 'flag') return text === 'true' ? true : text === 'false' ? false : text;
   // Read as JSON, so that a number that no double holds is reported.
   if (kind === 'number') return NUMBER.test(text.trim()) ? readJson(Buffer.from(text.trim())) : text;
+  if (kind === 'reference') return referredId(submitted, field, text.trim());
+  if (kind === 'moment')
+    return /^[\d-]+T\d\d:\d\d$/.test(text)
+      ? `${text}:00Z`
+      : /[Zz]$|[+-]\d\d:\d\d$/.test(text)
+        ? text
+        : `${text}Z`;
+  return kind === 'text' ? scalarIn(schema, text) : text;
+}
+
+/** A text as the first of the types of a field that it is written as: 12345 is a number where numbers are permitted, 01234 is a text. */
+function scalarIn({ type }: FieldSchema, text: string): Json {
+  const types = [type ?? []].flat();
+  const isNumber = types.includes('number') || (types.includes('integer') && /^-?\d+$/.test(text));
+  if (isNumber && String(Number(text)) === text) return Number(text);
+  if (types.includes('boolean') && (text === 'true' || text === 'false')) return text === 'true';
   return text;
+}
+
+/** The id of the record that a person named. Rejects with 400; the records that may be meant are then choices of the form. */
+async function referredId(
+  { site, request, entered }: Submitted,
+  field: FormField,
+  text: string,
+): Promise<string> {
+  const named = await findNamed(site, request, field, text);
+  if ('id' in named) return named.id;
+  entered.choices.set(field.name, named.choices);
+  throw invalid([{ ...named.failure, path: '' }]);
 }
 
 function failuresIn(error: unknown, { name }: FormField): Failure[] {

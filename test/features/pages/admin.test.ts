@@ -21,7 +21,7 @@ async function signedIn(t: Test, scopes: string) {
 
 t.test('an administrator creates and revokes keys', async (t) => {
   const { service, visitor } = await signedIn(t, 'admin');
-  const list = await visitor.get('/keys');
+  const list = await visitor.get('/keys?_new');
   t.equal(list.status, 200);
   const bad = await visitor.submit(t, list, 'Create', {
     '/label': 'a <b>',
@@ -41,7 +41,10 @@ t.test('an administrator creates and revokes keys', async (t) => {
   const page = await visitor.get(path);
   t.match(page.text, '<h1>a &#60;b&#62;</h1>');
   t.notMatch(page.text, key!);
-  t.match((await visitor.submit(t, page, 'Delete this key')).headers.location, '/keys?_done=deleted');
+  t.match(
+    (await visitor.submit(t, await visitor.get(`${path}?_delete`), 'Delete this key')).headers.location,
+    '/keys?_done=deleted',
+  );
   t.equal((await read()).status, 401);
 });
 
@@ -56,10 +59,10 @@ t.test('pages of administrators are refused to others, and forms run with their 
   t.equal(items.status, 200);
   t.notMatch(items.text, 'New item');
   const home = await visitor.get('/');
-  t.match(home.text, /items<\/a><\/td><td class="number" data-label="records">0</);
-  t.notMatch(home.text, />users<\/a>/);
+  t.match(home.text, /Items<\/a><\/th><td class="number badge" data-label="Records">0</);
+  t.notMatch(home.text, />Users<\/a>/);
   const { visitor: own } = await signedIn(t, 'self items:write');
-  const list = await own.get('/items');
+  const list = await own.get('/items?_new');
   const forged = await own.submit(t, list, 'Create', { '/name': 'x' });
   t.equal(forged.status, 303);
   const other = await own.post(
@@ -74,7 +77,7 @@ t.test('an administrator creates, changes, tests and deletes webhooks, and sends
   const url = `${target.url}/hook`;
   const service = await testService(t, { WEBHOOK_ALLOW: '127.0.0.1', INSECURE: 'webhooks' });
   const visitor = new PageVisitor(service);
-  const created = await visitor.submit(t, await visitor.get('/webhooks'), 'Create', {
+  const created = await visitor.submit(t, await visitor.get('/webhooks?_new'), 'Create', {
     '/url': url,
     '/types': 'items.*',
     '/description': 'first',
@@ -82,7 +85,7 @@ t.test('an administrator creates, changes, tests and deletes webhooks, and sends
   t.equal(created.status, 200, created.text.replace(/[\s\S]*<main/, ''));
   t.match(created.text, /<code class="secret">whsec_/);
   const path = linksOf(created.text).find((href) => href.startsWith('/webhooks/'))!;
-  const page = await visitor.get(path);
+  const page = await visitor.get(`${path}?_edit`);
   t.match(await visitor.submit(t, page, 'Save', { '/description': '' }), { status: 303 });
   t.match((await service.send('GET', path)).json, {
     description: '',
@@ -93,7 +96,10 @@ t.test('an administrator creates, changes, tests and deletes webhooks, and sends
   const stale = await visitor.submit(t, page, 'Save', { '/description': 'mine' });
   t.equal(stale.status, 412);
   t.match(stale.text, 'Stored now');
-  t.match((await visitor.submit(t, page, 'Create a new secret')).text, /<code class="secret">whsec_/);
+  t.match(
+    (await visitor.submit(t, await visitor.get(path), 'Create a new secret')).text,
+    /<code class="secret">whsec_/,
+  );
   const sent = await visitor.submit(t, await visitor.get(path), 'Send a test event');
   t.equal(sent.status, 303);
   const delivery = await visitor.get(sent.headers.location!);
@@ -102,7 +108,7 @@ t.test('an administrator creates, changes, tests and deletes webhooks, and sends
   t.ok(linksOf(list.text).includes(sent.headers.location!.split('?')[0]!));
   const early = await visitor.submit(t, delivery, 'Redeliver');
   t.ok([303, 409].includes(early.status), 'delivered already, or pending');
-  t.match((await visitor.submit(t, await visitor.get(path), 'Delete this webhook')).status, 303);
+  t.match((await visitor.submit(t, await visitor.get(`${path}?_delete`), 'Delete this webhook')).status, 303);
 });
 
 t.test('axe-core has no findings on pages of administrators', { skip: noLongBrowser }, async (t) => {
@@ -110,7 +116,7 @@ t.test('axe-core has no findings on pages of administrators', { skip: noLongBrow
   const httpCredentials = { username: 'ann@example.org', password: PASSWORD };
   const page = await openPage(t, service.url, { width: 320, httpCredentials });
   await page.goto('/keys');
-  await page.getByText('New key').click();
+  await page.getByRole('link', { name: 'New key' }).click();
   await checkPage(t, page, 'keys', VIEWS);
   await page.locator('#new-label').fill('key');
   await page.locator('#new-subject').fill('subject');
@@ -121,7 +127,7 @@ t.test('axe-core has no findings on pages of administrators', { skip: noLongBrow
   await page.getByRole('link', { name: 'Continue' }).click();
   await checkPage(t, page, 'a key', VIEWS);
   await page.goto('/webhooks');
-  await page.getByText('New webhook').click();
+  await page.getByRole('link', { name: 'New webhook' }).click();
   await page.locator('#new-url').fill('https://example.org/hook');
   await page.getByLabel('*', { exact: true }).check();
   await checkPage(t, page, 'webhooks', VIEWS);

@@ -38,23 +38,25 @@ t.test(
     const visitor = new PageVisitor(service);
     const cells = (text: string, name: string) =>
       [...text.matchAll(new RegExp(`data-label="${name}">(.*?)</td>`, 'gs'))].map(([, cell]) => cell);
+    const titles = (text: string) =>
+      [...text.matchAll(/<th scope="row"><a [^>]*>([^<]*)</g)].map(([, title]) => title);
     const link = `<a href="/authors/${author.id}">Ann &#60;b&#62;</a>`;
     const list = (await visitor.get('/books?include=author&fields=title')).text;
-    t.same(cells(list, 'author'), [link, link]);
-    t.same(cells(list, 'title'), ['b0', 'b1']);
+    t.same(cells(list, 'Author'), [link, link]);
+    t.same(titles(list), ['b0', 'b1']);
     const authors = (await visitor.get('/authors?include=books,books.count')).text;
     const linkTo = ({ id, title }: { id: string; title: string }) => `<a href="/books/${id}">${title}</a>`;
-    t.same(cells(authors, 'books'), [books.map(linkTo).join(', ')]);
-    t.same(cells(authors, 'books.count'), ['2']);
+    t.same(cells(authors, 'Books'), [books.map(linkTo).join(', ')]);
+    t.same(cells(authors, 'Books.count'), ['2']);
     const found = (await visitor.get('/books?search=turtle&excerpts=true')).text;
-    t.match(cells(found, 'text')[0], '&#60;mark&#62;<mark>turtle</mark>&#60;/mark&#62; &#38; &#34;soup');
-    t.match(cells(found, 'text')[1], /^<mark>turtle<\/mark> soup/);
-    t.same(cells(found, 'title'), ['b0', 'b1']);
+    t.match(cells(found, 'Text')[0], '&#60;mark&#62;<mark>turtle</mark>&#60;/mark&#62; &#38; &#34;soup');
+    t.match(cells(found, 'Text')[1], /^<mark>turtle<\/mark> soup/);
+    t.same(titles(found), ['b0', 'b1']);
     t.notMatch((await visitor.get('/books?search=turtle')).text, '<mark>');
     const one = await visitor.get(`/books/${books[0].id}?include=author&fields=title`);
     t.equal(one.status, 200);
     t.match(one.text, /<th scope="row">_included<\/th><td><pre>[^<]*Ann &#60;b&#62;/);
-    t.notMatch(one.text, /<form/, 'a part of a record cannot be edited');
+    t.notMatch(one.text, /\?_edit/, 'a part of a record cannot be edited');
     t.equal((await visitor.get(`/books/${books[0].id}?include=editor`)).status, 400);
   },
 );

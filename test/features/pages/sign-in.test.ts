@@ -29,16 +29,19 @@ t.test('a user signs in, acts with its scopes, and signs out', async (t) => {
   const page = await signIn(t, visitor, own, user.email);
   t.equal(page.status, 200);
   t.match(page.text, '<h1>Ann</h1>');
-  t.equal((await visitor.submit(t, page, 'Save', { '/name': 'Anna' })).status, 303);
+  t.equal(
+    (await visitor.submit(t, await visitor.get(`${own}?_edit`), 'Save', { '/name': 'Anna' })).status,
+    303,
+  );
   t.match((await visitor.get(own)).text, '<h1>Anna</h1>');
-  const post = await visitor.submit(t, await visitor.get(`${own}/posts`), 'Create', {
+  const post = await visitor.submit(t, await visitor.get(`${own}/posts?_new`), 'Create', {
     '*': '{"title": "Mine"}',
   });
   t.equal(post.status, 303);
   t.match((await visitor.get(`${own}?_format=json`)).json, { name: 'Anna' });
   for (const path of ['/items', '/webhooks', '/users']) t.equal((await visitor.get(path)).status, 403, path);
   await setUserScopes(service.db, user.id, ['items:write']);
-  const items = await visitor.get('/items');
+  const items = await visitor.get('/items?_new');
   t.equal((await visitor.submit(t, items, 'Create', { '/name': 'Lamp' })).status, 303);
 
   const account = await visitor.get('/account');
@@ -172,7 +175,7 @@ t.test('signing in and out in a browser', { skip: noBrowser }, async (t) => {
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   await page.getByRole('heading', { name: 'Ann' }).waitFor();
   await checkPage(t, page, 'own record', VIEWS);
-  await page.getByText('Edit', { exact: true }).click();
+  await page.getByRole('link', { name: 'Edit', exact: true }).click();
   await page.locator('#edit-name').fill('Anna');
   await page.getByRole('button', { name: 'Save' }).click();
   await page.getByText('Saved.').waitFor();

@@ -32,15 +32,18 @@ export class PageVisitor {
     t: Test,
     page: ServiceResponse,
     button: string,
-    values: Readonly<Record<string, string>> = {},
+    values: Readonly<Record<string, string | readonly string[]>> = {},
     headers: Readonly<Record<string, string | undefined>> = {},
   ): Promise<ServiceResponse> {
     const form = [...page.text.matchAll(/<form[^>]*method="post"[\s\S]*?<\/form>/g)]
       .map(([text]) => text)
-      .find((text) => text.includes(`>${button}</button>`));
+      .find((text) => new RegExp(`>${button}[^<]*</button>`).test(text));
     if (form === undefined) throw new Error(`no form has the button ${button}`);
     const fields = new URLSearchParams(fieldsOf(form));
-    for (const [name, value] of Object.entries(values)) fields.set(name, value);
+    for (const [name, value] of Object.entries(values)) {
+      fields.delete(name);
+      for (const each of [value].flat()) fields.append(name, each);
+    }
     t.ok(fields.has('_token'), 'the form has a token');
     return this.post(unescaped(/action="([^"]*)"/.exec(form)![1]!), fields, headers);
   }

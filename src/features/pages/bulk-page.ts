@@ -1,0 +1,131 @@
+import type { Resource } from '../../collection/resource.js';
+import { filterRequired } from '../../errors/request-errors.js';
+import { type Html, html } from '../../formats/html.js';
+import { MERGE_PATCH } from '../../http/media-types.js';
+import { conditionName } from '../../list/query-names.js';
+import type { PageForm } from './form-action.js';
+import { type FormField, formFields } from './form-fields.js';
+import { inputOf } from './form-html.js';
+import { editableOf } from './form-model.js';
+import { readListAs } from './inner-read.js';
+import { collectionLabel, titleOf, wordsOf } from './labels.js';
+import type { PageContent } from './layout.js';
+import type { PageOptions } from './pages.js';
+import { failuresIn } from './record-form-actions.js';
+import { hidden } from './record-forms.js';
+import { bodyOf, type Submitted, valuesIn } from './submitted-form.js';
+
+/** Records that one form changes: as many as a page of a list has. */
+const MAX_CHOSEN = 100;
+
+/** The form around a list by which chosen records are changed or deleted; undefined: the caller may do neither. */
+export function bulkBar(
+  resource: Resource,
+  { may, forms, site, request }: PageOptions,
+): ((table: Html) => Html) | undefined {
+  if (!may('PATCH') && !may('DELETE')) return undefined;
+  const byKind = fieldsOf(resource).sort((a, b) => Number(b.kind === 'choice') - Number(a.kind === 'choice'));
+  const fields = byKind.map(({ name, label }) => html`<option value="${name}">${label}</option>`);
+  const edit =
+    may('PATCH') &&
+    html`<label>Set <select name="_field">${fields}</select></label> <button name="_bulk" value="PATCH">Edit…</button> `;
+  const remove = may('DELETE') && html`<button name="_bulk" value="DELETE" class="danger">Delete…</button>`;
+  return (
+    table,
+  ) => html`<form method="post" action="${site.prefix + request.path}">${hidden('_token', forms.token)}
+${table}<div class="bulk tools"><span id="chosen">Choose ${wordsOf(resource.name)} to change them together</span> ${edit}${remove}</div></form>`;
+}
+
+/** The fields that can be the same in several records. */
+const fieldsOf = (resource: Resource): FormField[] =>
+  formFields(editableOf(resource).change).filter(
+    ({ kind, name }) =>
+      kind !== 'others' &&
+      kind !== 'secret' &&
+      !resource.unique.some(({ fields }) => `/${fields.join()}` === name),
+  );
+
+/** The actions of a list's forms: those of chosen records with a page of confirmation before, or else `creation`. */
+export function bulkPage(resource: Resource, creation: PageForm): PageForm {
+  const isBulk = ({ entered }: Submitted) => entered.texts.has('_id');
+  return {
+    before: (submitted) => {
+      const { entered } = submitted;
+      if (entered.texts.has('_bulk'))
+        return confirmation(resource, entered.own('_bulk') === 'DELETE', submitted);
+      return undefined;
+    },
+    queryOf: (submitted) =>
+      isBulk(submitted)
+        ? String(new URLSearchParams({ [conditionName('id', 'in')]: idsIn(submitted).join(',') }))
+        : submitted.request.query,
+    bodyOf: async (submitted) => {
+      if (!isBulk(submitted) && submitted.method !== 'POST') throw filterRequired(submitted.method);
+      if (!isBulk(submitted)) return creation.bodyOf!(submitted);
+      if (submitted.method !== 'PATCH') return undefined;
+      const field = chosenField(resource, submitted);
+      const [[, value] = []] = await valuesIn(submitted, [field]);
+      return bodyOf(MERGE_PATCH, { [field.member]: value ?? null });
+    },
+    next: (reply, submitted) =>
+      isBulk(submitted)
+        ? `${submitted.site.prefix}${submitted.request.path}?_done=${submitted.method === 'DELETE' ? 'deleted' : 'saved'}`
+        : creation.next(reply, submitted),
+    failed: (problem, submitted) =>
+      isBulk(submitted)
+        ? confirmation(resource, submitted.method === 'DELETE', submitted, [
+            ...(failuresIn(problem)?.map(({ message }) => message) ?? [problem.message]),
+          ])
+        : creation.failed?.(problem, submitted),
+  };
+}
+
+const idsIn = ({ entered }: Submitted): readonly string[] =>
+  (entered.texts.get('_id') ?? []).slice(0, MAX_CHOSEN);
+
+const chosenField = (resource: Resource, { entered }: Submitted): FormField => {
+  const fields = fieldsOf(resource);
+  return fields.find(({ name }) => name === entered.own('_field')) ?? fields[0]!;
+};
+
+/** The page that names the chosen records before they are changed or deleted. */
+async function confirmation(
+  resource: Resource,
+  isDeletion: boolean,
+  submitted: Submitted,
+  faults: readonly string[] = [],
+): Promise<PageContent> {
+  const { site, request, forms, entered } = submitted;
+  const path = site.prefix + request.path;
+  const ids = idsIn(submitted);
+  const found = await readListAs(
+    site,
+    request,
+    { template: `/${resource.name}` },
+    {
+      [conditionName('id', 'in')]: ids.join(','),
+      limit: String(MAX_CHOSEN),
+    },
+  );
+  const records = found?.data ?? [];
+  const many = `${records.length} ${wordsOf(records.length === 1 ? resource.singular : resource.name)}`;
+  const verb = isDeletion ? 'Delete' : 'Change';
+  const field = chosenField(resource, submitted);
+  const input = inputOf(field, { id: 'bulk', texts: entered.texts });
+  const crumbs = [{ text: collectionLabel(resource.name), href: path }];
+  if (records.length === 0)
+    return {
+      title: 'Nothing is chosen',
+      crumbs,
+      body: html`<p>Choose records in the <a href="${path}">list</a> first.</p>`,
+    };
+  return {
+    title: `${verb} ${many}`,
+    crumbs,
+    body: html`${faults.map((fault) => html`<p class="error" role="alert">${fault}</p>`)}<form class="edit" method="post" action="${path}">
+${hidden('_token', forms.token)}${hidden('_method', isDeletion ? 'DELETE' : 'PATCH')}${hidden('_etag', '*')}${hidden('_field', field.name)}${ids.map((id) => hidden('_id', id))}
+<ul>${records.map((record) => html`<li>${titleOf(resource, record)}</li>`)}</ul>
+${isDeletion ? html`<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>` : html`${input}<p class="hint">An empty value removes the field.</p>`}
+<p><button class="${isDeletion ? 'danger' : 'main'}">${verb} ${many}</button> <a href="${path}">Cancel</a></p></form>`,
+  };
+}

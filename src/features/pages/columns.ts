@@ -1,0 +1,119 @@
+import type { Resource } from '../../collection/resource.js';
+import type { JsonObject } from '../../json.js';
+import type { FieldSchema } from './form-fields.js';
+import { fieldLabel } from './labels.js';
+
+/** How people read the values of a field. Lists show the kinds in this order; those from `long` on only if they are chosen. */
+const KINDS = [
+  'choice',
+  'reference',
+  'date',
+  'number',
+  'flag',
+  'time',
+  'text',
+  'long',
+  'json',
+  'id',
+] as const;
+export type ColumnKind = (typeof KINDS)[number];
+const FIRST_HIDDEN = KINDS.indexOf('long');
+
+/** A field as lists and records show it. */
+export interface Column {
+  readonly name: string;
+  readonly label: string;
+  readonly kind: ColumnKind;
+  /** The values of a choice, in the order of the declaration. */
+  readonly choices: readonly unknown[];
+  /** The collection to which a reference leads. */
+  readonly to: string | undefined;
+  /** Whether a record may have several values. */
+  readonly isList: boolean;
+}
+
+/** Columns of a list besides its first one, and names of undeclared fields that are looked at. */
+const MAX_COLUMNS = 6;
+const MAX_UNDECLARED = 100;
+/** Characters from which on a text is long. */
+const LONG = 200;
+
+const OWN = ['created_at', 'updated_at'];
+
+/** All fields that records of a collection may show, the declared ones in their order, then the times of the service. */
+export function columnsOf({ schema, references, writeOnly }: Resource): Column[] {
+  const declared = Object.entries(schema.properties as Readonly<Record<string, FieldSchema>>)
+    .filter(([name, rules]) => !writeOnly.includes(name) && rules.writeOnly !== true)
+    .map(([name, rules]): Column => {
+      const reference = references.find(({ field }) => field === name);
+      const items = typeof rules.items === 'object' ? rules.items : undefined;
+      return {
+        name,
+        label: fieldLabel(name, rules.title, reference !== undefined),
+        kind: reference ? 'reference' : kindOf(items ?? rules),
+        choices: (items ?? rules).enum ?? [],
+        to: reference?.to,
+        isList: items !== undefined,
+      };
+    });
+  return [...declared, ...OWN.map((name): Column => ({ ...undeclared(name), kind: 'time' }))];
+}
+
+/** A field that no declaration describes. */
+const undeclared = (name: string): Column => ({
+  ...{ name, label: name.includes('_') ? fieldLabel(name) : name, kind: 'text' },
+  ...{ choices: [], to: undefined, isList: false },
+});
+
+function kindOf(schema: FieldSchema): ColumnKind {
+  const types = [schema.type ?? []].flat().filter((type) => type !== 'null');
+  if (schema.enum) return 'choice';
+  if (types.some((type) => type === 'object' || type === 'array') || types.length === 0) return 'json';
+  if (types.every((type) => type === 'number' || type === 'integer')) return 'number';
+  if (types.every((type) => type === 'boolean')) return 'flag';
+  if (schema.format === 'date-time') return 'time';
+  if (schema.format === 'date') return 'date';
+  return (schema.maxLength ?? 0) > LONG && schema.format === undefined ? 'long' : 'text';
+}
+
+/**
+ * The columns of a list after the one that names its records: those that the address chooses, or the declared ones that people
+ * most likely compare, and undeclared ones while there is room.
+ */
+export function listColumns(
+  resource: Resource,
+  chosen: readonly string[] | undefined,
+  records: readonly JsonObject[],
+): Column[] {
+  const all = columnsOf(resource).filter(({ name }) => name !== resource.display);
+  const rest = undeclaredNames(resource, records);
+  if (chosen)
+    return [...all, ...rest.map(undeclared), ...(chosen.includes('id') ? [idColumn] : [])].filter(
+      ({ name }) => chosen.includes(name),
+    );
+  const likely = all
+    .filter(({ name, kind }) => KINDS.indexOf(kind) < FIRST_HIDDEN && !OWN.includes(name))
+    .map((column, at) => ({
+      column,
+      rank: (KINDS.indexOf(column.kind) + (column.isList ? KINDS.length : 0)) * all.length + at,
+    }))
+    .sort((a, b) => a.rank - b.rank)
+    .map(({ column }) => column)
+    .slice(0, MAX_COLUMNS);
+  const created = all.filter(({ name }) => name === 'created_at');
+  return [...likely, ...rest.map(undeclared), ...created].slice(0, MAX_COLUMNS);
+}
+
+const idColumn: Column = { ...undeclared('id'), label: 'Id', kind: 'id' };
+
+/** The names of the fields of some records that the declaration does not have. */
+export function undeclaredNames({ schema }: Resource, records: readonly JsonObject[]): string[] {
+  const names = new Set<string>();
+  for (const record of records)
+    for (const name of Object.keys(record)) {
+      if (names.size === MAX_UNDECLARED) break;
+      const isOwn = name === 'id' || OWN.includes(name) || name.startsWith('_');
+      if (!isOwn && !Object.hasOwn(schema.properties, name)) names.add(name);
+    }
+  return [...names];
+}

@@ -1,0 +1,216 @@
+import type { Resource } from '../../collection/resource.js';
+import { type Html, html, type Part } from '../../formats/html.js';
+import { type Operator, operatorsOf } from '../../list/condition.js';
+import {
+  conditionName,
+  escapeName,
+  filterName,
+  filterSegments,
+  unescapeName,
+} from '../../list/query-names.js';
+import { isRelevance } from '../../list/read-sort.js';
+import { relatedOf } from '../../list/relations.js';
+import { type Column, columnsOf } from './columns.js';
+import { readListAs } from './inner-read.js';
+import { fieldLabel, titleOf } from './labels.js';
+import type { Crumb, PageContent } from './layout.js';
+import { dayAfter, LAST_DAY, type ListView } from './list-query.js';
+import type { Names } from './names.js';
+import type { PageOptions } from './pages.js';
+
+/** Records of a collection up to which a filter offers all of them by name. */
+const MAX_OFFERED = 50;
+
+const SIGNS: Readonly<Record<Operator, string>> = {
+  eq: 'is',
+  ne: 'is not',
+  lt: 'before',
+  lte: 'at most',
+  gt: 'more than',
+  gte: 'at least',
+  between: 'between',
+  in: 'is one of',
+  nin: 'is none of',
+  has: 'has',
+  any: 'has one of',
+  prefix: 'begins with',
+  contains: 'contains',
+  null: 'is missing:',
+};
+
+/** The page with a filter for each field by which people select, and what they selected before. `fault`: why no list can be shown. */
+export async function filterPage(
+  view: ListView,
+  shown: Pick<PageOptions, 'site' | 'request'>,
+  crumbs: readonly Crumb[],
+  fault?: string,
+): Promise<PageContent> {
+  const controls = await Promise.all(
+    columnsOf(view.resource).map((column, index) => controlOf(view, column, `filter-${index}`, shown)),
+  );
+  const present = controls.filter((each) => each !== undefined);
+  const names = new Set(['page', 'sort', 'order', ...present.flatMap(({ names }) => names)]);
+  const retained = [...view.parameters].filter(([name]) => !names.has(name) && name !== 'limit');
+  return {
+    title: `Filter and sort ${crumbs.at(-1)!.text.toLowerCase()}`,
+    crumbs,
+    body: html`${fault !== undefined && html`<p class="error" role="alert">${fault}</p>\n`}<form class="edit" action="${view.path}">
+${retained.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+${fault === undefined && sortControl(view)}${present.map(({ input }) => input)}
+<p><button class="main">Show</button> <a href="${view.path}">Clear all</a></p></form>`,
+  };
+}
+
+/** The order of the list: by any field that lists can be sorted by, also by those without a column. */
+function sortControl(view: ListView): Part {
+  const sorts = view.sorts();
+  if (sorts.length === 0) return undefined;
+  const { resource } = view;
+  const labels = new Map(columnsOf(resource).map(({ name, label }) => [name, label]));
+  const present = sorts.find(({ order }) => order !== undefined);
+  return html`<div class="two"><div class="field"><label for="sort">Sort by</label><select id="sort" name="sort">${sorts.map(({ field }) => html`<option value="${isRelevance(resource, field) ? field : escapeName(field)}"${field === present?.field && html` selected`}>${labels.get(field) ?? fieldLabel(field.replaceAll('.', ' '))}</option>`)}</select></div>
+<div class="field"><label for="order">Direction</label><select id="order" name="order"><option value="asc">rising</option><option value="desc"${present?.order === 'desc' && html` selected`}>falling</option></select></div></div>
+`;
+}
+
+interface Control {
+  /** The parameters that the control sets. */
+  readonly names: readonly string[];
+  readonly input: Html;
+}
+
+async function controlOf(
+  view: ListView,
+  column: Column,
+  id: string,
+  shown: Pick<PageOptions, 'site' | 'request'>,
+): Promise<Control | undefined> {
+  const { name, label, kind } = column;
+  const operators = operatorsOf(view.resource).get(name) ?? [];
+  const can = (operator: Operator) => operators.includes(operator);
+  const parameter = (operator: Operator) => conditionName(name, operator);
+  const values = (operator: Operator) => (view.parameters.get(parameter(operator)) ?? '').split(',');
+  const text = (operator: Operator, type = 'text'): Control => ({
+    names: [parameter(operator)],
+    input: html`<div class="field"><label for="${id}">${label} ${SIGNS[operator]}</label><input type="${type}" id="${id}" name="${parameter(operator)}" value="${values(operator).join()}"></div>\n`,
+  });
+  if (kind === 'reference') return referenceControl(view, column, id, shown);
+  if (kind === 'choice' && (can('in') || can('any')))
+    return checks(column, parameter(can('in') ? 'in' : 'any'), values(can('in') ? 'in' : 'any'));
+  if (kind === 'flag' && can('eq'))
+    return checks({ ...column, choices: ['true', 'false'] }, parameter('eq'), values('eq'));
+  if ((kind === 'number' || kind === 'date' || kind === 'time') && can('gte')) return range(column, id, view);
+  if (can('contains')) return text('contains', 'search');
+  if (can('prefix')) return text('prefix');
+  if (can('has')) return text('has');
+  return can('eq') ? text('eq') : undefined;
+}
+
+const checks = ({ label, choices }: Column, name: string, values: readonly string[]): Control => ({
+  names: [name],
+  input: html`<fieldset><legend>${label}</legend><div class="checks">${choices.map((choice) => html`<label class="check"><input type="checkbox" name="${name}" value="${String(choice)}"${values.includes(String(choice)) && html` checked`}> ${choice === 'true' ? 'Yes' : choice === 'false' ? 'No' : String(choice)}</label>`)}</div></fieldset>\n`,
+});
+
+/** Two ends; the last day counts as a whole. Days have links for what people look for most. */
+function range({ name, label, kind }: Column, id: string, view: ListView): Control {
+  const from = conditionName(name, 'gte');
+  const to = conditionName(name, kind === 'number' ? 'lte' : 'lt');
+  const isDay = kind !== 'number';
+  const until = view.parameters.get(to) ?? '';
+  const last = isDay && until !== '' ? dayAfter(until, -1) : until;
+  const type = isDay ? 'date' : 'number';
+  const input = (end: string, says: string, value: string, suffix: string) =>
+    html`<div><label for="${id}${suffix}">${label} ${says}</label><input type="${type}"${!isDay && html` step="any"`} id="${id}${suffix}" name="${end}" value="${value}"></div>`;
+  return {
+    names: [from, to, LAST_DAY + to],
+    input: html`<div class="field two">${input(from, 'from', (view.parameters.get(from) ?? '').slice(0, isDay ? 10 : undefined), '-from')}${input(isDay ? LAST_DAY + to : to, 'to', last, '-to')}</div>${isDay && presets(view, from, to)}\n`,
+  };
+}
+
+function presets(view: ListView, from: string, to: string): Html {
+  const today = new Date().toISOString().slice(0, 10);
+  const monday = dayAfter(today, -((new Date(today).getUTCDay() + 6) % 7));
+  const days: readonly (readonly [string, string | null, string])[] = [
+    ['today', today, dayAfter(today, 1)],
+    ['this week', monday, dayAfter(monday, 7)],
+    ['before today', null, today],
+  ];
+  return html`<p class="tools hint">${days.map(([text, first, end]) => html`<a href="${view.hrefWith({ [from]: first, [to]: end })}">${text}</a> `)}</p>`;
+}
+
+/** All records by name if there are few, otherwise a part of the name where the other collection can search it. */
+async function referenceControl(
+  view: ListView,
+  { name, label, to }: Column,
+  id: string,
+  { site, request }: Pick<PageOptions, 'site' | 'request'>,
+): Promise<Control | undefined> {
+  const other = site.collections.find((each) => each.resource.name === to)?.resource;
+  const operators = operatorsOf(view.resource).get(name) ?? [];
+  const operator = operators.includes('in') ? 'in' : 'any';
+  if (other?.display === undefined || !operators.includes(operator)) return undefined;
+  const listed = await readListAs(site, request, { template: `/${to}` }, { limit: String(MAX_OFFERED) });
+  const parameter = conditionName(name, operator);
+  const values = (view.parameters.get(parameter) ?? '').split(',');
+  if (listed && listed.total <= MAX_OFFERED)
+    return {
+      names: [parameter],
+      input: html`<fieldset><legend>${label}</legend><div class="checks">${listed.data.map((record) => html`<label class="check"><input type="checkbox" name="${parameter}" value="${String(record.id)}"${values.includes(String(record.id)) && html` checked`}> ${titleOf(other, record)}</label>`)}</div></fieldset>\n`,
+    };
+  const relation = relatedOf(view.resource).find((each) => each.collection === to && each.field === name);
+  const within = operatorsOf(other).get(other.display) ?? [];
+  const comparison = within.includes('contains')
+    ? 'contains'
+    : within.includes('prefix')
+      ? 'prefix'
+      : undefined;
+  if (!relation || !comparison) return undefined;
+  const segments = relation.isMany
+    ? [relation.name, 'some', other.display, comparison]
+    : [relation.name, other.display, comparison];
+  const path = filterName(segments);
+  return {
+    names: [path],
+    input: html`<div class="field"><label for="${id}">${label} ${SIGNS[comparison]}</label><input type="search" id="${id}" name="${path}" value="${view.parameters.get(path) ?? ''}"></div>\n`,
+  };
+}
+
+/** The conditions of a list, each with a link that removes it. */
+export function filterChips(view: ListView, names: Names): Part {
+  const { parameters, path, list } = view;
+  const filters = [...new Set(parameters.keys())].flatMap((name) => {
+    const segments = name.startsWith('filter[') ? filterSegments(name) : undefined;
+    return segments
+      ? [{ name, says: conditionText(view.resource, segments, parameters.getAll(name), names) }]
+      : [];
+  });
+  const search = list.search === '' ? [] : [{ name: 'search', says: `“${list.search}”` }];
+  const chips = [...search, ...filters];
+  if (chips.length === 0) return undefined;
+  return html`${chips.map(({ name, says }) => html`<span class="chip">${says} <a href="${view.hrefWith({ [name]: null })}" aria-label="Remove the filter: ${says}">✕</a></span>`)}<a href="${path}">Clear all</a>`;
+}
+
+function conditionText(
+  resource: Resource,
+  segments: readonly string[],
+  values: readonly string[],
+  names: Names,
+): string {
+  const last = segments.at(-1)!;
+  const isOperator = segments.length > 1 && Object.hasOwn(SIGNS, last);
+  const path = (isOperator ? segments.slice(0, -1) : segments).map(unescapeName);
+  const column = columnsOf(resource).find(({ name }) => name === path[0]);
+  const label = [
+    column?.label ?? fieldLabel(path[0]!),
+    ...path.slice(1).map((each) => fieldLabel(each).toLowerCase()),
+  ].join(' ');
+  const texts = values
+    .join()
+    .split(',')
+    .map((value) => names.of(value) ?? value);
+  const isDay = column?.kind === 'date' || column?.kind === 'time';
+  if (isOperator && last === 'in' && column) return `${label}: ${texts.join(' or ')}`;
+  if (isDay && last === 'gte') return `${label}: from ${values.join()}`;
+  if (isDay && last === 'lt') return `${label}: to ${dayAfter(values.join(), -1)}`;
+  return `${label}: ${isOperator && last !== 'eq' ? `${SIGNS[last as Operator]} ` : ''}${texts.join(', ')}`;
+}

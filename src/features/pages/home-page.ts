@@ -1,0 +1,129 @@
+import { mayRead, readsAll } from '../../access/rules.js';
+import type { Guarded } from '../../access/scoped-collection.js';
+import { canSearch } from '../../collection/resource.js';
+import { cut, type Html, html, type Part } from '../../formats/html.js';
+import { isObject, type JsonObject } from '../../json.js';
+import { actorHtml, readActors } from './change-author.js';
+import { readAs, readListAs } from './inner-read.js';
+import { collectionLabel, titleOf, wordsOf } from './labels.js';
+import { type PageContent, SEARCH_EVERYTHING } from './layout.js';
+import type { Page, PageOptions } from './pages.js';
+import { collectionsFor } from './site.js';
+import { timeHtml } from './values.js';
+
+/** Changes that the first page shows, and events among which it finds them. */
+const MAX_CHANGES = 8;
+const MAX_EVENTS = 50;
+/** Records of each collection that a search over all of them shows. */
+const MAX_FOUND = 5;
+
+/** The first page: the collections, the last changes, and the documents for programs; or what a search over all of them finds. */
+export const homePage: Page = {
+  content: async (shown) => {
+    const text = new URLSearchParams(shown.request.query).get(SEARCH_EVERYTHING)?.trim() ?? '';
+    if (text !== '') return searchPage(text, shown);
+    const { site, request, json } = shown;
+    const listed = collectionsFor(site, request.principal);
+    const programs = Object.entries(json.links as Record<string, string>).filter(
+      ([name]) => PROGRAMS[name] !== undefined,
+    );
+    const [rows, changes] = await Promise.all([
+      Promise.all(listed.map((collection) => row(collection, shown))),
+      lastChanges(shown),
+    ]);
+    return {
+      title: 'Plinth',
+      body: html`<div class="cols"><div>${groupsOf(listed, rows)}</div><div>${changes}
+<h2>For programs</h2>
+<ul>${programs.map(([name, href]) => html`<li><a href="${href}">${PROGRAMS[name]}</a></li>`)}</ul></div></div>`,
+    };
+  },
+};
+
+/** The links of the home document that people follow to learn about the API. */
+const PROGRAMS: Readonly<Record<string, string>> = {
+  docs: 'Documents of the API',
+  documentation: 'Documents of the API',
+  openapi: 'OpenAPI',
+  errors: 'Codes of errors',
+  whoami: 'Who am I',
+  health: 'Health',
+  readiness: 'Readiness',
+};
+
+function groupsOf(listed: readonly Guarded[], rows: readonly Html[]): Html {
+  const groups = new Map<string, Html[]>();
+  listed.forEach(({ resource: { group = 'Collections' } }, at) => {
+    groups.set(group, [...(groups.get(group) ?? []), rows[at]!]);
+  });
+  return html`${[...groups].map(([group, items]) => html`<h2>${group}</h2><div class="scroll"><table class="list"><tbody>${items}</tbody></table></div>`)}`;
+}
+
+async function row(collection: Guarded, shown: PageOptions): Promise<Html> {
+  const { name, prefix, schema, singular } = collection.resource;
+  const { site, request } = shown;
+  const isCounted =
+    mayRead(collection.resource, request.principal) &&
+    (collection.resource.isRuled || readsAll(collection.resource, request.principal));
+  const list = isCounted
+    ? await readListAs(site, request, { template: `/${name}` }, { limit: '1' })
+    : undefined;
+  const description = typeof schema.description === 'string' ? schema.description : '';
+  const post = site.routes.get(`/${name}`)?.actions.POST;
+  const add =
+    post && shown.mayUse(post) && html`<a href="${prefix}/${name}?_new">New ${wordsOf(singular)}</a>`;
+  return html`<tr><th scope="row"><a href="${prefix}/${name}">${collectionLabel(name)}</a></th><td class="number badge" data-label="Records">${list?.total.toLocaleString('en')}</td><td data-label="About">${description}</td><td>${add}</td></tr>\n`;
+}
+
+/** The newest changes, each with the name of its record and of who made it. */
+async function lastChanges({ site, request, names }: PageOptions): Promise<Part> {
+  if (!site.feed) return undefined;
+  const { after } = await site.feed.start(undefined);
+  const position = Math.max(after, site.feed.follower.horizon() - MAX_EVENTS);
+  const json = await readAs(
+    site,
+    request,
+    { template: '/events' },
+    { after: site.feed.cursorOf(position), limit: String(MAX_EVENTS) },
+  );
+  const events = (json?.data as JsonObject[] | undefined)?.slice(-MAX_CHANGES).reverse() ?? [];
+  if (events.length === 0) return undefined;
+  const actorOf = ({ actor }: JsonObject) => (typeof actor === 'string' ? actor : undefined);
+  await readActors(names, events.map(actorOf));
+  const items = events.map((event) => {
+    const [collection = '', verb = ''] = String(event.type).split('.');
+    const resource = site.collections.find((each) => each.resource.name === collection)?.resource;
+    const { data } = event;
+    const title = resource && isObject(data) ? titleOf(resource, data) : undefined;
+    const record =
+      title === undefined
+        ? html`a record of ${wordsOf(collection)}`
+        : html`<a href="${site.prefix}${String(event.subject)}">${cut(title, 100)}</a>`;
+    return html`<li>${actorHtml(names, actorOf(event))} ${verb} ${record}<br>${timeHtml(String(event.time))}</li>\n`;
+  });
+  return html`<h2>Last changes</h2><ul class="changes">${items}</ul>`;
+}
+
+/** The first records of each collection in which a search finds something. */
+async function searchPage(text: string, { site, request }: PageOptions): Promise<PageContent> {
+  const searched = collectionsFor(site, request.principal).filter(({ resource }) => canSearch(resource));
+  const found = await Promise.all(
+    searched.map(async ({ resource }) => {
+      const { name, prefix } = resource;
+      const list = await readListAs(
+        site,
+        request,
+        { template: `/${name}` },
+        { search: text, limit: String(MAX_FOUND) },
+      );
+      if (!list || list.data.length === 0) return undefined;
+      const all = `${prefix}/${name}?${new URLSearchParams({ search: text })}`;
+      return html`<h2><a href="${all}">${collectionLabel(name)}</a> <span class="dim">${list.total.toLocaleString('en')}</span></h2>
+<ul>${list.data.map((record) => html`<li><a href="${prefix}/${name}/${String(record.id)}">${cut(titleOf(resource, record), 200)}</a></li>`)}</ul>`;
+    }),
+  );
+  return {
+    title: `“${cut(text, 60)}”`,
+    body: html`${found.some((each) => each) ? found : html`<p>Nothing is found. Each collection searches in the texts that its declaration names.</p>`}`,
+  };
+}

@@ -1,0 +1,31 @@
+import type { Resource } from '../../collection/resource.js';
+import { type JsonObject, member } from '../../json.js';
+
+/** The first letter as a capital. */
+export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
+
+/** A name of code as words: `dueOn` and `due_on` are "due on". */
+export const wordsOf = (name: string): string =>
+  name
+    .replace(/([a-z\d])([A-Z])/g, '$1 $2')
+    .replace(/[_-]+/g, ' ')
+    .trim()
+    .toLowerCase() || name;
+
+/** The label of a collection. */
+export const collectionLabel = (name: string): string => capitalized(wordsOf(name));
+
+/** The label of a field: its title, or its name as words, without the "id" of a reference. */
+export function fieldLabel(name: string, title?: string, isReference = false): string {
+  if (title !== undefined) return title;
+  const words = wordsOf(name);
+  return capitalized((isReference && words.replace(/ id$/, '').replace(/ ids$/, 's')) || words);
+}
+
+/** The text by which people know a record: the value of its display field, or its word and id. */
+export function titleOf({ display, singular }: Resource, record: JsonObject): string {
+  const given = display === undefined ? undefined : member(record, display);
+  return typeof given === 'string' && given.trim() !== ''
+    ? given
+    : `${capitalized(singular)} ${String(record.id)}`;
+}

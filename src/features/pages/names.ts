@@ -1,0 +1,54 @@
+import { type Resource, referredIds } from '../../collection/resource.js';
+import type { JsonObject } from '../../json.js';
+import { conditionName, escapeName } from '../../list/query-names.js';
+import { type Caller, readListAs } from './inner-read.js';
+import { titleOf } from './labels.js';
+import type { Site } from './site.js';
+
+/** Records of a collection whose names a page reads. */
+const MAX_NAMES = 100;
+
+/** The names of the records to which others refer, as the caller of a page may read them: one list for each collection. */
+export class Names {
+  readonly #names = new Map<string, string>();
+
+  constructor(
+    readonly site: Site,
+    readonly caller: Caller,
+  ) {}
+
+  /** Reads the names of the records to which these refer. */
+  async readFor({ references }: Resource, records: readonly JsonObject[]): Promise<void> {
+    const wanted = new Map<string, Set<string>>();
+    for (const reference of references) {
+      const ids = wanted.get(reference.to) ?? new Set();
+      for (const record of records) for (const { id } of referredIds(record, reference)) ids.add(id);
+      wanted.set(reference.to, ids);
+    }
+    await Promise.all([...wanted].map(([to, ids]) => this.read(to, ids)));
+  }
+
+  /** Reads the names of some records of a collection. */
+  async read(collection: string, ids: Iterable<string>): Promise<void> {
+    const resource = this.site.collections.find((each) => each.resource.name === collection)?.resource;
+    const unknown = [...ids].filter((id) => ID.test(id) && !this.#names.has(id)).slice(0, MAX_NAMES);
+    if (resource?.display === undefined || unknown.length === 0) return;
+    const found = await readListAs(
+      this.site,
+      this.caller,
+      { template: `/${collection}` },
+      {
+        [conditionName('id', 'in')]: unknown.join(','),
+        ...{ fields: `id,${escapeName(resource.display)}`, limit: String(MAX_NAMES), count: 'none' },
+      },
+    );
+    for (const record of found?.data ?? []) this.#names.set(String(record.id), titleOf(resource, record));
+  }
+
+  /** The name of a record; undefined: the caller may not read it, or it has none. */
+  of(id: string): string | undefined {
+    return this.#names.get(id);
+  }
+}
+
+const ID = /^[\da-f]{8}-([\da-f]{4}-){3}[\da-f]{12}$/i;

@@ -1,0 +1,120 @@
+import type { Resource } from '../../collection/resource.js';
+import type { Failure } from '../../errors/problem.js';
+import { operatorsOf } from '../../list/condition.js';
+import { conditionName } from '../../list/query-names.js';
+import type { FormField } from './form-fields.js';
+import { type Caller, readListAs } from './inner-read.js';
+import { titleOf } from './labels.js';
+import type { Site } from './site.js';
+
+/** Records up to which a form offers all names of a collection, and which it compares with a name that is not found. */
+const MAX_OFFERED = 50;
+const MAX_COMPARED = 100;
+/** Records among which a person chooses. */
+const MAX_CHOICES = 20;
+
+const ID = /^[\da-f]{8}-([\da-f]{4}-){3}[\da-f]{12}$/i;
+
+/** A record as a form offers it. */
+export interface Choice {
+  readonly id: string;
+  readonly name: string;
+}
+
+/** The id of the record that a person named, or what is wrong with the name and which records may be meant. */
+export type Named =
+  | { readonly id: string }
+  | { readonly failure: Failure; readonly choices: readonly Choice[] };
+
+/** The collections to which the fields of a form refer, each with its names if these are few. */
+export async function offersFor(
+  site: Site,
+  caller: Caller,
+  fields: readonly FormField[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const collections = [...new Set(fields.flatMap(({ to }) => to ?? []))];
+  const offers = await Promise.all(
+    collections.map(async (name) => {
+      const { resource, query } = listOf(site, name);
+      const list =
+        resource &&
+        (await readListAs(site, caller, { template: `/${name}` }, { ...query, limit: String(MAX_OFFERED) }));
+      const names =
+        list && list.total <= MAX_OFFERED ? list.data.map((record) => titleOf(resource, record)) : [];
+      return [name, names] as const;
+    }),
+  );
+  return new Map(offers);
+}
+
+function listOf(
+  { collections }: Site,
+  name: string,
+): { resource: Resource | undefined; query: Record<string, string> } {
+  const resource = collections.find((each) => each.resource.name === name)?.resource;
+  return { resource, query: resource?.display === undefined ? {} : { fields: `id,${resource.display}` } };
+}
+
+/** Finds the record that a person named in a form: by its id, its name, or a part of the name that only one record has. */
+export async function findNamed(site: Site, caller: Caller, field: FormField, text: string): Promise<Named> {
+  const collection = field.to!;
+  const { resource, query } = listOf(site, collection);
+  const wrong = (message: string, choices: readonly Choice[] = []): Named => ({
+    failure: { path: field.name, message, keyword: 'reference' },
+    choices,
+  });
+  if (!resource) return wrong('must be an id');
+  const read = async (more: Readonly<Record<string, string>>): Promise<Choice[]> => {
+    const list = await readListAs(
+      site,
+      caller,
+      { template: `/${collection}` },
+      { ...query, count: 'none', ...more },
+    );
+    return (list?.data ?? []).map((record) => ({ id: String(record.id), name: titleOf(resource, record) }));
+  };
+  if (ID.test(text)) {
+    const [found] = await read({ [conditionName('id')]: text, limit: '1' });
+    return found ? { id: found.id } : wrong(`no ${resource.singular} has this id`);
+  }
+  if (resource.display === undefined) return wrong('must be an id');
+  const known = new Set(operatorsOf(resource).get(resource.display) ?? []);
+  const exact = known.has('eq') ? await read({ [conditionName(resource.display)]: text, limit: '3' }) : [];
+  const parts = known.has('contains')
+    ? await read({ [conditionName(resource.display, 'contains')]: text, limit: String(MAX_CHOICES) })
+    : [];
+  const others = exact.length + parts.length > 0 ? [] : await read({ limit: String(MAX_COMPARED) });
+  const same = [...exact, ...parts, ...others].filter(
+    ({ name }) => name.toLowerCase() === text.toLowerCase(),
+  );
+  const found = [...new Map(same.map((each) => [each.id, each])).values()];
+  if (found.length === 1) return { id: found[0]!.id };
+  if (found.length > 1) return wrong(`several ${collection} are called “${text}”: choose one`, found);
+  const near = parts.length > 0 ? parts : nearest(text, others);
+  const [first] = near;
+  const guess =
+    first && near.length === 1 ? ` Is ${first.name} meant?` : near.length > 1 ? ' Choose one of these.' : '';
+  return wrong(`no ${resource.singular} is called “${text}”.${guess}`, near);
+}
+
+/** The records with the most pairs of letters in common with a text, if these are at least half of the pairs. */
+function nearest(text: string, choices: readonly Choice[]): Choice[] {
+  const pairs = pairsOf(text);
+  const scored = choices.map((choice) => {
+    const own = pairsOf(choice.name);
+    const shared = [...pairs].filter((pair) => own.has(pair)).length;
+    return { choice, score: shared / Math.max(1, pairs.size) };
+  });
+  return scored
+    .filter(({ score }) => score >= 0.5)
+    .sort((a, b) => b.score - a.score)
+    .slice(0, 5)
+    .map(({ choice }) => choice);
+}
+
+function pairsOf(text: string): Set<string> {
+  const letters = text.slice(0, 200).toLowerCase();
+  return new Set(
+    Array.from({ length: Math.max(0, letters.length - 1) }, (_, at) => letters.slice(at, at + 2)),
+  );
+}

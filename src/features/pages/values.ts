@@ -1,0 +1,61 @@
+import { type Html, html, type Part } from '../../formats/html.js';
+import type { Json } from '../../json.js';
+import type { Column } from './columns.js';
+import { cellOf } from './list-cells.js';
+import type { Names } from './names.js';
+
+/** Values of an array that a page shows. */
+const MAX_ITEMS = 20;
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
+const TONES = 4;
+
+/** A value as people read it; undefined: there is none. */
+export function valueHtml(column: Column, value: Json | undefined, names: Names): Part {
+  if (value === undefined || value === null || value === '') return undefined;
+  if (!Array.isArray(value)) return oneValue(column, value, names);
+  const shown = value.slice(0, MAX_ITEMS).map((each) => itemHtml(column, each, names));
+  return value.length > shown.length ? [...shown, ` and ${value.length - shown.length} more`] : shown;
+}
+
+function itemHtml(column: Column, value: Json, names: Names): Part {
+  const isTag = column.kind === 'text' && typeof value !== 'object';
+  return isTag ? html`<span class="tag">${cellOf(value)}</span>` : [oneValue(column, value, names), ' '];
+}
+
+function oneValue({ kind, choices, to }: Column, value: Json, names: Names): Part {
+  if (typeof value === 'object' || value === null) return cellOf(value);
+  switch (kind) {
+    case 'choice':
+      return html`<span class="tag s${(choices.indexOf(value) % TONES) + 1}">${cellOf(value)}</span>`;
+    case 'reference':
+      return referenceHtml(names, to!, String(value));
+    case 'flag':
+      return typeof value === 'boolean' ? (value ? 'Yes' : 'No') : cellOf(value);
+    case 'date':
+    case 'time':
+      return timeHtml(String(value));
+    case 'id':
+      return html`<code>${cellOf(value)}</code>`;
+    default:
+      return cellOf(value);
+  }
+}
+
+/** A link to a record by its name, or by the beginning of its id. */
+function referenceHtml(names: Names, collection: string, id: string): Html {
+  const text = names.of(id) ?? (id.length > 20 ? `${id.slice(0, 13)}…` : id);
+  return html`<a href="${names.site.prefix}/${collection}/${id}">${text}</a>`;
+}
+
+const TIME = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z)?$/;
+
+/** A date or a time in UTC, short, with the exact value for programs and the script of the page. Anything else stays text. */
+export function timeHtml(value: string): Part {
+  const [, year, month, day, time] = TIME.exec(value) ?? [];
+  if (year === undefined) return cellOf(value);
+  const weekday = DAYS[new Date(`${value.slice(0, 10)}T00:00:00Z`).getUTCDay()] ?? '';
+  const date = `${Number(day)} ${MONTHS[Number(month) - 1]} ${year}`;
+  const text = time === undefined ? `${weekday}, ${date}` : `${date}, ${time} UTC`;
+  return html`<time datetime="${value}"${time !== undefined && html` title="${value}"`}>${text}</time>`;
+}

@@ -1,0 +1,262 @@
+import { declare } from '../../support/collections.js';
+import { type TestService, testService } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
+import { linksOf, PageVisitor } from './visitor.js';
+
+t.jobs = 2;
+
+const COLLECTIONS = {
+  'projects.json': {
+    title: 'Project',
+    type: 'object',
+    required: ['name'],
+    properties: { name: { type: 'string', maxLength: 100, 'x-index': true, 'x-search': true } },
+    'x-collection': { list: 'page', group: 'Tracker' },
+  },
+  'issues.json': {
+    title: 'Issue',
+    type: 'object',
+    required: ['title', 'projectId'],
+    properties: {
+      title: { type: 'string', minLength: 1, maxLength: 100, 'x-index': true, 'x-search': true },
+      status: { type: 'string', enum: ['open', 'review', 'closed'], default: 'open', 'x-index': true },
+      projectId: { type: 'string', 'x-references': 'projects' },
+      watcherIds: {
+        type: 'array',
+        maxItems: 9,
+        items: { type: 'string', 'x-references': 'users', 'x-on-delete': 'remove' },
+      },
+      dueOn: { type: 'string', format: 'date', 'x-index': true },
+      reportedAt: { type: 'string', format: 'date-time', 'x-index': true },
+      priority: { type: 'integer', minimum: 1, maximum: 5, 'x-index': true },
+      postCode: { type: ['integer', 'string'] },
+    },
+    'x-collection': { list: 'page', history: true, group: 'Tracker' },
+  },
+  'notes.json': {
+    title: 'Note',
+    type: 'object',
+    required: ['issueId'],
+    properties: {
+      issueId: { type: 'string', 'x-references': 'issues', 'x-on-delete': 'cascade' },
+      text: { type: 'string' },
+    },
+    'x-collection': { display: 'text', nested: true },
+  },
+};
+
+/** A service with two projects, a user and an issue, and a browser. */
+async function tracker(t: Test) {
+  const service = await testService(t, { COLLECTIONS: declare(t, COLLECTIONS), MIGRATE: 'auto' });
+  const make = async (path: string, body: object) => (await service.send('POST', path, { body })).json;
+  const user = await make('/users', { email: 'ada@example.org', name: 'Ada' });
+  const project = await make('/projects', { name: 'Checkout redesign' });
+  const other = await make('/projects', { name: 'Blog <b>' });
+  const issue = await make('/issues', { title: 'Labels', projectId: project.id, watcherIds: [user.id] });
+  return { service, make, user, project, other, issue, visitor: new PageVisitor(service) };
+}
+
+const issuesOf = async (service: TestService) => (await service.send('GET', '/issues?limit=100')).json;
+
+t.test('records are known by their names, in lists, records, forms, filters and changes', async (t) => {
+  const { service, user, project, other, issue, visitor, make } = await tracker(t);
+  const link = `<a href="/projects/${project.id}">Checkout redesign</a>`;
+  const list = await visitor.get('/issues');
+  t.match(list.text, `<th scope="row"><a href="/issues/${issue.id}">Labels</a></th>`);
+  t.match(list.text, link);
+  t.notMatch(list.text.replaceAll(/(href|value)="[^"]*"/g, ''), /[\da-f]{8}-[\da-f]{4}-7/, 'no id is a text');
+  await service.send('PATCH', `/issues/${issue.id}`, { body: { projectId: other.id } });
+  const record = await visitor.get(`/issues/${issue.id}`);
+  t.match(record.text, `<a href="/users/${user.id}">Ada</a>`);
+  t.match(record.text, /Project: <a [^>]*>Checkout redesign<\/a>\s*→ <a [^>]*>Blog &#60;b&#62;<\/a>/);
+  const form = await visitor.get(`/issues/${issue.id}?_edit`);
+  t.match(form.text, /name="\/projectId"[^>]* value="Blog &#60;b&#62;"/);
+  t.match(form.text, '<option value="Checkout redesign">');
+  t.match(form.text, /name="\/watcherIds" aria-label="Watchers 1"[^>]* value="Ada"/);
+  const unchanged = await visitor.submit(t, form, 'Save');
+  t.equal(unchanged.status, 303);
+  const stored = (await service.send('GET', `/issues/${issue.id}`)).json;
+  t.match(stored, { projectId: other.id, watcherIds: [user.id] }, 'a name is no change');
+  const filter = await visitor.get('/issues?_filter');
+  t.match(filter.text, /name="filter\[projectId\]\[in\]" value="[^"]*"> Checkout redesign</);
+  const chosen = await visitor.get(`/issues?filter[projectId][in]=${other.id}`);
+  t.match(chosen.text, 'Project: Blog &#60;b&#62;');
+  await make('/notes', { issueId: issue.id, text: 'Seen on two printers' });
+  t.match((await visitor.get(`/issues/${issue.id}`)).text, 'Seen on two printers');
+});
+
+/** Names of a reference in a form, with what comes of each. */
+const NAMES: readonly (readonly [entered: string, result: RegExp])[] = [
+  ['Checkout redesign', /^303$/],
+  ['checkout REDESIGN', /^303$/],
+  ['Chekout redesin', /no project is called “Chekout redesin”\. Is Checkout redesign meant\?/],
+  ['Twice', /several projects are called “Twice”: choose one/],
+  ['zzz', /no project is called “zzz”\./],
+  ['00000000-0000-7000-8000-000000000000', /no project has this id/],
+];
+
+t.test('a reference is entered by name: exact, near, of several records, of none', async (t) => {
+  const { make, visitor } = await tracker(t);
+  const twice = [await make('/projects', { name: 'Twice' }), await make('/projects', { name: 'Twice' })];
+  for (const [entered, result] of NAMES) {
+    const values = { '/title': 'x', '/projectId': entered };
+    const response = await visitor.submit(t, await visitor.get('/issues?_new'), 'Create', values);
+    t.match(response.status === 303 ? '303' : response.text, result, entered);
+    if (entered !== 'Twice') continue;
+    for (const { id } of twice) t.match(response.text, `<option value="${id}">Twice</option>`);
+    const again = await visitor.submit(t, response, 'Create', { '/projectId': twice[1].id });
+    t.equal(again.status, 303);
+  }
+});
+
+t.test('faults of the form, the schema and references are reported together', async (t) => {
+  const { service, visitor, issue } = await tracker(t);
+  const values = { '/title': '', '/projectId': 'nowhere', '/priority': '9', '/dueOn': 'soon' };
+  const refused = await visitor.submit(t, await visitor.get('/issues?_new'), 'Create', values);
+  t.equal(refused.status, 400);
+  t.match(refused.text, 'Not saved yet: 4 fields need you.');
+  for (const name of ['title', 'projectId', 'priority', 'dueOn'])
+    t.match(refused.text, `id="new-${name}-error"`, name);
+  const edit = await visitor.get(`/issues/${issue.id}?_edit`);
+  const both = await visitor.submit(t, edit, 'Save', { '/projectId': 'nowhere', '/priority': '9' });
+  for (const name of ['projectId', 'priority']) t.match(both.text, `id="edit-${name}-error"`, name);
+  t.equal((await issuesOf(service)).meta.total, 1);
+});
+
+t.test('a form that is submitted twice makes one record, and a changed one may make another', async (t) => {
+  const { service, visitor } = await tracker(t);
+  const form = await visitor.get('/projects?_new');
+  const [first, second] = await Promise.all([
+    visitor.submit(t, form, 'Create', { '/name': 'Once' }),
+    visitor.submit(t, form, 'Create', { '/name': 'Once' }),
+  ]);
+  t.equal(first.headers.location, second.headers.location);
+  t.equal((await service.send('GET', '/projects?page=1')).json.meta.total, 3);
+  const changed = await visitor.submit(t, form, 'Create', { '/name': 'Other' });
+  t.match(changed.text, 'This form has created a record before.');
+  t.equal((await visitor.submit(t, changed, 'Create')).status, 303);
+  t.equal((await service.send('GET', '/projects?page=1')).json.meta.total, 4);
+});
+
+t.test('chosen records are changed and deleted together, after a page that names them', async (t) => {
+  const { service, visitor, make, project } = await tracker(t);
+  for (const title of ['a', 'b', 'c']) await make('/issues', { title, projectId: project.id });
+  const { data } = await issuesOf(service);
+  const ids = data.slice(1).map(({ id }: { id: string }) => id);
+  const list = await visitor.get('/issues');
+  const confirm = (values: Record<string, string | string[]>) =>
+    visitor.submit(t, list, 'Delete…', { _id: ids, ...values });
+  const change = await confirm({ _bulk: 'PATCH', _field: '/status' });
+  t.match(change.text, /<h1>Change 3 issues<\/h1>[\s\S]*<li>a<\/li><li>b<\/li><li>c<\/li>/);
+  t.equal((await visitor.submit(t, change, 'Change 3 issues', { '/status': 'closed' })).status, 303);
+  const after = (await issuesOf(service)).data;
+  t.same(
+    after.map(({ status }: { status: string }) => status),
+    ['open', 'closed', 'closed', 'closed'],
+  );
+  const invalid = await confirm({ _bulk: 'PATCH', _field: '/priority' });
+  t.match((await visitor.submit(t, invalid, 'Change 3 issues', { '/priority': '9' })).text, 'role="alert"');
+  const deletion = await confirm({ _bulk: 'DELETE' });
+  t.equal((await issuesOf(service)).meta.total, 4, 'nothing is deleted before');
+  t.equal((await visitor.submit(t, deletion, 'Delete 3 issues')).status, 303);
+  t.equal((await issuesOf(service)).meta.total, 1);
+  t.match((await visitor.submit(t, list, 'Delete…', { _bulk: 'DELETE' })).text, 'Nothing is chosen');
+});
+
+t.test('columns are the declared fields, or the chosen ones, whatever one record has', async (t) => {
+  const { visitor, make, project } = await tracker(t);
+  const extra = Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`odd${at}`, at]));
+  await make('/issues', { title: 'odd', projectId: project.id, ...extra });
+  const heads = async (path: string) => {
+    const [, head = ''] = /<thead>([\s\S]*?)<\/thead>/.exec((await visitor.get(path)).text) ?? [];
+    return [...head.matchAll(/<th[^>]*>(?:<a[^>]*>)?([^<↑↓]*)/g)].map(([, text]) => text!.trim());
+  };
+  t.same(await heads('/issues'), [
+    'Title',
+    'Status',
+    'Project',
+    'Due on',
+    'Priority',
+    'Reported at',
+    'Post code',
+  ]);
+  t.same(await heads('/issues?fields=title&fields=priority&fields=status'), ['Title', 'Status', 'Priority']);
+  t.same(await heads('/issues?fields=title,odd3'), ['Title', 'odd3']);
+});
+
+t.test('a list is exported as a whole: CSV with names for spreadsheets, and JSON', async (t) => {
+  const { service, visitor, make, project, user } = await tracker(t);
+  for (let at = 0; at < 120; at++) await make('/issues', { title: `t${at}`, projectId: project.id });
+  const links = linksOf((await visitor.get('/issues?filter[title][prefix]=t')).text);
+  const csv = await visitor.get(links.find((href) => href.includes('_export=csv'))!);
+  t.match(csv.headers['content-disposition'], 'issues.csv');
+  t.equal(csv.text.charCodeAt(0), 0xfeff, 'a byte order mark');
+  const lines = csv.text.trim().split('\r\n');
+  t.equal(lines.length, 121);
+  t.match(lines[0], /projectId,projectId \(name\),watcherIds,watcherIds \(name\)/);
+  t.match(lines[1], `${project.id},Checkout redesign`);
+  const json = await visitor.get(links.find((href) => href.includes('_export=json'))!);
+  t.equal(json.json.length, 120);
+  const all = await visitor.get('/issues?_export=csv');
+  t.match(all.text, `${user.id}""]",Ada,`);
+  t.equal((await service.send('GET', '/issues?_export=csv')).headers['content-type'], 'application/json');
+});
+
+t.test('a number or a text is entered as it is, and a time in UTC', async (t) => {
+  const { service, visitor, project } = await tracker(t);
+  const rows: [entered: string, stored: unknown][] = [
+    ['12345', 12345],
+    ['01234', '01234'],
+    ['SW1A 1AA', 'SW1A 1AA'],
+  ];
+  for (const [entered, stored] of rows) {
+    const values = {
+      '/title': 'x',
+      '/projectId': project.id,
+      '/postCode': entered,
+      '/reportedAt': '2026-12-01T10:30',
+    };
+    const created = await visitor.submit(t, await visitor.get('/issues?_new'), 'Create', values);
+    const { json } = await service.send('GET', created.headers.location!.split('?')[0]!);
+    t.match(
+      json,
+      { postCode: stored, reportedAt: /^2026-12-01T10:30:00(\.000)?Z$/, status: 'open' },
+      entered,
+    );
+  }
+});
+
+t.test('a filter includes its last day, and a fault stays in its form', async (t) => {
+  const { visitor, make, project } = await tracker(t);
+  for (const day of ['2026-12-01', '2026-12-02', '2026-12-03'])
+    await make('/issues', { title: day, projectId: project.id, dueOn: day, reportedAt: `${day}T23:59:59Z` });
+  const titles = async (query: Record<string, string>) => {
+    const { text } = await visitor.get(`/issues?${new URLSearchParams(query)}`);
+    return [...text.matchAll(/<th scope="row"><a [^>]*>([^<]*)</g)].map(([, title]) => title);
+  };
+  const range = (field: string) => ({
+    [`filter[${field}][gte]`]: '2026-12-01',
+    [`_last filter[${field}][lt]`]: '2026-12-02',
+  });
+  for (const field of ['dueOn', 'reportedAt'])
+    t.same(await titles(range(field)), ['2026-12-01', '2026-12-02'], field);
+  const faulty = await visitor.get('/issues?filter[priority][gte]=many&filter[dueOn][gte]=2026-12-01');
+  t.equal(faulty.status, 400);
+  t.match(
+    faulty.text,
+    /<p class="error" role="alert">[\s\S]*name="filter\[dueOn\]\[gte\]" value="2026-12-01"/,
+  );
+});
+
+t.test(
+  'a deletion says what goes with the record, and a search finds records of all collections',
+  async (t) => {
+    const { visitor, make, issue, project } = await tracker(t);
+    await make('/notes', { issueId: issue.id, text: 'n' });
+    t.match((await visitor.get(`/issues/${issue.id}?_delete`)).text, '1 note are deleted with it');
+    t.match((await visitor.get(`/projects/${project.id}?_delete`)).text, 'prevent the deletion');
+    const found = await visitor.get('/?_search=LABEL');
+    t.match(found.text, `<a href="/issues/${issue.id}">Labels</a>`);
+    t.match((await visitor.get('/?_search=Checkout')).text, `<a href="/projects/${project.id}">`);
+  },
+);
