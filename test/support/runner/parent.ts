@@ -1,5 +1,4 @@
 import { constants } from 'node:os';
-import { setInterval } from 'node:timers';
 
 const SIGNALS = ['SIGHUP', 'SIGINT', 'SIGTERM'] as const;
 type EndSignal = (typeof SIGNALS)[number];
@@ -14,6 +13,7 @@ export const exitBy = (signal: EndSignal): never => process.exit(128 + constants
 export function endWithParent(end: (signal: EndSignal) => void = exitBy): void {
   const parent = process.ppid;
   for (const signal of SIGNALS) process.on(signal, () => end(signal));
+  // biome-ignore lint/style/noRestrictedGlobals: no test waits for it
   const timer = setInterval(() => {
     if (process.ppid === parent) return;
     clearInterval(timer);
