@@ -21,7 +21,7 @@ import { ofDocument } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
 import { parseUuid } from '../uuid.js';
 import { missingForWrite } from './not-found.js';
-import { validatePermitted } from './owner-check.js';
+import { ownerCheck, validatePermitted } from './owner-check.js';
 import { withPasswordHash } from './password-preparation.js';
 
 /** Settings for writes. */
@@ -167,7 +167,9 @@ export async function changeRecord(guarded: Guarded, request: Request, change: R
     const { body, before } = await draft(present);
     return withPasswordHash(validatePermitted(collection, body, request, before), request);
   };
+  const requireOwner = ownerCheck(guarded, 'update', request);
   const next = async (present: Present | undefined): Promise<ValidatedInput> => {
+    if (present) requireOwner?.(present.record);
     const input = await validated(present);
     const confirmed = confirmSignInChange(collection, request, signInChangeOf(input), settings);
     const confirmedBy = confirmed && (await confirmed);
@@ -177,7 +179,11 @@ export async function changeRecord(guarded: Guarded, request: Request, change: R
   const outcome =
     id === undefined
       ? 'absent'
-      : await collection.change(id, { preconditions: only, isRead, next }, request.run);
+      : await collection.change(
+          id,
+          { preconditions: only, isRead: isRead || requireOwner !== undefined, next },
+          request.run,
+        );
   if (typeof outcome === 'string') {
     // A body is not compared with a record that is not there for the caller, and is invalid whether the record exists or not.
     if (request.method === 'PUT' && collection.access === undefined) await validated(undefined);

@@ -8,13 +8,14 @@ import { forbidden } from '../errors/caller-errors.js';
 import { Problem } from '../errors/problem.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { isObject, type Json, member } from '../json.js';
+import { isObject, type Json, type JsonObject, member } from '../json.js';
 import type { Collection } from '../list/open-collection.js';
 import { parseUuid } from '../uuid.js';
 
 /**
  * Restricts an action on a record to the records that a grant permits to their owner. Other callers' records and missing ones are the
- * same 403, and neither is locked. The caller's own record is locked during the action.
+ * same 403, and neither is locked. During a read and in a transaction, the caller's own record is locked. Other writes compare the
+ * record that they read with the caller, and are for the version that they read.
  */
 export function restrictToOwnRecord(db: Db, guarded: Guarded, verb: Verb, action: Action): Action {
   // A caller's own path was compared before.
@@ -24,14 +25,35 @@ export function restrictToOwnRecord(db: Db, guarded: Guarded, verb: Verb, action
   return {
     ...action,
     authorize: (request) => (request.permission === 'own' ? requireThis(request) : undefined),
-    run: (request) => {
+    run: async (request) => {
       if (request.permission !== 'own') return action.run(request);
+      if (verb !== 'read' && !request.run)
+        try {
+          return await action.run(request);
+        } catch (error) {
+          // Nothing else is wrong with a request about the record of another caller.
+          if (error instanceof Problem) await requireThis(request);
+          throw error;
+        }
       const work = async (run: Run) => {
         await requireThis({ ...request, run });
         return action.run({ ...request, run });
       };
       return request.run ? work(request.run) : db.transaction(work);
     },
+  };
+}
+
+/** Throws 403 for the record of another caller, if the caller may write its own alone; undefined: it may write all, or its own path. */
+export function ownerCheck(
+  { resource }: Pick<Guarded, 'resource'>,
+  verb: Verb,
+  { permission, principal }: Request,
+): ((record: JsonObject) => void) | undefined {
+  if (permission !== 'own' || ownershipOf(resource, verb) !== 'record') return undefined;
+  const [field, own] = [ownField(resource, verb)!, parseUuid(principal.subject)];
+  return (record) => {
+    if (own === undefined || member(record, field) !== own) throw forbidden([resource.scopes.write]);
   };
 }
 

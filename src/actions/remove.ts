@@ -1,7 +1,13 @@
 import type { Guarded } from '../access/scoped-collection.js';
 import { callerOf } from '../auth/principal.js';
+import { inAttempts } from '../collection/attempts.js';
+import { admitsRecord } from '../collection/changes.js';
+import { onlyThis } from '../collection/write-preconditions.js';
 import { preconditionFailed } from '../errors/record-errors.js';
 import type { Action } from '../http/router.js';
+import type { JsonObject } from '../json.js';
+import { ofDocument } from '../limits/turn.js';
+import type { Collection } from '../list/open-collection.js';
 import { parseUuid } from '../uuid.js';
 import {
   isThere,
@@ -10,6 +16,7 @@ import {
   requireWritable,
   type WriteSettings,
 } from './change-record.js';
+import { ownerCheck } from './owner-check.js';
 
 /** Deletes a record: 204 also if it does not exist, 403, 412, 428. */
 export function remove(guarded: Guarded, settings: WriteSettings): Action {
@@ -25,10 +32,13 @@ export function remove(guarded: Guarded, settings: WriteSettings): Action {
           { ...request, requirePermitted: () => requireWritable(collection, id, 'delete', request.run) },
           id,
         );
+      const requireOwner = ownerCheck(guarded, 'delete', request);
+      const removing = requireOwner ? afterCheck(collection, requireOwner) : collection.remove;
+      if (id === undefined) requireOwner?.({});
       const outcome =
         id === undefined
           ? 'absent'
-          : await collection.remove(id, preconditions, request.run, callerOf(request.principal));
+          : await removing(id, preconditions, request.run, callerOf(request.principal));
       if (typeof outcome === 'object')
         throw await preconditionProblem(resource, outcome.current, preconditions, request);
       // RFC 9110 section 13.1.1: If-Match is false, also with `*`, when there is no representation.
@@ -37,3 +47,16 @@ export function remove(guarded: Guarded, settings: WriteSettings): Action {
     },
   };
 }
+
+/** Deletes a record after a check of its members, which throws. Then it is deleted in the version that was checked. */
+const afterCheck =
+  (collection: Collection, check: (record: JsonObject) => void): Collection['remove'] =>
+  (id, preconditions, run, actor) =>
+    inAttempts(async () => {
+      const found = await collection.get(id, run);
+      await ofDocument(typeof found === 'string' ? '{}' : found.doc, check);
+      if (typeof found === 'string') return 'absent';
+      if (!admitsRecord(preconditions, found)) return { current: found };
+      const outcome = await collection.remove(id, onlyThis(found), run, actor);
+      return outcome === 'removed' ? outcome : undefined;
+    });

@@ -283,11 +283,22 @@ t.test('writes take few statements, whether they are permitted or not', SIGN_IN,
     ['a stranger', ann, '/files', foreign('/files'), [404, 404, 404, 204], 2],
     ['an administrator', admin, '/files', own('/files'), [200, 200, 412, 204], 2],
     ['an administrator with references', admin, '/papers', own('/papers'), [200, 200, 412, 204], 2],
+    [
+      'a shorthand',
+      ann,
+      '/posts',
+      () => made('/posts', { title: 'a', userId: user }),
+      [200, 200, 412, 204],
+      2,
+    ],
     ['no rules', admin, '/cards', () => made('/cards', { title: 'a' }), [200, 200, 412, 204], 2],
   ];
   for (const [name, call, path, make, [patched, put, failed, removed], most] of kinds) {
     const target = `${path}/${await make()}`;
-    const body = { title: 'b', ...(path !== '/cards' && { owner: user }) };
+    const body = {
+      title: 'b',
+      ...(path === '/posts' ? { userId: user } : path !== '/cards' && { owner: user }),
+    };
     const linked = { ...body, ...(path === '/papers' && { fileId: file }) };
     const stale = { 'if-match': '"99"' };
     const rows: readonly (readonly [string, number, JsonObject | undefined, Record<string, string>?])[] = [
@@ -307,6 +318,8 @@ t.test('writes take few statements, whether they are permitted or not', SIGN_IN,
       t.ok(ran.length <= most, `${name}: ${method} ${JSON.stringify(headers)}: ${ran.join(', ')}`);
     }
   }
+  const unreadable = `/papers/${await foreign('/papers')()}`;
+  t.equal((await ann('PATCH', unreadable, { title: 5 })).status, 403, 'before the body is validated');
   const paper = `/papers/${await own('/papers')()}`;
   for (const [body, status] of [
     [{ fileId: other }, 422],

@@ -184,6 +184,12 @@ t.test('self: the own record and the own posts, and nothing of others', async (t
     ['PUT', `/posts/${evesPost}`, { userId: ada }],
     ['PATCH', `/posts/${evesPost}`, { userId: ada }],
     ['DELETE', `/posts/${evesPost}`],
+    ...[evesPost, ABSENT, 'none'].flatMap((id): [string, string, unknown?][] => [
+      ['PUT', `/posts/${id}`, { title: 5 }],
+      ['PATCH', `/posts/${id}`, []],
+      ['PATCH', `/posts/${id}`, { title: 'a', _version: 99 }],
+      ['DELETE', `/posts/${id}`],
+    ]),
     ['PATCH', `/posts/${adasPost}`, { userId: eve }],
     ['PUT', `/posts/${adasPost}`, { userId: eve }],
     ['GET', '/items'],
