@@ -21,10 +21,10 @@ export async function accessCommand(args: string[], io: Io): Promise<ExitCode> {
 /** Explains which access rules apply to a request of a user. */
 async function explainRequest(args: string[], io: Io): Promise<void> {
   const { values, positionals } = parse(ACCESS_COMMANDS, 'access', 'explain', args);
-  const [method, path, ...others] = positionals;
-  const wanted = VERBS[method ?? ''];
-  if (wanted === undefined || path === undefined || others.length > 0)
-    throw new UsageError(`name a method (${Object.keys(VERBS).join(', ')}) and a path`, 'access');
+  const [method, path] = positionals as [string, string];
+  const wanted = VERBS[method];
+  if (wanted === undefined)
+    throw new UsageError(`METHOD must be one of ${Object.keys(VERBS).join(', ')}`, 'access');
   await withResources(io, async (resources, database, config) => {
     const { db } = database;
     const services = { db, collections: openCollections(db, resources, config.tombstones) };

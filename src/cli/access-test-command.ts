@@ -12,7 +12,7 @@ import { createLog } from '../telemetry/log.js';
 import { type AccessCases, type Outcome, readCases } from './access-cases.js';
 import { explanationsOf, explanationText, outcomeOf } from './access-outcome.js';
 import { parse } from './arguments.js';
-import { InputError, UsageError } from './exit.js';
+import { InputError } from './exit.js';
 import { configOf, type Io } from './io.js';
 import { print } from './output.js';
 import { ACCESS_COMMANDS } from './table/access-commands.js';
@@ -22,8 +22,7 @@ import { endOf, endOfError, logOf } from './with-database.js';
 /** Runs the cases of a file against the declarations. Resolves to 1 if one has another outcome. Throws UsageError and ExitError. */
 export async function testRules(args: string[], io: Io): Promise<ExitCode> {
   const { values, positionals } = parse(ACCESS_COMMANDS, 'access', 'test', args);
-  const [file = 'access.test.json', ...others] = positionals;
-  if (others.length > 0) throw new UsageError('name one file', 'access');
+  const [file = 'access.test.json'] = positionals;
   const config = configOf(io);
   const given = readCases(io, file);
   io.process?.exitOnSignals();

@@ -19,7 +19,7 @@ export function subcommandOf<T extends CommandTable, N extends keyof T & string>
   return { verb: verb as never, rest };
 }
 
-/** Parses the arguments of one form of a command of a table. Throws UsageError. */
+/** Parses the arguments of one form of a command of a table, of which there are as many as it has. Throws UsageError. */
 export function parse<
   T extends CommandTable,
   N extends keyof T & string,
@@ -47,8 +47,13 @@ export function parse<
     options: Object.fromEntries(options),
     allowPositionals: true,
   });
-  if (positionals.length > 0 && form.operands === undefined)
-    throw new UsageError(`${called} has no arguments`, name);
+  const operands = form.operands?.split(' ') ?? [];
+  const least = operands.filter((each) => /^[A-Z]/.test(each)).length;
+  const most = operands.includes('...') ? Number.POSITIVE_INFINITY : operands.length;
+  if (positionals.length < least || positionals.length > most) {
+    const known = form.operands === undefined ? 'has no arguments' : `needs ${form.operands}, and no more`;
+    throw new UsageError(`${called} ${known}`, name);
+  }
   const required = entries.filter(([, { required }]) => required).map(([option]) => option);
   if (required.some((option) => values[option] === undefined))
     throw new UsageError(
@@ -78,10 +83,4 @@ function parsed(name: string, config: Parameters<typeof parseArgs>[0]) {
 function listed(words: readonly string[], conjunction: 'and' | 'or'): string {
   if (words.length < 2) return words.join('');
   return `${words.slice(0, -1).join(', ')} ${conjunction} ${words.at(-1)}`;
-}
-
-/** The email among the arguments. Throws UsageError if there is none, or another argument. */
-export function onlyEmail([email, ...rest]: readonly string[]): string {
-  if (email === undefined || rest.length > 0) throw new UsageError('name one email', 'users');
-  return email;
 }

@@ -20,9 +20,7 @@ export async function collectionsCommand(args: string[], io: Io): Promise<void> 
   const { verb, rest } = subcommandOf(SERVICE_COMMANDS, 'collections', args);
   if (verb === 'check') return check(io, parse(SERVICE_COMMANDS, 'collections', 'check', rest).values.json);
   const { values, positionals } = parse(SERVICE_COMMANDS, 'collections', 'new', rest);
-  const [name, ...others] = positionals;
-  if (name === undefined || others.length > 0) throw new UsageError('name one collection', 'collections');
-  await writeNew(io, name, values.fields, values.json);
+  await writeNew(io, positionals[0]!, values.fields, values.json);
 }
 
 function check(io: Io, json: boolean): void {

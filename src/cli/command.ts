@@ -19,6 +19,7 @@ export interface Option {
 export interface Form {
   /** The effect of the subcommand; absent if the command has only this one, and says so itself. */
   readonly text?: string;
+  /** The names of the arguments, with those in brackets that may be absent, and `...` after one that may be repeated. */
   readonly operands?: string;
   readonly options: Readonly<Record<string, Option>>;
   /** A part of the synopsis that its options do not say. */

@@ -34,7 +34,7 @@ export async function managedCommand<Item extends Stored, Input>(
   const command = new ManagedCommand(kind, store, io, given.json === true);
   if (verb === 'create') return command.create(fieldsIn(kind, create, given, io));
   if (verb === 'list') return command.list();
-  const id = command.idIn(verb, positionals);
+  const id = command.idOf(verb, positionals[0]!);
   if (verb !== 'update') return command.remove(id);
   const fields = fieldsIn(kind, update!, given, io);
   if (Object.keys(fields).length === 0)
@@ -101,12 +101,12 @@ class ManagedCommand<Item extends Stored, Input> {
     });
   }
 
-  /** The only operand. Throws UsageError. */
-  idIn(verb: string, [text = '', ...rest]: readonly string[]): string {
+  /** Throws UsageError. */
+  idOf(verb: string, text: string): string {
     const { idOf = parseUuid } = this.store;
     const { command, singular } = this.kind;
     const { name } = command!;
-    const id = text === '' || rest.length > 0 ? undefined : idOf(text);
+    const id = idOf(text);
     if (id === undefined) throw new UsageError(`${name} ${verb} needs the id of a ${singular}`, name);
     return id;
   }

@@ -6,7 +6,7 @@ import type { Config } from '../config/config.js';
 import type { Database } from '../db/open-database.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { type Collection, openCollection } from '../list/open-collection.js';
-import { onlyEmail, parse, subcommandOf } from './arguments.js';
+import { parse, subcommandOf } from './arguments.js';
 import { UsageError } from './exit.js';
 import { type Io, nextLine } from './io.js';
 import { print } from './output.js';
@@ -24,7 +24,7 @@ export async function usersCommand(args: string[], io: Io): Promise<void> {
 async function create(args: string[], io: Io): Promise<void> {
   const { values, positionals } = parse(ACCESS_COMMANDS, 'users', 'create', args);
   const { name, json } = values;
-  const email = onlyEmail(positionals);
+  const [email] = positionals as [string];
   const scopes = values.scopes === undefined ? undefined : scopesIn(values.scopes);
   const password = await readPassword(io);
   await withUsers(io, async (users, database, config) => {
@@ -37,7 +37,7 @@ async function create(args: string[], io: Io): Promise<void> {
 
 async function changePassword(args: string[], io: Io): Promise<void> {
   const { values, positionals } = parse(ACCESS_COMMANDS, 'users', 'set-password', args);
-  const email = onlyEmail(positionals);
+  const [email] = positionals as [string];
   const password = await readPassword(io);
   await withUsers(io, async (users, database) => {
     const id = await idOf(database, email);
@@ -48,7 +48,7 @@ async function changePassword(args: string[], io: Io): Promise<void> {
 
 async function changeScopes(args: string[], io: Io): Promise<void> {
   const { values, positionals } = parse(ACCESS_COMMANDS, 'users', 'set-scopes', args);
-  const email = onlyEmail(positionals);
+  const [email] = positionals as [string];
   const scopes = scopesIn(values.scopes);
   await withUsers(io, async (_users, database, config) => {
     await requireKnown(scopes, config);

@@ -21,7 +21,7 @@ import { startNode } from '../support/process.js';
 import { testService } from '../support/service.js';
 import t from '../support/test.js';
 
-const MODULE = new URL('../../src/cli/output-file.js', import.meta.url).href;
+const MODULE = new URL('../../src/cli/output.js', import.meta.url).href;
 const isRoot = process.getuid?.() === 0;
 
 /** The commands that write a file, and what they write to the standard output without one. */

@@ -105,7 +105,8 @@ t.test('wrong usage ends it with 64, bad configuration with 78, nothing started'
       ['keys', 'create', '--label', 'l', '--subject', 's', '--scopes', 'item:read'],
       /^plinth: --scopes `item:read` is not a scope: there are .*items:read.*\nusage: /,
     ],
-    [['keys', 'revoke'], /^plinth: keys revoke needs the id of a key\nusage: /],
+    [['keys', 'revoke'], /^plinth: keys revoke needs ID, and no more\nusage: /],
+    [['keys', 'revoke', 'x', 'y'], /^plinth: keys revoke needs ID, and no more\nusage: /],
     [['keys', 'revoke', 'x'], /^plinth: keys revoke needs the id of a key\nusage: /],
   ];
   for (const [args, message] of wrong) {

@@ -1,5 +1,4 @@
 import { parse } from '../../cli/arguments.js';
-import { UsageError } from '../../cli/exit.js';
 import { configOf, fileOf, type Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
 import { ExitError } from '../../errors/exit-error.js';
@@ -25,8 +24,7 @@ async function runOnFolder(
   says: string,
 ): Promise<void> {
   const { values, positionals } = parse(COMMANDS, command, '', args);
-  const [folder, ...others] = positionals;
-  if (folder === undefined || others.length > 0) throw new UsageError('name one folder', command);
+  const [folder] = positionals as [string];
   const config = configOf(io);
   if (config.databaseUrl !== undefined)
     throw new ExitError(

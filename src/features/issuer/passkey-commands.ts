@@ -1,4 +1,4 @@
-import { onlyEmail, parse, subcommandOf } from '../../cli/arguments.js';
+import { parse, subcommandOf } from '../../cli/arguments.js';
 import type { Io } from '../../cli/io.js';
 import { ListOutput, print } from '../../cli/output.js';
 import { idOf, withDatabase } from '../../cli/with-database.js';
@@ -13,7 +13,7 @@ export async function passkeysCommand(args: string[], io: Io): Promise<void> {
 
 async function listPasskeys(args: string[], io: Io): Promise<void> {
   const { values, positionals } = parse(USER_COMMANDS, 'users', 'passkeys', args);
-  const email = onlyEmail(positionals);
+  const [email] = positionals as [string];
   const output = new ListOutput(io, values.json);
   await withDatabase(io, async (database) => {
     const rows = await database.db.run(ISSUER_SQL.passkeys_of, [await idOf(database, email)]);
@@ -25,7 +25,7 @@ async function listPasskeys(args: string[], io: Io): Promise<void> {
 
 async function removePasskeys(args: string[], io: Io): Promise<void> {
   const { values, positionals } = parse(USER_COMMANDS, 'users', 'remove-passkeys', args);
-  const email = onlyEmail(positionals);
+  const [email] = positionals as [string];
   await withDatabase(io, async (database) => {
     const id = await idOf(database, email);
     const removed = await database.db.run(ISSUER_SQL.remove_passkeys, [id]);

@@ -17,8 +17,7 @@ import { EXTENSIONS, type Format } from './input.js';
 /** Writes records to a file or the standard output. Throws UsageError and ExitError. */
 export async function exportCommand(args: string[], io: Io): Promise<void> {
   const { values, positionals } = parse(COMMANDS, 'export', '', args);
-  const [name, ...rest] = positionals;
-  if (rest.length > 0) throw new UsageError('name one collection, or none', 'export');
+  const [name] = positionals;
   const byName = EXTENSIONS[/\.([a-z]+)$/i.exec(values.output ?? '')?.[1]?.toLowerCase() ?? ''];
   const format = values.format ?? byName ?? (name === undefined ? 'json' : 'ndjson');
   if (name === undefined && format !== 'json')

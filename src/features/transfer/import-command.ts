@@ -131,9 +131,9 @@ function filesOf(positionals: readonly string[], as: string | undefined): NamedF
   const [first, second, ...others] = positionals;
   const isPair = second !== undefined && others.length === 0 && NAME.test(first!) && !NAMED.test(second);
   if (isPair && as === undefined) return [{ file: second, as: first, fallback: undefined }];
-  if (first === undefined || (as !== undefined && second !== undefined))
+  if (as !== undefined && second !== undefined)
     throw new UsageError('name one file, or several without a collection', 'import');
-  if (as !== undefined) return [{ file: first, as, fallback: undefined }];
+  if (as !== undefined) return [{ file: first!, as, fallback: undefined }];
   return positionals.map((text) => {
     const [, name, file = text] = NAMED.exec(text) ?? [];
     const fallback = second === undefined ? undefined : parsePath(file).name;

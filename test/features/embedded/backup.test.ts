@@ -147,7 +147,7 @@ t.test('what cannot be backed up or restored is said in one line', async (t) => 
       code: 1,
       err: /DATABASE_URL/,
     });
-    t.match(await plinth(t, [command]), { code: 64, err: /name one folder/ });
+    t.match(await plinth(t, [command]), { code: 64, err: /needs FOLDER/ });
   }
   const DATA_DIR = join(folder, 'none');
   t.match(await plinth(t, ['restore', folder], { DATA_DIR }), { code: 69, err: /is not a complete backup/ });

@@ -171,7 +171,7 @@ t.test('clients update: what is given changes, all else stays', async (t) => {
   }
   for (const [args, code, err] of [
     [[id], 64, /needs an option/],
-    [['--name', 'x'], 64, /needs the id of a client/],
+    [['--name', 'x'], 64, /clients update needs ID/],
     [['none', '--name', 'x'], 1, /there is no client none/],
     [[id, '--post-logout', 'http://example.org/'], 1, /\/post_logout_redirect_uris\/0 must be https/],
     [[id, '--scopes', 'item:read'], 1, /`item:read` is not a scope/],

@@ -206,7 +206,7 @@ t.test('what cannot be loaded at all is one clear line, and loads nothing', asyn
     t.equal(outcome.out, '');
   };
   const valid = fileOf(t, { items: [{ name: 'a' }] });
-  await fails([], 64, /name one file/, true);
+  await fails([], 64, /import needs .*FILE/, true);
   await fails([valid, '--what'], 64, /--what/, true);
   await fails([valid, '--rename', 'x'], 64, /FROM=TO/, true);
   await fails(['/nowhere.json'], 64, /cannot be read/);
