@@ -68,7 +68,7 @@ function chosen({ kind, only, peers, items }: Options): Row[] {
     .filter((row) => only === undefined || only.test(`${row.name} (${row.connections})`))
     .map((row) => ({
       ...row,
-      entrants: row.entrants.filter(({ name }) => name === 'plinth' || name === 'guarded' || peers.has(name)),
+      entrants: row.entrants.filter(({ name }) => name === 'plinth' || name === 'scoped' || peers.has(name)),
     }));
 }
 

@@ -14,8 +14,8 @@ import type { Log } from './telemetry/log.js';
 export type Auth = Core['auth'];
 export type OpenCounts = NonNullable<Core['counters']>;
 export type Feed = NonNullable<Core['feed']>;
-export type Guarded = Core['collections'][number];
-export type Collection = Guarded['whole'];
+export type ScopedCollection = Core['collections'][number];
+export type Collection = ScopedCollection['whole'];
 /** A statement that deletes expired rows. */
 export type PruneTask = NonNullable<OpenFeature['prunes']>[number];
 

@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 /** Each server that takes part, and where its program is; `guarded` is Plinth that takes the tokens of an issuer. */
 const PROGRAMS = {
   plinth: '../../src/main.js',
-  guarded: '../../src/main.js',
+  scoped: '../../src/main.js',
   handwritten: '../peers/handwritten.js',
   bare: '../peers/bare.js',
   fastify: '../peers/fastify.js',

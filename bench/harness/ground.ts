@@ -49,18 +49,18 @@ export async function onGround<T>(
   const databases = new Map<Name, string>();
   try {
     for (const name of names) {
-      if (name === 'bare' || name === 'guarded') continue;
+      if (name === 'bare' || name === 'scoped') continue;
       const url = await stage.copy(name === 'plinth' ? 'plinth' : 'plain', size, `${name}_${size.items}`);
       databases.set(name, url);
       await stage.settle(url);
     }
     const own = databases.get('plinth')!;
-    databases.set('guarded', own);
+    databases.set('scoped', own);
     const ids = await idsOf(own, wanted.ids);
     const idsFile = join(folder, 'ids.txt');
     await writeFile(idsFile, `${ids.join('\n')}\n`);
     for (const name of names) {
-      const settings = name === 'guarded' ? { AUTH: 'bearer', ISSUER: issuer.url, AUDIENCE } : {};
+      const settings = name === 'scoped' ? { AUTH: 'bearer', ISSUER: issuer.url, AUDIENCE } : {};
       contestants.set(name, await startContestant(name, databases.get(name) ?? '', settings));
     }
     const token = await issuer.token('ES256');

@@ -109,7 +109,7 @@ function verified(): Row {
   return {
     ...row('verified token', 64, ONE, [], [by(0.9, 'rate', '>', other)], { base: other }),
     entrants: [
-      { label: 'plinth', name: 'guarded', request: get('/users/{id}', headers) },
+      { label: 'plinth', name: 'scoped', request: get('/users/{id}', headers) },
       { label: other, name: 'plinth', request: ONE },
     ],
   };
@@ -117,9 +117,9 @@ function verified(): Row {
 
 /** The hand-written server asks nobody for a credential. */
 function unauthorized(): Row {
-  const base = row('no credential', 64, ONE, ['guarded', 'bare'], [NEAR_BARE], { status: 401, base: 'bare' });
+  const base = row('no credential', 64, ONE, ['scoped', 'bare'], [NEAR_BARE], { status: 401, base: 'bare' });
   const entrants = base.entrants.map((each) =>
-    each.name === 'guarded' ? { ...each, label: 'plinth' } : each,
+    each.name === 'scoped' ? { ...each, label: 'plinth' } : each,
   );
   return { ...base, entrants, quick: false };
 }

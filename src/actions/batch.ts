@@ -1,5 +1,3 @@
-import { ownershipOf } from '../access/own-records.js';
-import type { Guarded } from '../access/scoped-collection.js';
 import { MAX_PAGE_BYTES } from '../collection/document.js';
 import { knownProblem } from '../db/database-errors.js';
 import type { Db, Run } from '../db/db.js';
@@ -12,6 +10,8 @@ import type { Request } from '../http/request.js';
 import { type Action, type Router, runOf } from '../http/router.js';
 import { isObject, member } from '../json.js';
 import type { HashedPassword } from '../passwords/password.js';
+import { ownershipOf } from '../policy/ownership.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import { readOperations } from './batch-operations.js';
 import { type BatchLimits, BatchResults } from './batch-results.js';
@@ -27,7 +27,12 @@ export const BATCH_PATH = '/batch';
  * The permissions of all are checked first, then passwords are hashed, then the transaction begins and locks records.
  * `router` has every route except the batch.
  */
-export function batch(db: Db, collections: readonly Guarded[], router: Router, limits: BatchLimits): Action {
+export function batch(
+  db: Db,
+  collections: readonly ScopedCollection[],
+  router: Router,
+  limits: BatchLimits,
+): Action {
   const stepsOf = (request: Request): OperationStep[] =>
     readOperations(request.body?.value).map((operation, index) =>
       atOperation(index, () => batchStep(operation, router, request, request.passwordHashes?.[index])),
@@ -89,7 +94,7 @@ function preparationOf(
 
 async function runAll(
   steps: readonly OperationStep[],
-  collections: readonly Guarded[],
+  collections: readonly ScopedCollection[],
   run: Run,
   limits: BatchLimits,
 ): Promise<Reply> {
@@ -120,7 +125,7 @@ async function runOne({ action, request, allow }: OperationStep, run: Run): Prom
  */
 async function lockAll(
   steps: readonly OperationStep[],
-  collections: readonly Guarded[],
+  collections: readonly ScopedCollection[],
   run: Run,
 ): Promise<void> {
   // Before the records, since a single statement draws numbers before it refers to their parents.
@@ -155,7 +160,7 @@ function isCreation({ method, path }: Request, name: string): boolean {
 }
 
 /** The records whose series have the numbers of a new record. */
-function parentsOf({ params, body }: Request, { resource: { numbers } }: Guarded): string[] {
+function parentsOf({ params, body }: Request, { resource: { numbers } }: ScopedCollection): string[] {
   const value = body?.value;
   const given = numbers.flatMap(({ parent }) =>
     parent !== undefined && isObject(value) ? [member(value, parent)] : [],

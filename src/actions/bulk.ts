@@ -1,5 +1,3 @@
-import { leadsTo } from '../access/rules.js';
-import type { Guarded } from '../access/scoped-collection.js';
 import type { Resource } from '../collection/resource.js';
 import type { Db, Run } from '../db/db.js';
 import { sharedRun } from '../db/shared-run.js';
@@ -14,8 +12,10 @@ import { among, type Selection } from '../list/condition.js';
 import { valuesOfAddress } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
 import { searchIn, selectionOf } from '../list/read-search.js';
-import { ownParent, requireOwn } from './owner-check.js';
-import { readable } from './readable.js';
+import { ownParent, requireOwn } from '../policy/ownership.js';
+import { leadsTo } from '../policy/policy.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
+import { readable } from '../policy/scoped-collection.js';
 
 /** Records that one request changes. */
 const MAX_MATCHES = 10_000;
@@ -53,22 +53,22 @@ interface ManyChanges {
  */
 export function forAllMatching(
   db: Db,
-  guarded: Guarded,
-  related: readonly Guarded[],
+  scoped: ScopedCollection,
+  related: readonly ScopedCollection[],
   { verb, action, timeoutMs }: ManyChanges,
 ): Action {
-  const size = dependOnEachOther(guarded, related) ? 1 : RECORDS_AT_ONCE;
+  const size = dependOnEachOther(scoped, related) ? 1 : RECORDS_AT_ONCE;
   return {
     run: (request) => {
-      const collection = guarded.as(request);
-      const selection = matching(guarded, related, request);
+      const collection = scoped.as(request);
+      const selection = matching(scoped, related, request);
       const work = async (run: Run): Promise<Reply> => {
         const found = await collection.ids(selection, MAX_MATCHES + 1, run);
         if (found.length > MAX_MATCHES) throw tooManyMatches(MAX_MATCHES, found[MAX_MATCHES - 1]!);
         await collection.lock(found, undefined, run);
         // Others may have changed some before these were locked.
         const ids = await collection.ids(within(selection, found), found.length, run);
-        await requireOwn(guarded, verb, ids, { ...request, run });
+        await requireOwn(scoped, verb, ids, { ...request, run });
         const latest = now() + timeoutMs / 2;
         let count = 0;
         const shared = sharedRun(run, () => {
@@ -78,7 +78,7 @@ export function forAllMatching(
           await action.run(forRecord(request, id, shared));
           count++;
         };
-        await changeAll(ids, act, size, verb === 'delete' && refersToItself(guarded.resource));
+        await changeAll(ids, act, size, verb === 'delete' && refersToItself(scoped.resource));
         return {
           status: 200,
           headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
@@ -95,7 +95,10 @@ const refersToItself = ({ name, references }: Resource): boolean =>
   references.some(({ to, onDelete }) => to === name && onDelete === 'restrict');
 
 /** Whether the change of a record can change what access rules permit with others. Then each change sees those before it. */
-function dependOnEachOther({ resource, policy, store }: Guarded, related: readonly Guarded[]): boolean {
+function dependOnEachOther(
+  { resource, policy, store }: ScopedCollection,
+  related: readonly ScopedCollection[],
+): boolean {
   const targets = related.filter((each) => resource.references.some(({ to }) => to === each.resource.name));
   const grants = [{ policy, store }, ...targets].flatMap((each) => (each.store ? each.policy.grants : []));
   const names = [resource.name, ...resource.children];
@@ -133,17 +136,21 @@ async function changeAll(
 const isReferred = (error: unknown): boolean => error instanceof Problem && error.code === 'REFERENCED';
 
 /** The records that a request about all that match a filter selects. Throws 400 for a request that is not valid, 403. */
-function matching(guarded: Guarded, related: readonly Guarded[], request: Request): Selection {
+function matching(
+  scoped: ScopedCollection,
+  related: readonly ScopedCollection[],
+  request: Request,
+): Selection {
   const condition = request.headers['if-match'];
   if (condition !== undefined && condition.trim() !== '*')
     throw badRequest(
       'An ETag in If-Match is about one record, and this request is about several: send If-Match: *.',
     );
   const given = valuesOfAddress(request.query);
-  const parent = ownParent(guarded, request);
-  const records = guarded.as(request);
+  const parent = ownParent(scoped, request);
+  const records = scoped.as(request);
   const conditions = readFilter(given.filter(), records, readable(related, request));
-  const selection = selectionOf(conditions, records, searchIn(given, guarded.resource), parent);
+  const selection = selectionOf(conditions, records, searchIn(given, scoped.resource), parent);
   if (selection.conditions.length === 0) throw badRequest('The filter is empty.');
   return selection;
 }

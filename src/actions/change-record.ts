@@ -1,4 +1,3 @@
-import type { Guarded } from '../access/scoped-collection.js';
 import type { AccountProtection, SignInChange } from '../auth/current-password.js';
 import { type VerifiedPassword, verifiedPasswordOf } from '../auth/verified-password.js';
 import { admitsRecord, type Present } from '../collection/changes.js';
@@ -19,9 +18,10 @@ import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
 import { ofDocument } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
+import { ownerCheck, validatePermitted } from '../policy/ownership.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import { missingForWrite } from './not-found.js';
-import { ownerCheck, validatePermitted } from './owner-check.js';
 import { withPasswordHash } from './password-preparation.js';
 
 /** Settings for writes. */
@@ -36,7 +36,7 @@ export interface WriteSettings {
 
 /** The preconditions of a write from its header fields. Throws 400 for invalid ones, 428 if one is required and missing. */
 export function readWritePreconditions(
-  { resource }: Pick<Guarded, 'resource'>,
+  { resource }: Pick<ScopedCollection, 'resource'>,
   { headers }: Request,
   settings: WriteSettings,
 ): WritePreconditions {
@@ -85,13 +85,13 @@ export async function requireWritable(
  * that the response does not tell whether it exists.
  */
 export async function confirmInAdvance(
-  guarded: Guarded,
+  scoped: ScopedCollection,
   request: Request,
   change: SignInChange,
   settings: WriteSettings,
 ): Promise<void> {
   const id = parseUuid(request.params.id ?? '');
-  const collection = guarded.as(request);
+  const collection = scoped.as(request);
   if (id !== undefined && (await isThere(collection, id, request.run)))
     await confirmSignInChange(collection, request, change, settings);
 }
@@ -158,16 +158,20 @@ export interface RecordChange {
 }
 
 /** Changes the record in the path of a request: 200, 204, and the errors of the preconditions, the validation and the statement. */
-export async function changeRecord(guarded: Guarded, request: Request, change: RecordChange): Promise<Reply> {
+export async function changeRecord(
+  scoped: ScopedCollection,
+  request: Request,
+  change: RecordChange,
+): Promise<Reply> {
   const { settings, preconditions, isRead, draft } = change;
-  const { resource } = guarded;
-  const collection = guarded.as(request);
+  const { resource } = scoped;
+  const collection = scoped.as(request);
   const id = parseUuid(request.params.id ?? '');
   const validated = async (present: Present | undefined): Promise<ValidatedInput> => {
     const { body, before } = await draft(present);
     return withPasswordHash(validatePermitted(collection, body, request, before), request);
   };
-  const requireOwner = ownerCheck(guarded, 'update', request);
+  const requireOwner = ownerCheck(scoped, 'update', request);
   const next = async (present: Present | undefined): Promise<ValidatedInput> => {
     if (present) requireOwner?.(present.record);
     const input = await validated(present);

@@ -1,4 +1,3 @@
-import type { Guarded } from '../access/scoped-collection.js';
 import { inAttempts } from '../collection/attempts.js';
 import type { StoredRecord } from '../collection/record.js';
 import { etagOf, withLinks } from '../collection/representation.js';
@@ -7,9 +6,10 @@ import { gone, invalidId, preconditionFailed } from '../errors/record-errors.js'
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { ofDocument } from '../limits/turn.js';
+import { isOwn } from '../policy/ownership.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { createdAt, isVersion7, parseUuid } from '../uuid.js';
 import { checkNew, createdReply } from './create.js';
-import { isOwn } from './owner-check.js';
 import { passwordPreparation } from './password-preparation.js';
 
 /**
@@ -34,17 +34,17 @@ export function replaceOrCreate(replacement: Action, creation: Action): Action {
 }
 
 /** Creates a record with the id in the path: 201 with Location, 400, 403, 409, 410, 412, 413, 415, 422. */
-export function createWithId(guarded: Guarded): Action {
-  const { resource } = guarded;
+export function createWithId(scoped: ScopedCollection): Action {
+  const { resource } = scoped;
   return {
-    prepare: (request) => passwordPreparation(guarded, request, () => checkNew(guarded.as(request), request)),
+    prepare: (request) => passwordPreparation(scoped, request, () => checkNew(scoped.as(request), request)),
     run: async (request) => {
-      const collection = guarded.as(request);
+      const collection = scoped.as(request);
       const input = checkNew(collection, request);
       const id = parseUuid(request.params.id ?? '');
       const stored = await inAttempts(async (attempt) => {
         const found = id === undefined ? 'absent' : await collection.get(id, request.run);
-        if (found !== 'absent') throw await existing(guarded, found, request);
+        if (found !== 'absent') throw await existing(scoped, found, request);
         // The record with the id may be one that is not there for the caller.
         if (collection.access && attempt > 1) throw preconditionFailed();
         return collection.createWithId(newId(id), input, request.run);
@@ -64,12 +64,9 @@ function newId(id: string | undefined): string {
 }
 
 /** The 412 or 410 for an id that is not free; the 403 of every id for a caller that may not write its record. */
-async function existing(guarded: Guarded, found: StoredRecord | 'gone', request: Request) {
-  const { resource } = guarded;
-  if (
-    request.permission === 'own' &&
-    (found === 'gone' || !(await isOwn(guarded, 'read', found.id, request)))
-  )
+async function existing(scoped: ScopedCollection, found: StoredRecord | 'gone', request: Request) {
+  const { resource } = scoped;
+  if (request.permission === 'own' && (found === 'gone' || !(await isOwn(scoped, 'read', found.id, request))))
     return forbidden([resource.scopes.write]);
   if (found === 'gone') return gone(resource.singular);
   return ofDocument(withLinks(resource, found, request.prefix), (record) =>

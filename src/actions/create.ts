@@ -1,4 +1,3 @@
-import type { Guarded } from '../access/scoped-collection.js';
 import { callerOf } from '../auth/principal.js';
 import type { StoredRecord } from '../collection/record.js';
 import { hrefOf, validatorFields, withLinks } from '../collection/representation.js';
@@ -13,16 +12,17 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, setMember } from '../json.js';
 import type { Collection } from '../list/open-collection.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import { passwordPreparation, withPasswordHash } from './password-preparation.js';
 
 /** Creates a record: 201 with Location, 400, 403, 409, 413, 415, 422. */
-export function create(guarded: Guarded): Action {
-  const { resource } = guarded;
+export function create(scoped: ScopedCollection): Action {
+  const { resource } = scoped;
   return {
-    prepare: (request) => passwordPreparation(guarded, request, () => checkNew(guarded.as(request), request)),
+    prepare: (request) => passwordPreparation(scoped, request, () => checkNew(scoped.as(request), request)),
     run: (request) => {
-      const collection = guarded.as(request);
+      const collection = scoped.as(request);
       return collection
         .create(checkNew(collection, request), request.run)
         .then((stored) => createdReply(resource, stored, request));
@@ -60,9 +60,9 @@ const minimal: Omit<Reply, 'status'> = { headers: ['Preference-Applied', 'return
  * Creates a record of a parent, whose id in the path overrides the one in the body: 201, in version 1 without Location, as
  * specified; 404 for a missing parent.
  */
-export function createNested(guarded: Guarded): Action {
-  const { run } = create(guarded);
-  const parent = guarded.resource.parent!;
+export function createNested(scoped: ScopedCollection): Action {
+  const { run } = create(scoped);
+  const parent = scoped.resource.parent!;
   return {
     run: async (request) => {
       const id = parseUuid(request.params.id ?? '');

@@ -1,4 +1,3 @@
-import type { Guarded } from '../access/scoped-collection.js';
 import type { Resource } from '../collection/resource.js';
 import { badRequest } from '../errors/request-errors.js';
 import { envelopeOf } from '../events/cloudevents.js';
@@ -11,8 +10,9 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isCondition, valuesOfAddress } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
+import { named, readable } from '../policy/scoped-collection.js';
 import type { Version } from '../versions/supported.js';
-import { named, readable } from './readable.js';
 
 const BATCH_TYPE = 'application/cloudevents-batch+json';
 const STREAM_TYPE = 'text/event-stream';
@@ -37,7 +37,7 @@ interface Query {
  * Events after a cursor: as JSON, with `Prefer: wait` as soon as there are any; or as an event stream.
  * 200, 400, 403, 406, 410, 429, 503.
  */
-export function listEvents(feed: Feed, collections: readonly Guarded[]): Action {
+export function listEvents(feed: Feed, collections: readonly ScopedCollection[]): Action {
   return {
     identify: (query) => {
       const ticket = new URLSearchParams(query).get('ticket');
@@ -69,7 +69,11 @@ export function listEvents(feed: Feed, collections: readonly Guarded[]): Action 
   };
 }
 
-async function readQuery(feed: Feed, collections: readonly Guarded[], request: Request): Promise<Query> {
+async function readQuery(
+  feed: Feed,
+  collections: readonly ScopedCollection[],
+  request: Request,
+): Promise<Query> {
   const { query, headers, principal, type, prefix, version } = request;
   const given = new URLSearchParams(query);
   const types = given.has('types') ? given.getAll('types').join(',') : null;
@@ -93,7 +97,7 @@ async function readQuery(feed: Feed, collections: readonly Guarded[], request: R
 /** The filter with the conditions of the address, in the words of lists. Throws 400, 403. */
 function readConditions(
   feed: Feed,
-  collections: readonly Guarded[],
+  collections: readonly ScopedCollection[],
   request: Request,
   filter: Filter,
 ): Filter {

@@ -1,4 +1,3 @@
-import type { Guarded } from '../access/scoped-collection.js';
 import type { StoredRecord } from '../collection/record.js';
 import { recordReply, viewReply } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
@@ -8,14 +7,15 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { valuesOfAddress } from '../list/query-names.js';
 import { isWhole, readView, type View } from '../list/read-fields-and-includes.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
+import { readable } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import { shownDocument, shownOf } from './included-records.js';
 import { notFoundProblem } from './not-found.js';
-import { readable } from './readable.js';
 
 /** Shows a record as JSON, HTML or CSV: 200, 304, 400, 404, 406, 410, 412. A query can include records of `related`. */
-export function get(guarded: Guarded, related: readonly Guarded[]): Action {
-  const { resource } = guarded;
+export function get(scoped: ScopedCollection, related: readonly ScopedCollection[]): Action {
+  const { resource } = scoped;
   return {
     run: (request) => {
       const { params, query, values, type, run } = request;
@@ -27,7 +27,7 @@ export function get(guarded: Guarded, related: readonly Guarded[]): Action {
       const id = parseUuid(params.id ?? '');
       if (id === undefined) throw notFoundProblem(resource, 'absent', type);
       // Not an async function: `then` is faster here, on the most frequent request.
-      return guarded
+      return scoped
         .as(request)
         .get(id, run)
         .then((found) => {
@@ -47,7 +47,7 @@ export function get(guarded: Guarded, related: readonly Guarded[]): Action {
 /** Shows the part of a record that a view has. */
 function viewer(
   resource: Resource,
-  related: readonly Guarded[],
+  related: readonly ScopedCollection[],
   request: Request,
   view: View,
 ): (found: StoredRecord) => Promise<Reply> {

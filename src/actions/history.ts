@@ -1,4 +1,3 @@
-import type { Guarded } from '../access/scoped-collection.js';
 import { EVENTS_SQL } from '../db/core-statements.js';
 import type { Db, Row } from '../db/db.js';
 import type { Event } from '../events/event.js';
@@ -10,6 +9,7 @@ import { JSON_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import { writeOnlyNames } from '../validation/validation.js';
 
@@ -23,19 +23,19 @@ const MAX_BYTES = 1_048_576;
  * A page of the changes of a record, the newest first, for callers that may read it now: 200, and what the action `getting` responds
  * with in place of the record. With access rules, a change has the values that the caller may read before and after it.
  */
-export function history(guarded: Guarded, getting: Action, db: Db, feed: Feed): Action {
+export function history(scoped: ScopedCollection, getting: Action, db: Db, feed: Feed): Action {
   return {
     ...(getting.authorize && { authorize: getting.authorize }),
     run: async (request) => {
       const shown = await getting.run({ ...request, type: JSON_TYPE, query: '', headers: {} });
       if (shown.status !== 200) return shown;
-      return page(guarded, request, db, feed);
+      return page(scoped, request, db, feed);
     },
   };
 }
 
-async function page(guarded: Guarded, request: Request, db: Db, feed: Feed): Promise<Reply> {
-  const { resource } = guarded;
+async function page(scoped: ScopedCollection, request: Request, db: Db, feed: Feed): Promise<Reply> {
+  const { resource } = scoped;
   const given = new URLSearchParams(request.query);
   const number = Number.parseInt(given.get('limit') ?? '', 10);
   const limit = Math.min(Math.max(Number.isNaN(number) ? DEFAULT_CHANGES : number, 1), MAX_CHANGES);
@@ -46,7 +46,7 @@ async function page(guarded: Guarded, request: Request, db: Db, feed: Feed): Pro
     ...[id, `${resource.name}.`, position, MAX_EXAMINED, limit, MAX_BYTES],
   ]);
   const rows = found.filter(({ seq }) => seq !== null);
-  const { access } = guarded.as(request);
+  const { access } = scoped.as(request);
   const hidden = new Set(writeOnlyNames(resource.schema));
   const events = rows.map((row) => eventOf(row, id));
   const isShown = showsActors(resource, request.principal);

@@ -1,5 +1,4 @@
 import { createHash, hash } from 'node:crypto';
-import type { Guarded } from '../access/scoped-collection.js';
 import { NOBODY, type Principal } from '../auth/principal.js';
 import { IDEMPOTENCY_SQL } from '../db/core-statements.js';
 import type { Db, Run } from '../db/db.js';
@@ -8,6 +7,7 @@ import { badRequest } from '../errors/request-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { DEFAULT_VERSION } from '../versions/supported.js';
 import { replyOf, rowOf } from './stored-reply.js';
 
@@ -25,7 +25,7 @@ export interface Idempotency {
 }
 
 /** Stores responses for `ttlSeconds`. */
-export function openIdempotency(ttlSeconds: number, collections: readonly Guarded[]): Idempotency {
+export function openIdempotency(ttlSeconds: number, collections: readonly ScopedCollection[]): Idempotency {
   const find = async (run: Run, identity: Identity): Promise<Reply | undefined> => {
     const { caller, key, request } = identity;
     const [row] = await run(FIND, [caller, key, ttlSeconds]);
@@ -59,7 +59,7 @@ export function openIdempotency(ttlSeconds: number, collections: readonly Guarde
 export function withIdempotency(
   db: Db,
   ttlSeconds: number,
-  collections: readonly Guarded[],
+  collections: readonly ScopedCollection[],
   action: Action,
 ): Action {
   const { find, once } = openIdempotency(ttlSeconds, collections);

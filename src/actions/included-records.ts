@@ -1,4 +1,3 @@
-import type { Guarded } from '../access/scoped-collection.js';
 import { MAX_PAGE_BYTES, withLastMember } from '../collection/document.js';
 import { referredIds } from '../collection/resource.js';
 import type { Run } from '../db/db.js';
@@ -8,10 +7,11 @@ import { ofDocument } from '../limits/turn.js';
 import { among, EVERYTHING } from '../list/condition.js';
 import type { Collection } from '../list/open-collection.js';
 import type { Include, View } from '../list/read-fields-and-includes.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
+import { named } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import { readDocuments } from './large-page.js';
 import { only } from './list-lines.js';
-import { named } from './readable.js';
 import {
   columnsOf,
   counts,
@@ -26,7 +26,7 @@ import {
 } from './relation.js';
 
 export const shownOf = (
-  related: readonly Guarded[],
+  related: readonly ScopedCollection[],
   { fields, include }: View,
   caller: Pick<Request, 'principal'>,
 ): Shown => ({
@@ -35,7 +35,7 @@ export const shownOf = (
 });
 
 function relationOf(
-  related: readonly Guarded[],
+  related: readonly ScopedCollection[],
   { name, relation, isCount, view }: Include,
   caller: Pick<Request, 'principal'>,
 ): Relation {

@@ -1,4 +1,3 @@
-import type { Guarded } from '../access/scoped-collection.js';
 import { idOf, MAX_PAGE_BYTES } from '../collection/document.js';
 import { hashOf, taggedReply, withLinks } from '../collection/representation.js';
 import { JSON_TYPE } from '../http/media-types.js';
@@ -11,6 +10,7 @@ import type { KeysetPart, NumberedPart, PageRequest } from '../list/list-request
 import type { Page } from '../list/lists.js';
 import type { Collection } from '../list/open-collection.js';
 import { isWhole } from '../list/read-fields-and-includes.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { shownDocument, shownOf, shownRecords } from './included-records.js';
 import { largePage, parsedDocuments, parsedElements, readDocuments } from './large-page.js';
 import { isLines, linesPage, pageFields, shownLines } from './list-lines.js';
@@ -20,7 +20,7 @@ import { linkFields } from './secret-reply.js';
 /** The response with a page of a list: 200, 304, 403, 412, 503. `more` are further header fields. */
 export async function listPage(
   collection: Collection,
-  related: readonly Guarded[],
+  related: readonly ScopedCollection[],
   request: Request,
   list: PageRequest,
   more: readonly string[],

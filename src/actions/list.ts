@@ -1,4 +1,3 @@
-import type { Guarded } from '../access/scoped-collection.js';
 import { headersOf } from '../collection/representation.js';
 import { noSuchParent } from '../errors/record-errors.js';
 import type { Reply } from '../http/reply.js';
@@ -8,19 +7,24 @@ import { isPage } from '../list/list-request.js';
 import { valuesOfAddress } from '../list/query-names.js';
 import { hasGroups, readGroups } from '../list/read-groups.js';
 import { readList } from '../list/read-list.js';
+import { ownParent } from '../policy/ownership.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
+import { readable } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import { groupsReply } from './groups.js';
 import { isLines, streamedLines } from './list-lines.js';
 import { listPage } from './list-page.js';
-import { ownParent } from './owner-check.js';
-import { readable } from './readable.js';
 
 /**
  * Lists the records of a collection, as a page, as one streamed array, or as groups: 200, 304, 400, 406, 412, 413. `related` are the
  * collections whose records a query can include.
  */
-export function list(guarded: Guarded, related: readonly Guarded[], feed?: FeedPosition): Action {
-  return listing(guarded, related, feed, (request) => ownParent(guarded, request));
+export function list(
+  scoped: ScopedCollection,
+  related: readonly ScopedCollection[],
+  feed?: FeedPosition,
+): Action {
+  return listing(scoped, related, feed, (request) => ownParent(scoped, request));
 }
 
 /** Where the feed is. */
@@ -31,12 +35,12 @@ export interface FeedPosition {
 
 /** Lists the records of a parent, as `list` does; 404 for a missing parent. */
 export function listNested(
-  guarded: Guarded,
-  parent: Guarded,
-  related: readonly Guarded[],
+  scoped: ScopedCollection,
+  parent: ScopedCollection,
+  related: readonly ScopedCollection[],
   feed?: FeedPosition,
 ): Action {
-  return listing(guarded, related, feed, async (request) => {
+  return listing(scoped, related, feed, async (request) => {
     const id = parseUuid(request.params.id ?? '');
     if (id === undefined || !(await parent.as(request).exists(id, request.run)))
       throw noSuchParent(parent.resource.singular);
@@ -46,8 +50,8 @@ export function listNested(
 
 /** `parentOf` gives the id of the parent whose records a request lists; undefined: those of all. */
 function listing(
-  guarded: Guarded,
-  related: readonly Guarded[],
+  scoped: ScopedCollection,
+  related: readonly ScopedCollection[],
   feed: FeedPosition | undefined,
   parentOf: (request: Request) => Promise<string> | string | undefined,
 ): Action {
@@ -63,7 +67,7 @@ function listing(
     const before = feed?.cursor();
     const fields = before === undefined ? [] : ['Events-Cursor', before];
     const { type, version } = request;
-    const collection = guarded.as(request);
+    const collection = scoped.as(request);
     const given = request.values ?? valuesOfAddress(request.query);
     const others = readable(related, request);
     const context = { lists: version.lists, parent, isLines: isLines(type), others };

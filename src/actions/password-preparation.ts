@@ -1,10 +1,10 @@
-import type { Guarded } from '../access/scoped-collection.js';
 import type { SignInChange } from '../auth/current-password.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { passwordNotGiven } from '../errors/caller-errors.js';
 import type { Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
 import { hashPassword } from '../passwords/password.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 
 /** Lengths of a password that the rules may accept; others are left to the rules. */
 const [MIN_LENGTH, MAX_LENGTH] = [8, 256];
@@ -23,7 +23,7 @@ export type ConfirmSignInChange = (change: SignInChange) => Promise<unknown> | u
  * `check` throws for an invalid body, which needs no hash.
  */
 export function passwordPreparation(
-  { resource }: Pick<Guarded, 'resource'>,
+  { resource }: Pick<ScopedCollection, 'resource'>,
   request: Request,
   check?: () => unknown,
   confirm?: ConfirmSignInChange,

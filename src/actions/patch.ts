@@ -1,4 +1,3 @@
-import type { Guarded } from '../access/scoped-collection.js';
 import type { Present } from '../collection/changes.js';
 import type { HiddenPart } from '../collection/record.js';
 import { linksOf } from '../collection/representation.js';
@@ -12,6 +11,7 @@ import type { Action } from '../http/router.js';
 import { requireRecordBounds } from '../http/strict-json.js';
 import { isObject, type Json, type JsonObject, setMember } from '../json.js';
 import { inTurns, LONG_TASK_BYTES } from '../limits/turn.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { OWNED, writeOnlyNames } from '../validation/validation.js';
 import {
   changeRecord,
@@ -27,17 +27,17 @@ import { passwordPreparation } from './password-preparation.js';
 export const PATCH_TYPES = [MERGE_PATCH, JSON_PATCH, JSON_TYPE];
 
 /** Changes a record in part: 200, 204, 400, 403, 404, 409, 410, 412, 413, 415, 422, 428. */
-export function patch(guarded: Guarded, settings: WriteSettings): Action {
-  const { resource } = guarded;
+export function patch(scoped: ScopedCollection, settings: WriteSettings): Action {
+  const { resource } = scoped;
   return {
     prepare: (request) =>
-      passwordPreparation(guarded, request, undefined, (change) =>
-        confirmInAdvance(guarded, request, change, settings),
+      passwordPreparation(scoped, request, undefined, (change) =>
+        confirmInAdvance(scoped, request, change, settings),
       ),
     run: async (request) => {
-      const preconditions = readWritePreconditions(guarded, request, settings);
+      const preconditions = readWritePreconditions(scoped, request, settings);
       const body = requirePatch(request.body);
-      return changeRecord(guarded, request, {
+      return changeRecord(scoped, request, {
         settings,
         preconditions,
         isRead: true,

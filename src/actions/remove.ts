@@ -1,4 +1,3 @@
-import type { Guarded } from '../access/scoped-collection.js';
 import { callerOf } from '../auth/principal.js';
 import { inAttempts } from '../collection/attempts.js';
 import { admitsRecord } from '../collection/changes.js';
@@ -8,6 +7,8 @@ import type { Action } from '../http/router.js';
 import type { JsonObject } from '../json.js';
 import { ofDocument } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
+import { ownerCheck } from '../policy/ownership.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import {
   isThere,
@@ -16,14 +17,13 @@ import {
   requireWritable,
   type WriteSettings,
 } from './change-record.js';
-import { ownerCheck } from './owner-check.js';
 
 /** Deletes a record: 204 also if it does not exist, 403, 412, 428. */
-export function remove(guarded: Guarded, settings: WriteSettings): Action {
-  const { resource } = guarded;
+export function remove(scoped: ScopedCollection, settings: WriteSettings): Action {
+  const { resource } = scoped;
   return {
     run: async (request) => {
-      const collection = guarded.as(request);
+      const collection = scoped.as(request);
       const preconditions = readWritePreconditions(collection, request, settings);
       const id = parseUuid(request.params.id ?? '');
       const isProtected = resource.hasPasswords && request.permission !== 'own';
@@ -32,7 +32,7 @@ export function remove(guarded: Guarded, settings: WriteSettings): Action {
           { ...request, requirePermitted: () => requireWritable(collection, id, 'delete', request.run) },
           id,
         );
-      const requireOwner = ownerCheck(guarded, 'delete', request);
+      const requireOwner = ownerCheck(scoped, 'delete', request);
       const removing = requireOwner ? afterCheck(collection, requireOwner) : collection.remove;
       if (id === undefined) requireOwner?.({});
       const outcome =

@@ -1,9 +1,9 @@
-import type { Guarded } from '../access/scoped-collection.js';
 import { retainsFields } from '../collection/resource.js';
 import type { BeforeWrite } from '../collection/validated-input.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject } from '../json.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import {
   changeRecord,
   confirmInAdvance,
@@ -14,25 +14,25 @@ import {
 import { passwordPreparation } from './password-preparation.js';
 
 /** Replaces a record; missing fields are cleared: 200, 204, 400, 403, 404, 409, 410, 412, 413, 415, 422, 428. */
-export function replace(guarded: Guarded, settings: WriteSettings): Action {
+export function replace(scoped: ScopedCollection, settings: WriteSettings): Action {
   return {
     prepare: (request) =>
       passwordPreparation(
-        guarded,
+        scoped,
         request,
         // The fields that the caller may not read remain, and are not known yet.
-        guarded.store
+        scoped.store
           ? undefined
-          : () => guarded.whole.check(request.body?.value, 'request', asItself(request)),
-        (change) => confirmInAdvance(guarded, request, change, settings),
+          : () => scoped.whole.check(request.body?.value, 'request', asItself(request)),
+        (change) => confirmInAdvance(scoped, request, change, settings),
       ),
     run: async (request) => {
       const body = request.body?.value;
       // Fields that the caller may not set, or not even read, remain.
-      const isRead = retainsFields(guarded.resource) || guarded.as(request).access !== undefined;
-      return changeRecord(guarded, request, {
+      const isRead = retainsFields(scoped.resource) || scoped.as(request).access !== undefined;
+      return changeRecord(scoped, request, {
         settings,
-        preconditions: readWritePreconditions(guarded, request, settings),
+        preconditions: readWritePreconditions(scoped, request, settings),
         isRead,
         expected: expectedVersion(body),
         draft: (present) => {

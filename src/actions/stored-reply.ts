@@ -1,9 +1,9 @@
-import type { Guarded } from '../access/scoped-collection.js';
 import { withLinks } from '../collection/representation.js';
 import type { Row, Run, Value } from '../db/db.js';
 import { storedResponseTooLarge } from '../errors/record-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { batchReply } from './batch-results.js';
 
 /** Bodies of records up to this size are stored. */
@@ -28,25 +28,25 @@ type Parts = { readonly record: RecordVersion } | { readonly results: readonly S
  * The row of a reply: the columns status, headers, body and parts. Throws 413 if the response to a batch contains more than can be
  * stored: pages, HTML or CSV that cannot be stored as references.
  */
-export function rowOf(reply: Reply, collections: readonly Guarded[]): Value[] {
-  const isRuled: IsRuled = (name) =>
+export function rowOf(reply: Reply, collections: readonly ScopedCollection[]): Value[] {
+  const hasRules: HasRules = (name) =>
     collections.some(({ resource, store }) => store && (name === undefined || resource.name === name));
   const { status, headers, body, record } = reply.results
     ? { ...reply, body: undefined, record: undefined }
-    : compact(reply, MAX_BATCH_BYTES, isRuled);
+    : compact(reply, MAX_BATCH_BYTES, hasRules);
   const parts: Parts | undefined = reply.results
-    ? { results: compactAll(reply.results, isRuled) }
+    ? { results: compactAll(reply.results, hasRules) }
     : record && { record };
   return [status, JSON.stringify(headers), body ?? null, parts ? JSON.stringify(parts) : null];
 }
 
 /** Whether a collection has access rules; without a name, whether any has. */
-type IsRuled = (collection?: string) => boolean;
+type HasRules = (collection?: string) => boolean;
 
-function compactAll(results: readonly Reply[], isRuled: IsRuled): StoredReply[] {
+function compactAll(results: readonly Reply[], hasRules: HasRules): StoredReply[] {
   let left = MAX_BATCH_BYTES;
   return results.map((result) => {
-    const stored = compact(result, left, isRuled);
+    const stored = compact(result, left, hasRules);
     left -= Buffer.byteLength(stored.body ?? '');
     return stored;
   });
@@ -59,11 +59,11 @@ function compactAll(results: readonly Reply[], isRuled: IsRuled): StoredReply[] 
 function compact(
   { status, headers, body, record, collection, isRead }: Reply,
   maxBytes: number,
-  isRuled: IsRuled,
+  hasRules: HasRules,
 ): StoredReply {
-  if (isRead && !record && isRuled()) return minimal(status, headers);
+  if (isRead && !record && hasRules()) return minimal(status, headers);
   const bytes = body === undefined ? 0 : Buffer.byteLength(body);
-  const isReference = record && collection !== undefined && isRuled(collection);
+  const isReference = record && collection !== undefined && hasRules(collection);
   if (!isReference && bytes <= (record ? Math.min(MAX_RECORD_BYTES, maxBytes) : maxBytes))
     return { status, headers, body };
   if (!record || collection === undefined) throw storedResponseTooLarge(MAX_BATCH_BYTES);
@@ -76,7 +76,7 @@ function compact(
  */
 export async function replyOf(
   row: Row,
-  collections: readonly Guarded[],
+  collections: readonly ScopedCollection[],
   run: Run,
   request: Pick<Request, 'principal' | 'prefix'>,
 ): Promise<Reply> {
@@ -92,7 +92,7 @@ export async function replyOf(
 
 async function restored(
   { status, headers, body, record }: StoredReply,
-  collections: readonly Guarded[],
+  collections: readonly ScopedCollection[],
   run: Run,
   { principal, prefix }: Pick<Request, 'principal' | 'prefix'>,
 ): Promise<Reply> {

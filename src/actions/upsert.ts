@@ -1,4 +1,3 @@
-import type { Guarded } from '../access/scoped-collection.js';
 import { inAttempts } from '../collection/attempts.js';
 import { normalizedText } from '../collection/normalized-text.js';
 import { type Resource, writableKeys } from '../collection/resource.js';
@@ -14,6 +13,7 @@ import type { Comparison, Condition } from '../list/condition.js';
 import { valuesOfAddress } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
 import type { Accessible } from '../list/relations.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import { instantOf } from '../validation/times.js';
 
@@ -21,11 +21,11 @@ import { instantOf } from '../validation/times.js';
  * Replaces the record with the values of a unique key, which are the filter, or creates it: the statuses of both actions, and 412
  * for If-Match without such a record. Upserts of one key wait for each other.
  */
-export function upsert(db: Db, guarded: Guarded, replacement: Action, creation: Action): Action {
-  const { resource } = guarded;
-  const keyIn = (request: Request) => readKey(request, guarded.as(request));
+export function upsert(db: Db, scoped: ScopedCollection, replacement: Action, creation: Action): Action {
+  const { resource } = scoped;
+  const keyIn = (request: Request) => readKey(request, scoped.as(request));
   const write = async (request: Request, key: readonly Comparison[], run: Run): Promise<Reply> => {
-    const collection = guarded.as(request);
+    const collection = scoped.as(request);
     const values = key.map(({ field, values }) => [field, ...values]).sort();
     await collection.lockKey(JSON.stringify([resource.name, values]), run);
     const [id] = await collection.ids({ conditions: key, search: [] }, 1, run);
@@ -47,7 +47,7 @@ export function upsert(db: Db, guarded: Guarded, replacement: Action, creation: 
           return await db.transaction((run) => write(prepared, key, run));
         } catch (error) {
           // The record with the value may be one that the caller may not read.
-          if (!isOvertaken(error, key) || (guarded.as(request).access && attempt > 0)) throw error;
+          if (!isOvertaken(error, key) || (scoped.as(request).access && attempt > 0)) throw error;
           return undefined;
         }
       });

@@ -1,5 +1,3 @@
-import { type Explanation, explain } from '../access/explain.js';
-import type { Guarded } from '../access/scoped-collection.js';
 import { type Principal, scopesOf } from '../auth/principal.js';
 import { userScopes } from '../auth/user-scopes.js';
 import { AUTH_SQL } from '../db/core-statements.js';
@@ -9,6 +7,8 @@ import { splitVersion } from '../http/api-version.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
+import { type Explanation, explain } from '../policy/explain.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import { json } from './doc.js';
 import { at, type Endpoint } from './endpoint.js';
@@ -16,7 +16,7 @@ import { at, type Endpoint } from './endpoint.js';
 /** The services that the explanation of access rules runs with. */
 export interface AccessServices {
   readonly db: Db;
-  readonly collections: readonly Guarded[];
+  readonly collections: readonly ScopedCollection[];
 }
 
 /** A caller as the operator names it. Without scopes, a user has its own. */
@@ -106,9 +106,9 @@ export async function explanationOf(
   readonly access: readonly Explanation[];
 }> {
   const [, name = '', id, ...rest] = splitVersion(path.split('?', 1)[0]!).path.split('/');
-  const guarded = collections.find(({ resource }) => resource.name === name);
+  const scoped = collections.find(({ resource }) => resource.name === name);
   const record = id === undefined || id === '' ? undefined : parseUuid(id);
-  if (!guarded || rest.length > 0 || (id && record === undefined))
+  if (!scoped || rest.length > 0 || (id && record === undefined))
     throw invalidQuery(
       'path',
       `must be the path of a record or of a collection, such as /${name || 'issues'}/<id>`,
@@ -122,6 +122,6 @@ export async function explanationOf(
     scheme: 'session',
     expiresAt: undefined,
   };
-  const access = await explain(guarded, record, principal, run === db.run ? undefined : run);
+  const access = await explain(scoped, record, principal, run === db.run ? undefined : run);
   return { collection: name, id: record ?? null, access };
 }

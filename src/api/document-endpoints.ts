@@ -1,5 +1,4 @@
 import { STATUS_CODES } from 'node:http';
-import { mayRead } from '../access/rules.js';
 import { hashedReply } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import { entriesOf, entryOf, typeOf } from '../errors/catalogue.js';
@@ -12,6 +11,7 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import { type Action, visible } from '../http/router.js';
 import type { Json } from '../json.js';
+import { mayRead } from '../policy/policy.js';
 import { mountOf, VERSIONS, type Version } from '../versions/supported.js';
 import type { Doc, ErrorName, SchemaName, Success } from './doc.js';
 import { at, type Description, type Endpoint } from './endpoint.js';

@@ -55,7 +55,7 @@ export function coreEndpoints(
     ...(auth.includes('bearer')
       ? [metadata([...new Set([...scopesOf(first), 'events:read', 'admin'])])]
       : []),
-    ...(resources.some(({ isRuled }) => isRuled) ? [ACCESS] : []),
+    ...(resources.some(({ hasRules }) => hasRules) ? [ACCESS] : []),
     ...HEALTH,
     ...(metricsPort === undefined ? [METRICS] : []),
     ...(hasKeys ? KEYS : [NO_KEYS]),

@@ -1,10 +1,10 @@
-import type { Guarded } from '../access/scoped-collection.js';
 import { listEvents } from '../actions/events.js';
 import { secretReply, timeOf } from '../actions/secret-reply.js';
 import type { ScopeRequirement } from '../auth/principal.js';
 import type { Feed } from '../events/feed.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { json } from './doc.js';
 import { at, type Endpoint } from './endpoint.js';
 import { TEXT } from './schema.js';
@@ -13,7 +13,7 @@ import { TEXT } from './schema.js';
 export interface EventServices {
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
-  readonly collections: readonly Guarded[];
+  readonly collections: readonly ScopedCollection[];
 }
 
 /** With `self` alone, changes of the caller's own records. */

@@ -1,6 +1,3 @@
-import { guardAll } from '../access/caller-scope.js';
-import type { Verb } from '../access/rules.js';
-import type { Guarded } from '../access/scoped-collection.js';
 import type { BatchLimits } from '../actions/batch-results.js';
 import { forAllMatching } from '../actions/bulk.js';
 import type { WriteSettings } from '../actions/change-record.js';
@@ -10,7 +7,6 @@ import { get } from '../actions/get.js';
 import { history } from '../actions/history.js';
 import { withIdempotency } from '../actions/idempotency.js';
 import { type FeedPosition, list, listNested } from '../actions/list.js';
-import { restrictCreationToOwn, restrictToOwnRecord } from '../actions/owner-check.js';
 import { patch } from '../actions/patch.js';
 import { queryBy } from '../actions/query.js';
 import { remove } from '../actions/remove.js';
@@ -21,6 +17,10 @@ import type { Db } from '../db/db.js';
 import type { Feed } from '../events/feed.js';
 import type { Action } from '../http/router.js';
 import { openCollection } from '../list/open-collection.js';
+import { openScopedCollections } from '../policy/caller-scope.js';
+import { restrictCreationToOwn, restrictToOwnRecord } from '../policy/ownership.js';
+import type { Verb } from '../policy/policy.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import type { RecordMethod } from './endpoint.js';
 import type { ProtectedResource } from './service-endpoints.js';
 
@@ -36,7 +36,7 @@ export interface ApiSettings extends WriteSettings, BatchLimits {
 /** The parts that the routes of collections need. `feed` is undefined with EVENTS=off. */
 export interface Api {
   readonly db: Db;
-  readonly collections: readonly Guarded[];
+  readonly collections: readonly ScopedCollection[];
   readonly settings: ApiSettings & ProtectedResource & { readonly publicPrefix: string };
   readonly feed: Feed | undefined;
   /** Undefined: the primary reads. */
@@ -61,17 +61,21 @@ export interface Adapter {
 /** The parts of a database that reading actions need. */
 export interface Reader {
   readonly db: Db;
-  readonly collections: readonly Guarded[];
+  readonly collections: readonly ScopedCollection[];
   readonly feed: FeedPosition | undefined;
 }
 
-const ofName = (collections: readonly Guarded[], { name }: Resource): Guarded =>
+const ofName = (collections: readonly ScopedCollection[], { name }: Resource): ScopedCollection =>
   collections.find(({ resource }) => resource.name === name)!;
 
 /** Opens all collections. */
-export function openCollections(db: Db, resources: readonly Resource[], tombstones: boolean): Guarded[] {
+export function openCollections(
+  db: Db,
+  resources: readonly Resource[],
+  tombstones: boolean,
+): ScopedCollection[] {
   const collections = resources.map((resource) => openCollection(db, resource, tombstones));
-  return guardAll(db, collections);
+  return openScopedCollections(db, collections);
 }
 
 export function idempotent({ db, collections, settings }: Api, action: Action): Action {
@@ -125,7 +129,7 @@ function composed(
   return isOnce ? idempotent(api, action) : action;
 }
 
-function actionsOf(api: Api, collection: Guarded): RecordActions {
+function actionsOf(api: Api, collection: ScopedCollection): RecordActions {
   const { db, settings, feed } = api;
   const { resource } = collection;
   const is = (around: Surroundings, make: (reader: Reader) => Action) =>
@@ -164,7 +168,7 @@ function actionsOf(api: Api, collection: Guarded): RecordActions {
   };
 }
 
-function nestedActions(api: Api, collection: Guarded): RecordActions {
+function nestedActions(api: Api, collection: ScopedCollection): RecordActions {
   const { resource } = collection;
   const parent = api.collections.find((each) => each.resource.name === resource.parent?.to);
   if (!parent) return {};

@@ -1,5 +1,3 @@
-import { ownershipOf, ownField } from '../access/own-records.js';
-import { isForAnyone, isPublic, leadsToLimited, type Verb } from '../access/rules.js';
 import { PATCH_TYPES } from '../actions/patch.js';
 import { type Requirement, readingOf, type ScopeRequirement } from '../auth/principal.js';
 import { RECORD_TYPES } from '../collection/representation.js';
@@ -8,6 +6,8 @@ import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../http/media-types.js';
 import type { Offer } from '../http/router.js';
 import { RECORD_PARAMETERS } from '../list/read-fields-and-includes.js';
 import { keysetParameters, listParameters } from '../list/read-list.js';
+import { ownershipOf, ownField } from '../policy/ownership.js';
+import { isForAnyone, isPublic, leadsToLimited, type Verb } from '../policy/policy.js';
 import type { Description, Endpoint, RecordMethod } from './endpoint.js';
 import type { RecordActions } from './record-actions.js';
 
@@ -132,7 +132,7 @@ function endpointsOf(
 
 /** The requirement of reading without a scope: a credential matters if it shows more than a stranger sees. */
 const openReading = (resource: Resource, resources: readonly Resource[]): Requirement =>
-  resource.isRuled || leadsToLimited(resource, resources) ? 'optional' : 'nothing';
+  resource.hasRules || leadsToLimited(resource, resources) ? 'optional' : 'nothing';
 
 /** The scopes of the collections that not everybody reads. */
 const limitedScopes = (...resources: readonly Resource[]) =>
@@ -149,10 +149,10 @@ function nestedEndpoints(
   if (!parent) return [];
   // By `self` a caller reads its own record alone, if the parents are callers without access rules.
   const ofOwn = ownField(parent, 'read') === 'id' ? 'path and rules' : undefined;
-  const ofRules = parent.isRuled || isPublic(parent) ? 'rules' : ofOwn;
+  const ofRules = parent.hasRules || isPublic(parent) ? 'rules' : ofOwn;
   // The caller in the path is the one with which a grant compares the reference.
   const ofParent = (verb: Verb) => (ownField(resource, verb) === reference!.field ? 'path' : undefined);
-  const ownership = (verb: Verb) => (resource.isRuled ? ofRules : ofParent(verb));
+  const ownership = (verb: Verb) => (resource.hasRules ? ofRules : ofParent(verb));
   const writing = { read: scopes.write, write: scopes.write };
   const isOpen = (verb: Verb) => isForAnyone(resource, verb) && isForAnyone(parent, 'read');
   const read = isOpen('read')

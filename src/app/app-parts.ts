@@ -1,5 +1,4 @@
 import type { Server } from 'node:http';
-import type { Guarded } from '../access/scoped-collection.js';
 import { openCollections } from '../api/record-actions.js';
 import { type Auth, openAuth } from '../auth/open-schemes.js';
 import type { Config } from '../config/config.js';
@@ -10,6 +9,7 @@ import { loadDeclarations } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { Feed } from '../events/feed.js';
 import type { OpenCounts } from '../limits/shared-counters.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { listen } from '../process/listen.js';
 import { ensureCollections, storedResources } from '../schema/ensure-collections.js';
 import type { Log } from '../telemetry/log.js';
@@ -44,7 +44,7 @@ export interface Parts {
   /** Counters that all processes share; undefined with RATE_LIMIT_STORE=memory. */
   readonly counters: OpenCounts | undefined;
   readonly auth: Auth;
-  readonly collections: readonly Guarded[];
+  readonly collections: readonly ScopedCollection[];
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
   readonly features: OpenFeatures;

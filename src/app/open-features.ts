@@ -1,4 +1,3 @@
-import type { Guarded } from '../access/scoped-collection.js';
 import type { Documentation } from '../api/doc.js';
 import type { Endpoint } from '../api/endpoint.js';
 import { coreEndpoints, LAST_ENDPOINTS } from '../api/endpoints.js';
@@ -18,6 +17,7 @@ import type { ErrorPage } from '../http/reply.js';
 import type { ErrorPageRequest } from '../http/request.js';
 import type { Route } from '../http/router.js';
 import type { OpenCounts } from '../limits/shared-counters.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import type { Family } from '../telemetry/instruments.js';
 import type { Log } from '../telemetry/log.js';
 import type { Metrics } from '../telemetry/metrics.js';
@@ -37,7 +37,7 @@ export interface Core extends Base {
   readonly auth: Auth;
   /** Counters that all processes share; undefined with RATE_LIMIT_STORE=memory. */
   readonly counters: OpenCounts | undefined;
-  readonly collections: readonly Guarded[];
+  readonly collections: readonly ScopedCollection[];
   /** The schemas to which those of collections refer, by file. */
   readonly sharedSchemas: ReadonlyMap<string, object>;
   /** Undefined with EVENTS=off. */
@@ -221,7 +221,7 @@ export function collectionsFor(config: Config, declared: readonly Resource[]): R
     config.anyParameters ? { ...resource, list: 'array' as const } : resource,
   );
   const faults = scopeSettingFaults(config, knownScopes(resources));
-  if (config.anyParameters && resources.some(({ isRuled }) => isRuled))
+  if (config.anyParameters && resources.some(({ hasRules }) => hasRules))
     faults.push('COMPAT=json-server cannot be combined with access rules');
   if (faults.length > 0) throw new ConfigError(faults);
   return resources;

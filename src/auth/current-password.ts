@@ -138,7 +138,7 @@ export function accountProtection(db: Db, check: PasswordCheck, throttle: LoginT
 
 /** Access rules alone refuse a record in these words: a caller learns from no other ones which users have granted scopes. */
 const protectedFrom = (permission: Permission, verb: 'change' | 'delete') =>
-  permission === 'ruled' ? writeDenied(verb) : userHasMoreScopes();
+  permission === 'rules' ? writeDenied(verb) : userHasMoreScopes();
 
 const isUser = ({ subject }: Principal, userId: string): boolean => parseUuid(subject) === userId;
 

@@ -85,7 +85,7 @@ export const callerOf = ({ scheme, subject }: Principal): string | undefined =>
   scheme === 'none' ? undefined : subject;
 
 /** Whether the scopes of a caller permit an action with all records, with its own, or with those that access rules permit. */
-export type Permission = 'all' | 'own' | 'ruled';
+export type Permission = 'all' | 'own' | 'rules';
 
 /**
  * Decides without reading a record, so that a 403 does not reveal what exists. `admin` includes every scope, and the
@@ -111,9 +111,9 @@ export function permissionOf(
     includes(scopes, scope) || scopes.has(need.sufficient?.[at] ?? scope);
   if (need.scopes.every(isHeld)) return 'all';
   const isPermitted = need.deletesAccount ? mayDeleteAccount(principal) : scopes.has('self');
-  if (isPermitted && need.ownership === 'rules') return 'ruled';
+  if (isPermitted && need.ownership === 'rules') return 'rules';
   if (!isPermitted || !isOwn(principal, need, params)) return undefined;
-  return need.ownership === 'path and rules' ? 'ruled' : 'own';
+  return need.ownership === 'path and rules' ? 'rules' : 'own';
 }
 
 function isOwn({ subject }: Principal, { ownership }: ScopeRequirement, { id }: Params): boolean {

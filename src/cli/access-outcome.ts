@@ -1,6 +1,3 @@
-import { type Explanation, explain } from '../access/explain.js';
-import type { Verb } from '../access/rules.js';
-import type { Guarded } from '../access/scoped-collection.js';
 import { gathered } from '../actions/large-page.js';
 import { pathOf, stepOf } from '../actions/operation-step.js';
 import { STRANGER } from '../auth/principal.js';
@@ -12,6 +9,9 @@ import { pageTooLarge } from '../errors/input-errors.js';
 import { splitVersion, versionOf } from '../http/api-version.js';
 import { type Router, selectAction } from '../http/router.js';
 import { isObject, type Json } from '../json.js';
+import { type Explanation, explain } from '../policy/explain.js';
+import type { Verb } from '../policy/policy.js';
+import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { arrange } from '../transport/copy-rows.js';
 import { parseUuid } from '../uuid.js';
 import type { AccessCase, Outcome } from './access-cases.js';
@@ -79,19 +79,19 @@ async function responseTo(router: Router, { principal, operation }: AccessCase, 
 
 /** The rules that decide about a request, or about reading the record with an id in its response. */
 export async function explanationsOf(
-  collections: readonly Guarded[],
+  collections: readonly ScopedCollection[],
   { principal, operation }: AccessCase,
   id: string | undefined,
 ): Promise<Explanation[]> {
   const segments = splitVersion(pathOf(operation)).path.split('/').slice(1);
   const isRecord = segments.length % 2 === 0;
   const name = segments.at(isRecord ? -2 : -1);
-  const guarded = collections.find(({ resource }) => resource.name === name);
-  if (!guarded) return [];
+  const scoped = collections.find(({ resource }) => resource.name === name);
+  if (!scoped) return [];
   const own = VERBS[operation.method]!;
   const verbs = id !== undefined ? ['read'] : own === 'create' ? [own] : ['read', own];
   const record = id ?? (isRecord ? parseUuid(segments.at(-1)!) : undefined);
-  return (await explain(guarded, record, principal)).filter(({ verb }) => verbs.includes(verb));
+  return (await explain(scoped, record, principal)).filter(({ verb }) => verbs.includes(verb));
 }
 
 /** An explanation as lines for a terminal. */

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { Explanation } from '../access/explain.js';
 import { openParts } from '../app/app-parts.js';
 import { embeddedOf } from '../app/open-features.js';
 import { routesOf } from '../app/routes.js';
@@ -8,6 +7,7 @@ import { POSTGRESQL } from '../database-url/engine.js';
 import { knownProblem } from '../db/database-errors.js';
 import { openServer } from '../db/open-database.js';
 import type { ExitCode } from '../errors/exit-error.js';
+import type { Explanation } from '../policy/explain.js';
 import { createLog } from '../telemetry/log.js';
 import { type AccessCases, type Outcome, readCases } from './access-cases.js';
 import { explanationsOf, explanationText, outcomeOf } from './access-outcome.js';

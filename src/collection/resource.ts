@@ -141,7 +141,7 @@ export interface Resource extends FieldRules {
   /** The access rules of the collection, or the grants for which its shorthands stand. */
   readonly grants: readonly DeclaredGrant[];
   /** Whether the grants are access rules. Those of shorthands decide before a record is read: what they do not permit is 403. */
-  readonly isRuled: boolean;
+  readonly hasRules: boolean;
   /** Whether PUT, PATCH and DELETE need If-Match; undefined: as the operator decides. */
   readonly requireIfMatch: boolean | undefined;
   /** Body of the 404 for a missing record: `{error: string}`, or none. */

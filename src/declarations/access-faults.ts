@@ -1,9 +1,9 @@
-import { isAbout, readGrant, VERBS } from '../access/rules.js';
 import type { DeclaredGrant, Resource } from '../collection/resource.js';
 import { Problem } from '../errors/problem.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
 import type { Condition } from '../list/condition.js';
 import { filterSegments, unescapeName } from '../list/query-names.js';
+import { isAbout, readGrant, VERBS } from '../policy/policy.js';
 import type { Declaration, DeclarationFault } from './declaration.js';
 import { resourcesWithoutRefs } from './resource-of.js';
 import { faultsAt, type Rule, rule } from './rule.js';

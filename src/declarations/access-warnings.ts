@@ -1,11 +1,11 @@
-import { implyAll } from '../access/implied-conditions.js';
-import { type Grant, isForAnyone, type Rules, rulesOf } from '../access/rules.js';
 import { knownScopes } from '../auth/user-scopes.js';
 import type { Resource } from '../collection/resource.js';
 import { nearest } from '../errors/edit-distance.js';
 import { Problem } from '../errors/problem.js';
 import { escapeToken } from '../json.js';
 import type { Condition } from '../list/condition.js';
+import { type Grant, isForAnyone, type Policy, policyOf } from '../policy/policy.js';
+import { implyAll } from '../policy/row-filter.js';
 import { builtInFiles } from './built-in.js';
 import type { DeclarationFault } from './declaration.js';
 import type { Declarations } from './read-declarations.js';
@@ -16,22 +16,22 @@ type Warning = readonly [collection: string, pointer: string, reason: string];
 /** Warnings about permissions of valid declarations that their author may not expect. */
 export function accessWarnings({ collections }: Declarations): DeclarationFault[] {
   const resources = resourcesWithoutRefs(collections);
-  const ruled = resources.flatMap((resource) => {
-    const rules = resource.isRuled ? rulesOrNone(resource, resources) : undefined;
+  const policies = resources.flatMap((resource) => {
+    const rules = resource.hasRules ? rulesOrNone(resource, resources) : undefined;
     return rules ? [{ resource, rules }] : [];
   });
   const warnings: Warning[] = [
-    ...ruled.flatMap(({ resource, rules }) => ruleWarnings(resource, rules, resources)),
+    ...policies.flatMap(({ resource, rules }) => ruleWarnings(resource, rules, resources)),
     ...shorthandWarnings(resources, new Set(collections.filter(isBuiltIn).map(({ name }) => name))),
-    ...escalations(ruled, resources),
+    ...escalations(policies, resources),
   ];
   const files = new Map(collections.map(({ name, file }) => [name, file]));
   return warnings.map(([name, pointer, reason]) => ({ file: files.get(name)!, pointer, reason }));
 }
 
-function rulesOrNone(resource: Resource, resources: readonly Resource[]): Rules | undefined {
+function rulesOrNone(resource: Resource, resources: readonly Resource[]): Policy | undefined {
   try {
-    return rulesOf(resource, resources);
+    return policyOf(resource, resources);
   } catch (error) {
     // A fault of the rules, which the check reports.
     if (error instanceof Problem) return undefined;
@@ -47,7 +47,7 @@ const isBuiltIn = ({ name, schema }: Declarations['collections'][number]): boole
   return Object.keys(schema.properties).every((field) => Object.hasOwn(properties, field));
 };
 
-function ruleWarnings(resource: Resource, { grants }: Rules, resources: readonly Resource[]): Warning[] {
+function ruleWarnings(resource: Resource, { grants }: Policy, resources: readonly Resource[]): Warning[] {
   const { name } = resource;
   const at = ({ place }: Grant, member = '') => `/x-collection/access/${place}${member}`;
   const [known, named] = [knownScopes(resources.map((each) => ({ ...each, grants: [] }))), new Set<string>()];
@@ -114,7 +114,7 @@ function* slowFields(conditions: readonly Condition[], resource: Resource): Gene
 /** Warnings about the writes that the shorthands `owner` and `nested` permit to the scope `self`, which each user has. */
 function shorthandWarnings(resources: readonly Resource[], builtIn: ReadonlySet<string>): Warning[] {
   return resources
-    .filter(({ name, isRuled, callerField }) => callerField !== undefined && !isRuled && !builtIn.has(name))
+    .filter(({ name, hasRules, callerField }) => callerField !== undefined && !hasRules && !builtIn.has(name))
     .map(({ name, owner, parent }) => [
       name,
       `/x-collection/${owner ? 'owner' : 'nested'}`,
@@ -128,16 +128,16 @@ function shorthandWarnings(resources: readonly Resource[], builtIn: ReadonlySet<
 
 /** The fields and records on which rules depend, and which callers may write by `self` or by a grant about their own record. */
 function escalations(
-  ruled: readonly { readonly resource: Resource; readonly rules: Rules }[],
+  policies: readonly { readonly resource: Resource; readonly rules: Policy }[],
   resources: readonly Resource[],
 ): Warning[] {
   const callers = resources.find(({ owner }) => owner);
-  const used = ruled.flatMap(({ rules }) =>
+  const used = policies.flatMap(({ rules }) =>
     rules.grants.flatMap(({ conditions }) => [...dependencies(conditions)]),
   );
   const fields = new Set(used.flatMap((each) => (typeof each === 'string' ? each : [])));
   const related = new Set(used.flatMap((each) => (typeof each === 'string' ? [] : each)));
-  const ofCallers = ruled.find(({ resource }) => resource === callers)?.rules;
+  const ofCallers = policies.find(({ resource }) => resource === callers)?.rules;
   return [
     ...[...fields]
       .filter(
@@ -151,7 +151,7 @@ function escalations(
         ],
       ),
     ...[...related]
-      .filter(({ owner, callerField, isRuled }) => callerField !== undefined && !owner && !isRuled)
+      .filter(({ owner, callerField, hasRules }) => callerField !== undefined && !owner && !hasRules)
       .map(
         ({ name }): Warning => [
           name,
@@ -162,7 +162,7 @@ function escalations(
   ];
 }
 
-function isOwnWritable(field: string, callers: Resource, rules: Rules | undefined): boolean {
+function isOwnWritable(field: string, callers: Resource, rules: Policy | undefined): boolean {
   if (!rules) return true;
   return rules.grants.some(
     ({ verbs, conditions, fields, scope }) =>

@@ -175,7 +175,7 @@ function resourceOf(
       write: options.scopes?.write ?? `${name}:write`,
     },
     grants: [],
-    isRuled: false,
+    hasRules: false,
     requireIfMatch: options.requireIfMatch,
     absent: options.absent ?? 'simple',
     referredBy: [],
@@ -279,9 +279,9 @@ function permissionsOf(
   { access, public: isPublic, owner }: CollectionOptions,
   { read, write }: Resource['scopes'],
   callers: Reference | undefined,
-): Pick<Resource, 'grants' | 'isRuled' | 'callerField'> {
+): Pick<Resource, 'grants' | 'hasRules' | 'callerField'> {
   const callerField = owner ? 'id' : callers?.field;
-  if (access) return { grants: access, isRuled: true, callerField };
+  if (access) return { grants: access, hasRules: true, callerField };
   const ofCaller: DeclaredGrant[] =
     callerField === undefined
       ? []
@@ -291,7 +291,7 @@ function permissionsOf(
     { can: 'all', scope: write },
     ...ofCaller,
   ];
-  return { grants, isRuled: false, callerField };
+  return { grants, hasRules: false, callerField };
 }
 
 /** The name of a field in conditions. */

@@ -1,10 +1,10 @@
-import { readAccess } from '../access/bound-conditions.js';
-import { grantsFor, isPublic, isUnlimited, mayRead, rulesOf } from '../access/rules.js';
 import { type Principal, STRANGER } from '../auth/principal.js';
 import type { Resource } from '../collection/resource.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { badRequest } from '../errors/request-errors.js';
 import type { Access, Condition } from '../list/condition.js';
+import { grantsFor, isPublic, isUnlimited, mayRead, policyOf } from '../policy/policy.js';
+import { readAccess } from '../policy/row-filter.js';
 import { parseUuid } from '../uuid.js';
 import { EVENT_VERBS, type Event } from './event.js';
 
@@ -18,13 +18,13 @@ export interface Filter {
   /** Conditions on the records of a collection, whose types alone are requested. Undefined: all its changes match. */
   readonly live: Live | undefined;
   /** The collections with access rules whose events the reader may read in part, by their names. */
-  readonly ruled: ReadonlyMap<string, Ruled>;
+  readonly policies: ReadonlyMap<string, EventPolicy>;
   /** Equal for equal filters. */
   readonly key: string;
 }
 
 /** The access rules for the events of a collection. */
-export interface Ruled {
+export interface EventPolicy {
   readonly resource: Resource;
   /** The grants of the reader as of now: the values of its claims and the time are in them. */
   readonly access: () => Access;
@@ -37,7 +37,7 @@ export const showsActors = ({ hidesActors }: Resource, principal: Principal): bo
   !hidesActors && principal !== STRANGER;
 
 /** Whether the records of events are compared with conditions, beyond what the types say. */
-export const isCompared = ({ live, ruled }: Filter): boolean => live !== undefined || ruled.size > 0;
+export const isCompared = ({ live, policies }: Filter): boolean => live !== undefined || policies.size > 0;
 
 /** Conditions that the record of a change must fulfil before or after it. */
 export interface Live {
@@ -61,21 +61,21 @@ export function filterOf(
   /** With `self` alone, a reader follows what access rules permit, and its own records. */
   const grantsOf = (resource: Resource) =>
     grantsFor(resource, 'read', resource, principal).filter(
-      ({ where }) => mayFollow || (scopes.has('self') && (resource.isRuled || where)),
+      ({ where }) => mayFollow || (scopes.has('self') && (resource.hasRules || where)),
     );
   const owner = parseUuid(subject) ?? null;
   const [types, ownTypes]: [string[], string[]] = [[], []];
-  const ruled = new Map<string, Ruled>();
+  const policies = new Map<string, EventPolicy>();
   for (const [type, resource] of requested === null
     ? allTypes(resources)
     : typesOf(requested, resources, principal)) {
     const grants = grantsOf(resource);
     if (grants.some(isUnlimited)) types.push(type);
-    else if (grants.length > 0 && resource.isRuled) {
+    else if (grants.length > 0 && resource.hasRules) {
       types.push(type);
-      ruled.set(resource.name, {
+      policies.set(resource.name, {
         resource,
-        access: () => readAccess(rulesOf(resource, resources), principal)!,
+        access: () => readAccess(policyOf(resource, resources), principal)!,
         showsActors: showsActors(resource, principal),
       });
     } else if (grants.length > 0 && owner !== null) ownTypes.push(type);
@@ -83,23 +83,23 @@ export function filterOf(
       throw forbidden(['events:read', ...(isPublic(resource) ? [] : [resource.scopes.read])]);
   }
   const found = filter(types, ownTypes, ownTypes.length === 0 ? null : owner);
-  if (ruled.size === 0) return found;
+  if (policies.size === 0) return found;
   // Readers with other values of their grants read other events.
   const { claims = {} } = principal;
-  return { ...found, ruled, key: `${found.key} ${JSON.stringify([subject, [...scopes].sort(), claims])}` };
+  return { ...found, policies, key: `${found.key} ${JSON.stringify([subject, [...scopes].sort(), claims])}` };
 }
 
 /** Whether an event matches. */
-export function admits({ types, ownTypes, owner }: Filter, event: Event): boolean {
+export function admitsEvent({ types, ownTypes, owner }: Filter, event: Event): boolean {
   if (types.includes(event.type)) return true;
   return owner !== null && event.owner === owner && ownTypes.includes(event.type);
 }
 
-const NONE: ReadonlyMap<string, Ruled> = new Map();
+const NONE: ReadonlyMap<string, EventPolicy> = new Map();
 
 function filter(types: string[], ownTypes: string[], owner: string | null): Filter {
   const key = JSON.stringify([types.toSorted(), ownTypes.toSorted(), owner]);
-  return { types, ownTypes, owner, live: undefined, ruled: NONE, key };
+  return { types, ownTypes, owner, live: undefined, policies: NONE, key };
 }
 
 /** A filter with conditions, which `read` reads for the one collection of its types. Throws 400 if there are several. */

@@ -9,7 +9,7 @@ import type { EventMetrics } from '../telemetry/metrics.js';
 import type { FeedContext } from './cloudevents.js';
 import { cursorIn, positionIn } from './cursor.js';
 import type { Event } from './event.js';
-import { admits, type Filter, isCompared } from './event-filter.js';
+import { admitsEvent, type Filter, isCompared } from './event-filter.js';
 import { FeedFollower } from './follower.js';
 import { type Batch, lastNumber, readEvents, type Span } from './outbox.js';
 import { readableEvents } from './readable-events.js';
@@ -145,7 +145,7 @@ export class Feed implements FeedContext {
       const timer = setTimeout(done, ms);
       const unsubscribe = this.follower.subscribe({
         onEvents: (events) => {
-          if (events.some((event) => event.seq > after && admits(filter, event))) done();
+          if (events.some((event) => event.seq > after && admitsEvent(filter, event))) done();
         },
         onMissed: done,
       });

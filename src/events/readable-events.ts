@@ -1,11 +1,10 @@
-import { fieldsOf } from '../access/fields.js';
-import { partOf } from '../collection/document-part.js';
 import { hasField, type Resource } from '../collection/resource.js';
 import type { Db } from '../db/db.js';
 import type { JsonObject } from '../json.js';
 import type { Access } from '../list/condition.js';
+import { grantFields, partOf } from '../policy/column-mask.js';
 import type { Event, Match } from './event.js';
-import { admits, type Filter, isCompared, type Live, type Ruled } from './event-filter.js';
+import { admitsEvent, type EventPolicy, type Filter, isCompared, type Live } from './event-filter.js';
 import { type Fulfilled, matchStates, type States, statesOf } from './matching.js';
 
 /**
@@ -17,13 +16,13 @@ export async function readableEvents(
   filter: Filter,
   events: readonly Event[],
 ): Promise<readonly Event[]> {
-  const admitted = events.filter((event) => admits(filter, event));
+  const admitted = events.filter((event) => admitsEvent(filter, event));
   if (!isCompared(filter) || admitted.length === 0) return admitted;
   const found = new Map<Event, Event>();
   for (const [name, group] of groupsOf(admitted)) {
-    const ruled = filter.ruled.get(name);
-    const read = ruled
-      ? await ruledEvents(db, ruled, filter.live, group)
+    const policies = filter.policies.get(name);
+    const read = policies
+      ? await eventsByPolicy(db, policies, filter.live, group)
       : await liveEvents(db, filter.live, group);
     for (const [event, shown] of read) found.set(event, shown);
   }
@@ -72,7 +71,7 @@ export async function readableStates(
   const stateIn = (at: number, side: 'before' | 'after'): ReadableState | undefined => {
     const holding = grants.filter((_, grant) => held[grant]![at]![side] === true);
     if (holding.length === 0) return undefined;
-    const fields = fieldsOf(holding);
+    const fields = grantFields(holding);
     const { seq } = events[at]!;
     return { fields: fields && [...fields].filter((each) => hasField(resource, each, seq)) };
   };
@@ -83,9 +82,9 @@ export async function readableStates(
  * The events of a collection with access rules. A reader gets an event if it might read the record before the change, or may read it
  * after the change; and the record after the change only if it may read that.
  */
-async function ruledEvents(
+async function eventsByPolicy(
   db: Db,
-  { resource, access, showsActors }: Ruled,
+  { resource, access, showsActors }: EventPolicy,
   live: Live | undefined,
   events: readonly Event[],
 ): Promise<Read> {

@@ -64,8 +64,8 @@ export async function readHistory(
   ]);
   const hidden = new Set(writeOnlyNames(schema));
   // A change may be about fields, or a state of the record, that access rules do not show.
-  const isRuled = filter.ruled.has(name);
-  const hidesActors = filter.ruled.get(name)?.showsActors === false;
+  const hasRules = filter.policies.has(name);
+  const hidesActors = filter.policies.get(name)?.showsActors === false;
   return rows.map(({ seq, time, version, type, actor, data, previous }) => ({
     cursor: feed.cursorOf(Number(seq) - 1),
     type: String(type),
@@ -73,7 +73,7 @@ export async function readHistory(
     version: Number(version),
     actor: actor === null || hidesActors ? undefined : String(actor),
     fields:
-      previous === null || isRuled
+      previous === null || hasRules
         ? undefined
         : changedFields(String(previous), data as string | null, hidden),
   }));

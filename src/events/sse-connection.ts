@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { RESPONSES } from '../limits/byte-budget.js';
 import { type FeedContext, messageOf } from './cloudevents.js';
 import type { Event } from './event.js';
-import { admits, type Filter } from './event-filter.js';
+import { admitsEvent, type Filter } from './event-filter.js';
 
 /** The subscription of a client, and its end (milliseconds since 1970). */
 export interface Subscription {
@@ -102,7 +102,7 @@ export class SseConnection {
   textOf(events: readonly Event[], context: FeedContext): string {
     let text = '';
     for (const event of events)
-      if (event.seq > this.position && admits(this.filter, event)) text += messageOf(event, context);
+      if (event.seq > this.position && admitsEvent(this.filter, event)) text += messageOf(event, context);
     return text;
   }
 }

@@ -28,7 +28,7 @@ const PAGE_EVENTS = 500;
 /** Different conditions that streams of a process may have, and how many of them compare events at once. */
 const MAX_LANES = 256;
 /** Readers of collections with access rules, whose streams are compared for each of them. */
-const MAX_RULED = 2048;
+const MAX_WITH_RULES = 2048;
 const MAX_COMPARING = 16;
 
 /** The event streams of a process (Server-Sent Events; HTML, section 9.2). */
@@ -39,7 +39,7 @@ export class SseHub {
   readonly #heartbeat: NodeJS.Timeout;
   /** Streams with conditions, by the keys of their filters. */
   readonly #lanes = new Map<string, SseLane>();
-  readonly #laneSlots = new WorkSlots(MAX_COMPARING, MAX_RULED);
+  readonly #laneSlots = new WorkSlots(MAX_COMPARING, MAX_WITH_RULES);
   #catchingUp = 0;
   #latest: Delivery | undefined;
   #unsubscribe: (() => void) | undefined;
@@ -63,7 +63,7 @@ export class SseHub {
 
   /** Throws 503 if there are too many different conditions for another stream. */
   requireLane(filter: Filter): void {
-    const max = filter.ruled.size > 0 ? MAX_RULED : MAX_LANES;
+    const max = filter.policies.size > 0 ? MAX_WITH_RULES : MAX_LANES;
     if (isCompared(filter) && this.#lanes.size >= max && !this.#lanes.has(filter.key))
       throw beyond('conditions');
   }

@@ -1,5 +1,4 @@
 import { DOCUMENT_SQL, documentsIn } from '../collection/document.js';
-import { partOf } from '../collection/document-part.js';
 import type { Resource } from '../collection/resource.js';
 import { POSTGRESQL } from '../database-url/engine.js';
 import { createBatcher } from '../db/batcher.js';
@@ -7,6 +6,7 @@ import { databaseErrorOf, STATEMENT_TIMEOUT } from '../db/database-errors.js';
 import type { Db, Row } from '../db/db.js';
 import { padForImmediateWrite } from '../db/pool/prepared.js';
 import { arrayLiteral, fill } from '../db/statements.js';
+import { partOf } from '../policy/column-mask.js';
 import type { Sharing } from '../telemetry/instruments.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
 import { joined, type Parameter, symbolParameters } from './comparison-sql.js';

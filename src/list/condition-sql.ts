@@ -1,5 +1,6 @@
 import { RANK, type Resource } from '../collection/resource.js';
 import { type Engine, POSTGRESQL } from '../database-url/engine.js';
+import { readableColumns } from '../policy/column-mask.js';
 import { comparisonSql, joined, type Parameter, parametersIn, symbolParameters } from './comparison-sql.js';
 import {
   type Access,
@@ -11,7 +12,6 @@ import {
   type RelationCondition,
   type Selection,
 } from './condition.js';
-import { readableColumns } from './readable-columns.js';
 import { absentSql, hasAllFields, Source, wayFrom, waysTo } from './record-source.js';
 import { searchTerm } from './search-sql.js';
 import { hasWords, querySql, rankSql } from './words.js';

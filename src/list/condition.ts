@@ -169,14 +169,14 @@ export const isRestricted = (selection: Selection): boolean =>
   selection.access !== undefined || hasTerms(selection);
 
 /** A condition as a value that is equal for equal conditions. */
-export function identityOf(condition: Condition): unknown {
+export function conditionIdentity(condition: Condition): unknown {
   switch (condition.kind) {
     case 'comparison':
       return [condition.field, condition.operator, condition.values, condition.symbol?.place];
     case 'relation':
-      return [condition.relation, condition.quantifier, condition.conditions.map(identityOf)];
+      return [condition.relation, condition.quantifier, condition.conditions.map(conditionIdentity)];
     default:
-      return [condition.kind, condition.conditions.map(identityOf)];
+      return [condition.kind, condition.conditions.map(conditionIdentity)];
   }
 }
 

@@ -3,7 +3,7 @@ import type { Resource, SortColumn } from '../collection/resource.js';
 import { foreignCursor } from '../errors/input-errors.js';
 import { parseUuid } from '../uuid.js';
 import { TIME_FORMATS } from '../validation/times.js';
-import { type Access, hides, identityOf, type Selection } from './condition.js';
+import { type Access, conditionIdentity, hides, type Selection } from './condition.js';
 import type { Direction, RelatedRecord, SortKey } from './read-sort.js';
 
 /** A column by which a list is ordered. */
@@ -54,7 +54,7 @@ export function listIdentity(
   { conditions, search, words, parent }: Selection,
   sorts: readonly SortKey[],
 ): string {
-  const compared = conditions.map(identityOf);
+  const compared = conditions.map(conditionIdentity);
   const isRelated = sorts.some(({ related }) => related);
   const order = isRelated ? sorts.map(({ field, direction }) => ({ field, direction })) : sorts;
   const found = words ? [words.query] : [];

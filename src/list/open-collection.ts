@@ -15,7 +15,7 @@ import type { Access } from './condition.js';
 import { type Lists, openLists } from './lists.js';
 
 /** The writes of a record that a caller may make. */
-export interface PermittedWrites {
+export interface WritePermissions {
   readonly update: boolean;
   readonly remove: boolean;
 }
@@ -28,7 +28,7 @@ export interface Collection extends Reads, Writes, Lists {
   /** The records and fields that there are for the caller; undefined: all. */
   readonly access?: Access | undefined;
   /** Whether the access rules permit the caller to write a record. Absent: there are none. */
-  writesOf?(id: string, run?: Run): Promise<PermittedWrites>;
+  writesOf?(id: string, run?: Run): Promise<WritePermissions>;
   /** Throws 400 with every failure, or 422 for a reference to a missing record. `caller`: the subject of the request. */
   check(input: Json | undefined, origin?: Origin, present?: BeforeWrite, caller?: string): ValidatedInput;
   /**

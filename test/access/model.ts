@@ -57,9 +57,9 @@ export class Model {
       grants?.some((grant) => grant.to === 'anyone' && can(grant, verb)) &&
       (!parent || this.rules[parent]?.some((grant) => grant.to === 'anyone' && can(grant, 'read')));
     const scopes = needed.map((each, at) => `${each}:${verb === 'read' || at > 0 ? 'read' : 'write'}`);
-    const isRuled = grants !== undefined && (!parent || this.rules[parent] !== undefined);
+    const hasRules = grants !== undefined && (!parent || this.rules[parent] !== undefined);
     if (isOpen || scopes.every((scope) => holds(caller, scope))) return undefined;
-    if (isRuled && caller.scopes.includes('self')) return undefined;
+    if (hasRules && caller.scopes.includes('self')) return undefined;
     return caller.subject === undefined
       ? { status: 401, code: 'UNAUTHORIZED' }
       : { status: 403, code: 'INSUFFICIENT_SCOPE' };

@@ -1,7 +1,7 @@
-import { readGrant, symbolsIn } from '../../src/access/rules.js';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { resourcesWithoutRefs } from '../../src/declarations/resource-of.js';
 import type { JsonObject } from '../../src/json.js';
+import { readGrant, symbolsIn } from '../../src/policy/policy.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
 import { testService, undeclaredDatabase } from '../support/service.js';

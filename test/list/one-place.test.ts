@@ -6,11 +6,12 @@ const SRC = new URL('../../../src/', import.meta.url);
 /** Files that name the table of a collection in a statement, and why each may. */
 const KNOWN: Readonly<Record<string, string>> = {
   'list/condition-sql.ts': 'adds each condition on the records of a list',
-  'access/policy-sql.ts':
+  'policy/policy-sql.ts':
     'finds out which grants hold for records by their ids, and writes the records that grants permit',
   'list/record-source.ts': 'finds out whether the related records of former states exist',
-  'list/readable-columns.ts': 'joins the records for which a grant holds, on Citus',
+  'policy/column-mask.ts': 'joins the records for which a grant holds, on Citus',
   'list/list-sql.ts': 'reads records of a page by the ids that a selection has found',
+  'collection/resource.ts': 'names the columns of a table',
   'collection/sql-templates.ts': 'reads and writes records by their ids',
   'app/app-parts.ts': 'names the tables of callers for their credentials',
   'collection/numbers.ts': 'continues a series of numbers after the greatest one',

@@ -30,7 +30,7 @@ export class ApiDocuments implements OpenFeature {
       resources,
       sharedSchemas,
       isRateLimited: config.rateLimit !== undefined,
-      hasAccessRules: resources.some(({ isRuled }) => isRuled),
+      hasAccessRules: resources.some(({ hasRules }) => hasRules),
       retiring: Object.keys(retirement).filter((number) => isRetiring(retirement[number]!)),
       hasEvents: config.events,
       typeNames: [...config.features.keys()].flatMap(({ part }) => part.typeNames ?? []),

@@ -1,4 +1,3 @@
-import { mayRead } from '../../access/rules.js';
 import type { Doc, Documentation } from '../../api/doc.js';
 import { type Endpoint, offerOf, scopesOf, subjectsOf } from '../../api/endpoint.js';
 import { coreEndpoints } from '../../api/endpoints.js';
@@ -9,6 +8,7 @@ import type { ProblemType } from '../../errors/problem.js';
 import { visible } from '../../http/router.js';
 import type { Json, JsonObject } from '../../json.js';
 import { turn } from '../../limits/turn.js';
+import { mayRead } from '../../policy/policy.js';
 import { prefixOf, type Version } from '../../versions/supported.js';
 import { recordOperation } from './collection-operations.js';
 import { filtersOf } from './filter-parameters.js';

@@ -117,7 +117,7 @@ function errorsOf(
   const { method, requires, records, accepts, alwaysAvailable, outlivesVersion } = endpoint;
   const isOpen = auth.length === 0 || requires === 'nothing';
   const isRead = method === 'GET' || method === 'QUERY';
-  const isRuled = !isRead && records?.resource.isRuled === true;
+  const hasRules = !isRead && records?.resource.hasRules === true;
   // A filter may lead to records of another collection.
   const isFiltered = method === 'QUERY' || parametersIn(endpoint, version)?.includes('filter') === true;
   // A page of another site may not write with what its browser adds on its own.
@@ -130,9 +130,9 @@ function errorsOf(
     ...when(!isOpen, 'UNAUTHORIZED'),
     // A request for records may name others, which need a scope even where these do not.
     ...when(!isOpen && (typeof requires !== 'string' || records !== undefined), 'INSUFFICIENT_SCOPE'),
-    ...when(isRuled, 'ACCESS_DENIED'),
+    ...when(hasRules, 'ACCESS_DENIED'),
     ...when(
-      (isRuled && method !== 'DELETE') || (isFiltered && hasAccessRules && requires !== 'nothing'),
+      (hasRules && method !== 'DELETE') || (isFiltered && hasAccessRules && requires !== 'nothing'),
       'FIELDS_DENIED',
     ),
     ...when((isRateLimited && !alwaysAvailable) || !isOpen, 'RATE_LIMITED'),

@@ -113,7 +113,7 @@ export function shownRecord(resource: DescribedResource): Schema {
 
 /** A record after a write; with access rules, the part that the caller may read. */
 export const writtenRecord = (resource: DescribedResource): Schema =>
-  resource.isRuled ? shownRecord(resource) : schemaRef(schemaNames(resource).record);
+  resource.hasRules ? shownRecord(resource) : schemaRef(schemaNames(resource).record);
 
 /** The records of a list, which `fields` may limit to some members. */
 export function listedRecords(resource: DescribedResource, lists: Version['lists']): Schema {

@@ -1,8 +1,8 @@
-import { mayRead, readsAll } from '../../access/rules.js';
 import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import { type SchemaNode, schemaFiles } from '../../declarations/schema-files.js';
 import { type Related, relatedOf } from '../../list/relations.js';
+import { mayRead, readsAll } from '../../policy/policy.js';
 
 /** A collection with the names of its types in the document. */
 export interface DescribedResource extends Resource {
@@ -89,7 +89,7 @@ export function describedResources(
   };
   const isReadable = ({ collection }: Related) => {
     const other = resources.find(({ name }) => name === collection)!;
-    return (other.isRuled ? mayRead : readsAll)(other, caller);
+    return (other.hasRules ? mayRead : readsAll)(other, caller);
   };
   return resources.map((resource) => ({
     ...resource,

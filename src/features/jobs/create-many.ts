@@ -2,7 +2,7 @@ import { fingerprintOf, type Idempotency, type Identity, identityOf } from '../.
 import { MAX_PASSWORDS } from '../../actions/password-preparation.js';
 import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';
 import { unavailable } from '../../errors/service-errors.js';
-import type { Guarded } from '../../feature.js';
+import type { ScopedCollection } from '../../feature.js';
 import { prefersLenient } from '../../http/prefer.js';
 import type { Reply } from '../../http/reply.js';
 import type { Content, Request } from '../../http/request.js';
@@ -45,7 +45,7 @@ export class Creations {
    * Creates the records of a body in one transaction: all, or with `handling=lenient` those that are not refused. 201 with a
    * report, 422 with a report, 400, 408, 413, 503.
    */
-  async create(collection: Guarded, request: Request): Promise<Reply> {
+  async create(collection: ScopedCollection, request: Request): Promise<Reply> {
     const { bodyBytes, bulkBytes } = this.services;
     const content = request.body!.stream!;
     const identity = identityOf(request, async () => fingerprintOf(request, await content.digest(bulkBytes)));
@@ -64,7 +64,7 @@ export class Creations {
   }
 
   async #createAll(
-    collection: Guarded,
+    collection: ScopedCollection,
     request: Request,
     body: Beginning,
     identity: Identity | undefined,

@@ -1,11 +1,11 @@
-import { readsAll } from '../../access/rules.js';
 import { callerKey, type Idempotency } from '../../actions/idempotency.js';
 import type { Db } from '../../db/db.js';
 import { notFound } from '../../errors/request-errors.js';
-import type { Guarded } from '../../feature.js';
+import type { ScopedCollection } from '../../feature.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
+import { readsAll } from '../../policy/policy.js';
 import { parseUuid } from '../../uuid.js';
 import { cancelJob, findJob, type Job, type JobBounds, listJobs, removeJob } from './job-store.js';
 import { type CreationTask, isCreation } from './job-task.js';
@@ -13,7 +13,7 @@ import { type CreationTask, isCreation } from './job-task.js';
 /** The services of the endpoints of jobs, and of requests for jobs. */
 export interface JobServices extends JobBounds {
   readonly db: Db;
-  readonly collections: readonly Guarded[];
+  readonly collections: readonly ScopedCollection[];
   readonly idempotency: Idempotency;
   /** Bytes of the body of a request for a job. */
   readonly jobBytes: number;

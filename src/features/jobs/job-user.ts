@@ -2,7 +2,7 @@ import type { Principal } from '../../auth/principal.js';
 import type { Run } from '../../db/db.js';
 import { accessDenied } from '../../errors/record-errors.js';
 import { badRequest } from '../../errors/request-errors.js';
-import type { Guarded } from '../../feature.js';
+import type { ScopedCollection } from '../../feature.js';
 import { parseUuid } from '../../uuid.js';
 import type { CreationTask } from './job-task.js';
 
@@ -11,7 +11,7 @@ const INDEPENDENT: readonly Principal['scheme'][] = ['api-key', 'mtls', 'signatu
 
 /** The collection with the user on which the credential of a request depends; no member: it depends on none. */
 export async function userOf(
-  collections: readonly Guarded[],
+  collections: readonly ScopedCollection[],
   { scheme, subject, scopes }: Principal,
 ): Promise<Pick<CreationTask, 'userCollection'>> {
   const id = parseUuid(subject);
@@ -23,7 +23,7 @@ export async function userOf(
 
 /** Throws 403 if the user whose job this is was deleted. */
 export async function requireUser(
-  collections: readonly Guarded[],
+  collections: readonly ScopedCollection[],
   { subject, userCollection }: Pick<CreationTask, 'subject' | 'userCollection'>,
   run: Run,
 ): Promise<void> {
@@ -37,7 +37,7 @@ export async function requireUser(
  * Throws 400 if rules name claims, which a job does not have. The rules of the collection, and of those to which its records refer,
  * decide about the records that a job creates.
  */
-export function requireNoClaims({ resource }: Guarded, all: readonly Guarded[]): void {
+export function requireNoClaims({ resource }: ScopedCollection, all: readonly ScopedCollection[]): void {
   const names = [resource.name, ...resource.references.map(({ to }) => to)];
   for (const { resource } of all)
     if (names.includes(resource.name) && JSON.stringify(resource.grants).includes('"$claims.'))

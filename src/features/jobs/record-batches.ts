@@ -1,15 +1,15 @@
-import { restrictCreationToOwn } from '../../actions/owner-check.js';
 import { callerOf } from '../../auth/principal.js';
 import { actorSetting } from '../../collection/write-batching.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
 import { inTransaction } from '../../db/session.js';
 import { invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
-import type { Guarded } from '../../feature.js';
+import type { ScopedCollection } from '../../feature.js';
 import { markOf } from '../../formats/text-encoding.js';
 import { CSV_TYPE } from '../../http/media-types.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import { turn } from '../../limits/turn.js';
+import { restrictCreationToOwn } from '../../policy/ownership.js';
 import { type Chunk, chunksOf, type Position } from '../transfer/chunks.js';
 import { type CsvHeader, headerOf } from '../transfer/csv-header.js';
 import { columnsOf } from '../transfer/csv-record.js';
@@ -35,7 +35,7 @@ const NAMES_FACTOR = 8;
 
 /** The collections and settings that creations need. */
 export interface CreationSettings {
-  readonly collections: readonly Guarded[];
+  readonly collections: readonly ScopedCollection[];
   /** Bytes of one record. */
   readonly bodyLimit: number;
   readonly tombstones: boolean;
@@ -79,7 +79,7 @@ export class RecordBatches {
 
   /** Throws 400 for a header of CSV that is not one. */
   constructor(
-    readonly collection: Guarded,
+    readonly collection: ScopedCollection,
     readonly settings: CreationSettings,
     readonly body: Body,
     /** The request of the caller, whose permission applies to each record. */

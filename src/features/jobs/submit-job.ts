@@ -1,6 +1,6 @@
 import { callerKey, fingerprintOf, identityOf } from '../../actions/idempotency.js';
 import type { Run } from '../../db/db.js';
-import type { Guarded } from '../../feature.js';
+import type { ScopedCollection } from '../../feature.js';
 import { prefersLenient } from '../../http/prefer.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
@@ -14,7 +14,7 @@ import { requireNoClaims, userOf } from './job-user.js';
 /** Stores the body of a request, for a job that creates its records: 202 with Location, 400, 408, 413, 429, 503. */
 export async function submitCreation(
   services: JobServices,
-  collection: Guarded,
+  collection: ScopedCollection,
   request: Request,
 ): Promise<Reply> {
   const { headers, body } = request;

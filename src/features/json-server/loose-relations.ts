@@ -1,4 +1,3 @@
-import { requireReadable } from '../../access/rules.js';
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import { type Resource, singleReferences } from '../../collection/resource.js';
 import { invalidQuery } from '../../errors/input-errors.js';
@@ -8,6 +7,7 @@ import { type Json, type JsonObject, member, setMember } from '../../json.js';
 import { among, type Expression } from '../../list/condition.js';
 import { sourceSql } from '../../list/condition-sql.js';
 import { relationName } from '../../list/relations.js';
+import { requireReadable } from '../../policy/policy.js';
 import type { JsonServerQuery } from './loose-query.js';
 
 const MAX_RELATIONS = 5;

@@ -1,5 +1,5 @@
 import { hrefOf } from '../../collection/representation.js';
-import type { Guarded } from '../../feature.js';
+import type { ScopedCollection } from '../../feature.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type Json, type JsonObject, member } from '../../json.js';
 import type { Include, View } from '../../list/read-fields-and-includes.js';
@@ -17,7 +17,7 @@ export interface AddedColumn {
 export function addedColumns(
   { include, excerpts }: View,
   records: readonly JsonObject[],
-  collections: readonly Guarded[],
+  collections: readonly ScopedCollection[],
 ): AddedColumn[] {
   const found = excerpts ? new Set(records.flatMap((record) => Object.keys(excerptsOf(record)))) : [];
   return [...[...found].map(excerptColumn), ...include.map((each) => relatedColumn(each, collections))];
@@ -32,7 +32,10 @@ const excerptColumn = (name: string): AddedColumn => ({
 });
 
 /** Links to the related records of each record, or their number. */
-function relatedColumn({ name, relation, isCount }: Include, collections: readonly Guarded[]): AddedColumn {
+function relatedColumn(
+  { name, relation, isCount }: Include,
+  collections: readonly ScopedCollection[],
+): AddedColumn {
   const { resource } = collections.find((each) => each.resource.name === relation.collection)!;
   const { titleOf } = editableOf(resource);
   const link = (related: Json): Part =>

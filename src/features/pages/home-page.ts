@@ -1,8 +1,8 @@
-import { mayRead, readsAll } from '../../access/rules.js';
-import type { Guarded } from '../../access/scoped-collection.js';
 import { canSearch } from '../../collection/resource.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
+import { mayRead, readsAll } from '../../policy/policy.js';
+import type { ScopedCollection } from '../../policy/scoped-collection.js';
 import { actorHtml, readActors } from './change-author.js';
 import { readAs, readListAs } from './inner-read.js';
 import { collectionLabel, titleOf, wordsOf } from './labels.js';
@@ -51,7 +51,7 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   readiness: 'Readiness',
 };
 
-function groupsOf(listed: readonly Guarded[], rows: readonly Html[]): Html {
+function groupsOf(listed: readonly ScopedCollection[], rows: readonly Html[]): Html {
   const groups = new Map<string, Html[]>();
   listed.forEach(({ resource: { group = 'Collections' } }, at) => {
     groups.set(group, [...(groups.get(group) ?? []), rows[at]!]);
@@ -59,12 +59,12 @@ function groupsOf(listed: readonly Guarded[], rows: readonly Html[]): Html {
   return html`${[...groups].map(([group, items]) => html`<h2>${group}</h2><div class="scroll"><table class="list"><tbody>${items}</tbody></table></div>`)}`;
 }
 
-async function row(collection: Guarded, shown: PageOptions): Promise<Html> {
+async function row(collection: ScopedCollection, shown: PageOptions): Promise<Html> {
   const { name, prefix, schema, singular } = collection.resource;
   const { site, request } = shown;
   const isCounted =
     mayRead(collection.resource, request.principal) &&
-    (collection.resource.isRuled || readsAll(collection.resource, request.principal));
+    (collection.resource.hasRules || readsAll(collection.resource, request.principal));
   const list = isCounted
     ? await readListAs(site, request, { template: `/${name}` }, { limit: '1' })
     : undefined;

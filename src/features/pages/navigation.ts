@@ -1,7 +1,7 @@
-import { mayRead, readsAll } from '../../access/rules.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import type { ErrorPageRequest } from '../../http/request.js';
 import { visible } from '../../http/router.js';
+import { mayRead, readsAll } from '../../policy/policy.js';
 import { type Caller, readListAs } from './inner-read.js';
 import { collectionLabel } from './labels.js';
 import { collectionsFor, type Site } from './site.js';
@@ -38,7 +38,7 @@ export async function readCounts(site: Site, caller: Caller): Promise<void> {
 
 function isCounted({ collections }: Site, name: string, { principal }: Pick<Caller, 'principal'>): boolean {
   const { resource } = collections.find((each) => each.resource.name === name)!;
-  return !resource.isRuled && mayRead(resource, principal) && readsAll(resource, principal);
+  return !resource.hasRules && mayRead(resource, principal) && readsAll(resource, principal);
 }
 
 /** The collections by their groups, and the pages about the service, as far as the caller may use them. */

@@ -1,16 +1,16 @@
-import { mayRead } from '../../access/rules.js';
 import type { Api } from '../../api/record-actions.js';
 import { type Principal, type SchemeName, STRANGER } from '../../auth/principal.js';
 import { usesHttps } from '../../config/parsers.js';
 import type { Db } from '../../db/db.js';
-import type { Feed, Guarded } from '../../feature.js';
+import type { Feed, ScopedCollection } from '../../feature.js';
 import type { Route } from '../../http/router.js';
 import type { Others } from '../../list/relations.js';
+import { mayRead } from '../../policy/policy.js';
 
 /** The facts about the service that pages need. */
 export interface Site {
   readonly db: Db;
-  readonly collections: readonly Guarded[];
+  readonly collections: readonly ScopedCollection[];
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
   /** The routes by the templates of their paths: `/keys/:id`. */
@@ -39,7 +39,7 @@ export function siteOf({ db, collections, feed, settings }: Api, routes: readonl
 }
 
 /** The collections that pages name: those of which the caller may read records. A stranger may sign in. */
-export const collectionsFor = ({ collections }: Site, principal: Principal): readonly Guarded[] =>
+export const collectionsFor = ({ collections }: Site, principal: Principal): readonly ScopedCollection[] =>
   collections.filter(({ resource }) => principal === STRANGER || mayRead(resource, principal));
 
 /** The collections of relations, for a query that the action has read, and permitted, already. */

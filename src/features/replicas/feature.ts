@@ -1,9 +1,9 @@
-import { guardAll } from '../../access/caller-scope.js';
 import type { Reader } from '../../api/record-actions.js';
 import type { Core } from '../../app/open-features.js';
 import { connectAs } from '../../db/open-database.js';
 import type { Feature } from '../../feature.js';
 import { onReplica } from '../../list/open-collection.js';
+import { openScopedCollections } from '../../policy/caller-scope.js';
 import type { Replica } from './replica.js';
 import { REPLICA_SETTINGS } from './settings.js';
 
@@ -36,7 +36,7 @@ export default {
 
 function readerOf(replica: Replica, { config, collections, feed }: Core): Reader {
   const cursor = () => feed?.cursorAt(replica.replayed ?? 0);
-  const opened = guardAll(
+  const opened = openScopedCollections(
     replica.db,
     collections.map(({ whole }) => onReplica(whole, replica.db, config.tombstones)),
   );

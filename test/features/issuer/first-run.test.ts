@@ -171,8 +171,8 @@ t.test('clients are managed over HTTP too', async (t) => {
     t.equal((await conditional({ 'if-none-match': tag })).status, 304, address);
     t.equal((await conditional({ 'if-match': '"none"' })).status, 412, address);
   }
-  const guarded = { headers: { ...headers, 'if-match': '"7"' } };
-  t.equal((await service.send('DELETE', path, guarded)).status, 412);
+  const scoped = { headers: { ...headers, 'if-match': '"7"' } };
+  t.equal((await service.send('DELETE', path, scoped)).status, 412);
   for (const [change, at] of [
     [{ name: '' }, '/name'],
     [{ type: 'secret' }, '/type'],

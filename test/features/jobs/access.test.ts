@@ -78,7 +78,7 @@ async function withIssues(t: Test) {
       subject,
       scopes: ['self'],
       scheme: 'api-key',
-      permission: 'ruled',
+      permission: 'rules',
     };
     await openJob(
       service.db,

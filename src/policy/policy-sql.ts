@@ -6,7 +6,7 @@ import { joined, type Parameter, type SymbolSql } from '../list/comparison-sql.j
 import { grantSql } from '../list/condition-sql.js';
 import { Source } from '../list/record-source.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
-import type { Grant, Rules, Verb } from './rules.js';
+import type { Grant, Policy, Verb } from './policy.js';
 
 /** Where a statement has the grants and the values of its callers. */
 interface Callers {
@@ -29,7 +29,7 @@ export class PolicySql {
 
   constructor(
     readonly resource: Resource,
-    readonly rules: Rules,
+    readonly policy: Policy,
     readonly engine: Engine,
   ) {}
 
@@ -101,7 +101,7 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
   }
 
   #granted(verb: Verb): readonly Grant[] {
-    return this.rules.grants.filter(({ verbs }) => verbs.has(verb));
+    return this.policy.grants.filter(({ verbs }) => verbs.has(verb));
   }
 
   /** Whether a grant holds for each of some sources of one record. */
@@ -152,11 +152,11 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
   }
 
   get #names(): string {
-    return this.rules.symbols.map((_, at) => `, value$${at}`).join('');
+    return this.policy.symbols.map((_, at) => `, value$${at}`).join('');
   }
 
   #unnested(first: number): string {
-    return this.rules.symbols.map((_, at) => `, $${first + at}::text[]`).join('');
+    return this.policy.symbols.map((_, at) => `, $${first + at}::text[]`).join('');
   }
 }
 
@@ -180,8 +180,8 @@ interface LimitedField {
 
 /** The names of the columns with the grants and the values of the callers: for the collection, and for each reference. */
 export const callerColumns = (own: PolicySql, references: readonly LimitedField[]): string[] =>
-  [own, ...references.map(({ sql }) => sql)].flatMap(({ rules }, at) =>
-    ['grants$', 'reading$', ...rules.symbols.map((_, symbol) => `value$${symbol}`)].map(
+  [own, ...references.map(({ sql }) => sql)].flatMap(({ policy }, at) =>
+    ['grants$', 'reading$', ...policy.symbols.map((_, symbol) => `value$${symbol}`)].map(
       (name) => `${prefixOf(at - 1)}${name}`,
     ),
   );
@@ -256,8 +256,8 @@ select permitted.place$::integer as key, permitted.readable$ as readable from ch
  * grants to read and to delete, $8... values.
  */
 export function removalSql(own: PolicySql): string {
-  const { resource, rules } = own;
-  const values = rules.symbols.map((_, at) => [`value$${at}`, `$${at + 8}::text`] as const);
+  const { resource, policy } = own;
+  const values = policy.symbols.map((_, at) => [`value$${at}`, `$${at + 8}::text`] as const);
   const given = [['reading$', '$6::integer'], ['grants$', '$7::integer'], ...values] as const;
   const text = `delete from ${resource.table} as record
 using (values (${given.map(([, value]) => value).join(', ')})) as given (${given.map(([name]) => name).join(', ')}),

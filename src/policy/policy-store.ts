@@ -9,9 +9,9 @@ import { perRun } from '../db/shared-run.js';
 import { arrayElement } from '../db/statements.js';
 import { sharing } from '../telemetry/instruments.js';
 import { nextIdentity } from '../uuid.js';
-import { type Caller, callerIn } from './bound-conditions.js';
+import type { Policy } from './policy.js';
 import { PolicySql } from './policy-sql.js';
-import type { Rules } from './rules.js';
+import { type Caller, callerIn } from './row-filter.js';
 
 /** A record, and the bits of the grants that hold for it, of those that a caller may use. */
 export interface Held {
@@ -67,7 +67,7 @@ export class PolicyStore {
 
   constructor(
     readonly db: Db,
-    readonly policy: Rules,
+    readonly policy: Policy,
   ) {
     const { resource } = policy;
     this.sql = new PolicySql(resource, policy, db.engine);
@@ -80,7 +80,7 @@ export class PolicyStore {
       );
     this.#candidacy = { create: candidates('create'), update: candidates('update') };
     this.#read = perRun(db.run, (run) =>
-      createBatcher<Pair, Held | undefined>({ ...READS, sharing: share('read with rules') }, (pairs) =>
+      createBatcher<Pair, Held | undefined>({ ...READS, sharing: share('read with policy') }, (pairs) =>
         this.#held(run, pairs),
       ),
     );

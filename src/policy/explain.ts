@@ -4,10 +4,10 @@ import type { Json } from '../json.js';
 import { filterOfBody } from '../list/body-values.js';
 import type { Condition } from '../list/condition.js';
 import { readFilter } from '../list/read-filter.js';
-import { callerIn } from './bound-conditions.js';
-import { fieldsOf } from './fields.js';
-import { appliesTo, type Grant, holdsScope, VERBS, type Verb } from './rules.js';
-import type { Guarded } from './scoped-collection.js';
+import { grantFields } from './column-mask.js';
+import { appliesTo, type Grant, holdsScope, VERBS, type Verb } from './policy.js';
+import { callerIn } from './row-filter.js';
+import type { ScopedCollection } from './scoped-collection.js';
 
 /** Whether a grant permits something, and why it does not. */
 export interface ExplainedGrant {
@@ -36,19 +36,19 @@ export interface Explanation {
  * without rules has none to explain.
  */
 export async function explain(
-  guarded: Guarded,
+  scoped: ScopedCollection,
   id: string | undefined,
   principal: Principal,
   run?: Run,
 ): Promise<Explanation[]> {
   const explanations: Explanation[] = [];
-  for (const verb of guarded.store ? VERBS : []) {
-    const grants = guarded.policy.grants.filter(({ verbs }) => verbs.has(verb));
+  for (const verb of scoped.store ? VERBS : []) {
+    const grants = scoped.policy.grants.filter(({ verbs }) => verbs.has(verb));
     const record = verb === 'create' ? undefined : id;
     const found: ExplainedGrant[] = [];
-    for (const grant of grants) found.push(await explainGrant(guarded, grant, verb, record, principal, run));
+    for (const grant of grants) found.push(await explainGrant(scoped, grant, verb, record, principal, run));
     const holding = grants.filter((_, at) => found[at]!.holds !== false);
-    const fields = fieldsOf(holding);
+    const fields = grantFields(holding);
     const isOpen = found.some(({ holds }) => holds === null);
     explanations.push({
       verb,
@@ -61,7 +61,7 @@ export async function explain(
 }
 
 async function explainGrant(
-  { resource, policy, whole }: Guarded,
+  { resource, policy, whole }: ScopedCollection,
   grant: Grant,
   verb: Verb,
   id: string | undefined,

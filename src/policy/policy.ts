@@ -22,23 +22,23 @@ export interface Grant extends DeclaredGrant {
 }
 
 /** The access rules of a collection, or the grants for which its shorthands stand. Grants are alternatives. */
-export interface Rules {
+export interface Policy {
   readonly resource: Resource;
   readonly grants: readonly Grant[];
   /** The symbols of the conditions, by their places. Those that are compared with one column are one. */
   readonly symbols: readonly Symbolic[];
 }
 
-const known = new WeakMap<Resource, Rules>();
+const known = new WeakMap<Resource, Policy>();
 
 /** The policy of a collection. `resources` are all collections. Throws 400. */
-export function rulesOf(resource: Resource, resources: readonly Resource[]): Rules {
-  const policy = known.get(resource) ?? readRules(resource, resources);
+export function policyOf(resource: Resource, resources: readonly Resource[]): Policy {
+  const policy = known.get(resource) ?? readPolicy(resource, resources);
   known.set(resource, policy);
   return policy;
 }
 
-function readRules(resource: Resource, resources: readonly Resource[]): Rules {
+function readPolicy(resource: Resource, resources: readonly Resource[]): Policy {
   const readSymbol = symbolsOf(resources);
   return {
     resource,
@@ -165,12 +165,12 @@ export const isForAnyone = ({ grants }: Pick<Resource, 'grants'>, verb: Verb): b
   grants.some((grant) => grant.to && isAbout(grant, verb));
 
 /** Whether everybody reads a collection without access rules. */
-export const isPublic = (resource: Pick<Resource, 'grants' | 'isRuled'>): boolean =>
-  !resource.isRuled && isForAnyone(resource, 'read');
+export const isPublic = (resource: Pick<Resource, 'grants' | 'hasRules'>): boolean =>
+  !resource.hasRules && isForAnyone(resource, 'read');
 
 /** Whether the scopes of a caller permit it to read records of a collection. Of one with access rules, these decide which. */
 export const mayRead = (resource: Resource, principal: Principal): boolean =>
-  resource.isRuled
+  resource.hasRules
     ? isForAnyone(resource, 'read') || mayUse('read', resource, principal)
     : grantsFor(resource, 'read', resource, principal).length > 0;
 
@@ -191,11 +191,11 @@ export const bitsOf = (grants: readonly Grant[]): number =>
   grants.reduce((sum, { place }) => sum | (1 << place), 0);
 
 /** The grants whose bits a mask has. */
-export const grantsIn = ({ grants }: Rules, mask: number): readonly Grant[] =>
+export const grantsIn = ({ grants }: Policy, mask: number): readonly Grant[] =>
   grants.filter(({ place }) => (mask & (1 << place)) !== 0);
 
 /** Whether the values of a caller change with the time. */
-export const dependsOnTime = ({ symbols }: Rules): boolean => symbols.some(({ kind }) => kind === 'now');
+export const dependsOnTime = ({ symbols }: Policy): boolean => symbols.some(({ kind }) => kind === 'now');
 
 /** Whether a grant is about all records and all fields. */
 export const isUnlimited = ({ where, fields }: DeclaredGrant): boolean =>

@@ -8,17 +8,17 @@ import { unknownReference } from '../errors/record-errors.js';
 import type { JsonObject } from '../json.js';
 import { type Access, among } from '../list/condition.js';
 import { parseUuid } from '../uuid.js';
-import { readAccess } from './bound-conditions.js';
-import { knownIds } from './fields.js';
-import { ownField } from './own-records.js';
-import { grantsFor, isUnlimited } from './rules.js';
-import type { Guarded } from './scoped-collection.js';
+import { knownIds } from './column-mask.js';
+import { ownField } from './ownership.js';
+import { grantsFor, isUnlimited } from './policy.js';
+import { readAccess } from './row-filter.js';
+import type { ScopedCollection } from './scoped-collection.js';
 
 /** A caller that writes records of a collection. */
 interface Writer {
   readonly resource: Resource;
   /** The collection of a name. */
-  readonly other: (name: string) => Guarded;
+  readonly other: (name: string) => ScopedCollection;
   readonly principal: Principal;
 }
 
@@ -26,7 +26,7 @@ interface Writer {
 interface LimitedReference {
   readonly field: string;
   readonly singular: string;
-  readonly target: Guarded;
+  readonly target: ScopedCollection;
   /** The records to which the caller may refer. */
   readonly access: Access;
   readonly id: string;
@@ -49,12 +49,12 @@ function referable({ resource, other, principal }: Writer, { field, to, onDelete
 
 /** Whether a caller may write more records of a collection than its own. Access rules say for themselves which these are. */
 const writesAll = (resource: Resource, principal: Principal): boolean =>
-  resource.isRuled || grantsFor(resource, 'update', resource, principal).some(isUnlimited);
+  resource.hasRules || grantsFor(resource, 'update', resource, principal).some(isUnlimited);
 
 /** Whether a caller may refer to some records alone by any field of a collection, of those that lead to some collections. */
 export const hasLimitedReferences = (
   writer: Writer,
-  counts: (target: Guarded) => boolean = () => true,
+  counts: (target: ScopedCollection) => boolean = () => true,
 ): boolean =>
   writer.resource.references.some(
     (reference) => counts(writer.other(reference.to)) && referable(writer, reference) !== undefined,
@@ -91,7 +91,7 @@ export async function referenceProblems(
         .map((each) => ({ ...each, field, singular, access, target }));
     }),
   );
-  const named = new Map<Access, { readonly target: Guarded; readonly ids: Set<string> }>();
+  const named = new Map<Access, { readonly target: ScopedCollection; readonly ids: Set<string> }>();
   for (const { target, access, id } of writes.flat())
     named.set(access, { target, ids: (named.get(access)?.ids ?? new Set<string>()).add(id) });
   const found = new Map<Access, ReadonlySet<string>>();
@@ -105,7 +105,7 @@ export async function referenceProblems(
 
 /** The ids of records to which a caller may refer, of some. */
 async function referableIds(
-  target: Guarded,
+  target: ScopedCollection,
   access: Access,
   ids: readonly string[],
   caller: Pick<Writer, 'principal'>,

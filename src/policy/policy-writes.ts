@@ -8,12 +8,12 @@ import { preconditionArguments, type WritePreconditions } from '../collection/wr
 import { creationOf, replacementOf } from '../collection/writes.js';
 import type { JsonObject } from '../json.js';
 import { sharing } from '../telemetry/instruments.js';
-import { type Caller, callerIn } from './bound-conditions.js';
-import { changedFields } from './fields.js';
+import { changedNames } from './column-mask.js';
+import { bitsOf, grantsIn } from './policy.js';
 import { callerColumns, changeSql, creationSql, removalSql } from './policy-sql.js';
 import type { PolicyStore } from './policy-store.js';
-import { bitsOf, grantsIn } from './rules.js';
-import type { Guarded } from './scoped-collection.js';
+import { type Caller, callerIn } from './row-filter.js';
+import type { ScopedCollection } from './scoped-collection.js';
 
 /** A written record, and the bits of the grants that decide which of its fields its caller may read. */
 interface Written {
@@ -34,7 +34,7 @@ export class PolicyWrites {
   /** `other` has the rules of other collections. */
   constructor(
     readonly store: PolicyStore,
-    other: (name: string) => Guarded,
+    other: (name: string) => ScopedCollection,
   ) {
     const { db, sql } = store;
     const { resource } = store.policy;
@@ -59,8 +59,8 @@ export class PolicyWrites {
         sharing: sharing(db.metrics, operation, resource.name),
       });
     this.#references = references;
-    this.#insert = writing(creationSql(sql, references), 'create with rules', true);
-    this.#update = writing(changeSql(sql, references), 'replace with rules', false);
+    this.#insert = writing(creationSql(sql, references), 'create with policy', true);
+    this.#update = writing(changeSql(sql, references), 'replace with policy', false);
     this.#removal = removalSql(sql);
   }
 
@@ -131,7 +131,7 @@ export class PolicyWrites {
     const { policy } = this.store;
     const usable = grantsIn(policy, bits);
     if (usable.every(({ fields }) => !fields)) return bits;
-    const changed = changedFields(policy.resource, input, before);
+    const changed = changedNames(policy.resource, input, before);
     return bitsOf(usable.filter(({ fields }) => !fields || changed.every((name) => fields.includes(name))));
   }
 }

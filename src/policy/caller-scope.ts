@@ -11,23 +11,23 @@ import type { Db, Run } from '../db/db.js';
 import { writeDenied } from '../errors/caller-errors.js';
 import { accessDenied } from '../errors/record-errors.js';
 import { type Access, among, type Selection } from '../list/condition.js';
-import type { Collection, PermittedWrites } from '../list/open-collection.js';
-import { readAccess } from './bound-conditions.js';
-import { hasLimitedReferences, referenceProblems, requireReferable } from './checked-references.js';
-import { checkPart, fieldsIn, requireSettable, shownPart } from './fields.js';
-import { type Candidacy, PolicyStore } from './policy-store.js';
-import { PolicyWrites } from './policy-writes.js';
+import type { Collection, WritePermissions } from '../list/open-collection.js';
+import { checkWithMask, fieldsIn, maskRecord, requireSettable } from './column-mask.js';
 import {
   dependsOnTime,
   grantsFor,
   isChangedByCreation,
   isUnlimited,
   leadsTo,
-  type Rules,
-  rulesOf,
+  type Policy,
+  policyOf,
   type Verb,
-} from './rules.js';
-import type { Guarded } from './scoped-collection.js';
+} from './policy.js';
+import { type Candidacy, PolicyStore } from './policy-store.js';
+import { PolicyWrites } from './policy-writes.js';
+import { hasLimitedReferences, referenceProblems, requireReferable } from './reference-check.js';
+import { readAccess } from './row-filter.js';
+import type { ScopedCollection } from './scoped-collection.js';
 
 /** The part of a record that a caller may read, with the whole record and the grants that hold for it. */
 interface Inspected extends StoredRecord {
@@ -49,9 +49,9 @@ class CallerScope {
 
   constructor(
     readonly whole: Collection,
-    readonly policy: Rules,
+    readonly policy: Policy,
     readonly store: PolicyStore | undefined,
-    readonly other: (name: string) => Guarded,
+    readonly other: (name: string) => ScopedCollection,
     readonly principal: Principal,
     readonly writes: () => PolicyWrites | undefined,
   ) {
@@ -90,7 +90,7 @@ class CallerScope {
       ...whole,
       ...writes,
       access,
-      check: (input, origin, present, caller) => checkPart(whole, input, origin, present, caller),
+      check: (input, origin, present, caller) => checkWithMask(whole, input, origin, present, caller),
       get: (id, run) => this.#get(id, run),
       exists: async (id, run) => (await this.#readableBits(id, run)) !== 0,
       page: (list, run) => whole.page(within(list), run),
@@ -131,7 +131,7 @@ class CallerScope {
   }
 
   /** Whether the access rules permit the caller to write a record. */
-  async #writesOf(id: string, run: Run | undefined): Promise<PermittedWrites> {
+  async #writesOf(id: string, run: Run | undefined): Promise<WritePermissions> {
     if (this.#isFree('update') && this.#isFree('delete')) return { update: true, remove: true };
     const { update = 0, remove = 0 } = (await this.store!.held(id, this.principal, run, true)) ?? {};
     return { update: update !== 0, remove: remove !== 0 };
@@ -163,7 +163,7 @@ class CallerScope {
 
   /** The part of a record that the caller may read; `mask`: of the grants to read, undefined if it may read all. */
   #shown(record: StoredRecord, mask: number | undefined): StoredRecord {
-    return mask === undefined ? record : shownPart(record, fieldsIn(this.policy, mask));
+    return mask === undefined ? record : maskRecord(record, fieldsIn(this.policy, mask));
   }
 
   async #create(input: ValidatedInput, run: Run | undefined): Promise<StoredRecord> {
@@ -227,7 +227,7 @@ class CallerScope {
 
   /** Whether the creation of one record can change whether the caller may create another one. */
   #isChangedByCreations(): boolean {
-    const isChanged = ({ policy, store }: Pick<Guarded, 'policy' | 'store'>, verb: Verb) =>
+    const isChanged = ({ policy, store }: Pick<ScopedCollection, 'policy' | 'store'>, verb: Verb) =>
       store !== undefined &&
       isChangedByCreation(
         policy.grants.filter(({ verbs }) => verbs.has(verb)),
@@ -307,22 +307,24 @@ class CallerScope {
 const MAX_KNOWN = 1000;
 
 /** Opens collections of a database to callers, with the policy of each. Throws 400 for invalid access rules. */
-export function guardAll(db: Db, collections: readonly Collection[]): Guarded[] {
+export function openScopedCollections(db: Db, collections: readonly Collection[]): ScopedCollection[] {
   const resources = collections.map(({ resource }) => resource);
-  const all: Guarded[] = collections.map((whole) => guard(db, whole, resources, (name) => byName.get(name)!));
+  const all: ScopedCollection[] = collections.map((whole) =>
+    openScoped(db, whole, resources, (name) => byName.get(name)!),
+  );
   const byName = new Map(all.map((each) => [each.resource.name, each]));
   return all;
 }
 
-function guard(
+function openScoped(
   db: Db,
   whole: Collection,
   resources: readonly Resource[],
-  other: (name: string) => Guarded,
-): Guarded {
+  other: (name: string) => ScopedCollection,
+): ScopedCollection {
   const { resource } = whole;
-  const policy = rulesOf(resource, resources);
-  const store = resource.isRuled ? new PolicyStore(db, policy) : undefined;
+  const policy = policyOf(resource, resources);
+  const store = resource.hasRules ? new PolicyStore(db, policy) : undefined;
   let writes: PolicyWrites | undefined;
   const openWrites = (): PolicyWrites | undefined => {
     // On Citus a function writes, whose statements have no such conditions.

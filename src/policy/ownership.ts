@@ -1,7 +1,5 @@
-import { ownershipOf, ownField } from '../access/own-records.js';
-import type { Verb } from '../access/rules.js';
-import type { Guarded } from '../access/scoped-collection.js';
-import { callerOf } from '../auth/principal.js';
+import { callerOf, type ScopeRequirement } from '../auth/principal.js';
+import type { Resource } from '../collection/resource.js';
 import type { BeforeWrite, ValidatedInput } from '../collection/validated-input.js';
 import type { Db, Run } from '../db/db.js';
 import { forbidden } from '../errors/caller-errors.js';
@@ -10,18 +8,40 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, type Json, type JsonObject, member } from '../json.js';
 import type { Collection } from '../list/open-collection.js';
+import { unescapeName } from '../list/query-names.js';
 import { parseUuid } from '../uuid.js';
+import { isAbout, type Verb } from './policy.js';
+import type { ScopedCollection } from './scoped-collection.js';
+
+/**
+ * The field that a grant of a collection without access rules compares with the caller: `id` of callers, a reference of other
+ * records. Undefined: no grant permits callers something with their own records. The conditions of access rules are compared by
+ * statements of the database.
+ */
+export function ownField({ hasRules, grants }: Resource, verb: Verb): string | undefined {
+  const grant = hasRules ? undefined : grants.find((each) => each.where !== undefined && isAbout(each, verb));
+  const [name] = Object.keys((grant?.where ?? {}) as object);
+  return name === undefined ? undefined : unescapeName(name);
+}
+
+/** The ownership that is sufficient for a caller with the scope `self`, by the grants of a collection. */
+export function ownershipOf(resource: Resource, verb: Verb): ScopeRequirement['ownership'] {
+  if (resource.hasRules) return 'rules';
+  const field = ownField(resource, verb);
+  if (field === undefined) return undefined;
+  return field === 'id' ? 'path' : 'record';
+}
 
 /**
  * Restricts an action on a record to the records that a grant permits to their owner. Other callers' records and missing ones are the
  * same 403, and neither is locked. During a read and in a transaction, the caller's own record is locked. Other writes compare the
  * record that they read with the caller, and are for the version that they read.
  */
-export function restrictToOwnRecord(db: Db, guarded: Guarded, verb: Verb, action: Action): Action {
+export function restrictToOwnRecord(db: Db, scoped: ScopedCollection, verb: Verb, action: Action): Action {
   // A caller's own path was compared before.
-  if (ownershipOf(guarded.resource, verb) !== 'record') return action;
+  if (ownershipOf(scoped.resource, verb) !== 'record') return action;
   const requireThis = (request: Request) =>
-    requireOwn(guarded, verb, [parseUuid(request.params.id ?? '')], request);
+    requireOwn(scoped, verb, [parseUuid(request.params.id ?? '')], request);
   return {
     ...action,
     authorize: (request) => (request.permission === 'own' ? requireThis(request) : undefined),
@@ -46,7 +66,7 @@ export function restrictToOwnRecord(db: Db, guarded: Guarded, verb: Verb, action
 
 /** Throws 403 for the record of another caller, if the caller may write its own alone; undefined: it may write all, or its own path. */
 export function ownerCheck(
-  { resource }: Pick<Guarded, 'resource'>,
+  { resource }: Pick<ScopedCollection, 'resource'>,
   verb: Verb,
   { permission, principal }: Request,
 ): ((record: JsonObject) => void) | undefined {
@@ -58,7 +78,7 @@ export function ownerCheck(
 }
 
 /** Restricts the creation of a record, whose body names its parent, to records that a grant permits to their owner. */
-export function restrictCreationToOwn({ resource }: Guarded, action: Action): Action {
+export function restrictCreationToOwn({ resource }: ScopedCollection, action: Action): Action {
   const field = ownField(resource, 'create');
   // Without such a grant, each creation needs a scope.
   if (field === undefined) return action;
@@ -111,7 +131,7 @@ function withoutUnknown(check: () => ValidatedInput): ValidatedInput | undefined
 
 /** The caller as the parent of the records that a request is about; undefined: it is about all. Throws 403 for a caller that is no parent. */
 export function ownParent(
-  { resource: { scopes } }: Guarded,
+  { resource: { scopes } }: ScopedCollection,
   { permission, principal, method }: Pick<Request, 'permission' | 'principal' | 'method'>,
 ): string | undefined {
   if (permission !== 'own') return undefined;
@@ -123,33 +143,33 @@ export function ownParent(
 
 /** Throws 403 unless some records are the caller's own, if it may access no others. Within a transaction, they are locked. */
 export async function requireOwn(
-  guarded: Guarded,
+  scoped: ScopedCollection,
   verb: Verb,
   ids: readonly (string | undefined)[],
   request: Pick<Request, 'principal' | 'permission' | 'run'>,
 ): Promise<void> {
-  const { resource } = guarded;
+  const { resource } = scoped;
   if (request.permission !== 'own' || ownershipOf(resource, verb) !== 'record') return;
   const known = ids.filter((id) => id !== undefined);
-  const own = await ownIds(guarded, verb, known, request);
+  const own = await ownIds(scoped, verb, known, request);
   if (known.length < ids.length || !known.every((id) => own.has(id)))
     throw forbidden([verb === 'read' ? resource.scopes.read : resource.scopes.write]);
 }
 
 /** Whether a grant permits something with a record to its owner, who is the caller: within a transaction, it is then locked. */
 export const isOwn = async (
-  guarded: Guarded,
+  scoped: ScopedCollection,
   verb: Verb,
   id: string,
   request: Pick<Request, 'principal' | 'run'>,
-): Promise<boolean> => (await ownIds(guarded, verb, [id], request)).has(id);
+): Promise<boolean> => (await ownIds(scoped, verb, [id], request)).has(id);
 
 /**
  * The ids of those of some records with which a grant permits something to their owner, who is the caller: within a transaction,
  * these are locked.
  */
 async function ownIds(
-  { resource, whole }: Guarded,
+  { resource, whole }: ScopedCollection,
   verb: Verb,
   ids: readonly string[],
   { principal, run }: Pick<Request, 'principal' | 'run'>,

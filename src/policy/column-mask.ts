@@ -1,21 +1,22 @@
 import { isDeepStrictEqual } from 'node:util';
-import { hiddenIn, OWN_MEMBERS, partOf } from '../collection/document-part.js';
 import type { StoredRecord } from '../collection/record.js';
-import { type Reference, type Resource, referredIds } from '../collection/resource.js';
-import type { BeforeWrite, Origin, ValidatedInput } from '../collection/validated-input.js';
+import { type Reference, type Resource, referredIds, shardColumn } from '../collection/resource.js';
+import type { BeforeWrite, compileInput, Origin, ValidatedInput } from '../collection/validated-input.js';
+import { arrayLiteral } from '../db/statements.js';
 import { fieldsDenied } from '../errors/caller-errors.js';
 import { invalid } from '../errors/input-errors.js';
 import { type Failure, Problem } from '../errors/problem.js';
-import { isObject, type Json, type JsonObject, member } from '../json.js';
-import type { Collection } from '../list/open-collection.js';
+import { isObject, type Json, type JsonObject, member, setMember } from '../json.js';
+import { type Access, type Condition, hidesFields, isOfColumns } from '../list/condition.js';
+import type { Source } from '../list/record-source.js';
 import { writeOnlyNames } from '../validation/validation.js';
-import { type Grant, grantsIn, type Rules } from './rules.js';
+import { type Grant, grantsIn, type Policy } from './policy.js';
 
 /** Some fields of a record; undefined: all. */
 export type Fields = ReadonlySet<string> | undefined;
 
 /** The fields of any of some grants. */
-export function fieldsOf(grants: readonly Pick<Grant, 'fields'>[]): Fields {
+export function grantFields(grants: readonly Pick<Grant, 'fields'>[]): Fields {
   if (grants.some(({ fields }) => fields === undefined)) return undefined;
   return new Set(grants.flatMap(({ fields = [] }) => fields));
 }
@@ -23,19 +24,19 @@ export function fieldsOf(grants: readonly Pick<Grant, 'fields'>[]): Fields {
 /** The most combinations of grants whose fields a collection retains. */
 const MAX_COMBINATIONS = 256;
 
-const combinations = new WeakMap<Rules, Map<number, Fields>>();
+const combinations = new WeakMap<Policy, Map<number, Fields>>();
 
 /** The fields of any of the grants that `mask` has. */
-export function fieldsIn(rules: Rules, mask: number): Fields {
-  const known = combinations.get(rules) ?? new Map<number, Fields>();
+export function fieldsIn(policy: Policy, mask: number): Fields {
+  const known = combinations.get(policy) ?? new Map<number, Fields>();
   if (known.has(mask)) return known.get(mask);
-  const fields = fieldsOf(grantsIn(rules, mask));
-  if (known.size < MAX_COMBINATIONS) combinations.set(rules, known.set(mask, fields));
+  const fields = grantFields(grantsIn(policy, mask));
+  if (known.size < MAX_COMBINATIONS) combinations.set(policy, known.set(mask, fields));
   return fields;
 }
 
 /** A record of which a caller may read some fields. The order of its members remains. */
-export function shownPart(record: StoredRecord, fields: Fields): StoredRecord {
+export function maskRecord(record: StoredRecord, fields: Fields): StoredRecord {
   if (!fields) return record;
   const { doc } = record;
   // Only writes ask for the values.
@@ -48,8 +49,8 @@ export function shownPart(record: StoredRecord, fields: Fields): StoredRecord {
  * Throws as `check`, without the rules of fields that the caller may not read, and 403 for a body with an immutable field that the
  * caller may not read or one that the service sets, or a patch with a read-only one: whether it is unchanged would reveal its value.
  */
-export function checkPart(
-  { resource, check }: Pick<Collection, 'resource' | 'check'>,
+export function checkWithMask(
+  { resource, check }: { readonly resource: Resource; readonly check: ReturnType<typeof compileInput> },
   input: Json | undefined,
   origin?: Origin,
   present?: BeforeWrite,
@@ -105,7 +106,7 @@ export function requireSettable(
   before: JsonObject | undefined,
 ): void {
   if (!fields) return;
-  const denied = changedFields(resource, input, before).filter((name) => !fields.has(name));
+  const denied = changedNames(resource, input, before).filter((name) => !fields.has(name));
   if (denied.length > 0) throw fieldsDenied(denied);
 }
 
@@ -121,7 +122,7 @@ export const knownIds = (
   new Set(unseen?.includes(reference.field) ? [] : referredIds(before, reference).map(({ id }) => id));
 
 /** The fields that a write changes, of those that callers may set. `before`: the record; undefined: there is none. */
-export function changedFields(
+export function changedNames(
   { schema, readOnly, writeOnly }: Resource,
   input: ValidatedInput,
   before: JsonObject | undefined,
@@ -151,4 +152,91 @@ export function changedFields(
       ),
     );
   return [...new Set(changed)];
+}
+
+/** SQL that is true if conditions hold for a record of a source. */
+type Holds = (conditions: readonly Condition[], source?: string) => string;
+
+/** The columns of records from the source `granted`, and what precedes the conditions after that source. */
+interface ReadableColumns {
+  readonly columns: string;
+  readonly joins: string;
+}
+
+/** The columns of the source `granted` that a caller may read, without values of fields that it may not read. */
+export function readableColumns(granted: Source, access: Access, holds: Holds): ReadableColumns {
+  if (!hidesFields(access)) return { columns: 'granted.*', joins: '' };
+  const joins: string[] = [];
+  const held = access.grants.map(({ conditions }, at) => {
+    if (granted.engine.correlates || conditions.every(isOfColumns)) return holds(conditions);
+    joins.push(heldJoin(granted.resource, `held_${at}`, holds(conditions, 'held')));
+    return `held_${at}.id is not null`;
+  });
+  return { columns: columnsOf(granted, access, held), joins: joins.join('') };
+}
+
+/**
+ * A join with the records for which a grant holds. On Citus no column depends on a query, but the records that are joined may.
+ */
+function heldJoin(resource: Resource, name: string, holding: string): string {
+  const keys = ['id', shardColumn(resource) ?? []].flat();
+  const columns = keys.map((key) => `held.${key}`).join(', ');
+  const isRecord = keys.map((key) => `${name}.${key} = granted.${key}`).join(' and ');
+  return ` left join (select ${columns} from ${resource.table} as held where ${holding}) as ${name} on ${isRecord}`;
+}
+
+/** `held`: SQL that is true if a grant holds. */
+function columnsOf(granted: Source, { grants }: Access, held: readonly string[]): string {
+  const showing = (field: string | undefined) =>
+    grants.flatMap(({ fields }, at) =>
+      !fields || (field !== undefined && fields.includes(field)) ? [at] : [],
+    );
+  const when = (places: readonly number[]) =>
+    granted.joined(
+      places.map((at) => held[at]!),
+      'or',
+    );
+  const own = [...granted.resource.columns].map(([field, { name }]) => {
+    const places = showing(field);
+    if (places.length === grants.length) return `granted.${name}`;
+    return `case when ${when(places)} then granted.${name} end as ${name}`;
+  });
+  const limited = grants.flatMap(({ fields }, at) => {
+    if (!fields) return [];
+    return [
+      `case when ${held[at]} then ${granted.parameter(arrayLiteral(fields), 'text::text[]')} else '{}' end`,
+    ];
+  });
+  const fields = limited.join(' || ');
+  // A function begins a statement of its own for each record. Citus has no other way.
+  const part = granted.engine.correlates
+    ? `(
+    select '{' || string_agg(to_json(key)::text || ':' || value::text, ',' order by place) || '}'
+    from json_each(granted.doc::json) with ordinality as member (key, value, place)
+    where place = 1 or key = any (${fields}) or key in ('created_at', 'updated_at', '_version')
+  )`
+    : `plinth_readable_part(granted.doc, ${fields})`;
+  const doc = `case when ${when(showing(undefined))} then granted.doc else ${part} end as doc`;
+  return ['granted.id', 'granted.version', 'granted.updated_at', doc, ...own].join(', ');
+}
+
+/** Members that each record has, whatever a caller may read of it. */
+const OWN_MEMBERS = ['id', 'created_at', 'updated_at', '_version'];
+
+/** The text of a document with some of its fields, in its order. */
+export const partOf = (doc: string, fields: ReadonlySet<string>): string =>
+  JSON.stringify(membersOf(doc, (name) => isShown(name, fields)));
+
+/** The members of a document without some fields, in its order. */
+const hiddenIn = (doc: string, fields: ReadonlySet<string>): JsonObject =>
+  membersOf(doc, (name) => !isShown(name, fields));
+
+const isShown = (name: string, fields: ReadonlySet<string>): boolean =>
+  fields.has(name) || OWN_MEMBERS.includes(name);
+
+function membersOf(doc: string, isWanted: (name: string) => boolean): JsonObject {
+  const all = JSON.parse(doc) as JsonObject;
+  const wanted: JsonObject = {};
+  for (const name of Object.keys(all)) if (isWanted(name)) setMember(wanted, name, all[name]!);
+  return wanted;
 }

@@ -1,0 +1,34 @@
+import type { Principal } from '../auth/principal.js';
+import type { Resource } from '../collection/resource.js';
+import type { Request } from '../http/request.js';
+import type { Collection } from '../list/open-collection.js';
+import type { Others } from '../list/relations.js';
+import { type Policy, requireReadable } from './policy.js';
+import type { PolicyStore } from './policy-store.js';
+
+/** A collection, of which each caller has a part. */
+export interface ScopedCollection {
+  readonly resource: Resource;
+  readonly policy: Policy;
+  /** Undefined: there are no access rules, and the scopes of a caller decide before a record is read. */
+  readonly store: PolicyStore | undefined;
+  /** The collection as there is for a caller. */
+  as(caller: { readonly principal: Principal }): Collection;
+  /** The collection as a whole, for the service itself and its operator. */
+  readonly whole: Collection;
+}
+
+/** The collections to which relations lead. Its function throws 403 unless the caller may read all records of one. */
+export const readable =
+  (related: readonly ScopedCollection[], { principal }: Pick<Request, 'principal'>): Others =>
+  (name) => {
+    const scoped = named(related, name);
+    const { resource } = scoped;
+    if (scoped.store) return { resource, access: scoped.as({ principal }).access };
+    requireReadable(resource, principal);
+    return { resource, access: undefined };
+  };
+
+/** The collection of a name. */
+export const named = (related: readonly ScopedCollection[], name: string): ScopedCollection =>
+  related.find(({ resource }) => resource.name === name)!;
