@@ -10,6 +10,7 @@ import type { Request } from '../http/request.js';
 import { type Action, type Router, runOf } from '../http/router.js';
 import { isObject, member } from '../json.js';
 import type { HashedPassword } from '../passwords/password.js';
+import { MAX_PASSWORDS } from '../passwords/password-queue.js';
 import { ownershipOf } from '../policy/ownership.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
@@ -17,7 +18,6 @@ import { readOperations } from './batch-operations.js';
 import { type BatchLimits, BatchResults } from './batch-results.js';
 import { gathered } from './large-page.js';
 import { type Operation, type OperationStep, pathOf, stepOf } from './operation-step.js';
-import { MAX_PASSWORDS } from './password-preparation.js';
 
 export const BATCH_PATH = '/batch';
 

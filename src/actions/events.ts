@@ -4,14 +4,12 @@ import { envelopeOf } from '../events/cloudevents.js';
 import { type Filter, filterOf, withConditions } from '../events/event-filter.js';
 import type { Feed, Start } from '../events/feed.js';
 import type { Batch } from '../events/outbox.js';
-import { preferredWait } from '../http/prefer.js';
 import type { Live, Reply } from '../http/reply.js';
-import type { Request } from '../http/request.js';
+import { preferredWait, type Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isCondition, valuesOfAddress } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
-import type { ScopedCollection } from '../policy/scoped-collection.js';
-import { named, readable } from '../policy/scoped-collection.js';
+import { named, readable, type ScopedCollection } from '../policy/scoped-collection.js';
 import type { Version } from '../versions/supported.js';
 
 const BATCH_TYPE = 'application/cloudevents-batch+json';

@@ -9,12 +9,6 @@ import type { ScopedCollection } from '../policy/scoped-collection.js';
 /** Lengths of a password that the rules may accept; others are left to the rules. */
 const [MIN_LENGTH, MAX_LENGTH] = [8, 256];
 
-/**
- * Passwords in one request, whose hash takes a quarter second of a processor each: operations of a batch, which hold
- * a transaction, and records of a body with many.
- */
-export const MAX_PASSWORDS = { batch: 10, records: 1000 };
-
 /** Confirms a change of how the caller signs in, by the current password if that is required. Throws 403, 429 and 503. */
 export type ConfirmSignInChange = (change: SignInChange) => Promise<unknown> | undefined;
 

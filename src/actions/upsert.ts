@@ -1,6 +1,5 @@
 import { inAttempts } from '../collection/attempts.js';
-import { normalizedText } from '../collection/normalized-text.js';
-import { type Resource, writableKeys } from '../collection/resource.js';
+import { normalizedText, type Resource, writableKeys } from '../collection/resource.js';
 import type { Db, Run } from '../db/db.js';
 import { invalidBody, invalidQuery } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';

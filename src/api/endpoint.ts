@@ -1,4 +1,4 @@
-import { ACCOUNT_DELETION, type Requirement } from '../auth/principal.js';
+import { ACCOUNT_DELETION, type Requirement, type ScopeRequirement } from '../auth/principal.js';
 import type { Resource } from '../collection/resource.js';
 import { badRequest } from '../errors/request-errors.js';
 import type { Reply } from '../http/reply.js';
@@ -141,3 +141,13 @@ function separate(request: Request, what: string): Request {
   if (request.run) throw badRequest(`A batch cannot manage ${what}.`);
   return request;
 }
+
+/** An endpoint for operators. */
+export const managing = (
+  method: Description['method'],
+  path: string,
+  notInBatch: string,
+  doc: Omit<NonNullable<Description['doc']>, 'tag'>,
+): Description => ({ method, path, requires: ADMIN, notInBatch, doc: { ...doc, tag: notInBatch } });
+
+const ADMIN: ScopeRequirement = { scopes: ['admin'] };

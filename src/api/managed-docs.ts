@@ -1,7 +1,6 @@
-import type { ScopeRequirement } from '../auth/principal.js';
 import { JSON_TYPE, MERGE_PATCH } from '../http/media-types.js';
 import { type ErrorName, json, UNCHANGED, VALIDATED } from './doc.js';
-import type { Description } from './endpoint.js';
+import { managing } from './endpoint.js';
 import type { Kind } from './kind.js';
 import { listOf, objectOf, type Schema, schemaRef, TEXT } from './schema.js';
 
@@ -102,13 +101,3 @@ function schemasOf(
     [`${type}List`]: listOf(type),
   };
 }
-
-/** An endpoint for operators. */
-export const managing = (
-  method: Description['method'],
-  path: string,
-  notInBatch: string,
-  doc: Omit<NonNullable<Description['doc']>, 'tag'>,
-): Description => ({ method, path, requires: ADMIN, notInBatch, doc: { ...doc, tag: notInBatch } });
-
-const ADMIN: ScopeRequirement = { scopes: ['admin'] };

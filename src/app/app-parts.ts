@@ -3,6 +3,7 @@ import { openCollections } from '../api/record-actions.js';
 import { type Auth, openAuth } from '../auth/open-schemes.js';
 import type { Config } from '../config/config.js';
 import { hostsOfMetrics } from '../config/server-settings.js';
+import type { Db } from '../db/db.js';
 import { type Database, openDatabase, openPrepared } from '../db/open-database.js';
 import { reportFaults } from '../db/start-faults.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
@@ -89,14 +90,15 @@ export async function openParts(
   const own = await openCredentials(features, { config, log, metrics, db });
   const auth = await openAuth(config, db, log, metrics.authFailures, callers, counters, own);
   closers.push(auth.close);
-  const collections = openCollections(db, resources, config.tombstones);
+  const collectionsOn = (db: Db) => openCollections(db, resources, config.tombstones);
+  const collections = collectionsOn(db);
   const opened = collections.map(({ resource }) => resource);
   const feed = config.events
     ? await Feed.open(db, log, opened, config, metrics.events, auth.credentials)
     : undefined;
   closers.push(() => feed?.close());
   const description = await describeApi(features, config, opened);
-  const core = { config, log, metrics, db, auth, counters, collections, feed, description };
+  const core = { config, log, metrics, db, auth, counters, collections, collectionsOn, feed, description };
   const more = { databaseUrl: database.url, sharedSchemas: declarations.shared };
   const open = await openFeatures(features, { ...core, ...more }, closers);
   return {

@@ -15,7 +15,7 @@ import type { Feed } from '../events/feed.js';
 import type { FieldNames } from '../http/cors.js';
 import type { ErrorPage } from '../http/reply.js';
 import type { ErrorPageRequest } from '../http/request.js';
-import type { Route } from '../http/router.js';
+import type { Route, Router } from '../http/router.js';
 import type { OpenCounts } from '../limits/shared-counters.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import type { Family } from '../telemetry/instruments.js';
@@ -37,7 +37,13 @@ export interface Core extends Base {
   readonly auth: Auth;
   /** Counters that all processes share; undefined with RATE_LIMIT_STORE=memory. */
   readonly counters: OpenCounts | undefined;
+<<<<<<< HEAD
   readonly collections: readonly ScopedCollection[];
+=======
+  readonly collections: readonly Guarded[];
+  /** The collections in another database with the same records. */
+  readonly collectionsOn: (db: Db) => readonly Guarded[];
+>>>>>>> 8bdc62e9 (A replica's collections, the router of the records and deliveries are handed to features by open)
   /** The schemas to which those of collections refer, by file. */
   readonly sharedSchemas: ReadonlyMap<string, object>;
   /** Undefined with EVENTS=off. */
@@ -58,8 +64,11 @@ export interface ApiDescription {
 
 /** A feature of a running service. */
 export interface OpenFeature<Services = unknown> {
-  /** The services that its endpoints run with. */
-  services?(api: Api): Services;
+  /**
+   * The services that its endpoints run with. `recordRouter` opens a router of the records alone, with the requests and responses
+   * of this service, whatever other programs have.
+   */
+  services?(api: Api, recordRouter: () => Router): Services;
   /** Gives the routes of the service the representations that the feature has added to their descriptions. */
   represent?(routes: readonly Route[], api: Api): Route[];
   /** The page about an error for a browser; undefined: the body is the same in each media type. */

@@ -1,6 +1,7 @@
 import { type Endpoint, openRoutes } from '../api/endpoint.js';
 import type { Services } from '../api/endpoints.js';
 import { openRecords } from '../api/record-actions.js';
+import { recordEndpoints } from '../api/record-endpoints.js';
 import { knownScopes } from '../auth/user-scopes.js';
 import type { NotReadyReason } from '../db/readiness.js';
 import { createRouter, type Route, type Router } from '../http/router.js';
@@ -41,7 +42,13 @@ export function routesOf(
     records: openRecords(api),
     errorTypes,
   };
-  const ofFeatures = new Map([...features].map(([name, feature]) => [name, feature.services?.(api)]));
+  const recordRouter = () => {
+    const services = { records: openRecords({ ...api, adapter: undefined }) };
+    return createRouter(openRoutes(recordEndpoints(resources, false, false), () => services));
+  };
+  const ofFeatures = new Map(
+    [...features].map(([name, feature]) => [name, feature.services?.(api, recordRouter)]),
+  );
   const open = (each: readonly Endpoint[], services: unknown) =>
     openRoutes(each, ({ feature }) => (feature === undefined ? services : ofFeatures.get(feature)));
   const shared = [

@@ -168,3 +168,10 @@ export class CredentialRejected {
     readonly isGuess = true,
   ) {}
 }
+
+/** U+0000, which PostgreSQL cannot store, is left out of a subject. */
+export const storedActor = (actor: string): string => actor.replaceAll('\0', '');
+
+/** The setting by which the triggers that write events know the actor of all records of a statement; null: the actor is unknown. */
+export const actorSetting = (actor: string | undefined): string | null =>
+  actor === undefined ? null : `=${storedActor(actor)}`;

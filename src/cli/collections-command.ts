@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
+import { ownPathsOf } from '../config/config.js';
 import { accessWarnings } from '../declarations/access-warnings.js';
 import { checkDeclarations, readChecked } from '../declarations/check-declarations.js';
 import type { DeclaredField } from '../declarations/declaration.js';
 import { readDeclarations } from '../declarations/read-declarations.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
 import { ExitError } from '../errors/exit-error.js';
-import { ownPathsOf } from '../http/own-paths.js';
 import { requireInShards } from '../schema/shards.js';
 import { parse, subcommandOf } from './arguments.js';
 import { OutputError, UsageError } from './exit.js';

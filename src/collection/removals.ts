@@ -1,3 +1,4 @@
+import { actorSetting } from '../auth/principal.js';
 import { createBatcher } from '../db/batcher.js';
 import { isDataError } from '../db/database-errors.js';
 import type { Db, Run } from '../db/db.js';
@@ -10,7 +11,6 @@ import { type PreconditionFailed, preconditionFailedOn } from './record.js';
 import type { Resource } from './resource.js';
 import { actorArguments } from './single-writes.js';
 import type { Statements } from './sql-templates.js';
-import { actorSetting } from './write-batching.js';
 import {
   NO_PRECONDITIONS,
   onlyVersion,

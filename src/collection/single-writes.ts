@@ -1,3 +1,4 @@
+import { actorSetting } from '../auth/principal.js';
 import type { Engine } from '../database-url/engine.js';
 import type { Run } from '../db/db.js';
 import type { Changed } from './changes.js';
@@ -6,7 +7,7 @@ import { toRecord } from './document.js';
 import { numberedRecord } from './numbers.js';
 import { preconditionFailedOn, type StoredRecord } from './record.js';
 import type { Statements } from './sql-templates.js';
-import { actorSetting, rowsText, type Write } from './write-batching.js';
+import { rowsText, type Write } from './write-batching.js';
 import { preconditionArguments, type WritePreconditions } from './write-preconditions.js';
 
 /** The next state of a record, and the preconditions for its present one. */

@@ -1,3 +1,4 @@
+import { actorSetting, storedActor } from '../auth/principal.js';
 import { createBatcher } from '../db/batcher.js';
 import { isDataError } from '../db/database-errors.js';
 import type { Db, Row } from '../db/db.js';
@@ -20,9 +21,13 @@ export interface Write {
 
 /** Bytes of documents in one statement, and waiting. A short document counts as 4 KiB, which limits the rows too. */
 const MAX_BYTES = 1_048_576;
+
 const MAX_WAITING_BYTES = 67_108_864;
+
 const MIN_BYTES = 4096;
+
 const MAX_IN_FLIGHT = 2;
+
 const ALONE = { max: 16, ms: 30, isAlone: true };
 
 /** Rows as the first parameter of a statement. */
@@ -107,17 +112,12 @@ export function batchWrites<W extends Write, R>(
   );
 }
 
-/** U+0000, which PostgreSQL cannot store, is left out of a subject. */
-const stored = (actor: string): string => actor.replaceAll('\0', '');
-
-/** The setting by which the triggers that write events know the actor of all records of a statement; null: the actor is unknown. */
-export const actorSetting = (actor: string | undefined): string | null =>
-  actor === undefined ? null : `=${stored(actor)}`;
-
 /** The setting for a statement that writes several records, each with an actor of its own. */
 function actorsSetting(writes: readonly Write[]): string | null {
   const first = writes[0]?.actor;
   if (writes.every(({ actor }) => actor === first)) return actorSetting(first);
   const known = writes.filter(({ actor }) => actor !== undefined);
-  return JSON.stringify(Object.fromEntries(known.map((write) => [write.stored.id, stored(write.actor!)])));
+  return JSON.stringify(
+    Object.fromEntries(known.map((write) => [write.stored.id, storedActor(write.actor!)])),
+  );
 }

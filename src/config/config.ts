@@ -189,3 +189,24 @@ function readProcess({ integer, flag }: Reader) {
     shutdownDelayMs: integer('SHUTDOWN_DELAY_MS', 0, 0, 600_000),
   };
 }
+
+/** The first segments of the core's paths, as far as a collection could have them. A test compares them with the endpoints. */
+const CORE_PATHS = [
+  'access',
+  'api',
+  'batch',
+  'errors',
+  'events',
+  'healthz',
+  'keys',
+  'metrics',
+  'readyz',
+  'whoami',
+];
+
+/**
+ * The first segments of the paths that the service has with any settings, so that a collection does not prevent a feature
+ * from being turned on later.
+ */
+export const ownPathsOf = ({ features }: Pick<Config, 'features'>): ReadonlySet<string> =>
+  new Set([...CORE_PATHS, ...[...features.keys()].flatMap(({ part }) => part.paths ?? [])]);

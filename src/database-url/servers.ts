@@ -63,15 +63,7 @@ export function serversOf(url: string): DatabaseServers {
   };
 }
 
-/** A URL for each server, of which none need be the primary. Throws DatabaseUrlError. */
-export function eachServer(url: string): { readonly name: string; readonly url: string }[] {
-  return serversOf(url).servers.map(({ name, host, port }) => ({
-    name,
-    url: withParameters(url, [`host=${encodeURIComponent(host)}`, `port=${port}`]),
-  }));
-}
-
-const withParameters = (url: string, pairs: readonly string[]): string =>
+export const withParameters = (url: string, pairs: readonly string[]): string =>
   pairs.length === 0 ? url : `${url}${url.includes('?') ? '&' : '?'}${pairs.join('&')}`;
 
 /** The variables of libpq that set what a URL leaves out. */

@@ -1,4 +1,5 @@
 import { type Config, ConfigError } from '../config/config.js';
+import { serversOf, withParameters } from '../database-url/servers.js';
 import type { Log } from '../telemetry/log.js';
 import type { DbMetrics } from '../telemetry/metrics.js';
 import { connect, type Db, type Run } from './db.js';
@@ -121,4 +122,12 @@ export function connectAs(config: Config, url: string, metrics: DbMetrics | unde
 export async function collectionsSchema(run: Run): Promise<string> {
   const [row] = await run('select plinth_collections_schema() as name', []);
   return String(row!.name);
+}
+
+/** A URL for each server, of which none need be the primary. Throws DatabaseUrlError. */
+export function eachServer(url: string): { readonly name: string; readonly url: string }[] {
+  return serversOf(url).servers.map(({ name, host, port }) => ({
+    name,
+    url: withParameters(url, [`host=${encodeURIComponent(host)}`, `port=${port}`]),
+  }));
 }

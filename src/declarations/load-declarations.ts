@@ -1,7 +1,6 @@
 import type { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Resource } from '../collection/resource.js';
-import type { Config } from '../config/config.js';
-import { ownPathsOf } from '../http/own-paths.js';
+import { type Config, ownPathsOf } from '../config/config.js';
 import { isObject } from '../json.js';
 import { createAjv, loadFormats } from '../validation/ajv.js';
 import { comparisonsOf } from '../validation/linear-patterns.js';

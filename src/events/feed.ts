@@ -1,13 +1,13 @@
 import type { CredentialWatch } from '../auth/credentials/credential-watch.js';
 import type { Resource } from '../collection/resource.js';
 import { createBatcher } from '../db/batcher.js';
-import type { Db } from '../db/db.js';
+import type { Db, Run } from '../db/db.js';
 import { cursorGone } from '../errors/input-errors.js';
 import { sharing } from '../telemetry/instruments.js';
 import type { Log } from '../telemetry/log.js';
 import type { EventMetrics } from '../telemetry/metrics.js';
-import type { FeedContext } from './cloudevents.js';
-import { cursorIn, positionIn } from './cursor.js';
+import { envelopeOf, type FeedContext, idOf, pathOfRecord } from './cloudevents.js';
+import { cursorIn, parsePosition, positionIn, positionText } from './cursor.js';
 import type { Event } from './event.js';
 import { admitsEvent, type Filter, isCompared } from './event-filter.js';
 import { FeedFollower } from './follower.js';
@@ -32,6 +32,21 @@ export interface Start {
   readonly after: number;
   /** Whether the reader starts at the oldest retained event: events that expire before it reads them are not missed. */
   readonly isOldest: boolean;
+}
+
+/** Events as webhooks receive them. */
+export interface Deliveries {
+  readonly events: readonly {
+    readonly id: string;
+    readonly type: string;
+    readonly recordKey: string;
+    /** The envelope. */
+    readonly body: string;
+  }[];
+  readonly until: string;
+  readonly more: boolean;
+  /** The position up to which events expired before they could be read; undefined: none did. */
+  readonly missedUntil: string | undefined;
 }
 
 /** The events of the service, for requests and streams. */
@@ -154,6 +169,29 @@ export class Feed implements FeedContext {
       // Events before the subscription are there already.
       if (this.follower.horizon() > after || disconnected.aborted || this.streams.isClosed) done();
     });
+  }
+
+  /** Up to `limit` final events after a position, as `end` writes it, in the form of deliveries; null: from the first one on. */
+  async deliveries(run: Run, after: string | null, limit: number): Promise<Deliveries> {
+    const from = after === null ? 0 : parsePosition(after);
+    const horizon = this.follower.horizon();
+    const { events, until, floor } = await readEvents(run, { after: from, horizon, limit });
+    return {
+      events: events.map((event) => ({
+        id: idOf(event),
+        type: event.type,
+        recordKey: this.prefix + pathOfRecord(event),
+        body: envelopeOf(event, this),
+      })),
+      until: positionText(Math.max(until, floor)),
+      more: events.length > 0 && until < horizon,
+      missedUntil: after !== null && from < floor ? positionText(floor) : undefined,
+    };
+  }
+
+  /** The position of the last final event. */
+  end(): string {
+    return positionText(this.follower.horizon());
   }
 
   async close(): Promise<void> {

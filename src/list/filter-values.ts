@@ -1,6 +1,5 @@
 import type { ColumnType } from '../collection/column.js';
-import { normalizedText } from '../collection/normalized-text.js';
-import type { Resource } from '../collection/resource.js';
+import { normalizedText, type Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';
 import { isInexact } from '../http/exact-numbers.js';

@@ -63,13 +63,6 @@ export function openCollection(db: Db, resource: Resource, tombstones: boolean):
   };
 }
 
-/** This collection, read from a replica. */
-export function onReplica(collection: Collection, db: Db, tombstones: boolean): Collection {
-  const { resource } = collection;
-  const statements = new Statements(resource, tombstones, db.engine);
-  return { ...collection, ...openReads(db, resource.name, statements), ...openLists(db, resource) };
-}
-
 function openLocks(
   db: Db,
   statements: Statements,

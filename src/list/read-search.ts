@@ -1,5 +1,4 @@
-import { searchedTexts } from '../collection/normalized-text.js';
-import { canSearch, RELEVANCE, type Resource } from '../collection/resource.js';
+import { canSearch, RELEVANCE, type Resource, searchedTexts } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import type { QueryValues } from '../http/query-values.js';
 import type { Condition, Selection } from './condition.js';

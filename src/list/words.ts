@@ -1,5 +1,4 @@
-import { searchedTexts } from '../collection/normalized-text.js';
-import { type Resource, wordsSql } from '../collection/resource.js';
+import { type Resource, searchedTexts, wordsSql } from '../collection/resource.js';
 
 /** The words that a search asks for. */
 export interface Words {

@@ -24,3 +24,9 @@ export async function queueHash<T>(work: () => Promise<T>): Promise<T> {
   if (!hash) throw beyond('passwords');
   return hash;
 }
+
+/**
+ * Passwords in one request, whose hash takes a quarter second of a processor each: operations of a batch, which hold
+ * a transaction, and records of a body with many.
+ */
+export const MAX_PASSWORDS = { batch: 10, records: 1000 };

@@ -1,9 +1,9 @@
-import type { Principal } from '../auth/principal.js';
+import { actorSetting, type Principal } from '../auth/principal.js';
 import type { ColumnValue } from '../collection/column.js';
 import { removalProblem } from '../collection/constraint-errors.js';
 import type { StoredRecord } from '../collection/record.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
-import { actorSetting, batchWrites, type Write } from '../collection/write-batching.js';
+import { batchWrites, type Write } from '../collection/write-batching.js';
 import { preconditionArguments, type WritePreconditions } from '../collection/write-preconditions.js';
 import { creationOf, replacementOf } from '../collection/writes.js';
 import type { JsonObject } from '../json.js';

@@ -1,4 +1,4 @@
-import { preferredWait, prefersMinimal } from '../../src/http/prefer.js';
+import { preferredWait, prefersMinimal } from '../../src/http/request.js';
 import t from '../support/test.js';
 
 t.test('RFC 7240 section 4.2: return=minimal', async (t) => {

@@ -1,10 +1,10 @@
 import { describeApi } from '../../src/app/open-features.js';
+import { ownPathsOf } from '../../src/config/config.js';
 import { CITUS } from '../../src/database-url/engine.js';
 import { migrationsOn } from '../../src/db/migrations.js';
 import { checkDeclarations } from '../../src/declarations/check-declarations.js';
 import { DeclarationError, readDeclarations } from '../../src/declarations/read-declarations.js';
 import { FEATURES } from '../../src/features.js';
-import { ownPathsOf } from '../../src/http/own-paths.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { declare } from '../support/collections.js';
 import { freshService, undeclaredDatabase } from '../support/service.js';

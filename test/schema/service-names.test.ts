@@ -1,9 +1,9 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { ownPathsOf } from '../../src/config/config.js';
 import { serviceTables } from '../../src/db/migrations.js';
 import { checkDeclarations, isNameAvailable } from '../../src/declarations/check-declarations.js';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
-import { ownPathsOf } from '../../src/http/own-paths.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { LOOPBACK, makeWebhook, testTarget } from '../features/webhooks/target.js';
 import { declare } from '../support/collections.js';

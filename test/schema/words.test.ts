@@ -1,5 +1,5 @@
+import { ownPathsOf } from '../../src/config/config.js';
 import { isNameAvailable } from '../../src/declarations/check-declarations.js';
-import { ownPathsOf } from '../../src/http/own-paths.js';
 import { declare } from '../support/collections.js';
 import { freshService, undeclaredDatabase } from '../support/service.js';
 import { readSettings } from '../support/settings.js';

@@ -6,16 +6,20 @@ import type { Log } from '../../telemetry/log.js';
 import { WorkSlots } from '../../work/shared-runs.js';
 import { CredentialRejected, scopesOf } from '../principal.js';
 import { TimedCache } from '../timed-cache.js';
-import { MAX_CACHED_CHARACTERS, refusal, type Token, TokenCache, type TokenSource } from './access-token.js';
 import {
   type Claims,
   confirmationIn,
+  MAX_CACHED_CHARACTERS,
   notAccessToken,
+  refusal,
   requireAccessClaims,
   ruleClaims,
   secondsIn,
   subjectOf,
-} from './access-token-claims.js';
+  type Token,
+  TokenCache,
+  type TokenSource,
+} from './access-token.js';
 import { objectIn, RemoteError, requestJson } from './issuer-client.js';
 
 const VALID_CACHE_MS = 30_000;

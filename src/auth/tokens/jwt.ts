@@ -1,8 +1,14 @@
 import { errors, type JWSAlgorithm, jwtVerify } from 'jose';
 import type { Config } from '../../config/config.js';
 import type { Log } from '../../telemetry/log.js';
-import { type Token, TokenCache, type TokenSource } from './access-token.js';
-import { refusalOf, requireAccessJwt, tokenOf } from './access-token-claims.js';
+import {
+  refusalOf,
+  requireAccessJwt,
+  type Token,
+  TokenCache,
+  type TokenSource,
+  tokenOf,
+} from './access-token.js';
 import { IssuerKeys } from './jwks.js';
 
 /** Verifies JWTs of the issuer (RFC 9068). Those that are accepted once are not cached. */

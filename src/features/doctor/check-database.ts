@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config/config.js';
-import { eachServer } from '../../database-url/servers.js';
 import {
   type Inspection,
   inspectDatabase,
@@ -10,7 +9,7 @@ import {
   receivesNotifications,
 } from '../../db/inspect.js';
 import { MIN_VERSION, unreachable } from '../../db/migrate.js';
-import { type OpenEmbedded, openServer } from '../../db/open-database.js';
+import { eachServer, type OpenEmbedded, openServer } from '../../db/open-database.js';
 import { connectionsOf, plainTextFault, roleFaults, type StartFault } from '../../db/start-faults.js';
 import { quotedName } from '../../db/statements.js';
 import type { Declarations } from '../../declarations/read-declarations.js';

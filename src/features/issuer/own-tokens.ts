@@ -1,8 +1,16 @@
 import { hash } from 'node:crypto';
 import { errors, type JWTPayload, jwtVerify } from 'jose';
 import { passwordVersionOf, scopesOf } from '../../auth/principal.js';
-import { ended, refusal, type Token, TokenCache, type TokenSource } from '../../auth/tokens/access-token.js';
-import { refusalOf, requireAccessJwt, tokenOf } from '../../auth/tokens/access-token-claims.js';
+import {
+  ended,
+  refusal,
+  refusalOf,
+  requireAccessJwt,
+  type Token,
+  TokenCache,
+  type TokenSource,
+  tokenOf,
+} from '../../auth/tokens/access-token.js';
 import {
   allowedScopes,
   isClaimScope,

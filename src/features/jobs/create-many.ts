@@ -1,12 +1,11 @@
 import { fingerprintOf, type Idempotency, type Identity, identityOf } from '../../actions/idempotency.js';
-import { MAX_PASSWORDS } from '../../actions/password-preparation.js';
 import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';
 import { unavailable } from '../../errors/service-errors.js';
 import type { ScopedCollection } from '../../feature.js';
-import { prefersLenient } from '../../http/prefer.js';
 import type { Reply } from '../../http/reply.js';
-import type { Content, Request } from '../../http/request.js';
+import { type Content, prefersLenient, type Request } from '../../http/request.js';
 import { BODIES } from '../../limits/byte-budget.js';
+import { MAX_PASSWORDS } from '../../passwords/password-queue.js';
 import { WorkSlots } from '../../work/shared-runs.js';
 import { REPORT_TYPE } from './job-task.js';
 import type { JobMetrics } from './metrics.js';

@@ -1,5 +1,4 @@
-import { callerOf } from '../../auth/principal.js';
-import { actorSetting } from '../../collection/write-batching.js';
+import { actorSetting, callerOf } from '../../auth/principal.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
 import { inTransaction } from '../../db/session.js';
 import { invalidBody, payloadTooLarge } from '../../errors/input-errors.js';

@@ -1,9 +1,8 @@
 import { callerKey, fingerprintOf, identityOf } from '../../actions/idempotency.js';
 import type { Run } from '../../db/db.js';
 import type { ScopedCollection } from '../../feature.js';
-import { prefersLenient } from '../../http/prefer.js';
 import type { Reply } from '../../http/reply.js';
-import type { Request } from '../../http/request.js';
+import { prefersLenient, type Request } from '../../http/request.js';
 import { nextIdentity } from '../../uuid.js';
 import { jobCancelled } from './errors.js';
 import { acceptedReply, type JobServices } from './job-actions.js';

@@ -1,7 +1,7 @@
 import type { Reader } from '../../api/record-actions.js';
 import type { Resource } from '../../collection/resource.js';
+import { ownPathsOf } from '../../config/config.js';
 import type { Feature } from '../../feature.js';
-import { ownPathsOf } from '../../http/own-paths.js';
 import type { Source } from './loose-relations.js';
 
 /** The requests and responses of json-server 0.17. */

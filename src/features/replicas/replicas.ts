@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import QuickLRU from 'quick-lru';
-import { eachServer } from '../../database-url/servers.js';
 import { createBatcher } from '../../db/batcher.js';
 import type { Db } from '../../db/db.js';
+import { eachServer } from '../../db/open-database.js';
 import type { Request } from '../../http/request.js';
 import { sharing } from '../../telemetry/instruments.js';
 import type { Log } from '../../telemetry/log.js';

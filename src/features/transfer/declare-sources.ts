@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { configOf, fileOf } from '../../cli/io.js';
+import { ownPathsOf } from '../../config/config.js';
 import { checkDeclarations } from '../../declarations/check-declarations.js';
 import { resourcesOf } from '../../declarations/load-declarations.js';
 import { readDeclarations } from '../../declarations/read-declarations.js';
 import { ExitError } from '../../errors/exit-error.js';
-import { ownPathsOf } from '../../http/own-paths.js';
 import type { LoadOptions } from './import-into.js';
 import { infer, type Proposal } from './infer.js';
 import type { Source } from './sources.js';

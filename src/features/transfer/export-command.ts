@@ -8,9 +8,8 @@ import { withBulkConnection } from '../../db/bulk-connection.js';
 import { problemOf } from '../../db/database-errors.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
 import { ExitError } from '../../errors/exit-error.js';
-import { storedResources } from '../../schema/ensure-collections.js';
+import { collectionsWithTables, storedResources } from '../../schema/ensure-collections.js';
 import { COMMANDS } from './commands.js';
-import { collectionsWithTables } from './drop-collections.js';
 import { type Exported, exportRecords } from './export-records.js';
 import { EXTENSIONS, type Format } from './input.js';
 

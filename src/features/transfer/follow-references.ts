@@ -1,6 +1,5 @@
 import type { Column } from '../../collection/column.js';
-import { normalizedText } from '../../collection/normalized-text.js';
-import type { Resource } from '../../collection/resource.js';
+import { normalizedText, type Resource } from '../../collection/resource.js';
 import type { Run } from '../../db/db.js';
 import { invalid } from '../../errors/input-errors.js';
 import { unknownReference } from '../../errors/record-errors.js';

@@ -5,9 +5,13 @@ import type { Config } from '../../config/config.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
 import { type ExitCode, ExitError } from '../../errors/exit-error.js';
 import { Problem } from '../../errors/problem.js';
-import { ensureCollections, storedResources } from '../../schema/ensure-collections.js';
+import {
+  collectionsWithTables,
+  dropCollections,
+  ensureCollections,
+  storedResources,
+} from '../../schema/ensure-collections.js';
 import { migrateCollections } from '../../schema/migrate-collections.js';
-import { collectionsWithTables, dropCollections } from './drop-collections.js';
 import type { ImportReport } from './import-report.js';
 import type { ImportOptions, Lookup } from './import-run.js';
 import { importSources, type Load } from './import-sources.js';

@@ -1,6 +1,5 @@
 import { type ErrorName, json } from '../../api/doc.js';
-import type { Endpoint } from '../../api/endpoint.js';
-import { managing } from '../../api/managed-docs.js';
+import { type Endpoint, managing } from '../../api/endpoint.js';
 import { managedEndpoints } from '../../api/managed-endpoints.js';
 import { listOf, objectOf, schemaRef, TEXT, TEXT_OR_NULL, TIME, TIME_OR_NULL } from '../../api/schema.js';
 import { listOfDeliveries, oneDelivery, redelivery, testDelivery } from './delivery-actions.js';

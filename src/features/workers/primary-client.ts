@@ -1,4 +1,4 @@
-import type { Primary } from '../../app/app-parts.js';
+import type { AppOptions } from '../../app.js';
 import { singleFlight } from '../../work/shared-runs.js';
 import type { WorkerOrder, WorkerReport } from './messages.js';
 import { RESPONSE_MS } from './metrics-collector.js';
@@ -13,7 +13,7 @@ export interface Orders {
 }
 
 /** A worker's connection to the primary. */
-export interface PrimaryClient extends Primary {
+export interface PrimaryClient extends NonNullable<AppOptions['primary']> {
   /** Reports that this worker accepts requests. */
   ready(url: string): void;
   /**
