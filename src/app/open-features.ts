@@ -37,13 +37,9 @@ export interface Core extends Base {
   readonly auth: Auth;
   /** Counters that all processes share; undefined with RATE_LIMIT_STORE=memory. */
   readonly counters: OpenCounts | undefined;
-<<<<<<< HEAD
   readonly collections: readonly ScopedCollection[];
-=======
-  readonly collections: readonly Guarded[];
   /** The collections in another database with the same records. */
-  readonly collectionsOn: (db: Db) => readonly Guarded[];
->>>>>>> 8bdc62e9 (A replica's collections, the router of the records and deliveries are handed to features by open)
+  readonly collectionsOn: (db: Db) => readonly ScopedCollection[];
   /** The schemas to which those of collections refer, by file. */
   readonly sharedSchemas: ReadonlyMap<string, object>;
   /** Undefined with EVENTS=off. */

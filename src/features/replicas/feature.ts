@@ -2,7 +2,6 @@ import type { Reader } from '../../api/record-actions.js';
 import type { Core } from '../../app/open-features.js';
 import { connectAs } from '../../db/open-database.js';
 import type { Feature } from '../../feature.js';
-import { openScopedCollections } from '../../policy/caller-scope.js';
 import type { Replica } from './replica.js';
 import { REPLICA_SETTINGS } from './settings.js';
 
@@ -35,13 +34,5 @@ export default {
 
 function readerOf(replica: Replica, { collectionsOn, feed }: Core): Reader {
   const cursor = () => feed?.cursorAt(replica.replayed ?? 0);
-<<<<<<< HEAD
-  const opened = openScopedCollections(
-    replica.db,
-    collections.map(({ whole }) => onReplica(whole, replica.db, config.tombstones)),
-  );
-  return { db: replica.db, collections: opened, feed: { cursor } };
-=======
   return { db: replica.db, collections: collectionsOn(replica.db), feed: { cursor } };
->>>>>>> 8bdc62e9 (A replica's collections, the router of the records and deliveries are handed to features by open)
 }
