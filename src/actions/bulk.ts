@@ -5,6 +5,7 @@ import { tooManyMatches } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';
 import { badRequest } from '../errors/request-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
+import { NO_QUERY } from '../http/query-parameters.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
@@ -146,7 +147,7 @@ function matching(
     throw badRequest(
       'An ETag in If-Match is about one record, and this request is about several: send If-Match: *.',
     );
-  const given = valuesOfAddress(request.query);
+  const given = valuesOfAddress(request.query.parameters);
   const parent = ownParent(scoped, request);
   const records = scoped.as(request);
   const conditions = readFilter(given.filter(), records, readable(related, request));
@@ -165,5 +166,5 @@ const within = ({ conditions, ...selection }: Selection, ids: readonly string[])
 function forRecord(request: Request, id: string, run: Run): Request {
   const headers = { ...request.headers, prefer: 'return=minimal' };
   const path = `${request.path}/${id}`;
-  return { ...request, headers, query: '', path, params: { ...request.params, id }, run };
+  return { ...request, headers, query: NO_QUERY, path, params: { ...request.params, id }, run };
 }

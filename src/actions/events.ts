@@ -38,7 +38,7 @@ interface Query {
 export function listEvents(feed: Feed, collections: readonly ScopedCollection[]): Action {
   return {
     identify: (query) => {
-      const ticket = new URLSearchParams(query).get('ticket');
+      const ticket = query.parameters.get('ticket');
       return ticket === null ? undefined : feed.tickets.redeem(ticket);
     },
     run: async (request) => {
@@ -73,7 +73,7 @@ async function readQuery(
   request: Request,
 ): Promise<Query> {
   const { query, headers, principal, type, prefix, version } = request;
-  const given = new URLSearchParams(query);
+  const given = query.parameters;
   const types = given.has('types') ? given.getAll('types').join(',') : null;
   const permitted = filterOf(principal, types, feed.resources);
   const filter = [...given.keys()].some(isCondition)
@@ -99,7 +99,7 @@ function readConditions(
   request: Request,
   filter: Filter,
 ): Filter {
-  const given = valuesOfAddress(request.query).filter();
+  const given = valuesOfAddress(request.query.parameters).filter();
   const read = ({ name }: Resource) =>
     readFilter(given, named(collections, name).as(request), readable(collections, request));
   return withConditions(filter, feed.resources, read);

@@ -20,9 +20,9 @@ export function get(scoped: ScopedCollection, related: readonly ScopedCollection
     run: (request) => {
       const { params, query, values, type, run } = request;
       const view =
-        query === '' && !values
+        query.text === '' && !values
           ? undefined
-          : readView(values ?? valuesOfAddress(query), resource, readable(related, request));
+          : readView(values ?? valuesOfAddress(query.parameters), resource, readable(related, request));
       const show = view && !isWhole(view) ? viewer(resource, related, request, view) : whole;
       const id = parseUuid(params.id ?? '');
       if (id === undefined) throw notFoundProblem(resource, 'absent', type);

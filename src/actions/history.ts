@@ -6,6 +6,7 @@ import type { Feed } from '../events/feed.js';
 import { type ReadableStates, readableStates } from '../events/readable-events.js';
 import { changedFields, type FieldChange, timeOf } from '../events/record-history.js';
 import { JSON_TYPE } from '../http/media-types.js';
+import { NO_QUERY } from '../http/query-parameters.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
@@ -27,7 +28,7 @@ export function history(scoped: ScopedCollection, getting: Action, db: Db, feed:
   return {
     ...(getting.authorize && { authorize: getting.authorize }),
     run: async (request) => {
-      const shown = await getting.run({ ...request, type: JSON_TYPE, query: '', headers: {} });
+      const shown = await getting.run({ ...request, type: JSON_TYPE, query: NO_QUERY, headers: {} });
       if (shown.status !== 200) return shown;
       return page(scoped, request, db, feed);
     },
@@ -36,7 +37,7 @@ export function history(scoped: ScopedCollection, getting: Action, db: Db, feed:
 
 async function page(scoped: ScopedCollection, request: Request, db: Db, feed: Feed): Promise<Reply> {
   const { resource } = scoped;
-  const given = new URLSearchParams(request.query);
+  const given = request.query.parameters;
   const number = Number.parseInt(given.get('limit') ?? '', 10);
   const limit = Math.min(Math.max(Number.isNaN(number) ? DEFAULT_CHANGES : number, 1), MAX_CHANGES);
   const after = given.get('after');

@@ -117,7 +117,7 @@ export function fingerprintOf(
   for (const part of [
     method,
     version === DEFAULT_VERSION ? path : version.mount + path,
-    values ? String(values.address()) : query,
+    values ? String(values.address()) : query.text,
     body?.type ?? '',
     String(headers.prefer ?? ''),
     String(headers['if-match'] ?? ''),

@@ -68,7 +68,7 @@ function listing(
     const fields = before === undefined ? [] : ['Events-Cursor', before];
     const { type, version } = request;
     const collection = scoped.as(request);
-    const given = request.values ?? valuesOfAddress(request.query);
+    const given = request.values ?? valuesOfAddress(request.query.parameters);
     const others = readable(related, request);
     const context = { lists: version.lists, parent, isLines: isLines(type), others };
     if (hasGroups(given))

@@ -4,7 +4,7 @@ import { unsupportedMediaType } from '../errors/input-errors.js';
 import { uriTooLong } from '../errors/request-errors.js';
 import { requireSameVersion, splitVersion } from '../http/api-version.js';
 import { JSON_TYPE } from '../http/media-types.js';
-import { acceptedQuery, requireParameters } from '../http/query-parameters.js';
+import { acceptedQuery, Query, requireParameters } from '../http/query-parameters.js';
 import type { QueryValues } from '../http/query-values.js';
 import type { Body, Request } from '../http/request.js';
 import {
@@ -36,7 +36,7 @@ export function stepOf(operation: Operation, router: Router, request: Request): 
   const { path, pathVersion } = splitVersion(target);
   const match = router(path);
   requireSameVersion(request.version, headers['api-version'], pathVersion);
-  const given = operation.path.slice(target.length + 1);
+  const given = new Query(operation.path.slice(target.length + 1));
   const action = selectAction(match, method, values?.names ?? given);
   const permission = action ? permit(request.principal, action.requires, match.params) : 'all';
   if (action && values) requireParameters(action, values.names, request.version);

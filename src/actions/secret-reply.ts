@@ -30,7 +30,7 @@ export function forwardReply(
   { version, prefix, path, query }: Request,
   { data, limit, next }: ForwardPage,
 ): Reply {
-  const self = `${prefix}${path}${query === '' ? '' : `?${query}`}`;
+  const self = `${prefix}${path}${query.text === '' ? '' : `?${query.text}`}`;
   const [following, first] = [next === null ? null : prefix + next, prefix + path];
   if (version.lists === 'numbered') {
     const links = { self, next: following, first };

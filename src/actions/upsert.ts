@@ -4,6 +4,7 @@ import type { Db, Run } from '../db/db.js';
 import { invalidBody, invalidQuery } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';
 import { preconditionFailed } from '../errors/record-errors.js';
+import { NO_QUERY } from '../http/query-parameters.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
@@ -30,7 +31,7 @@ export function upsert(db: Db, scoped: ScopedCollection, replacement: Action, cr
     const [id] = await collection.ids({ conditions: key, search: [] }, 1, run);
     if (id !== undefined) return replacement.run(forRecord(request, id, run));
     if (request.headers['if-match'] !== undefined) throw preconditionFailed();
-    return creation.run({ ...request, query: '', run });
+    return creation.run({ ...request, query: NO_QUERY, run });
   };
   return {
     authorize: (request) => creation.authorize?.(withKey(request, keyIn(request), resource)),
@@ -55,7 +56,13 @@ export function upsert(db: Db, scoped: ScopedCollection, replacement: Action, cr
 }
 
 function forRecord(request: Request, id: string, run: Run): Request {
-  return { ...request, query: '', path: `${request.path}/${id}`, params: { ...request.params, id }, run };
+  return {
+    ...request,
+    query: NO_QUERY,
+    path: `${request.path}/${id}`,
+    params: { ...request.params, id },
+    run,
+  };
 }
 
 /** Whether another request has created or deleted the record since it was looked for. */
@@ -68,7 +75,7 @@ function isOvertaken(error: unknown, key: readonly Comparison[]): boolean {
 
 /** The comparisons of the filter. Throws 400 unless they are those of one unique key, by equality, and 403. */
 function readKey({ query, values }: Request, records: Accessible): readonly Comparison[] {
-  const conditions = readFilter((values ?? valuesOfAddress(query)).filter(), records);
+  const conditions = readFilter((values ?? valuesOfAddress(query.parameters)).filter(), records);
   const keys = writableKeys(records.resource);
   const isOf = (fields: readonly string[]) =>
     conditions.length === fields.length &&

@@ -85,7 +85,7 @@ export const ACCESS: Endpoint<AccessServices> = {
 
 /** Explains the rules for the caller `as` and the record at `path`: 200, 400. */
 async function showAccess(services: AccessServices, { query, run }: Request): Promise<Reply> {
-  const given = new URLSearchParams(query);
+  const given = query.parameters;
   const [path, subject] = [given.get('path'), given.get('as')];
   if (path === null) throw invalidQuery('path', 'must be the path of a record or of a collection');
   if (subject === null) throw invalidQuery('as', 'must be the subject of a caller');

@@ -45,7 +45,7 @@ export async function managedPage<Item extends { readonly id: string }>(
   find: (after: string | undefined) => Promise<readonly Item[]>,
   viewOf: (item: Item) => ManagedView,
 ): Promise<Reply> {
-  const given = new URLSearchParams(request.query).get('after');
+  const given = request.query.parameters.get('after');
   const after = parseUuid(given ?? '');
   if (given !== null && after === undefined) throw badRequest(invalid);
   const found = await find(after);

@@ -7,6 +7,7 @@ import type { Db, Run } from '../db/db.js';
 import { unauthorized } from '../errors/caller-errors.js';
 import { pageTooLarge } from '../errors/input-errors.js';
 import { splitVersion, versionOf } from '../http/api-version.js';
+import { NO_QUERY, Query } from '../http/query-parameters.js';
 import { type Router, selectAction } from '../http/router.js';
 import { isObject, type Json } from '../json.js';
 import { type Explanation, explain } from '../policy/explain.js';
@@ -48,11 +49,15 @@ async function responseTo(router: Router, { principal, operation }: AccessCase, 
   const target = pathOf(operation);
   const { path, pathVersion } = splitVersion(target);
   const version = versionOf(pathVersion, fields['api-version']);
-  const requires = selectAction(router(path), method, operation.path.slice(target.length + 1))?.requires;
+  const requires = selectAction(
+    router(path),
+    method,
+    new Query(operation.path.slice(target.length + 1)),
+  )?.requires;
   if (principal === STRANGER && requires !== 'nothing' && requires !== 'optional')
     throw unauthorized('The request needs a credential.', []);
   const { action, request } = stepOf(operation, router, {
-    ...{ id: 'access-test', method, path, version, prefix: '', params: {}, query: '' },
+    ...{ id: 'access-test', method, path, version, prefix: '', params: {}, query: NO_QUERY },
     ...{ headers: {}, type: '', permission: 'all', principal, run: undefined, body: undefined },
   });
   const { authorize, prepare, run: respond } = action!;

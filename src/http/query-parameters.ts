@@ -1,6 +1,17 @@
 import { invalidQuery, unknownParameter } from '../errors/input-errors.js';
 import type { Version } from '../versions/supported.js';
 
+/** The query of an address without its question mark, which is parsed once in a request. No reader changes the parameters. */
+export class Query {
+  readonly parameters: URLSearchParams;
+
+  constructor(readonly text: string) {
+    this.parameters = new URLSearchParams(text);
+  }
+}
+
+export const NO_QUERY = new Query('');
+
 /** The query parameters that an action reads. */
 export interface Parameters {
   /** The names of the parameters; absent: the query is ignored. */
@@ -29,9 +40,9 @@ const partOf = (name: string): string => IN_PARTS.exec(name)?.[1] ?? name;
  * The query of an address as the action reads it, where `include[]` is `include`. Throws 400 for a parameter that the action
  * does not have, and for a second value of one that has a single value.
  */
-export function acceptedQuery(action: Parameters, query: string, version: Version): string {
-  if (query === '' || !parametersIn(action, version)) return query;
-  const given = [...new URLSearchParams(query)];
+export function acceptedQuery(action: Parameters, query: Query, version: Version): Query {
+  if (query.text === '' || !parametersIn(action, version)) return query;
+  const given = [...query.parameters];
   const read = given.map(([name, value]) => [name.replace(LISTS, '$1'), value] as [string, string]);
   const names = read.map(([name]) => name);
   const isAny = action.acceptsAny && version.lists !== 'keyset';
@@ -46,7 +57,9 @@ export function acceptedQuery(action: Parameters, query: string, version: Versio
       own.indexOf(name) < at,
   );
   if (repeated !== undefined) throw invalidQuery(repeated, 'must be given once');
-  return given.some(([name], at) => name !== names[at]) ? String(new URLSearchParams(read)) : query;
+  return given.some(([name], at) => name !== names[at])
+    ? new Query(String(new URLSearchParams(read)))
+    : query;
 }
 
 /**
@@ -68,7 +81,5 @@ export function parametersIn(
 }
 
 /** Whether a request has a filter. `query`: that of the address, or the names of its parameters. */
-export const hasFilter = (query: string | readonly string[]): boolean =>
-  [...(typeof query === 'string' ? new URLSearchParams(query).keys() : query)].some(
-    (name) => partOf(name) === 'filter',
-  );
+export const hasFilter = (query: Query | readonly string[]): boolean =>
+  [...(query instanceof Query ? query.parameters.keys() : query)].some((name) => partOf(name) === 'filter');

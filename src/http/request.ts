@@ -4,6 +4,7 @@ import type { Run } from '../db/db.js';
 import type { Json } from '../json.js';
 import type { HashedPassword } from '../passwords/password.js';
 import type { Version } from '../versions/supported.js';
+import type { Query } from './query-parameters.js';
 import type { QueryValues } from './query-values.js';
 import type { Reply } from './reply.js';
 
@@ -43,8 +44,7 @@ export interface Request {
   /** Precedes the paths of links, as the version has them. */
   readonly prefix: string;
   readonly params: Readonly<Record<string, string | undefined>>;
-  /** The query without its question mark. */
-  readonly query: string;
+  readonly query: Query;
   /** The parameters that came in JSON; absent: they are in the query. */
   readonly values?: QueryValues;
   readonly headers: IncomingHttpHeaders;

@@ -6,7 +6,7 @@ import { BODY_CODINGS } from './content-coding.js';
 import { negotiate } from './content-negotiation.js';
 import { formatOf, HTML_TYPE } from './media-types.js';
 import { nearestPaths } from './nearest-path.js';
-import { hasFilter, type Parameters } from './query-parameters.js';
+import { hasFilter, NO_QUERY, type Parameters, type Query } from './query-parameters.js';
 import type { Reply } from './reply.js';
 import type { Body, Handler, Request } from './request.js';
 
@@ -39,7 +39,7 @@ export interface Action {
    */
   readonly prepare?: (request: Request) => (() => Promise<Request>) | undefined;
   /** The caller, from the query instead of a credential; undefined: the query does not say. */
-  readonly identify?: (query: string) => Promise<Principal> | undefined;
+  readonly identify?: (query: Query) => Promise<Principal> | undefined;
 }
 
 /** The permission that an endpoint requires. */
@@ -157,7 +157,7 @@ export function optionsOf(
 export function selectAction(
   match: Match,
   method: string,
-  query: string | readonly string[],
+  query: Query | readonly string[],
 ): OpenEndpoint | undefined {
   const action = match.actions.get(method);
   if (action?.requiresFilter && !hasFilter(query)) throw filterRequired(match.allow);
@@ -178,13 +178,13 @@ export function requiring(requires: Requirement, action: Action & Offer): OpenEn
  * The negotiated media type of an action's response. Throws 406. A browser, and a client that accepts anything, get another
  * one by `_format` in the address.
  */
-export function negotiateType({ offers }: Offer, accept: string | undefined, query = ''): string {
+export function negotiateType({ offers }: Offer, accept: string | undefined, query = NO_QUERY): string {
   if (!offers) return '';
   const type = negotiate(accept, offers);
   if (type === undefined) throw notAcceptable(offers);
   const isOpen = type === HTML_TYPE || accept === undefined || accept.trim() === '*/*';
-  if (!isOpen || !query.includes('_format=')) return type;
-  const format = new URLSearchParams(query).get('_format');
+  if (!isOpen || !query.text.includes('_format=')) return type;
+  const format = query.parameters.get('_format');
   return offers.find((offer) => formatOf(offer) === format) ?? type;
 }
 

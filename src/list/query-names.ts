@@ -132,7 +132,7 @@ export function filterTree(conditions: readonly NamedCondition[]): FilterTree {
 
 /** The parameters in the query of an address. */
 export function valuesOfAddress(query: string | URLSearchParams): QueryValues {
-  const given = new URLSearchParams(query);
+  const given = typeof query === 'string' ? new URLSearchParams(query) : query;
   const names = [...new Set(given.keys())];
   return {
     isBody: false,

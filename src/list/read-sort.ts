@@ -24,6 +24,8 @@ export interface RelatedRecord {
 }
 
 const MAX_SORTS = 5;
+/** The most characters of an unknown name in a message. */
+const MAX_SHOWN = 100;
 
 /** Whether a name in an order means the relevance. */
 export const isRelevance = (resource: Resource, name: string): boolean => resource.sorts.get(name) === RANK;
@@ -97,7 +99,7 @@ export function readSorts(names: readonly Name[], records: Accessible, others?: 
     if (key) return key;
     const needed = /^-?updated_at$/.test(name.text)
       ? 'needs an index: "index": ["updated_at"] in x-collection of the declaration'
-      : `names ${nameOf(name)}, which is no field that can be sorted by`;
+      : `names ${nameOf(name).slice(0, MAX_SHOWN)}, which is no field that can be sorted by`;
     throw invalidQuery('sort', `${needed}: there are ${sortNames(records.resource).join(', ')}`);
   });
 }

@@ -5,7 +5,7 @@ import { expectationFailed, versionSunset } from '../errors/request-errors.js';
 import { isSunset, requireVersion, retirementFields, splitVersion, versionOf } from '../http/api-version.js';
 import { addFields, requestId } from '../http/common-headers.js';
 import { HTML_TYPE } from '../http/media-types.js';
-import { acceptedQuery } from '../http/query-parameters.js';
+import { acceptedQuery, NO_QUERY } from '../http/query-parameters.js';
 import type { Reply } from '../http/reply.js';
 import type { Body } from '../http/request.js';
 import { type Match, negotiateType, type OpenEndpoint, runOf, selectAction } from '../http/router.js';
@@ -90,7 +90,7 @@ async function handle(context: RequestContext): Promise<void> {
     const type = negotiateType(action, req.headers.accept, target.query); //  406
     requireCoding(context); //                                                406
     const { version, prefix } = type === HTML_TYPE ? context.versions.get(DEFAULT_VERSION)! : served;
-    const query = target.query && acceptedQuery(action, target.query, version); //            400
+    const query = target.query === NO_QUERY ? NO_QUERY : acceptedQuery(action, target.query, version); //  400
     const body = action.accepts && (await bodyOf(context, action)); // 400, 408, 413, 415, 429, 503
     const run = runOf(action, type, body);
     const reply = await run({

@@ -46,7 +46,7 @@ function beginResponse({ res, common, options, observation }: RequestContext): v
 /** The request with its body to be read again, and its target in origin-form without the name that a client sent. */
 function replayed(req: IncomingMessage, { path, query }: Target, body: Buffer): IncomingMessage {
   const { method, headers, rawHeaders, socket, httpVersion, httpVersionMajor, httpVersionMinor } = req;
-  const url = query === '' ? path : `${path}?${query}`;
+  const url = query.text === '' ? path : `${path}?${query.text}`;
   const parts = { method, url, headers, rawHeaders, socket, httpVersion, httpVersionMajor, httpVersionMinor };
   return Object.assign(Readable.from(body.length > 0 ? [body] : []), parts) as unknown as IncomingMessage;
 }

@@ -6,6 +6,7 @@ import {
   notImplemented,
   uriTooLong,
 } from '../errors/request-errors.js';
+import { NO_QUERY, Query } from '../http/query-parameters.js';
 import { MAX_TARGET, METHODS } from '../http/router.js';
 
 /** Bytes of the header fields with their separators. */
@@ -28,7 +29,7 @@ const SINGLE_FIELD_LENGTHS = new Set(SINGLE_FIELDS.map(({ length }) => length));
 /** A request target without its scheme and authority; path `*` is the server as a whole. */
 export interface Target {
   readonly path: string;
-  readonly query: string;
+  readonly query: Query;
 }
 
 /**
@@ -73,14 +74,14 @@ function requireFraming(req: IncomingMessage, coding: string): void {
 }
 
 function splitTarget(url: string, method: string): Target {
-  if (url === '*' && method === 'OPTIONS') return { path: '*', query: '' };
+  if (url === '*' && method === 'OPTIONS') return { path: '*', query: NO_QUERY };
   const origin = url[0] === '/' ? url : originOf(url);
   // A target has no fragment (section 3.2); the router would leave it out.
   if (origin.includes('#')) throw badRequest('The request target is malformed.');
   const mark = origin.indexOf('?');
   return mark < 0
-    ? { path: origin, query: '' }
-    : { path: origin.slice(0, mark), query: origin.slice(mark + 1) };
+    ? { path: origin, query: NO_QUERY }
+    : { path: origin.slice(0, mark), query: new Query(origin.slice(mark + 1)) };
 }
 
 /** The path and query of a target in absolute-form (RFC 9112 section 3.2.2). */

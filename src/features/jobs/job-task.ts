@@ -1,4 +1,5 @@
 import type { Permission, Principal } from '../../auth/principal.js';
+import { NO_QUERY } from '../../http/query-parameters.js';
 import type { Request } from '../../http/request.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 
@@ -44,7 +45,7 @@ export const requestOf = (
   id: string,
   { collection, type, permission, subject, scheme, scopes }: CreationTask,
 ): Request => ({
-  ...{ id, method: 'POST', path: `/${collection}`, params: {}, query: '', headers: {}, prefix: '' },
+  ...{ id, method: 'POST', path: `/${collection}`, params: {}, query: NO_QUERY, headers: {}, prefix: '' },
   ...{ type, permission, version: DEFAULT_VERSION, run: undefined, body: undefined },
   principal: { subject, scheme, scopes: new Set(scopes), expiresAt: undefined },
 });

@@ -7,7 +7,7 @@ import { databaseErrorOf } from '../../db/database-errors.js';
 import { invalidQuery, pageExceeds } from '../../errors/input-errors.js';
 import { HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import { readConditions } from '../../http/preconditions.js';
-import { requireParameters } from '../../http/query-parameters.js';
+import { NO_QUERY, Query, requireParameters } from '../../http/query-parameters.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
@@ -38,7 +38,7 @@ export function asJsonServer(list: Action, source: Source, nestedBy?: string): A
   return {
     ...list,
     run: async (request) => {
-      const given = new URLSearchParams(request.query);
+      const given = request.query.parameters;
       const isOther = request.type === HTML_TYPE || request.version.lists === 'keyset';
       const isNative = [...given.keys()].some((name) => NATIVE.test(name) && !isField(source, name));
       const parentField = nestedBy ?? request.params[BELOW];
@@ -50,7 +50,7 @@ export function asJsonServer(list: Action, source: Source, nestedBy?: string): A
         );
       const query = readQuery(given);
       return isEverything(query) && parentField === undefined
-        ? list.run({ ...request, query: '' })
+        ? list.run({ ...request, query: NO_QUERY })
         : looseList(source, request, given, query, parentField);
     },
   };
@@ -69,8 +69,8 @@ async function below(
   const above = related.find(({ resource }) => resource.name === to)!;
   const id = (await newIdOf(above, params.id ?? '', request)) ?? NO_RECORD;
   if (nestedBy !== undefined) return { ...request, params: { ...params, id } };
-  const conditions = [query, `filter[${field}]=${id}`].filter((each) => each !== '');
-  return { ...request, query: conditions.join('&') };
+  const conditions = [query.text, `filter[${field}]=${id}`].filter((each) => each !== '');
+  return { ...request, query: new Query(conditions.join('&')) };
 }
 
 /** A declared field with the name of a parameter is filtered by. */

@@ -104,7 +104,7 @@ async function withReferences(body: Body, source: Source, request: Request): Pro
 
 /** A record with the related ones that the query names. These may change while the record does not. */
 async function readWithRelations(action: Action, source: Source, request: Request): Promise<Reply> {
-  const query = readQuery(new URLSearchParams(request.query));
+  const query = readQuery(request.query.parameters);
   const isPlain = query.embed.length + query.expand.length === 0;
   if (isPlain || request.type !== JSON_TYPE) return action.run(request);
   const headers = Object.fromEntries(

@@ -58,7 +58,7 @@ export function bulkPage(resource: Resource, creation: PageForm): PageForm {
     queryOf: (submitted) =>
       isBulk(submitted)
         ? String(new URLSearchParams({ [conditionName('id', 'in')]: idsIn(submitted).join(',') }))
-        : submitted.request.query,
+        : submitted.request.query.text,
     bodyOf: async (submitted) => {
       if (!isBulk(submitted) && submitted.method !== 'POST') throw filterRequired(submitted.method);
       if (!isBulk(submitted)) return creation.bodyOf!(submitted);

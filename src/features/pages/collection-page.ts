@@ -25,7 +25,7 @@ export function listPage(resource: Resource, parent?: Resource): Page {
     content: (shown) => contentOf(resource, parent, shown),
     refused: ({ status, message }, context) => {
       const { site, request } = context;
-      if (status !== 400 || !request.query.includes('filter')) return undefined;
+      if (status !== 400 || !request.query.text.includes('filter')) return undefined;
       const path = site.prefix + request.path;
       const view = new ListView(resource, path, request.query, othersOf(site));
       return filterPage(view, context, [{ text: collectionLabel(resource.name), href: path }], message);
@@ -44,7 +44,7 @@ async function contentOf(
   const view = new ListView(resource, path, request.query, othersOf(site));
   const up = await crumbsTo(parent, shown);
   const here = { text: collectionLabel(resource.name), href: path };
-  const given = new URLSearchParams(request.query);
+  const given = request.query.parameters;
   if (given.has('_new')) return newRecordPage(editableOf(resource), shown, [...up, here]);
   if (given.has('_filter')) return filterPage(view, shown, [...up, here]);
   if (isGroups(json)) return groupsPage(view, json, names, [...up, here]);

@@ -17,7 +17,7 @@ const crumbsTo = ({ site, request }: PageOptions): Crumb[] => [
 /** The deliveries of a webhook, the newest first. */
 const list: Page = {
   query: (query) => {
-    const given = new URLSearchParams(query);
+    const given = new URLSearchParams(query.parameters);
     if (given.get('status') === '') given.delete('status');
     return String(given);
   },
@@ -37,7 +37,7 @@ const list: Page = {
     return {
       title: 'Deliveries',
       crumbs: [...crumbsTo(shown), { text: 'deliveries' }],
-      body: html`${statusForm(path, new URLSearchParams(request.query).get('status') ?? '')}
+      body: html`${statusForm(path, request.query.parameters.get('status') ?? '')}
 ${listTable(rows, ({ id }, field) => (field === 'id' ? `${path}/${String(id)}` : undefined))}
 ${pagesNav({ first: links.first!, next: links.next!, self: links.self! })}`,
     };

@@ -5,7 +5,7 @@ import type { ErrorPage } from '../../http/reply.js';
 import type { ErrorPageRequest } from '../../http/request.js';
 import { isObject, type Json } from '../../json.js';
 import { collectionLabel } from './labels.js';
-import { isKnown, layout } from './layout.js';
+import { isKnown, layout, returnPathOf } from './layout.js';
 import { recordTable } from './list-table.js';
 import { pageFields } from './page-script.js';
 import { hasSignIn, type Site, signInHref } from './site.js';
@@ -25,7 +25,7 @@ export function errorPage(
   const isMissing = shape === 'empty' && status === 404 && request.isNavigation;
   if ((shape === 'empty' && !isMissing) || shape === 'text' || shape === 'envelope') return undefined;
   const details = more.details as Json | undefined;
-  const here = request.query === '' ? request.path : `${request.path}?${request.query}`;
+  const here = returnPathOf(request);
   const list = site.collections.find(({ resource: { name } }) => request.path.startsWith(`/${name}/`))
     ?.resource.name;
   const signIn = status === 401 && hasSignIn(site) && !isKnown(request.principal);

@@ -12,7 +12,7 @@ const NEWEST = '_newest';
 /** Events after a cursor, in the order of the feed. */
 export const eventsPage: Page = {
   query: async (query, { feed }) => {
-    const given = new URLSearchParams(query);
+    const given = new URLSearchParams(query.parameters);
     if (given.has(NEWEST)) await startAtNewest(given, feed!);
     if (given.get('types') === '') given.delete('types');
     if (!given.has('limit')) given.set('limit', String(LIMIT));
@@ -22,8 +22,8 @@ export const eventsPage: Page = {
     const { site, request, json } = shown;
     const path = `${site.prefix}${request.path}`;
     const { data, meta, links } = json as unknown as EventsJson;
-    const types = new URLSearchParams(request.query).get('types') ?? '';
-    const rest = [...new URLSearchParams(request.query)]
+    const types = request.query.parameters.get('types') ?? '';
+    const rest = [...request.query.parameters]
       .filter(([name, value]) => (name === 'types' && value !== '') || name.startsWith('filter['))
       .map(([name, value]) => `&${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
       .join('');

@@ -23,7 +23,7 @@ const BYTE_ORDER_MARK = '\ufeff';
  * referred to beside its id. Undefined: the page is no file.
  */
 export function exportReply(resource: Resource, site: Site, request: Request): Reply | undefined {
-  const given = new URLSearchParams(request.query);
+  const given = request.query.parameters;
   const format = given.get(EXPORT);
   if (format !== 'csv' && format !== 'json') return undefined;
   const isCsv = format === 'csv';

@@ -5,6 +5,7 @@ import { keyInUse } from '../../errors/record-errors.js';
 import { methodNotAllowed } from '../../errors/request-errors.js';
 import { prefersPage } from '../../http/content-negotiation.js';
 import { FORM_TYPE, HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
+import { Query } from '../../http/query-parameters.js';
 import type { Reply } from '../../http/reply.js';
 import type { Body, Request } from '../../http/request.js';
 import { METHODS, type OpenEndpoint, type Route, requiring } from '../../http/router.js';
@@ -77,7 +78,7 @@ async function runFor(endpoint: OpenEndpoint, form: PageForm, submitted: Submitt
   const { request, method, entered } = submitted;
   const permission = permit(request.principal, endpoint.requires, request.params);
   const body = await form.bodyOf?.(submitted);
-  const query = form.queryOf?.(submitted) ?? request.query;
+  const query = form.queryOf ? new Query(form.queryOf(submitted)) : request.query;
   const headers = headersOf(request.headers, entered.own('_etag'), entered.own('_key'));
   const inner = { ...request, method, query, type: JSON_TYPE, headers, permission, body };
   for (let attempt = 1; ; attempt++)

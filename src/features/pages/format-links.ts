@@ -9,7 +9,8 @@ const LABELS: Readonly<Record<string, string>> = { json: 'JSON', csv: 'CSV', ndj
 /** Links to the other representations of a page, and the command that requests its JSON. */
 export function formatLinks(
   site: Site,
-  { path, query, headers }: Pick<Request, 'path' | 'query' | 'headers'>,
+  { path, headers }: Pick<Request, 'path' | 'headers'>,
+  query: string,
   offers: readonly string[],
 ): Html {
   const own = plainQuery(query);

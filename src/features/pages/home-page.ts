@@ -20,7 +20,7 @@ const MAX_FOUND = 5;
 /** The first page: the collections, the last changes, and the documents for programs; or what a search over all of them finds. */
 export const homePage: Page = {
   content: async (shown) => {
-    const text = new URLSearchParams(shown.request.query).get(SEARCH_EVERYTHING)?.trim() ?? '';
+    const text = shown.request.query.parameters.get(SEARCH_EVERYTHING)?.trim() ?? '';
     if (text !== '') return searchPage(text, shown);
     const { site, request, json } = shown;
     const listed = collectionsFor(site, request.principal);

@@ -2,6 +2,7 @@ import { permit } from '../../auth/principal.js';
 import { Problem } from '../../errors/problem.js';
 import { beyond } from '../../errors/service-errors.js';
 import { JSON_TYPE } from '../../http/media-types.js';
+import { Query } from '../../http/query-parameters.js';
 import type { Request } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
 import { ofDocument } from '../../limits/turn.js';
@@ -50,7 +51,7 @@ async function readOrThrow(
     ...{ id: requestId, version, prefix, principal, run, params },
     method: 'GET',
     path: template.replace(':id', id ?? ''),
-    query: String(new URLSearchParams(query)),
+    query: new Query(String(new URLSearchParams(query))),
     headers: host === undefined ? {} : { host },
     type: JSON_TYPE,
     permission: permit(principal, endpoint.requires, params),

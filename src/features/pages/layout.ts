@@ -56,17 +56,21 @@ ${foot && html`<footer class="foot">${foot}</footer>`}</div>`,
 /** The form that searches all collections; undefined: none has fields in which the caller may search. */
 function searchForm(site: Site, { principal, query }: ErrorPageRequest): Part {
   if (!collectionsFor(site, principal).some(({ resource }) => canSearch(resource))) return undefined;
-  const text = new URLSearchParams(query).get(SEARCH_EVERYTHING) ?? '';
+  const text = query.parameters.get(SEARCH_EVERYTHING) ?? '';
   return html`<form role="search" aria-label="All collections" action="${site.prefix}/"><input type="search" name="${SEARCH_EVERYTHING}" aria-label="Search all collections" placeholder="Search everything" value="${text}"></form>
 `;
 }
 
-function whoIs(site: Site, { principal, path, query }: ErrorPageRequest): Part {
+/** Where a sign-in leads back to. */
+export const returnPathOf = ({ path, query }: ErrorPageRequest): string =>
+  query.text === '' ? path : `${path}?${query.text}`;
+
+function whoIs(site: Site, request: ErrorPageRequest): Part {
+  const { principal } = request;
   if (site.auth.length === 0) return undefined;
   const account = hasSignIn(site) && html`<a href="${site.prefix}${ACCOUNT_PATH}">Account</a>`;
   if (isKnown(principal)) return html`${subjectOf(site, principal)} ${account}`;
-  const here = query === '' ? path : `${path}?${query}`;
-  return hasSignIn(site) && html`<a href="${signInHref(site, here)}">Sign in</a>`;
+  return hasSignIn(site) && html`<a href="${signInHref(site, returnPathOf(request))}">Sign in</a>`;
 }
 
 /** The caller, as a link to its record if it is a user. */
@@ -94,6 +98,6 @@ const DONE: Readonly<Record<string, string>> = {
 };
 
 function statusOf({ query }: ErrorPageRequest): Part {
-  const done = query.includes('_done=') ? (new URLSearchParams(query).get('_done') ?? '') : '';
+  const done = query.parameters.get('_done') ?? '';
   return Object.hasOwn(DONE, done) && html`<p class="note" role="status">${DONE[done]}</p>`;
 }

@@ -1,4 +1,5 @@
 import type { Resource } from '../../collection/resource.js';
+import type { Query } from '../../http/query-parameters.js';
 import type { ListRequest } from '../../list/list-request.js';
 import { escapeName, valuesOfAddress } from '../../list/query-names.js';
 import { hasGroups } from '../../list/read-groups.js';
@@ -16,8 +17,7 @@ export function dayAfter(day: string, days: number): string {
 }
 
 /** The query of a list's page as the API reads it: always a page, and without filters that were left empty. */
-export function listQueryOf(query: string): string {
-  const given = new URLSearchParams(query);
+export function listQueryOf({ parameters: given }: Query): string {
   const stated = [...given].filter(
     ([name, value]) => !name.startsWith('_') && !(value === '' && /^(filter\[|search$)/.test(name)),
   );
@@ -50,7 +50,7 @@ export class ListView {
   constructor(
     readonly resource: Resource,
     readonly path: string,
-    query: string,
+    query: Query,
     readonly others: Others,
   ) {
     this.parameters = new URLSearchParams(listQueryOf(query));

@@ -22,11 +22,11 @@ export function managedPages(kind: Kind, resources: readonly Resource[]): [path:
   const model = modelOf(kind, page, resources);
   const { columns, links = {}, buttons = {} } = page;
   const list: Page = {
-    query: (query) => (query === '_new' ? '' : query),
+    query: ({ text }) => (text === '_new' ? '' : text),
     content: (shown) => {
       const { site, request, json } = shown;
       const here = { text: capitalized(many), href: `${site.prefix}${path}` };
-      if (request.query === '_new') return newRecordPage(model, shown, [here]);
+      if (request.query.text === '_new') return newRecordPage(model, shown, [here]);
       const { data, links } = json as {
         data: JsonObject[];
         links: Record<string, string | null>;
@@ -57,8 +57,8 @@ export function managedPages(kind: Kind, resources: readonly Resource[]): [path:
       const crumbs = crumbsOf(site, model.name);
       const below = [...crumbs, { text: title, href: self }];
       const isEdited = canChange && may('PATCH');
-      if (request.query === '_edit' && isEdited) return editPage(model, json, shown, below);
-      if (request.query === '_delete' && may('DELETE'))
+      if (request.query.text === '_edit' && isEdited) return editPage(model, json, shown, below);
+      if (request.query.text === '_delete' && may('DELETE'))
         return {
           title: `Delete ${title}`,
           crumbs: below,

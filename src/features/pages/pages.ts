@@ -1,5 +1,6 @@
 import { Problem } from '../../errors/problem.js';
 import { HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
+import { Query } from '../../http/query-parameters.js';
 import type { Documents, Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import { type OpenEndpoint, type Route, visible } from '../../http/router.js';
@@ -32,7 +33,7 @@ export interface PageOptions {
 /** How the JSON of an action becomes a page. */
 export interface Page {
   /** The query as the action reads it. */
-  readonly query?: (query: string, site: Site) => string | Promise<string>;
+  readonly query?: (query: Query, site: Site) => string | Promise<string>;
   /** The file that the address means in place of a page; undefined: it means the page. */
   readonly file?: (site: Site, request: Request) => Reply | undefined;
   /** The action distinguishes pages from JSON: in their validators, and if there is no record. */
@@ -72,7 +73,7 @@ async function show(
   const { request } = context;
   const file = page.file?.(context.site, request);
   if (file) return file;
-  const query = page.query ? await page.query(request.query, context.site) : request.query;
+  const query = page.query ? new Query(await page.query(request.query, context.site)) : request.query;
   let reply: Reply;
   try {
     reply = await get.run({
@@ -99,8 +100,8 @@ async function show(
     }),
     readCounts(site, request),
   ]);
-  const { query: shown = request.query } = content;
-  const foot = formatLinks(site, { ...request, query: shown }, actions.GET?.offers ?? []);
+  const { query: shown = request.query.text } = content;
+  const foot = formatLinks(site, request, shown, actions.GET?.offers ?? []);
   const fields = request.run ? [] : forms.fields;
   return {
     status: 200,

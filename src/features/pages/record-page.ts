@@ -32,9 +32,9 @@ export function recordPage(resource: Resource): Page {
     content: async (shown) => {
       const { site, request, json, names } = shown;
       const id = String(json.id);
-      const given = new URLSearchParams(request.query);
+      const given = request.query.parameters;
       // A part of a record cannot be edited as if it were the record.
-      const canEdit = isWhole(readView(valuesOfAddress(request.query), resource, othersOf(site)));
+      const canEdit = isWhole(readView(valuesOfAddress(request.query.parameters), resource, othersOf(site)));
       const collection = site.collections.find((each) => each.resource.name === resource.name)!;
       const writes = canEdit ? await collection.as(request).writesOf?.(id, request.run) : undefined;
       const may = (method: string) =>

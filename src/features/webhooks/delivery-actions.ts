@@ -21,7 +21,7 @@ import type { Webhook } from './webhook-store.js';
 
 /** Lists the deliveries of a webhook, newest first, after `?after=<id>` and with `?status=`: 200, 400, 404. */
 export async function listOfDeliveries({ db }: WebhookServices, request: Request): Promise<Reply> {
-  const { after, status } = readQuery(request.query);
+  const { after, status } = readQuery(request.query.parameters);
   const { id } = await webhookOf(db, request);
   const found = await listDeliveries(db, id, after, status);
   const page = found.slice(0, PAGE);
@@ -32,8 +32,7 @@ export async function listOfDeliveries({ db }: WebhookServices, request: Request
   return forwardReply(request, { data, limit: PAGE, next });
 }
 
-function readQuery(query: string): { after: string | undefined; status: Status | undefined } {
-  const given = new URLSearchParams(query);
+function readQuery(given: URLSearchParams): { after: string | undefined; status: Status | undefined } {
   const after = given.get('after') ?? undefined;
   const status = given.get('status') ?? undefined;
   if (after !== undefined && !isId(after)) throw badRequest('`after` takes the id of a delivery.');

@@ -40,7 +40,7 @@ export const ENDPOINTS: readonly Endpoint<Stats>[] = [
     },
     schemas: () => ({ Stats: objectOf({ requests: { type: 'integer' } }) }),
     run: async (stats, { query }) => {
-      if (new URLSearchParams(query).has('past') && (await total(stats.db.run)) === 0) throw noStats();
+      if (query.parameters.has('past') && (await total(stats.db.run)) === 0) throw noStats();
       const body = JSON.stringify({ requests: await stats.count() });
       const headers = ['Content-Type', 'application/json', 'Cache-Control', 'no-store'];
       return { status: 200, headers, body };
