@@ -1,4 +1,4 @@
-import { exitCodeOf, type UsageOf } from './cli/exit.js';
+import { exitCodeOf, type UsageOf } from './cli/io.js';
 import { exitWith, processIo } from './cli/process-io.js';
 import { FEATURES } from './features.js';
 import { serve } from './serve.js';

@@ -1,7 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
 import { isOn, settingsOf } from './app/open-features.js';
-import { UsageError } from './cli/exit.js';
-import { configOf, type Io } from './cli/io.js';
+import { configOf, type Io, UsageError } from './cli/io.js';
 import { print } from './cli/output.js';
 import { type Config, configWarnings, loadEnvFile, settingFor } from './config/config.js';
 import { readDeclarations } from './declarations/read-declarations.js';

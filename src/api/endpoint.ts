@@ -4,9 +4,8 @@ import { badRequest } from '../errors/request-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { HandledRequest, Request } from '../http/request.js';
 import type { Action, Offer, OpenEndpoint, Permitted, Route } from '../http/router.js';
-import type { Doc } from './doc.js';
+import type { Doc, Schema } from './doc.js';
 import type { HomeLink, Kind } from './kind.js';
-import type { Schema } from './schema.js';
 
 /** The method of an endpoint on records. */
 export type RecordMethod =

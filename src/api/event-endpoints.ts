@@ -5,9 +5,8 @@ import type { Feed } from '../events/feed.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
-import { json } from './doc.js';
+import { json, TEXT } from './doc.js';
 import { at, type Endpoint } from './endpoint.js';
-import { TEXT } from './schema.js';
 
 /** The services that endpoints of the feed run with. */
 export interface EventServices {

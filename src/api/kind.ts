@@ -1,6 +1,5 @@
 import type { JsonObject } from '../json.js';
-import type { ErrorName } from './doc.js';
-import type { Schema } from './schema.js';
+import type { ErrorName, Schema } from './doc.js';
 
 /** The link of the home document to an endpoint, and where among the links it is. */
 export interface HomeLink {

@@ -1,8 +1,17 @@
 import { JSON_TYPE, MERGE_PATCH } from '../http/media-types.js';
-import { type ErrorName, json, UNCHANGED, VALIDATED } from './doc.js';
+import {
+  type ErrorName,
+  json,
+  listOf,
+  objectOf,
+  type Schema,
+  schemaRef,
+  TEXT,
+  UNCHANGED,
+  VALIDATED,
+} from './doc.js';
 import { managing } from './endpoint.js';
 import type { Kind } from './kind.js';
-import { listOf, objectOf, type Schema, schemaRef, TEXT } from './schema.js';
 
 const STORED: readonly ErrorName[] = ['VALIDATION_ERROR', 'INSUFFICIENT_STORAGE'];
 

@@ -7,9 +7,8 @@ import type { Action } from '../http/router.js';
 import { EXPOSITION_TYPE, exposition } from '../telemetry/exposition.js';
 import type { Scrape } from '../telemetry/metrics.js';
 import { singleFlight } from '../work/shared-runs.js';
-import { json } from './doc.js';
+import { json, TEXT } from './doc.js';
 import { at, type Endpoint } from './endpoint.js';
-import { TEXT } from './schema.js';
 
 export const WHOAMI: Endpoint = {
   ...at('GET', '/whoami', 'credential'),

@@ -5,8 +5,7 @@ import { schemaText } from '../declarations/built-in.js';
 import { faultsOf } from '../declarations/validation-faults.js';
 import { escapeToken, type Json, type JsonObject } from '../json.js';
 import { nextIdentity, parseUuid } from '../uuid.js';
-import { InputError, inputText } from './exit.js';
-import type { Io } from './io.js';
+import { InputError, type Io, inputText } from './io.js';
 
 /** The name of a record in a text, which stands for its id. */
 const NAMED = /\{([A-Za-z][\w-]{0,63})\}/g;

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import type { CommandTable, Form, Values } from './command.js';
-import { UsageError } from './exit.js';
+import { UsageError } from './io.js';
 
 /** The subcommand that the arguments begin with, and the rest of them. Throws UsageError. */
 export function subcommandOf<T extends CommandTable, N extends keyof T & string>(

@@ -10,8 +10,7 @@ import { resourcesWithoutRefs } from '../declarations/resource-of.js';
 import { ExitError } from '../errors/exit-error.js';
 import { requireInShards } from '../schema/shards.js';
 import { parse, subcommandOf } from './arguments.js';
-import { OutputError, UsageError } from './exit.js';
-import { configOf, fileOf, type Io, nextLine } from './io.js';
+import { configOf, fileOf, type Io, nextLine, OutputError, UsageError } from './io.js';
 import { print } from './output.js';
 import { SERVICE_COMMANDS } from './table/service-commands.js';
 

@@ -1,7 +1,6 @@
 import { ExitError } from '../errors/exit-error.js';
-import { exitCodeOf } from './exit.js';
 import { requestHealth } from './health-request.js';
-import { configOf } from './io.js';
+import { configOf, exitCodeOf } from './io.js';
 import { processIo } from './process-io.js';
 
 /** Exits with 0 when the service of the same environment responds to /healthz on this machine, else with 1. */

@@ -1,6 +1,6 @@
+import type { Schema } from '../api/doc.js';
 import type { FieldForm, Kind } from '../api/kind.js';
 import { inputOf, type KnownScopes, type Store, type Stored } from '../api/managed-endpoints.js';
-import type { Schema } from '../api/schema.js';
 import { knownScopes } from '../auth/user-scopes.js';
 import type { Config } from '../config/config.js';
 import type { Db } from '../db/db.js';
@@ -11,8 +11,7 @@ import type { JsonObject } from '../json.js';
 import { parseUuid } from '../uuid.js';
 import { parse, subcommandOf } from './arguments.js';
 import type { CommandTable } from './command.js';
-import { inputText, UsageError } from './exit.js';
-import { configOf, type Io } from './io.js';
+import { configOf, type Io, inputText, UsageError } from './io.js';
 import { ListOutput, print } from './output.js';
 import { endOf, withDatabase } from './with-database.js';
 

@@ -20,8 +20,7 @@ import { basename, dirname, isAbsolute, join } from 'node:path';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { OutputError } from './exit.js';
-import { fileOf, type Io, type Output } from './io.js';
+import { fileOf, type Io, type Output, OutputError } from './io.js';
 
 /** Prints what a command has done: with --json the document alone, else the text. */
 export function print({ stdout }: Pick<Io, 'stdout'>, json: boolean, document: object, text: string): void {

@@ -2,9 +2,8 @@ import { loadEnvFile } from '../config/config.js';
 import { versionOf } from '../version.js';
 import type { Command, RunnableCommand } from './command.js';
 import { allCommands, findCommand, usageText } from './commands.js';
-import { exitCodeOf, UsageError } from './exit.js';
 import { allHelp, helpOf } from './help.js';
-import type { Io } from './io.js';
+import { exitCodeOf, type Io, UsageError } from './io.js';
 
 type Run = RunnableCommand['run'];
 

@@ -12,7 +12,7 @@ import {
   withSchemaNames,
 } from './migrations.js';
 import { collectionsSchemaOf } from './object-names.js';
-import { takeTurn } from './schema-connection.js';
+import { takeTurn, withSchemaConnection } from './schema-connection.js';
 import { inTransaction, withSession } from './session.js';
 import { TASK_SETTINGS } from './session-settings.js';
 
@@ -146,7 +146,7 @@ async function requireCluster(sql: postgres.Sql, { name }: Engine): Promise<void
  * The work before this version runs: migrations to apply, and applied ones whose files are others. `refusal`: why this version
  * does not run.
  */
-export async function pendingMigrations(
+async function pendingMigrations(
   run: Run,
   engine: Engine = POSTGRESQL,
 ): Promise<{ missing: string[]; changed: string[]; refusal: string | undefined }> {
@@ -160,6 +160,10 @@ export async function pendingMigrations(
     refusal: refusalOf(applied, engine),
   };
 }
+
+/** The same on a connection of its own. */
+export const pendingMigrationsAt = (url: string, engine: Engine) =>
+  withSchemaConnection(url, ({ run }) => pendingMigrations(run, engine));
 
 async function appliedMigrations(run: Run): Promise<ReadonlyMap<string, string>> {
   const rows = await run('select name, checksum from migrations', []);

@@ -2,8 +2,8 @@ import type { ColumnType } from '../collection/column.js';
 import { normalizedText, type Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';
-import { isInexact } from '../http/exact-numbers.js';
 import type { FilterPlace, Value } from '../http/query-values.js';
+import { isInexact } from '../http/strict-json.js';
 import { parseUuid } from '../uuid.js';
 import { instantOf, isFinerThanMilliseconds, TIME_FORMATS } from '../validation/times.js';
 import {

@@ -2,7 +2,7 @@ import { comparable, type Resource } from '../collection/resource.js';
 import type { Engine } from '../database-url/engine.js';
 import type { Value } from '../db/db.js';
 import { invalidQuery } from '../errors/input-errors.js';
-import { isInexact } from '../http/exact-numbers.js';
+import { isInexact } from '../http/strict-json.js';
 import type { Json } from '../json.js';
 import { parametersIn } from './comparison-sql.js';
 import type { ComparedColumn } from './condition.js';

@@ -1,6 +1,15 @@
-import { type Doc, type ErrorName, json, type Success, when } from '../../api/doc.js';
+import {
+  type Doc,
+  type ErrorName,
+  json,
+  objectOf,
+  type Schema,
+  type Success,
+  schemaRef,
+  TEXT,
+  when,
+} from '../../api/doc.js';
 import type { RecordMethod } from '../../api/endpoint.js';
-import { objectOf, type Schema, schemaRef, TEXT } from '../../api/schema.js';
 import { writableKeys } from '../../collection/resource.js';
 import { notFoundCode } from '../../errors/record-errors.js';
 import { GROUPS_TYPE, JSON_TYPE } from '../../http/media-types.js';

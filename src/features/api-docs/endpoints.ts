@@ -1,7 +1,7 @@
 import QuickLRU from 'quick-lru';
+import { TEXT } from '../../api/doc.js';
 import { documented } from '../../api/document-endpoints.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
-import { TEXT } from '../../api/schema.js';
 import { type Principal, STRANGER } from '../../auth/principal.js';
 import { hashedReply } from '../../collection/representation.js';
 import { HTML_TYPE, JSON_TYPE, YAML_TYPE } from '../../http/media-types.js';

@@ -1,4 +1,4 @@
-import { operandSchema } from '../../api/filter-schema.js';
+import { operandSchema } from '../../api/record-schema.js';
 import type { JsonObject } from '../../json.js';
 import { turn } from '../../limits/turn.js';
 import {

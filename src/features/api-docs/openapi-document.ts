@@ -1,7 +1,6 @@
-import type { Doc, Documentation } from '../../api/doc.js';
+import { type Doc, type Documentation, type Schema, schemaRef } from '../../api/doc.js';
 import { type Endpoint, offerOf, scopesOf, subjectsOf } from '../../api/endpoint.js';
 import { coreEndpoints } from '../../api/endpoints.js';
-import { type Schema, schemaRef } from '../../api/schema.js';
 import { type Principal, SCHEMES, STRANGER } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import type { ProblemType } from '../../errors/problem.js';

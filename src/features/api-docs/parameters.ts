@@ -1,5 +1,4 @@
-import type { Doc } from '../../api/doc.js';
-import { ref, type Schema } from '../../api/schema.js';
+import { type Doc, ref, type Schema } from '../../api/doc.js';
 import type { JsonObject } from '../../json.js';
 import { MAX_LIMIT } from '../../list/list-request.js';
 import { escapeName } from '../../list/query-names.js';

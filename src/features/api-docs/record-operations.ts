@@ -1,5 +1,13 @@
-import { type Doc, type ErrorName, json, type SchemaName, type Success, when } from '../../api/doc.js';
-import { objectOf, TEXT } from '../../api/schema.js';
+import {
+  type Doc,
+  type ErrorName,
+  json,
+  objectOf,
+  type SchemaName,
+  type Success,
+  TEXT,
+  when,
+} from '../../api/doc.js';
 import { CORE_TYPES } from '../../errors/catalogue.js';
 import { notFoundCode } from '../../errors/record-errors.js';
 import { JSON_TYPE } from '../../http/media-types.js';

@@ -1,5 +1,5 @@
+import { arrayOf, objectOf, type Schema, schemaRef } from '../../api/doc.js';
 import { asInput, describedSchema, type Refer, recordSchema } from '../../api/record-schema.js';
-import { arrayOf, objectOf, type Schema, schemaRef } from '../../api/schema.js';
 import type { Version } from '../../versions/supported.js';
 import { type DescribedResource, derivedNames } from './type-names.js';
 

@@ -1,6 +1,13 @@
 import { STATUS_CODES } from 'node:http';
-import type { ErrorName, SchemaName, Success } from '../../api/doc.js';
-import { objectOf, ref, type Schema, schemaRef } from '../../api/schema.js';
+import {
+  type ErrorName,
+  objectOf,
+  ref,
+  type Schema,
+  type SchemaName,
+  type Success,
+  schemaRef,
+} from '../../api/doc.js';
 import { typeOf } from '../../errors/catalogue.js';
 import { type ProblemType, type Shape, withShape } from '../../errors/problem.js';
 import { EXAMPLE_REQUEST_ID, render } from '../../http/problem-body.js';

@@ -1,4 +1,4 @@
-import { arrayOf, objectOf, type Schema, schemaRef } from '../../api/schema.js';
+import { arrayOf, objectOf, type Schema, schemaRef } from '../../api/doc.js';
 import type { Version } from '../../versions/supported.js';
 
 const text: Schema = { type: 'string' };

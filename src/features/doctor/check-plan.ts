@@ -1,7 +1,6 @@
 import type { Config } from '../../config/config.js';
 import type { Inspection } from '../../db/inspect.js';
-import { pendingMigrations } from '../../db/migrate.js';
-import { withSchemaConnection } from '../../db/schema-connection.js';
+import { pendingMigrationsAt } from '../../db/migrate.js';
 import type { Declarations } from '../../declarations/read-declarations.js';
 import { planCollections } from '../../schema/migrate-collections.js';
 import { type Check, messageOf, resultsOf } from './check.js';
@@ -30,7 +29,7 @@ async function compare(
   found: Inspection,
 ): Promise<Check[]> {
   if (!found.hasMigrations) return [plan.ok('the first start creates all tables')];
-  const pending = await withSchemaConnection(url, ({ run }) => pendingMigrations(run, databaseEngine));
+  const pending = await pendingMigrationsAt(url, databaseEngine);
   if (pending.refusal !== undefined)
     return [plan.problem(pending.refusal, 'start the version that the database needs')];
   if (pending.changed.length > 0)

@@ -1,5 +1,5 @@
+import { ID, TEXT, TEXTS, TIME } from '../../api/doc.js';
 import type { InputSchema, Kind } from '../../api/kind.js';
-import { ID, TEXT, TEXTS, TIME } from '../../api/schema.js';
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 const GRANT_TYPES = ['authorization_code', 'refresh_token', 'client_credentials', DEVICE_GRANT] as const;

@@ -1,6 +1,5 @@
-import { type Doc, json } from '../../api/doc.js';
+import { type Doc, json, objectOf, TEXT } from '../../api/doc.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
-import { objectOf, TEXT } from '../../api/schema.js';
 import { absent } from '../../errors/record-errors.js';
 import { badRequest } from '../../errors/request-errors.js';
 import { JSON_TYPE } from '../../http/media-types.js';

@@ -1,7 +1,6 @@
 import * as oauth from 'oauth4webapi';
 import { parse } from '../../cli/arguments.js';
-import { inputText, UsageError } from '../../cli/exit.js';
-import { configOf, type Io } from '../../cli/io.js';
+import { configOf, type Io, inputText, UsageError } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
 import { isLoopback } from '../../config/parsers.js';
 import { ExitError, UnavailableError } from '../../errors/exit-error.js';

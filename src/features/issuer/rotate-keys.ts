@@ -1,6 +1,5 @@
 import { parse, subcommandOf } from '../../cli/arguments.js';
-import { UsageError } from '../../cli/exit.js';
-import type { Io } from '../../cli/io.js';
+import { type Io, UsageError } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
 import { withDatabase } from '../../cli/with-database.js';
 import { COMMANDS } from './commands.js';

@@ -1,6 +1,5 @@
-import { json } from '../../api/doc.js';
+import { arrayOf, ID, json, objectOf, schemaRef, TEXT, TIME, TIME_OR_NULL } from '../../api/doc.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
-import { arrayOf, ID, objectOf, schemaRef, TEXT, TIME, TIME_OR_NULL } from '../../api/schema.js';
 import { deleteJob, getJob, getJobs, type JobServices } from './job-actions.js';
 
 const COUNT = { type: 'integer', minimum: 0 } as const;

@@ -1,6 +1,6 @@
+import { TEXT } from '../../api/doc.js';
 import type { Endpoint } from '../../api/endpoint.js';
 import type { Api } from '../../api/record-actions.js';
-import { TEXT } from '../../api/schema.js';
 import { STRANGER } from '../../auth/principal.js';
 import { CSV_TYPE, NDJSON_TYPE } from '../../http/media-types.js';
 import { prefersAsync, type Request } from '../../http/request.js';

@@ -1,4 +1,4 @@
-import { operandSchema, valueSchema } from '../../api/filter-schema.js';
+import { operandSchema, valueSchema } from '../../api/record-schema.js';
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
 import { comparedColumn, MAX_VALUES, operatorsOf } from '../../list/condition.js';

@@ -1,8 +1,8 @@
 import { canSearch } from '../../collection/resource.js';
+import type { ScopedCollection } from '../../feature.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { mayRead, readsAll } from '../../policy/policy.js';
-import type { ScopedCollection } from '../../policy/scoped-collection.js';
 import { actorHtml, readActors } from './change-author.js';
 import { readAs, readListAs } from './inner-read.js';
 import { collectionLabel, titleOf, wordsOf } from './labels.js';

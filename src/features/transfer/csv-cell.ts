@@ -1,6 +1,6 @@
 import type { DeclaredField } from '../../declarations/declaration.js';
 import { invalidBody } from '../../errors/input-errors.js';
-import { inexactNumbers } from '../../http/exact-numbers.js';
+import { inexactNumbers } from '../../http/strict-json.js';
 import type { Json } from '../../json.js';
 
 /** How the cells of a column are read and written. */

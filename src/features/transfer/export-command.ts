@@ -1,7 +1,6 @@
 import type { Writable } from 'node:stream';
 import { parse } from '../../cli/arguments.js';
-import { UsageError } from '../../cli/exit.js';
-import { configOf, type Io } from '../../cli/io.js';
+import { configOf, type Io, UsageError } from '../../cli/io.js';
 import { print, withErrors, withOutputFile } from '../../cli/output.js';
 import { failureOf, openForCommand } from '../../cli/with-database.js';
 import { withBulkConnection } from '../../db/bulk-connection.js';

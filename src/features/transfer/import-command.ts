@@ -1,8 +1,7 @@
 import { parse as parsePath } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { parse } from '../../cli/arguments.js';
-import { UsageError } from '../../cli/exit.js';
-import { configOf, fileOf, type Io } from '../../cli/io.js';
+import { configOf, fileOf, type Io, UsageError } from '../../cli/io.js';
 import type { Config } from '../../config/config.js';
 import type { ExitCode } from '../../errors/exit-error.js';
 import { hashOnAllCores } from '../../passwords/password-queue.js';

@@ -1,8 +1,13 @@
 import { isUtf8 } from 'node:buffer';
 import { invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
 import { notUtf8 } from '../../formats/text-encoding.js';
-import { inexactNumbers } from '../../http/exact-numbers.js';
-import { MAX_DEPTH, readRecords, requireJsonBounds, requireStorable } from '../../http/strict-json.js';
+import {
+  inexactNumbers,
+  MAX_DEPTH,
+  readRecords,
+  requireJsonBounds,
+  requireStorable,
+} from '../../http/strict-json.js';
 import { escapeToken, isObject, type Json, type JsonObject, setMember } from '../../json.js';
 
 /** Bytes below which JSON cannot be nested too deeply. */

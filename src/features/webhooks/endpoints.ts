@@ -1,7 +1,16 @@
-import { type ErrorName, json } from '../../api/doc.js';
+import {
+  type ErrorName,
+  json,
+  listOf,
+  objectOf,
+  schemaRef,
+  TEXT,
+  TEXT_OR_NULL,
+  TIME,
+  TIME_OR_NULL,
+} from '../../api/doc.js';
 import { type Endpoint, managing } from '../../api/endpoint.js';
 import { managedEndpoints } from '../../api/managed-endpoints.js';
-import { listOf, objectOf, schemaRef, TEXT, TEXT_OR_NULL, TIME, TIME_OR_NULL } from '../../api/schema.js';
 import { listOfDeliveries, oneDelivery, redelivery, testDelivery } from './delivery-actions.js';
 import { STATUSES } from './delivery-store.js';
 import { STORED_WEBHOOKS, type WebhookServices } from './webhook-actions.js';

@@ -1,7 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { parse, subcommandOf } from '../../cli/arguments.js';
-import { inputText, UsageError } from '../../cli/exit.js';
-import { configOf, type Io } from '../../cli/io.js';
+import { configOf, type Io, inputText, UsageError } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
 import { ExitError, UnavailableError } from '../../errors/exit-error.js';
 import { urlOf } from '../../process/listen.js';

@@ -1,7 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { parse } from '../../cli/arguments.js';
-import { inputText, UsageError } from '../../cli/exit.js';
-import type { Io } from '../../cli/io.js';
+import { type Io, inputText, UsageError } from '../../cli/io.js';
 import { ExitError } from '../../errors/exit-error.js';
 import { COMMANDS } from './commands.js';
 import { type VerifyOptions, verifyWebhook, WebhookError } from './verify.js';

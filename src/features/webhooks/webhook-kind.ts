@@ -1,5 +1,5 @@
+import { ID, type Schema, TEXT_OR_NULL, TIME, TIME_OR_NULL } from '../../api/doc.js';
 import type { InputSchema, Kind } from '../../api/kind.js';
-import { ID, type Schema, TEXT_OR_NULL, TIME, TIME_OR_NULL } from '../../api/schema.js';
 import { EVENT_VERBS } from '../../events/event.js';
 import { MAX_URL } from './target-url.js';
 

@@ -1,6 +1,5 @@
-import { json } from '../../../src/api/doc.js';
+import { json, objectOf } from '../../../src/api/doc.js';
 import { at, type Endpoint } from '../../../src/api/endpoint.js';
-import { objectOf } from '../../../src/api/schema.js';
 import type { Db, Run } from '../../../src/db/db.js';
 import { statements } from '../../../src/db/statements.js';
 import { single } from '../../../src/telemetry/instruments.js';
