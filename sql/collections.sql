@@ -59,6 +59,9 @@ select json_build_object(
   'former', (
     select coalesce(json_object_agg(name, declaration), '{}') from collections
   ),
+  'fieldsSince', (
+    select coalesce(json_object_agg(name, fields_since), '{}') from collections
+  ),
   'pending', (
     select coalesce(json_agg(json_build_object('collection', collection, 'work', work, 'state', state) order by collection, work), '[]')
     from plinth_document_work
@@ -84,22 +87,6 @@ where conrelid = :class.oid and contype = 'f';
 select json_agg(tgname)
 from pg_trigger
 where tgrelid = :class.oid and not tgisinternal and tgenabled <> 'D';
-
--- The columns of the tables that have another name than their collection, or columns of several types for a field.
--- name: columns ($1 schema of the collections)
-select plinth_collection_of(relname) as of, relname as table, attname as name, format_type(atttypid, atttypmod) as type
-from pg_attribute
-join pg_class on pg_class.oid = attrelid
-where relnamespace = (select oid from pg_namespace where nspname = $1) and relkind in ('r', 'p')
-  and attnum > 0 and not attisdropped
-  and (
-    relname <> plinth_collection_of(relname)
-    or attrelid in (select beside.attrelid from pg_attribute as beside where beside.attname like '%$%' and beside.attnum > 0 and not beside.attisdropped)
-  )
-order by length(relname), relname;
-
--- name: fields_since
-select name, fields_since::text as fields from collections where fields_since::text <> '{}';
 
 -- The declaration that it replaces stays, for services that have it.
 -- name: apply ($1 name, $2 declaration)

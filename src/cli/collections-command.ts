@@ -2,9 +2,9 @@ import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { ownPathsOf } from '../config/config.js';
-import { accessWarnings } from '../declarations/access-warnings.js';
 import { checkDeclarations, readChecked } from '../declarations/check-declarations.js';
 import type { DeclaredField } from '../declarations/declaration.js';
+import { declarationWarnings } from '../declarations/declaration-warnings.js';
 import { readDeclarations } from '../declarations/read-declarations.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
 import { ExitError } from '../errors/exit-error.js';
@@ -27,8 +27,7 @@ function check(io: Io, json: boolean): void {
   const declarations = readChecked(config.collections, config.folder, ownPathsOf(config));
   const { collections } = declarations;
   requireInShards(collections, resourcesWithoutRefs(collections), config.databaseEngine);
-  const warnings = [accessWarnings];
-  for (const { file, pointer, reason } of warnings.flatMap((warningsOf) => warningsOf(declarations)))
+  for (const { file, pointer, reason } of declarationWarnings(declarations))
     io.stderr.write(`warning: ${file}#${pointer}: ${reason}\n`);
   const found = collections.map(({ name, file, schema }) => ({
     name,

@@ -86,11 +86,8 @@ function conditionFaults(
   const at = `/x-collection/access/${place}/where`;
   try {
     const { conditions } = readGrant(grant, place, resource, resources);
-    const never = conditions.find((condition) => isImpossible(condition, resource));
-    if (!never) return [];
-    return [
-      { pointer: at, reason: `can never hold: ${textOf(never)} is not one of the values of the field` },
-    ];
+    const reason = conditions.map((each) => neverFault(each, resource)).find((each) => each !== undefined);
+    return reason === undefined ? [] : [{ pointer: at, reason }];
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     const { details } = error.more as { readonly details?: unknown };
@@ -105,26 +102,12 @@ function conditionFaults(
   }
 }
 
-/** Whether a condition never holds, since the field has none of the values. */
-function isImpossible(condition: Condition, resource: Resource): boolean {
-  if (condition.kind === 'comparison') {
-    const { field, operator, values } = condition;
-    const { enum: known } = (resource.schema.properties[field] ?? {}) as { enum?: readonly Json[] };
-    if (!known || condition.symbol || (operator !== 'eq' && operator !== 'in')) return false;
-    return !values.some((value) => known.some((each) => String(each) === value));
-  }
-  const { conditions } = condition;
-  if (condition.kind === 'relation') {
-    const { quantifier, other } = condition;
-    const isNeeded = quantifier === 'one' || quantifier === 'some';
-    return isNeeded && conditions.some((each) => isImpossible(each, other));
-  }
-  if (condition.kind === 'not') return false;
-  return conditions[condition.kind === 'or' ? 'every' : 'some']((each) => isImpossible(each, resource));
-}
-
-/** The comparisons of a condition, for a message. */
-function textOf(condition: Condition): string {
-  if (condition.kind !== 'comparison') return condition.conditions.map(textOf).join(', ');
-  return `${condition.field} ${condition.operator} ${condition.values.join(', ')}`;
+/** Why a comparison never holds: the field has none of the values. */
+function neverFault(condition: Condition, { schema }: Resource): string | undefined {
+  if (condition.kind !== 'comparison') return undefined;
+  const { field, operator, values, symbol } = condition;
+  const { enum: known } = (schema.properties[field] ?? {}) as { enum?: readonly Json[] };
+  if (!known || symbol || (operator !== 'eq' && operator !== 'in')) return undefined;
+  if (values.some((value) => known.some((each) => String(each) === value))) return undefined;
+  return `can never hold: ${field} ${operator} ${values.join(', ')} is not one of the values of the field`;
 }

@@ -15,8 +15,8 @@ import { FIELD_RULES, ID_RULES } from './field-rules.js';
 import { addProtectionFaults, FaultList } from './protection-faults.js';
 import { DeclarationError, type Declarations, type ReadFolder, readFolder } from './read-declarations.js';
 import { faultsAt } from './rule.js';
-import { baseOf, type SchemaFiles, schemaFiles } from './schema-files.js';
-import { SCHEMA_RULES } from './schema-rules.js';
+import { addFile, baseOf, type SchemaFiles, schemaFiles } from './schema-files.js';
+import { ambiguousAnchors, SCHEMA_RULES } from './schema-rules.js';
 import { SET_RULES } from './set-rules.js';
 import { faultsOf } from './validation-faults.js';
 
@@ -63,11 +63,15 @@ function faultsIn(declarations: Declarations, unreadable: readonly string[] = []
   const own = collections.map(({ name, schema }): [string, object] => [`${name}.json`, schema]);
   const unknown = [...shared, ...own].flatMap(([name, schema]) =>
     attempt(files.pathOf(name), () => {
-      for (const each of [strict, lenient, first]) each.addSchema({ ...schema, $id: baseOf(name) });
+      for (const each of [strict, lenient, first]) addFile(each, name, schema);
     }),
   );
   const found = new FaultList(files);
-  addProtectionFaults(declarations, found, (place) => faultsAt({ ...place, strict, lenient }, SCHEMA_RULES));
+  const ambiguous = new Set(
+    collections.flatMap(({ name }) => ambiguousAnchors(files.root(`${name}.json`), files)),
+  );
+  const validators = { strict, lenient, ambiguous };
+  addProtectionFaults(declarations, found, (place) => faultsAt({ ...place, ...validators }, SCHEMA_RULES));
   const sound = collections.map((each) => ({ ...each, schema: soundPart(each, forms, files) }));
   for (const { name, schema: record } of sound) {
     const place = { name, record, schema: record as never, collections: sound, ownPaths };

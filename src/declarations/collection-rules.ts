@@ -1,7 +1,6 @@
 import type { JsonObject } from '../json.js';
 import type { Declaration, DeclaredSchema } from './declaration.js';
-import { columnOf, hasColumn } from './declared-column.js';
-import { declaredReference } from './declared-reference.js';
+import { columnOf, declaredReference, hasColumn } from './declared-column.js';
 import { collectionNames, formerNameFault } from './former-name-faults.js';
 import { isDisplayed } from './resource-of.js';
 import { type Rule, rule } from './rule.js';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Column, ColumnType } from '../collection/column.js';
+import type { Reference } from '../collection/resource.js';
 import { TIME_FORMATS } from '../validation/times.js';
-import type { DeclaredField } from './declaration.js';
-import { declaredReference, itemsOf } from './declared-reference.js';
+import type { DeclaredField, DeclaredItems } from './declaration.js';
 
 /** The type of a column that the table of a collection has; undefined: it has none of that name. */
 export type StoredType = (collection: string, column: string) => string | undefined;
@@ -118,3 +118,26 @@ const RESERVED: ReadonlySet<string> = new Set(
   select session_user similar some symmetric system_user table tablesample then to trailing true union unique user using
   variadic verbose when where window with`.split(/\s+/),
 );
+
+/** The keywords of a field about the records to which it refers. */
+export interface DeclaredReference {
+  readonly to: string;
+  readonly onDelete: Reference['onDelete'];
+  /** Whether the field is an array of ids. */
+  readonly isList: boolean;
+  /** The schema of one id, and the pointer to it in the field. */
+  readonly id: DeclaredField | DeclaredItems;
+  readonly at: '' | '/items';
+}
+
+/** The records to which a field refers: those of its id, or of the ids in its array. Undefined: it refers to none. */
+export function declaredReference(field: DeclaredField): DeclaredReference | undefined {
+  const isList = field['x-references'] === undefined;
+  const id = isList ? itemsOf(field) : field;
+  const { 'x-references': to, 'x-on-delete': onDelete = 'restrict' } = id;
+  return to === undefined ? undefined : { to, onDelete, isList, id, at: isList ? '/items' : '' };
+}
+
+/** The schema of the items of a field. */
+const itemsOf = ({ items }: DeclaredField): DeclaredItems =>
+  typeof items === 'object' && items !== null ? items : {};

@@ -1,7 +1,6 @@
 import type { JsonObject } from '../json.js';
 import type { DeclaredField, DeclaredSchema } from './declaration.js';
-import { columnOf, hasColumn } from './declared-column.js';
-import { type DeclaredReference, declaredReference } from './declared-reference.js';
+import { columnOf, type DeclaredReference, declaredReference, hasColumn } from './declared-column.js';
 
 /** A field of a collection. Its schema has the keywords that `$ref` and `allOf` bring. */
 export interface FieldPlace {

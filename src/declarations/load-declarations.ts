@@ -1,15 +1,15 @@
 import type { Ajv2020 } from 'ajv/dist/2020.js';
 import type { Resource } from '../collection/resource.js';
 import { type Config, ownPathsOf } from '../config/config.js';
-import { isObject } from '../json.js';
+import { isObject, type JsonObject } from '../json.js';
 import { createAjv, loadFormats } from '../validation/ajv.js';
 import { comparisonsOf } from '../validation/linear-patterns.js';
 import { faultOfPattern, loadAutomata } from '../validation/pattern.js';
-import { declaredReference } from './declared-reference.js';
+import { declaredReference } from './declared-column.js';
 import { readSqlFiles } from './operator-sql.js';
 import { type Declarations, readFolder } from './read-declarations.js';
 import { type ResourceOptions, resourcesWithoutRefs } from './resource-of.js';
-import { baseOf, type SchemaNode, schemaFiles, subschemas } from './schema-files.js';
+import { addFile, baseOf, type SchemaNode, schemaFiles, subschemas, withSubschemas } from './schema-files.js';
 
 /** Formats that need a library: all but those of the service itself. */
 const LIBRARY_FORMATS = /"format":"(?!(?:email|password-hash|date|time|date-time|duration)")/;
@@ -58,6 +58,9 @@ function* patternsIn(node: SchemaNode): Generator<string> {
   for (const each of subschemas(node)) yield* patternsIn(each.node);
 }
 
+const withoutAnchors = ({ $anchor: _, $dynamicAnchor: __, ...schema }: JsonObject): JsonObject =>
+  withSubschemas(schema, withoutAnchors);
+
 /** The collections of valid declarations. Those whose schemas refer to others share a validator. */
 export function resourcesOf({ collections, shared }: Declarations, place: ResourceOptions = {}): Resource[] {
   const validators = new Map<boolean, Ajv2020>();
@@ -66,19 +69,21 @@ export function resourcesOf({ collections, shared }: Declarations, place: Resour
     if (known) return known;
     const ajv = createAjv({ allErrors });
     validators.set(allErrors, ajv);
-    for (const [name, schema] of shared) ajv.addSchema({ ...schema, $id: baseOf(name) });
-    for (const { name, schema } of collections) ajv.addSchema({ ...schema, $id: baseOf(`${name}.json`) });
+    for (const [name, schema] of shared) addFile(ajv, name, schema);
+    for (const { name, schema } of collections) addFile(ajv, `${name}.json`, schema);
     return ajv;
   };
+  const compile = (schema: object, allErrors: boolean) =>
+    validator(allErrors).compile<JsonObject>(withoutAnchors(schema as JsonObject));
   const referred = new Map(collections.map((each) => [each.name, each.referred]));
   return resourcesWithoutRefs(collections, place).map((resource) =>
     /"\$(?:ref|dynamicRef)"/.test(JSON.stringify(resource.schema))
       ? {
           ...resource,
           // The collection's own copy of the schema has another base, which must not be that of the copy to which others
-          // refer.
+          // refer. So it is compiled without anchors, which are those of that copy.
           schema: { ...resource.schema, $id: baseOf(`${resource.name}.json#record`) },
-          referred: { ajv: validator, schemas: referred.get(resource.name) ?? [] },
+          referred: { compile, schemas: referred.get(resource.name) ?? [] },
         }
       : resource,
   );

@@ -4,7 +4,6 @@ import { pathIn } from '../config/parsers.js';
 import { ExitError } from '../errors/exit-error.js';
 import { textOf } from '../formats/text-encoding.js';
 import { escapeToken, isObject, type Json } from '../json.js';
-import { withoutAnchors } from './anchors.js';
 import { builtInFiles } from './built-in.js';
 import type { Declaration, DeclarationFault, DeclaredField, DeclaredSchema, SqlFile } from './declaration.js';
 import { withFieldKeywords } from './field-keywords.js';
@@ -86,17 +85,8 @@ export function readFolder(folder: string | undefined, base = ''): ReadFolder {
       });
     }
   }
-  const plain = withoutAnchors(collections, shared, faults);
-  const complete = withReferredKeywords(plain, faults);
-  return { declarations: { ...plain, collections: complete }, faults, unreadable };
-}
-
-function withReferredKeywords(
-  { collections, shared }: Declarations,
-  faults: DeclarationFault[],
-): Declaration[] {
   const files = schemaFiles(collections, shared);
-  return collections.map((declaration) => {
+  const complete = collections.map((declaration) => {
     const root = files.root(`${declaration.name}.json`);
     const nodes = files.referredFrom(root).map(({ schema }) => schema);
     const referred = nodes.filter((schema) => schema !== root.schema);
@@ -106,6 +96,7 @@ function withReferredKeywords(
       ...(referred.length === 0 ? {} : { referred }),
     };
   });
+  return { declarations: { collections: complete, shared }, faults, unreadable };
 }
 
 /** The texts of the files in a folder; undefined: one cannot be read. */

@@ -13,8 +13,7 @@ import { linksName, qualified } from '../db/object-names.js';
 import { COMBINATIONS } from '../list/query-names.js';
 import { CREDENTIALS } from './credential-rules.js';
 import type { CollectionOptions, Declaration, DeclaredField, DeclaredSchema } from './declaration.js';
-import { columnOf, hasColumn, placedColumn, type StoredType } from './declared-column.js';
-import { declaredReference } from './declared-reference.js';
+import { columnOf, declaredReference, hasColumn, placedColumn, type StoredType } from './declared-column.js';
 import { SIGN_IN_FILE } from './read-declarations.js';
 
 /** Where collections are; a description of them needs neither. */

@@ -1,7 +1,17 @@
+import type { Ajv2020 } from 'ajv/dist/2020.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
 
 /** The `$id` of a schema in the folder of declarations, by its file, so that `$ref` can name other files. */
 export const baseOf = (file: string): string => `https://plinth.invalid/collections/${file}`;
+
+/** Makes the schema of a file known to a validator, which registers anchors below the top alone. */
+export function addFile(ajv: Ajv2020, file: string, schema: object): void {
+  const $id = baseOf(file);
+  const { $anchor, $dynamicAnchor } = schema as JsonObject;
+  ajv.addSchema({ ...schema, $id });
+  for (const anchor of [$anchor, $dynamicAnchor])
+    if (typeof anchor === 'string') ajv.addSchema({ $ref: $id }, `${$id}#${anchor}`);
+}
 
 /** Keywords whose members are schemas by name. */
 export const SCHEMA_MAPS: ReadonlySet<string> = new Set([

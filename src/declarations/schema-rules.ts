@@ -9,7 +9,7 @@ import { WorkLimitError, withinLimit } from '../validation/work-limit.js';
 import { isApplied } from './keyword-rules.js';
 import type { Place } from './places.js';
 import { type Rule, rule, where } from './rule.js';
-import { baseOf } from './schema-files.js';
+import { baseOf, nodesIn, type SchemaFiles, type SchemaNode } from './schema-files.js';
 
 type Ajv = ReturnType<typeof createAjv>;
 
@@ -17,6 +17,8 @@ type Ajv = ReturnType<typeof createAjv>;
 export interface ValidatedPlace extends Place {
   readonly strict: Ajv;
   readonly lenient: Ajv;
+  /** Schemas with a dynamic anchor that another one has. */
+  readonly ambiguous: ReadonlySet<JsonObject>;
 }
 
 /** Keywords that restrict the values of one type alone. */
@@ -46,7 +48,7 @@ const BOUNDS: readonly (readonly [low: string, high: string])[] = [
   ['minProperties', 'maxProperties'],
 ];
 /** Members that the service sets. A body may have them, and no rule of a declaration sees them. */
-const OWNED: readonly unknown[] = ['id', 'created_at', 'updated_at', '_version', '_links'];
+export const OWNED: readonly unknown[] = ['id', 'created_at', 'updated_at', '_version', '_links'];
 
 const isOfRecord = ({ role }: ValidatedPlace): boolean => role.startsWith('record');
 const isAsserted = ({ isNegated }: ValidatedPlace): boolean => !isNegated;
@@ -99,6 +101,16 @@ export const SCHEMA_RULES: readonly Rule<ValidatedPlace>[] = [
       (_, __, [name]) => OWNED.includes(name),
     ),
   ]),
+  rule(
+    '/$anchor',
+    (_, name) => `another schema of the file has the anchor "${name}"`,
+    (place, name) => typeof name === 'string' && place.files.isRepeated(place, '$anchor'),
+  ),
+  rule(
+    '/$dynamicAnchor',
+    (_, name) => `another schema has the dynamic anchor "${name}": use $anchor and $ref`,
+    ({ ambiguous, schema }, name) => typeof name === 'string' && ambiguous.has(schema),
+  ),
   rule(
     '/$id',
     ({ base }) => `is no URI, also not relative to ${base}`,
@@ -153,6 +165,20 @@ export const SCHEMA_RULES: readonly Rule<ValidatedPlace>[] = [
     ]),
   ]),
 ];
+
+/** Schemas with a dynamic anchor that another one has, in files to which a collection leads: the way to a value would decide. */
+export function ambiguousAnchors(record: SchemaNode, files: SchemaFiles): JsonObject[] {
+  const reached = new Set([record.file]);
+  const anchored: JsonObject[] = [];
+  for (const file of reached)
+    for (const node of nodesIn(files.root(file))) {
+      if (node.schema.$dynamicAnchor !== undefined) anchored.push(node.schema);
+      // Files that are added meanwhile are visited as well.
+      for (const each of files.referred(node)) reached.add(each.node.file);
+    }
+  const seen = new Set<Json>();
+  return anchored.filter(({ $dynamicAnchor: name }) => seen.has(name!) || !seen.add(name!));
+}
 
 function crossing({ schema }: Place, low: string, high: string): string | undefined {
   const [least, most] = [schema[low], schema[high]].map((each) => Number(each ?? Number.NaN)) as [

@@ -13,6 +13,8 @@ const OF_NUMBERS: ReadonlySet<string> = new Set([
   'deprecated',
   'readOnly',
   '$comment',
+  '$anchor',
+  '$dynamicAnchor',
   'minimum',
   'x-set',
   'x-index',

@@ -65,6 +65,8 @@ export interface Catalog extends Layout {
   readonly applied: ReadonlyMap<string, string>;
   /** The declarations that these have replaced, which services may have. */
   readonly former: ReadonlyMap<string, string>;
+  /** By collection and field, the last event before the field was declared. */
+  readonly fieldsSince: ReadonlyMap<string, ReadonlyMap<string, number>>;
   readonly pending: readonly PendingWork[];
   /** Collections whose columns are to be filled, since an SQL file may have changed their documents. */
   readonly due: ReadonlySet<string>;
@@ -102,6 +104,7 @@ export const INSTANT = 'plinth: points in time';
 export const MOVED = 'plinth: moved to ';
 
 interface Row extends Record<'applied' | 'former' | 'files' | 'views', Named<string>> {
+  readonly fieldsSince: Named<Readonly<Record<string, number>>>;
   readonly tables: readonly {
     readonly name: string;
     readonly table: string;
@@ -140,6 +143,7 @@ export async function readCatalog(
     tables: new Map(tables.map((table) => [table.name, existingTable(table)])),
     applied: byName(named.applied),
     former: byName(named.former),
+    fieldsSince: new Map([...byName(named.fieldsSince)].map(([name, since]) => [name, byName(since)])),
     pending: pending.flatMap(({ collection, work: text, state }) =>
       state === 'repeat' || state === 'offer' ? [{ collection, state, text, work: workOf(text) }] : [],
     ),
@@ -185,8 +189,12 @@ function workOf(text: string): DocumentWork {
 }
 
 /** By collection, the name that it had before. */
-export const formerNames = (declarations: readonly Declaration[]): ReadonlyMap<string, string | undefined> =>
+const formerNames = (declarations: readonly Declaration[]): ReadonlyMap<string, string | undefined> =>
   new Map(declarations.map(({ name, schema }) => [name, schema['x-collection']?.was]));
+
+/** The tables that declarations name, and those that they named before. */
+export const namesOf = (declarations: readonly Declaration[]): string[] =>
+  [...formerNames(declarations)].flat().filter((name) => name !== undefined);
 
 /** Where resources of declarations have their columns, also those of collections that are to be renamed. */
 export function storedTypes({ tables }: Catalog, declarations: readonly Declaration[]): StoredType {

@@ -1,8 +1,8 @@
 import { linksName, type ObjectName, objectName, qualified } from '../db/object-names.js';
 import type { Catalog, ExistingTable, Layout } from './catalog.js';
 import { type ChooseName, presentIndex, presentKey, primaryKeyOf } from './chosen-names.js';
+import type { Links } from './links.js';
 import { dropLinks, fence, linkedColumns, linkTriggers, moveLinks } from './links.js';
-import type { Links } from './removed-ids.js';
 import { lockTable, NO_LOCK, type SchemaStep } from './step.js';
 import type { ForeignKey, Table } from './table.js';
 import { attach, dropNullTrigger, nullTrigger, nullTriggers, TRIGGERS } from './table-sql.js';

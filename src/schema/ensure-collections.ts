@@ -1,5 +1,4 @@
 import type { Resource } from '../collection/resource.js';
-import { COLLECTIONS_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
 import type { Database } from '../db/open-database.js';
 import { withSchemaConnection } from '../db/schema-connection.js';
@@ -8,11 +7,10 @@ import { requireProtection } from '../declarations/protection-faults.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { ExitError } from '../errors/exit-error.js';
 import type { Log } from '../telemetry/log.js';
-import { layoutOf, readCatalog } from './catalog.js';
-import { isViolated, violationsText } from './checked-plan.js';
+import { layoutOf, namesOf, readCatalog, storedTable, storedTypes } from './catalog.js';
+import { isViolated, planText, violationsText } from './checked-plan.js';
 import {
   migrateCollections,
-  namesOf,
   planCollections,
   recordApplied,
   runStep,
@@ -20,7 +18,6 @@ import {
   unrecorded,
 } from './migrate-collections.js';
 import { planChanges } from './plan.js';
-import { planText } from './plan-text.js';
 import { appliedText } from './stricter-rules.js';
 
 /** The database does not match the declarations. */
@@ -89,31 +86,20 @@ async function warnOfViolations(url: string, declarations: Declarations, log: Lo
     );
 }
 
-const { columns: COLUMNS, fields_since: FIELDS_SINCE } = COLLECTIONS_SQL;
-
 /** The collections of declarations that the tables of a database match. `prefix` precedes the paths of links. */
 export async function storedResources(
   { db, schema }: Pick<Database, 'db' | 'schema'>,
   declarations: Declarations,
   prefix = '',
 ): Promise<Resource[]> {
-  const rows = await db.run(COLUMNS, [schema]);
-  const types = new Map(rows.map(({ of, name, type }) => [`${of}.${name}`, String(type)]));
-  const tables = new Map(rows.map(({ of, table }) => [String(of), String(table)]));
-  const typeOf = (collection: string, column: string) => types.get(`${collection}.${column}`);
-  const since = await db.run(FIELDS_SINCE, []);
-  const fieldsSince = new Map(
-    since.map(({ name, fields }) => [
-      String(name),
-      new Map(Object.entries(JSON.parse(String(fields)) as Record<string, number>)),
-    ]),
-  );
+  const { collections } = declarations;
+  const catalog = await readCatalog(db.run, namesOf(collections), { engine: db.engine, schema });
   return resourcesOf(declarations, {
     schema,
     prefix,
-    typeOf,
-    tableOf: (name) => tables.get(name),
-    fieldsSince,
+    typeOf: storedTypes(catalog, collections),
+    tableOf: storedTable(catalog, collections),
+    fieldsSince: catalog.fieldsSince,
   });
 }
 

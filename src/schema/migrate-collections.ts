@@ -8,7 +8,7 @@ import { type SchemaConnection, takeTurn, withSchemaConnection } from '../db/sch
 import type { Declaration } from '../declarations/declaration.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
-import { type Catalog, layoutOf, readCatalog, storedTable, storedTypes } from './catalog.js';
+import { type Catalog, layoutOf, namesOf, readCatalog, storedTable, storedTypes } from './catalog.js';
 import {
   type CheckedPlan,
   isRefused,
@@ -210,14 +210,6 @@ const resourcesByName = (
       tableOf: (name) => tables.get(name),
     }).map((resource) => [resource.name, resource]),
   );
-
-/** The tables that declarations name, and those that they named before. */
-export function namesOf(declarations: readonly Declaration[]): string[] {
-  return declarations.flatMap(({ name, schema }) => {
-    const was = schema['x-collection']?.was;
-    return was === undefined ? [name] : [name, was];
-  });
-}
 
 /** Runs one step. `resource`: the collection of its work on documents. */
 export async function runStep(

@@ -1,7 +1,16 @@
 import type { Resource } from '../collection/resource.js';
 import { qualified } from '../db/object-names.js';
-import type { Declaration, SqlFile } from '../declarations/declaration.js';
+import type { Declaration, DeclarationFault, DeclaredField, SqlFile } from '../declarations/declaration.js';
+import { declaredReference } from '../declarations/declared-column.js';
+import {
+  appliedNameFault,
+  collectionNames,
+  fieldNames,
+  type Names,
+} from '../declarations/former-name-faults.js';
+import { DeclarationError } from '../declarations/read-declarations.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
+import { escapeToken } from '../json.js';
 import { type Catalog, type ExistingTable, formerNamesOf, storedTable, storedTypes } from './catalog.js';
 import type { Plan } from './checked-plan.js';
 import { type ChooseName, namesIn } from './chosen-names.js';
@@ -16,7 +25,6 @@ import {
   renameFields,
 } from './field-steps.js';
 import { type Change, fieldsOf, worksOf } from './field-work.js';
-import { known, requireFormerNames } from './former-names.js';
 import { isCollection, makeWay } from './occupied.js';
 import { repeatWork, trustRecords } from './repeated-work.js';
 import { requireInShards } from './shards.js';
@@ -226,4 +234,42 @@ class Planner {
   #formerTables(): Table[] {
     return [...this.#formerResources.values()].map((resource) => tableOf(resource, this.catalog));
   }
+}
+
+/** Throws DeclarationError for former names that the applied declarations contradict. */
+function requireFormerNames(declarations: readonly Declaration[], catalog: Catalog): void {
+  const stored = new Map([...catalog.applied].filter(([name]) => isCollection(name, catalog)));
+  const applied = new Map([...stored.keys()].map((name) => [name, undefined] as const));
+  const collections = collectionNames(declarations);
+  const faults = declarations.flatMap(({ file, schema }, at): DeclarationFault[] => {
+    const { name, was } = collections[at]!;
+    const before = stored.get(name) ?? catalog.applied.get(was ?? '');
+    const ofCollection = appliedNameFault('collection', collections[at]!, collections, applied);
+    const fields = fieldNames(schema);
+    const former =
+      before === undefined ? undefined : namesOf(fieldNames(JSON.parse(before) as typeof schema));
+    return [
+      ...(former ? fields : []).map(
+        (each) =>
+          [
+            `/properties/${escapeToken(each.name)}/x-was`,
+            appliedNameFault('field', each, fields, former!),
+          ] as const,
+      ),
+      ['/x-collection/was', ofCollection] as const,
+    ].flatMap(([pointer, reason]) => (reason === undefined ? [] : [{ file, pointer, reason }]));
+  });
+  if (faults.length > 0) throw new DeclarationError(faults);
+}
+
+const namesOf = (names: Names) => new Map(names.map(({ name, was }) => [name, was]));
+
+/** Former declarations whose references still lead somewhere; the others cannot be turned into resources. */
+export function known(declarations: readonly Declaration[]): Declaration[] {
+  const names = new Set(declarations.map(({ name }) => name));
+  const isKnown = (field: DeclaredField) => {
+    const reference = declaredReference(field);
+    return reference === undefined || names.has(reference.to);
+  };
+  return declarations.filter(({ schema }) => Object.values(schema.properties).every(isKnown));
 }

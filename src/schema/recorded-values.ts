@@ -12,14 +12,20 @@ type Without = (value: Json, fields: readonly string[], collection: string) => J
 interface Recorded {
   readonly table: string;
   readonly column: string;
+  /** The collection of a row in SQL; absent: the texts name it. */
+  readonly of?: string;
   readonly key: Readonly<Record<string, string>>;
   readonly without: Without;
 }
 
-/** Everything besides the documents that repeats records: events, deliveries of webhooks, and stored responses. */
+const HISTORY_KEY = { collection: 'text', record: 'uuid', seq: 'bigint' };
+
+/** Everything besides the documents that repeats records: events, histories, deliveries of webhooks, and stored responses. */
 const RECORDED: readonly Recorded[] = [
-  { table: 'events', column: 'data', key: { seq: 'bigint' }, without: omitted },
-  { table: 'events', column: 'previous', key: { seq: 'bigint' }, without: omitted },
+  ...['data', 'previous'].flatMap((column) => [
+    { table: 'events', column, of: "split_part(type, '.', 1)", key: { seq: 'bigint' }, without: omitted },
+    { table: 'plinth_history', column, of: 'collection', key: HISTORY_KEY, without: omitted },
+  ]),
   { table: 'delivery_bodies', column: 'body', key: { event_id: 'text' }, without: withoutInEnvelope },
   { table: 'deliveries', column: 'body', key: { id: 'bigint' }, without: withoutInEnvelope },
   ...[
@@ -35,13 +41,13 @@ export async function removeRecorded(run: Run, collection: string, fields: reado
 
 async function removeFrom(
   run: Run,
-  { table, column, key, without }: Recorded,
+  { table, column, of, key, without }: Recorded,
   collection: string,
   fields: readonly string[],
 ): Promise<void> {
   const names = Object.keys(key);
   const list = names.join(', ');
-  const ofCollection = table === 'events' ? `and split_part(type, '.', 1) = '${collection}'` : '';
+  const ofCollection = of === undefined ? '' : `and ${of} = '${collection}'`;
   const page = (after: string) => `
     select ${names.map((name) => `${name}::text`).join(', ')}, text
     from (

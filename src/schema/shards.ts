@@ -1,7 +1,7 @@
 import { type Resource, shardColumn } from '../collection/resource.js';
 import type { Engine } from '../database-url/engine.js';
 import type { Declaration, DeclarationFault } from '../declarations/declaration.js';
-import { declaredReference } from '../declarations/declared-reference.js';
+import { declaredReference } from '../declarations/declared-column.js';
 import { DeclarationError } from '../declarations/read-declarations.js';
 import { escapeToken } from '../json.js';
 

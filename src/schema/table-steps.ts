@@ -2,8 +2,8 @@ import { linksName, qualified, referenceName } from '../db/object-names.js';
 import type { Catalog, ExistingTable } from './catalog.js';
 import { type ChooseName, presentIndex, presentKey } from './chosen-names.js';
 import { columnSteps, completeColumn } from './column-steps.js';
+import type { Links } from './links.js';
 import { checkLinks, createLinks, linkTriggers, stopChecking } from './links.js';
-import type { Links } from './removed-ids.js';
 import { lockTable, NO_LOCK, type SchemaStep } from './step.js';
 import type { ForeignKey, Table } from './table.js';
 import {

@@ -10,8 +10,8 @@ import {
 } from '../collection/resource.js';
 import { nullName, type ObjectName, objectName, referenceName, uniqueName } from '../db/object-names.js';
 import type { Layout } from './catalog.js';
+import type { Links } from './links.js';
 import { linksOf } from './links.js';
-import type { Links } from './removed-ids.js';
 
 /** An index that a declaration needs. */
 export interface Index {

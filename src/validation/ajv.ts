@@ -98,6 +98,7 @@ function removeOtherDialects(ajv: Ajv2020): void {
   for (const keyword of OF_OTHER_DIALECTS) ajv.removeKeyword(keyword);
   const { keyword: _, ...reference } = ajv.getKeyword('$ref') as CodeKeywordDefinition;
   ajv.removeKeyword('$dynamicRef').addKeyword({ ...reference, keyword: '$dynamicRef' });
+  ajv.removeKeyword('$dynamicAnchor').addVocabulary(['$anchor', '$dynamicAnchor']);
 }
 
 /** Keywords of alternatives, which may fail without a failure of the value. */

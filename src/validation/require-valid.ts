@@ -20,9 +20,12 @@ export interface FieldRules {
     readonly properties: Readonly<Record<string, object>>;
     readonly [keyword: string]: unknown;
   };
-  /** The schemas that this one refers to, and the validators with them; absent: it refers to none. */
+  /** The schemas that this one refers to, and what compiles a schema with them; absent: it refers to none. */
   readonly referred?: {
-    readonly ajv: (allErrors: boolean) => Ajv2020;
+    readonly compile: (
+      schema: object,
+      allErrors: boolean,
+    ) => ReturnType<typeof Ajv2020.prototype.compile<JsonObject>>;
     readonly schemas: readonly object[];
   };
   /** The steps of a field before validation. */
@@ -67,7 +70,10 @@ export function compiled<V extends AnyValidateFunction>(compile: () => V, name =
 export function compileValidation(rules: FieldRules): (body: JsonObject) => void {
   const { schema, referred, name } = rules;
   const compile = (allErrors: boolean) =>
-    compiled(() => (referred?.ajv ?? sharedAjv)(allErrors).compile<JsonObject>(schema), name);
+    compiled(
+      () => referred?.compile(schema, allErrors) ?? sharedAjv(allErrors).compile<JsonObject>(schema),
+      name,
+    );
   const first = compile(false);
   let all = isLarge(rules) ? compile(true) : undefined;
   return (body) => {

@@ -104,6 +104,12 @@ const WARNINGS: readonly (readonly [
   reason?: string,
 ])[] = [
   [[READ, ALL], undefined],
+  [
+    [{ ...READ, fields: ['titel'] }, ALL],
+    'access/0/fields/0',
+    'no field titel is declared; did you mean title?',
+  ],
+  [[{ ...READ, fields: ['title', '_version', 'id'] }, ALL], undefined],
   [[READ, { ...READ, where: { title: 'a' } }], 'access/1', 'has no effect: the grant 0 permits all of it'],
   [[{ ...READ, scope: 'staff' }, { can: 'all' }], 'access/0', 'the grant 1 permits all of it'],
   [
@@ -152,6 +158,16 @@ t.test('the check warns of rules that permit less than they seem to', async (t) 
       t.equal(err.match(/^warning: /gm)?.length, 1, said);
     }
   }
+});
+
+t.test('the check warns of required names that no field has', async (t) => {
+  const COLLECTIONS = declare(t, {
+    'books.json': { type: 'object', required: ['title', 'autor'], properties: { title: {}, author: {} } },
+  });
+  t.match(await plinth(t, ['collections', 'check'], { COLLECTIONS }), {
+    code: 0,
+    err: /^warning: \S*books\.json#\/required\/1: no field autor is declared; did you mean author\?\n$/,
+  });
 });
 
 t.test('the check warns of what `self` writes, above all of what rules depend on', async (t) => {

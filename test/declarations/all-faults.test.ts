@@ -34,7 +34,7 @@ const FILES: Readonly<Record<string, unknown>> = {
     {
       additionalProperties: false,
       required: ['nothing', 'created_at'],
-      'x-collection': { lists: 'page' },
+      'x-collection': { listen: 'page' },
     },
   ),
   'trees.json': record({ next: { $ref: '#', default: {} } }),
@@ -64,7 +64,7 @@ const EXPECTED = [
   'trees.json#/properties/next/default: contains itself without end',
   'books.json#/required/0: requires "nothing", which is not declared',
   'books.json#/required/1: the service sets "created_at"',
-  'books.json#/x-collection/lists: is not a known option',
+  'books.json#/x-collection/listen: is not a known option',
   '_shared.json#/$defs/name/minLenght: unknown keyword: "minLenght"; did you mean minLength?',
   '_shared.json#/$defs/name/default: violates its own schema',
 ];
@@ -170,12 +170,12 @@ const PLACES: readonly (readonly [declaration: object, ...faults: string[]])[] =
         b: { ...text, const: 'x', minLength: 3 },
         c: { type: 'integer', default: 'x' },
       },
-      { $defs: { a: { allOf: [{ $ref: '#/$defs/a' }] } }, 'x-collection': { lists: 'page' } },
+      { $defs: { a: { allOf: [{ $ref: '#/$defs/a' }] } }, 'x-collection': { listen: 'page' } },
     ),
     '/properties/a: leads back to itself',
     '/properties/b/const: violates the other rules: must have at least 3',
     '/properties/c/default: violates its own schema',
-    '/x-collection/lists: is not a known option',
+    '/x-collection/listen: is not a known option',
   ],
 ];
 

@@ -94,7 +94,7 @@ t.test('a file declares a collection', async (t) => {
     status: 400,
     json: { errors: [{ path: '/tags', keyword: 'maxBytes' }] },
   });
-  t.match((await send('GET', '/books?search=dun')).json, [{ title: 'Dune' }]);
+  t.match((await send('GET', '/books?search=dun')).json.data, [{ title: 'Dune' }]);
   t.match((await send('PATCH', path, { body: { price: 3 } })).json, { price: 3, _version: 2 });
   await Promise.all(
     [3, 4, 5].map((n) =>
@@ -102,7 +102,7 @@ t.test('a file declares a collection', async (t) => {
     ),
   );
   t.same(
-    (await send('GET', '/books?sort=price&order=asc')).json.map(({ title }: { title: string }) => title),
+    (await send('GET', '/books?sort=price&order=asc')).json.data.map(({ title }: { title: string }) => title),
     ['Dune', 'B3', 'B4', 'B5'],
   );
 

@@ -1,6 +1,6 @@
 import { type Declarations, readDeclarations } from '../../src/declarations/read-declarations.js';
+import { planText } from '../../src/schema/checked-plan.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
-import { planText } from '../../src/schema/plan-text.js';
 import { declare } from '../support/collections.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';

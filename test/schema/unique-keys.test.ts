@@ -2,9 +2,9 @@ import { CITUS } from '../../src/database-url/engine.js';
 import { readChecked } from '../../src/declarations/check-declarations.js';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import type { Catalog } from '../../src/schema/catalog.js';
+import { planText } from '../../src/schema/checked-plan.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { planChanges } from '../../src/schema/plan.js';
-import { planText } from '../../src/schema/plan-text.js';
 import { declare } from '../support/collections.js';
 import { freshService, undeclaredDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
@@ -149,6 +149,7 @@ t.test('on Citus a key has the field that decides the shard of a record', (t) =>
     occupied: [],
     applied: new Map(),
     former: new Map(),
+    fieldsSince: new Map(),
     pending: [],
     due: new Set(),
     doubted: new Set(),

@@ -1,7 +1,7 @@
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import type { JsonObject } from '../../src/json.js';
+import { planText } from '../../src/schema/checked-plan.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
-import { planText } from '../../src/schema/plan-text.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import { freshService, type TestService, undeclaredDatabase } from '../support/service.js';

@@ -205,14 +205,9 @@ where webhook_id = $1 and id = $2
   and (status <> 'pending' or (next_at is not null and (owner is null or next_at <= now())))
 returning :delivery;
 
--- Deletes deliveries that ended more than twice the retention ago. Their segment was not truncated, because others in it are
--- pending or ended later.
+-- Deletes deliveries: `:past` selects them.
 -- name: prune_deliveries ($1 retention in seconds)
-with past as materialized (
-  select id, event_id from deliveries
-  where ended_at < now() - make_interval(secs => 2 * $1::double precision)
-  order by ended_at limit 1000 for update skip locked
-), bodies as (
+with past as materialized (:past), bodies as (
   delete from delivery_bodies
   where event_id = any (array(select event_id from past)) and not exists (
     select from deliveries
@@ -224,36 +219,32 @@ delete from deliveries
 where id = any (array(select id from past))
 returning true;
 
--- Deletes the deliveries of a webhook that was deleted, or was disabled for this long. Newest first: a waiting delivery goes
--- before the one that it waits for, so that none waits forever if the webhook is enabled meanwhile.
--- name: prune_left ($1 retention in seconds)
+-- Deliveries that ended more than twice the retention ago. Their segment was not truncated, because others in it are pending or
+-- ended later.
+-- name: past_ended ($1 retention in seconds)
+select id, event_id from deliveries
+where ended_at < now() - make_interval(secs => 2 * $1::double precision)
+order by ended_at limit 1000 for update skip locked;
+
+-- Deliveries of a webhook that was deleted, or was disabled for this long. Newest first: a waiting delivery goes before the one
+-- that it waits for, so that none waits forever if the webhook is enabled meanwhile.
+-- name: past_left ($1 retention in seconds)
 with recursive known (id) as (
   (select webhook_id from deliveries order by webhook_id limit 1)
   union all
   select (select webhook_id from deliveries where webhook_id > known.id order by webhook_id limit 1)
   from known
   where known.id is not null
-), past as materialized (
-  select found.id, found.event_id
-  from known
-  left join webhooks on webhooks.id = known.id
-  cross join lateral (
-    select id, event_id from deliveries where webhook_id = known.id order by id desc limit 1000
-  ) as found
-  where known.id is not null and (webhooks.id is null
-    or (not webhooks.enabled and webhooks.updated_at < now() - make_interval(secs => $1::double precision)))
-  limit 1000
-), bodies as (
-  delete from delivery_bodies
-  where event_id = any (array(select event_id from past)) and not exists (
-    select from deliveries
-    where deliveries.event_id = delivery_bodies.event_id and deliveries.segment = delivery_bodies.segment
-      and deliveries.id not in (select id from past)
-  )
 )
-delete from deliveries
-where id = any (array(select id from past))
-returning true;
+select found.id, found.event_id
+from known
+left join webhooks on webhooks.id = known.id
+cross join lateral (
+  select id, event_id from deliveries where webhook_id = known.id order by id desc limit 1000
+) as found
+where known.id is not null and (webhooks.id is null
+  or (not webhooks.enabled and webhooks.updated_at < now() - make_interval(secs => $1::double precision)))
+limit 1000;
 
 -- New deliveries go to another segment after half of the retention, if one is empty.
 -- name: change_segment ($1 retention in seconds)

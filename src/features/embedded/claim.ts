@@ -65,6 +65,8 @@ export class Claim {
     await mkdir(folder, { recursive: true });
     for (;;) {
       const last = Math.max(...(await numbersIn(folder)));
+      if (last >= Number.MAX_SAFE_INTEGER)
+        throw new EmbeddedError(`no process has made ${join(folder, String(last))}: remove the file`);
       const end = last === 0 ? 'known' : await endOf(dataDir, join(folder, String(last)), silenceMs);
       if (end === undefined) {
         await sleep(POLL_MS);
@@ -142,10 +144,10 @@ function unlessGone(error: NodeJS.ErrnoException): undefined {
   if (error.code !== 'ENOENT' && error.code !== 'ESTALE') throw error;
 }
 
-/** Numbers of claims, and 0. */
+/** Numbers of claims, and 0. No process writes another form of a number. */
 const numbersIn = async (folder: string): Promise<number[]> => [
   0,
-  ...(await readdir(folder)).filter((name) => /^\d+$/.test(name)).map(Number),
+  ...(await readdir(folder)).filter((name) => /^[1-9]\d*$/.test(name)).map(Number),
 ];
 
 /** Waits until it is known how an owner has ended. Undefined: another claim counts. Throws InUseError. */

@@ -100,6 +100,11 @@ async function ready(
     if (ended()) {
       // The last words of the server may still be in the pipe.
       const isClosed = await Promise.race([exited.then(() => true), sleep(WORDS_MS, false, { ref: false })]);
+      const [, major] = /initialized by PostgreSQL version (\d+)/.exec(lastWords()) ?? [];
+      if (major !== undefined)
+        throw new EmbeddedError(
+          `${cluster.folder} is a database of PostgreSQL ${major}, which another version of this service brings: start that version, and move the data as docs/backup.md says`,
+        );
       if (isClosed) throw new Error(`PostgreSQL did not start: ${lastWords()}`);
       child.stderr?.destroy();
       throw new EmbeddedError(

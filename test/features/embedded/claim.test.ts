@@ -201,6 +201,26 @@ t.test('an owner without a socket lives while its heartbeat changes', async (t) 
   }
 });
 
+t.test('a file that no owner makes has no right', async (t) => {
+  const onLost = () => undefined;
+  for (const name of ['99999999999999999999', '9007199254740991']) {
+    const folder = await dataFolder(t);
+    await mkdir(join(folder, 'claim'));
+    await writeFile(join(folder, 'claim', name), '');
+    await t.rejects(Claim.take(folder, { onLost, silenceMs: 0 }), {
+      message: /^no process has made .*: remove the file$/,
+    });
+  }
+  for (const name of ['0', '007', '1e9', '-3', '5.5', 'x']) {
+    const folder = await dataFolder(t);
+    await mkdir(join(folder, 'claim'));
+    await writeFile(join(folder, 'claim', name), '');
+    const claim = await Claim.take(folder, { onLost, silenceMs: NEVER });
+    t.match(claim.path, /claim\/1$/, name);
+    await claim.release();
+  }
+});
+
 t.test('of many that claim a folder at once one gets it', async (t) => {
   const folder = await dataFolder(t);
   for (const round of [1, 2, 3]) {

@@ -1,6 +1,17 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, chown, mkdir, mkdtemp, readdir, rename, rm, stat, writeFile } from 'node:fs/promises';
+import {
+  chmod,
+  chown,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  rename,
+  rm,
+  stat,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import postgres from 'postgres';
@@ -403,6 +414,25 @@ t.test('a folder that holds something else is refused and left alone', async (t)
   t.strictSame(await readdir(join(folder, 'postgres')), ['letters']);
   await writeFile(join(folder, 'postgres/PG_VERSION'), '18\n');
   await isRefused(t, folder, /has no plinth\.password/);
+});
+
+t.test('a cluster of another major version is refused with the way, and left as it is', async (t) => {
+  const folder = await seededFolder(t);
+  const file = join(folder, 'postgres/PG_VERSION');
+  const major = Number(await readFile(file, 'utf8'));
+  for (const other of [major - 1, major + 1]) {
+    await writeFile(file, `${other}\n`);
+    await isRefused(
+      t,
+      folder,
+      new RegExp(
+        `postgres is a database of PostgreSQL ${other}, which another version .*: start that version, and move .* docs/backup\\.md`,
+      ),
+    );
+  }
+  await writeFile(file, `${major}\n`);
+  const { url } = await start(t, folder);
+  await isIntact(t, url);
 });
 
 t.test('a setting that PostgreSQL does not know is reported in one line', async (t) => {

@@ -2,7 +2,7 @@ import { knownScopes } from '../auth/user-scopes.js';
 import type { Resource } from '../collection/resource.js';
 import { nearest } from '../errors/edit-distance.js';
 import { Problem } from '../errors/problem.js';
-import { escapeToken } from '../json.js';
+import { escapeToken, type JsonObject } from '../json.js';
 import type { Condition } from '../list/condition.js';
 import { type Grant, isForAnyone, type Policy, policyOf } from '../policy/policy.js';
 import { implyAll } from '../policy/row-filter.js';
@@ -10,17 +10,32 @@ import { builtInFiles } from './built-in.js';
 import type { DeclarationFault } from './declaration.js';
 import type { Declarations } from './read-declarations.js';
 import { resourcesWithoutRefs } from './resource-of.js';
+import { faultsAt, type Rule, rule } from './rule.js';
+import { OWNED } from './schema-rules.js';
 
 type Warning = readonly [collection: string, pointer: string, reason: string];
 
-/** Warnings about permissions of valid declarations that their author may not expect. */
-export function accessWarnings({ collections }: Declarations): DeclarationFault[] {
+/** Names that no field has, where records may have further fields. */
+const NAME_RULES: readonly Rule<{ readonly schema: JsonObject; readonly fields: readonly string[] }>[] = [
+  rule(
+    ['/required/*', '/x-collection/access/*/fields/*'],
+    ({ fields }, name) => `no field ${name} is declared${nearest(String(name), fields)}`,
+    ({ fields }, name) => ![...fields, ...OWNED].includes(name),
+  ),
+];
+
+/** Warnings about names and permissions of valid declarations that their author may not expect. */
+export function declarationWarnings({ collections }: Declarations): DeclarationFault[] {
   const resources = resourcesWithoutRefs(collections);
   const policies = resources.flatMap((resource) => {
     const rules = resource.hasRules ? rulesOrNone(resource, resources) : undefined;
     return rules ? [{ resource, rules }] : [];
   });
   const warnings: Warning[] = [
+    ...collections.flatMap(({ name, schema }) => {
+      const place = { schema: schema as unknown as JsonObject, fields: Object.keys(schema.properties) };
+      return [...faultsAt(place, NAME_RULES)].map((each): Warning => [name, each.pointer, each.reason]);
+    }),
     ...policies.flatMap(({ resource, rules }) => ruleWarnings(resource, rules, resources)),
     ...shorthandWarnings(resources, new Set(collections.filter(isBuiltIn).map(({ name }) => name))),
     ...escalations(policies, resources),
