@@ -97,6 +97,14 @@ export const CLIENT: Kind = {
     id_token_signed_response_alg: { enum: [...ID_TOKEN_ALGORITHMS] },
     created_at: TIME,
   }),
+  page: {
+    columns: ['name', 'type', 'grant_types', 'scopes', 'redirect_uris'],
+    inputs: (scopes) => ({
+      scopes: {
+        items: { type: 'string', enum: ['openid', 'profile', 'email', 'offline_access', ...scopes] },
+      },
+    }),
+  },
   command: {
     name: 'clients',
     create: {

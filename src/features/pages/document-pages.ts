@@ -3,6 +3,7 @@ import type { Json, JsonObject } from '../../json.js';
 import type { Crumb } from './layout.js';
 import { listTable, recordTable } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
+import { hidden } from './record-forms.js';
 
 const home = ({ site }: PageOptions): Crumb => ({ text: 'Home', href: `${site.prefix}/` });
 
@@ -49,3 +50,37 @@ export const whoamiPage: Page = {
     body: html`${recordTable(shown.json)}`,
   }),
 };
+
+/** The jobs of the caller. */
+export const jobsPage: Page = {
+  content: ({ site, json }) => {
+    const rows = (json.data as JsonObject[]).map(({ id, collection, state, created_at, ended_at }) => ({
+      ...{ id: id!, collection: collection!, state: state! },
+      ...{ created_at: created_at!, ended_at: ended_at! },
+    }));
+    return {
+      title: 'Jobs',
+      body: listTable(rows, ({ id }, field) =>
+        field === 'id' ? `${site.prefix}/jobs/${String(id)}` : undefined,
+      ),
+    };
+  },
+};
+
+/** A job: how far it is, what it has refused, and a button that cancels or removes it. */
+export const jobPage: Page = {
+  content: ({ site, request, json, forms, may }) => {
+    const { _links, ...job } = json;
+    const path = site.prefix + request.path;
+    return {
+      title: `Job of ${String(job.collection)}`,
+      crumbs: [{ text: 'Jobs', href: `${site.prefix}/jobs` }],
+      body: html`${recordTable(job)}
+${may('DELETE') && html`<form method="post" action="${path}">${hidden('_token', forms.token)}${hidden('_method', 'DELETE')}<p><button class="danger">${ENDED.includes(String(job.state)) ? 'Remove' : 'Cancel'} this job</button></p></form>`}`,
+    };
+  },
+  form: { next: (_reply, { site }) => `${site.prefix}/jobs?_done=deleted` },
+};
+
+/** States in which a job does nothing more. */
+const ENDED = ['done', 'failed', 'cancelled'];

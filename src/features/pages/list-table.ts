@@ -44,7 +44,10 @@ export function listTable(rows: readonly JsonObject[], hrefOf: HrefOf): Html {
   if (rows.length === 0) return html`<p>There are none yet.</p>`;
   const names = columnsOf(rows);
   const labels = names.map((name) => fieldLabel(cut(name, MAX_CELL_CHARACTERS)));
-  const head = labels.map((label) => html`<th scope="col">${label}</th>`);
+  const head = names.map((name, index) => {
+    const isNumber = rows.every((row) => typeof member(row, name) === 'number');
+    return html`<th scope="col"${isNumber && html` class="number"`}>${labels[index]}</th>`;
+  });
   const body = rows.map((row) => {
     const cells = names.map((name, index) => {
       const content = linked(cellOf(member(row, name)), hrefOf(row, name));

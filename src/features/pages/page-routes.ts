@@ -4,7 +4,7 @@ import type { Kind } from '../../api/kind.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Route } from '../../http/router.js';
 import { listPage } from './collection-page.js';
-import { errorCodePage, errorsPage, whoamiPage } from './document-pages.js';
+import { errorCodePage, errorsPage, jobPage, jobsPage, whoamiPage } from './document-pages.js';
 import { eventsPage } from './events-page.js';
 import { formEndpoint, type PageForm } from './form-action.js';
 import { homePage } from './home-page.js';
@@ -72,6 +72,8 @@ function pagesOf(
     [ERRORS_PATH, errorsPage],
     [`${ERRORS_PATH}/:code`, errorCodePage],
     ['/whoami', whoamiPage],
+    ['/jobs', jobsPage],
+    ['/jobs/:id', jobPage],
     ['/events', eventsPage],
     ...kinds.flatMap((kind) => managedPages(kind, resources)),
     ...deliveries.pages,

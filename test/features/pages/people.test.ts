@@ -1,6 +1,7 @@
 import { declare } from '../../support/collections.js';
 import { type TestService, testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
+import { until } from '../../support/until.js';
 import { linksOf, PageVisitor } from './visitor.js';
 
 t.jobs = 2;
@@ -260,3 +261,24 @@ t.test(
     t.match((await visitor.get('/?_search=Checkout')).text, `<a href="/projects/${project.id}">`);
   },
 );
+
+t.test('a job has a page, on which it is removed', async (t) => {
+  const { service, visitor } = await tracker(t);
+  const submitted = await service.send('POST', '/projects', {
+    body: '{"name":"a"}\n{"name":"b"}',
+    type: 'application/x-ndjson',
+    headers: { prefer: 'respond-async' },
+  });
+  const path = submitted.headers.location!;
+  await until(
+    'the job has ended',
+    async () => (await service.send('GET', path)).json.state,
+    (state) => state === 'done',
+  );
+  const list = await visitor.get('/jobs');
+  t.equal(list.status, 200);
+  t.ok(linksOf(list.text).includes(path));
+  const removed = await visitor.submit(t, await visitor.get(path), 'Remove this job');
+  t.match(removed, { status: 303, headers: { location: '/jobs?_done=deleted' } });
+  t.equal((await service.send('GET', path)).status, 404);
+});

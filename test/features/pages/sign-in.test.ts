@@ -50,6 +50,9 @@ t.test('a user signs in, acts with its scopes, and signs out', async (t) => {
   const out = await visitor.post('/account', new URLSearchParams({ csrf, action: 'sign-out' }));
   t.equal(out.status, 303);
   t.notOk(visitor.cookies.has('plinth_browser'), 'the cookie is deleted');
+  const typed = await visitor.submit(t, items, 'Create', { '/name': 'Typed <b>' });
+  t.equal(typed.status, 403, 'a form after the end of its session');
+  t.match(typed.text, /You are signed out\.[\s\S]*Sign in in another tab[\s\S]* value="Typed &#60;b&#62;"/);
   const stolen = { accept: ACCEPT, cookie: `plinth_browser=${cookie}` };
   t.equal((await service.send('GET', own, { headers: stolen })).status, 401, 'the session has ended');
   t.equal((await visitor.get(own)).status, 401);
