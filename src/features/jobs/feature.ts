@@ -20,17 +20,8 @@ export default {
     const settings = JOB_SETTINGS.of(config);
     const idempotency = openIdempotency(config.idempotencyTtlSeconds, collections);
     const wrote = () => feed?.follower.wrote();
-    const all = {
-      ...config,
-      ...settings,
-      db,
-      log,
-      collections,
-      databaseUrl,
-      idempotency,
-      metrics,
-      wrote,
-    };
+    const opened = { db, log, collections, databaseUrl, idempotency, metrics, wrote };
+    const all = { ...config, ...settings, ...opened };
     let opening: Promise<Creations> | undefined;
     // Loaded on demand, so that a start without it takes less time and memory.
     const load = async () => new (await import('./create-many.js')).Creations(all);

@@ -1,4 +1,3 @@
-import { randomUUID } from 'node:crypto';
 import { claimJob } from './job-store.js';
 import type { RunnerServices } from './run-job.js';
 
@@ -45,7 +44,7 @@ export class JobLoop {
     this.#isWoken = false;
     let next = POLL_MS;
     try {
-      const job = await claimJob(this.services.db.run, randomUUID());
+      const job = await claimJob(this.services.db.run);
       if (job) {
         // Loaded on demand, so that a start without jobs takes less time and memory.
         const { runJob } = await import('./run-job.js');

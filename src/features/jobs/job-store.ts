@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { Db, Row, Run } from '../../db/db.js';
 import { statements } from '../../db/statements.js';
 import { unavailable } from '../../errors/service-errors.js';
@@ -19,16 +20,6 @@ export class LeaseLost extends Error {}
 /** How far a job has got. */
 export interface JobProgress extends ReportState, Position {}
 
-/** A job that this process does. */
-export interface ClaimedJob {
-  readonly id: string;
-  readonly lease: string;
-  readonly task: Task;
-  readonly tries: number;
-  readonly inputBytes: number;
-  readonly progress: JobProgress | undefined;
-}
-
 export type JobState = 'receiving' | 'queued' | 'running' | 'done' | 'failed' | 'cancelled';
 
 /** A job as its principal sees it. */
@@ -44,6 +35,12 @@ export interface Job {
   readonly createdAt: string;
   readonly startedAt: string | null;
   readonly endedAt: string | null;
+}
+
+/** A job that this process does. */
+export interface ClaimedJob extends Pick<Job, 'id' | 'task' | 'inputBytes' | 'progress'> {
+  readonly lease: Lease;
+  readonly tries: number;
 }
 
 /** Seconds after which others take over what a process has not reported about. */
@@ -92,9 +89,11 @@ export const removeJob = async (run: Run, id: string): Promise<void> =>
   void (await run(SQL.remove_job, [id]));
 
 /** Takes the next job for this process; undefined: there is none. */
-export async function claimJob(run: Run, lease: string): Promise<ClaimedJob | undefined> {
+export async function claimJob(run: Run): Promise<ClaimedJob | undefined> {
+  const lease = randomUUID();
   const [row] = await run(SQL.claim_job, [lease, LEASE_SECONDS]);
-  return row && { id: row.id as string, lease, tries: Number(row.tries), ...contentOf(row) };
+  const id = row?.id as string;
+  return row && { id, lease: new Lease(id, lease), tries: Number(row.tries), ...contentOf(row) };
 }
 
 const contentOf = ({ task, input_bytes, progress }: Row) => ({
@@ -104,24 +103,23 @@ const contentOf = ({ task, input_bytes, progress }: Row) => ({
 });
 
 /** The writes of a process about its job. Each resolves to false if another process has the job, or none. */
-export interface Leased {
-  renew(run: Run): Promise<boolean>;
-  advance(run: Run, progress: JobProgress): Promise<boolean>;
-  end(run: Run, state: 'done' | 'failed', outcome: unknown, progress?: JobProgress): Promise<boolean>;
-  /** Has another process continue at once. */
-  release(run: Run): Promise<void>;
-}
+class Lease {
+  constructor(
+    private readonly id: string,
+    private readonly lease: string,
+  ) {}
 
-export const leased = (id: string, lease: string): Leased => ({
-  renew: async (run) => (await run(SQL.renew_lease, [id, lease, LEASE_SECONDS])).length > 0,
-  advance: async (run, progress) =>
-    (await run(SQL.advance_job, [id, lease, JSON.stringify(progress)])).length > 0,
-  end: async (run, state, outcome, progress) => {
-    const written = progress === undefined ? null : JSON.stringify(progress);
-    return (await run(SQL.end_job, [id, lease, state, JSON.stringify(outcome), written])).length > 0;
-  },
-  release: async (run) => void (await run(SQL.release_job, [id, lease])),
-});
+  renew = (run: Run) => this.#write(run, SQL.renew_lease, LEASE_SECONDS);
+  advance = (run: Run, progress: JobProgress) => this.#write(run, SQL.advance_job, JSON.stringify(progress));
+  end = (run: Run, state: 'done' | 'failed', outcome: unknown, progress?: JobProgress) =>
+    this.#write(run, SQL.end_job, state, JSON.stringify(outcome), progress ? JSON.stringify(progress) : null);
+  /** Has another process continue at once. */
+  release = (run: Run) => this.#write(run, SQL.release_job);
+
+  async #write(run: Run, text: string, ...values: readonly (string | number | null)[]): Promise<boolean> {
+    return (await run(text, [this.id, this.lease, ...values])).length > 0;
+  }
+}
 
 /** False: the job has ended before. */
 export const cancelJob = async (run: Run, id: string): Promise<boolean> =>

@@ -7,15 +7,7 @@ import { internal } from '../../errors/service-errors.js';
 import type { Log } from '../../telemetry/log.js';
 import type { CreationServices } from './create-many.js';
 import { unknownJob } from './errors.js';
-import {
-  type ClaimedJob,
-  inputFrom,
-  type Leased,
-  LeaseLost,
-  leased,
-  PART_BYTES,
-  RENEW_MS,
-} from './job-store.js';
+import { type ClaimedJob, inputFrom, LeaseLost, PART_BYTES, RENEW_MS } from './job-store.js';
 import { isCreation, requestOf } from './job-task.js';
 import { requireNoClaims, requireUser } from './job-user.js';
 import { inBoundedTransaction, RecordBatches } from './record-batches.js';
@@ -42,21 +34,20 @@ export async function runJob(
   job: ClaimedJob,
   stopping: AbortSignal,
 ): Promise<void> {
-  const held = leased(job.id, job.lease);
   const lost = new AbortController();
   const renewing = setInterval(() => {
-    held.renew(services.db.run).then(
+    job.lease.renew(services.db.run).then(
       (isHeld) => isHeld || lost.abort(),
       (err) => services.log.warn({ err, job: job.id }, 'the lease of a job was not renewed'),
     );
   }, RENEW_MS);
   try {
-    await createRecords(services, job, held, () => {
+    await createRecords(services, job, () => {
       if (stopping.aborted) throw new Stopping();
       if (lost.signal.aborted) throw new LeaseLost();
     });
   } catch (error) {
-    await afterFailure(services, job, held, error);
+    await afterFailure(services, job, error);
   } finally {
     clearInterval(renewing);
   }
@@ -65,8 +56,7 @@ export async function runJob(
 /** Creates the records of a job: all in one transaction, or if it is lenient each chunk in its own, which writes the progress. */
 async function createRecords(
   services: RunnerServices,
-  { id, task, inputBytes, progress: before }: ClaimedJob,
-  held: Leased,
+  { id, task, inputBytes, progress: before, lease }: ClaimedJob,
   requireHeld: () => void,
 ): Promise<void> {
   if (!isCreation(task)) throw unknownJob(task.kind);
@@ -96,14 +86,14 @@ async function createRecords(
             await requireUser(collections, task, connection.run);
             await store();
             progress = { ...next, ...report.state };
-            if (!(await held.advance(run, progress))) throw new LeaseLost();
+            if (!(await lease.advance(run, progress))) throw new LeaseLost();
           };
           if (!isLenient) return all(db.run); // outside of the transaction, so that others see it
           await transaction(() => all(connection.run));
           wrote();
         },
       });
-      const isEnded = await held.end(connection.run, 'done', report.result(false), progress);
+      const isEnded = await lease.end(connection.run, 'done', report.result(false), progress);
       if (!isEnded) throw new LeaseLost();
       metrics.jobs.of('done').value++;
       metrics.records.of('stored').value += report.stored;
@@ -116,12 +106,11 @@ async function createRecords(
 
 async function afterFailure(
   { db, log, metrics }: RunnerServices,
-  { id, tries }: ClaimedJob,
-  held: Leased,
+  { id, tries, lease }: ClaimedJob,
   error: unknown,
 ): Promise<void> {
   if (error instanceof LeaseLost) return;
-  if (error instanceof Stopping) return held.release(db.run);
+  if (error instanceof Stopping) return void (await lease.release(db.run));
   const problem = error instanceof Problem ? error : problemOf(error);
   const isPassing = !problem || problem.status >= 500;
   if (isPassing) log.warn({ err: error, job: id, tries }, 'a job was interrupted');
@@ -129,5 +118,5 @@ async function afterFailure(
   if (isPassing && tries < MAX_TRIES) return;
   const { status, code, message, more } = problem ?? internal();
   const outcome = { status, code, message, ...(more.details !== undefined && { details: more.details }) };
-  if (await held.end(db.run, 'failed', outcome)) metrics.jobs.of('failed').value++;
+  if (await lease.end(db.run, 'failed', outcome)) metrics.jobs.of('failed').value++;
 }
