@@ -85,7 +85,8 @@ export class CollectionImport {
     const drafts = await readDrafts(chunk, this.#rules, refusals.add);
     const waits = this.#resource.references.length > 0 || this.#isAwaited;
     const rows = waits ? undefined : await checkDrafts(drafts, this.#rules, refusals.add);
-    return { chunk, drafts, rows, refusals };
+    // The records that were read are released: later stages need the rows alone.
+    return { chunk, drafts: waits ? drafts : [], rows, refusals };
   }
 
   async #follow(given: readonly Draft[], refusals: ImportErrors): Promise<readonly Row[]> {

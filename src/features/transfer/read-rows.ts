@@ -41,9 +41,12 @@ export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refus
     try {
       given = recordIn(chunk, scanned, columns, rename, maxBytes);
       if (given === undefined) continue;
-      const identity = retainsIds && isObject(given) ? retainedIdentity(given) : newIdentity();
-      const old = origin === 'request' ? { record: given, ...NO_OLD_ID } : withOldId(given, rules);
-      drafts.push({ place, given, ...identity, ...old });
+      const { id, ms, version, updatedAt, isRetained } =
+        retainsIds && isObject(given) ? retainedIdentity(given) : newIdentity();
+      const { record, oldId, storesOldId } =
+        origin === 'request' ? { record: given, ...NO_OLD_ID } : withOldId(given, rules);
+      // Spread objects would take a fifth of the time of an import.
+      drafts.push({ place, given, record, oldId, storesOldId, id, ms, version, updatedAt, isRetained });
     } catch (error) {
       refuse({ place, ...(given !== undefined && { given }) }, error);
     }
@@ -77,11 +80,12 @@ function withOldId(
   if (!isObject(given)) return { record: given, ...NO_OLD_ID };
   const field = retainsIds ? 'id' : oldIdField(Object.keys(given), resource);
   const id = field === undefined ? undefined : member(given, field);
-  const record: JsonObject = { ...given };
-  if (field !== undefined && field !== 'id') delete record[field];
   const isStored = !retainsIds && Object.hasOwn(resource.schema.properties, LEGACY_ID);
-  if (isStored && id !== undefined && !Object.hasOwn(record, LEGACY_ID) && !isExported(given))
-    setMember(record, LEGACY_ID, id);
+  const isAdded = isStored && id !== undefined && !Object.hasOwn(given, LEGACY_ID) && !isExported(given);
+  const isMoved = field !== undefined && field !== 'id';
+  const record: JsonObject = isAdded || isMoved ? { ...given } : given;
+  if (isMoved) delete record[field];
+  if (isAdded) setMember(record, LEGACY_ID, id);
   const storesOldId = isStored && resource.columns.has(LEGACY_ID) && member(record, LEGACY_ID) === id;
   const isId = typeof id === 'string' || typeof id === 'number';
   return { record, oldId: isId ? String(id) : undefined, storesOldId };
@@ -92,17 +96,34 @@ export async function checkDrafts(
   drafts: readonly Draft[],
   { check, resource, origin }: RecordRules,
   refuse: Refuse,
-  follow: (record: Json) => Followed = (record) => ({ record, ...NOTHING_FOLLOWED }),
+  follow: (record: Json) => Followed = (record) => ({ record, expected: NONE, faults: [] }),
 ): Promise<Row[]> {
   const rows: Row[] = [];
-  for (const { record: given, ...draft } of drafts) {
+  for (const draft of drafts) {
     await turn();
-    const { record, expected, faults } = follow(given);
+    const { place, given, oldId, storesOldId, id, ms, version, updatedAt, isRetained } = draft;
+    const { record, expected, faults } = follow(draft.record);
     try {
       const input = check(record, origin);
       const members = numberMembers(resource).filter((_, at) => isMissing(resource.numbers[at]!, input));
-      const head = documentHead(draft.id, input.fields, timeOf(draft.ms), draft.updatedAt, members);
-      if (faults.length === 0) rows.push({ ...draft, input, head, columns: [...input.columns], expected });
+      const head = documentHead(id, input.fields, timeOf(ms), updatedAt, members);
+      const columns = [...input.columns];
+      if (faults.length === 0)
+        rows.push({
+          place,
+          given,
+          oldId,
+          storesOldId,
+          id,
+          ms,
+          version,
+          updatedAt,
+          isRetained,
+          input,
+          head,
+          columns,
+          expected,
+        });
     } catch (error) {
       refuse(draft, withoutFields(error, new Set(faults.map(({ field }) => field))));
     }
@@ -111,7 +132,7 @@ export async function checkDrafts(
   return rows;
 }
 
-const NOTHING_FOLLOWED: Omit<Followed, 'record'> = { expected: new Set(), faults: [] };
+const NONE: ReadonlySet<string> = new Set();
 
 /** The failures that do not concern these fields, which have a fault of their own. */
 function withoutFields(error: unknown, fields: ReadonlySet<string>): unknown {
