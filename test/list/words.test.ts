@@ -261,7 +261,7 @@ t.test('the most relevant records are first, in numbered pages and between curso
   t.equal(all.length, 60);
   const query = 'search=lamp%20red&sort=relevance';
   t.same(names((await send('GET', `/lamps?${query}`)).json), all, 'an array');
-  t.same(names((await send('GET', `/lamps?${query}&order=asc`)).json), all, 'there is no other direction');
+  t.equal((await send('GET', `/lamps?${query}&order=asc`)).status, 400, 'there is no other direction');
   t.same(namesOn(await pages(`/lamps?${query}&limit=20&page=1`)), all, 'numbered pages');
   t.same(namesOn(await pages(`/api/v2/lamps?${query}&limit=7`)), all, 'pages between cursors');
   t.same(namesOn(await pages(`/api/v2/lamps?${query}&limit=7&count=exact`)), all, 'with a total');
@@ -291,8 +291,8 @@ t.test('the most relevant records are first, in numbered pages and between curso
   for (const [path, status] of [
     ['/api/v2/lamps?sort=relevance', 400],
     ['/api/v2/lamps?sort=-relevance&search=lamp', 400],
-    ['/lamps?sort=relevance&page=1', 200],
-    ['/lamps?sort=-relevance&search=lamp', 200],
+    ['/lamps?sort=relevance&page=1', 400],
+    ['/lamps?sort=-relevance&search=lamp', 400],
     ['/api/v2/lamps?search=lamp&excerpts=yes', 400],
     ['/lamps?search=lamp&excerpts=', 400],
     ['/lamps?search=lamp&excerpts=true&aggregate=count', 400],
@@ -509,8 +509,8 @@ t.test('no text of a search is an internal error', async (t) => {
         t.ok([200, 400].includes(status), `QUERY ${JSON.stringify(search.slice(0, 30))}: ${status}`);
       }
     }
-  t.equal((await service.send('GET', '/lamps?search=the%00lamp')).json.length, 1, 'U+0000 separates words');
-  t.same((await service.send('GET', '/essays?search=the')).json, [], 'words without a stem find nothing');
+  t.equal((await service.send('GET', '/lamps?search=the%00lamp')).status, 400, 'U+0000');
+  t.same((await service.send('GET', '/essays?search=the')).json.data, [], 'words without a stem find nothing');
 });
 
 t.test('a collection of both kinds finds parts of some fields, or words of the others', async (t) => {
