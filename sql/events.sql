@@ -262,7 +262,7 @@ with newest as materialized (
   where record = $1::uuid and type = any ($2::text[]) and ($5::uuid is null or owner = $5::uuid)
   order by seq desc limit $4
 )
-select seq, time, version, type, actor,
+select seq, time, version, type, actor, seq <= (select floor from events_floor) as is_expired,
   case when bytes <= $6::bigint then data end as data, case when bytes <= $6::bigint then previous end as previous
 from (
   select *, sum(coalesce(octet_length(data), 0) + coalesce(octet_length(previous), 0)) over (order by seq desc) as bytes

@@ -18,8 +18,8 @@ const MAX_BYTES = 1_048_576;
 
 /** A change of a record. */
 export interface Change {
-  /** The position before its event. */
-  readonly cursor: string;
+  /** The position before its event; undefined: that has expired. */
+  readonly cursor: string | undefined;
   readonly type: string;
   /** RFC 3339. */
   readonly time: string;
@@ -66,8 +66,8 @@ export async function readHistory(
   // A change may be about fields, or a state of the record, that access rules do not show.
   const hasRules = filter.policies.has(name);
   const hidesActors = filter.policies.get(name)?.showsActors === false;
-  return rows.map(({ seq, time, version, type, actor, data, previous }) => ({
-    cursor: feed.cursorOf(Number(seq) - 1),
+  return rows.map(({ seq, time, version, type, actor, data, previous, is_expired: isExpired }) => ({
+    cursor: isExpired === true ? undefined : feed.cursorOf(Number(seq) - 1),
     type: String(type),
     time: timeOf(time),
     version: Number(version),

@@ -86,6 +86,10 @@ const isComposed = ({ cost }: ListStatement): boolean => cost === 'query';
 /** SQLSTATE of a stored text that is no time. */
 const UNCOUNTABLE: ReadonlySet<string> = new Set(['22007', '22008']);
 
+/** Undefined for a sum beyond a double; throws other errors as groupError does. */
+const beyondDouble = (error: unknown): undefined =>
+  databaseErrorOf(error)?.code === '22003' ? undefined : groupError(error);
+
 function groupError(error: unknown): never {
   const isUncountable = UNCOUNTABLE.has(databaseErrorOf(error)?.code ?? '');
   throw isUncountable ? invalidQuery('group', 'concerns stored values that are no times') : error;
@@ -130,9 +134,12 @@ export function openLists(db: Db, resource: Resource): Lists {
       return pageOf(list, row);
     },
     groups: async (request, run) => {
-      const rows = await read({ ...groupSql(resource, request, db.engine), cost: 'query' }, run).catch(
-        groupError,
-      );
+      const select = (isExact: boolean) =>
+        read({ ...groupSql(resource, request, db.engine, isExact), cost: 'query' }, run);
+      // A failed statement would end the transaction of `run`.
+      const quick = run ? undefined : await select(false).catch(beyondDouble);
+      const isRounded = !quick || quick.some((row) => row.is_rounded === true);
+      const rows = isRounded ? await select(true).catch(groupError) : quick;
       const { keys, aggregates, limit = MAX_GROUPS } = request;
       const groups = rows.slice(0, limit).map((row) => {
         const group: JsonObject = {};

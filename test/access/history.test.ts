@@ -251,8 +251,16 @@ t.test('changes stay as long as their record exists, when their events have expi
   await operator('PATCH', notes, { title: 'e' });
   t.same(await versionsIn(), [5, 4, 3, 2, 1]);
   await whenEventsAreFinal(service);
-  const page = await operator('GET', notes);
-  t.equal(page.status, 200);
+  const key = (await makeKey(service.db, { subject: 'root', scopes: ['admin'] } as never)).key;
+  const page = await service.send('GET', notes, { headers: { 'x-api-key': key, accept: 'text/html' } });
+  const shown = [
+    ...page.text.matchAll(/(<a href="\/events[^>]*>)?(?:created|updated)(?:<\/a>)? [^\n]*version (\d)/g),
+  ];
+  t.same(
+    shown.map(([, link, version]) => [version, link !== undefined]),
+    [['5', true], ...['4', '3', '2', '1'].map((version) => [version, false])],
+    'the page of the record shows them, too, and links to the event that there still is',
+  );
   t.equal((await operator('GET', plain)).status, 200);
 
   await run("update plinth_history set time = time - interval '1000 seconds' where version = 1", []);

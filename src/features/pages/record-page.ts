@@ -217,7 +217,8 @@ async function history(resource: Resource, id: string, { site, request, names }:
   const item = ({ cursor, type, time, version, actor, fields: changed }: Change): Html => {
     const verb = type.slice(type.lastIndexOf('.') + 1);
     const list = changed && verb === 'updated' && changed.map((each) => changeHtml(each, columns, names));
-    return html`<li>${actorHtml(names, actor)} <a href="${site.prefix}/events?after=${cursor}&limit=1">${verb}</a> ${timeHtml(time)} <span class="dim">version ${version}</span>${list}</li>\n`;
+    const event = cursor && html`<a href="${site.prefix}/events?after=${cursor}&limit=1">${verb}</a>`;
+    return html`<li>${actorHtml(names, actor)} ${event || verb} ${timeHtml(time)} <span class="dim">version ${version}</span>${list}</li>\n`;
   };
   return html`<h2>Changes</h2>
 ${changes.length > 0 && html`<ul class="changes">${changes.map(item)}</ul>`}
