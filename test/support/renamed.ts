@@ -55,7 +55,6 @@ export const RUN_ONCE: Readonly<Record<string, string>> = {
   'api/set-values': 'declares collections of its own',
   'api/slow-bodies': 'bodies that arrive slowly',
   'api/slow-clients': 'clients that read slowly',
-  'api/sort-values': 'declares collections of its own',
   'api/strict-lists': 'declares collections of its own',
   'api/unique-keys': 'declares collections of its own',
   'api/upserts': 'declares collections of its own',
