@@ -12,7 +12,6 @@ import type { Log } from './telemetry/log.js';
 
 /** The parts of the service that `open` hands to a feature, by the names of their types. */
 export type Auth = Core['auth'];
-export type OpenCounts = NonNullable<Core['counters']>;
 export type Feed = NonNullable<Core['feed']>;
 export type ScopedCollection = Core['collections'][number];
 export type Collection = ScopedCollection['whole'];

@@ -18,6 +18,6 @@ const provider = createProvider({
   db,
   checkReplay: createReplayGuard(db),
   keys,
-  strangers: new Strangers(0),
+  strangers: new Strangers(0, () => async () => undefined),
 });
 listen(createServer(provider.callback()));

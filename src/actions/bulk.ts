@@ -5,18 +5,16 @@ import { tooManyMatches } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';
 import { badRequest } from '../errors/request-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
-import { NO_QUERY } from '../http/query-parameters.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
-import type { Action } from '../http/router.js';
+import { type Action, NO_QUERY } from '../http/router.js';
 import { among, type Selection } from '../list/condition.js';
 import { valuesOfAddress } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
 import { searchIn, selectionOf } from '../list/read-search.js';
 import { ownParent, requireOwn } from '../policy/ownership.js';
 import { leadsTo } from '../policy/policy.js';
-import type { ScopedCollection } from '../policy/scoped-collection.js';
-import { readable } from '../policy/scoped-collection.js';
+import { readable, type ScopedCollection } from '../policy/scoped-collection.js';
 
 /** Records that one request changes. */
 const MAX_MATCHES = 10_000;

@@ -9,6 +9,7 @@ import { reportFaults } from '../db/start-faults.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { Feed } from '../events/feed.js';
+import { clientKey, rateLimiter } from '../limits/rate-limit.js';
 import type { OpenCounts } from '../limits/shared-counters.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { listen } from '../process/listen.js';
@@ -18,6 +19,7 @@ import { createMetrics, type Metrics, type Scrape, scrapeOfAll } from '../teleme
 import { createMetricsServer } from './metrics-server.js';
 import {
   type ApiDescription,
+  type Core,
   collectionsFor,
   describeApi,
   embeddedOf,
@@ -98,24 +100,30 @@ export async function openParts(
     : undefined;
   closers.push(() => feed?.close());
   const description = await describeApi(features, config, opened);
-  const core = { config, log, metrics, db, auth, counters, collections, collectionsOn, feed, description };
-  const more = { databaseUrl: database.url, sharedSchemas: declarations.shared };
-  const open = await openFeatures(features, { ...core, ...more }, closers);
-  return {
+  const limitAddresses = limitingAddresses(counters);
+  const core = {
     config,
     log,
     metrics,
-    scrape,
-    database,
-    metricsServer,
-    counters,
+    db,
     auth,
+    limitAddresses,
     collections,
+    collectionsOn,
     feed,
-    features: open,
     description,
   };
+  const more = { databaseUrl: database.url, sharedSchemas: declarations.shared };
+  const open = await openFeatures(features, { ...core, ...more }, closers);
+  return { ...core, scrape, database, metricsServer, counters, features: open };
 }
+
+const limitingAddresses =
+  (counters: OpenCounts | undefined): Core['limitAddresses'] =>
+  (name, quota) => {
+    const limit = rateLimiter(quota, counters?.(name, quota.seconds));
+    return async (address) => (await limit(clientKey('site', address))).refusedFor;
+  };
 
 const namesIn = ({ collections }: Declarations): string[] => collections.map(({ name }) => name);
 

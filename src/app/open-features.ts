@@ -16,7 +16,7 @@ import type { FieldNames } from '../http/cors.js';
 import type { ErrorPage } from '../http/reply.js';
 import type { ErrorPageRequest } from '../http/request.js';
 import type { Route, Router } from '../http/router.js';
-import type { OpenCounts } from '../limits/shared-counters.js';
+import type { Quota } from '../limits/rate-limit.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import type { Family } from '../telemetry/instruments.js';
 import type { Log } from '../telemetry/log.js';
@@ -35,8 +35,11 @@ export interface Core extends Base {
   /** The address of the database, for connections that a pool has no place for. */
   readonly databaseUrl: string;
   readonly auth: Auth;
-  /** Counters that all processes share; undefined with RATE_LIMIT_STORE=memory. */
-  readonly counters: OpenCounts | undefined;
+  /**
+   * Limits what clients do by their addresses, of IPv6 by /56, in all processes together with RATE_LIMIT_STORE=postgres. The returned
+   * function counts one more, and resolves to the seconds after which the client may repeat it; undefined: it is within the limit.
+   */
+  readonly limitAddresses: (name: string, quota: Quota) => (address: string) => Promise<number | undefined>;
   readonly collections: readonly ScopedCollection[];
   /** The collections in another database with the same records. */
   readonly collectionsOn: (db: Db) => readonly ScopedCollection[];

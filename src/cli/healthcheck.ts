@@ -1,5 +1,5 @@
 import { ExitError } from '../errors/exit-error.js';
-import { requestHealth } from './health-request.js';
+import { requestHealth } from '../process/listen.js';
 import { configOf, exitCodeOf } from './io.js';
 import { processIo } from './process-io.js';
 

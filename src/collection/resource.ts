@@ -265,3 +265,6 @@ export function searchedTexts(resource: Resource, fields: readonly string[], tex
   const folded = (each: string) => each.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
   return [...new Map(texts.map((each) => [folded(each), each])).values()];
 }
+
+/** Each second part of the type of an event: `users.created`. */
+export const EVENT_VERBS = ['created', 'updated', 'deleted'] as const;

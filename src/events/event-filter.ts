@@ -1,12 +1,12 @@
 import { type Principal, STRANGER } from '../auth/principal.js';
-import type { Resource } from '../collection/resource.js';
+import { EVENT_VERBS, type Resource } from '../collection/resource.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { badRequest } from '../errors/request-errors.js';
 import type { Access, Condition } from '../list/condition.js';
 import { grantsFor, isPublic, isUnlimited, mayRead, policyOf } from '../policy/policy.js';
 import { readAccess } from '../policy/row-filter.js';
 import { parseUuid } from '../uuid.js';
-import { EVENT_VERBS, type Event } from './event.js';
+import type { Event } from './event.js';
 
 /** Which events a reader requested and may read. */
 export interface Filter {

@@ -1,6 +1,3 @@
-/** Each second part of the type of an event: `users.created`. */
-export const EVENT_VERBS = ['created', 'updated', 'deleted'] as const;
-
 /** Whether a record fulfils the conditions of a reader since a change, as before it, or no longer. */
 export type Match = 'entered' | 'changed' | 'left';
 

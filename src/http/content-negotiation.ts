@@ -1,4 +1,4 @@
-import { HTML_TYPE, JSON_TYPE, PROBLEM_TYPE } from './media-types.js';
+import { PROBLEM_TYPE } from './media-types.js';
 
 interface Range {
   readonly type: string;
@@ -80,10 +80,3 @@ function qualityOf(offer: string, ranges: readonly Range[]): number {
   }
   return q;
 }
-
-/** Whether Accept prefers a page to data, as that of browsers does. */
-export function prefersPage(accept: string | undefined): boolean {
-  return accept?.includes('html') === true && negotiate(accept, DATA_OR_PAGE) === HTML_TYPE;
-}
-
-const DATA_OR_PAGE = [JSON_TYPE, HTML_TYPE];

@@ -4,9 +4,11 @@ import type { Run } from '../db/db.js';
 import type { Json } from '../json.js';
 import type { HashedPassword } from '../passwords/password.js';
 import type { Version } from '../versions/supported.js';
-import type { Query } from './query-parameters.js';
+import { negotiate } from './content-negotiation.js';
+import { HTML_TYPE, JSON_TYPE } from './media-types.js';
 import type { QueryValues } from './query-values.js';
 import type { Reply } from './reply.js';
+import type { Query } from './router.js';
 
 /** A parsed body, with its media type without parameters. */
 export interface Body {
@@ -120,3 +122,10 @@ function preference(prefer: Field, pattern: RegExp): string | undefined {
 
 /** Text between commas outside quoted strings. */
 const MEMBER = /(?:[^",]|"(?:[^"\\]|\\.)*"?)+/g;
+
+/** Whether Accept prefers a page to data, as that of browsers does. */
+export function prefersPage(accept: string | undefined): boolean {
+  return accept?.includes('html') === true && negotiate(accept, DATA_OR_PAGE) === HTML_TYPE;
+}
+
+const DATA_OR_PAGE = [JSON_TYPE, HTML_TYPE];

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { NOBODY, type Principal, STRANGER } from '../auth/principal.js';
 import { hasCredential } from '../auth/scheme.js';
-import { prefersPage } from '../http/content-negotiation.js';
+import { prefersPage } from '../http/request.js';
 import type { OpenEndpoint } from '../http/router.js';
 import type { RequestContext } from './context.js';
 import { authRequestOf } from './request-client.js';

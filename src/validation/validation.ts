@@ -1,6 +1,9 @@
 import { invalidBody } from '../errors/input-errors.js';
+import type { Failure } from '../errors/problem.js';
 import { hasLongRun } from '../formats/composed-text.js';
 import { escapeToken, isObject, type Json, type JsonObject, setMember } from '../json.js';
+import { createAjv } from './ajv.js';
+import { failureOf } from './failure.js';
 import { type Normalization, normalized } from './normalization.js';
 import { compileValidation, type FieldRules, isLarge } from './require-valid.js';
 
@@ -99,4 +102,13 @@ function split(all: JsonObject, hidden: ReadonlySet<string>): Checked {
     delete all[name];
   }
   return { fields: all, writeOnly };
+}
+
+/** Returns a function that compiles schemas. The check of a schema returns the first failure; none: the value is valid. */
+export function firstFailures(): (schema: object) => (value: unknown) => readonly Failure[] {
+  const ajv = createAjv({ allErrors: false });
+  return (schema) => {
+    const validate = ajv.compile(schema);
+    return (value) => (validate(value) ? [] : (validate.errors ?? []).map(failureOf));
+  };
 }

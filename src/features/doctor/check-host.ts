@@ -1,9 +1,8 @@
 import { constants } from 'node:fs';
 import { access, statfs } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
-import { requestHealth } from '../../cli/health-request.js';
 import type { Config } from '../../config/config.js';
-import { freePort, type ListenAddress } from '../../process/listen.js';
+import { freePort, type ListenAddress, requestHealth } from '../../process/listen.js';
 import { fittingConnections, openFileLimit, otherFiles } from '../../transport/open-files.js';
 import { EMBEDDED_SETTINGS } from '../embedded/settings.js';
 import { type Check, messageOf, resultsOf } from './check.js';

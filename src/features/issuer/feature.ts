@@ -19,13 +19,13 @@ export default {
       authorization: 'The authorization server.',
     },
   },
-  open: async ({ config, db, log, auth, counters, collections }) => {
+  open: async ({ config, db, log, auth, limitAddresses, collections }) => {
     const { Issuer } = await withPackage(import('./issuer.js'), 'AUTH_SERVER=on', 'oidc-provider');
     const { OwnTokens } = await import('./own-tokens.js');
     const { own } = auth;
     if (!(own instanceof OwnTokens))
       throw new TypeError('the tokens are those of another authorization server');
-    const issuer = await Issuer.open(config, db, log, { ...auth, own }, counters);
+    const issuer = await Issuer.open(config, db, log, { ...auth, own }, limitAddresses);
     const users = collections.find(({ resource }) => resource.hasPasswords)!.whole;
     const services = issuer.services(knownScopes(collections.map(({ resource }) => resource)), users);
     const { ISSUER_PRUNES } = await import('./issuer-statements.js');

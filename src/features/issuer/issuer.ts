@@ -1,11 +1,12 @@
 import type { EventEmitter } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import type { Provider } from 'oidc-provider';
+import type { Core } from '../../app/open-features.js';
 import type { Config } from '../../config/config.js';
 import { problemOf } from '../../db/database-errors.js';
 import type { Db } from '../../db/db.js';
 import { payloadTooLarge } from '../../errors/input-errors.js';
-import type { Auth, Collection, OpenCounts } from '../../feature.js';
+import type { Auth, Collection } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
 import type { Log } from '../../telemetry/log.js';
@@ -49,9 +50,9 @@ export class Issuer {
     readonly log: Log,
     readonly auth: IssuerAuth,
     keys: IssuerKeys,
-    counts?: OpenCounts,
+    limitAddresses: Core['limitAddresses'],
   ) {
-    this.#strangers = new Strangers(ISSUER_SETTINGS.of(config).signInsPerAddress, counts);
+    this.#strangers = new Strangers(ISSUER_SETTINGS.of(config).signInsPerAddress, limitAddresses);
     this.#keys = keys;
     this.#provider = this.#createProvider();
     this.#handle = this.#provider.callback();
@@ -65,10 +66,10 @@ export class Issuer {
     db: Db,
     log: Log,
     auth: IssuerAuth,
-    counts?: OpenCounts,
+    limitAddresses: Core['limitAddresses'],
   ): Promise<Issuer> {
     const { authServerKey } = ISSUER_SETTINGS.of(config);
-    return new Issuer(config, db, log, auth, await openKeys(db, authServerKey), counts);
+    return new Issuer(config, db, log, auth, await openKeys(db, authServerKey), limitAddresses);
   }
 
   /** The services of the endpoints. `scopes` are those of the API, `users` the collection of those that sign in. */

@@ -1,7 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { errors as providerErrors } from 'oidc-provider';
-import type { OpenCounts } from '../../feature.js';
-import { clientKey, type RateLimiter, rateLimiter } from '../../limits/rate-limit.js';
+import type { Core } from '../../app/open-features.js';
 import { errors, Provider } from './oidc-provider.js';
 
 /** The models that anybody can have stored before a user is known. */
@@ -26,18 +25,14 @@ export const isStranger = (model: string, accountId: string | undefined): boolea
 
 /** Limits what strangers can have the authorization server store. */
 export class Strangers {
-  readonly #limit: RateLimiter | undefined;
+  readonly #limit: ReturnType<Core['limitAddresses']> | undefined;
   readonly #addresses = new WeakMap<IncomingMessage, string>();
 
   /**
-   * `perAddress`: sign-ins that begin in a minute from an address, of IPv6 from a /56; 0: any number. With `counts`, all
-   * processes count together.
+   * `perAddress`: sign-ins that begin in a minute from an address, of IPv6 from a /56; 0: any number.
    */
-  constructor(perAddress: number, counts?: OpenCounts) {
-    this.#limit =
-      perAddress === 0
-        ? undefined
-        : rateLimiter({ requests: perAddress, seconds: WINDOW_S }, counts?.('sign-ins', WINDOW_S));
+  constructor(perAddress: number, limitAddresses: Core['limitAddresses']) {
+    if (perAddress > 0) this.#limit = limitAddresses('sign-ins', { requests: perAddress, seconds: WINDOW_S });
   }
 
   /** Remembers from which address a request came, as trusted proxies report it. */
@@ -56,7 +51,7 @@ export class Strangers {
     const { client, route } = ctx!.oidc;
     const isProved = client !== undefined && client.clientAuthMethod !== 'none';
     if (isProved && (route === 'pushed_authorization_request' || route === 'device_authorization')) return;
-    const { refusedFor } = await this.#limit(clientKey('site', address));
+    const refusedFor = await this.#limit(address);
     if (refusedFor === undefined) this.#addresses.delete(ctx!.req);
     else throw tooManySignIns(refusedFor);
   }

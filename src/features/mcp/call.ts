@@ -1,4 +1,3 @@
-import type { ValidateFunction } from 'ajv/dist/2020.js';
 import { gathered } from '../../actions/large-page.js';
 import { type Operation, stepOf } from '../../actions/operation-step.js';
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
@@ -10,8 +9,7 @@ import type { Request } from '../../http/request.js';
 import type { Router } from '../../http/router.js';
 import { isObject, type Json, type JsonObject, member } from '../../json.js';
 import { turn } from '../../limits/turn.js';
-import { createAjv } from '../../validation/ajv.js';
-import { failureOf } from '../../validation/failure.js';
+import { firstFailures } from '../../validation/validation.js';
 import type { Tool } from './tools.js';
 
 /** The result of a call: the same value as text and as JSON. */
@@ -101,18 +99,18 @@ function fieldOf(headers: readonly string[], name: string): string | undefined {
 /** Checks the arguments of tools, each of which is compiled with its first call. */
 export class ToolChecks {
   // The first failure, since a check of all would take as long as the arguments are.
-  readonly #ajv = createAjv({ allErrors: false });
-  readonly #compiled = new Map<string, ValidateFunction>();
+  readonly #compile = firstFailures();
+  readonly #compiled = new Map<string, ReturnType<ReturnType<typeof firstFailures>>>();
 
   /**
    * Sets the defaults of missing arguments. Throws 400 for arguments that a tool does not have. The collection checks the
    * record, and the list its filter.
    */
   require({ name, inputSchema, body }: Tool, args: JsonObject): void {
-    const validate = this.#compiled.get(name) ?? this.#ajv.compile(argumentsOf(inputSchema, body));
-    this.#compiled.set(name, validate);
-    if (validate(args)) return;
-    throw invalid((validate.errors ?? []).map(failureOf), 'The arguments of the tool are not valid.');
+    const check = this.#compiled.get(name) ?? this.#compile(argumentsOf(inputSchema, body));
+    this.#compiled.set(name, check);
+    const failures = check(args);
+    if (failures.length > 0) throw invalid(failures, 'The arguments of the tool are not valid.');
   }
 }
 

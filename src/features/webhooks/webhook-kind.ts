@@ -1,6 +1,6 @@
 import { ID, type Schema, TEXT_OR_NULL, TIME, TIME_OR_NULL } from '../../api/doc.js';
 import type { InputSchema, Kind } from '../../api/kind.js';
-import { EVENT_VERBS } from '../../events/event.js';
+import { EVENT_VERBS } from '../../collection/resource.js';
 import { MAX_URL } from './target-url.js';
 
 /** Members that the service sets. */
