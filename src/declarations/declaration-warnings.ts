@@ -27,16 +27,15 @@ const NAME_RULES: readonly Rule<{ readonly schema: JsonObject; readonly fields: 
 /** Warnings about names and permissions of valid declarations that their author may not expect. */
 export function declarationWarnings({ collections }: Declarations): DeclarationFault[] {
   const resources = resourcesWithoutRefs(collections);
-  const policies = resources.flatMap((resource) => {
-    const rules = resource.hasRules ? rulesOrNone(resource, resources) : undefined;
-    return rules ? [{ resource, rules }] : [];
-  });
+  const policies = resources.flatMap((resource) =>
+    resource.hasRules ? (policyOrNone(resource, resources) ?? []) : [],
+  );
   const warnings: Warning[] = [
     ...collections.flatMap(({ name, schema }) => {
       const place = { schema: schema as unknown as JsonObject, fields: Object.keys(schema.properties) };
       return [...faultsAt(place, NAME_RULES)].map((each): Warning => [name, each.pointer, each.reason]);
     }),
-    ...policies.flatMap(({ resource, rules }) => ruleWarnings(resource, rules, resources)),
+    ...policies.flatMap((policy) => policyWarnings(policy, resources)),
     ...shorthandWarnings(resources, new Set(collections.filter(isBuiltIn).map(({ name }) => name))),
     ...escalations(policies, resources),
   ];
@@ -44,7 +43,7 @@ export function declarationWarnings({ collections }: Declarations): DeclarationF
   return warnings.map(([name, pointer, reason]) => ({ file: files.get(name)!, pointer, reason }));
 }
 
-function rulesOrNone(resource: Resource, resources: readonly Resource[]): Policy | undefined {
+function policyOrNone(resource: Resource, resources: readonly Resource[]): Policy | undefined {
   try {
     return policyOf(resource, resources);
   } catch (error) {
@@ -62,7 +61,7 @@ const isBuiltIn = ({ name, schema }: Declarations['collections'][number]): boole
   return Object.keys(schema.properties).every((field) => Object.hasOwn(properties, field));
 };
 
-function ruleWarnings(resource: Resource, { grants }: Policy, resources: readonly Resource[]): Warning[] {
+function policyWarnings({ resource, grants }: Policy, resources: readonly Resource[]): Warning[] {
   const { name } = resource;
   const at = ({ place }: Grant, member = '') => `/x-collection/access/${place}${member}`;
   const [known, named] = [knownScopes(resources.map((each) => ({ ...each, grants: [] }))), new Set<string>()];
@@ -142,17 +141,14 @@ function shorthandWarnings(resources: readonly Resource[], builtIn: ReadonlySet<
 }
 
 /** The fields and records on which rules depend, and which callers may write by `self` or by a grant about their own record. */
-function escalations(
-  policies: readonly { readonly resource: Resource; readonly rules: Policy }[],
-  resources: readonly Resource[],
-): Warning[] {
+function escalations(policies: readonly Policy[], resources: readonly Resource[]): Warning[] {
   const callers = resources.find(({ owner }) => owner);
-  const used = policies.flatMap(({ rules }) =>
-    rules.grants.flatMap(({ conditions }) => [...dependencies(conditions)]),
+  const used = policies.flatMap(({ grants }) =>
+    grants.flatMap(({ conditions }) => [...dependencies(conditions)]),
   );
   const fields = new Set(used.flatMap((each) => (typeof each === 'string' ? each : [])));
   const related = new Set(used.flatMap((each) => (typeof each === 'string' ? [] : each)));
-  const ofCallers = policies.find(({ resource }) => resource === callers)?.rules;
+  const ofCallers = policies.find(({ resource }) => resource === callers);
   return [
     ...[...fields]
       .filter(
@@ -177,9 +173,9 @@ function escalations(
   ];
 }
 
-function isOwnWritable(field: string, callers: Resource, rules: Policy | undefined): boolean {
-  if (!rules) return true;
-  return rules.grants.some(
+function isOwnWritable(field: string, callers: Resource, policy: Policy | undefined): boolean {
+  if (!policy) return true;
+  return policy.grants.some(
     ({ verbs, conditions, fields, scope }) =>
       verbs.has('update') &&
       scope === undefined &&

@@ -44,8 +44,6 @@ class CallerScope {
   readonly resource: Resource;
   readonly #access: Access | undefined;
   readonly #free: Partial<Record<Verb, boolean>> = {};
-  /** Whether references to collections without rules are checked by statements of their own. */
-  #isApart: boolean | undefined;
 
   constructor(
     readonly whole: Collection,
@@ -119,11 +117,18 @@ class CallerScope {
     return this.#free[verb];
   }
 
-  /** The statements that have the rules in them; undefined: not in a transaction, nor if references are limited by other rules. */
-  #statements(run: Run | undefined): PolicyWrites | undefined {
-    if (run) return undefined;
-    this.#isApart ??= hasLimitedReferences(this, ({ store }) => !store);
-    return this.#isApart ? undefined : this.writes();
+  /**
+   * The statements that have the rules in them; undefined: not in a transaction. The references to collections without rules are
+   * checked before. Throws 422.
+   */
+  async #statements(
+    input: ValidatedInput,
+    before: JsonObject,
+    run: Run | undefined,
+  ): Promise<PolicyWrites | undefined> {
+    const statements = run ? undefined : this.writes();
+    if (statements) await requireReferable(this, input, before, run, ({ store }) => !store);
+    return statements;
   }
 
   async #readableBits(id: string, run: Run | undefined): Promise<number> {
@@ -168,7 +173,7 @@ class CallerScope {
 
   async #create(input: ValidatedInput, run: Run | undefined): Promise<StoredRecord> {
     const { whole } = this;
-    const created = await this.#statements(run)?.create(input, this.principal);
+    const created = await (await this.#statements(input, {}, run))?.create(input, this.principal);
     const readable = created ? created.readable : await this.#creation(input, run);
     const creating = created ? Promise.resolve(created.stored) : whole.create(input, run);
     // The statement of the check knows neither the numbers that the record will have, nor the record as a related one.
@@ -262,7 +267,12 @@ class CallerScope {
   ): Promise<Changed> {
     const { update, whole, hidden } = present!.stored;
     const before = { ...present!.record, ...hidden?.values() };
-    const written = await this.#statements(run)?.replace(whole, before, input, this.principal);
+    const written = await (await this.#statements(input, before, run))?.replace(
+      whole,
+      before,
+      input,
+      this.principal,
+    );
     if (written) {
       // The statement knows the record before the change as a related one.
       const isKnown = !this.#access?.grants.some(({ conditions }) =>

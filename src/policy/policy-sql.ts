@@ -25,13 +25,15 @@ interface Callers {
  * and the records are read before their conditions are examined.
  */
 export class PolicySql {
+  readonly resource: Resource;
   readonly #texts = new Map<string, string>();
 
   constructor(
-    readonly resource: Resource,
     readonly policy: Policy,
     readonly engine: Engine,
-  ) {}
+  ) {
+    this.resource = policy.resource;
+  }
 
   /**
    * Reads records for which a grant holds: $1 ids, $2 to $4 the grants to read, update and delete, $5... values. Before each document are
@@ -49,7 +51,7 @@ export class PolicySql {
       const before = ['place', 'version', ...Object.keys(masks)]
         .map((name) => `found.${name}`)
         .join(" || ':' || ");
-      return `${this.#recordsFirst(['doc'])}select string_agg(${before} || ':' || ${DOCUMENT_SQL.document}, ${DOCUMENT_SQL.separator}) as records
+      return `${this.#recordsFirst}select string_agg(${before} || ':' || ${DOCUMENT_SQL.document}, ${DOCUMENT_SQL.separator}) as records
 from (
   select given.place, record.id, record.version, record.doc, ${columns.join(', ')}
   from unnest($1::uuid[], $2::integer[], $3::integer[], $4::integer[]${this.#unnested(5)}) with ordinality
@@ -77,11 +79,11 @@ from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), un
     });
   }
 
-  /** On Citus, begins a statement: it reads the records of $1, with `more` columns besides those of conditions. */
-  #recordsFirst(more: readonly string[] = []): string {
+  /** On Citus, begins a statement: it reads the records of $1. */
+  get #recordsFirst(): string {
     if (this.engine.correlates) return '';
     const own = [...this.resource.columns.values()].map(({ name }) => name);
-    const columns = ['id', 'version', 'updated_at', ...own, ...more].map((name) => `record.${name}`);
+    const columns = ['id', 'version', 'updated_at', 'doc', ...own].map((name) => `record.${name}`);
     return `with record as materialized (
   select ${columns.join(', ')} from ${this.resource.table} as record where record.id = any ($1::uuid[])
 ) `;

@@ -70,7 +70,7 @@ export class PolicyStore {
     readonly policy: Policy,
   ) {
     const { resource } = policy;
-    this.sql = new PolicySql(resource, policy, db.engine);
+    this.sql = new PolicySql(policy, db.engine);
     const share = (operation: string) => sharing(db.metrics, operation, resource.name);
     const candidates = (verb: 'create' | 'update') =>
       perRun(db.run, (run) =>
@@ -80,7 +80,7 @@ export class PolicyStore {
       );
     this.#candidacy = { create: candidates('create'), update: candidates('update') };
     this.#read = perRun(db.run, (run) =>
-      createBatcher<Pair, Held | undefined>({ ...READS, sharing: share('read with policy') }, (pairs) =>
+      createBatcher<Pair, Held | undefined>({ ...READS, sharing: share('read with rules') }, (pairs) =>
         this.#held(run, pairs),
       ),
     );

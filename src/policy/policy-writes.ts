@@ -59,8 +59,8 @@ export class PolicyWrites {
         sharing: sharing(db.metrics, operation, resource.name),
       });
     this.#references = references;
-    this.#insert = writing(creationSql(sql, references), 'create with policy', true);
-    this.#update = writing(changeSql(sql, references), 'replace with policy', false);
+    this.#insert = writing(creationSql(sql, references), 'create with rules', true);
+    this.#update = writing(changeSql(sql, references), 'replace with rules', false);
     this.#removal = removalSql(sql);
   }
 

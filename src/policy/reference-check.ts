@@ -51,23 +51,22 @@ function referable({ resource, other, principal }: Writer, { field, to, onDelete
 const writesAll = (resource: Resource, principal: Principal): boolean =>
   resource.hasRules || grantsFor(resource, 'update', resource, principal).some(isUnlimited);
 
-/** Whether a caller may refer to some records alone by any field of a collection, of those that lead to some collections. */
-export const hasLimitedReferences = (
-  writer: Writer,
-  counts: (target: ScopedCollection) => boolean = () => true,
-): boolean =>
-  writer.resource.references.some(
-    (reference) => counts(writer.other(reference.to)) && referable(writer, reference) !== undefined,
-  );
+/** Whether a caller may refer to some records alone by any field of a collection. */
+export const hasLimitedReferences = (writer: Writer): boolean =>
+  writer.resource.references.some((reference) => referable(writer, reference) !== undefined);
 
-/** Throws 422 if a write sets a reference to a record that the caller may not read, as for one to no record. `before`: the record. */
+/**
+ * Throws 422 if a write sets a reference to a record that the caller may not read, as for one to no record. `before`: the record.
+ * `counts`: to which collections it looks.
+ */
 export async function requireReferable(
   writer: Writer,
   input: ValidatedInput,
   before: JsonObject,
   run: Run | undefined,
+  counts?: (target: ScopedCollection) => boolean,
 ): Promise<void> {
-  const [problem] = await referenceProblems(writer, [input], before, run);
+  const [problem] = await referenceProblems(writer, [input], before, run, counts);
   if (problem) throw problem;
 }
 
@@ -77,10 +76,12 @@ export async function referenceProblems(
   inputs: readonly ValidatedInput[],
   before: JsonObject,
   run: Run | undefined,
+  counts: (target: ScopedCollection) => boolean = () => true,
 ): Promise<(Problem | undefined)[]> {
   const limits = writer.resource.references.flatMap((reference) => {
-    const access = referable(writer, reference);
-    return access ? [{ reference, access, target: writer.other(reference.to) }] : [];
+    const target = writer.other(reference.to);
+    const access = counts(target) ? referable(writer, reference) : undefined;
+    return access ? [{ reference, access, target }] : [];
   });
   const writes = inputs.map((input) =>
     limits.flatMap(({ reference, access, target }): LimitedReference[] => {
