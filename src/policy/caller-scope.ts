@@ -10,6 +10,7 @@ import { NO_PRECONDITIONS, onlyThis, type WritePreconditions } from '../collecti
 import type { Db, Run } from '../db/db.js';
 import { writeDenied } from '../errors/caller-errors.js';
 import { accessDenied } from '../errors/record-errors.js';
+import type { JsonObject } from '../json.js';
 import { type Access, among, type Selection } from '../list/condition.js';
 import type { Collection, WritePermissions } from '../list/open-collection.js';
 import { checkWithMask, fieldsIn, maskRecord, requireSettable } from './column-mask.js';

@@ -77,6 +77,17 @@ const DECLARATIONS = {
     type: 'object',
     properties: { title: text, added: { ...text, readOnly: true } },
   },
+  // Of users, which have no access rules, a caller may read itself alone.
+  'tasks.json': {
+    type: 'object',
+    properties: { title: text, owner: text, assigneeId: reference('users') },
+    'x-collection': {
+      access: [
+        { can: 'all', where: { owner: '$caller' } },
+        { can: 'all', scope: 'admin' },
+      ],
+    },
+  },
   'notes.json': {
     type: 'object',
     properties: { text, fileId: reference('files'), owner: text },
@@ -279,6 +290,7 @@ t.test('writes take few statements, whether they are permitted or not', SIGN_IN,
   ])[] = [
     ['the owner', ann, '/files', own('/files'), [200, 200, 412, 204], 2],
     ['the owner with hidden fields', ann, '/papers', own('/papers'), [200, 200, 412, 204], 2],
+    ['the owner with a reference to users', ann, '/tasks', own('/tasks'), [200, 200, 412, 204], 2],
     ['a reader', ann, '/papers', foreign('/papers'), [403, 403, 403, 403], 3],
     ['a stranger', ann, '/files', foreign('/files'), [404, 404, 404, 204], 2],
     ['an administrator', admin, '/files', own('/files'), [200, 200, 412, 204], 2],
@@ -299,7 +311,11 @@ t.test('writes take few statements, whether they are permitted or not', SIGN_IN,
       title: 'b',
       ...(path === '/posts' ? { userId: user } : path !== '/cards' && { owner: user }),
     };
-    const linked = { ...body, ...(path === '/papers' && { fileId: file }) };
+    const linked = {
+      ...body,
+      ...(path === '/papers' && { fileId: file }),
+      ...(path === '/tasks' && { assigneeId: user }),
+    };
     const stale = { 'if-match': '"99"' };
     const rows: readonly (readonly [string, number, JsonObject | undefined, Record<string, string>?])[] = [
       ['PATCH', patched, linked],
