@@ -510,7 +510,11 @@ t.test('no text of a search is an internal error', async (t) => {
       }
     }
   t.equal((await service.send('GET', '/lamps?search=the%00lamp')).status, 400, 'U+0000');
-  t.same((await service.send('GET', '/essays?search=the')).json.data, [], 'words without a stem find nothing');
+  t.same(
+    (await service.send('GET', '/essays?search=the')).json.data,
+    [],
+    'words without a stem find nothing',
+  );
 });
 
 t.test('a collection of both kinds finds parts of some fields, or words of the others', async (t) => {
