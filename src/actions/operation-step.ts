@@ -4,17 +4,15 @@ import { unsupportedMediaType } from '../errors/input-errors.js';
 import { uriTooLong } from '../errors/request-errors.js';
 import { requireSameVersion, splitVersion } from '../http/api-version.js';
 import { JSON_TYPE } from '../http/media-types.js';
+import { acceptedQuery, Query, requireParameters } from '../http/query-parameters.js';
 import type { QueryValues } from '../http/query-values.js';
 import type { Body, Request } from '../http/request.js';
 import {
-  acceptedQuery,
   MAX_TARGET,
   negotiateType,
   type OpenEndpoint,
   optionsOf,
-  Query,
   type Router,
-  requireParameters,
   selectAction,
   visible,
 } from '../http/router.js';

@@ -1,9 +1,10 @@
 import type { Resource } from '../collection/resource.js';
 import { payloadTooLarge } from '../errors/input-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
-import { type Action, MAX_TARGET, requireParameters } from '../http/router.js';
+import { requireParameters } from '../http/query-parameters.js';
+import { type Action, MAX_TARGET } from '../http/router.js';
 import { isObject } from '../json.js';
-import { MAX_QUERY, valuesOfBody } from '../list/query-names.js';
+import { MAX_QUERY, valuesOfBody } from '../list/body-values.js';
 import { keysetParameters, listParameters } from '../list/read-list.js';
 
 /**

@@ -6,9 +6,9 @@ import type { HashedPassword } from '../passwords/password.js';
 import type { Version } from '../versions/supported.js';
 import { negotiate } from './content-negotiation.js';
 import { HTML_TYPE, JSON_TYPE } from './media-types.js';
+import type { Query } from './query-parameters.js';
 import type { QueryValues } from './query-values.js';
 import type { Reply } from './reply.js';
-import type { Query } from './router.js';
 
 /** A parsed body, with its media type without parameters. */
 export interface Body {

@@ -5,17 +5,10 @@ import { expectationFailed, versionSunset } from '../errors/request-errors.js';
 import { isSunset, requireVersion, retirementFields, splitVersion, versionOf } from '../http/api-version.js';
 import { addFields, requestId } from '../http/common-headers.js';
 import { HTML_TYPE } from '../http/media-types.js';
+import { acceptedQuery, NO_QUERY } from '../http/query-parameters.js';
 import type { Reply } from '../http/reply.js';
 import type { Body } from '../http/request.js';
-import {
-  acceptedQuery,
-  type Match,
-  NO_QUERY,
-  negotiateType,
-  type OpenEndpoint,
-  runOf,
-  selectAction,
-} from '../http/router.js';
+import { type Match, negotiateType, type OpenEndpoint, runOf, selectAction } from '../http/router.js';
 import type { Run } from '../transport/admission-control.js';
 import { BodyStream } from '../transport/body-stream.js';
 import { type BodyForm, bodyForm, decodeBody, parseBody } from '../transport/request-body.js';

@@ -1,8 +1,8 @@
 import type { Principal } from '../auth/principal.js';
 import type { Run } from '../db/db.js';
 import type { Json } from '../json.js';
+import { filterOfBody } from '../list/body-values.js';
 import type { Condition } from '../list/condition.js';
-import { filterOfBody } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
 import { grantFields } from './column-mask.js';
 import { appliesTo, type Grant, holdsScope, VERBS, type Verb } from './policy.js';

@@ -3,9 +3,9 @@ import type { DeclaredGrant, Resource } from '../collection/resource.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import type { JsonObject } from '../json.js';
+import { filterOfBody } from '../list/body-values.js';
 import type { ComparedColumn, Condition, RelationCondition, Symbolic } from '../list/condition.js';
 import type { ReadSymbol } from '../list/filter-values.js';
-import { filterOfBody } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
 import { relatedOf } from '../list/relations.js';
 

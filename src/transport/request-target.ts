@@ -6,7 +6,8 @@ import {
   notImplemented,
   uriTooLong,
 } from '../errors/request-errors.js';
-import { MAX_TARGET, METHODS, NO_QUERY, Query } from '../http/router.js';
+import { NO_QUERY, Query } from '../http/query-parameters.js';
+import { MAX_TARGET, METHODS } from '../http/router.js';
 
 /** Bytes of the header fields with their separators. */
 export const MAX_HEADERS = 16_384;

@@ -1,5 +1,5 @@
+import { MAX_QUERY } from '../../src/list/body-values.js';
 import { MAX_VALUES } from '../../src/list/condition.js';
-import { MAX_QUERY } from '../../src/list/query-names.js';
 import { testService } from '../support/service.js';
 import t from '../support/test.js';
 

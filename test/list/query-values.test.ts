@@ -1,5 +1,6 @@
 import type { Json } from '../../src/json.js';
-import { valuesOfAddress, valuesOfBody } from '../../src/list/query-names.js';
+import { valuesOfBody } from '../../src/list/body-values.js';
+import { valuesOfAddress } from '../../src/list/query-names.js';
 import { hasGroups, readGroups } from '../../src/list/read-groups.js';
 import { readList } from '../../src/list/read-list.js';
 import { items, posts } from '../support/collections.js';

@@ -1,6 +1,6 @@
 import { type Doc, type ErrorName, when } from '../../api/doc.js';
 import type { Description } from '../../api/endpoint.js';
-import { parametersIn } from '../../http/router.js';
+import { parametersIn } from '../../http/query-parameters.js';
 import type { JsonObject } from '../../json.js';
 import type { Version } from '../../versions/supported.js';
 import { parametersOf } from './parameters.js';

@@ -1,6 +1,6 @@
 import type { Permission, Principal } from '../../auth/principal.js';
+import { NO_QUERY } from '../../http/query-parameters.js';
 import type { Request } from '../../http/request.js';
-import { NO_QUERY } from '../../http/router.js';
 import { DEFAULT_VERSION } from '../../versions/supported.js';
 
 /** The media type of a report. Its profile distinguishes it from the record of another creation, also in generated clients. */

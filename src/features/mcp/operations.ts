@@ -2,7 +2,8 @@ import type { Operation } from '../../actions/operation-step.js';
 import type { Resource } from '../../collection/resource.js';
 import { JSON_TYPE, MERGE_PATCH } from '../../http/media-types.js';
 import type { Json, JsonObject } from '../../json.js';
-import { COMBINATIONS, valuesOfBody } from '../../list/query-names.js';
+import { valuesOfBody } from '../../list/body-values.js';
+import { COMBINATIONS } from '../../list/query-names.js';
 
 /** Makes the request of a tool from its arguments, which have been checked. `path` is that of the collection. */
 type OperationOf = (args: JsonObject) => Operation;

@@ -1,5 +1,5 @@
 import type { Resource } from '../../collection/resource.js';
-import type { Query } from '../../http/router.js';
+import type { Query } from '../../http/query-parameters.js';
 import type { ListRequest } from '../../list/list-request.js';
 import { escapeName, valuesOfAddress } from '../../list/query-names.js';
 import { hasGroups } from '../../list/read-groups.js';

@@ -1,8 +1,9 @@
 import { Problem } from '../../errors/problem.js';
 import { HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
+import { Query } from '../../http/query-parameters.js';
 import type { Documents, Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
-import { type OpenEndpoint, Query, type Route, visible } from '../../http/router.js';
+import { type OpenEndpoint, type Route, visible } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
 import { ofDocument } from '../../limits/turn.js';
 import { formEndpoint, type PageForm } from './form-action.js';
