@@ -13,29 +13,6 @@ begin
     using errcode = 'object_not_in_prerequisite_state';
 end $$;
 
--- The triggers of a collection's table have the name of the collection, whatever the name of the table is.
-do $$
-declare
-  change record;
-  source text;
-begin
-  for change in
-    select to_regprocedure(signature) as id, former, present from (values
-      ('count_inserted()', '(tg_table_name,', '(plinth_collection_of(tg_table_name),'),
-      ('count_deleted()', '(tg_table_name,', '(plinth_collection_of(tg_table_name),'),
-      ('attach_collection(regclass, name, boolean)', '(select relname from', '(select plinth_collection_of(relname) from')
-    ) as changes (signature, former, present)
-    -- On Citus, functions count and write events.
-    where to_regprocedure(signature) is not null
-  loop
-    source := pg_get_functiondef(change.id);
-    if strpos(source, change.former) = 0 and strpos(source, change.present) = 0 then
-      raise exception 'the function % is another one than migrations have made', change.id;
-    end if;
-    execute replace(source, change.former, change.present);
-  end loop;
-end $$;
-
 -- `check`: services with the former declaration may have written records that violate the present one. `window`: a change in a
 -- window of the collection has begun, to a declaration whose text has this hash.
 alter table plinth_document_work

@@ -1,14 +1,28 @@
 import { type Column, columnValue, MAX_INDEXED_BYTES } from '../collection/column.js';
 import { nearest } from '../errors/edit-distance.js';
-import type { Json } from '../json.js';
+import type { Json, JsonObject } from '../json.js';
 import { parseUuid } from '../uuid.js';
 import { normalized } from '../validation/normalization.js';
-import type { DeclaredField } from './declaration.js';
-import { hasColumn } from './declared-column.js';
+import type { DeclaredField, DeclaredSchema } from './declaration.js';
+import { columnOf, type DeclaredReference, declaredReference, hasColumn } from './declared-column.js';
 import { isGiven } from './field-keywords.js';
-import type { FieldPlace } from './field-place.js';
 import { fieldNames, formerNameFault } from './former-name-faults.js';
 import { type Rule, rule, where } from './rule.js';
+
+/** A field of a collection. Its schema has the keywords that `$ref` and `allOf` bring. */
+export interface FieldPlace {
+  readonly name: string;
+  readonly field: DeclaredField;
+  readonly schema: JsonObject;
+  readonly record: DeclaredSchema;
+  readonly isRequired: boolean;
+  readonly column: ReturnType<typeof columnOf> | undefined;
+  readonly reference: DeclaredReference | undefined;
+  /** The field before that has the same column. */
+  readonly twin: string | undefined;
+  /** The names of all collections. */
+  readonly collections: readonly string[];
+}
 
 /** The most ids in an array of references. Each is checked when the record is written. */
 const MAX_REFERENCES = 1000;
@@ -148,4 +162,25 @@ function columnFault({ column, reference }: FieldPlace, value: Json | undefined)
   return column && !('fault' in column) && columnValue(column, value!) === undefined
     ? `has more than ${MAX_INDEXED_BYTES} bytes, which an index cannot hold`
     : undefined;
+}
+
+/** The fields of a record, in their order. */
+export function* fieldPlaces(record: DeclaredSchema, collections: readonly string[]): Generator<FieldPlace> {
+  const columns = new Map<string, string>();
+  for (const [name, field] of Object.entries(record.properties)) {
+    const column = hasColumn(field) ? columnOf(name, field) : undefined;
+    const columnName = column && 'name' in column ? column.name : '';
+    yield {
+      name,
+      field,
+      schema: field as JsonObject,
+      record,
+      isRequired: record.required?.includes(name) ?? false,
+      column,
+      reference: declaredReference(field),
+      twin: columns.get(columnName),
+      collections,
+    };
+    if (columnName !== '') columns.set(columnName, name);
+  }
 }

@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Json } from '../json.js';
 import type { DeclaredField } from './declaration.js';
-import type { FieldPlace } from './field-place.js';
+import type { FieldPlace } from './field-rules.js';
 import { type Rule, rule, where } from './rule.js';
 
 /** Keywords of a field with numbers: others could refuse the next number. */

@@ -97,7 +97,7 @@ t.test('whether there is anything to do is one question', async (t) => {
 t.test('a start that ended between two files of the baseline is continued', async (t) => {
   const { url, sql } = await emptyDatabase(t);
   await migrate(url, TIMEOUT_MS);
-  await sql`delete from migrations where name < '0200' or name >= '0371' or (name >= '0205' and name < '03')`;
+  await sql`delete from migrations where name < '0200' or (name >= '0371' and name < '0373') or (name >= '0205' and name < '03')`;
   await sql`drop table imports, import_ids, plinth_import_references`;
   await sql`drop function plinth_moved, plinth_collection_of`;
   await migrate(url, TIMEOUT_MS);
