@@ -100,6 +100,30 @@ t.test('a feature imports another only if the list of features says so', async (
   }
 });
 
+/** The door for features: the files of the core that they import, one a line. */
+const DOOR = readFileSync(join(TEST, 'system/feature-imports.txt'), 'utf8').trim().split('\n');
+
+t.test('features import of the core what one list names, and no file of the list re-exports', async (t) => {
+  const used = files
+    .filter((file) => featureOf(file) !== undefined)
+    .flatMap((file) => importsOf(source, file));
+  const found = new Set(used.filter((file) => featureOf(file) === undefined));
+  t.same(
+    [...found].filter((file) => !DOOR.includes(file)).sort(),
+    [],
+    'test/system/feature-imports.txt has each',
+  );
+  t.same(
+    DOOR.filter((file) => !found.has(file)),
+    [],
+    'a feature imports each',
+  );
+  t.ok(DOOR.length <= 112, `the list has ${DOOR.length} files`);
+  // The types of rows are those of the driver's file, which features do not import.
+  const reexporting = DOOR.filter((file) => /^export (?:type )?(?:\{|\*)/m.test(source.get(file)!));
+  t.same(reexporting, ['db/db.ts']);
+});
+
 t.test('no imports form a cycle', async (t) => {
   for (const folder of [SRC, BENCH]) {
     const sources = sourcesIn(folder);
