@@ -7,7 +7,7 @@ import type { Batch } from '../events/outbox.js';
 import type { Live, Reply } from '../http/reply.js';
 import { preferredWait, type Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { isCondition, valuesOfAddress } from '../list/query-names.js';
+import { isCondition, readInteger, valuesOfAddress } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
 import { named, readable, type ScopedCollection } from '../policy/scoped-collection.js';
 import type { Version } from '../versions/supported.js';
@@ -83,8 +83,7 @@ async function readQuery(
   const last = type === STREAM_TYPE ? String(headers['last-event-id'] ?? '') : '';
   const text = last !== '' ? last : given.get('after');
   const start = await feed.start(text ?? undefined);
-  const number = Number.parseInt(given.get('limit') ?? '', 10);
-  const limit = Math.min(Math.max(Number.isNaN(number) ? DEFAULT_LIMIT : number, 1), MAX_LIMIT);
+  const limit = readInteger('limit', given.get('limit'), DEFAULT_LIMIT, MAX_LIMIT);
   const repeated = [...given].filter(([name]) => name === 'types' || isCondition(name));
   const rest = [...repeated, ...(given.has('limit') ? [['limit', String(limit)] as const] : [])]
     .map(([name, value]) => `&${encodeURIComponent(name)}=${encodeURIComponent(value)}`)

@@ -10,6 +10,7 @@ import { NO_QUERY } from '../http/query-parameters.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import { readInteger } from '../list/query-names.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import { writeOnlyNames } from '../validation/validation.js';
@@ -38,8 +39,7 @@ export function history(scoped: ScopedCollection, getting: Action, db: Db, feed:
 async function page(scoped: ScopedCollection, request: Request, db: Db, feed: Feed): Promise<Reply> {
   const { resource } = scoped;
   const given = request.query.parameters;
-  const number = Number.parseInt(given.get('limit') ?? '', 10);
-  const limit = Math.min(Math.max(Number.isNaN(number) ? DEFAULT_CHANGES : number, 1), MAX_CHANGES);
+  const limit = readInteger('limit', given.get('limit'), DEFAULT_CHANGES, MAX_CHANGES);
   const after = given.get('after');
   const position = after === null ? Number.MAX_SAFE_INTEGER : await feed.positionOf(after);
   const id = parseUuid(request.params.id!)!;

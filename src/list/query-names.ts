@@ -40,12 +40,26 @@ export function textIn(given: QueryValues, name: string): string | null {
 }
 
 /** An integer from 1 to a maximum, of which a text has at most as many digits; undefined: another value. */
-export function integerOf(given: Given, max: number): number | undefined {
+function integerOf(given: Given, max: number): number | undefined {
   const isText = typeof given === 'string' && /^\d+$/.test(given) && given.length <= String(max).length;
   const number = isText ? Number(given) : given;
   return typeof number === 'number' && Number.isInteger(number) && number >= 1 && number <= max
     ? number
     : undefined;
+}
+
+/** The integer from 1 to a maximum that a parameter gives. Throws 400. */
+export function readInteger<Fallback>(
+  name: string,
+  given: Given | undefined | null,
+  fallback: Fallback,
+  max: number,
+): number | Fallback {
+  if (given === undefined || given === null) return fallback;
+  const value = integerOf(given, max);
+  const most = max === Number.MAX_SAFE_INTEGER ? '' : ` to ${max}`;
+  if (value === undefined) throw invalidQuery(name, `must be an integer from 1${most}`);
+  return value;
 }
 
 /** The names between separators without a backslash before them, escaped as they are there. */

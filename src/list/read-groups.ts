@@ -1,8 +1,8 @@
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
-import type { Given, QueryValues } from '../http/query-values.js';
+import type { QueryValues } from '../http/query-values.js';
 import { type ComparedColumn, comparedColumn, operatorsOf, type Selection } from './condition.js';
-import { integerOf, isCondition, listIn, nameOf } from './query-names.js';
+import { isCondition, listIn, nameOf, readInteger } from './query-names.js';
 import { readFilter } from './read-filter.js';
 import type { ListContext } from './read-list.js';
 import { searchIn, selectionOf } from './read-search.js';
@@ -94,20 +94,19 @@ export function readGroups(
       );
     return { place, direction: key.startsWith('-') ? ('desc' as const) : ('asc' as const) };
   });
-  return { selection, keys, aggregates, sorts, limit: limitIn(given.all('limit')[0]) };
+  return {
+    selection,
+    keys,
+    aggregates,
+    sorts,
+    limit: readInteger('limit', given.all('limit')[0], undefined, MAX_GROUPS),
+  };
 }
 
 function namesIn(given: QueryValues, parameter: string, most: number): string[] {
   const names = [...new Set((listIn(given, parameter) ?? []).map(nameOf).filter((name) => name !== ''))];
   if (names.length > most) throw invalidQuery(parameter, `has more than ${most} names`);
   return names;
-}
-
-function limitIn(given: Given | undefined): number | undefined {
-  if (given === undefined) return undefined;
-  const limit = integerOf(given, MAX_GROUPS);
-  if (limit === undefined) throw invalidQuery('limit', `must be an integer from 1 to ${MAX_GROUPS}`);
-  return limit;
 }
 
 /** The known key or aggregate of a name. Throws 400. */

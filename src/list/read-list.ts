@@ -3,7 +3,7 @@ import { invalidQuery } from '../errors/input-errors.js';
 import type { Given, QueryValues } from '../http/query-values.js';
 import { type Keyset, keysetOf, listIdentity, type Position, readCursor } from './keyset.js';
 import { type ListRequest, MAX_LIMIT, type Part } from './list-request.js';
-import { escapeName, integerOf, listIn, namesOf, textIn } from './query-names.js';
+import { escapeName, listIn, namesOf, readInteger, textIn } from './query-names.js';
 import { readView } from './read-fields-and-includes.js';
 import { readFilter } from './read-filter.js';
 import { cut, EXCERPTS, readExcerpts, requireSearch, searchIn, selectionOf } from './read-search.js';
@@ -164,18 +164,6 @@ const wholeOf = (given: Given | undefined): number => Number.parseInt(String(giv
 
 function atLeastOne(value: number, fallback: number): number {
   return Number.isNaN(value) ? fallback : Math.min(Math.max(value, 1), Number.MAX_SAFE_INTEGER);
-}
-
-/** The integer that a parameter gives. Throws 400. */
-function readInteger(name: string, given: Given | undefined, fallback: number, max: number): number {
-  if (given === undefined) return fallback;
-  const value = integerOf(given, max);
-  if (value === undefined)
-    throw invalidQuery(
-      name,
-      max === Number.MAX_SAFE_INTEGER ? 'must be an integer from 1' : `must be an integer from 1 to ${max}`,
-    );
-  return value;
 }
 
 function readCount(text: string | null): 'exact' | 'none' {

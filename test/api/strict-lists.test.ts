@@ -16,7 +16,7 @@ const declared = (properties: object, options: object = {}) => ({
 });
 const FILES = {
   'owners.json': declared({}),
-  'things.json': declared(FIELDS),
+  'things.json': declared(FIELDS, { history: true }),
   'sheets.json': declared(FIELDS, { list: 'page', sort: '-created_at', nested: true }),
   'loose.json': declared(FIELDS, { lists: 'tolerant', nested: true }),
 };
@@ -79,6 +79,14 @@ t.test('an invalid value in a strict list of version 1 is 400, and its name is i
           },
           `${path}?${query} ${accept}`,
         );
+  const history = `/things/${(await send('POST', '/things', { body: {} })).json.id}/history`;
+  for (const path of ['/events', '/api/v2/events', history])
+    for (const limit of ['0', '-1', '1001', 'x', '', '1.5', '10x'])
+      t.match(
+        await send('GET', `${path}?limit=${limit}`),
+        { status: 400, text: /INVALID_QUERY.*limit/ },
+        `${path} ${limit}`,
+      );
   for (const path of ['/loose', `/owners/${owner}/loose`])
     for (const [query] of INVALID)
       t.equal((await send('GET', `${path}?${query}`)).status, 200, `${path}?${query}`);

@@ -100,12 +100,7 @@ t.test('what cannot be requested is an error that says so', async (t) => {
     t.equal(await codeOf(`types=${types}`), '400 BAD_REQUEST', types);
   t.equal(await codeOf('after=00000001000'), '410 CURSOR_GONE', 'a cursor of another database');
   for (const limit of ['x', '0', '-3', '99999'])
-    t.equal(
-      (await send('GET', `/events?limit=${limit}`)).status,
-      200,
-      'a limit that does not fit is as in lists',
-    );
-  t.equal((await send('GET', '/events?limit=0')).json.data.length, 1);
+    t.equal(await codeOf(`limit=${limit}`), '400 INVALID_QUERY', limit);
   t.equal((await send('POST', '/events', { body: {} })).status, 405);
   const page = await send('GET', '/events?limit=1', { headers: { accept: 'text/html' } });
   t.match(page.headers['content-type'], 'text/html');
