@@ -177,15 +177,12 @@ function existingTable({
   };
 }
 
-/** Work as the database has recorded it. Version 0.1.0 names fields, and members within objects in a kind of its own. */
+/** Work as the database has recorded it. Version 0.1.0 records defaults of fields by their names. */
 function workOf(text: string): DocumentWork {
   const work = JSON.parse(text) as Omit<DocumentWork, 'kind'> & { readonly kind: string; values: JsonObject };
-  if (work.kind !== 'default' && work.kind !== 'default-within') return work as unknown as DocumentWork;
-  const pointers = Object.entries(work.values).map(([name, value]) => [
-    work.kind === 'default' ? `/${escapeToken(name)}` : name,
-    value,
-  ]);
-  return { ...work, kind: 'defaults', values: Object.fromEntries(pointers) };
+  if (work.kind !== 'default') return work as unknown as DocumentWork;
+  const pointers = Object.entries(work.values).map(([name, value]) => [`/${escapeToken(name)}`, value]);
+  return { ...work, kind: 'default-within', values: Object.fromEntries(pointers) };
 }
 
 /** By collection, the name that it had before. */

@@ -66,7 +66,7 @@ export function defaultFields(
   return [
     documentStep(
       `Give ${names.join(', ')} ${names.length === 1 ? 'its default' : 'their defaults'} in the documents without a value, 1,000 at a time`,
-      { kind: 'defaults', collection: name, values },
+      { kind: 'default-within', collection: name, values },
       isFenced,
     ),
   ];

@@ -29,7 +29,7 @@ export function fieldsOf(work: FieldWork): readonly string[] {
   switch (work.kind) {
     case 'rename':
       return [work.to];
-    case 'defaults':
+    case 'default-within':
       return [...new Set(Object.keys(work.values).map((pointer) => namesOf(pointer)[0]!))];
     case 'normalize':
       return Object.keys(work.rules);
@@ -50,7 +50,7 @@ export function fieldsAfter(
       if (!Object.hasOwn(record, from) || Object.hasOwn(record, to)) return undefined;
       return entries.map(([field, value]) => [field === from ? to : field, value]);
     }
-    case 'defaults': {
+    case 'default-within': {
       const values = Object.entries(work.values).map(
         ([pointer, value]) => [namesOf(pointer), value] as const,
       );

@@ -20,7 +20,8 @@ export function repeatWork(
   const isCurrent = (work: DocumentWork): boolean => {
     if (work.kind === 'fill')
       return work.columns.every((column) => columns.some((each) => each.name === column));
-    if (work.kind === 'defaults') return Object.keys(work.values).every((each) => required.includes(each));
+    if (work.kind === 'default-within')
+      return Object.keys(work.values).every((each) => required.includes(each));
     const fields = fieldsOf(work);
     if (work.kind === 'hide') return fields.every((field) => writeOnly.includes(field));
     if (work.kind === 'prune') return !fields.some((field) => isDeclared(schema, field));
@@ -56,4 +57,11 @@ export const trustRecords = (name: string): SchemaStep => ({
 });
 
 /** The order in which a plan does work on documents. */
-const ORDER: readonly DocumentWork['kind'][] = ['rename', 'defaults', 'normalize', 'fill', 'hide', 'prune'];
+const ORDER: readonly DocumentWork['kind'][] = [
+  'rename',
+  'default-within',
+  'normalize',
+  'fill',
+  'hide',
+  'prune',
+];

@@ -10,8 +10,8 @@ export type DocumentWork =
 export type FieldWork =
   | { readonly kind: 'hide'; readonly collection: string; readonly fields: readonly string[] }
   | { readonly kind: 'prune'; readonly collection: string; readonly fields: readonly string[] }
-  /** Values of fields and of members within objects, by their JSON Pointers. */
-  | { readonly kind: 'defaults'; readonly collection: string; readonly values: JsonObject }
+  /** Values of fields and of members within objects, by their JSON Pointers. Services of version 0.1.0 read this kind, too. */
+  | { readonly kind: 'default-within'; readonly collection: string; readonly values: JsonObject }
   | {
       readonly kind: 'normalize';
       readonly collection: string;
