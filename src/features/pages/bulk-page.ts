@@ -24,8 +24,8 @@ export function bulkBar(
   { may, forms, site, request }: PageOptions,
 ): ((table: Html) => Html) | undefined {
   if (!may('PATCH') && !may('DELETE')) return undefined;
-  const byKind = fieldsOf(resource).sort((a, b) => Number(b.kind === 'choice') - Number(a.kind === 'choice'));
-  const fields = byKind.map(({ name, label }) => html`<option value="${name}">${label}</option>`);
+  const fields = options.get(resource) ?? optionsOf(resource);
+  options.set(resource, fields);
   const edit =
     may('PATCH') &&
     html`<label>Set <select name="_field">${fields}</select></label> <button name="_bulk" value="PATCH">Edit…</button> `;
@@ -34,6 +34,15 @@ export function bulkBar(
     table,
   ) => html`<form method="post" action="${site.prefix + request.path}">${hidden('_token', forms.token)}
 ${table}<div class="bulk tools"><span id="chosen">Choose ${wordsOf(resource.name)} to change them together</span> ${edit}${remove}</div></form>`;
+}
+
+const options = new WeakMap<Resource, Html>();
+
+/** The fields to choose from, those with a list of values first. */
+function optionsOf(resource: Resource): Html {
+  const isChoice = ({ kind }: FormField) => Number(kind === 'choice');
+  const byKind = fieldsOf(resource).sort((a, b) => isChoice(b) - isChoice(a));
+  return html`${byKind.map(({ name, label }) => html`<option value="${name}">${label}</option>`)}`;
 }
 
 /** The fields that can be the same in several records. */

@@ -46,9 +46,13 @@ async function contentOf(
   const here = { text: collectionLabel(resource.name), href: path };
   const given = request.query.parameters;
   if (given.has('_new')) return newRecordPage(editableOf(resource), shown, [...up, here]);
-  if (given.has('_filter')) return filterPage(view, shown, [...up, here]);
+  if (given.has('_filter')) {
+    const page = await filterPage(view, shown, [...up, here]);
+    return { ...page, body: html`${page.body}${groupsNav(view)}` };
+  }
   if (isGroups(json)) return groupsPage(view, json, names, [...up, here]);
   const { data, meta, links } = json as unknown as ListJson;
+  if (given.has('_columns')) return columnsPage(view, data, [...up, here]);
   await names.readFor(resource, data);
   const chosen = view.parameters.get('fields')?.split(',');
   const added = addedColumns(view.list, data, site.collections);
@@ -56,7 +60,7 @@ async function contentOf(
   return {
     title: here.text,
     crumbs: up,
-    tools: html`${columnsMenu(view, data)}${exportMenu(view, meta)}${shown.may('POST') && html`<a class="button main" href="${path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
+    tools: html`<a class="button" href="${view.hrefWith({ _columns: '1' })}">Columns</a>${exportMenu(view, meta)}${shown.may('POST') && html`<a class="button main" href="${path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
     body: html`${searchBar(view, html`<span class="dim">${summaryOf(resource, data.length, meta)}</span>`)}
 <div class="chips">${filterChips(view, names)}</div>
 ${data.length === 0 ? emptyText(view, shown) : recordsTable(resource, data, { view, names, added, columns: listColumns(resource, chosen, data), bulk: bulkBar(resource, shown) })}
@@ -96,11 +100,11 @@ function searchBar(view: ListView, summary: Html): Html {
   return html`<div class="tools">${
     canSearch(resource) &&
     html`<form class="tools" role="search" aria-label="${collectionLabel(resource.name)}" action="${path}">${retained.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<input type="search" name="search" aria-label="${searched}" placeholder="${searched}" value="${list.search}"><button>Search</button></form>`
-  }<a class="button" href="${view.hrefWith({ _filter: '1' })}">Filter, sort</a>${groupsNav(view)}${summary}</div>`;
+  }<a class="button" href="${view.hrefWith({ _filter: '1' })}">Filter, sort, count</a>${summary}</div>`;
 }
 
-/** The choice of columns, which the address has in `fields`. */
-function columnsMenu(view: ListView, data: readonly JsonObject[]): Part {
+/** The page on which people choose the columns of a list, which the address has in `fields`. */
+function columnsPage(view: ListView, data: readonly JsonObject[], crumbs: readonly Crumb[]): PageContent {
   const { resource, parameters, path } = view;
   const chosen = parameters.get('fields')?.split(',');
   const shown = new Set(chosen ?? listColumns(resource, undefined, data).map(({ name }) => name));
@@ -111,10 +115,15 @@ function columnsMenu(view: ListView, data: readonly JsonObject[]): Part {
   ].filter(({ name }) => name !== resource.display);
   const retained = [...parameters].filter(([name]) => name !== 'fields');
   const first = resource.display ?? 'id';
-  return html`<details class="pop"><summary class="button">Columns</summary><div><form action="${path}">${retained.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<input type="hidden" name="fields" value="${first}">${options.map(
-    ({ name, label }) =>
-      html`<label class="check"><input type="checkbox" name="fields" value="${name}"${shown.has(name) && html` checked`}> ${label}</label>`,
-  )}<p><button>Apply</button></p></form></div></details>`;
+  return {
+    title: `Columns of ${wordsOf(resource.name)}`,
+    crumbs,
+    body: html`<form class="edit" action="${path}">${retained.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<input type="hidden" name="fields" value="${first}">
+<div class="checks">${options.map(
+      ({ name, label }) =>
+        html`<label class="check"><input type="checkbox" name="fields" value="${name}"${shown.has(name) && html` checked`}> ${label}</label>\n`,
+    )}</div><p><button class="main">Show</button> <a href="${view.hrefWith({ fields: null })}">The usual columns</a></p></form>`,
+  };
 }
 
 /** Links to files with all records that the list selects, and to the page as it is. */

@@ -41,7 +41,15 @@ const LONG = 200;
 const OWN = ['created_at', 'updated_at'];
 
 /** All fields that records of a collection may show, the declared ones in their order, then the times of the service. */
-export function columnsOf({ schema, references, writeOnly }: Resource): Column[] {
+export function columnsOf(resource: Resource): readonly Column[] {
+  const known = columns.get(resource) ?? findColumns(resource);
+  columns.set(resource, known);
+  return known;
+}
+
+const columns = new WeakMap<Resource, readonly Column[]>();
+
+function findColumns({ schema, references, writeOnly }: Resource): Column[] {
   const declared = Object.entries(schema.properties as Readonly<Record<string, FieldSchema>>)
     .filter(([name, rules]) => !writeOnly.includes(name) && rules.writeOnly !== true)
     .map(([name, rules]): Column => {
@@ -84,24 +92,32 @@ export function listColumns(
   resource: Resource,
   chosen: readonly string[] | undefined,
   records: readonly JsonObject[],
-): Column[] {
-  const all = columnsOf(resource).filter(({ name }) => name !== resource.display);
-  const rest = undeclaredNames(resource, records);
-  if (chosen)
-    return [...all, ...rest.map(undeclared), ...(chosen.includes('id') ? [idColumn] : [])].filter(
-      ({ name }) => chosen.includes(name),
-    );
-  const likely = all
-    .filter(({ name, kind }) => KINDS.indexOf(kind) < FIRST_HIDDEN && !OWN.includes(name))
-    .map((column, at) => ({
-      column,
-      rank: (KINDS.indexOf(column.kind) + (column.isList ? KINDS.length : 0)) * all.length + at,
-    }))
-    .sort((a, b) => a.rank - b.rank)
-    .map(({ column }) => column)
-    .slice(0, MAX_COLUMNS);
+): readonly Column[] {
+  const rest = undeclaredNames(resource, records).map(undeclared);
+  if (chosen) {
+    const all = columnsOf(resource).filter(({ name }) => name !== resource.display);
+    const id = chosen.includes('id') ? [idColumn] : [];
+    return [...all, ...rest, ...id].filter(({ name }) => chosen.includes(name));
+  }
+  const known = likely.get(resource) ?? likelyColumns(resource);
+  likely.set(resource, known);
+  return rest.length === 0 || known.length === MAX_COLUMNS
+    ? known
+    : [...known, ...rest].slice(0, MAX_COLUMNS);
+}
+
+const likely = new WeakMap<Resource, readonly Column[]>();
+
+/** The declared fields by their kinds, each before the arrays, and if there are few, the time of the creation. */
+function likelyColumns(resource: Resource): readonly Column[] {
+  const all = columnsOf(resource);
+  const rank = ({ kind, isList }: Column) => KINDS.indexOf(kind) + (isList ? KINDS.length : 0);
+  const compared = all.filter(
+    ({ name, kind }) =>
+      name !== resource.display && !OWN.includes(name) && KINDS.indexOf(kind) < FIRST_HIDDEN,
+  );
   const created = all.filter(({ name }) => name === 'created_at');
-  return [...likely, ...rest.map(undeclared), ...created].slice(0, MAX_COLUMNS);
+  return [...compared.sort((a, b) => rank(a) - rank(b)), ...created].slice(0, MAX_COLUMNS);
 }
 
 const idColumn: Column = { ...undeclared('id'), label: 'Id', kind: 'id' };

@@ -43,7 +43,7 @@ export function groupsNav(view: ListView): Part {
     const label = columnsOf(resource).find((each) => each.name === name)?.label ?? fieldLabel(name);
     return html`<a href="${href}">${label}</a><br>`;
   });
-  return html`<details class="pop"><summary class="button">Count by</summary><div>${links}</div></details>`;
+  return html`<h2>Count by</h2>\n<p>${links}</p>`;
 }
 
 /** The groups of a list. The value of a field leads to the records that have it. */

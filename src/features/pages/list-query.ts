@@ -38,7 +38,7 @@ export function listQueryOf({ parameters: given }: Query): string {
 /** How a list is sorted by a column: the address that sorts by it, and the direction if it is in effect. */
 export interface Sort {
   readonly field: string;
-  readonly href: string;
+  readonly href: () => string;
   readonly order?: 'asc' | 'desc' | undefined;
 }
 
@@ -89,12 +89,11 @@ export class ListView {
     const { field, direction } = this.list.sorts[0]!;
     return sortNames(this.resource).flatMap((each) => {
       const order = each === field ? direction : undefined;
-      if (isRelevance(this.resource, each))
-        return this.list.search === ''
-          ? []
-          : { field: each, href: this.hrefWith({ sort: each, order: null }), order };
-      const next = order === 'asc' ? 'desc' : 'asc';
-      return { field: each, href: this.hrefWith({ sort: escapeName(each), order: next }), order };
+      const isByRelevance = isRelevance(this.resource, each);
+      if (isByRelevance && this.list.search === '') return [];
+      const next = isByRelevance ? null : order === 'asc' ? 'desc' : 'asc';
+      const name = isByRelevance ? each : escapeName(each);
+      return { field: each, href: () => this.hrefWith({ sort: name, order: next }), order };
     });
   }
 }

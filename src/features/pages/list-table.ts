@@ -116,7 +116,7 @@ function headCell(label: string, sort?: Sort, isNumber = false): Html {
 /** A link that sorts by a field. The one in effect reverses the direction. */
 function sortLink({ href, order }: Sort, label: string): Html {
   const arrow = order === undefined ? '' : order === 'asc' ? ' ↑' : ' ↓';
-  return html`<a href="${href}"${order && html` aria-current="true"`}>${label}${arrow}</a>`;
+  return html`<a href="${href()}"${order && html` aria-current="true"`}>${label}${arrow}</a>`;
 }
 
 /** A text, as a link if there is an address. */
