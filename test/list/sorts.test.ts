@@ -71,15 +71,15 @@ t.test('lists in every form are sorted by members of the record to which a field
     );
     const page = (await list(`/people?${query}`, 'text/html')).text;
     t.same(
-      [...page.matchAll(/data-label="name">(?:<a [^>]*>)?(\w+)/g)].map(([, found]) => found),
+      [...page.matchAll(/<th scope="row"><a [^>]*>(\w+)/g)].map(([, found]) => found),
       expected,
       query,
     );
   }
-  const page = await service.send('GET', '/people?sort=team.name&order=asc', {
+  const page = await service.send('GET', '/people?sort=team.name&order=asc&_filter=1', {
     headers: { accept: 'text/html' },
   });
-  t.match(page.text, /aria-current="true">team\.name ↑/);
+  t.match(page.text, '<option value="team.name" selected>');
   const body = { sort: ['-team.name', 'name'], fields: ['name'] };
   t.same(names((await service.send('QUERY', '/people', { body })).json.data), mixed);
   const { client } = await connect(t, service.url);

@@ -95,7 +95,7 @@ async function found(service: TestService, path: string, search: string): Promis
       lines((await get('/api/v2', '', 'application/x-ndjson')).text).map((line) => JSON.parse(line)),
     ),
     count: (await get('', '&aggregate=count')).json.data[0].count,
-    html: (await get('', '', 'text/html')).text.match(/<tr><td/g)?.length ?? 0,
+    html: (await get('', '', 'text/html')).text.match(/<th scope="row">/g)?.length ?? 0,
   };
 }
 

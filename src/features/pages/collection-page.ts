@@ -45,7 +45,8 @@ async function contentOf(
   const up = await crumbsTo(parent, shown);
   const here = { text: collectionLabel(resource.name), href: path };
   const given = request.query.parameters;
-  if (given.has('_new')) return newRecordPage(editableOf(resource), shown, [...up, here]);
+  if (given.has('_new') && shown.may('POST'))
+    return newRecordPage(editableOf(resource), shown, [...up, here]);
   if (given.has('_filter')) {
     const page = await filterPage(view, shown, [...up, here]);
     return { ...page, body: html`${page.body}${groupsNav(view)}` };
