@@ -33,7 +33,7 @@ const QUERIES: readonly (readonly [query: string, titles: string])[] = [
   ['filter[price][gte]=2', 'bcd'],
   ['filter[price][in]=1,3&fields=price', 'ac'],
   ['count=none', 'abcd'],
-  ['sort=-price,title', 'dcba'],
+  ['sort=-price,title&page=1', 'dcba'],
   ['sort=-price,title&fields=text', 'dcba'],
   ['search=b&page=1', 'b'],
   ['include=author', 'abcd'],

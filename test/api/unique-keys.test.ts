@@ -111,7 +111,7 @@ t.test('json-server, MCP and forms report the fields', async (t) => {
   t.ok(called.isError);
   t.match(called.value, { error: { code: 'DUPLICATE', details: { fields: ['teamId', 'email'] } } });
   const visitor = new PageVisitor({ url, ...rest });
-  const page = await visitor.submit(t, await visitor.get('/memberships'), 'Create', {
+  const page = await visitor.submit(t, await visitor.get('/memberships?_new'), 'Create', {
     '/teamId': one,
     '/email': 'a@b.c',
   });
