@@ -50,6 +50,7 @@ export interface CollectionOptions {
   readonly list?: 'page' | 'array';
   readonly sort?: 'created_at' | '-created_at';
   readonly lists?: 'tolerant' | 'strict';
+  readonly sortKeys?: 'one' | 'several';
   readonly nested?: boolean | string;
   readonly public?: 'read';
   readonly scopes?: { readonly read?: string; readonly write?: string };

@@ -164,7 +164,7 @@ function resourceOf(
     callerField: undefined,
     list: options.list ?? 'array',
     direction: options.sort === '-created_at' ? 'desc' : 'asc',
-    hasTolerantLists: options.lists === 'tolerant',
+    hasTolerantLists: (options.lists ?? (options.sortKeys === 'one' ? 'tolerant' : 'strict')) === 'tolerant',
     filterable: named((field) => field['x-index'] || declaredReference(field) || field['x-unique']),
     sortable: named((field) => field['x-index'] && field.type !== 'array' && !field['x-references']),
     sorts: sortsOf(declaration, columns),
