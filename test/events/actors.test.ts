@@ -159,10 +159,10 @@ t.test('the page of a record shows who changed what', async (t) => {
   const text = await page();
   t.match(
     text,
-    /updated by ann .* version 3 extra: none → \{&#34;a&#34;:1\}|updated by ann .* version 3 extra: none → /,
+    /You updated .* version 3 extra: none → \{&#34;a&#34;:1\}|You updated .* version 3 Extra: none → /,
   );
-  t.match(text, /updated by bob .* version 2 title: first → second/);
-  t.match(text, /created by ann .* version 1/);
+  t.match(text, /bob updated .* version 2 Title: first → second/);
+  t.match(text, /You created .* version 1/);
   t.notMatch(text, /concealed/);
 });
 

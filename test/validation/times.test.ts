@@ -9,7 +9,7 @@ const TEXTS: Readonly<Record<string, { readonly valid: string[]; readonly invali
       '2020-01-01T00:00:00Z',
       '2020-01-01t00:00:00z',
       '2020-01-01 00:00:00Z',
-      '2020-01-01T00:00:00.123456789+01:30',
+      '2020-01-01T00:00:00.123+01:30',
       '2020-02-29T23:59:59-00:00',
       '2020-01-01T00:00:00+23:59',
       '1998-12-31T23:59:60Z',
@@ -93,6 +93,10 @@ const properties = Object.fromEntries(
     [`plain ${format}`, { type: 'string', format }],
   ]),
 );
+/** The formats whose texts have the order of their values. */
+const ORDERED = ['date-time', 'date'];
+const EQUALITIES = ['eq', 'ne', 'in'];
+const ORDERS = ['lt', 'lte', 'gt', 'gte'];
 const EVENT = { title: 'Event', type: 'object', properties, 'x-collection': { list: 'page' } };
 
 t.test('a text is a time for the format, the column and filters alike', async (t) => {
@@ -107,7 +111,7 @@ t.test('a text is a time for the format, the column and filters alike', async (t
         t.equal(status, isValid ? 201 : 400, `${is}: ${field}`);
         if (!isValid) t.match(json.errors, [{ path: `/${field}`, keyword: 'format' }], is);
       }
-      for (const operator of ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'in']) {
+      for (const operator of ORDERED.includes(format) ? [...EQUALITIES, ...ORDERS] : EQUALITIES) {
         const query = `filter%5B${format}%5D%5B${operator}%5D=${encodeURIComponent(text)}`;
         const list = await send(
           'GET',
