@@ -1,5 +1,5 @@
 import type { Resource } from '../../collection/resource.js';
-import { filterRequired } from '../../errors/request-errors.js';
+import { badRequest, filterRequired } from '../../errors/request-errors.js';
 import { type Html, html } from '../../formats/html.js';
 import { MERGE_PATCH } from '../../http/media-types.js';
 import { conditionName } from '../../list/query-names.js';
@@ -8,7 +8,7 @@ import { type FormField, formFields } from './form-fields.js';
 import { inputOf } from './form-html.js';
 import { editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
-import { collectionLabel, titleOf, wordsOf } from './labels.js';
+import { collectionLabel, shortTitleOf, wordsOf } from './labels.js';
 import type { PageContent } from './layout.js';
 import type { PageOptions } from './pages.js';
 import { failuresIn } from './record-form-actions.js';
@@ -93,8 +93,9 @@ const idsIn = ({ entered }: Submitted): readonly string[] =>
   (entered.texts.get('_id') ?? []).slice(0, MAX_CHOSEN);
 
 const chosenField = (resource: Resource, { entered }: Submitted): FormField => {
-  const fields = fieldsOf(resource);
-  return fields.find(({ name }) => name === entered.own('_field')) ?? fields[0]!;
+  const field = fieldsOf(resource).find(({ name }) => name === entered.own('_field'));
+  if (!field) throw badRequest('No field that several records can share has this name.');
+  return field;
 };
 
 /** The page that names the chosen records before they are changed or deleted. */
@@ -119,8 +120,6 @@ async function confirmation(
   const records = found?.data ?? [];
   const many = `${records.length} ${wordsOf(records.length === 1 ? resource.singular : resource.name)}`;
   const verb = isDeletion ? 'Delete' : 'Change';
-  const field = chosenField(resource, submitted);
-  const input = inputOf(field, { id: 'bulk', texts: entered.texts });
   const crumbs = [{ text: collectionLabel(resource.name), href: path }];
   if (records.length === 0)
     return {
@@ -128,13 +127,15 @@ async function confirmation(
       crumbs,
       body: html`<p>Choose records in the <a href="${path}">list</a> first.</p>`,
     };
+  const field = isDeletion ? undefined : chosenField(resource, submitted);
+  const { texts, choices } = entered;
   return {
     title: `${verb} ${many}`,
     crumbs,
     body: html`${faults.map((fault) => html`<p class="error" role="alert">${fault}</p>`)}<form class="edit" method="post" action="${path}">
-${hidden('_token', forms.token)}${hidden('_method', isDeletion ? 'DELETE' : 'PATCH')}${hidden('_etag', '*')}${hidden('_field', field.name)}${ids.map((id) => hidden('_id', id))}
-<ul>${records.map((record) => html`<li>${titleOf(resource, record)}</li>`)}</ul>
-${isDeletion ? html`<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>` : html`${input}<p class="hint">An empty value removes the field.</p>`}
+${hidden('_token', forms.token)}${hidden('_method', isDeletion ? 'DELETE' : 'PATCH')}${hidden('_etag', '*')}${field && hidden('_field', field.name)}${ids.map((id) => hidden('_id', id))}
+<ul>${records.map((record) => html`<li>${shortTitleOf(resource, record)}</li>`)}</ul>
+${field ? html`${inputOf(field, { id: 'bulk', texts, choices })}<p class="hint">An empty value removes the field.</p>` : html`<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>`}
 <p><button class="${isDeletion ? 'danger' : 'main'}">${verb} ${many}</button> <a href="${path}">Cancel</a></p></form>`,
   };
 }

@@ -72,14 +72,13 @@ async function* recordsOf(
 ): AsyncGenerator<JsonObject> {
   const { id } = request.params;
   const template = id === undefined ? `/${resource.name}` : `/${resource.parent!.to}/:id/${resource.name}`;
-  const query = Object.fromEntries(new URLSearchParams(listQueryOf(request.query)));
+  const query = new URLSearchParams(listQueryOf(request.query));
+  // The number of records says where the file ends.
+  query.delete('count');
+  query.set('limit', String(PART));
   for (let page = 1; ; page++) {
-    const list = await readPageAs(
-      site,
-      request,
-      { template, ...(id !== undefined && { id }) },
-      { ...query, page: String(page), limit: String(PART) },
-    );
+    query.set('page', String(page));
+    const list = await readPageAs(site, request, { template, ...(id !== undefined && { id }) }, query);
     const names = new Names(site, request);
     if (hasNames) await names.readFor(resource, list.data);
     for (const record of list.data) yield hasNames ? named(resource, record, names) : record;

@@ -12,7 +12,7 @@ import { isRelevance } from '../../list/read-sort.js';
 import { relatedOf } from '../../list/relations.js';
 import { type Column, columnsOf } from './columns.js';
 import { readListAs } from './inner-read.js';
-import { fieldLabel, titleOf } from './labels.js';
+import { fieldLabel, shortTitleOf } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
 import { dayAfter, LAST_DAY, type ListView } from './list-query.js';
 import type { Names } from './names.js';
@@ -155,7 +155,7 @@ async function referenceControl(
   if (listed && listed.total <= MAX_OFFERED)
     return {
       names: [parameter],
-      input: html`<fieldset><legend>${label}</legend><div class="checks">${listed.data.map((record) => html`<label class="check"><input type="checkbox" name="${parameter}" value="${String(record.id)}"${values.includes(String(record.id)) && html` checked`}> ${titleOf(other, record)}</label>`)}</div></fieldset>\n`,
+      input: html`<fieldset><legend>${label}</legend><div class="checks">${listed.data.map((record) => html`<label class="check"><input type="checkbox" name="${parameter}" value="${String(record.id)}"${values.includes(String(record.id)) && html` checked`}> ${shortTitleOf(other, record)}</label>`)}</div></fieldset>\n`,
     };
   const relation = relatedOf(view.resource).find((each) => each.collection === to && each.field === name);
   const within = operatorsOf(other).get(other.display) ?? [];

@@ -152,12 +152,12 @@ export function othersOf(record: JsonObject, { schema }: FormRules): string[] {
   return Object.keys(record).filter((name) => !declared.has(name));
 }
 
-/** The names of the records to which others refer, by their ids. */
+/** The names by which a form finds the records to which others refer, by their ids. */
 export interface RecordNames {
-  of(id: string): string | undefined;
+  enteredOf(id: string): string | undefined;
 }
 
-const NO_NAMES: RecordNames = { of: () => undefined };
+const NO_NAMES: RecordNames = { enteredOf: () => undefined };
 
 /** The texts of the fields in the form of a record. */
 export function textsOf(
@@ -179,9 +179,9 @@ export function textsOf(
 function textOf({ kind }: FormField, value: Json | undefined, names: RecordNames): string[] {
   if (value === undefined || value === null) return [];
   if (kind === 'references' && Array.isArray(value))
-    return value.map((id) => names.of(String(id)) ?? String(id));
+    return value.map((id) => names.enteredOf(String(id)) ?? String(id));
   if ((kind === 'choices' || kind === 'rows') && Array.isArray(value)) return value.map(String);
-  if (kind === 'reference' && typeof value === 'string') return [names.of(value) ?? value];
+  if (kind === 'reference' && typeof value === 'string') return [names.enteredOf(value) ?? value];
   if (kind === 'moment' && typeof value === 'string') return [value.replace(/(:00)?(\.0+)?Z$/, '')];
   if (typeof value === 'string') return [kind === 'json' ? JSON.stringify(value) : value];
   return [typeof value === 'object' ? jsonText(value) : String(value)];

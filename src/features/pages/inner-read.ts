@@ -17,6 +17,9 @@ export interface InnerPath {
   readonly id?: string;
 }
 
+/** The parameters of an inner request, of which some may be repeated. */
+type InnerQuery = Readonly<Record<string, string>> | URLSearchParams;
+
 /**
  * The JSON of another GET, as the caller of a page gets it: pages read nothing else. Undefined: the caller does not get it,
  * or it is too large for memory. Throws what is no fault of the request.
@@ -40,7 +43,7 @@ async function readOrThrow(
   { routes }: Site,
   caller: Caller,
   { template, id }: InnerPath,
-  query: Readonly<Record<string, string>>,
+  query: InnerQuery,
 ): Promise<JsonObject | undefined> {
   const endpoint = routes.get(template)?.actions.GET;
   if (!endpoint) return undefined;
@@ -81,7 +84,7 @@ export async function readPageAs(
   site: Site,
   caller: Caller,
   path: InnerPath,
-  query: Readonly<Record<string, string>>,
+  query: InnerQuery,
 ): Promise<List> {
   const list = listIn(await readOrThrow(site, caller, path, query));
   if (!list) throw beyond('responses');

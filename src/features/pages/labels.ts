@@ -1,4 +1,5 @@
 import type { Resource } from '../../collection/resource.js';
+import { cut } from '../../formats/html.js';
 import { type JsonObject, member } from '../../json.js';
 
 /** The first letter as a capital. */
@@ -22,6 +23,9 @@ export function fieldLabel(name: string, title?: string, isReference = false): s
   return capitalized((isReference && words.replace(/ id$/, '').replace(/ ids$/, 's')) || words);
 }
 
+/** Characters of a name that pages repeat, and up to which a name is entered in a form. */
+export const MAX_NAME_CHARACTERS = 200;
+
 /** The text by which people know a record: the value of its display field, or its word and id. */
 export function titleOf({ display, singular }: Resource, record: JsonObject): string {
   const given = display === undefined ? undefined : member(record, display);
@@ -29,3 +33,7 @@ export function titleOf({ display, singular }: Resource, record: JsonObject): st
     ? given
     : `${capitalized(singular)} ${String(record.id)}`;
 }
+
+/** The title of a record where a page may have many: a long one is cut. */
+export const shortTitleOf = (resource: Resource, record: JsonObject): string =>
+  cut(titleOf(resource, record), MAX_NAME_CHARACTERS);

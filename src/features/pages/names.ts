@@ -1,8 +1,8 @@
 import { type Resource, referredIds } from '../../collection/resource.js';
-import type { JsonObject } from '../../json.js';
+import { type JsonObject, member } from '../../json.js';
 import { conditionName, escapeName } from '../../list/query-names.js';
 import { type Caller, readListAs } from './inner-read.js';
-import { titleOf } from './labels.js';
+import { MAX_NAME_CHARACTERS, shortTitleOf } from './labels.js';
 import type { Site } from './site.js';
 
 /** Records of a collection whose names a page reads. */
@@ -11,6 +11,7 @@ const MAX_NAMES = 100;
 /** The names of the records to which others refer, as the caller of a page may read them: one list for each collection. */
 export class Names {
   readonly #names = new Map<string, string>();
+  readonly #entered = new Set<string>();
 
   constructor(
     readonly site: Site,
@@ -42,13 +43,28 @@ export class Names {
         ...{ fields: `id,${escapeName(resource.display)}`, limit: String(MAX_NAMES), count: 'none' },
       },
     );
-    for (const record of found?.data ?? []) this.#names.set(String(record.id), titleOf(resource, record));
+    for (const record of found?.data ?? []) {
+      const id = String(record.id);
+      const name = shortTitleOf(resource, record);
+      this.#names.set(id, name);
+      if (name === member(record, resource.display) && isEntered(name)) this.#entered.add(id);
+    }
   }
 
   /** The name of a record; undefined: the caller may not read it, or it has none. */
   of(id: string): string | undefined {
     return this.#names.get(id);
   }
+
+  /** The name of a record by which a form finds it again; undefined: only its id is certain. */
+  enteredOf(id: string): string | undefined {
+    return this.#entered.has(id) ? this.#names.get(id) : undefined;
+  }
 }
 
-const ID = /^[\da-f]{8}-([\da-f]{4}-){3}[\da-f]{12}$/i;
+/** Whether a form finds a record by this name. One that looks like an id would mean another record. */
+export const isEntered = (name: string): boolean =>
+  name.length <= MAX_NAME_CHARACTERS && name === name.trim() && !/[\r\n]/.test(name) && !ID.test(name);
+
+/** An id, of which a form knows no name. */
+export const ID = /^[\da-f]{8}-([\da-f]{4}-){3}[\da-f]{12}$/i;

@@ -98,7 +98,8 @@ async function show(
       ...{ ...context, json, forms, may, names },
       mayUse: (endpoint) => mayUse({ ...request, params: {} }, endpoint),
     }),
-    readCounts(site, request),
+    // Other callers would see what a transaction has not committed.
+    request.run ? undefined : readCounts(site, request),
   ]);
   const { query: shown = request.query.text } = content;
   const foot = formatLinks(site, request, shown, actions.GET?.offers ?? []);

@@ -1,10 +1,12 @@
 import type { Resource } from '../../collection/resource.js';
 import type { Failure } from '../../errors/problem.js';
+import { cut } from '../../formats/html.js';
 import { operatorsOf } from '../../list/condition.js';
 import { conditionName } from '../../list/query-names.js';
 import type { FormField } from './form-fields.js';
 import { type Caller, readListAs } from './inner-read.js';
-import { titleOf } from './labels.js';
+import { MAX_NAME_CHARACTERS, shortTitleOf, titleOf } from './labels.js';
+import { ID, isEntered } from './names.js';
 import type { Site } from './site.js';
 
 /** Records up to which a form offers all names of a collection, and which it compares with a name that is not found. */
@@ -12,8 +14,6 @@ const MAX_OFFERED = 50;
 const MAX_COMPARED = 100;
 /** Records among which a person chooses. */
 const MAX_CHOICES = 20;
-
-const ID = /^[\da-f]{8}-([\da-f]{4}-){3}[\da-f]{12}$/i;
 
 /** A record as a form offers it. */
 export interface Choice {
@@ -39,9 +39,8 @@ export async function offersFor(
       const list =
         resource &&
         (await readListAs(site, caller, { template: `/${name}` }, { ...query, limit: String(MAX_OFFERED) }));
-      const names =
-        list && list.total <= MAX_OFFERED ? list.data.map((record) => titleOf(resource, record)) : [];
-      return [name, names] as const;
+      const names = list && list.total <= MAX_OFFERED ? list.data.map((each) => titleOf(resource, each)) : [];
+      return [name, names.filter(isEntered)] as const;
     }),
   );
   return new Map(offers);
@@ -71,13 +70,18 @@ export async function findNamed(site: Site, caller: Caller, field: FormField, te
       { template: `/${collection}` },
       { ...query, count: 'none', ...more },
     );
-    return (list?.data ?? []).map((record) => ({ id: String(record.id), name: titleOf(resource, record) }));
+    return (list?.data ?? []).map((record) => ({
+      id: String(record.id),
+      name: shortTitleOf(resource, record),
+    }));
   };
   if (ID.test(text)) {
     const [found] = await read({ [conditionName('id')]: text, limit: '1' });
     return found ? { id: found.id } : wrong(`no ${resource.singular} has this id`);
   }
   if (resource.display === undefined) return wrong('must be an id');
+  const called = `called “${cut(text, MAX_NAME_CHARACTERS)}”`;
+  if (text.length > MAX_NAME_CHARACTERS) return wrong(`no ${resource.singular} is ${called}`);
   const known = new Set(operatorsOf(resource).get(resource.display) ?? []);
   const exact = known.has('eq') ? await read({ [conditionName(resource.display)]: text, limit: '3' }) : [];
   const parts = known.has('contains')
@@ -89,12 +93,12 @@ export async function findNamed(site: Site, caller: Caller, field: FormField, te
   );
   const found = [...new Map(same.map((each) => [each.id, each])).values()];
   if (found.length === 1) return { id: found[0]!.id };
-  if (found.length > 1) return wrong(`several ${collection} are called “${text}”: choose one`, found);
+  if (found.length > 1) return wrong(`several ${collection} are ${called}: choose one`, found);
   const near = parts.length > 0 ? parts : nearest(text, others);
   const [first] = near;
   const guess =
     first && near.length === 1 ? ` Is ${first.name} meant?` : near.length > 1 ? ' Choose one of these.' : '';
-  return wrong(`no ${resource.singular} is called “${text}”.${guess}`, near);
+  return wrong(`no ${resource.singular} is ${called}.${guess}`, near);
 }
 
 /** The records with the most pairs of letters in common with a text, if these are at least half of the pairs. */

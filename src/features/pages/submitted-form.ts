@@ -6,10 +6,13 @@ import { readJson } from '../../http/strict-json.js';
 import { isObject, type Json, type JsonObject, setMember } from '../../json.js';
 import { digestOf, type FieldSchema, type FormField, type Texts } from './form-fields.js';
 import type { FormTokens } from './form-token.js';
-import { type Choice, findNamed } from './reference-input.js';
+import { ID } from './names.js';
+import { type Choice, findNamed, type Named } from './reference-input.js';
 import type { Site } from './site.js';
 
 const MAX_ENTRIES = 2000;
+/** Names of a form that are looked up, each by a few inner requests. */
+const MAX_NAMES = 300;
 
 /** A form that a page of this service has submitted. */
 export interface Submitted {
@@ -26,6 +29,9 @@ export class SubmittedForm {
   readonly texts: Texts;
   /** The records that a name may mean, by the field. */
   readonly choices = new Map<string, readonly Choice[]>();
+
+  /** The meaning of each name that was looked up, by the collection and the name. */
+  readonly named = new Map<string, Named>();
 
   /** `value` is a list of names and values. Throws 400. */
   constructor(value: Json | undefined) {
@@ -133,7 +139,8 @@ async function enteredValue(
     const items = typeof schema.items === 'object' ? schema.items : {};
     if (kind === 'rows') return given.map((text) => scalarIn(items, text));
     const ids: string[] = [];
-    for (const text of given) ids.push(await referredId(submitted, field, text));
+    // A write checks ids. One inner request for each would be too many.
+    for (const text of given) ids.push(ID.test(text) ? text : await referredId(submitted, field, text));
     return ids;
   }
   if (kind === 'choices') return texts.length === 0 && !isRequired ? undefined : [...texts];
@@ -173,7 +180,11 @@ async function referredId(
   field: FormField,
   text: string,
 ): Promise<string> {
-  const named = await findNamed(site, request, field, text);
+  const key = `${field.to} ${text}`;
+  if (entered.named.size === MAX_NAMES && !entered.named.has(key))
+    throw invalid([{ path: '', message: `the form has more than ${MAX_NAMES} names`, keyword: 'reference' }]);
+  const named = entered.named.get(key) ?? (await findNamed(site, request, field, text));
+  entered.named.set(key, named);
   if ('id' in named) return named.id;
   entered.choices.set(field.name, named.choices);
   throw invalid([{ ...named.failure, path: '' }]);
