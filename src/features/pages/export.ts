@@ -78,11 +78,18 @@ async function* recordsOf(
   query.set('limit', String(PART));
   for (let page = 1; ; page++) {
     query.set('page', String(page));
-    const list = await readPageAs(site, request, { template, ...(id !== undefined && { id }) }, query);
-    const names = new Names(site, request);
-    if (hasNames) await names.readFor(resource, list.data);
-    for (const record of list.data) yield hasNames ? named(resource, record, names) : record;
-    if (page * PART >= list.total) return;
+    const { parts, total } = await readPageAs(
+      site,
+      request,
+      { template, ...(id !== undefined && { id }) },
+      query,
+    );
+    for await (const records of parts) {
+      const names = new Names(site, request);
+      if (hasNames) await names.readFor(resource, records);
+      for (const record of records) yield hasNames ? named(resource, record, names) : record;
+    }
+    if (page * PART >= total) return;
   }
 }
 

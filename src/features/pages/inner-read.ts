@@ -3,6 +3,7 @@ import { Problem } from '../../errors/problem.js';
 import { beyond } from '../../errors/service-errors.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import { Query } from '../../http/query-parameters.js';
+import type { Documents, Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
 import { ofDocument } from '../../limits/turn.js';
@@ -40,17 +41,27 @@ export async function readAs(
 
 /** The JSON of another GET. Throws what the GET throws, also for a fault of the request. */
 async function readOrThrow(
+  site: Site,
+  caller: Caller,
+  path: InnerPath,
+  query: InnerQuery,
+): Promise<JsonObject | undefined> {
+  const reply = await replyTo(site, caller, path, query);
+  if (reply?.status !== 200 || reply.body === undefined) return undefined;
+  return ofDocument(reply.body, (json) => json);
+}
+
+async function replyTo(
   { routes }: Site,
   caller: Caller,
   { template, id }: InnerPath,
   query: InnerQuery,
-): Promise<JsonObject | undefined> {
+): Promise<Reply | undefined> {
   const endpoint = routes.get(template)?.actions.GET;
-  if (!endpoint) return undefined;
   const { id: requestId, version, prefix, principal, run } = caller;
   const params = id === undefined ? {} : { id };
   const { host } = caller.headers;
-  const { status, body } = await endpoint.run({
+  return endpoint?.run({
     ...{ id: requestId, version, prefix, principal, run, params },
     method: 'GET',
     path: template.replace(':id', id ?? ''),
@@ -60,7 +71,6 @@ async function readOrThrow(
     permission: permit(principal, endpoint.requires, params),
     body: undefined,
   });
-  return status === 200 && body !== undefined ? await ofDocument(body, (json) => json) : undefined;
 }
 
 /** Records of a list, and the number of all that it selects. */
@@ -79,16 +89,31 @@ export async function readListAs(
   return listIn(await readAs(site, caller, path, { page: '1', ...query }));
 }
 
-/** The records of a numbered page of a list, and their number. Throws what the list throws; 503 if they are too large for memory. */
+/** The records of a page in parts: all of them, or each alone if together they are too large for memory. */
+export interface PageInParts {
+  readonly parts: Iterable<List['data']> | AsyncIterable<List['data']>;
+  readonly total: number;
+}
+
+/** A numbered page of a list. Throws what the list throws. */
 export async function readPageAs(
   site: Site,
   caller: Caller,
   path: InnerPath,
   query: InnerQuery,
-): Promise<List> {
-  const list = listIn(await readOrThrow(site, caller, path, query));
-  if (!list) throw beyond('responses');
-  return list;
+): Promise<PageInParts> {
+  const { body, content } = (await replyTo(site, caller, path, query)) ?? {};
+  if (body !== undefined) {
+    const { data, total } = listIn(await ofDocument(body, (json) => json))!;
+    return { parts: [data], total };
+  }
+  if (content?.kind !== 'documents') throw beyond('responses');
+  const { total } = listIn(JSON.parse(`{"data":[]${content.frame![1]}`) as JsonObject)!;
+  return { parts: eachOf(content), total };
+}
+
+async function* eachOf({ read }: Documents): AsyncGenerator<List['data']> {
+  for await (const document of read()) yield [await ofDocument(document, (json) => json)];
 }
 
 function listIn(json: JsonObject | undefined): List | undefined {

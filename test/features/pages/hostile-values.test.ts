@@ -110,6 +110,11 @@ t.test('an export has the records of each alternative of a filter, and all of th
   const link = linksOf((await visitor.get(chosen)).text).find((href) => href.includes('_export=json'))!;
   t.equal((await visitor.get(link)).json.length, 101);
   t.equal((await visitor.get('/plans?_export=json&count=none')).json.length, 102);
+  const note = 'x'.repeat(300_000);
+  for (let at = 0; at < 5; at++) await make('/plans', { note, state: 'gone' });
+  t.equal((await visitor.get('/plans?_export=json')).json.length, 107, 'a page is too large for memory');
+  const csv = await visitor.get('/plans?_export=csv');
+  t.equal(csv.text.trim().split('\r\n').length, 108);
 });
 
 t.test('a form of several records names one of their fields, or deletes them', async (t) => {
