@@ -76,7 +76,7 @@ async function* recordsOf(
   // The number of records says where the file ends.
   query.delete('count');
   query.set('limit', String(PART));
-  for (let page = 1; ; page++) {
+  for (let page = 1, left = 1; left > 0; page++) {
     query.set('page', String(page));
     const { parts, total } = await readPageAs(
       site,
@@ -89,7 +89,9 @@ async function* recordsOf(
       if (hasNames) await names.readFor(resource, records);
       for (const record of records) yield hasNames ? named(resource, record, names) : record;
     }
-    if (page * PART >= total) return;
+    left = (page === 1 ? total : left) - PART;
+    // All records are counted once: each count reads them.
+    query.set('count', 'none');
   }
 }
 
