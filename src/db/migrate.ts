@@ -161,7 +161,7 @@ async function pendingMigrations(
   };
 }
 
-/** The same on a connection of its own. */
+/** The pending migrations of a database, read by a connection that is closed afterwards. */
 export const pendingMigrationsAt = (url: string, engine: Engine) =>
   withSchemaConnection(url, ({ run }) => pendingMigrations(run, engine));
 

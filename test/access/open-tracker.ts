@@ -6,16 +6,11 @@ import type { Test } from '../support/test.js';
 import { TEAM_TRACKER } from './team-tracker.js';
 
 /** A service with the issue tracker and `more` collections, an operator, and users with keys of the scope `self`. */
-export async function openTracker(
-  t: Test,
-  more: Readonly<Record<string, JsonObject>> = {},
-  settings: Readonly<Record<string, string>> = {},
-) {
+export async function openTracker(t: Test, more: Readonly<Record<string, JsonObject>> = {}) {
   const service = await testService(t, {
     COLLECTIONS: declare(t, { ...TEAM_TRACKER, ...more }),
     AUTH: 'api-key',
     DATABASE_URL: await undeclaredDatabase(t),
-    ...settings,
   });
   const { key: admin } = await makeKey(service.db);
   type Call = (

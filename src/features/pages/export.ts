@@ -5,10 +5,10 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import { type JsonObject, member, setMember } from '../../json.js';
 import { columnsOf } from './columns.js';
-import { readPageAs } from './inner-read.js';
-import { listQueryOf } from './list-query.js';
+import { type PageInParts, readPageAs } from './inner-read.js';
+import { ListView } from './list-query.js';
 import { Names } from './names.js';
-import type { Site } from './site.js';
+import { othersOf, type Site } from './site.js';
 
 /** The parameter of a page for the file with all that its list selects: `csv` or `json`. */
 export const EXPORT = '_export';
@@ -64,6 +64,7 @@ export function exportReply(resource: Resource, site: Site, request: Request): R
 
 const nameOf = (field: string) => `${field} (name)`;
 
+/** The records of a list, page by page, in time that grows with their number alone: each page goes on after the one before. */
 async function* recordsOf(
   resource: Resource,
   site: Site,
@@ -72,26 +73,21 @@ async function* recordsOf(
 ): AsyncGenerator<JsonObject> {
   const { id } = request.params;
   const template = id === undefined ? `/${resource.name}` : `/${resource.parent!.to}/:id/${resource.name}`;
-  const query = new URLSearchParams(listQueryOf(request.query));
-  // The number of records says where the file ends.
-  query.delete('count');
+  const path = { template, ...(id !== undefined && { id }) };
+  const view = new ListView(resource, '', request.query, othersOf(site));
+  const query = new URLSearchParams(view.parameters);
+  for (const name of ['page', 'order', 'count']) query.delete(name);
+  query.set('sort', view.sortKeys().join(','));
   query.set('limit', String(PART));
-  for (let page = 1, left = 1; left > 0; page++) {
-    query.set('page', String(page));
-    const { parts, total } = await readPageAs(
-      site,
-      request,
-      { template, ...(id !== undefined && { id }) },
-      query,
-    );
-    for await (const records of parts) {
+  for (let after: string | undefined = ''; after !== undefined; ) {
+    if (after !== '') query.set('after', after);
+    const page: PageInParts = await readPageAs(site, request, path, query);
+    for await (const records of page.parts) {
       const names = new Names(site, request);
       if (hasNames) await names.readFor(resource, records);
-      for (const record of records) yield hasNames ? named(resource, record, names) : record;
+      for (const { _links, ...record } of records) yield hasNames ? named(resource, record, names) : record;
     }
-    left = (page === 1 ? total : left) - PART;
-    // All records are counted once: each count reads them.
-    query.set('count', 'none');
+    after = page.next;
   }
 }
 

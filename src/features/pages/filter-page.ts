@@ -1,6 +1,6 @@
 import type { Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
-import { type Operator, operatorsOf } from '../../list/condition.js';
+import { LIST_OPERATORS, type Operator, operatorsOf } from '../../list/condition.js';
 import {
   conditionName,
   escapeName,
@@ -12,7 +12,7 @@ import { isRelevance } from '../../list/read-sort.js';
 import { relatedOf } from '../../list/relations.js';
 import { type Column, columnsOf } from './columns.js';
 import { readListAs } from './inner-read.js';
-import { fieldLabel, shortTitleOf } from './labels.js';
+import { fieldLabel, nameFields, shortTitleOf } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
 import { dayAfter, LAST_DAY, type ListView } from './list-query.js';
 import type { Names } from './names.js';
@@ -24,7 +24,7 @@ const MAX_OFFERED = 50;
 const SIGNS: Readonly<Record<Operator, string>> = {
   eq: 'is',
   ne: 'is not',
-  lt: 'before',
+  lt: 'less than',
   lte: 'at most',
   gt: 'more than',
   gte: 'at least',
@@ -89,16 +89,16 @@ async function controlOf(
   const operators = operatorsOf(view.resource).get(name) ?? [];
   const can = (operator: Operator) => operators.includes(operator);
   const parameter = (operator: Operator) => conditionName(name, operator);
-  const values = (operator: Operator) => (view.parameters.get(parameter(operator)) ?? '').split(',');
+  const values = (operator: Operator) => valuesOf(view, parameter(operator));
   const text = (operator: Operator, type = 'text'): Control => ({
     names: [parameter(operator)],
     input: html`<div class="field"><label for="${id}">${label} ${SIGNS[operator]}</label><input type="${type}" id="${id}" name="${parameter(operator)}" value="${values(operator).join()}"></div>\n`,
   });
   if (kind === 'reference') return referenceControl(view, column, id, shown);
   if (kind === 'choice' && (can('in') || can('any')))
-    return checks(column, parameter(can('in') ? 'in' : 'any'), values(can('in') ? 'in' : 'any'));
-  if (kind === 'flag' && can('eq'))
-    return checks({ ...column, choices: ['true', 'false'] }, parameter('eq'), values('eq'));
+    return checks(column, parameter(can('in') ? 'in' : 'any'), parameter(can('in') ? 'eq' : 'has'), view);
+  if (kind === 'flag' && can('in'))
+    return checks({ ...column, choices: ['true', 'false'] }, parameter('in'), parameter('eq'), view);
   if ((kind === 'number' || kind === 'date' || kind === 'time') && can('gte')) return range(column, id, view);
   if (can('contains')) return text('contains', 'search');
   if (can('prefix')) return text('prefix');
@@ -106,10 +106,26 @@ async function controlOf(
   return can('eq') ? text('eq') : undefined;
 }
 
-const checks = ({ label, choices }: Column, name: string, values: readonly string[]): Control => ({
-  names: [name],
-  input: html`<fieldset><legend>${label}</legend><div class="checks">${choices.map((choice) => html`<label class="check"><input type="checkbox" name="${name}" value="${String(choice)}"${values.includes(String(choice)) && html` checked`}> ${choice === 'true' ? 'Yes' : choice === 'false' ? 'No' : String(choice)}</label>`)}</div></fieldset>\n`,
-});
+/** The values of a condition: of one that is given several times, or of a list between commas. */
+const valuesOf = ({ parameters }: ListView, name: string): readonly string[] => {
+  const given = parameters.getAll(name);
+  return given.length === 1 ? given[0]!.split(',') : given;
+};
+
+/** Boxes of which several may be checked; if a value has a comma, which separates the values of a list, one of them. */
+function checks({ label, choices }: Column, list: string, one: string, view: ListView): Control {
+  const isList = choices.every((choice) => !String(choice).includes(','));
+  const name = isList ? list : one;
+  const values = isList ? valuesOf(view, list) : view.parameters.getAll(one);
+  const box = (value: string, text: string) =>
+    html`<label class="check"><input type="${isList ? 'checkbox' : 'radio'}" name="${name}" value="${value}"${values.includes(value) && html` checked`}> ${text}</label>`;
+  return {
+    names: [list, one],
+    input: html`<fieldset><legend>${label}</legend><div class="checks">${!isList && box('', 'any')}${choices.map((choice) => box(String(choice), YES_OR_NO[String(choice)] ?? String(choice)))}</div></fieldset>\n`,
+  };
+}
+
+const YES_OR_NO: Readonly<Record<string, string>> = { true: 'Yes', false: 'No' };
 
 /** Two ends; the last day counts as a whole. Days have links for what people look for most. */
 function range({ name, label, kind }: Column, id: string, view: ListView): Control {
@@ -149,9 +165,14 @@ async function referenceControl(
   const operators = operatorsOf(view.resource).get(name) ?? [];
   const operator = operators.includes('in') ? 'in' : 'any';
   if (other?.display === undefined || !operators.includes(operator)) return undefined;
-  const listed = await readListAs(site, request, { template: `/${to}` }, { limit: String(MAX_OFFERED) });
+  const listed = await readListAs(
+    site,
+    request,
+    { template: `/${to}` },
+    { ...nameFields(other), limit: String(MAX_OFFERED) },
+  );
   const parameter = conditionName(name, operator);
-  const values = (view.parameters.get(parameter) ?? '').split(',');
+  const values = valuesOf(view, parameter);
   if (listed && listed.total <= MAX_OFFERED)
     return {
       names: [parameter],
@@ -204,10 +225,9 @@ function conditionText(
     column?.label ?? fieldLabel(path[0]!),
     ...path.slice(1).map((each) => fieldLabel(each).toLowerCase()),
   ].join(' ');
-  const texts = values
-    .join()
-    .split(',')
-    .map((value) => names.of(value) ?? value);
+  const given =
+    isOperator && LIST_OPERATORS.has(last) && values.length === 1 ? values[0]!.split(',') : values;
+  const texts = given.map((value) => names.of(value) ?? value);
   const isDay = column?.kind === 'date' || column?.kind === 'time';
   if (isOperator && last === 'in' && column) return `${label}: ${texts.join(' or ')}`;
   if (isDay && last === 'gte') return `${label}: from ${values.join()}`;

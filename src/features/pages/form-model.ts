@@ -38,9 +38,9 @@ export function editableOf(resource: Resource): FormModel {
       collection.as(request).check({ ...input, ...above });
       return [];
     } catch (error) {
-      return error instanceof Problem && error.code === 'VALIDATION_ERROR'
-        ? (error.more.details as readonly Failure[])
-        : [];
+      if (!(error instanceof Problem)) throw error;
+      // Other problems are those of the request as a whole, which the action reports.
+      return error.code === 'VALIDATION_ERROR' ? (error.more.details as readonly Failure[]) : [];
     }
   };
   return {

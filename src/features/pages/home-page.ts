@@ -1,12 +1,13 @@
-import { canSearch } from '../../collection/resource.js';
+import { canSearch, type Resource } from '../../collection/resource.js';
 import type { ScopedCollection } from '../../feature.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
-import { mayRead, readsAll } from '../../policy/policy.js';
+import { mayRead } from '../../policy/policy.js';
 import { actorHtml, readActors } from './change-author.js';
 import { readAs, readListAs } from './inner-read.js';
 import { collectionLabel, titleOf, wordsOf } from './labels.js';
 import { type PageContent, SEARCH_EVERYTHING } from './layout.js';
+import { isCounted, readCounts } from './navigation.js';
 import type { Page, PageOptions } from './pages.js';
 import { collectionsFor } from './site.js';
 import { timeHtml } from './values.js';
@@ -27,6 +28,7 @@ export const homePage: Page = {
     const programs = Object.entries(json.links as Record<string, string>).filter(
       ([name]) => PROGRAMS[name] !== undefined,
     );
+    if (!request.run) await readCounts(site, request);
     const [rows, changes] = await Promise.all([
       Promise.all(listed.map((collection) => row(collection, shown))),
       lastChanges(shown),
@@ -61,18 +63,20 @@ function groupsOf(listed: readonly ScopedCollection[], rows: readonly Html[]): H
 
 async function row(collection: ScopedCollection, shown: PageOptions): Promise<Html> {
   const { name, prefix, schema, singular } = collection.resource;
-  const { site, request } = shown;
-  const isCounted =
-    mayRead(collection.resource, request.principal) &&
-    (collection.resource.hasRules || readsAll(collection.resource, request.principal));
-  const list = isCounted
-    ? await readListAs(site, request, { template: `/${name}` }, { limit: '1' })
-    : undefined;
+  const { site } = shown;
+  const total = await totalOf(collection.resource, shown);
   const description = typeof schema.description === 'string' ? schema.description : '';
   const post = site.routes.get(`/${name}`)?.actions.POST;
   const add =
     post && shown.mayUse(post) && html`<a href="${prefix}/${name}?_new">New ${wordsOf(singular)}</a>`;
-  return html`<tr><th scope="row"><a href="${prefix}/${name}">${collectionLabel(name)}</a></th><td class="number badge" data-label="Records">${list?.total.toLocaleString('en')}</td><td data-label="About">${description}</td><td>${add}</td></tr>\n`;
+  return html`<tr><th scope="row"><a href="${prefix}/${name}">${collectionLabel(name)}</a></th><td class="number badge" data-label="Records">${total?.toLocaleString('en')}</td><td data-label="About">${description}</td><td>${add}</td></tr>\n`;
+}
+
+/** How many records the caller may read; undefined: none by its scopes, or its own alone. */
+async function totalOf(resource: Resource, { site, request }: PageOptions): Promise<number | undefined> {
+  if (isCounted(resource, request)) return site.counts.get(resource.name)?.total;
+  if (!resource.hasRules || !mayRead(resource, request.principal)) return undefined;
+  return (await readListAs(site, request, { template: `/${resource.name}` }, { limit: '1' }))?.total;
 }
 
 /** The newest changes, each with the name of its record and of who made it. */

@@ -7,6 +7,7 @@ import type { Documents, Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
 import { ofDocument } from '../../limits/turn.js';
+import { VERSIONS } from '../../versions/supported.js';
 import type { Site } from './site.js';
 
 /** The parts of the request for a page that its inner requests repeat. */
@@ -92,24 +93,32 @@ export async function readListAs(
 /** The records of a page in parts: all of them, or each alone if together they are too large for memory. */
 export interface PageInParts {
   readonly parts: Iterable<List['data']> | AsyncIterable<List['data']>;
-  readonly total: number;
+  /** The cursor of the next page; undefined: this is the last one. */
+  readonly next: string | undefined;
 }
 
-/** A numbered page of a list. Throws what the list throws. */
+/** A page of a list between cursors, as the last version of the API has it. Throws what the list throws. */
 export async function readPageAs(
   site: Site,
   caller: Caller,
   path: InnerPath,
   query: InnerQuery,
 ): Promise<PageInParts> {
-  const { body, content } = (await replyTo(site, caller, path, query)) ?? {};
+  const version = VERSIONS.at(-1)!;
+  const { body, content } = (await replyTo(site, { ...caller, version }, path, query)) ?? {};
   if (body !== undefined) {
-    const { data, total } = listIn(await ofDocument(body, (json) => json))!;
-    return { parts: [data], total };
+    const json = await ofDocument(body, (page) => page);
+    return { parts: [json.data as JsonObject[]], next: nextIn(json) };
   }
   if (content?.kind !== 'documents') throw beyond('responses');
-  const { total } = listIn(JSON.parse(`{"data":[]${content.frame![1]}`) as JsonObject)!;
-  return { parts: eachOf(content), total };
+  return { parts: eachOf(content), next: nextIn(JSON.parse(`{"data":[]${content.frame![1]}`) as JsonObject) };
+}
+
+function nextIn({ links }: JsonObject): string | undefined {
+  const { next } = links as { readonly next: string | null };
+  return next === null
+    ? undefined
+    : (new URL(next, 'http://localhost').searchParams.get('after') ?? undefined);
 }
 
 async function* eachOf({ read }: Documents): AsyncGenerator<List['data']> {

@@ -1,6 +1,7 @@
 import type { Resource } from '../../collection/resource.js';
 import { cut } from '../../formats/html.js';
 import { type JsonObject, member } from '../../json.js';
+import { escapeName } from '../../list/query-names.js';
 
 /** The first letter as a capital. */
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
@@ -37,3 +38,7 @@ export function titleOf({ display, singular }: Resource, record: JsonObject): st
 /** The title of a record where a page may have many: a long one is cut. */
 export const shortTitleOf = (resource: Resource, record: JsonObject): string =>
   cut(titleOf(resource, record), MAX_NAME_CHARACTERS);
+
+/** The parameter of a list that shows the names of its records alone. */
+export const nameFields = ({ display }: Resource): Readonly<Record<string, string>> =>
+  display === undefined ? {} : { fields: `id,${escapeName(display)}` };

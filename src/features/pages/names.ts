@@ -1,8 +1,8 @@
 import { type Resource, referredIds } from '../../collection/resource.js';
 import { type JsonObject, member } from '../../json.js';
-import { conditionName, escapeName } from '../../list/query-names.js';
+import { conditionName } from '../../list/query-names.js';
 import { type Caller, readListAs } from './inner-read.js';
-import { MAX_NAME_CHARACTERS, shortTitleOf } from './labels.js';
+import { MAX_NAME_CHARACTERS, nameFields, shortTitleOf } from './labels.js';
 import type { Site } from './site.js';
 
 /** Records of a collection whose names a page reads. */
@@ -40,7 +40,7 @@ export class Names {
       { template: `/${collection}` },
       {
         [conditionName('id', 'in')]: unknown.join(','),
-        ...{ fields: `id,${escapeName(resource.display)}`, limit: String(MAX_NAMES), count: 'none' },
+        ...{ ...nameFields(resource), limit: String(MAX_NAMES), count: 'none' },
       },
     );
     for (const record of found?.data ?? []) {

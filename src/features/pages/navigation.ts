@@ -1,3 +1,4 @@
+import type { Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import type { ErrorPageRequest } from '../../http/request.js';
 import { visible } from '../../http/router.js';
@@ -21,32 +22,41 @@ const SERVICE: readonly (readonly [path: string, label: string])[] = [
 
 /** Reads the numbers of records that the navigation shows: of collections of which the caller may read all records. */
 export async function readCounts(site: Site, caller: Caller): Promise<void> {
-  const now = Date.now();
-  const due = collectionsFor(site, caller.principal).filter(
-    ({ resource }) =>
-      isCounted(site, resource.name, caller) && !(now - (site.counts.get(resource.name)?.at ?? 0) < COUNT_MS),
+  const counted = collectionsFor(site, caller.principal).filter(({ resource }) =>
+    isCounted(resource, caller),
   );
-  await Promise.all(
-    due.map(async ({ resource: { name } }) => {
-      // Other pages show the number of before meanwhile.
-      site.counts.set(name, { at: now, total: site.counts.get(name)?.total });
-      const list = await readListAs(site, caller, { template: `/${name}` }, { limit: '1' });
-      site.counts.set(name, { at: now, total: list?.total });
-    }),
-  );
+  await Promise.all(counted.map(({ resource: { name } }) => countOf(site, caller, name)));
 }
 
-function isCounted({ collections }: Site, name: string, { principal }: Pick<Caller, 'principal'>): boolean {
-  const { resource } = collections.find((each) => each.resource.name === name)!;
-  return !resource.hasRules && mayRead(resource, principal) && readsAll(resource, principal);
+/** The number of records of a collection: pages share what one of them has read in the last seconds. */
+async function countOf(site: Site, caller: Caller, name: string): Promise<void> {
+  const now = Date.now();
+  const known = site.counts.get(name);
+  if (known && now - known.at < COUNT_MS) return known.reading;
+  const read = async () => {
+    try {
+      const list = await readListAs(site, caller, { template: `/${name}` }, { limit: '1' });
+      site.counts.set(name, { at: now, total: list?.total, reading });
+    } catch (error) {
+      site.counts.delete(name);
+      throw error;
+    }
+  };
+  const reading = read();
+  site.counts.set(name, { at: now, total: known?.total, reading });
+  await reading;
 }
+
+/** Whether the number of records is the same for all who may see it. */
+export const isCounted = (resource: Resource, { principal }: Pick<Caller, 'principal'>): boolean =>
+  !resource.hasRules && mayRead(resource, principal) && readsAll(resource, principal);
 
 /** The collections by their groups, and the pages about the service, as far as the caller may use them. */
 export function navigation(site: Site, request: ErrorPageRequest): Html {
   const groups = new Map<string, Part[]>();
   for (const { resource } of collectionsFor(site, request.principal)) {
     const { name, group = 'Collections' } = resource;
-    const total = isCounted(site, name, request) ? site.counts.get(name)?.total : undefined;
+    const total = isCounted(resource, request) ? site.counts.get(name)?.total : undefined;
     groups.set(group, [
       ...(groups.get(group) ?? []),
       item(site, request, `/${name}`, collectionLabel(name), total),

@@ -93,7 +93,7 @@ function withoutSecrets(fields: readonly FormField[], { texts }: SubmittedForm):
   return new Map([...texts].filter(([name]) => !secret.has(name)));
 }
 
-/** The way on after a form that nobody submitted, or that was submitted before; undefined: another problem. */
+/** The way on after a form of an ended session, or one that was submitted before; undefined: another problem. */
 function noticeOf({ status, code, message }: Problem, { site }: Submitted): Part {
   if (code === 'IDEMPOTENCY_KEY_REUSED')
     return html`<p class="error" role="alert">This form has created a record before. Create another one?</p>`;

@@ -85,7 +85,7 @@ ${notice}${faultsOf(fields, filled)}${inputsOf(fields, filled)}
 
 /** The page with the form that changes a record. */
 export async function editPage(
-  { singular, change, titleOf }: FormModel,
+  { change, titleOf }: FormModel,
   record: JsonObject,
   { request, forms, site, names }: PageOptions,
   crumbs: readonly Crumb[],
@@ -98,7 +98,7 @@ export async function editPage(
   return {
     title: `Edit ${titleOf(record)}`,
     crumbs,
-    body: html`${changeForm(site.prefix + request.path, fields, filled, state, forms)}${singular === '' && undefined}`,
+    body: changeForm(site.prefix + request.path, fields, filled, state, forms),
   };
 }
 

@@ -1,5 +1,5 @@
 import { hrefOf } from '../../collection/representation.js';
-import type { Resource } from '../../collection/resource.js';
+import type { Reference, Resource } from '../../collection/resource.js';
 import { type Change, type FieldChange, readHistory } from '../../events/record-history.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { type Json, type JsonObject, member } from '../../json.js';
@@ -111,18 +111,17 @@ interface RelatedList {
   readonly label: string;
   readonly href: string;
   readonly condition: string;
+  readonly onDelete: Reference['onDelete'];
 }
 
 /** The lists of records that refer to a record, of collections that the caller's scopes permit it to read. */
-function listsOf(
-  { referredBy, children, ...resource }: Resource,
-  id: string,
-  { site, request }: PageOptions,
-): RelatedList[] {
+function listsOf(resource: Resource, id: string, { site, request }: PageOptions): RelatedList[] {
+  const { referredBy, children } = resource;
   const known = collectionsFor(site, request.principal);
   return referredBy.flatMap(({ collection, field, links }) => {
     const other = known.find((each) => each.resource.name === collection)?.resource;
-    if (!other) return [];
+    const reference = other?.references.find((each) => each.field === field);
+    if (!other || !reference) return [];
     const isNested = children.includes(collection) && other.parent?.field === field;
     const condition = conditionName(field, links === undefined ? 'eq' : 'has');
     const several = referredBy.filter((each) => each.collection === collection).length > 1;
@@ -136,9 +135,9 @@ function listsOf(
           }`
         : '');
     const href = isNested
-      ? `${hrefOf(resource as Resource, id)}/${collection}`
+      ? `${hrefOf(resource, id)}/${collection}`
       : `${site.prefix}/${collection}?${new URLSearchParams({ [condition]: id })}`;
-    return [{ resource: other, label, href, condition }];
+    return [{ resource: other, label, href, condition, onDelete: reference.onDelete }];
   });
 }
 
@@ -161,29 +160,29 @@ ${records.length > 0 && html`<ul>${records.map((each) => html`<li><a href="${hre
   );
 }
 
+/** The effect of a deletion on a record that refers to the deleted one, and on several. */
+const EFFECTS: Readonly<Record<Reference['onDelete'], readonly [one: string, several: string]>> = {
+  cascade: ['is deleted with it', 'are deleted with it'],
+  restrict: ['refers to it, and prevents the deletion', 'refer to it, and prevent the deletion'],
+  null: ['loses the reference to it', 'lose the reference to it'],
+  remove: ['loses the reference to it', 'lose the reference to it'],
+};
+
 /** The effects of a deletion on the records that refer to a record, as far as the caller may read them. */
 async function effects(resource: Resource, id: string, shown: PageOptions): Promise<Part> {
   const { site, request } = shown;
   const texts = await Promise.all(
-    listsOf(resource, id, shown).map(async ({ resource: other, condition }) => {
+    listsOf(resource, id, shown).map(async ({ resource: other, condition, onDelete }) => {
       const list = await readListAs(
         site,
         request,
         { template: `/${other.name}` },
         { [condition]: id, limit: '1' },
       );
-      const reference = other.references.find(
-        ({ to, field }) => to === resource.name && condition.includes(`[${field}]`),
-      );
-      if (!list || list.total === 0 || !reference) return undefined;
-      const many = `${list.total.toLocaleString('en')} ${wordsOf(list.total === 1 ? other.singular : other.name)}`;
-      const effect = {
-        cascade: 'are deleted with it',
-        restrict: 'refer to it, and prevent the deletion',
-        null: 'lose the reference to it',
-        remove: 'lose the reference to it',
-      };
-      return html`<li>${many} ${effect[reference.onDelete]}</li>`;
+      if (!list || list.total === 0) return undefined;
+      const isOne = list.total === 1;
+      const many = `${list.total.toLocaleString('en')} ${wordsOf(isOne ? other.singular : other.name)}`;
+      return html`<li>${many} ${EFFECTS[onDelete][isOne ? 0 : 1]}</li>`;
     }),
   );
   return texts.some((each) => each) && html`<ul>${texts}</ul>`;

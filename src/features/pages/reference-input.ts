@@ -5,7 +5,7 @@ import { operatorsOf } from '../../list/condition.js';
 import { conditionName } from '../../list/query-names.js';
 import type { FormField } from './form-fields.js';
 import { type Caller, readListAs } from './inner-read.js';
-import { MAX_NAME_CHARACTERS, shortTitleOf, titleOf } from './labels.js';
+import { MAX_NAME_CHARACTERS, nameFields, shortTitleOf, titleOf } from './labels.js';
 import { ID, isEntered } from './names.js';
 import type { Site } from './site.js';
 
@@ -49,9 +49,9 @@ export async function offersFor(
 function listOf(
   { collections }: Site,
   name: string,
-): { resource: Resource | undefined; query: Record<string, string> } {
+): { resource: Resource | undefined; query: Readonly<Record<string, string>> } {
   const resource = collections.find((each) => each.resource.name === name)?.resource;
-  return { resource, query: resource?.display === undefined ? {} : { fields: `id,${resource.display}` } };
+  return { resource, query: resource ? nameFields(resource) : {} };
 }
 
 /** Finds the record that a person named in a form: by its id, its name, or a part of the name that only one record has. */
@@ -94,6 +94,8 @@ export async function findNamed(site: Site, caller: Caller, field: FormField, te
   const found = [...new Map(same.map((each) => [each.id, each])).values()];
   if (found.length === 1) return { id: found[0]!.id };
   if (found.length > 1) return wrong(`several ${collection} are ${called}: choose one`, found);
+  if (!known.has('eq') && !known.has('contains') && others.length === MAX_COMPARED)
+    return wrong(`${collection} cannot be searched by name: enter the id`);
   const near = parts.length > 0 ? parts : nearest(text, others);
   const [first] = near;
   const guess =

@@ -7,6 +7,13 @@ import type { Route } from '../../http/router.js';
 import type { Others } from '../../list/relations.js';
 import { mayRead } from '../../policy/policy.js';
 
+/** How many records of a collection a page has read, and when. */
+interface Count {
+  readonly at: number;
+  readonly total: number | undefined;
+  readonly reading: Promise<void>;
+}
+
 /** The facts about the service that pages need. */
 export interface Site {
   readonly db: Db;
@@ -15,8 +22,8 @@ export interface Site {
   readonly feed: Feed | undefined;
   /** The routes by the templates of their paths: `/keys/:id`. */
   readonly routes: ReadonlyMap<string, Route>;
-  /** The numbers of records that pages have read last, and when. */
-  readonly counts: Map<string, { readonly at: number; readonly total: number | undefined }>;
+  /** The numbers of records that pages have read last, and when; `reading` ends with the one that is read. */
+  readonly counts: Map<string, Count>;
   /** Precedes the paths of links: PUBLIC_PREFIX. */
   readonly prefix: string;
   /** Undefined: as the request's Host says. */

@@ -65,7 +65,7 @@ async function start(t: Test, dataDir: string, more: Partial<EmbeddedOptions> = 
 }
 
 async function query(url: string, text: string): Promise<postgres.RowList<postgres.Row[]>> {
-  // The driver reads the types of a database in a promise of its own, which nobody awaits when the server ends meanwhile.
+  // The driver reads the types of a database in a promise of its own, which no code awaits when the server ends meanwhile.
   const sql = postgres(url, { max: 1, connect_timeout: 60, fetch_types: false, onnotice: () => undefined });
   try {
     return await sql.unsafe(text);

@@ -80,6 +80,13 @@ t.test('records are known by their names, in lists, records, forms, filters and 
   t.match(stored, { projectId: other.id, watcherIds: [user.id] }, 'a name is no change');
   const filter = await visitor.get('/issues?_filter');
   t.match(filter.text, /name="filter\[projectId\]\[in\]" value="[^"]*"> Checkout redesign</);
+  const several = `filter[projectId][in]=${project.id}&filter[projectId][in]=${other.id}`;
+  const again = await visitor.get(`/issues?${several}&_filter=1`);
+  t.equal(
+    again.text.match(/name="filter\[projectId\]\[in\]" value="[^"]*" checked/g)?.length,
+    2,
+    'both stay chosen',
+  );
   const chosen = await visitor.get(`/issues?filter[projectId][in]=${other.id}`);
   t.match(chosen.text, 'Project: Blog &#60;b&#62;');
   await make('/notes', { issueId: issue.id, text: 'Seen on two printers' });
@@ -197,7 +204,23 @@ t.test('a list is exported as a whole: CSV with names for spreadsheets, and JSON
   t.match(lines[0], /projectId,projectId \(name\),watcherIds,watcherIds \(name\)/);
   t.match(lines[1], `${project.id},Checkout redesign`);
   const json = await visitor.get(links.find((href) => href.includes('_export=json'))!);
+  t.same(Object.keys(json.json[0]).includes('_links'), false, 'records are as in a list');
   t.equal(json.json.length, 120);
+  for (const order of [
+    'sort=title&order=desc',
+    'sort=project.name&order=asc',
+    'sort=dueOn&order=asc',
+    'search=t',
+  ])
+    t.equal(
+      (await visitor.get(`/issues?${order}&_export=json`)).json.length,
+      order === 'search=t' ? 120 : 121,
+      order,
+    );
+  const falling = (await visitor.get('/issues?sort=title&order=desc&_export=json')).json;
+  t.equal(falling[0].title, 't99');
+  const nested = await visitor.get(`/projects/${project.id}?_format=json`);
+  t.equal(nested.status, 200);
   const all = await visitor.get('/issues?_export=csv');
   t.match(all.text, `${user.id}""]",Ada,`);
   t.equal((await service.send('GET', '/issues?_export=csv')).headers['content-type'], 'application/json');
@@ -254,8 +277,11 @@ t.test(
   async (t) => {
     const { visitor, make, issue, project } = await tracker(t);
     await make('/notes', { issueId: issue.id, text: 'n' });
-    t.match((await visitor.get(`/issues/${issue.id}?_delete`)).text, '1 note are deleted with it');
-    t.match((await visitor.get(`/projects/${project.id}?_delete`)).text, 'prevent the deletion');
+    t.match((await visitor.get(`/issues/${issue.id}?_delete`)).text, '1 note is deleted with it');
+    t.match(
+      (await visitor.get(`/projects/${project.id}?_delete`)).text,
+      '1 issue refers to it, and prevents the deletion',
+    );
     const found = await visitor.get('/?_search=LABEL');
     t.match(found.text, `<a href="/issues/${issue.id}">Labels</a>`);
     t.match((await visitor.get('/?_search=Checkout')).text, `<a href="/projects/${project.id}">`);
@@ -281,4 +307,51 @@ t.test('a job has a page, on which it is removed', async (t) => {
   const removed = await visitor.submit(t, await visitor.get(path), 'Remove this job');
   t.match(removed, { status: 303, headers: { location: '/jobs?_done=deleted' } });
   t.equal((await service.send('GET', path)).status, 404);
+});
+
+t.test('a filter offers several values, also of flags, and one where a value has a comma', async (t) => {
+  const rules = {
+    title: 'Lamp',
+    type: 'object',
+    properties: {
+      name: { type: 'string', 'x-index': true },
+      lit: { type: 'boolean', 'x-index': true },
+      place: { type: 'string', enum: ['hall, left', 'attic'], 'x-index': true },
+    },
+    'x-collection': { list: 'page' },
+  };
+  const service = await testService(t, { COLLECTIONS: declare(t, { 'lamps.json': rules }), MIGRATE: 'auto' });
+  for (const [name, lit, place] of [
+    ['a', true, 'attic'],
+    ['b', false, 'hall, left'],
+  ] as const)
+    await service.send('POST', '/lamps', { body: { name, lit, place } });
+  const visitor = new PageVisitor(service);
+  const form = (await visitor.get('/lamps?_filter')).text;
+  t.match(form, '<input type="checkbox" name="filter[lit][in]" value="true"> Yes');
+  t.match(form, '<input type="radio" name="filter[place]" value="hall, left"> hall, left');
+  const found = async (query: string) =>
+    [...(await visitor.get(`/lamps?${query}`)).text.matchAll(/<th scope="row"><a [^>]*>(\w)</g)].map(
+      ([, name]) => name,
+    );
+  t.same(await found('filter[lit][in]=true&filter[lit][in]=false'), ['a', 'b']);
+  t.same(await found('filter[lit][in]=false'), ['b']);
+  t.same(await found('filter[place]=hall%2C+left'), ['b']);
+});
+
+t.test('a name is not denied where it cannot be looked up', async (t) => {
+  const person = { title: 'Person', type: 'object', properties: { name: { type: 'string' } } };
+  const pet = {
+    title: 'Pet',
+    type: 'object',
+    properties: { personId: { type: 'string', 'x-references': 'persons' } },
+  };
+  const folder = declare(t, { 'persons.json': person, 'pets.json': pet });
+  const service = await testService(t, { COLLECTIONS: folder, MIGRATE: 'auto' });
+  for (let at = 0; at < 101; at++) await service.send('POST', '/persons', { body: { name: `p${at}` } });
+  const visitor = new PageVisitor(service);
+  const submit = async (name: string) =>
+    visitor.submit(t, await visitor.get('/pets?_new'), 'Create', { '/personId': name });
+  t.equal((await submit('p7')).status, 303);
+  t.match((await submit('p100')).text, /persons cannot be searched by name: enter the id/);
 });
