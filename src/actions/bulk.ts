@@ -10,7 +10,7 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { among, type Selection } from '../list/condition.js';
-import { valuesOfAddress } from '../list/query-names.js';
+import { filterIn } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
 import { searchIn, selectionOf } from '../list/read-search.js';
 import { ownParent, requireOwn } from '../policy/ownership.js';
@@ -146,10 +146,10 @@ function matching(
     throw badRequest(
       'An ETag in If-Match is about one record, and this request is about several: send If-Match: *.',
     );
-  const given = valuesOfAddress(request.query.parameters);
+  const given = request.query.parameters;
   const parent = ownParent(scoped, request);
   const records = scoped.as(request);
-  const conditions = readFilter(given.filter(), records, readable(related, request));
+  const conditions = readFilter(filterIn(given), records, readable(related, request));
   const selection = selectionOf(conditions, records, searchIn(given, scoped.resource), parent);
   if (selection.conditions.length === 0) throw badRequest('The filter is empty.');
   return selection;

@@ -7,7 +7,7 @@ import type { Batch } from '../events/outbox.js';
 import type { Live, Reply } from '../http/reply.js';
 import { preferredWait, type Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { isCondition, readInteger, valuesOfAddress } from '../list/query-names.js';
+import { filterIn, isCondition, readInteger } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
 import { named, readable, type ScopedCollection } from '../policy/scoped-collection.js';
 import type { Version } from '../versions/supported.js';
@@ -98,7 +98,7 @@ function readConditions(
   request: Request,
   filter: Filter,
 ): Filter {
-  const given = valuesOfAddress(request.query.parameters).filter();
+  const given = filterIn(request.query.parameters);
   const read = ({ name }: Resource) =>
     readFilter(given, named(collections, name).as(request), readable(collections, request));
   return withConditions(filter, feed.resources, read);

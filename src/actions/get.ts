@@ -5,7 +5,6 @@ import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { valuesOfAddress } from '../list/query-names.js';
 import { isWhole, readView, type View } from '../list/read-fields-and-includes.js';
 import { readable, type ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
@@ -17,11 +16,9 @@ export function get(scoped: ScopedCollection, related: readonly ScopedCollection
   const { resource } = scoped;
   return {
     run: (request) => {
-      const { params, query, values, type, run } = request;
+      const { params, query, type, run } = request;
       const view =
-        query.text === '' && !values
-          ? undefined
-          : readView(values ?? valuesOfAddress(query.parameters), resource, readable(related, request));
+        query.text === '' ? undefined : readView(query.parameters, resource, readable(related, request));
       const show = view && !isWhole(view) ? viewer(resource, related, request, view) : whole;
       const id = parseUuid(params.id ?? '');
       if (id === undefined) throw notFoundProblem(resource, 'absent', type);

@@ -110,14 +110,14 @@ function readKey(field: string): string {
 
 /** Identifies a request by its method, address, version, media type, preference and body, or the digest of a body. */
 export function fingerprintOf(
-  { method, path, version, query, values, headers, body }: Request,
+  { method, path, version, query, headers, body }: Request,
   content: Buffer | string,
 ): string {
   const hash = createHash('sha256');
   for (const part of [
     method,
     version === DEFAULT_VERSION ? path : version.mount + path,
-    values ? String(values.address()) : query.text,
+    query.text,
     body?.type ?? '',
     String(headers.prefer ?? ''),
     String(headers['if-match'] ?? ''),

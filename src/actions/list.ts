@@ -4,7 +4,6 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isPage } from '../list/list-request.js';
-import { valuesOfAddress } from '../list/query-names.js';
 import { hasGroups, readGroups } from '../list/read-groups.js';
 import { readList } from '../list/read-list.js';
 import { ownParent } from '../policy/ownership.js';
@@ -67,9 +66,10 @@ function listing(
     const fields = before === undefined ? [] : ['Events-Cursor', before];
     const { type, version } = request;
     const collection = scoped.as(request);
-    const given = request.values ?? valuesOfAddress(request.query.parameters);
+    const given = request.query.parameters;
     const others = readable(related, request);
-    const context = { lists: version.lists, parent, isLines: isLines(type), others };
+    const { isOfBody } = request.query;
+    const context = { lists: version.lists, parent, isLines: isLines(type), isOfBody, others };
     if (hasGroups(given))
       return groupsReply(collection, request, readGroups(given, collection, context), fields);
     const requested = readList(given, collection, context);

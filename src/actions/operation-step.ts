@@ -4,8 +4,7 @@ import { unsupportedMediaType } from '../errors/input-errors.js';
 import { uriTooLong } from '../errors/request-errors.js';
 import { requireSameVersion, splitVersion } from '../http/api-version.js';
 import { JSON_TYPE } from '../http/media-types.js';
-import { acceptedQuery, Query, requireParameters } from '../http/query-parameters.js';
-import type { QueryValues } from '../http/query-values.js';
+import { acceptedQuery, Query } from '../http/query-parameters.js';
 import type { Body, Request } from '../http/request.js';
 import {
   MAX_TARGET,
@@ -30,23 +29,21 @@ export interface OperationStep {
  * media types. The caller and the version are those of `request`. Throws 400, 403, 404, 405, 406, 414 and 415.
  */
 export function stepOf(operation: Operation, router: Router, request: Request): OperationStep {
-  const { method, headers, values } = operation;
+  const { method, headers } = operation;
   if (operation.path.length > MAX_TARGET) throw uriTooLong(MAX_TARGET);
   const target = pathOf(operation);
   const { path, pathVersion } = splitVersion(target);
   const match = router(path);
   requireSameVersion(request.version, headers['api-version'], pathVersion);
   const given = new Query(operation.path.slice(target.length + 1));
-  const action = selectAction(match, method, values?.names ?? given);
+  const action = selectAction(match, method, given);
   const permission = action ? permit(request.principal, action.requires, match.params) : 'all';
-  if (action && values) requireParameters(action, values.names, request.version);
   const query = action ? acceptedQuery(action, given, request.version) : given;
   const step: Request = {
     ...request,
     method,
     path,
     query,
-    ...(values && { values }),
     params: match.params,
     permission,
     headers,
@@ -84,6 +81,4 @@ export interface Operation {
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
   readonly body: Json | undefined;
-  /** The parameters of a tool's call; absent: they are in the query of the path. */
-  readonly values?: QueryValues;
 }

@@ -1,10 +1,10 @@
 import type { Resource } from '../collection/resource.js';
 import { payloadTooLarge } from '../errors/input-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
-import { requireParameters } from '../http/query-parameters.js';
+import { Query, requireParameters } from '../http/query-parameters.js';
 import { type Action, MAX_TARGET } from '../http/router.js';
 import { isObject } from '../json.js';
-import { MAX_QUERY, valuesOfBody } from '../list/body-values.js';
+import { MAX_QUERY, parametersOfBody } from '../list/body-values.js';
 import { keysetParameters, listParameters } from '../list/read-list.js';
 
 /**
@@ -20,15 +20,14 @@ export function queryBy(list: Action, resource: Resource): Action {
       const given = request.body?.value;
       // Before the values are read, so that a misspelt member is named and not its value.
       if (isObject(given)) requireParameters(offer, Object.keys(given), request.version);
-      const values = valuesOfBody(given, resource);
-      const reply = await list.run({ ...request, body: undefined, method: 'GET', values });
-      const query = String(values.address());
-      const location = `${request.prefix}${request.path}${query === '' ? '' : `?${query}`}`;
+      const query = new Query(String(parametersOfBody(given, resource)), true);
+      const reply = await list.run({ ...request, body: undefined, method: 'GET', query });
+      const location = `${request.prefix}${request.path}${query.text === '' ? '' : `?${query.text}`}`;
       // In the address of a tolerant list, these parameters have another meaning, and without a page an array.
       const isEqual =
         !resource.hasTolerantLists ||
         request.version.lists === 'keyset' ||
-        !['sort', 'order', 'search'].some((name) => values.names.includes(name));
+        !['sort', 'order', 'search'].some((name) => query.parameters.has(name));
       const address = isEqual && location.length <= MAX_TARGET ? ['Location', location] : [];
       return { ...reply, headers: [...reply.headers, ...address, 'Accept-Query', JSON_TYPE] };
     },

@@ -10,7 +10,7 @@ import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { escapeToken, isObject, type Json, member, setMember } from '../json.js';
 import type { Comparison, Condition } from '../list/condition.js';
-import { valuesOfAddress } from '../list/query-names.js';
+import { filterIn } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
 import type { Accessible } from '../list/relations.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
@@ -74,8 +74,8 @@ function isOvertaken(error: unknown, key: readonly Comparison[]): boolean {
 }
 
 /** The comparisons of the filter. Throws 400 unless they are those of one unique key, by equality, and 403. */
-function readKey({ query, values }: Request, records: Accessible): readonly Comparison[] {
-  const conditions = readFilter((values ?? valuesOfAddress(query.parameters)).filter(), records);
+function readKey({ query }: Request, records: Accessible): readonly Comparison[] {
+  const conditions = readFilter(filterIn(query.parameters), records);
   const keys = writableKeys(records.resource);
   const isOf = (fields: readonly string[]) =>
     conditions.length === fields.length &&

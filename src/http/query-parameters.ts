@@ -5,7 +5,11 @@ import type { Version } from '../versions/supported.js';
 export class Query {
   readonly parameters: URLSearchParams;
 
-  constructor(readonly text: string) {
+  constructor(
+    readonly text: string,
+    /** Whether they come from JSON, whose keys of the order are all meant. */
+    readonly isOfBody = false,
+  ) {
     this.parameters = new URLSearchParams(text);
   }
 }
@@ -83,6 +87,6 @@ export function parametersIn(
   return lists === 'keyset' ? (keysetParameters ?? parameters) : parameters;
 }
 
-/** Whether a request has a filter. `query`: that of the address, or the names of its parameters. */
-export const hasFilter = (query: Query | readonly string[]): boolean =>
-  [...(query instanceof Query ? query.parameters.keys() : query)].some((name) => partOf(name) === 'filter');
+/** Whether a request has a filter. */
+export const hasFilter = ({ parameters }: Query): boolean =>
+  [...parameters.keys()].some((name) => partOf(name) === 'filter');

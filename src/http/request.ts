@@ -7,7 +7,6 @@ import type { Version } from '../versions/supported.js';
 import { negotiate } from './content-negotiation.js';
 import { HTML_TYPE, JSON_TYPE } from './media-types.js';
 import type { Query } from './query-parameters.js';
-import type { QueryValues } from './query-values.js';
 import type { Reply } from './reply.js';
 
 /** A parsed body, with its media type without parameters. */
@@ -47,8 +46,6 @@ export interface Request {
   readonly prefix: string;
   readonly params: Readonly<Record<string, string | undefined>>;
   readonly query: Query;
-  /** The parameters that came in JSON; absent: they are in the query. */
-  readonly values?: QueryValues;
   readonly headers: IncomingHttpHeaders;
   /** The negotiated media type of the response. */
   readonly type: string;

@@ -150,15 +150,8 @@ export function optionsOf(
   return { allow: methods.join(', '), acceptFields };
 }
 
-/**
- * The action of a method; undefined for OPTIONS, which is the same for every resource. `query`: that of the address, or the names
- * of its parameters. Throws 405.
- */
-export function selectAction(
-  match: Match,
-  method: string,
-  query: Query | readonly string[],
-): OpenEndpoint | undefined {
+/** The action of a method; undefined for OPTIONS, which is the same for every resource. Throws 405. */
+export function selectAction(match: Match, method: string, query: Query): OpenEndpoint | undefined {
   const action = match.actions.get(method);
   if (action?.requiresFilter && !hasFilter(query)) throw filterRequired(match.allow);
   if (!action && method !== 'OPTIONS') throw match.notAllowed;

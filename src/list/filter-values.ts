@@ -2,7 +2,6 @@ import type { ColumnType } from '../collection/column.js';
 import { normalizedText, type Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';
-import type { FilterPlace, Value } from '../http/query-values.js';
 import { isInexact } from '../http/strict-json.js';
 import { parseUuid } from '../uuid.js';
 import { instantOf, isFinerThanMilliseconds, TIME_FORMATS } from '../validation/times.js';
@@ -15,6 +14,7 @@ import {
   type Operator,
   type Symbolic,
 } from './condition.js';
+import type { FilterPlace } from './query-names.js';
 
 /** Reads a value that a rule takes from a request, like `$caller`; undefined: the text is a value itself. Throws 400. */
 export type ReadSymbol = (
@@ -28,7 +28,7 @@ export function comparisonOf(
   { resource, symbols }: { readonly resource: Resource; readonly symbols: ReadSymbol | undefined },
   field: string,
   operator: string,
-  { name, values, isList: isGivenList, members }: FilterPlace,
+  { name, values, members }: FilterPlace,
   operators: readonly Operator[],
 ): Comparison {
   if (!(operators as readonly string[]).includes(operator))
@@ -38,15 +38,15 @@ export function comparisonOf(
     throw invalidQuery(below.name, 'must be like filter[field][operator]: no name follows an operator');
   const column = comparedColumn(resource, field)!;
   const part = PARTS[operator as Operator];
-  const read = (value: Value) =>
+  const read = (value: string) =>
     readValue(
       name,
       column,
-      column.type === 'text' ? normalizedText(resource, field, String(value), part ?? 'whole') : value,
+      column.type === 'text' ? normalizedText(resource, field, value, part ?? 'whole') : value,
       part !== undefined,
     );
   const comparison = { kind: 'comparison', field, column, operator: operator as Operator } as const;
-  const [first] = values;
+  const [first = '', ...more] = values;
   const isList = LIST_OPERATORS.has(operator);
   const attempt = (text: string) => {
     try {
@@ -56,12 +56,8 @@ export function comparisonOf(
       throw error;
     }
   };
-  const symbol =
-    values.length === 1 && typeof first === 'string'
-      ? symbols?.(first, name, { column, isList, read: attempt })
-      : undefined;
-  if (!symbol)
-    return { ...comparison, values: valuesOf(name, operator as Operator, values, isGivenList, read) };
+  const symbol = more.length === 0 ? symbols?.(first, name, { column, isList, read: attempt }) : undefined;
+  if (!symbol) return { ...comparison, values: valuesOf(name, operator as Operator, values, read) };
   if (part !== undefined || operator === 'null' || operator === 'between' || field === 'created_at')
     throw invalidQuery(name, `cannot be compared with ${first} by ${operator}`);
   if (symbol.through && !isComparable(column, symbol.through.type, isList))
@@ -85,16 +81,15 @@ const PARTS: Partial<Record<Operator, 'start' | 'any'>> = { prefix: 'start', con
 function valuesOf(
   name: string,
   operator: Operator,
-  given: readonly Value[],
-  isList: boolean,
-  read: (value: Value) => string,
+  given: readonly string[],
+  read: (value: string) => string,
 ): string[] {
-  const [first] = given;
+  const [first = '', ...more] = given;
   if (!LIST_OPERATORS.has(operator)) {
-    if (given.length > 1) throw invalidQuery(name, 'must be given once');
-    return [operator === 'null' ? flagOf(name, first!) : read(first!)];
+    if (more.length > 0) throw invalidQuery(name, 'must be given once');
+    return [operator === 'null' ? flagOf(name, first) : read(first)];
   }
-  const values = isList || typeof first !== 'string' ? given : first.split(',');
+  const values = more.length > 0 ? given : first.split(',');
   if (operator === 'between' && values.length !== 2)
     throw invalidQuery(name, 'must have two values, the least and the greatest');
   if (values.length > MAX_VALUES) throw invalidQuery(name, `has more than ${MAX_VALUES} values`);
@@ -103,32 +98,28 @@ function valuesOf(
   return operator === 'between' ? texts : [...new Set(texts)];
 }
 
-function flagOf(name: string, value: Value): string {
-  const text = String(value);
+function flagOf(name: string, text: string): string {
   if (text !== 'true' && text !== 'false') throw invalidQuery(name, 'must be true or false');
   return text;
 }
 
 /** A number as the text of a double. Throws 400. */
-function numberOf(name: string, value: Value): string {
-  const text = String(value);
-  const isNumber = typeof value === 'number' || /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text);
-  if (!isNumber || !Number.isFinite(Number(value))) throw invalidQuery(name, 'must be a number');
+function numberOf(name: string, text: string): string {
+  const isNumber = /^-?\d+(\.\d+)?(e[+-]?\d+)?$/i.test(text);
+  if (!isNumber || !Number.isFinite(Number(text))) throw invalidQuery(name, 'must be a number');
   // A double near it would be equal to another value, whose records a write by filter would change.
-  if (typeof value === 'string' && isInexact(value))
-    throw invalidQuery(name, 'must be a number that fits a double');
+  if (isInexact(text)) throw invalidQuery(name, 'must be a number that fits a double');
   return text;
 }
 
 /** A value as the text of the column's type. `isPart`: it is compared with a part of the stored text. */
-function readValue(name: string, { type, format }: ComparedColumn, value: Value, isPart: boolean): string {
-  const text = String(value);
+function readValue(name: string, { type, format }: ComparedColumn, text: string, isPart: boolean): string {
   if (text.includes('\0')) throw invalidQuery(name, 'must not contain U+0000');
   switch (type.replace('[]', '')) {
     case 'double precision':
-      return numberOf(name, value);
+      return numberOf(name, text);
     case 'boolean':
-      return flagOf(name, value);
+      return flagOf(name, text);
     case 'uuid': {
       const id = parseUuid(text);
       if (id === undefined) throw invalidQuery(name, 'must be the id of a record');

@@ -1,5 +1,16 @@
 import { invalidQuery } from '../errors/input-errors.js';
-import type { FilterPlace, FilterTree, Given, QueryValues, Value } from '../http/query-values.js';
+
+/** The places of a filter, by their escaped names. */
+export type FilterTree = ReadonlyMap<string, FilterPlace>;
+
+/** A place in a filter: `filter[a][b]` is below `filter[a]`. */
+export interface FilterPlace {
+  /** The parameter of the place. */
+  readonly name: string;
+  /** Several values are a list. One may be a text with several, which commas separate. */
+  readonly values: readonly string[];
+  readonly members: FilterTree;
+}
 
 /**
  * Names of fields in the query of an address. A backslash precedes each of their characters that would be syntax: brackets,
@@ -9,56 +20,29 @@ export const escapeName = (name: string): string => name.replace(/[\\[\],]/g, '\
 
 export const unescapeName = (text: string): string => text.replace(/\\(.)/gs, '$1');
 
-/** A name in a list: of an address or a text with its escapes, of a list in JSON as it is. */
-export interface Name {
-  readonly text: string;
-  readonly isEscaped: boolean;
-}
-
-export const nameOf = ({ text, isEscaped }: Name): string => (isEscaped ? unescapeName(text) : text);
-
 /** The names of a path, which dots separate. */
-export const stepsOf = ({ text, isEscaped }: Name): readonly string[] =>
-  isEscaped ? splitAt('.', text).map(unescapeName) : text.split('.');
+export const stepsOf = (path: string): readonly string[] => splitAt('.', path).map(unescapeName);
 
-/** The names in a value of a parameter that is a list. */
-export const namesOf = (given: Given): Name[] =>
-  typeof given === 'object'
-    ? given.map((text) => ({ text, isEscaped: false }))
-    : splitAt(',', String(given)).map((text) => ({ text, isEscaped: true }));
+/** The escaped names in a value of a parameter that is a list. */
+export const namesOf = (value: string): string[] => splitAt(',', value);
 
-/** The names in a parameter that is a list, or repeated, as many clients write it. Undefined: the parameter is absent. */
-export function listIn(given: QueryValues, name: string): readonly Name[] | undefined {
-  const values = given.all(name);
+/** The escaped names in a parameter that is a list, or repeated, as many clients write it. Undefined: the parameter is absent. */
+export function listIn(given: URLSearchParams, name: string): readonly string[] | undefined {
+  const values = given.getAll(name);
   return values.length === 0 ? undefined : values.flatMap(namesOf);
-}
-
-/** The first value of a parameter as a text; null: the parameter is absent. */
-export function textIn(given: QueryValues, name: string): string | null {
-  const [value] = given.all(name);
-  return value === undefined ? null : String(value);
-}
-
-/** An integer from 1 to a maximum, of which a text has at most as many digits; undefined: another value. */
-function integerOf(given: Given, max: number): number | undefined {
-  const isText = typeof given === 'string' && /^\d+$/.test(given) && given.length <= String(max).length;
-  const number = isText ? Number(given) : given;
-  return typeof number === 'number' && Number.isInteger(number) && number >= 1 && number <= max
-    ? number
-    : undefined;
 }
 
 /** The integer from 1 to a maximum that a parameter gives. Throws 400. */
 export function readInteger<Fallback>(
   name: string,
-  given: Given | undefined | null,
+  given: string | null,
   fallback: Fallback,
   max: number,
 ): number | Fallback {
-  if (given === undefined || given === null) return fallback;
-  const value = integerOf(given, max);
+  if (given === null) return fallback;
+  const value = /^\d+$/.test(given) && given.length <= String(max).length ? Number(given) : 0;
   const most = max === Number.MAX_SAFE_INTEGER ? '' : ` to ${max}`;
-  if (value === undefined) throw invalidQuery(name, `must be an integer from 1${most}`);
+  if (value < 1 || value > max) throw invalidQuery(name, `must be an integer from 1${most}`);
   return value;
 }
 
@@ -107,26 +91,18 @@ export function filterSegments(name: string): readonly string[] | undefined {
 
 const MAX_CONDITIONS = 50;
 
-/** A condition as a query names it. */
-export interface NamedCondition {
-  readonly name: string;
-  /** Undefined: the name has another form. */
-  readonly segments: readonly string[] | undefined;
-  readonly values: readonly Value[];
-  readonly isList: boolean;
-}
-
 /** The conditions of a query as a tree. Throws 400 for too many, and for a name that has another form. */
-export function filterTree(conditions: readonly NamedCondition[]): FilterTree {
+export function filterIn(given: URLSearchParams): FilterTree {
   interface Growing extends FilterPlace {
-    values: readonly Value[];
-    isList: boolean;
+    values: readonly string[];
     readonly members: Map<string, Growing>;
   }
-  if (conditions.length > MAX_CONDITIONS)
+  const names = [...new Set(given.keys())].filter(isCondition);
+  if (names.length > MAX_CONDITIONS)
     throw invalidQuery('filter', `has more than ${MAX_CONDITIONS} conditions`);
   const root = new Map<string, Growing>();
-  for (const { name, segments, values, isList } of conditions) {
+  for (const name of names) {
+    const segments = filterSegments(name);
     if (!segments)
       throw invalidQuery(
         name,
@@ -135,35 +111,13 @@ export function filterTree(conditions: readonly NamedCondition[]): FilterTree {
     let members = root;
     for (const [at, segment] of segments.entries()) {
       const place = filterName(segments.slice(0, at + 1));
-      const node = members.get(segment) ?? { name: place, values: [], isList: false, members: new Map() };
+      const node = members.get(segment) ?? { name: place, values: [], members: new Map() };
       members.set(segment, node);
-      if (at === segments.length - 1) Object.assign(node, { values, isList });
+      if (at === segments.length - 1) node.values = given.getAll(name);
       members = node.members;
     }
   }
   return root;
-}
-
-/** The parameters in the query of an address. */
-export function valuesOfAddress(query: string | URLSearchParams): QueryValues {
-  const given = typeof query === 'string' ? new URLSearchParams(query) : query;
-  const names = [...new Set(given.keys())];
-  return {
-    isBody: false,
-    names,
-    all: (name) => given.getAll(name),
-    filter: () => filterIn(given, names),
-    address: () => given,
-  };
-}
-
-function filterIn(given: URLSearchParams, names: readonly string[]): FilterTree {
-  return filterTree(
-    names.filter(isCondition).map((name) => {
-      const values = given.getAll(name);
-      return { name, segments: filterSegments(name), values, isList: values.length > 1 };
-    }),
-  );
 }
 
 /** Whether a parameter is a condition, in whatever form. */

@@ -1,8 +1,7 @@
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
-import type { QueryValues } from '../http/query-values.js';
 import { writeOnlyNames } from '../validation/validation.js';
-import { listIn, type Name, nameOf, stepsOf, unescapeName } from './query-names.js';
+import { listIn, stepsOf, unescapeName } from './query-names.js';
 import { type Others, type Related, relatedOf } from './relations.js';
 
 const MAX_FIELDS = 50;
@@ -46,12 +45,13 @@ export const isWhole = ({ fields, include, excerpts }: View): boolean =>
  * Reads `fields=title`, `include=project.team,comments.count` and `fields[project]=name`. Throws 400 for anything invalid, 403
  * for a relation to a collection that the caller may not read.
  */
-export function readView(given: QueryValues, resource: Resource, others?: Others): View {
+export function readView(given: URLSearchParams, resource: Resource, others?: Others): View {
   // Most requests ask for whole records.
-  if (!given.names.some((name) => /^(include$|fields)/.test(name))) return WHOLE;
-  const included = (listIn(given, 'include') ?? []).filter(({ text }) => text !== '');
-  const paths = [...new Map(included.map((path) => [path.text, path])).values()];
-  const nested = given.names
+  const names = [...new Set(given.keys())];
+  if (!names.some((name) => /^(include$|fields)/.test(name))) return WHOLE;
+  const included = (listIn(given, 'include') ?? []).filter((path) => path !== '');
+  const paths = [...new Set(included)];
+  const nested = names
     .filter((name) => name.startsWith('fields['))
     .map((name) => ({
       parameter: name,
@@ -72,10 +72,12 @@ export function readView(given: QueryValues, resource: Resource, others?: Others
 /** The names of a path. A relation may have a dot in its name. */
 const relationsOf =
   (resource: Resource) =>
-  (path: Name): readonly string[] =>
-    relatedOf(resource).some(({ name }) => name === nameOf(path)) ? [nameOf(path)] : stepsOf(path);
+  (path: string): readonly string[] =>
+    relatedOf(resource).some(({ name }) => name === unescapeName(path))
+      ? [unescapeName(path)]
+      : stepsOf(path);
 
-type Fields = { readonly parameter: string; readonly names: readonly Name[] } | undefined;
+type Fields = { readonly parameter: string; readonly names: readonly string[] } | undefined;
 
 class ViewReader {
   #includes = 0;
@@ -91,7 +93,7 @@ class ViewReader {
     resource: Resource,
     paths: readonly (readonly string[])[],
     above: readonly string[],
-    fields: readonly Name[] | undefined,
+    fields: readonly string[] | undefined,
     parameter = 'fields',
   ): View {
     const first = new Set(paths.map(([segment]) => segment!));
@@ -153,12 +155,12 @@ const OWN_FIELDS = ['id', 'created_at', 'updated_at', '_version'];
 
 /** Declared fields, unless others are permitted as well. */
 function readFields(
-  given: readonly Name[] | undefined,
+  given: readonly string[] | undefined,
   { schema }: Resource,
   parameter: string,
 ): string[] | undefined {
   if (given === undefined) return undefined;
-  const names = given.map(nameOf).filter((name) => name !== '');
+  const names = given.map(unescapeName).filter((name) => name !== '');
   if (names.length > MAX_FIELDS) throw invalidQuery(parameter, `has more than ${MAX_FIELDS} fields`);
   const hidden = new Set(writeOnlyNames(schema));
   const valid = [...OWN_FIELDS, ...Object.keys(schema.properties).filter((name) => !hidden.has(name))];

@@ -1,6 +1,5 @@
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
-import type { FilterPlace, FilterTree } from '../http/query-values.js';
 import {
   type Combination,
   type Condition,
@@ -11,7 +10,7 @@ import {
   type RelationCondition,
 } from './condition.js';
 import { comparisonOf, type ReadSymbol } from './filter-values.js';
-import { COMBINATIONS, unescapeName } from './query-names.js';
+import { COMBINATIONS, type FilterPlace, type FilterTree, unescapeName } from './query-names.js';
 import { type Accessible, type Others, type Related, relatedOf, requireFieldAccess } from './relations.js';
 
 /** The most relations in one condition, one after the other. */
@@ -135,8 +134,7 @@ function fieldConditions(field: string, node: FilterPlace, scope: Scope): Condit
 
 const NONE: FilterTree = new Map();
 
-const isTrue = ({ values: [value, ...more] }: FilterPlace): boolean =>
-  more.length === 0 && (value === true || value === 'true');
+const isTrue = ({ values: [value, ...more] }: FilterPlace): boolean => more.length === 0 && value === 'true';
 
 function relationConditions(
   relation: Related,

@@ -1,8 +1,7 @@
 import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
-import type { QueryValues } from '../http/query-values.js';
 import { type ComparedColumn, comparedColumn, operatorsOf, type Selection } from './condition.js';
-import { isCondition, listIn, nameOf, readInteger } from './query-names.js';
+import { filterIn, isCondition, listIn, readInteger, unescapeName } from './query-names.js';
 import { readFilter } from './read-filter.js';
 import type { ListContext } from './read-list.js';
 import { searchIn, selectionOf } from './read-search.js';
@@ -50,19 +49,18 @@ export interface GroupRequest {
 }
 
 /** Whether a request asks for the groups of a list. */
-export const hasGroups = (given: QueryValues): boolean =>
-  given.names.some((name) => name === 'group' || name === 'aggregate');
+export const hasGroups = (given: URLSearchParams): boolean => given.has('group') || given.has('aggregate');
 
 const PARAMETERS = ['group', 'aggregate', 'search', 'sort', 'limit'];
 
 /** Reads `group=status,month(created_at)&aggregate=count,sum(estimate)&sort=-count&limit=10`. Throws 400, 403. */
 export function readGroups(
-  given: QueryValues,
+  given: URLSearchParams,
   records: Accessible,
   { parent, others }: ListContext,
 ): GroupRequest {
   const { resource } = records;
-  const foreign = given.names.find(
+  const foreign = [...given.keys()].find(
     (name) => !PARAMETERS.includes(name) && !isCondition(name) && !name.startsWith('_'),
   );
   if (foreign !== undefined) throw invalidQuery(foreign, 'cannot be combined with group or aggregate');
@@ -77,7 +75,7 @@ export function readGroups(
   const taken = aggregates.find(({ name }) => isKey(name));
   if (taken) throw invalidQuery('aggregate', `has the name of a group, ${taken.name}: send count(*)`);
   const selection = selectionOf(
-    readFilter(given.filter(), records, others),
+    readFilter(filterIn(given), records, others),
     records,
     searchIn(given, resource),
     parent,
@@ -99,12 +97,14 @@ export function readGroups(
     keys,
     aggregates,
     sorts,
-    limit: readInteger('limit', given.all('limit')[0], undefined, MAX_GROUPS),
+    limit: readInteger('limit', given.get('limit'), undefined, MAX_GROUPS),
   };
 }
 
-function namesIn(given: QueryValues, parameter: string, most: number): string[] {
-  const names = [...new Set((listIn(given, parameter) ?? []).map(nameOf).filter((name) => name !== ''))];
+function namesIn(given: URLSearchParams, parameter: string, most: number): string[] {
+  const names = [
+    ...new Set((listIn(given, parameter) ?? []).map(unescapeName).filter((name) => name !== '')),
+  ];
   if (names.length > most) throw invalidQuery(parameter, `has more than ${most} names`);
   return names;
 }

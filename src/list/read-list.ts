@@ -1,9 +1,8 @@
 import { canSearch, RELEVANCE, type Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
-import type { Given, QueryValues } from '../http/query-values.js';
 import { type Keyset, keysetOf, listIdentity, type Position, readCursor } from './keyset.js';
 import { type ListRequest, MAX_LIMIT, type Part } from './list-request.js';
-import { escapeName, listIn, namesOf, readInteger, textIn } from './query-names.js';
+import { escapeName, filterIn, listIn, namesOf, readInteger } from './query-names.js';
 import { readView } from './read-fields-and-includes.js';
 import { readFilter } from './read-filter.js';
 import { cut, EXCERPTS, readExcerpts, requireSearch, searchIn, selectionOf } from './read-search.js';
@@ -52,100 +51,114 @@ export interface ListContext {
   readonly parent?: string | undefined;
   /** Whether the response has a line for each record, as CSV has. */
   readonly isLines?: boolean;
+  /** Whether the parameters come from a body, in which invalid ones have no default. */
+  readonly isOfBody?: boolean;
   /** The collections over which conditions and views may lead; absent: none. */
   readonly others?: Others;
 }
 
-/** Reads the parameters of a list. Throws 400, 403. */
-export function readList(given: QueryValues, records: Accessible, context: ListContext): ListRequest {
-  return context.lists === 'keyset'
-    ? readKeysetList(given, records, context)
-    : readNumberedList(given, records, context);
-}
-
-/** Reads a list whose pages are numbered. In a tolerant one, an invalid value gives the default. Throws 400, 403. */
-function readNumberedList(
-  given: QueryValues,
-  records: Accessible,
-  { parent, isLines = false, others }: ListContext,
-): ListRequest {
+/** Reads the parameters of a list. In a tolerant one with numbered pages, an invalid value gives the default. Throws 400, 403. */
+export function readList(given: URLSearchParams, records: Accessible, context: ListContext): ListRequest {
   const { resource } = records;
-  const isTolerant = resource.hasTolerantLists && !given.isBody;
-  const has = (name: string) => given.all(name).length > 0;
-  const search = !isTolerant
-    ? searchIn(given, resource)
-    : canSearch(resource)
-      ? cut(textIn(given, 'search') ?? '')
-      : '';
+  const { lists, parent, isOfBody = false, others } = context;
+  const isTolerant = resource.hasTolerantLists && !isOfBody && lists === 'numbered';
+  const search = isTolerant ? tolerantSearch(given, resource) : searchIn(given, resource);
   const sorts = isTolerant
     ? tolerantOrder(given, records, search)
-    : strictOrder(given, records, search, others);
-  const conditions = readFilter(given.filter(), records, others);
+    : strictOrder(given, records, search, context);
+  const conditions = readFilter(filterIn(given), records, others);
   const view = { ...readView(given, resource, others), ...readExcerpts(given, resource) };
+  const selection = selectionOf(conditions, records, search, parent, sorts);
+  const list = { selection, sorts, ...view, search };
+  return lists === 'keyset'
+    ? keysetList(given, records, list, context)
+    : numberedList(given, resource, list, isTolerant, context);
+}
+
+/** The parts that lists of both kinds have. */
+type Common = Omit<ListRequest, 'counts' | 'part' | 'repeated'>;
+
+function numberedList(
+  given: URLSearchParams,
+  resource: Resource,
+  list: Common,
+  isTolerant: boolean,
+  { isLines = false }: ListContext,
+): ListRequest {
+  const { sorts, search, include, excerpts } = list;
   const repeated = (['sort', 'order', 'search'] as const).filter(
-    (name) => has(name) && (name === 'search' ? canSearch(resource) : isSortable(resource)),
+    (name) => given.has(name) && (name === 'search' ? canSearch(resource) : isSortable(resource)),
   );
-  const hasPage = has('page') || has('limit');
+  const hasPage = given.has('page') || given.has('limit');
   const hasMore =
-    view.excerpts !== undefined ||
-    given.names.some((name) => EXTENDED_PARAMETERS.includes(name.split('[', 1)[0]!));
+    excerpts !== undefined ||
+    [...given.keys()].some((name) => EXTENDED_PARAMETERS.includes(name.split('[', 1)[0]!));
   const isPage = isLines
-    ? hasPage || view.include.length > 0 || view.excerpts === true
+    ? hasPage || include.length > 0 || excerpts === true
     : hasPage || hasMore || (resource.list === 'page' && !(isTolerant && repeated.length > 0));
   const effective = { sort: escapeName(sorts[0]!.field), order: sorts[0]!.direction, search };
+  const count = oneOf('count', given.get('count'), ['exact', 'none']);
   return {
-    selection: selectionOf(conditions, records, search, parent, sorts),
-    sorts,
-    ...view,
-    counts: readCount(textIn(given, 'count')) !== 'none',
+    ...list,
+    counts: count !== 'none',
     part: isPage ? numberedPart(given, isTolerant) : { kind: 'all' },
     repeated:
       isTolerant && !hasMore
         ? repeated.map((name) => `${name}=${encodeURIComponent(effective[name])}`).join('&')
-        : without(given.address(), ['page', 'limit']),
-    search,
+        : without(given, ['page', 'limit']),
   };
 }
 
+const tolerantSearch = (given: URLSearchParams, resource: Resource): string =>
+  canSearch(resource) ? cut(given.get('search') ?? '') : '';
+
 /** One field, whose direction is in `order`; the default for every other text. Throws 403. */
-function tolerantOrder(given: QueryValues, records: Accessible, search: string): readonly SortKey[] {
+function tolerantOrder(given: URLSearchParams, records: Accessible, search: string): readonly SortKey[] {
   const { resource } = records;
-  const order = isSortable(resource) ? textIn(given, 'order') : null;
+  const order = isSortable(resource) ? given.get('order') : null;
   const direction = order === 'asc' || order === 'desc' ? order : resource.direction;
-  const [name, ...more] = given.all('sort').slice(0, 1).flatMap(namesOf);
+  const [name, ...more] = namesOf(given.get('sort') ?? '');
   const key = name && more.length === 0 ? sortKeyOf(name, records) : undefined;
   // An escape that the name does not need makes it another text, and so does a minus.
-  const isName = key !== undefined && [key.field, escapeName(key.field)].includes(name!.text);
+  const isName = key !== undefined && [key.field, escapeName(key.field)].includes(name!);
   if (isName && isRelevance(resource, key.field) && search !== '') return [key];
   const field = isName && !isRelevance(resource, key.field) ? key.field : 'created_at';
   return [{ field, direction }];
 }
 
-/** Keys with their directions, or one without a minus and `order`. Throws 400, 403. */
+/** Keys with their directions, or in a numbered list one without a minus and `order`. Throws 400, 403. */
 function strictOrder(
-  given: QueryValues,
+  given: URLSearchParams,
   records: Accessible,
   search: string,
-  others: Others | undefined,
+  { lists, others }: ListContext,
 ): readonly SortKey[] {
   const { resource } = records;
-  const order = textIn(given, 'order');
-  if (order !== null && order !== 'asc' && order !== 'desc')
-    throw invalidQuery('order', 'must be asc or desc');
+  const order = lists === 'keyset' ? undefined : oneOf('order', given.get('order'), ['asc', 'desc']);
   const sort = listIn(given, 'sort');
   if (sort === undefined) return [{ field: 'created_at', direction: order ?? resource.direction }];
   const sorts = readSorts(sort, records, others);
   requireSearch(sorts, resource, search);
-  if (order === null) return sorts;
+  if (order === undefined) return sorts;
   const [key, ...more] = sorts as [SortKey];
   if (more.length > 0 || key.direction === 'desc')
     throw invalidQuery('order', 'must be absent, or sort one field without a minus');
   return [{ ...key, direction: order }];
 }
 
+/** The value of a parameter with two; undefined: the parameter is absent. Throws 400. */
+function oneOf<Value extends string>(
+  name: string,
+  given: string | null,
+  [one, other]: readonly [Value, Value],
+): Value | undefined {
+  if (given === null || given === one || given === other) return (given as Value | null) ?? undefined;
+  throw invalidQuery(name, `must be ${one} or ${other}`);
+}
+
 /** A page. In a tolerant list, any text gives one. Throws 400. */
-function numberedPart(given: QueryValues, isTolerant: boolean): Part {
-  const [page, limit] = [given.all('page')[0], given.all('limit')[0]];
+function numberedPart(given: URLSearchParams, isTolerant: boolean): Part {
+  const [page, limit] = [given.get('page'), given.get('limit')];
   if (!isTolerant)
     return {
       kind: 'numbered',
@@ -154,72 +167,49 @@ function numberedPart(given: QueryValues, isTolerant: boolean): Part {
     };
   return {
     kind: 'numbered',
-    page: atLeastOne(wholeOf(page), 1),
-    limit: Math.min(atLeastOne(wholeOf(limit) || Number.NaN, DEFAULT_LIMIT), MAX_LIMIT),
+    page: tolerantInteger(Number.parseInt(page ?? '', 10), 1, Number.MAX_SAFE_INTEGER),
+    limit: tolerantInteger(Number.parseInt(limit ?? '', 10) || Number.NaN, DEFAULT_LIMIT, MAX_LIMIT),
   };
 }
 
-/** The integer at the beginning of a text; NaN: there is none. */
-const wholeOf = (given: Given | undefined): number => Number.parseInt(String(given ?? ''), 10);
+const tolerantInteger = (value: number, fallback: number, max: number): number =>
+  Number.isNaN(value) ? fallback : Math.min(Math.max(value, 1), max);
 
-function atLeastOne(value: number, fallback: number): number {
-  return Number.isNaN(value) ? fallback : Math.min(Math.max(value, 1), Number.MAX_SAFE_INTEGER);
-}
-
-function readCount(text: string | null): 'exact' | 'none' {
-  if (text === null || text === 'exact') return 'exact';
-  if (text === 'none') return 'none';
-  throw invalidQuery('count', 'must be exact or none');
-}
-
-/** Reads a list whose pages are between cursors. Throws 400 for everything that has no meaning. */
-function readKeysetList(
-  given: QueryValues,
-  records: Accessible,
-  { parent, isLines = false, others }: ListContext,
+/** Throws 400 for everything that has no meaning. */
+function keysetList(
+  given: URLSearchParams,
+  { resource, access }: Accessible,
+  list: Common,
+  { isLines = false }: ListContext,
 ): ListRequest {
-  const { resource } = records;
-  const sort = listIn(given, 'sort');
-  const sorts =
-    sort === undefined
-      ? [{ field: 'created_at', direction: resource.direction }]
-      : readSorts(sort, records, others);
-  const conditions = readFilter(given.filter(), records, others);
-  const view = { ...readView(given, resource, others), ...readExcerpts(given, resource) };
-  const count = textIn(given, 'count');
+  const count = given.get('count');
   if (count !== null && count !== 'exact') throw invalidQuery('count', 'must be exact, or absent');
-  const search = searchIn(given, resource);
-  requireSearch(sorts, resource, search);
-  const selection = selectionOf(conditions, records, search, parent, sorts);
-  const keyset = keysetOf(resource, sorts, records.access);
+  const { selection, sorts, excerpts } = list;
+  const keyset = keysetOf(resource, sorts, access);
   const identity = listIdentity(resource, selection, sorts);
-  const limit = readInteger('limit', given.all('limit')[0], DEFAULT_LIMIT, MAX_LIMIT);
+  const limit = readInteger('limit', given.get('limit'), DEFAULT_LIMIT, MAX_LIMIT);
   const position = readPosition(given, identity, keyset);
-  const isPage = !isLines || view.excerpts === true || PAGED.some((name) => given.all(name).length > 0);
-  const rest = new URLSearchParams(given.address());
+  const isPage = !isLines || excerpts === true || PAGED.some((name) => given.has(name));
+  const rest = new URLSearchParams(given);
   rest.set('limit', String(limit));
   return {
-    selection,
-    sorts,
-    ...view,
+    ...list,
     counts: count === 'exact',
     part: isPage ? { kind: 'keyset', limit, keyset, position, identity } : { kind: 'all' },
     repeated: without(rest, ['after', 'before']),
-    search,
   };
 }
 
 /** Parameters whose response is a page in lines, too. */
 const PAGED = ['after', 'before', 'limit', 'include'];
 
-function readPosition(given: QueryValues, identity: string, keyset: Keyset): Position | undefined {
-  const [after, before] = [textIn(given, 'after'), textIn(given, 'before')];
+function readPosition(given: URLSearchParams, identity: string, keyset: Keyset): Position | undefined {
+  const [after, before] = [given.get('after'), given.get('before')];
   if (after !== null && before !== null) throw invalidQuery('before', 'cannot be combined with after');
   if (after !== null) return readCursor(after, 'after', identity, keyset);
   return before === null ? undefined : readCursor(before, 'before', identity, keyset);
 }
 
 /** The parameters of an address but some. */
-function without(given: URLSearchParams, names: readonly string[]): string {
-  return String(new URLSearchParams([...given].filter(([name]) => !names.includes(name))));
-}
+const without = (given: URLSearchParams, names: readonly string[]): string =>
+  String(new URLSearchParams([...given].filter(([name]) => !names.includes(name))));

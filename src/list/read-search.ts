@@ -1,8 +1,6 @@
 import { canSearch, RELEVANCE, type Resource, searchedTexts } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
-import type { QueryValues } from '../http/query-values.js';
 import type { Condition, Selection } from './condition.js';
-import { textIn } from './query-names.js';
 import { isByRelevance, type SortKey } from './read-sort.js';
 import { type Accessible, requireFieldAccess } from './relations.js';
 import { MAX_SEARCH, wordsOf } from './words.js';
@@ -17,8 +15,8 @@ export function cut(search: string): string {
 }
 
 /** The text that is searched for. Throws 400. */
-export function searchIn(given: QueryValues, resource: Resource): string {
-  const search = canSearch(resource) ? (textIn(given, 'search')?.trim() ?? '') : '';
+export function searchIn(given: URLSearchParams, resource: Resource): string {
+  const search = canSearch(resource) ? (given.get('search')?.trim() ?? '') : '';
   if (search.includes('\0')) throw invalidQuery('search', 'must not contain U+0000');
   if (search.length > MAX_SEARCH && [...search].length > MAX_SEARCH)
     throw invalidQuery('search', `must have at most ${MAX_SEARCH} characters`);
@@ -32,8 +30,8 @@ export function requireSearch(sorts: readonly SortKey[], resource: Resource, sea
 }
 
 /** Whether records have excerpts; undefined: the request says nothing of them. Throws 400. */
-export function readExcerpts(given: QueryValues, { words }: Resource): { readonly excerpts?: boolean } {
-  const text = words.length > 0 ? textIn(given, EXCERPTS) : null;
+export function readExcerpts(given: URLSearchParams, { words }: Resource): { readonly excerpts?: boolean } {
+  const text = words.length > 0 ? given.get(EXCERPTS) : null;
   if (text === null) return {};
   if (text !== 'true' && text !== 'false') throw invalidQuery(EXCERPTS, 'must be true or false');
   return { excerpts: text === 'true' };

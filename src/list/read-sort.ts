@@ -1,7 +1,7 @@
 import { RANK, type Resource, type SortColumn } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { type Access, hides, OWN_COLUMNS } from './condition.js';
-import { type Name, nameOf, unescapeName } from './query-names.js';
+import { unescapeName } from './query-names.js';
 import { type Accessible, type Others, type Related, relatedOf, requireFieldAccess } from './relations.js';
 
 export type Direction = 'asc' | 'desc';
@@ -32,20 +32,6 @@ export const isRelevance = (resource: Resource, name: string): boolean => resour
 
 export const isByRelevance = (resource: Resource, sorts: readonly SortKey[]): boolean =>
   sorts.some(({ field }) => isRelevance(resource, field));
-
-/** A key of an order. In a list in JSON, a field whose own name begins with a minus is found if there is none without it. */
-export function directed(
-  name: Name,
-  resource: Resource,
-): { readonly field: string; readonly isDescending: boolean } {
-  const { text, isEscaped } = name;
-  if (!text.startsWith('-')) return { field: nameOf(name), isDescending: false };
-  const field = isEscaped ? unescapeName(text.slice(1)) : text.slice(1);
-  if (isEscaped) return { field, isDescending: true };
-  const sortable = sortNames(resource);
-  const isDescending = !sortable.includes(text) || sortable.includes(field);
-  return { field: isDescending ? field : text, isDescending };
-}
 
 /** A member by which a list can be sorted: its own name, and the relation if it is one of a related record. */
 interface Sortable {
@@ -92,22 +78,23 @@ export const sortKeysOf = (resource: Resource, nameOf = (field: string) => field
   );
 
 /** `-price` and `project.name`: descending prices, and for equal prices ascending names. Throws 400, 403. */
-export function readSorts(names: readonly Name[], records: Accessible, others?: Others): SortKey[] {
+export function readSorts(names: readonly string[], records: Accessible, others?: Others): SortKey[] {
   if (names.length > MAX_SORTS) throw invalidQuery('sort', `has more than ${MAX_SORTS} fields`);
   return names.map((name) => {
     const key = sortKeyOf(name, records, others);
     if (key) return key;
-    const needed = /^-?updated_at$/.test(name.text)
+    const needed = /^-?updated_at$/.test(name)
       ? 'needs an index: "index": ["updated_at"] in x-collection of the declaration'
-      : `names ${nameOf(name).slice(0, MAX_SHOWN)}, which is no field that can be sorted by`;
+      : `names ${unescapeName(name).slice(0, MAX_SHOWN)}, which is no field that can be sorted by`;
     throw invalidQuery('sort', `${needed}: there are ${sortNames(records.resource).join(', ')}`);
   });
 }
 
 /** The key of a name; undefined: the list cannot be sorted by it. Without `others`, no relation is followed. Throws 400, 403. */
-export function sortKeyOf(name: Name, records: Accessible, others?: Others): SortKey | undefined {
+export function sortKeyOf(name: string, records: Accessible, others?: Others): SortKey | undefined {
   const { resource } = records;
-  const { field, isDescending } = directed(name, resource);
+  const isDescending = name.startsWith('-');
+  const field = unescapeName(isDescending ? name.slice(1) : name);
   // The most relevant records are first: that order has no other direction.
   if (isRelevance(resource, field)) return isDescending ? undefined : { field, direction: 'desc' };
   const sortable = sortablesOf(resource).get(field);

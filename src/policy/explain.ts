@@ -80,7 +80,7 @@ async function explainGrant(
   }
   if (grant.conditions.length === 0) return { ...pointer, holds: true, reason: null, failed: [] };
   if (id === undefined) return { ...pointer, holds: null, reason: null, failed: [] };
-  const only = readFilter(filterOfBody({ id }, resource), { resource });
+  const only = readFilter(filterOfBody({ id }), { resource });
   const { values: symbolValues } = callerIn(policy, principal);
   const failed: Json[] = [];
   for (const [at, condition] of grant.conditions.entries()) {

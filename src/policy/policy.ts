@@ -60,7 +60,7 @@ export function readGrant(
     resource: resources.find((each) => each.name === name)!,
     access: undefined,
   });
-  const conditions = readFilter(filterOfBody(where, resource), { resource }, others, readSymbol);
+  const conditions = readFilter(filterOfBody(where), { resource }, others, readSymbol);
   return {
     ...declared,
     place,

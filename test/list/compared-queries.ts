@@ -4,7 +4,6 @@ import { CITUS } from '../../src/database-url/engine.js';
 import type { JsonObject } from '../../src/json.js';
 import { parametersIn } from '../../src/list/comparison-sql.js';
 import { recordsSql } from '../../src/list/condition-sql.js';
-import { valuesOfAddress } from '../../src/list/query-names.js';
 import { readList } from '../../src/list/read-list.js';
 import type { TestService } from '../support/service.js';
 import { openSql } from '../support/sql.js';
@@ -22,11 +21,7 @@ async function onCitus(
 ): Promise<string[] | undefined> {
   const given = new URLSearchParams(address.slice(address.indexOf('?')));
   const others = (other: string) => ({ resource: resources.get(other)!, access: undefined });
-  const { selection } = readList(
-    valuesOfAddress(given),
-    { resource: resources.get(name)! },
-    { lists: 'numbered', others },
-  );
+  const { selection } = readList(given, { resource: resources.get(name)! }, { lists: 'numbered', others });
   if (JSON.stringify(selection.conditions).includes('"links":')) return undefined;
   const args: string[] = [];
   const records = recordsSql(resources.get(name)!, selection, parametersIn(args), CITUS);

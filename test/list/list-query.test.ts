@@ -1,11 +1,10 @@
 import type { Resource } from '../../src/collection/resource.js';
-import { valuesOfAddress } from '../../src/list/query-names.js';
 import { readList } from '../../src/list/read-list.js';
 import { items, posts, users } from '../support/collections.js';
 import t from '../support/test.js';
 
 const read = (query: string, resource: Resource, parent?: string) =>
-  readList(valuesOfAddress(query), { resource }, { lists: 'numbered', parent });
+  readList(new URLSearchParams(query), { resource }, { lists: 'numbered', parent });
 
 /** The page and the limit that a list has if it is a page. */
 const pageOf = (query: string, resource: Resource) => {

@@ -1,55 +1,12 @@
 import type { Json } from '../../src/json.js';
-import { valuesOfBody } from '../../src/list/body-values.js';
-import { valuesOfAddress } from '../../src/list/query-names.js';
-import { hasGroups, readGroups } from '../../src/list/read-groups.js';
+import { parametersOfBody } from '../../src/list/body-values.js';
 import { readList } from '../../src/list/read-list.js';
 import { items, posts } from '../support/collections.js';
 import t from '../support/test.js';
 
-const BODIES: readonly Json[] = [
-  {},
-  { filter: { price: 10 } },
-  { filter: { price: { gte: 1.5, lt: 1e21 } } },
-  { filter: { price: { in: [1, '2', 3] }, name: { in: ['a,b'] } } },
-  { filter: { name: 'true', id: { null: false } } },
-  { filter: { or: [{ price: 1 }, { not: { name: { contains: '1' } } }] } },
-  { filter: { name: { in: 'a,b' } }, 'filter[price][gt]': 5 },
-  { sort: ['-price', 'name'], limit: 7 },
-  { sort: '-price,name', limit: '7', count: 'none' },
-  { sort: [], page: 2.9, limit: 5 },
-  { fields: ['name', 'price'], search: 5 },
-  { fields: [], include: [] },
-  { group: ['name'], aggregate: ['sum(price)', 'count'], sort: ['-count'], limit: 3 },
-];
-
-/** In an address, invalid values of a tolerant list are the default. */
-const resource = { ...items, hasTolerantLists: false };
-
-t.test('a query in a body and its address are read alike', async (t) => {
-  for (const body of BODIES) {
-    const given = valuesOfBody(body, resource);
-    const address = valuesOfAddress(given.address());
-    t.same(address.names, given.names, JSON.stringify(body));
-    for (const lists of ['numbered', 'keyset'] as const) {
-      const read = (values: typeof given) =>
-        hasGroups(values)
-          ? readGroups(values, { resource }, { lists })
-          : readList(values, { resource }, { lists });
-      const outcome = (values: typeof given) => {
-        try {
-          return read(values);
-        } catch (error) {
-          return String(error);
-        }
-      };
-      t.same(outcome(given), outcome(address), JSON.stringify(body));
-    }
-  }
-});
-
 t.test('values of a body are read as they are, not as texts', async (t) => {
   const list = (body: Json) =>
-    readList(valuesOfBody(body, items), { resource: items }, { lists: 'numbered' });
+    readList(parametersOfBody(body, items), { resource: items }, { lists: 'numbered', isOfBody: true });
   const valuesOf = (filter: Json) => {
     const [condition] = list({ filter }).selection.conditions;
     return condition?.kind === 'comparison' ? condition.values : [];
@@ -66,7 +23,7 @@ t.test('values of a body are read as they are, not as texts', async (t) => {
 t.test('errors name the place in the query', async (t) => {
   const errorOf = (body: Json) => {
     try {
-      return readList(valuesOfBody(body, posts), { resource: posts }, { lists: 'keyset' });
+      return readList(parametersOfBody(body, posts), { resource: posts }, { lists: 'keyset' });
     } catch (error) {
       return (error as { more: { details: unknown } }).more.details;
     }

@@ -2,7 +2,7 @@ import type { Operation } from '../../actions/operation-step.js';
 import type { Resource } from '../../collection/resource.js';
 import { JSON_TYPE, MERGE_PATCH } from '../../http/media-types.js';
 import type { Json, JsonObject } from '../../json.js';
-import { valuesOfBody } from '../../list/body-values.js';
+import { parametersOfBody } from '../../list/body-values.js';
 import { COMBINATIONS } from '../../list/query-names.js';
 
 /** Makes the request of a tool from its arguments, which have been checked. `path` is that of the collection. */
@@ -21,10 +21,8 @@ export const groupOf =
 
 export const getOf =
   (path: string, resource: Resource): OperationOf =>
-  ({ id, ...view }) => ({
-    ...operation('GET', pathOf(path, id!), {}),
-    values: valuesOfBody(view, resource),
-  });
+  ({ id, ...view }) =>
+    operation('GET', withQuery(pathOf(path, id!), view, resource), {});
 
 export const createOf =
   (path: string): OperationOf =>
@@ -37,7 +35,7 @@ export const upsertOf =
   ({ key, record, ...args }) => {
     const values = Object.entries(key as JsonObject);
     const filter = Object.fromEntries(values.map(([field, value]) => [memberOf(field), value]));
-    return { ...operation('PUT', path, args, record), values: valuesOfBody({ filter }, resource) };
+    return operation('PUT', withQuery(path, { filter }, resource), args, record);
   };
 
 /** The member of a filter for a field. */
@@ -54,6 +52,9 @@ export const deletionOf =
     operation('DELETE', pathOf(path, id!), args);
 
 const pathOf = (path: string, id: Json) => `${path}/${encodeURIComponent(id as string)}`;
+
+const withQuery = (path: string, query: JsonObject, resource: Resource) =>
+  `${path}?${String(parametersOfBody(query, resource))}`;
 
 function operation(
   method: string,

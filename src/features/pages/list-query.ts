@@ -1,7 +1,7 @@
 import type { Resource } from '../../collection/resource.js';
 import type { Query } from '../../http/query-parameters.js';
 import type { ListRequest } from '../../list/list-request.js';
-import { escapeName, valuesOfAddress } from '../../list/query-names.js';
+import { escapeName } from '../../list/query-names.js';
 import { hasGroups } from '../../list/read-groups.js';
 import { listParameters, readList } from '../../list/read-list.js';
 import { isRelevance, sortNames } from '../../list/read-sort.js';
@@ -31,7 +31,7 @@ export function listQueryOf({ parameters: given }: Query): string {
   if (fields.length > 1) result.set('fields', [...new Set(fields)].join(','));
   // A form beside the list shows none of its records.
   if (given.has('_new') || given.has('_filter')) result.set('limit', '1');
-  if (!result.has('page') && !hasGroups(valuesOfAddress(result))) result.set('page', '1');
+  if (!result.has('page') && !hasGroups(result)) result.set('page', '1');
   return String(result);
 }
 
@@ -65,10 +65,10 @@ export class ListView {
   #read(): ListRequest {
     const ofRecords = new URLSearchParams(this.parameters);
     // Groups have another order and another limit than the records.
-    if (hasGroups(valuesOfAddress(ofRecords)))
+    if (hasGroups(ofRecords))
       for (const name of ['group', 'aggregate', 'sort', 'limit']) ofRecords.delete(name);
     const context = { lists: 'numbered', others: this.others } as const;
-    return readList(valuesOfAddress(ofRecords), this, context);
+    return readList(ofRecords, this, context);
   }
 
   /** The address of the first page of another selection; null removes a parameter. */

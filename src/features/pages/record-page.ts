@@ -3,7 +3,7 @@ import type { Reference, Resource } from '../../collection/resource.js';
 import { type Change, type FieldChange, readHistory } from '../../events/record-history.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { type Json, type JsonObject, member } from '../../json.js';
-import { conditionName, valuesOfAddress } from '../../list/query-names.js';
+import { conditionName } from '../../list/query-names.js';
 import { isWhole, readView } from '../../list/read-fields-and-includes.js';
 import { actorHtml, readActors } from './change-author.js';
 import { type Column, columnsOf } from './columns.js';
@@ -34,7 +34,7 @@ export function recordPage(resource: Resource): Page {
       const id = String(json.id);
       const given = request.query.parameters;
       // A part of a record cannot be edited as if it were the record.
-      const canEdit = isWhole(readView(valuesOfAddress(request.query.parameters), resource, othersOf(site)));
+      const canEdit = isWhole(readView(request.query.parameters, resource, othersOf(site)));
       const collection = site.collections.find((each) => each.resource.name === resource.name)!;
       const writes = canEdit ? await collection.as(request).writesOf?.(id, request.run) : undefined;
       const may = (method: string) =>

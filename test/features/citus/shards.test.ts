@@ -4,7 +4,6 @@ import { CITUS } from '../../../src/database-url/engine.js';
 import { resourcesOf } from '../../../src/declarations/load-declarations.js';
 import { readDeclarations } from '../../../src/declarations/read-declarations.js';
 import { ListStatements } from '../../../src/list/list-sql.js';
-import { valuesOfAddress } from '../../../src/list/query-names.js';
 import { readList } from '../../../src/list/read-list.js';
 import { pageStatement } from '../../support/list-statement.js';
 import { testService } from '../../support/service.js';
@@ -134,7 +133,7 @@ t.test(
       ({ name }) => name === 'items',
     )!;
     const { selection } = readList(
-      valuesOfAddress('filter[price][gt]=1'),
+      new URLSearchParams('filter[price][gt]=1'),
       { resource: items },
       { lists: 'numbered' },
     );
