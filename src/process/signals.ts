@@ -44,12 +44,6 @@ export async function stopAndExit(running: Stoppable, log: Log): Promise<never> 
   process.exit(0);
 }
 
-/** Ends a process that cannot go on, at once and with the code of what is unavailable. */
-export function exitUnavailable(log: Log, reason: string): never {
-  log.fatal(reason);
-  process.exit(69);
-}
-
 /** Reads the certificates again; the current ones stay when the new ones are invalid. */
 export function reload(service: { reload(): void } | undefined, log: Log): void {
   try {

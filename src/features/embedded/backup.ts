@@ -1,7 +1,7 @@
-import type { Dirent } from 'node:fs';
 import {
-  chmod,
   chown,
+  constants,
+  copyFile,
   lstat,
   mkdir,
   mkdtemp,
@@ -20,23 +20,12 @@ import { type Embedded, joinEmbedded, makeFolders, startEmbedded, userOf } from 
 
 /** How long the server may take to accept a connection. */
 const CONNECT_MS = 30_000;
-/** Files that a server writes anew when it starts, and files of its process. */
-const LEFT_OUT: ReadonlySet<string> = new Set([
-  'pg_wal',
-  'pg_replslot',
-  'pg_dynshmem',
-  'pg_notify',
-  'pg_serial',
-  'pg_snapshots',
-  'pg_stat_tmp',
-  'pg_subtrans',
-]);
+/** The file that a server reads first. It is copied last, as PostgreSQL requires. */
+const CONTROL = 'global/pg_control';
+/** Folders whose files a server writes anew when it starts, and files of its process. */
+const FOLDERS_LEFT_OUT = /^pg_(?:wal|replslot|dynshmem|notify|serial|snapshots|stat_tmp|subtrans)$/;
 const FILES_LEFT_OUT =
   /^(?:postmaster\.(?:pid|opts)|backup_label|tablespace_map|recovery\.signal|pgsql_tmp.*|\.s\.PGSQL\..*|pg_internal\.init.*)$/;
-/** The file that a server reads first. It is copied last, as PostgreSQL requires. */
-const CONTROL = 'pg_control';
-/** Bytes that are copied at a time. */
-const CHUNK = 1_048_576;
 
 export interface Copied {
   readonly files: number;
@@ -57,13 +46,10 @@ export async function backUp(dataDir: string, folder: string): Promise<Copied> {
   const embedded = await joinEmbedded({ dataDir });
   try {
     return await inFolder(target, async (aside) => {
-      const copy = new Copy(undefined);
-      await withSession(
-        embedded.url,
-        { connectMs: CONNECT_MS, settings: { application_name: 'plinth backup' } },
-        (sql) => copyCluster(sql, join(resolve(dataDir), 'postgres'), join(aside, 'postgres'), copy),
+      const options = { connectMs: CONNECT_MS, settings: { application_name: 'plinth backup' } };
+      return await withSession(embedded.url, options, (sql) =>
+        copyCluster(sql, join(resolve(dataDir), 'postgres'), join(aside, 'postgres')),
       );
-      return copy;
     });
   } finally {
     await embedded.stop();
@@ -72,20 +58,30 @@ export async function backUp(dataDir: string, folder: string): Promise<Copied> {
 
 type Sql = Parameters<Parameters<typeof withSession>[2]>[0];
 
-async function copyCluster(sql: Sql, from: string, to: string, copy: Copy): Promise<void> {
+async function copyCluster(sql: Sql, from: string, to: string): Promise<Copied> {
   // The server retains the log for the slot, which ends with the session.
   await sql`select pg_create_physical_replication_slot('plinth_backup_' || pg_backend_pid(), true, true)`;
   const [begun] = await sql`select pg_walfile_name(pg_backup_start('plinth', true)) as segment`;
-  await copy.folder(from, to);
-  await copy.control(join(from, 'global', CONTROL), join(to, 'global', CONTROL));
+  const copied = await copyFolder(from, to, isPartOfCopy);
+  // The server writes the file meanwhile: two reads that agree have all of one write.
+  let control = await readFile(join(from, CONTROL));
+  for (let last: Buffer | undefined; !last?.equals(control); ) {
+    last = control;
+    control = await readFile(join(from, CONTROL));
+  }
+  await writeToDisk(join(to, CONTROL), control);
   const [ended] = await sql`
     select pg_walfile_name(lsn) as segment, labelfile from pg_backup_stop(false)`;
-  await copy.write(join(to, 'backup_label'), ended!.labelfile as string);
+  await writeToDisk(join(to, 'backup_label'), ended!.labelfile as string);
   const [first, last] = [begun!.segment as string, ended!.segment as string];
-  for (const name of (await readdir(join(from, 'pg_wal'))).sort())
-    if (/^[0-9A-F]{24}$/.test(name) && name >= first && name <= last)
-      await copy.file(join(from, 'pg_wal', name), join(to, 'pg_wal', name));
+  const log = await copyFolder(join(from, 'pg_wal'), join(to, 'pg_wal'), (name) => {
+    return /^[0-9A-F]{24}$/.test(name) && name >= first && name <= last;
+  });
+  return { files: copied.files + log.files + 2, bytes: copied.bytes + log.bytes + control.length };
 }
+
+const isPartOfCopy = (path: string) =>
+  path !== CONTROL && !FILES_LEFT_OUT.test(basename(path)) && !FOLDERS_LEFT_OUT.test(dirname(path));
 
 /**
  * Makes the embedded database of a folder that has none from a backup, and starts it once, which makes its files consistent.
@@ -97,15 +93,13 @@ export async function restore(dataDir: string, folder: string): Promise<Copied> 
   if (label === undefined) throw new EmbeddedError(`${folder} is not a complete backup of this service`);
   const target = join(resolve(dataDir), 'postgres');
   await requireAbsent(target);
-  const copy = new Copy(await userOf(dataDir));
-  await inFolder(
-    target,
-    async (aside) => {
-      await copy.folder(source, aside, new Set());
-      await copy.write(join(aside, 'recovery.signal'), '');
-    },
-    copy.user,
-  );
+  const user = await userOf(dataDir);
+  const copied = await inFolder(target, async (aside) => {
+    const found = await copyFolder(source, aside);
+    await writeToDisk(join(aside, 'recovery.signal'), '');
+    if (user) await give(aside, user);
+    return found;
+  });
   // There is no archive: the log is in the backup. Nobody connects before its end.
   const settings = ['restore_command=exit 1', 'hot_standby=off'];
   let embedded: Embedded;
@@ -116,7 +110,7 @@ export async function restore(dataDir: string, folder: string): Promise<Copied> 
     throw error;
   }
   await embedded.stop();
-  return copy;
+  return copied;
 }
 
 async function requireAbsent(path: string): Promise<void> {
@@ -133,12 +127,11 @@ async function requireOutside(database: string, target: string): Promise<void> {
 }
 
 /** Gives `work` a folder that has its name when the work is done. */
-async function inFolder<T>(path: string, work: (aside: string) => Promise<T>, user?: RunAs): Promise<T> {
+async function inFolder<T>(path: string, work: (aside: string) => Promise<T>): Promise<T> {
   try {
     await makeFolders(dirname(path));
     const aside = await mkdtemp(join(dirname(path), `.${basename(path)}-`));
     try {
-      if (user) await chown(aside, user.uid, user.gid);
       const result = await work(aside);
       await rename(aside, path);
       return result;
@@ -154,85 +147,49 @@ async function inFolder<T>(path: string, work: (aside: string) => Promise<T>, us
 const isFileError = (error: unknown): error is NodeJS.ErrnoException =>
   typeof (error as NodeJS.ErrnoException).syscall === 'string' && 'path' in (error as object);
 
-/** Copies files to the disk, and counts them. */
-class Copy implements Copied {
-  files = 0;
-  bytes = 0;
-
-  constructor(readonly user: RunAs | undefined) {}
-
-  /** Copies a folder. Files that the server removes meanwhile are not part of what its log restores. */
-  async folder(from: string, to: string, leftOut: ReadonlySet<string> = LEFT_OUT): Promise<void> {
-    await this.#make(to);
-    for (const entry of await readdir(from, { withFileTypes: true })) {
-      const [source, target] = [join(from, entry.name), join(to, entry.name)];
-      if (entry.isDirectory()) {
-        if (!leftOut.has(entry.name)) await this.folder(source, target, leftOut);
-        else await this.#empty(source, target);
-      } else if (leftOut.size === 0 || isCopied(entry)) await this.file(source, target);
-    }
+/** Copies the files of a folder to the disk, of those paths in it that `isCopied` names, and counts them. */
+async function copyFolder(
+  from: string,
+  to: string,
+  isCopied: (path: string) => boolean = () => true,
+  folder = '',
+): Promise<Copied> {
+  await mkdir(join(to, folder), { recursive: true, mode: 0o700 });
+  let [files, bytes] = [0, 0];
+  for (const entry of await readdir(join(from, folder), { withFileTypes: true })) {
+    const path = folder === '' ? entry.name : `${folder}/${entry.name}`;
+    if (!isCopied(path)) continue;
+    const copied = entry.isDirectory()
+      ? await copyFolder(from, to, isCopied, path)
+      : await copyToDisk(join(from, path), join(to, path));
+    files += copied.files;
+    bytes += copied.bytes;
   }
+  return { files, bytes };
+}
 
-  /** The folders of one that is left out remain, without their files. */
-  async #empty(from: string, to: string): Promise<void> {
-    await this.#make(to);
-    if (basename(from) !== 'pg_wal') return;
-    for (const entry of await readdir(from, { withFileTypes: true }))
-      if (entry.isDirectory()) await this.#make(join(to, entry.name));
+/** A file that the server removes meanwhile is not part of what its log restores. */
+async function copyToDisk(from: string, to: string): Promise<Copied> {
+  try {
+    await copyFile(from, to, constants.COPYFILE_EXCL);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return { files: 0, bytes: 0 };
+    throw error;
   }
-
-  async file(from: string, to: string): Promise<void> {
-    const source = await open(from).catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined;
-      throw error;
-    });
-    if (!source) return;
-    try {
-      const target = await open(to, 'wx', 0o600);
-      try {
-        const chunk = Buffer.allocUnsafe(CHUNK);
-        for (;;) {
-          const { bytesRead } = await source.read(chunk, 0, CHUNK);
-          if (bytesRead === 0) break;
-          await target.writeFile(chunk.subarray(0, bytesRead));
-          this.bytes += bytesRead;
-        }
-        await target.sync();
-      } finally {
-        await target.close();
-      }
-    } finally {
-      await source.close();
-    }
-    await this.#own(to);
-    this.files++;
-  }
-
-  /** Copies a file that is read while it is written: two reads that agree have all of one write. */
-  async control(from: string, to: string): Promise<void> {
-    for (let last = await readFile(from); ; ) {
-      const content = await readFile(from);
-      if (content.equals(last)) return this.write(to, content);
-      last = content;
-    }
-  }
-
-  async write(to: string, content: string | Buffer): Promise<void> {
-    await writeFile(to, content, { mode: 0o600, flush: true });
-    await this.#own(to);
-    this.files++;
-    this.bytes += Buffer.byteLength(content);
-  }
-
-  async #make(folder: string): Promise<void> {
-    await mkdir(folder, { recursive: true });
-    await chmod(folder, 0o700);
-    await this.#own(folder);
-  }
-
-  async #own(path: string): Promise<void> {
-    if (this.user) await chown(path, this.user.uid, this.user.gid);
+  const file = await open(to, 'r+');
+  try {
+    await file.sync();
+    return { files: 1, bytes: (await file.stat()).size };
+  } finally {
+    await file.close();
   }
 }
 
-const isCopied = ({ name }: Dirent) => !FILES_LEFT_OUT.test(name) && name !== CONTROL;
+const writeToDisk = (path: string, content: string | Buffer) =>
+  writeFile(path, content, { mode: 0o600, flush: true });
+
+/** Gives a folder and all in it to a user. */
+async function give(folder: string, { uid, gid }: RunAs): Promise<void> {
+  for (const name of ['', ...(await readdir(folder, { recursive: true }))])
+    await chown(join(folder, name), uid, gid);
+}

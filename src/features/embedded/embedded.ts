@@ -7,7 +7,7 @@ import { openSession, withSession } from '../../db/session.js';
 import { findBinaries } from './binaries.js';
 import { Claim, InUseError } from './claim.js';
 import { type Cluster, EmbeddedError, initialise, pickUser, type RunAs, urlOf } from './cluster.js';
-import { addressOf, endElsewhere, removeOrphan } from './orphan.js';
+import { addressOf } from './orphan.js';
 import { type Server, startServer } from './postgres-server.js';
 
 /** A PostgreSQL of the service's own, running on a loopback port for as long as the service runs. */
@@ -23,8 +23,6 @@ const RETRY_MS = 1000;
 const GRACE_MS = 1500;
 /** How long the server of an owner may take to start. */
 const JOIN_MS = 30_000;
-/** How long a server on another machine may run without its postmaster.pid. */
-const ELSEWHERE_MS = 75_000;
 const POLL_MS = 50;
 const SESSION = { settings: {}, connectMs: 5000 };
 /** Advisory lock that commands share while they use the server of another process: "plnt" and 3. */
@@ -37,13 +35,6 @@ export interface EmbeddedOptions {
   readonly settings?: readonly string[];
   /** Called when the server has crashed and was, or could not be, started again. */
   readonly onCrash?: (message: string, restarted: boolean) => void;
-  /** Called when another machine has claimed the folder, after the server was ended. */
-  readonly onLost?: (message: string) => void;
-  /**
-   * How long an owner on another machine must have been silent before its folder is claimed, and how long its server may
-   * take to end; absent: 20 and 75 seconds.
-   */
-  readonly silenceMs?: number;
 }
 
 /**
@@ -72,7 +63,7 @@ function open(options: EmbeddedOptions, patienceMs: number, join: boolean): Prom
         if (!(error instanceof InUseError)) throw error;
         const owned = join ? await reach(dataDir) : undefined;
         if (owned) return owned;
-        if (!error.isHere || Date.now() > end) throw error;
+        if (Date.now() > end) throw error;
       }
       await sleep(POLL_MS);
     }
@@ -143,31 +134,18 @@ async function openCluster(dataDir: string, settings: readonly string[] = []): P
 }
 
 async function start(dataDir: string, options: EmbeddedOptions): Promise<Embedded> {
-  let lose = () => undefined as unknown;
-  const claim = await Claim.take(dataDir, { ...options, onLost: () => void lose() });
+  const claim = await Claim.take(dataDir);
   try {
     const cluster = await openCluster(dataDir, options.settings);
-    if (claim.isBySilence) {
-      // A server that runs here ends at once, one on another machine within a minute.
-      await removeOrphan(cluster);
-      await endElsewhere(cluster, options.silenceMs ?? ELSEWHERE_MS);
-    }
-    const embedded = superviseServer(cluster, claim, await startServer(cluster, claim), options);
-    lose = embedded.abandon;
-    return embedded;
+    return superviseServer(cluster, claim, await startServer(cluster, claim), options);
   } catch (error) {
     await claim.release();
     throw error;
   }
 }
 
-/** Starts a server again that ends, until it is stopped or another process has claimed its folder. */
-function superviseServer(
-  cluster: Cluster,
-  claim: Claim,
-  first: Server,
-  options: EmbeddedOptions,
-): Embedded & { abandon(): Promise<void> } {
+/** Starts a server again that ends, until it is stopped. */
+function superviseServer(cluster: Cluster, claim: Claim, first: Server, options: EmbeddedOptions): Embedded {
   let server = first;
   const { port } = server;
   const stop = new AbortController();
@@ -207,23 +185,14 @@ function superviseServer(
   }
   const watched = watch();
 
-  async function end(how: 'stop' | 'abandon'): Promise<void> {
-    stopping = true;
-    stop.abort();
-    await server[how]();
-    await watched;
-  }
   return {
     url: urlOf(cluster, port),
     stop: async () => {
-      await end('stop');
+      stopping = true;
+      stop.abort();
+      await server.stop();
+      await watched;
       await claim.release();
-    },
-    abandon: async () => {
-      if (stopping) return;
-      await end('abandon').catch(() => undefined);
-      await claim.release();
-      options.onLost?.('DATA_DIR was claimed by another machine, since this process was silent for too long');
     },
   };
 }

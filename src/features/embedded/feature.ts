@@ -1,5 +1,4 @@
 import type { Feature } from '../../feature.js';
-import { exitUnavailable } from '../../process/signals.js';
 import { COMMANDS } from './commands.js';
 import { EMBEDDED_SETTINGS } from './settings.js';
 
@@ -9,11 +8,7 @@ export default {
     const { dataDir } = EMBEDDED_SETTINGS.of(config);
     const { joinEmbedded, startEmbedded } = await import('./embedded.js');
     const open = join ? joinEmbedded : startEmbedded;
-    const { url, stop } = await open({
-      dataDir,
-      onCrash: (message) => log.error(message),
-      onLost: (message) => exitUnavailable(log, message),
-    });
+    const { url, stop } = await open({ dataDir, onCrash: (message) => log.error(message) });
     return { url, close: stop };
   },
   startLines: async (config) => [

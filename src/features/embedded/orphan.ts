@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -6,8 +6,6 @@ import { openSession } from '../../db/session.js';
 import { type Cluster, EmbeddedError, urlOf } from './cluster.js';
 import { connects, shortened } from './unix-socket.js';
 
-/** Advisory lock of a service before version 0.2, which has no claim. */
-const FORMER_OWNER = 0x706c6e74;
 const OPEN_MS = 5000;
 const ORPHAN_MS = 30_000;
 const POLL_MS = 50;
@@ -34,17 +32,6 @@ export async function addressOf(folder: string): Promise<Address | undefined> {
 /** The lines of postmaster.pid. */
 const linesOf = async (folder: string): Promise<string[]> =>
   (await readFile(join(folder, 'postmaster.pid'), 'utf8').catch(() => '')).split('\n');
-
-/**
- * Waits until a server on another machine has ended, which its silent service may have left: once a minute a server looks for
- * this file, and ends without it.
- */
-export async function endElsewhere({ folder }: Cluster, waitMs: number): Promise<void> {
-  const pidFile = join(folder, 'postmaster.pid');
-  if (!existsSync(pidFile)) return;
-  await rm(pidFile, { force: true });
-  await sleep(waitMs);
-}
 
 /** Ends a server that a killed service has left, and clears its folder. Throws EmbeddedError. */
 export async function removeOrphan(cluster: Cluster): Promise<void> {
@@ -77,17 +64,13 @@ async function endServer(
   const late = setTimeout(() => session?.destroy(), OPEN_MS);
   try {
     if (!session) return false;
-    const [row] = await session.sql`select pg_try_advisory_lock(${FORMER_OWNER}::bigint) as free`;
-    if (row?.free === false)
-      throw new EmbeddedError(`DATA_DIR is in use: another running service owns ${cluster.folder}`);
     if (pid !== undefined) process.kill(pid, 'SIGINT');
     // In another namespace, whose number of the server means another process here, or none.
     else
       await session.sql`
         copy (select) to program 'for lock in .s.PGSQL.*.lock; do read pid < $lock; kill -INT $pid; done'`;
     return true;
-  } catch (error) {
-    if (error instanceof EmbeddedError) throw error;
+  } catch {
     return false;
   } finally {
     clearTimeout(late);

@@ -19,8 +19,6 @@ export interface Server {
   readonly exited: Promise<void>;
   lastWords(): string;
   stop(): Promise<void>;
-  /** Ends it without a last write, since another process owns its files. */
-  abandon(): Promise<void>;
 }
 
 /** Clears away what a killed service left, and starts the server, if the claim is still this process's. */
@@ -80,9 +78,7 @@ async function launch(cluster: Cluster, port: number, sockets: string): Promise<
     port,
     exited,
     lastWords,
-    // The first one is a fast shutdown: sessions end, a checkpoint is written.
-    stop: () => stopServer(child, exited, ['SIGINT', 'SIGQUIT']),
-    abandon: () => stopServer(child, exited, ['SIGQUIT', 'SIGKILL']),
+    stop: () => stopServer(child, exited),
   };
 }
 
@@ -120,20 +116,17 @@ async function ready(
 }
 
 /** Whether the server accepts a session. */
-const isReady = (cluster: Pick<Cluster, 'password'>, port: number, folder?: string): Promise<boolean> =>
-  withSession(urlOf(cluster, port, folder), { settings: {}, connectMs: OPEN_MS }, async () => true).catch(
+const isReady = (cluster: Cluster, port: number): Promise<boolean> =>
+  withSession(urlOf(cluster, port), { settings: {}, connectMs: OPEN_MS }, async () => true).catch(
     () => false,
   );
 
 /** Rejects if the server ends by no signal, as one that waits for a disk. */
-async function stopServer(
-  child: ChildProcess,
-  exited: Promise<void>,
-  signals: readonly NodeJS.Signals[],
-): Promise<void> {
+async function stopServer(child: ChildProcess, exited: Promise<void>): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   const ended = Promise.race([exited, once(child, 'exit')]);
-  for (const signal of signals) {
+  // The first one is a fast shutdown: sessions end, a checkpoint is written.
+  for (const signal of ['SIGINT', 'SIGQUIT'] as const) {
     child.kill(signal);
     const isEnded = await Promise.race([ended.then(() => true), sleep(STOP_MS, false, { ref: false })]);
     if (isEnded) return;
