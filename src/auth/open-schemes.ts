@@ -67,14 +67,14 @@ export async function openAuth(
   own?: OwnCredentials,
 ): Promise<Auth> {
   const lookup = config.auth.some((name) => name === 'api-key' || name === 'mtls')
-    ? new CredentialCache(db, log)
+    ? new CredentialCache(db)
     : undefined;
   const checkReplay = createReplayGuard(db);
   const passwords = new PasswordCheck();
   const signIn = passwordSignIn(db, log, passwords);
   const open: Record<SchemeName, () => Scheme | Promise<Scheme>> = {
     bearer: async () =>
-      (await import('./schemes/bearer.js')).bearer(config, checkReplay, log, undefined, own?.tokens),
+      new (await import('./schemes/bearer.js')).Bearer(config, checkReplay, log, undefined, own?.tokens),
     'api-key': () => apiKey(config.realm, lookup!),
     basic: () => basic(config, signIn),
     signature: () => signature(config, checkReplay),

@@ -44,14 +44,12 @@ export interface Scheme {
     request: AuthRequest,
     admission: Admission,
   ) => Promise<Principal> | Principal | undefined;
-  /**
-   * Authenticates a principal's credential again; undefined if the scheme cannot. Rejects with CredentialRejected when the
-   * credential is no longer valid, with 503 when that is unknown.
-   */
-  readonly recheck?: (principal: Principal) => Promise<Principal> | Principal | undefined;
-  /** The secret of a principal's credential, if `recheck` needs that secret. It must be stored encrypted only. */
+  /** The secret of a principal's credential, if only that confirms the credential later. It must be stored encrypted only. */
   readonly secretOf?: (principal: Principal) => string | undefined;
-  /** The present principal of a secret that `secretOf` returned. Rejects as `recheck`. */
+  /**
+   * The present principal of a secret that `secretOf` returned. Rejects with CredentialRejected when the credential is no
+   * longer valid, with 503 when that is unknown.
+   */
   readonly restore?: (secret: string) => Promise<Principal>;
   readonly close?: () => Promise<void>;
 }

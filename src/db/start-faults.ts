@@ -16,7 +16,7 @@ export type PoolSizes = Pick<Config, 'dbConnections' | 'dbSearches' | 'dbStreams
 /** The connections that a service may have: short statements, transactions, searches, lists, and those that listen. */
 export function connectionsOf(sizes: PoolSizes): number {
   const { dbConnections, dbSearches, dbStreams } = sizes;
-  return processesOf(sizes) * (2 * dbConnections + dbSearches + dbStreams + 3);
+  return processesOf(sizes) * (2 * dbConnections + dbSearches + dbStreams + 2);
 }
 
 export interface StartFault {

@@ -3,7 +3,7 @@ import { text } from 'node:stream/consumers';
 import { CredentialWatch } from '../../src/auth/credentials/credential-watch.js';
 import { createCredential } from '../../src/auth/credentials/credentials.js';
 import type { AuthRequest } from '../../src/auth/scheme.js';
-import { bearer } from '../../src/auth/schemes/bearer.js';
+import { Bearer } from '../../src/auth/schemes/bearer.js';
 import { readConfig } from '../../src/config/config.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { makeKey } from '../support/credentials.js';
@@ -172,13 +172,13 @@ t.test('introspected tokens: introspected again when the remembered response is 
   const service = await testService(t, ENV, QUIET);
   const clock = mockClock(t);
   const config = readConfig({ AUTH: 'bearer', INTROSPECTION: `${issuer.url}/introspect` });
-  const scheme = bearer(config, () => Promise.resolve('first'), createLog('silent'));
+  const scheme = new Bearer(config, () => Promise.resolve('first'), createLog('silent'));
   const watch = new CredentialWatch(service.db, createLog('silent'), [scheme], CHECK_MS);
   t.teardown(() => watch.close());
   const ended: string[] = [];
   for (const token of Object.keys(responses)) {
     const presented = { headers: { authorization: `Bearer ${token}` } } as AuthRequest;
-    const principal = await scheme.authenticate(presented, { admit: () => undefined });
+    const principal = await scheme.authenticate(presented);
     await watch.watch(principal!, () => ended.push(token));
   }
   away = true;

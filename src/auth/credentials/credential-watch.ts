@@ -1,61 +1,63 @@
-import type { Db } from '../../db/db.js';
+import { AUTH_SQL } from '../../db/core-statements.js';
+import type { Db, Row } from '../../db/db.js';
+import { fill } from '../../db/statements.js';
 import type { Log } from '../../telemetry/log.js';
-import { CredentialRejected, type Principal } from '../principal.js';
+import { parseUuid } from '../../uuid.js';
+import { CredentialRejected, type Principal, scopesOf } from '../principal.js';
 import type { Scheme } from '../scheme.js';
-import {
-  CurrentCredentials,
-  expiryOf,
-  isStored,
-  isUserDeleted,
-  permitsTheSame,
-  type Stored,
-  validUntil,
-} from './current-credentials.js';
+
+/** A principal, and what the database must contain for its credential to stay valid. */
+interface Stored {
+  readonly principal: Principal;
+  /** The user without which the credential is invalid. */
+  readonly userId: string | undefined;
+}
 
 interface Watched extends Stored {
   readonly onInvalid: () => void;
+  /** The token by which its scheme finds the principal again. */
+  readonly token: string | undefined;
   /** Milliseconds since 1970. */
   expiresAt: number;
-  /** When a failed recheck by the scheme is repeated; milliseconds of performance.now(). */
-  recheckAt: number;
   /** Set while a deleted user's stream still sends its last events. */
   ending: NodeJS.Timeout | undefined;
 }
 
+/** The current keys and certificates by their SHA-256 in base64, and users by id. */
+type Current = ReadonlyMap<string, Row>;
+
 const CREDENTIALS_PER_STATEMENT = 1000;
 /** How long a deleted user's own stream continues, so that it sends the events of the deletion. */
 const ENDING_MS = 500;
-/** Concurrent rechecks by schemes. */
+/** Tokens that are checked at a time. */
 const MAX_RECHECKS = 8;
-/** How many checks pass after a recheck that failed, until the next. */
-const FAILED_CHECKS = 5;
 
 /** Watches the credentials of event streams. */
 export class CredentialWatch {
   readonly #watched = new Set<Watched>();
   readonly #timer: NodeJS.Timeout;
-  readonly #current: CurrentCredentials;
+  readonly #statement: string;
 
   /**
-   * `checkMs`: between two checks. They do not depend on notifications, which can be lost, and find changes by any process.
-   * `callers`: further collections whose records are callers, besides the one that people sign in with.
+   * `checkMs`: between two checks, which find changes by any process. `callers`: the tables of further collections whose
+   * records are callers, besides the one that people sign in with.
    */
   constructor(
-    db: Db,
+    readonly db: Db,
     log: Log,
     readonly schemes: readonly Scheme[],
-    readonly checkMs: number,
+    checkMs: number,
     callers: readonly string[] = [],
   ) {
-    this.#current = new CurrentCredentials(db, callers);
+    const parts = callers.map((table) => fill(AUTH_SQL.current_callers, { table }));
+    this.#statement = [AUTH_SQL.current_credentials, ...parts].join('\nunion all\n');
     const checkStored = oneAtATime(() => this.#checkStored(), log);
-    const checkWithSchemes = oneAtATime(() => this.#checkWithSchemes(), log);
-    const rechecks = schemes.some((scheme) => scheme.recheck);
+    const checkTokens = oneAtATime(() => this.#checkTokens(), log);
     this.#timer = setInterval(() => {
       if (this.#watched.size === 0) return;
-      this.#expire();
+      for (const entry of this.#watched) if (entry.expiresAt <= Date.now()) this.#invalidate(entry);
       checkStored();
-      if (rechecks) checkWithSchemes();
+      checkTokens();
     }, checkMs).unref();
   }
 
@@ -65,9 +67,10 @@ export class CredentialWatch {
    */
   async watch(principal: Principal, onInvalid: () => void): Promise<() => void> {
     if (principal.scheme === 'none') return () => undefined;
-    const userId = await this.#current.findUser(principal);
+    const userId = await this.#userOf(principal);
     const expiresAt = expiryOf(principal.expiresAt);
-    const entry: Watched = { principal, onInvalid, userId, expiresAt, recheckAt: 0, ending: undefined };
+    const token = this.tokenOf(principal);
+    const entry: Watched = { principal, onInvalid, userId, token, expiresAt, ending: undefined };
     this.#watched.add(entry);
     return () => this.#unwatch(entry);
   }
@@ -89,11 +92,9 @@ export class CredentialWatch {
       if (error instanceof CredentialRejected) return undefined;
       throw error;
     }
-    const entry = { principal, userId: await this.#current.findUser(principal) };
-    const stored = isStored(entry) ? await this.#current.read([entry]) : undefined;
-    const until = stored ? validUntil(entry, stored) : expiryOf(principal.expiresAt);
-    const isDeleted = stored !== undefined && isUserDeleted(entry, stored);
-    return until > Date.now() && !isDeleted ? principal : undefined;
+    const entry = { principal, userId: await this.#userOf(principal) };
+    const current = await this.#read([entry]);
+    return validUntil(entry, current) > Date.now() && !isUserDeleted(entry, current) ? principal : undefined;
   }
 
   close(): void {
@@ -102,6 +103,26 @@ export class CredentialWatch {
 
   #schemeOf({ scheme }: Principal): Scheme | undefined {
     return this.schemes.find(({ name }) => name === scheme);
+  }
+
+  /** The user who signed in, or whose records the scope `self` covers; undefined if the subject is not a user. */
+  async #userOf(principal: Principal): Promise<string | undefined> {
+    const { scheme, subject, scopes } = principal;
+    if (scheme === 'basic') return subject;
+    const userId = scopes.has('self') ? parseUuid(subject) : undefined;
+    if (userId === undefined) return undefined;
+    return (await this.#read([{ principal, userId }])).has(userId) ? userId : undefined;
+  }
+
+  /** In one statement. */
+  async #read(entries: readonly Stored[]): Promise<Current> {
+    const listOf = (ids: readonly (string | undefined)[]) =>
+      JSON.stringify([...new Set(ids.filter((id) => id !== undefined))]);
+    const rows = await this.db.run(this.#statement, [
+      listOf(entries.map(hashOf)),
+      listOf(entries.map(({ userId }) => userId)),
+    ]);
+    return new Map(rows.map((row) => [row.id as string, row]));
   }
 
   #unwatch(entry: Watched): boolean {
@@ -113,16 +134,11 @@ export class CredentialWatch {
     if (this.#unwatch(entry)) entry.onInvalid();
   }
 
-  #expire(): void {
-    const now = Date.now();
-    for (const entry of this.#watched) if (entry.expiresAt <= now) this.#invalidate(entry);
-  }
-
   async #checkStored(): Promise<void> {
-    const stored = [...this.#watched].filter(isStored);
+    const stored = [...this.#watched].filter((entry) => (hashOf(entry) ?? entry.userId) !== undefined);
     for (let from = 0; from < stored.length; from += CREDENTIALS_PER_STATEMENT) {
       const entries = stored.slice(from, from + CREDENTIALS_PER_STATEMENT);
-      const current = await this.#current.read(entries);
+      const current = await this.#read(entries);
       for (const entry of entries) {
         entry.expiresAt = Math.min(entry.expiresAt, validUntil(entry, current));
         if (entry.expiresAt <= Date.now()) this.#invalidate(entry);
@@ -132,39 +148,63 @@ export class CredentialWatch {
     }
   }
 
-  /** Stops after MAX_RECHECKS failures, since each further recheck would wait for the authorization server. */
-  async #checkWithSchemes(): Promise<void> {
+  async #checkTokens(): Promise<void> {
     const due = [...this.#watched].values();
-    let failed = 0;
     const worker = async (): Promise<void> => {
-      for (const entry of due) {
-        if (failed >= MAX_RECHECKS) return;
-        if (entry.recheckAt > performance.now() || (await this.#recheck(entry))) continue;
-        failed++;
-        entry.recheckAt = performance.now() + FAILED_CHECKS * this.checkMs;
-      }
+      for (const entry of due) await this.#checkToken(entry);
     };
     await Promise.all(Array.from({ length: MAX_RECHECKS }, worker));
   }
 
-  /** Returns false when the scheme cannot verify the credential now, and has logged the reason. */
-  async #recheck(entry: Watched): Promise<boolean> {
-    const scheme = this.#schemeOf(entry.principal);
+  /** A token that cannot be verified now stays valid until it can; its scheme has logged the reason. */
+  async #checkToken(entry: Watched): Promise<void> {
+    const { principal, token } = entry;
+    if (token === undefined) return;
     try {
-      const rechecked = scheme?.recheck?.(entry.principal);
-      if (rechecked === undefined) return true;
-      const { subject, scopes, expiresAt } = await rechecked;
-      if (permitsTheSame(entry.principal, subject, scopes))
-        entry.expiresAt = Math.min(entry.expiresAt, expiryOf(expiresAt));
+      const now = await this.current(principal, token);
+      if (now && permitsTheSame(principal, now.subject, now.scopes))
+        entry.expiresAt = Math.min(entry.expiresAt, expiryOf(now.expiresAt));
       else this.#invalidate(entry);
-      return true;
-    } catch (error) {
-      if (!(error instanceof CredentialRejected)) return false;
-      this.#invalidate(entry);
-      return true;
-    }
+    } catch {}
   }
 }
+
+function isUserDeleted({ userId }: Stored, current: Current): boolean {
+  return userId !== undefined && !current.has(userId);
+}
+
+/**
+ * When the current key, certificate or password expires, in milliseconds since 1970; 0 if it was revoked or changed.
+ */
+function validUntil(entry: Stored, current: Current): number {
+  const { principal, userId } = entry;
+  const until = expiryOf(principal.expiresAt);
+  if (principal.scheme === 'basic') {
+    const user = current.get(userId!);
+    return !user || user.credential === principal.credential ? until : 0;
+  }
+  const hash = hashOf(entry);
+  if (hash === undefined) return until;
+  const row = current.get(hash);
+  if (!row || !permitsTheSame(principal, row.subject, scopesOf(row.scopes))) return 0;
+  return typeof row.expires === 'number' ? Math.min(row.expires, until) : until;
+}
+
+function permitsTheSame(
+  { subject, scopes }: Principal,
+  currentSubject: unknown,
+  currentScopes: ReadonlySet<string>,
+): boolean {
+  const hasAll = () => [...scopes].every((scope) => currentScopes.has(scope));
+  return subject === currentSubject && scopes.size === currentScopes.size && hasAll();
+}
+
+/** A principal's expiry in milliseconds since 1970; Infinity: never. */
+const expiryOf = (expiresAt = Number.POSITIVE_INFINITY): number => expiresAt * 1000;
+
+/** The SHA-256 of an API key or a certificate; undefined for other credentials. */
+const hashOf = ({ principal: { scheme, credential } }: Stored): string | undefined =>
+  scheme === 'basic' ? undefined : credential;
 
 /** Skips a run while the last one is in progress. Of consecutive failures, only the first is logged. */
 function oneAtATime(work: () => Promise<void>, log: Log): () => void {

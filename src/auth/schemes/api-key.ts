@@ -18,7 +18,6 @@ export function apiKey(realm: string, lookup: CredentialCache): Scheme {
       const key = keyOf(request);
       return key === undefined ? undefined : verify(key);
     },
-    close: lookup.close,
   };
 }
 

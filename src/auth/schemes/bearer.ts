@@ -28,17 +28,7 @@ const JWT = /^[\w-]+\.[\w-]*\.[\w-]*$/;
  * verified with its keys and other tokens by introspection; without an issuer, all tokens are introspected. Tokens of the
  * embedded authorization server are verified with its records in the database.
  */
-export function bearer(
-  config: Config,
-  checkReplay: CheckReplay,
-  log: Log,
-  timeoutMs = TIMEOUT_MS,
-  own?: TokenSource,
-): Scheme {
-  return new Bearer(config, checkReplay, log, timeoutMs, own);
-}
-
-class Bearer implements Scheme {
+export class Bearer implements Scheme {
   readonly name = 'bearer';
   readonly #jwt: JwtSource | undefined;
   readonly #opaque: TokenSource | undefined;
@@ -50,9 +40,9 @@ class Bearer implements Scheme {
     readonly config: Config,
     readonly checkReplay: CheckReplay,
     log: Log,
-    timeoutMs: number,
+    timeoutMs = TIMEOUT_MS,
     /** The tokens of the embedded authorization server; undefined with another one. */
-    readonly own: TokenSource | undefined,
+    readonly own?: TokenSource,
   ) {
     const { issuer, introspection } = config;
     this.#jwt = issuer === undefined || own ? undefined : new JwtSource(config, issuer, log, timeoutMs);
@@ -77,12 +67,6 @@ class Bearer implements Scheme {
     return token instanceof Promise
       ? token.then((verified) => this.#accept(request, verified, text, plain === undefined))
       : this.#accept(request, token, text, plain === undefined);
-  }
-
-  recheck(principal: Principal): Promise<Principal> | Principal | undefined {
-    const text = this.#texts.get(principal);
-    if (text === undefined || !this.#opaque) return undefined;
-    return this.#opaque.cached(text)?.principal ?? this.restore(text);
   }
 
   secretOf(principal: Principal): string | undefined {

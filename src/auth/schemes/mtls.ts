@@ -25,6 +25,5 @@ export function mtls(realm: string, lookup: CredentialCache): Scheme {
         ? undefined
         : verify(certificate, certificateExpires);
     },
-    close: lookup.close,
   };
 }

@@ -137,14 +137,14 @@ function hasAccessClaim(claims: Claims): boolean {
  * The subject of a verified token: `sub`, with the prefix `client:` if a client acts on its own behalf. No user's id has
  * that prefix, so the scope `self` never applies to a client (RFC 9068 section 5). Throws CredentialRejected without `sub`.
  */
-export function subjectOf(claims: Claims): string {
+function subjectOf(claims: Claims): string {
   const { sub } = claims;
   if (typeof sub !== 'string' || sub === '') throw refusal('The access token has no subject.');
   return isClient(sub, claims) ? `client:${sub}` : sub;
 }
 
 /** The claims that access rules can name: without the identifier of the token, which may be the token itself. */
-export function ruleClaims({ jti: _, ...claims }: Claims): JsonObject {
+function ruleClaims({ jti: _, ...claims }: Claims): JsonObject {
   return claims as JsonObject;
 }
 
@@ -204,20 +204,12 @@ export function secondsIn(value: unknown): number | undefined {
   throw refusal('The access token has an invalid time.');
 }
 
-/** The binding of a token: to a certificate (RFC 8705), or to the key of DPoP proofs (RFC 9449), by its SHA-256. */
-export interface Confirmation {
-  readonly certificate: string | undefined;
-  readonly proofKey: string | undefined;
-}
-
-const UNBOUND: Confirmation = { certificate: undefined, proofKey: undefined };
-
 /**
- * The binding that a `cnf` claim names. Throws CredentialRejected for any other confirmation method, which would not be
+ * The binding that a `cnf` claim names: to a certificate (RFC 8705), or to the key of DPoP proofs (RFC 9449). Throws CredentialRejected for any other confirmation method, which would not be
  * verified (RFC 7800 section 3.1).
  */
-export function confirmationIn(cnf: unknown): Confirmation {
-  if (cnf === undefined) return UNBOUND;
+function confirmationIn(cnf: unknown): Pick<Token, 'certificate' | 'proofKey'> {
+  if (cnf === undefined) return { certificate: undefined, proofKey: undefined };
   const members = objectIn(cnf);
   const { 'x5t#S256': certificate, jkt: proofKey } = members ?? {};
   if (members && Object.keys(members).length === 1) {
@@ -227,25 +219,31 @@ export function confirmationIn(cnf: unknown): Confirmation {
   throw refusal('The access token is bound to its holder by an unsupported method.');
 }
 
-/** The token of verified claims. Throws CredentialRejected. */
-export function tokenOf(claims: JWTPayload, config: Config, now: number): Token {
-  const { jti, cnf, exp } = claims;
-  const { issuer, jwtOnce } = config;
-  const subject = subjectOf(claims);
-  if (jwtOnce && (typeof jti !== 'string' || jti === '')) throw refusal('The access token has no jti.');
-  const expiresAt = secondsIn(exp)!;
+/** The token of verified claims, which is cached for `cacheMs` at most. Throws CredentialRejected. */
+export function tokenWith(claims: Claims, scopes: ReadonlySet<string>, cacheMs: number): Token {
+  const expiresAt = secondsIn(claims.exp);
   return {
     principal: {
-      subject,
-      scopes: scopesIn(claims, config),
+      subject: subjectOf(claims),
+      scopes,
       scheme: 'bearer',
       claims: ruleClaims(claims),
       expiresAt,
     },
-    ...confirmationIn(cnf),
-    id: jwtOnce ? `jwt\n${issuer}\n${jti}` : undefined,
-    cachedUntil: Math.min(expiresAt * 1000, now + CACHE_MS),
+    ...confirmationIn(claims.cnf),
+    id: undefined,
+    cachedUntil: Math.min((expiresAt ?? Number.POSITIVE_INFINITY) * 1000, Date.now() + cacheMs),
   };
+}
+
+/** The token of the verified claims of a JWT. Throws CredentialRejected. */
+export function tokenOf(claims: JWTPayload, config: Config): Token {
+  const { issuer, jwtOnce } = config;
+  const token = tokenWith(claims, scopesIn(claims, config), CACHE_MS);
+  if (!jwtOnce) return token;
+  const { jti } = claims;
+  if (typeof jti !== 'string' || jti === '') throw refusal('The access token has no jti.');
+  return { ...token, id: `jwt\n${issuer}\n${jti}` };
 }
 
 /** The fault of a token that jose rejects, which verifies the signature before the times. */

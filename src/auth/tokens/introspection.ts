@@ -8,17 +8,15 @@ import { CredentialRejected, scopesOf } from '../principal.js';
 import { TimedCache } from '../timed-cache.js';
 import {
   type Claims,
-  confirmationIn,
   MAX_CACHED_CHARACTERS,
   notAccessToken,
   refusal,
   requireAccessClaims,
-  ruleClaims,
   secondsIn,
-  subjectOf,
   type Token,
   TokenCache,
   type TokenSource,
+  tokenWith,
 } from './access-token.js';
 import { objectIn, RemoteError, requestJson } from './issuer-client.js';
 
@@ -63,7 +61,7 @@ export class Introspection implements TokenSource {
   async #verifyNew(text: string): Promise<Token> {
     const response = await this.#introspect(text);
     try {
-      return tokenOf(response, this.config, Date.now());
+      return tokenOf(response, this.config);
     } catch (error) {
       if (error instanceof CredentialRejected && text.length <= MAX_CACHED_CHARACTERS)
         this.#invalid.set(text, error, INVALID_CACHE_MS);
@@ -108,38 +106,26 @@ function authorizationOf({ clientId, clientSecret }: IntrospectionSettings) {
 }
 
 /** The token of an introspection response (RFC 7662 section 2.2). Throws CredentialRejected. */
-function tokenOf(response: Claims, config: Config, now: number): Token {
-  const { active, token_type, iss, aud } = response;
+function tokenOf(response: Claims, config: Config): Token {
+  const { active, token_type, iss, aud, sub = response.client_id, scope } = response;
   if (active !== true) throw refusal('The access token is not active.');
   requireAccessClaims(response);
+  const token = tokenWith({ ...response, sub }, scopesOf(scope), VALID_CACHE_MS);
   // Refresh tokens have no token_type, or another one.
-  const confirmation = confirmationIn(response.cnf);
-  const expectedType = confirmation.proofKey === undefined ? 'bearer' : 'dpop';
+  const expectedType = token.proofKey === undefined ? 'bearer' : 'dpop';
   if (token_type !== undefined && String(token_type).toLowerCase() !== expectedType) throw notAccessToken();
   if (iss !== undefined && config.issuer !== undefined && iss !== config.issuer)
     throw refusal('The access token is from another issuer.');
   if (config.audience !== undefined && ![aud].flat().includes(config.audience))
     throw refusal('The access token is for another audience.');
-  const expiresAt = requireCurrent(response, config.jwtSkewSeconds, now);
-  return {
-    principal: {
-      subject: subjectOf({ ...response, sub: response.sub ?? response.client_id }),
-      scopes: scopesOf(response.scope),
-      scheme: 'bearer',
-      claims: ruleClaims(response),
-      expiresAt,
-    },
-    ...confirmation,
-    id: undefined,
-    cachedUntil: Math.min((expiresAt ?? Number.POSITIVE_INFINITY) * 1000, now + VALID_CACHE_MS),
-  };
+  requireCurrent(response, config.jwtSkewSeconds);
+  return token;
 }
 
-/** Returns when the token expires, in seconds since 1970. Throws CredentialRejected before `nbf` and after `exp`. */
-function requireCurrent({ exp, nbf }: Claims, skewSeconds: number, now: number): number | undefined {
-  const expiresAt = secondsIn(exp);
-  if (expiresAt !== undefined && (expiresAt + skewSeconds) * 1000 <= now)
+/** Throws CredentialRejected before `nbf` and after `exp`. */
+function requireCurrent({ exp, nbf }: Claims, skewSeconds: number): void {
+  const now = Date.now();
+  if (((secondsIn(exp) ?? Number.POSITIVE_INFINITY) + skewSeconds) * 1000 <= now)
     throw refusal('The access token has expired.');
   if (((secondsIn(nbf) ?? 0) - skewSeconds) * 1000 > now) throw refusal('The access token is not valid yet.');
-  return expiresAt;
 }

@@ -3,17 +3,14 @@ import {
   type CompactJWSHeaderParameters,
   type CryptoKey,
   createLocalJWKSet,
-  createRemoteJWKSet,
-  customFetch,
   errors,
   type FlattenedJWSInput,
   type JSONWebKeySet,
-  type JWKSCacheInput,
-  jwksCache,
 } from 'jose';
 import { parseSecureUrl } from '../../config/parsers.js';
 import { unavailable } from '../../errors/service-errors.js';
 import type { Log } from '../../telemetry/log.js';
+import { singleFlight } from '../../work/shared-runs.js';
 import { CredentialRejected } from '../principal.js';
 import { objectIn, RemoteError, requestJson } from './issuer-client.js';
 
@@ -38,16 +35,17 @@ const REFRESH_RETRY_MS = 30_000;
 const MIN_RSA_BITS = 2048;
 
 /**
- * The issuer's public keys: jose's remote key set, which is fetched on first use and for unknown keys. Added here: a
- * refresh while the keys are in use, a pause after failed fetches, and a notification of changed keys.
+ * The issuer's public keys, which are fetched on first use and for unknown keys, and again in the background while they are
+ * in use.
  */
 export class IssuerKeys {
-  #remote: ReturnType<typeof createRemoteJWKSet>;
-  /** jose stores the fetched set and its time here. */
-  readonly #cache: JWKSCacheInput = {};
-  #published: JSONWebKeySet | undefined;
+  #keys: { readonly set: JSONWebKeySet; readonly find: ReturnType<typeof createLocalJWKSet> } | undefined;
+  /** Milliseconds since 1970. */
+  #fetchedAt = Number.NEGATIVE_INFINITY;
+  /** Milliseconds of performance.now(); -Infinity: the last fetch succeeded. */
   #failedAt = Number.NEGATIVE_INFINITY;
   readonly #closing = new AbortController();
+  readonly #load = singleFlight(() => this.#fetchNow());
 
   /** Calls `onChange` when keys were added or withdrawn. */
   constructor(
@@ -55,91 +53,68 @@ export class IssuerKeys {
     readonly log: Log,
     readonly timeoutMs: number,
     readonly onChange: () => void,
-  ) {
-    this.#remote = this.#open();
-  }
+  ) {}
 
   /** The key that a token's header names. Throws CredentialRejected without one, 503 while the issuer is unavailable. */
   async find(header: CompactJWSHeaderParameters, input: FlattenedJWSInput): Promise<CryptoKey> {
-    this.#followClock();
-    if (this.#remote.fresh && this.#age() > STALE_MS && !this.#hasFailed()) await this.#reload();
-    else this.refresh();
     try {
-      return requireLongKey(await this.#remote(header, input));
+      const age = this.#age();
+      if (age > MAX_AGE_MS) await this.#fetch(RETRY_MS);
+      else if (age > STALE_MS && !Number.isFinite(this.#failedAt))
+        await this.#fetch(0).catch(() => undefined);
+      else this.refresh();
+      return requireLongKey(await this.#select(header, input));
     } catch (error) {
       throw this.#errorOf(error);
-    } finally {
-      this.#compare();
     }
   }
 
   /** Fetches old keys again in the background. */
   refresh(): void {
-    this.#followClock();
-    const isDue = this.#remote.fresh && this.#age() > REFRESH_MS;
-    if (isDue && performance.now() - this.#failedAt >= REFRESH_RETRY_MS) void this.#reload();
+    const age = this.#age();
+    if (age > REFRESH_MS && age <= MAX_AGE_MS) this.#fetch(REFRESH_RETRY_MS).catch(() => undefined);
   }
 
   close(): void {
     this.#closing.abort();
   }
 
-  /** Opens jose's key set, with the keys that `#cache` has. */
-  #open() {
-    const { jwksUri, issuer } = this.source;
-    // The URL of the keys is not known before #fetch has read the metadata.
-    return createRemoteJWKSet(new URL(jwksUri ?? issuer), {
-      timeoutDuration: this.timeoutMs,
-      cacheMaxAge: MAX_AGE_MS,
-      cooldownDuration: UNKNOWN_KEY_MS,
-      [jwksCache]: this.#cache,
-      [customFetch]: (_url, { signal }) => this.#fetch(signal),
-    });
+  async #select(header: CompactJWSHeaderParameters, input: FlattenedJWSInput): Promise<CryptoKey> {
+    try {
+      return await this.#keys!.find(header, input);
+    } catch (error) {
+      if (!(error instanceof errors.JWKSNoMatchingKey) || this.#age() < UNKNOWN_KEY_MS) throw error;
+      await this.#fetch(UNKNOWN_KEY_MS);
+      return this.#keys!.find(header, input);
+    }
   }
 
   /**
    * Takes keys for stale that were fetched later than now: the clock of the machine was set forward and back meanwhile, and
    * they would never be fetched again.
    */
-  #followClock(): void {
-    if ((this.#cache.uat ?? 0) <= Date.now()) return;
-    this.#cache.uat = Date.now() - STALE_MS - 1;
-    this.#remote = this.#open();
-  }
-
   #age(): number {
-    return Date.now() - (this.#cache.uat ?? Number.NEGATIVE_INFINITY);
+    const now = Date.now();
+    if (this.#fetchedAt > now) this.#fetchedAt = now - STALE_MS - 1;
+    return now - this.#fetchedAt;
   }
 
-  #hasFailed(): boolean {
-    return this.#failedAt !== Number.NEGATIVE_INFINITY;
-  }
-
-  /** A failed fetch, which #fetch has logged, leaves the keys as they were. */
-  #reload(): Promise<void> {
-    return this.#remote.reload().then(
-      () => this.#compare(),
-      () => undefined,
-    );
-  }
-
-  #compare(): void {
-    const before = this.#published;
-    const { jwks } = this.#cache;
-    if (before === jwks) return;
-    this.#published = jwks;
-    if (before && !isDeepStrictEqual(before, jwks)) this.onChange();
-  }
-
-  /** Throws RemoteError. jose's cooldown follows successful fetches only, so this one follows those that failed. */
-  async #fetch(timeout: AbortSignal): Promise<Response> {
-    const pauseMs = this.#remote.fresh ? UNKNOWN_KEY_MS : RETRY_MS;
+  /** Throws RemoteError, also if the last fetch failed less than `pauseMs` ago. A failure leaves the keys as they were. */
+  async #fetch(pauseMs: number): Promise<void> {
     if (performance.now() - this.#failedAt < pauseMs)
       throw new RemoteError('the last fetch of the keys failed');
+    await this.#load();
+  }
+
+  async #fetchNow(): Promise<void> {
     try {
-      const keys = await fetchKeys(this.source, AbortSignal.any([this.#closing.signal, timeout]));
+      const timeout = AbortSignal.timeout(this.timeoutMs);
+      const set = await fetchKeys(this.source, AbortSignal.any([this.#closing.signal, timeout]));
+      const before = this.#keys;
+      this.#keys = { set, find: createLocalJWKSet(set) };
+      this.#fetchedAt = Date.now();
       this.#failedAt = Number.NEGATIVE_INFINITY;
-      return Response.json(keys);
+      if (before && !isDeepStrictEqual(before.set, set)) this.onChange();
     } catch (error) {
       this.#failedAt = performance.now();
       if (!this.#closing.signal.aborted)
@@ -164,14 +139,12 @@ function requireLongKey(key: CryptoKey): CryptoKey {
   return key;
 }
 
-/** Throws RemoteError, and JWKSInvalid for anything but a set of keys. */
+/** Throws RemoteError. */
 async function fetchKeys(source: KeySource, signal: AbortSignal): Promise<JSONWebKeySet> {
   const uri = source.jwksUri ?? (await discover(source.issuer, signal));
   const { status, json } = await requestJson(uri, signal);
   if (status !== 200) throw new RemoteError(`${uri}: status ${status}`);
-  const keys = json as JSONWebKeySet;
-  createLocalJWKSet(keys);
-  return keys;
+  return json as JSONWebKeySet;
 }
 
 /** The `jwks_uri` of the issuer's metadata, by RFC 8414 or else OpenID Connect Discovery. */

@@ -43,18 +43,17 @@ export class JwtSource implements TokenSource {
   /** The signature is verified first. */
   async #verifyNew(text: string): Promise<Token> {
     const { config } = this;
-    const now = Date.now();
     try {
       const { payload, protectedHeader } = await jwtVerify(text, (...args) => this.#keys.find(...args), {
         algorithms: config.jwtAlgorithms as JWSAlgorithm[],
         issuer: config.issuer!,
         audience: config.audience!,
         clockTolerance: config.jwtSkewSeconds,
-        currentDate: new Date(now),
+        currentDate: new Date(Date.now()),
         requiredClaims: ['exp', 'sub'],
       });
       requireAccessJwt(protectedHeader.typ, payload, config.jwtType);
-      return tokenOf(payload, config, now);
+      return tokenOf(payload, config);
     } catch (error) {
       throw error instanceof errors.JOSEError ? refusalOf(error) : error;
     }

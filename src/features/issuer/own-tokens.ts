@@ -164,7 +164,7 @@ export class OwnTokens implements TokenSource {
   }
 
   #tokenOf(claims: JWTPayload, { isOfUser, passwordVersion }: Source): Token {
-    const token = tokenOf(claims, this.config, Date.now());
+    const token = tokenOf(claims, this.config);
     // A user whose id is that of the client is no client.
     const subject = isOfUser ? claims.sub! : token.principal.subject;
     return { ...token, principal: { ...token.principal, subject, passwordVersion } };

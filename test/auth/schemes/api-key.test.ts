@@ -3,8 +3,6 @@ import { hashOf, isKey, newKey } from '../../../src/auth/credentials/api-key-for
 import { CredentialCache } from '../../../src/auth/credentials/credential-cache.js';
 import { createCredential } from '../../../src/auth/credentials/credentials.js';
 import type { Db, Row } from '../../../src/db/db.js';
-import type { Listening } from '../../../src/db/pool/notifications.js';
-import { createLog } from '../../../src/telemetry/log.js';
 import { makeKey } from '../../support/credentials.js';
 import { mockClock } from '../../support/pause.js';
 import { testProxy } from '../../support/proxy.js';
@@ -15,7 +13,6 @@ import { until } from '../../support/until.js';
 
 const AUTH = { AUTH: 'api-key', AUTH_FAILURES: '0' };
 const by = (key: string) => ({ headers: { 'x-api-key': key } });
-const log = createLog('silent');
 
 t.test('a key is long, random and tells slips of the pen', async (t) => {
   const keys = Array.from({ length: 500 }, newKey);
@@ -183,46 +180,19 @@ t.test('a loss of the database gives no stale yes: 503, and then what holds by n
   t.equal(first, 401);
 });
 
-t.test('it listens again after its connection is lost', async (t) => {
-  const { db, send, databaseUrl } = await testService(t, AUTH);
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
-  const listeners = () => sql<{ pid: number }[]>`
-    select pid from pg_stat_activity
-    where datname = current_database() and application_name = 'plinth listen' and query like 'listen %'`;
-  const [first] = await until(
-    'it listens',
-    () => listeners(),
-    (found) => found.length > 0,
-  );
-  const { id, key } = await makeKey(db);
-  t.equal((await send('GET', '/whoami', by(key))).status, 200);
-  await sql`select pg_terminate_backend(${first!.pid})`;
-  await sql`delete from credentials where id = ${id}`;
-  await until('the key is refused', async () => (await send('GET', '/whoami', by(key))).status, 401);
-  await until('it listens again', listeners, (seen) => seen.some(({ pid }) => pid !== first!.pid));
-});
-
 /** A database that records queries and responds when the test calls them. */
 function fakeDb() {
   const queries: ((rows: Row[]) => void)[] = [];
-  let listening: Listening | undefined;
-  const db = {
-    run: () => new Promise<Row[]>((resolve) => queries.push(resolve)),
-    listen: (_channel: string, given: Listening) => {
-      listening = given;
-      return async () => undefined;
-    },
-  } as unknown as Db;
-  return { db, queries, listening: () => listening! };
+  const db = { run: () => new Promise<Row[]>((resolve) => queries.push(resolve)) } as unknown as Db;
+  return { db, queries };
 }
 
 const ROW = { kind: 'key', subject: 's', scopes: 'a b', expires: null };
 
-t.test('a credential is cached for a second while revocations are notified, and not otherwise', async (t) => {
-  const { db, queries, listening } = fakeDb();
+t.test('a credential is cached for a second', async (t) => {
+  const { db, queries } = fakeDb();
   let now = 0;
-  const cache = new CredentialCache(db, log, () => now);
+  const cache = new CredentialCache(db, () => now);
   const lookUp = async (from: string) => {
     const found = cache.find('key', 'h');
     const statements = queries.length;
@@ -230,38 +200,26 @@ t.test('a credential is cached for a second while revocations are notified, and 
     t.match(await found, { subject: 's' }, from);
     return statements;
   };
-  t.equal(await lookUp('before it listens'), 1);
-  t.equal(await lookUp('before it listens'), 1);
-  listening().onOpen();
   t.equal(await lookUp('first'), 1);
   t.equal(await lookUp('at once'), 0);
   now = 999;
   t.equal(await lookUp('within the second'), 0);
   now = 1000;
   t.equal(await lookUp('after it'), 1);
-  listening().onMessage('other');
+  cache.forget('other');
   t.equal(await lookUp('of another'), 0);
-  listening().onMessage('h');
-  t.equal(await lookUp('after a message'), 1);
   cache.forget('h');
   t.equal(await lookUp('after forget()'), 1);
-  listening().onLost(new Error('lost'));
-  t.equal(await lookUp('after a loss'), 1);
-  t.equal(await lookUp('after a loss'), 1);
-  listening().onOpen();
-  t.equal(await lookUp('open again'), 1);
-  t.equal(await lookUp('open again'), 0);
   t.equal(await cache.find('certificate', 'h'), undefined, 'a key is no certificate');
 });
 
 t.test('concurrent lookups share a statement until a revocation', async (t) => {
-  const { db, queries, listening } = fakeDb();
+  const { db, queries } = fakeDb();
   let now = 0;
-  const cache = new CredentialCache(db, log, () => now);
-  listening().onOpen();
+  const cache = new CredentialCache(db, () => now);
   const all = [cache.find('key', 'h'), cache.find('key', 'h'), cache.find('key', 'h')];
   t.equal(queries.length, 1);
-  listening().onMessage('h');
+  cache.forget('h');
   const late = cache.find('key', 'h');
   t.equal(queries.length, 2);
   queries[0]!([ROW]);
@@ -288,9 +246,8 @@ t.test('a failed statement rejects all waiting lookups and is not cached', async
       if (fails) throw new Error('away');
       return [ROW];
     },
-    listen: () => async () => undefined,
   } as unknown as Db;
-  const cache = new CredentialCache(db, log);
+  const cache = new CredentialCache(db);
   const [one, two] = [cache.find('key', 'h'), cache.find('key', 'h')];
   await t.rejects(async () => one, /away/);
   await t.rejects(async () => two, /away/);

@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { exportSPKI } from 'jose';
 import { CredentialRejected } from '../../../src/auth/principal.js';
 import type { AuthRequest } from '../../../src/auth/scheme.js';
-import { bearer } from '../../../src/auth/schemes/bearer.js';
+import { Bearer } from '../../../src/auth/schemes/bearer.js';
 import { readConfig } from '../../../src/config/config.js';
 import { Problem } from '../../../src/errors/problem.js';
 import {
@@ -40,11 +40,11 @@ const whoami = (service: TestService, token: string) =>
 function schemeOf(t: Test, env: Record<string, string>, timeoutMs = 5000) {
   const clock = mockClock(t);
   const config = readConfig({ LOG_LEVEL: 'silent', ...env });
-  const scheme = bearer(config, () => Promise.resolve('first'), shownLog(t), timeoutMs);
+  const scheme = new Bearer(config, () => Promise.resolve('first'), shownLog(t), timeoutMs);
   t.teardown(() => scheme.close?.());
   const use = async (token: string, more: Partial<AuthRequest> = {}) => {
     const headers = { authorization: `Bearer ${token}`, host: 'localhost' };
-    return scheme.authenticate({ headers, ...more } as AuthRequest, { admit: () => undefined });
+    return scheme.authenticate({ headers, ...more } as AuthRequest);
   };
   return { clock, scheme, use };
 }

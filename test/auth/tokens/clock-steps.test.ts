@@ -1,7 +1,7 @@
 import { PasswordCheck } from '../../../src/auth/current-password.js';
 import { CredentialRejected } from '../../../src/auth/principal.js';
 import type { AuthRequest } from '../../../src/auth/scheme.js';
-import { bearer } from '../../../src/auth/schemes/bearer.js';
+import { Bearer } from '../../../src/auth/schemes/bearer.js';
 import { TimedCache } from '../../../src/auth/timed-cache.js';
 import { Introspection } from '../../../src/auth/tokens/introspection.js';
 import { readConfig } from '../../../src/config/config.js';
@@ -34,7 +34,7 @@ t.test('keys that were fetched while the clock was a month ahead are fetched aga
   const [old, next] = [await signingKey('old'), await signingKey('next')];
   const issuer = await testIssuer(t, old);
   const clock = mockWallClock(t);
-  const scheme = bearer(
+  const scheme = new Bearer(
     readConfig({ LOG_LEVEL: 'silent', ...settings(issuer.url) }),
     () => Promise.resolve('first'),
     shownLog(t),
@@ -44,7 +44,7 @@ t.test('keys that were fetched while the clock was a month ahead are fetched aga
   const far = { exp: Math.floor((clock.ms + 2 * MONTH_MS) / 1000) };
   const use = async (token: string) => {
     const headers = { authorization: `Bearer ${token}`, host: 'localhost' };
-    return scheme.authenticate({ headers } as AuthRequest, { admit: () => undefined });
+    return scheme.authenticate({ headers } as AuthRequest);
   };
   const first = await sign(old, claims(issuer.url, far));
   const second = await sign(next, claims(issuer.url, far));
