@@ -4,7 +4,7 @@ import { DatabaseUrlError, type Parameters, parameterFault, parametersOf } from 
 
 /** How a connection to a server is protected. */
 export interface TlsRequest {
-  /** `prefer`: in plain text if TLS fails. See tls-fallback.ts. */
+  /** `prefer`: in plain text if the server has no TLS. */
   readonly mode: 'disable' | 'prefer' | 'require' | 'verify-ca' | 'verify-full';
   /** Files in PEM. Without `ca`, the certificate authorities of Node apply. */
   readonly ca: string | undefined;

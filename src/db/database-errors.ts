@@ -94,5 +94,4 @@ const TABLE: Readonly<Record<string, () => Problem>> = {
   ENOTFOUND: away,
   SASL_SIGNATURE_MISMATCH: away,
   TLS_FAILED: away,
-  QUEUE_TIMEOUT: busy,
 };

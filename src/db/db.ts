@@ -1,9 +1,11 @@
 import type { Readable } from 'node:stream';
+import { setImmediate as tick } from 'node:timers/promises';
 import { type Engine, POSTGRESQL } from '../database-url/engine.js';
 import { type Peer, peerOf } from '../database-url/servers.js';
+import { beyond } from '../errors/service-errors.js';
 import type { Sharing } from '../telemetry/instruments.js';
 import { createDbMetrics, type DbMetrics } from '../telemetry/metrics.js';
-import { nameOf, trackStatement } from '../telemetry/wait-tracking.js';
+import { detached, nameOf, trackStatement, trackWait } from '../telemetry/wait-tracking.js';
 import { copy } from './pool/copy.js';
 import { HostOrder } from './pool/host-order.js';
 import { type Listening, listen } from './pool/notifications.js';
@@ -11,9 +13,8 @@ import { Pool } from './pool/pool.js';
 import type { Lease } from './pool/pool-member.js';
 import { prepared, type Row, unprepared, type Value } from './pool/prepared.js';
 import { countedWait, createQueueLimit } from './pool/queue-limit.js';
-import { SearchQueue } from './search-queue.js';
 import { inTransaction, noteFeedEpoch } from './session.js';
-import { poolSettings, type TriggerTraits } from './session-settings.js';
+import { type PoolTraits, poolSettings, type TriggerTraits } from './session-settings.js';
 
 export type { Row, Value };
 
@@ -35,8 +36,8 @@ export interface Db {
   transaction<T>(work: (run: Run) => Promise<T>): Promise<T>;
   /**
    * Passes the rows of a COPY to `consume`, in the binary format. `settings` apply while it runs. When `consume`
-   * throws, the statement is cancelled and its connection is free again. A caller waits for its turn, and its statement has the
-   * time of a search for the first rows; without a caller, it begins when a connection is free.
+   * throws, the statement is cancelled and its connection is free again. A caller has all connections but one at most, and its
+   * statement the time of a search for the first rows.
    */
   copy(
     text: string,
@@ -72,56 +73,47 @@ export interface DbOptions extends TriggerTraits {
   readonly engine?: Engine;
 }
 
-/** Maximum number of callers that wait for each connection of an exclusive pool: leases take long. */
+/** Maximum number of transactions or whole lists that wait for each connection: they take long. */
 const MAX_WAITING = 32;
 
 /** Opens the pools. Connects lazily: an unavailable database fails the first statement. */
 export function connect(url: string, options: DbOptions, metrics = createDbMetrics()): Db {
-  const { connections, searches, streams, timeoutMs } = options;
-  const { events, tombstones, engine = POSTGRESQL } = options;
-  const searchTimeoutMs = searchTimeoutOf(options);
-  const settings = poolSettings({ timeoutMs, searchTimeoutMs, events, tombstones, engine });
+  const { timeoutMs, engine = POSTGRESQL } = options;
+  const searchTimeoutMs = Math.min(timeoutMs, options.queryTimeoutMs ?? timeoutMs);
   const hosts = new HostOrder(url);
-  const open = (size: number, kind: keyof typeof settings, isExclusive: boolean) =>
-    new Pool({
-      hosts,
-      timeoutMs,
-      size,
-      settings: settings[kind],
-      onOpen: events && kind === 'short' ? noteFeedEpoch : undefined,
-      isExclusive,
-      timeLimit: kind === 'copy' ? 'silence' : 'whole',
-    });
-  const pipelined = open(connections, 'short', false);
-  const searching = open(searches, 'search', false);
-  const transactions = open(connections, 'short', true);
-  const copies = open(streams, 'copy', true);
-  const sizes = { short: connections, search: searches, transaction: connections, stream: streams };
-  for (const [pool, size] of Object.entries(sizes)) metrics.connections.of(pool).value = size;
+  const pools = openPools(hosts, { ...options, engine, searchTimeoutMs });
+  for (const [name, pool] of Object.entries(pools)) metrics.connections.of(name).value = pool.options.size;
   const limited = createQueueLimit(options.queue, metrics);
   const [short, search] = [limited('short'), limited('search')];
-  const transaction = limited('transaction', connections * (1 + MAX_WAITING));
-  const stream = limited('stream', streams * (1 + MAX_WAITING));
-  const inTurn = searchesInTurn(options);
-  const streamInTurn = streamsInTurn(options);
+  const [transaction, stream] = [limited('transaction'), limited('stream')];
   const counted = countedWait(metrics);
-  const [send, sendComposed] = [onPool(pipelined), onPool(pipelined, unprepared)];
-  const [sendSearch, sendQuery] = [onPool(searching), onPool(searching, unprepared)];
-  const cancel = async (pid: string) => void (await send('select pg_cancel_backend($1::integer)', [pid]));
+  const onShort = (send: typeof prepared): Run => {
+    const run: Run = (text, args) => pools.short.run(({ connection }) => send(connection.sql, text, args));
+    return (text, args) => trackStatement(text, () => short(() => run(text, args)), undefined);
+  };
+  const onSearch = (send: typeof prepared) =>
+    sharedSearches(options.queue, (begin, text, args) =>
+      pools.search.run(({ connection }) => {
+        begin();
+        return search(() => send(connection.sql, text, args));
+      }),
+    );
+  const run = onShort(prepared);
+  const cancel = async (pid: string) => void (await run('select pg_cancel_backend($1::integer)', [pid]));
   const listeners: (() => Promise<void>)[] = [];
   return {
-    run: (text, args) => short(text, () => send(text, args)),
-    search: inTurn((text, args) => search(undefined, () => sendSearch(text, args))),
-    composed: (text, args) => short(text, () => sendComposed(text, args)),
-    query: inTurn((text, args) => search(undefined, () => sendQuery(text, args))),
+    run,
+    search: onSearch(prepared),
+    composed: onShort(unprepared),
+    query: onSearch(unprepared),
     transaction: (work) =>
-      transaction(undefined, () => counted(transactions, 'transaction', (lease) => transact(lease, work))),
-    copy: (text, settings, consume, caller) =>
-      streamInTurn(nameOf(text), consume, caller, (consume, firstRowMs) =>
-        stream(text, () =>
-          counted(copies, 'stream', (lease) => copy(lease, { text, settings, consume, firstRowMs, cancel })),
-        ),
-      ),
+      transaction(() => counted(pools.transaction, 'transaction', (lease) => transact(lease, work))),
+    copy: (text, settings, consume, caller) => {
+      const firstRowMs = caller === undefined ? undefined : searchTimeoutMs;
+      const send = (lease: Lease) => copy(lease, { text, settings, consume, firstRowMs, cancel });
+      const inTurn = () => counted(pools.stream, 'stream', (lease) => stream(() => send(lease)), caller);
+      return trackStatement(text, inTurn, undefined);
+    },
     listen: (channel, listening) => {
       const end = listen(hosts, timeoutMs, channel, listening);
       listeners.push(end);
@@ -132,64 +124,82 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
     peer: peerOf(url),
     engine,
     close: async () => {
-      const pools = [pipelined, searching, transactions, copies].map((pool) => pool.end());
-      await Promise.all([...listeners.map((end) => end()), ...pools]);
+      const ended = Object.values(pools).map((pool) => pool.end());
+      await Promise.all([...listeners.map((end) => end()), ...ended]);
     },
   };
 }
 
-/** Sends statements on the connections of a pool that statements share. */
-const onPool =
-  (pool: Pool, send = prepared): Run =>
-  (text, args) =>
-    pool.run(({ connection: { sql } }) => send(sql, text, args));
-
-/** Has searches wait for each other in one queue. */
-function searchesInTurn(options: DbOptions): (run: Run) => Search {
-  const queue = new SearchQueue<readonly Row[]>({
-    concurrency: options.searches,
-    deadlineMs: searchTimeoutOf(options),
-    maxCallers: options.queue,
-  });
-  return (run) => (text, args, sharing) =>
-    queue.submit(JSON.stringify([text, ...args]), sharing ?? nameOf(text), () => run(text, args));
-}
-
-type Consume = (rows: Readable) => Promise<void>;
-type Stream = (consume: Consume, firstRowMs: number | undefined) => Promise<void>;
-
-/** Has streams of callers wait for each other until their first rows. A slow reader counts against its caller until the end. */
-function streamsInTurn(options: DbOptions) {
-  const deadlineMs = searchTimeoutOf(options);
-  const maxCallers = options.streams * MAX_WAITING;
-  const queue = new SearchQueue<void>({
-    concurrency: options.streams,
-    deadlineMs,
-    maxCallers,
-    bound: 'lists',
-  });
-  let count = 0;
-  return (name: string, consume: Consume, caller: string | undefined, send: Stream): Promise<void> => {
-    if (caller === undefined) return send(consume, undefined);
-    return new Promise((resolve, reject) => {
-      const untilRows = (release: () => void) =>
-        new Promise<void>((begun) => {
-          const ended = send((rows) => {
-            begun();
-            return consume(rows);
-          }, deadlineMs);
-          void ended.then(resolve, reject).finally(() => {
-            begun();
-            release();
-          });
-        });
-      queue.submit(String(count++), name, untilRows, caller).catch(reject);
-    });
+function openPools(hosts: HostOrder, options: DbOptions & PoolTraits) {
+  const { connections, searches, streams, queue, timeoutMs, searchTimeoutMs, events } = options;
+  const settings = poolSettings(options);
+  const shared = { hosts, connectMs: timeoutMs, timeoutMs, timeLimit: 'whole' } as const;
+  const few = (size: number) => ({ ...shared, size, isExclusive: true, maxWaiting: MAX_WAITING * size });
+  const onOpen = events ? noteFeedEpoch : undefined;
+  const short = { ...few(connections), settings: settings.short, onOpen, bound: 'statements' } as const;
+  return {
+    short: new Pool({ ...short, isExclusive: false, maxWaiting: queue }),
+    search: new Pool({
+      ...{ ...few(searches), settings: settings.search, bound: 'searches' },
+      ...{ timeoutMs: searchTimeoutMs, maxWaiting: queue },
+    }),
+    transaction: new Pool(short),
+    stream: new Pool({ ...few(streams), settings: settings.copy, bound: 'lists', timeLimit: 'silence' }),
   };
 }
 
-const searchTimeoutOf = ({ timeoutMs, queryTimeoutMs = timeoutMs }: DbOptions) =>
-  Math.min(timeoutMs, queryTimeoutMs);
+let waitingCallers = 0;
+
+/** Callers, in this process, that wait for their search to begin. */
+export const waitingSearches = (): number => waitingCallers;
+
+/** A search that waits, and the number of its callers. */
+interface WaitingSearch {
+  callers: number;
+  readonly rows: Promise<readonly Row[]>;
+}
+
+/**
+ * Has equal searches share one while it waits, so that an expensive one that many request runs seldom. `run` calls `begin` when
+ * it has a connection. Refuses more than `maxCallers` with 503.
+ */
+function sharedSearches(
+  maxCallers: number,
+  run: (begin: () => void, ...search: Parameters<Run>) => Promise<Row[]>,
+): Search {
+  const waiting = new Map<string, WaitingSearch>();
+  const start = (key: string, sharing: Sharing | undefined, ...search: Parameters<Run>): WaitingSearch => {
+    let begun = false;
+    const begin = (): void => {
+      if (begun) return;
+      begun = true;
+      waiting.delete(key);
+      waitingCallers -= made.callers;
+      sharing?.size.observe(1);
+      if (sharing) sharing.queued.value--;
+    };
+    // At the end of the tick, so that equal calls of one tick share it.
+    const rows = detached(() =>
+      tick()
+        .then(() => run(begin, ...search))
+        .finally(begin),
+    );
+    const made = { callers: 0, rows };
+    waiting.set(key, made);
+    if (sharing) sharing.queued.value++;
+    return made;
+  };
+  const submit = async (text: string, args: readonly Value[], sharing: Sharing | undefined) => {
+    if (waitingCallers >= maxCallers) throw beyond('searches');
+    const key = JSON.stringify([text, ...args]);
+    const shared = waiting.get(key) ?? start(key, sharing, text, args);
+    shared.callers++;
+    waitingCallers++;
+    return shared.rows;
+  };
+  return (text, args, sharing) =>
+    trackWait(sharing?.name ?? nameOf(text), () => submit(text, args, sharing), undefined);
+}
 
 async function transact<T>(lease: Lease, work: (run: Run) => Promise<T>): Promise<T> {
   const send: Run = async (text, args) => prepared(lease.connection.use(), text, args);

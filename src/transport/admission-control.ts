@@ -1,7 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
-import { waitingSearches } from '../db/search-queue.js';
+import { waitingSearches } from '../db/db.js';
 import { type Bound, beyond } from '../errors/service-errors.js';
 import { type CommonFields, requestId } from '../http/common-headers.js';
 import { EarlyReply } from '../http/early-reply.js';

@@ -2,7 +2,7 @@ import type postgres from 'postgres';
 import type { DatabaseServer } from '../../database-url/servers.js';
 import type { SessionSettings } from '../session-settings.js';
 import { createDriver, stabilizeClasses } from './postgres-patches.js';
-import { connectionError, type Encryption, ServerSocket } from './server-socket.js';
+import { connectionError, ServerSocket } from './server-socket.js';
 
 export { connectionError };
 
@@ -71,10 +71,6 @@ export class Connection {
   /** Bytes received from the server. */
   get received(): number {
     return this.#socket?.received ?? 0;
-  }
-
-  get encryption(): Encryption {
-    return this.#socket?.encryption ?? 'none';
   }
 
   /** Whether the driver has stopped reading, since its rows are not consumed. */

@@ -1,18 +1,20 @@
 import type { DatabaseServer } from '../../database-url/servers.js';
 import { Connection, type ConnectionOptions, connectionError, READ_ONLY } from './connection.js';
 import type { HostOrder } from './host-order.js';
-import { errorOfBoth, tlsFallback } from './tls-fallback.js';
 
 /** After a failure no further connection is attempted for this time, in milliseconds. */
 const PAUSE_MS = 50;
-/** An attempt without a response gets another one beside it, at this interval in milliseconds. */
-const RETRY_MS = 500;
+/** How long the first attempt of a host may take, in milliseconds. */
+const ATTEMPT_MS = 500;
+/** The code of an attempt without a response in time. */
+const SILENT = 'ETIMEDOUT';
 
 /** The options of the connections that a dialler opens. */
 export type DialOptions = Omit<ConnectionOptions, 'server' | 'requiresPrimary'> & {
   readonly hosts: HostOrder;
 };
 
+const late = () => connectionError(SILENT, 'the database did not open a connection in time');
 export const stoppedError = () => connectionError('CONNECTION_ENDED', 'the service is stopping');
 
 /** Opens the connections of one pool, with a pause after each failure. */
@@ -32,13 +34,13 @@ export class Dialler {
   }
 
   /**
-   * Opens a connection to the first host that accepts one. The first attempt has all the time; others beside it start
-   * anew again and again, since packets lost in a network failure may never be acknowledged, even once it is over. Rejects
-   * when all hosts have refused, with ETIMEDOUT after `connectMs`, and when the pool stops.
+   * Opens a connection to the first host that accepts one. A host that does not respond is attempted anew again and again,
+   * since packets lost in a network failure may never be acknowledged, even once it is over. Rejects when all hosts have
+   * refused, with ETIMEDOUT after `connectMs`, and when the pool stops.
    */
   async dial(connectMs: number): Promise<Connection> {
     try {
-      const connection = await this.#race(connectMs);
+      const connection = await this.#attemptAll(connectMs);
       this.#failure = undefined;
       return connection;
     } catch (error) {
@@ -60,66 +62,50 @@ export class Dialler {
     this.#stop.abort();
   }
 
-  #race(connectMs: number): Promise<Connection> {
+  /** Attempts the hosts in turn. Those that do not respond have twice as long in each round, as far as the time suffices. */
+  async #attemptAll(connectMs: number): Promise<Connection> {
+    const { hosts } = this.options;
+    const end = performance.now() + connectMs;
+    for (let attemptMs = ATTEMPT_MS; ; attemptMs *= 2) {
+      let [isSilent, failure]: [boolean, unknown] = [false, undefined];
+      for (const server of hosts.servers) {
+        const leftMs = end - performance.now();
+        if (leftMs <= 0) throw failure ?? late();
+        try {
+          return await this.#attempt(server, Math.min(attemptMs, leftMs));
+        } catch (error) {
+          if (this.#stop.signal.aborted) throw error;
+          failure = error;
+          if ((error as { code?: unknown }).code !== SILENT) continue;
+          isSilent = true;
+          hosts.avoid(server);
+        }
+      }
+      if (!isSilent) throw failure;
+    }
+  }
+
+  async #attempt(server: DatabaseServer, attemptMs: number): Promise<Connection> {
     const { signal } = this.#stop;
     const { hosts, ...options } = this.options;
-    const { servers, requiresPrimary } = hosts;
-    const attempts: Connection[] = [];
-    let isSettled = false;
-    let started = 0;
-    /** Hosts to attempt at once when one refuses, until the next interval. */
-    let left = servers.length - 1;
-    return new Promise((resolve, reject) => {
-      const settle = (outcome: Connection | Error): void => {
-        if (isSettled) return;
-        isSettled = true;
-        clearInterval(retry);
-        clearTimeout(timeout);
-        signal.removeEventListener('abort', abort);
-        for (const attempt of attempts) if (attempt !== outcome) attempt.destroy();
-        if (outcome instanceof Connection) resolve(outcome);
-        else reject(outcome);
-      };
-      const attempt = (): void => open(servers[started++ % servers.length]!);
-      /** Attempts a server; after `first` has failed, in the way of `fallback`. */
-      const open = (server: DatabaseServer, fallback?: DatabaseServer, first?: Error): void => {
-        const connection = new Connection(
-          { ...options, server: fallback ?? server, requiresPrimary },
-          (lost) => isSettled && this.onLost(lost),
-        );
-        attempts.push(connection);
-        connection.opened.then(
-          () => {
-            hosts.prefer(server);
-            settle(connection);
-            if (!connection.isReadOnly) hosts.noteWritable();
-          },
-          (error) => {
-            // The failure of an abandoned attempt indicates nothing about the server.
-            const at = attempts.indexOf(connection);
-            if (at < 0 || isSettled) return;
-            attempts.splice(at, 1);
-            const next = tlsFallback(fallback ?? server, connection, error);
-            if (next) open(server, next, error);
-            else if (left-- > 0) attempt();
-            // The primary may be the host that has not responded yet.
-            else if (attempts.length === 0 || servers.length === 1)
-              settle(first ? errorOfBoth(first, error) : error);
-          },
-        );
-      };
-      const abort = () => settle(stoppedError());
-      const retry = setInterval(() => {
-        left = servers.length - 1;
-        if (servers.length > 1) hosts.avoid(servers[(started - 1) % servers.length]!);
-        if (attempts.length > servers.length) attempts.splice(1, 1)[0]?.destroy();
-        attempt();
-      }, RETRY_MS);
-      const late = connectionError('ETIMEDOUT', 'the database did not open a connection in time');
-      const timeout = setTimeout(settle, connectMs, late);
-      signal.addEventListener('abort', abort);
-      if (signal.aborted) abort();
-      else attempt();
-    });
+    let isOpen = false;
+    const connection = new Connection(
+      { ...options, server, requiresPrimary: hosts.requiresPrimary },
+      (lost) => isOpen && this.onLost(lost),
+    );
+    const timeout = setTimeout(() => connection.destroy(late()), attemptMs);
+    const abort = () => connection.destroy(stoppedError());
+    signal.addEventListener('abort', abort);
+    if (signal.aborted) abort();
+    try {
+      await connection.opened;
+      isOpen = true;
+    } finally {
+      clearTimeout(timeout);
+      signal.removeEventListener('abort', abort);
+    }
+    hosts.prefer(server);
+    if (!connection.isReadOnly) hosts.noteWritable();
+    return connection;
   }
 }

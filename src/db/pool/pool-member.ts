@@ -11,8 +11,10 @@ export type Work<T> = (lease: Lease) => PromiseLike<T>;
 
 /** Work that waits for a connection, or runs on one. */
 export interface Task {
-  /** When its time limit starts. */
-  readonly since: number;
+  /** When its wait began, or the work after the wait. */
+  since: number;
+  /** Whose work it is; undefined: it counts against no caller. */
+  readonly caller: string | undefined;
   work: Work<unknown>;
   readonly resolve: (result: never) => void;
   readonly reject: (error: unknown) => void;
@@ -31,42 +33,38 @@ export interface Member {
   isRetired: boolean;
 }
 
+/** Whether a connection takes further work. */
+export const isUsable = ({ isStalled, isRetired }: Member): boolean => !isStalled && !isRetired;
+
+/**
+ * A connection without work, unless `size` connections have some; those that are stalled do not count. A caller has all
+ * but one of them at most.
+ */
+export function unused(members: readonly Member[], size: number, caller?: string): Member | undefined {
+  const usable = members.filter(isUsable);
+  const idle = usable.filter(({ tasks }) => tasks.size === 0);
+  if (usable.length - idle.length >= size) return undefined;
+  const isOwn = ({ tasks }: Member) =>
+    caller !== undefined && [...tasks].some((task) => task.caller === caller);
+  return members.filter(isOwn).length < Math.max(1, size - 1) ? idle[0] : undefined;
+}
+
 /**
  * A statement during which its pool has started and ended more others, together, probably waits for a lock. Others would
  * wait behind it. With a full load there are some tens.
  */
 const MAX_STEPS = 200;
 
-/** Whether a connection takes further work. */
-export const isUsable = ({ isStalled, isRetired }: Member): boolean => !isStalled && !isRetired;
-
-/** A connection without work, unless `size` connections have some; those that are stalled do not count. */
-export function unused(members: readonly Member[], size: number): Member | undefined {
-  const usable = members.filter(isUsable);
-  const idle = usable.filter(({ tasks }) => tasks.size === 0);
-  return usable.length - idle.length < size ? idle[0] : undefined;
-}
-
 /**
  * The connection with the fewest statements; of equal ones, the one that is less likely to wait for a lock. `steps`: how many
  * tasks the pool has started and ended, together.
  */
 export function leastLoaded(members: readonly Member[], steps: number): Member | undefined {
-  let found: Member | undefined;
-  let [foundLoad, foundStep] = [0, 0];
-  for (const member of members) {
-    const { tasks, isStalled, isRetired } = member;
-    if (isStalled || isRetired) continue;
-    if (tasks.size === 0) return member;
-    const [oldest] = tasks;
-    const { step } = oldest!;
-    const load = steps - step > MAX_STEPS ? Number.POSITIVE_INFINITY : tasks.size;
-    if (found && (load > foundLoad || (load === foundLoad && step < foundStep))) continue;
-    found = member;
-    foundLoad = load;
-    foundStep = step;
-  }
-  return found;
+  const stepOf = ({ tasks: [oldest] }: Member) => oldest?.step ?? steps;
+  const loadOf = (member: Member) =>
+    steps - stepOf(member) > MAX_STEPS ? Number.MAX_SAFE_INTEGER : member.tasks.size;
+  const [least] = members.filter(isUsable).sort((a, b) => loadOf(a) - loadOf(b) || stepOf(b) - stepOf(a));
+  return least;
 }
 
 /**

@@ -1,5 +1,6 @@
 import { AsyncResource } from 'node:async_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { type Bound, beyond } from '../../errors/service-errors.js';
 import { type Connection, connectionError } from './connection.js';
 import { Dialler, type DialOptions, stoppedError } from './host-dialler.js';
 import {
@@ -18,10 +19,16 @@ import {
 export interface PoolOptions extends DialOptions {
   /** Maximum number of connections. */
   readonly size: number;
-  /** Limit of work, of opening a connection, and of the wait for either; milliseconds. */
+  /** Limit of opening a connection; milliseconds. */
+  readonly connectMs: number;
+  /** Limit of work, and of the wait for a connection; milliseconds. */
   readonly timeoutMs: number;
   /** Whether a connection has one work at a time; otherwise concurrent statements share it, pipelined. */
   readonly isExclusive: boolean;
+  /** The work that may wait, half of it of one caller. */
+  readonly maxWaiting: number;
+  /** The bound that a refusal names. */
+  readonly bound: Bound;
   /** The scope of the time limit: the whole work, or each silence of the server. */
   readonly timeLimit: 'whole' | 'silence';
 }
@@ -31,7 +38,6 @@ const END_MS = 2000;
 
 const always = () => true;
 const timedOutError = () => connectionError('ETIMEDOUT', 'the database did not respond in time');
-const busyError = () => connectionError('QUEUE_TIMEOUT', 'no connection to the database was free in time');
 
 /**
  * Connections to one database, opened when needed. At most `size` of them work, and as many again may be stalled and not
@@ -55,13 +61,13 @@ export class Pool {
   }
 
   /**
-   * Runs work on a connection. Rejects when it fails, when it or the wait for a connection times out, and when its
-   * connection is lost: then the outcome of a statement is unknown, and it is not repeated; the server rolls back what was
-   * not committed.
+   * Runs work on a connection. Rejects when it fails, when it or the wait for a connection times out, when too much waits, and
+   * when its connection is lost: then the outcome of a statement is unknown, and it is not repeated; the server rolls back
+   * what was not committed. A caller of exclusive connections has all but one of them at most.
    */
-  run<T>(work: Work<T>): Promise<T> {
+  run<T>(work: Work<T>, caller?: string): Promise<T> {
     return new Promise((resolve, reject) =>
-      this.#submit({ since: performance.now(), work, resolve, reject, step: 0, lease: undefined }),
+      this.#submit({ since: performance.now(), caller, work, resolve, reject, step: 0, lease: undefined }),
     );
   }
 
@@ -78,11 +84,12 @@ export class Pool {
 
   #submit(task: Task): void {
     if (this.#ended) return task.reject(stoppedError());
-    const member = this.#next();
+    const member = this.#next(task);
     if (member) this.#start(task, member);
     else {
       const refusal = this.#dialler.refusal(task.since);
       if (refusal && !this.#members.some(isUsable)) return task.reject(refusal);
+      if (this.#isFullFor(task)) return task.reject(beyond(this.options.bound));
       // Another task starts it, and its waits belong to its own request.
       task.work = AsyncResource.bind(task.work);
       this.#waiting.add(task);
@@ -91,10 +98,17 @@ export class Pool {
     this.#startChecks();
   }
 
-  /** The connection for the next task; undefined: it must wait. */
-  #next(): Member | undefined {
+  /** The connection for a task; undefined: it must wait. */
+  #next({ caller }: Task): Member | undefined {
     const { isExclusive, size } = this.options;
-    return isExclusive ? unused(this.#members, size) : leastLoaded(this.#members, this.#steps);
+    return isExclusive ? unused(this.#members, size, caller) : leastLoaded(this.#members, this.#steps);
+  }
+
+  #isFullFor({ caller }: Task): boolean {
+    const { maxWaiting } = this.options;
+    if (caller === undefined) return this.#waiting.size >= maxWaiting;
+    const own = [...this.#waiting].filter((task) => task.caller === caller).length;
+    return own * 2 >= maxWaiting || this.#waiting.size >= maxWaiting;
   }
 
   #start(task: Task, member: Member): void {
@@ -124,22 +138,24 @@ export class Pool {
 
   #startWaiting(): void {
     for (const task of this.#waiting) {
-      const member = this.#next();
-      if (!member) return;
-      this.#waiting.delete(task);
-      this.#start(task, member);
+      const member = this.#next(task);
+      if (member) {
+        this.#waiting.delete(task);
+        task.since = performance.now();
+        this.#start(task, member);
+      } else if (task.caller === undefined) return;
     }
   }
 
   /** Opens connections: one for each task that waits, or one at a time that statements will share. */
   #grow(now: number): void {
-    const { size, timeoutMs, isExclusive } = this.options;
+    const { size, connectMs, isExclusive } = this.options;
     const wanted = isExclusive ? this.#waiting.size : 1;
     const free = size - this.#members.filter(isUsable).length;
     const max = Math.min(wanted, free, 2 * size - this.#members.length);
     while (this.#dialling < max && !this.#ended && !this.#dialler.refusal(now)) {
       this.#dialling++;
-      this.#dialler.dial(timeoutMs).then(
+      this.#dialler.dial(connectMs).then(
         (connection) => {
           this.#dialling--;
           this.#add(connection);
@@ -197,14 +213,15 @@ export class Pool {
       if (lasted > giveUpMs) connection.destroy(timedOutError());
     }
     detectStalls(this.#members, now, this.#limits.stallMs);
-    this.#rejectWaiting(now - giveUpMs, this.#members.some(isUsable) ? busyError : timedOutError);
+    const isBusy = this.#members.some(isUsable);
+    this.#rejectWaiting(now - giveUpMs, isBusy ? () => beyond(this.options.bound) : timedOutError);
     this.#startWaiting();
     if (this.#waiting.size > 0) this.#grow(now);
     return this.#waiting.size > 0 || this.#members.some(({ tasks }) => tasks.size > 0);
   }
 
   /** Rejects what has waited since before `since`. */
-  #rejectWaiting(since: number, reason: () => Error): void {
+  #rejectWaiting(since: number, reason: () => unknown): void {
     for (const task of this.#waiting) {
       if (task.since >= since) return;
       this.#waiting.delete(task);

@@ -11,9 +11,6 @@ export function connectionError(code: string, message: string): Error {
 /** The code of a handshake that fails for other reasons than the network: certificates, versions, files. */
 const TLS_FAILED = 'TLS_FAILED';
 
-/** Whether a socket is encrypted, or was to be when it failed. */
-export type Encryption = 'none' | 'handshake' | 'encrypted';
-
 /** SSLRequest of PostgreSQL's protocol, and the byte with which a server agrees. */
 const TLS_REQUEST = Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]);
 const AGREED = 'S'.charCodeAt(0);
@@ -27,8 +24,6 @@ const DECLINED = 'N'.charCodeAt(0);
 export class ServerSocket {
   /** Resolves when the driver may write its first message; rejects with a connection error. */
   readonly ready: Promise<net.Socket>;
-  /** How far TLS has got: a handshake that fails remains one. */
-  encryption: Encryption = 'none';
   readonly #raw: net.Socket;
   #secure: tls.TLSSocket | undefined;
 
@@ -69,7 +64,6 @@ export class ServerSocket {
         `${this.server.name} has no TLS, which sslmode=${request.mode} requires`,
       );
     }
-    this.encryption = 'handshake';
     try {
       this.#secure = withErrorListener(tls.connect(optionsOf(this.server, this.#raw)));
       await next(this.#secure, 'secureConnect');
@@ -77,7 +71,6 @@ export class ServerSocket {
       this.destroy();
       throw handshakeError(this.server, error as Error & { code?: string });
     }
-    this.encryption = 'encrypted';
     return this.#secure;
   }
 

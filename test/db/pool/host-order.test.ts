@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { connect, createServer, type Socket } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { Dialler } from '../../../src/db/pool/host-dialler.js';
 import { HostOrder } from '../../../src/db/pool/host-order.js';
 import { claimPort } from '../../support/claimed-port.js';
@@ -25,20 +25,16 @@ t.test('a service finds its database behind hosts that refuse or do not respond'
   t.equal((await service.send('POST', '/items', { body: { name: 'Lamp' } })).status, 201);
 });
 
-/**
- * The address of a server in front of another, whose connections take longer than the interval between attempts: the first
- * is served once a third one came, and all others never.
- */
+/** The address of a server in front of another, which serves the third connection, and no other. */
 async function slowServer(t: Test, url: string): Promise<string> {
   const { hostname, port } = new URL(url);
-  const open: Socket[] = [];
+  let count = 0;
   const server = createServer((socket) => {
     socket.on('error', () => undefined);
-    if (open.push(socket) !== 3) return;
-    const first = open[0]!;
+    if (++count !== 3) return;
     const target = connect(Number(port), hostname);
-    target.on('error', () => first.destroy()).pipe(first);
-    first.pipe(target);
+    target.on('error', () => socket.destroy()).pipe(socket);
+    socket.pipe(target);
   }).listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => server.close());
