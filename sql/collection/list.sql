@@ -8,21 +8,8 @@
 --   :documents     the documents of a page as one text, or a mark and the ids if the documents are too large for memory
 --   :record        one record of the page by its id
 --   :rank          the relevance of a record, if the order is by relevance
---   :first_rows    the last row that `page_first` reads; the planner needs a constant
---   :number_of_rows, :number_in_page  the number of the page's records as `rows`, which tells whether a page without a total is full
+--   :number_in_page  the number of the page's records as `rows`, which tells whether a page without a total is full
 -- A page has up to $1 records, from offset $2 on. Its total is from the snapshot of its records.
-
--- A page near the beginning of all records is read along the index of the order. For a limit that it does not know, the
--- planner would assume a tenth of the table.
--- name: page_first
-with total as (:total)
-select total.total, (
-  select :documents
-  from (
-    select * from (select * from :table order by :by limit :first_rows) as first order by :by limit $1 offset $2
-  ) as record
-) as docs
-from total;
 
 -- The ids of a page that may be far from the beginning are found first, and only the rows of the page itself are read, one
 -- by one.
@@ -34,12 +21,6 @@ select total.total:number_in_page, (
   select :documents from page, lateral :record as record
 ) as docs
 from total;
-
--- A page near the beginning of a selection with comparisons alone, or any with conditions on Citus. The statement is planned for each
--- request: a longer one would take longer to plan.
--- name: page_queried
-select (:total) as total:number_of_rows, :documents as docs
-from (select record.* from :records order by :order limit $1::bigint offset $2::bigint) as record;
 
 -- Pages of all that several callers may read: :given has the values of each page, :columns names them, and :held are the bits of the
 -- grants that hold for a record. The pages are sorted, so that all are read before one is sent: an error comes before any rows.

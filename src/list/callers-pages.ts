@@ -12,9 +12,10 @@ import { nameStatement } from '../telemetry/wait-tracking.js';
 import { joined, type Parameter, symbolParameters } from './comparison-sql.js';
 import { type Access, hasTerms, hides, hidesFields, OWN_COLUMNS } from './condition.js';
 import { accessibleSql, grantSql, recordsSql } from './condition-sql.js';
+import { type Keyset, keysetOf } from './keyset.js';
 import type { NumberedPart, PageRequest } from './list-request.js';
-import { Orders } from './order-parts.js';
-import { partsOf } from './ordered-rows.js';
+import { isInParts } from './ordered-rows.js';
+import { orderParts } from './page-sql.js';
 import { Source } from './record-source.js';
 
 /** The most records of a caller's list that a shared statement counts, and the most bytes of a page that it reads. */
@@ -49,7 +50,6 @@ export function openCallersPages(
   template: string,
   sharing: Sharing,
 ): (list: PageRequest) => Promise<Row | undefined> | undefined {
-  const orders = new Orders(resource);
   const statements = new WeakMap<Access, Map<string, Statement>>();
   const readers = new Map<string, ReadPage>();
   /** Callers with more, or larger, records than a shared statement reads. */
@@ -61,7 +61,7 @@ export function openCallersPages(
     const [{ field, direction }] = list.sorts as [PageRequest['sorts'][number]];
     const key = `${direction} ${field}`;
     const statement =
-      known.get(key) ?? composed(template, resource, orders.of(list.sorts, undefined), list, access);
+      known.get(key) ?? composed(template, resource, keysetOf(resource, list.sorts, undefined), list, access);
     known.set(key, statement);
     return statement;
   }
@@ -106,14 +106,14 @@ const isShared = (resource: Resource, list: PageRequest, access: Access): boolea
     sorts.length === 1 &&
     isReadable &&
     !hasTerms(selection) &&
-    partsOf(resource, list) === undefined
+    !isInParts(keysetOf(resource, sorts, access))
   );
 };
 
 function composed(
   template: string,
   resource: Resource,
-  order: ReturnType<Orders['of']>,
+  keyset: Keyset,
   list: PageRequest,
   access: Access,
 ): Statement {
@@ -122,6 +122,7 @@ function composed(
   const parameter: Parameter = (value, type = 'text') => `${valueAt(values.push(value))}::${type}`;
   // The documents are whole: the process leaves fields out, which takes PostgreSQL longer than to find the page.
   const whole = { ...list.selection, access: { ...access, grants: [] } };
+  const order = orderParts(keyset);
   const text = fill(template, {
     ...order,
     source: accessibleSql(resource, 'record', undefined, parameter, POSTGRESQL),

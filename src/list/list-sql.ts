@@ -9,15 +9,18 @@ import { type Parameter, parametersIn } from './comparison-sql.js';
 import { type Access, EVERYTHING, type ExpressedSelection, hasTerms, isSearch } from './condition.js';
 import { accessibleSql, parentColumn, recordsSql, totalSql } from './condition-sql.js';
 import { type Keyset, keysetOf } from './keyset.js';
-import { keysetSql } from './keyset-sql.js';
-import type { ListRequest, NumberedPart, PageRequest, SliceRequest } from './list-request.js';
-import { documentsOf, Orders, rankedParts, TOO_LARGE } from './order-parts.js';
-import { joinedSql, outerOrder, partsOf, rowsSql, wholeOrder } from './ordered-rows.js';
-import type { SortKey } from './read-sort.js';
-import { pairsSql } from './record-source.js';
-import { referringParts } from './referring-parts.js';
+import {
+  type KeysetPart,
+  type ListRequest,
+  MAX_LARGE_RECORDS,
+  MAX_LIMIT,
+  type PageRequest,
+  type SliceRequest,
+} from './list-request.js';
+import { isInParts, joinedSql, outerOrder, rowsSql } from './ordered-rows.js';
+import { cursorPage, documentsOf, orderParts, rankedParts, TOO_LARGE } from './page-sql.js';
+import { pairsSql, referringSql } from './record-source.js';
 import { hasTrigram, searchValue } from './search-sql.js';
-import { sliceParts } from './slice-sql.js';
 
 /** A page that ends before this row is read from the beginning: what precedes it is cheaper to skip than to look up. */
 const FIRST_ROWS = 500;
@@ -30,25 +33,22 @@ type Cost = 'short' | 'search' | 'query';
 
 /** How the records of a numbered page are found: the name of a statement, and the values of its conditions. */
 interface Finding {
-  readonly name:
-    | 'page_first'
-    | 'page_counted'
-    | 'page_deep'
-    | 'page_of_parent'
-    | 'page_matching'
-    | 'page_matching_short'
-    | 'page_found'
-    | 'page_queried';
+  readonly name: keyof typeof COMMON;
   readonly values: readonly string[];
   readonly cost: Cost;
 }
 
-/** The statements in place of those that only Citus has. */
-const COMMON: Readonly<Partial<Record<Finding['name'], Finding['name']>>> = {
-  page_deep: 'page_found',
-  page_of_parent: 'page_found',
-  page_matching_short: 'page_matching',
-};
+/** The named statements of pages, and those in place of one that only Citus has; none: the page is read from its first rows on. */
+const COMMON = {
+  page_first: [],
+  page_queried: [],
+  page_counted: [],
+  page_found: [],
+  page_deep: ['page_found'],
+  page_of_parent: ['page_found'],
+  page_matching: [],
+  page_matching_short: ['page_matching'],
+} satisfies Record<string, readonly string[]>;
 
 /** A statement with its parameters. Names in it come from the declaration, values are parameters. */
 export interface ListStatement {
@@ -59,16 +59,12 @@ export interface ListStatement {
 
 /** Makes the statements of the lists of one collection. */
 export class ListStatements {
-  /** Texts that do not depend on the conditions of a request, by kind and order. */
-  readonly #texts = new Map<string, string>();
-  readonly #orders: Orders;
   readonly #templates: ReadonlyMap<string, string>;
 
   constructor(
     readonly resource: Resource,
     readonly engine: Engine,
   ) {
-    this.#orders = new Orders(resource);
     this.#templates = statementsOn(engine, 'collection/list.sql');
   }
 
@@ -77,15 +73,27 @@ export class ListStatements {
     return this.#templates.get('page_of_callers')!;
   }
 
-  /** Reads a page: for a numbered one its `total` and `docs`, for one between cursors the columns that keysetSql names. */
+  /** Reads a page: for a numbered one its `total` and `docs`, for one between cursors the columns that `cursorPage` names. */
   page(list: PageRequest): ListStatement {
-    const { part } = list;
+    const { part, selection } = list;
     this.#requireOwnOrder(list);
-    if (part.kind === 'numbered') return this.#numbered(list, part);
-    const { text, args } = keysetSql(this.resource, list, part, this.engine);
-    const { conditions, access } = list.selection;
-    const isPlain = part.keyset.keys.length + conditions.length === 0 && !isSearch(list.selection) && !access;
-    return { text, args, cost: isPlain ? 'short' : 'query' };
+    const keyset = this.#orderOf(list);
+    if (part.kind === 'keyset') {
+      const isPlain = keyset.keys.length === 0 && !hasTerms(selection) && !selection.access;
+      return this.#between(list, part, isPlain ? 'short' : 'query');
+    }
+    const offset = Math.min((part.page - 1) * part.limit, Number.MAX_SAFE_INTEGER);
+    const end = offset + part.limit;
+    const args: Value[] = [part.limit, offset];
+    if (isInParts(keyset)) return { text: this.#rows(list, keyset, end, args), args, cost: 'query' };
+    const { name, values, cost } = findingOf(list, end, this.engine);
+    if (cost !== 'query') args.push(...values);
+    const template = [name, ...COMMON[name]].find((each) => this.#templates.has(each));
+    const text = template
+      ? this.#page(template, list, keyset, parametersIn(cost === 'query' ? args : [0, 0]))
+      : this.#rows(list, keyset, cost === 'query' ? end : undefined, args);
+    if (cost !== 'query') nameStatement(text, `${name} ${this.resource.name}`);
+    return { text, args, cost };
   }
 
   /** Citus joins no tables by other columns than those that distribute them. Throws 400. */
@@ -94,61 +102,57 @@ export class ListStatements {
       throw invalidQuery('sort', 'names a member of a related record, which is not possible on Citus');
   }
 
-  #numbered(list: ListRequest, { page, limit }: NumberedPart): ListStatement {
-    const offset = Math.min((page - 1) * limit, Number.MAX_SAFE_INTEGER);
-    const keyset = partsOf(this.resource, list);
-    if (keyset) return this.#inParts(list, keyset, offset, limit);
-    const { name, values, cost } = findingOf(list, offset + limit, this.engine);
-    const args: Value[] = [limit, offset, ...values];
-    const text = cost === 'query' ? this.#page(name, list, parametersIn(args)) : this.#known(name, list);
-    return { text, args, cost };
-  }
+  #orderOf = ({ sorts, selection }: ListRequest): Keyset => keysetOf(this.resource, sorts, selection.access);
 
-  /** Reads a page of a list that no index has in its order. */
-  #inParts(list: ListRequest, keyset: Keyset, offset: number, limit: number): ListStatement {
-    const { selection, counts } = list;
-    const args: Value[] = [limit, offset];
+  /** Reads a numbered page from its first rows on, which end at `end`; undefined: within FIRST_ROWS, which the planner needs as a constant. */
+  #rows(list: ListRequest, keyset: Keyset, end: number | undefined, args: Value[]): string {
     const parameter = parametersIn(args);
-    const records = recordsSql(this.resource, selection, parameter, this.engine);
-    const end = parameter(String(offset + limit), 'bigint');
-    const scan = { keyset, records, isRestricted: hasTerms(selection) };
-    const rows = rowsSql(
-      { ...scan, position: undefined, isBackward: false, limit: end },
-      this.engine,
-      parameter,
-    );
-    const total = counts ? `(${totalSql(this.resource, selection, records)})` : 'null::bigint';
-    const text = `select ${total} as total${counts ? '' : ', count(*) as rows'}, ${documentsOf(outerOrder(keyset, 'record.'))} as docs
+    const { records, total } = this.#records(list, parameter);
+    const limit = end === undefined ? String(FIRST_ROWS) : parameter(String(end), 'bigint');
+    const scan = { keyset, records, isRestricted: hasTerms(list.selection), position: undefined, limit };
+    const rows = rowsSql({ ...scan, isBackward: false }, this.engine, parameter);
+    return `select (${total}) as total${list.counts ? '' : ', count(*) as rows'}, ${documentsOf(outerOrder(keyset, 'record.'))} as docs
 from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1::bigint offset $2::bigint) as record`;
-    return { text, args, cost: 'query' };
   }
 
-  /** The text of a statement that does not depend on conditions. */
-  #known(name: Finding['name'], list: ListRequest): string {
-    const [{ field, direction }] = list.sorts as [SortKey];
-    const key = `${name} ${field} ${direction}`;
-    const known = this.#texts.get(key);
-    if (known !== undefined) return known;
-    const template = this.#templates.has(name) ? name : COMMON[name]!;
-    const text = this.#page(template, list, parametersIn([0, 0]));
-    nameStatement(text, `${name === 'page_first' ? 'page' : name} ${this.resource.name}`);
-    this.#texts.set(key, text);
-    return text;
+  /**
+   * Reads a page from its cursor on. It skips no records, so that its cost does not depend on its place in the list.
+   */
+  #between(list: ListRequest, part: KeysetPart, cost: Cost): ListStatement {
+    const { keyset, position, limit } = part;
+    const args: Value[] = [];
+    const parameter = parametersIn(args);
+    const { records, total } = this.#records(list, parameter);
+    const isBackward = position?.side === 'before';
+    const size = parameter(String(limit), 'bigint');
+    // The limit is a constant: for one that it does not know, the planner would assume a tenth of the table.
+    const limits = { position, isBackward, limit: String(MAX_LIMIT + 1) };
+    const scan = { keyset, records, isRestricted: hasTerms(list.selection), ...limits };
+    const rows = `(select * from (${rowsSql(scan, this.engine, parameter)}) as record order by ${outerOrder(keyset, '', isBackward)} limit ${size} + 1) as record`;
+    return {
+      text: `select (${total}) as total, page.* from (${cursorPage(rows, part, size)}) as page`,
+      args,
+      cost,
+    };
   }
 
-  #page(name: Finding['name'], list: ListRequest, parameter: Parameter): string {
-    const { selection, sorts, counts } = list;
+  /** The records of a list as a source, and SQL of their number if the list counts them. */
+  #records({ selection, counts }: ListRequest, parameter: Parameter) {
     const records = recordsSql(this.resource, selection, parameter, this.engine);
-    const total = counts ? totalSql(this.resource, selection, records) : 'select null::bigint as total';
-    const rows = (number: string) => (counts ? '' : `, ${number} as rows`);
-    const parts = { number_of_rows: rows('count(*)'), number_in_page: rows('(select count(*) from page)') };
+    return {
+      records,
+      total: counts ? totalSql(this.resource, selection, records) : 'select null::bigint as total',
+    };
+  }
+
+  #page(name: string, list: ListRequest, keyset: Keyset, parameter: Parameter): string {
+    const { selection, counts } = list;
     const source = this.#source(name, selection.access, parameter);
     return this.#fill(name, {
-      records,
-      total,
+      ...this.#records(list, parameter),
+      number_in_page: counts ? '' : ', (select count(*) from page) as rows',
       source,
-      ...parts,
-      ...this.#orders.of(sorts, selection.access),
+      ...orderParts(keyset),
       ...(selection.words?.isRanked ? rankedParts(source) : {}),
     });
   }
@@ -170,7 +174,6 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
       // limit 1: the planner would expect many rows and choose another plan.
       record: `(select *${more} from ${source} where record.id = page.id limit 1)`,
       rank: '',
-      first_rows: String(FIRST_ROWS),
       max_bytes: String(MAX_PAGE_BYTES),
       too_large: TOO_LARGE,
       ...parts,
@@ -193,18 +196,17 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
         : `($1)[${place}]::${type}`;
     };
     const records = recordsSql(this.resource, selection, parameter, this.engine);
-    const keyset = sorts.some(({ related }) => related)
-      ? keysetOf(this.resource, sorts, selection.access)
-      : undefined;
-    const isMatching = !keyset && isSearch(selection) && this.engine.correlates;
+    const keyset = this.#orderOf(list);
+    const isRelated = sorts.some(({ related }) => related);
+    const isMatching = !isRelated && isSearch(selection) && this.engine.correlates;
     const name = isMatching ? 'stream_matching' : 'stream';
     const source = this.#source(name, selection.access, parameter);
     const values = Object.keys(settings).map((each) => `current_setting('${each}')`);
     const text = this.#fill(name, {
       source,
-      records: keyset ? joinedSql(records, keyset, this.engine) : records,
+      records: joinedSql(records, keyset, this.engine),
       settings: values.length === 0 ? 'null' : `array[${values.join(', ')}]::text[]`,
-      ...(keyset ? { order: wholeOrder(keyset) } : this.#orders.of(sorts, selection.access)),
+      ...orderParts(keyset),
     });
     const found = findingOf({ ...list, counts: true }, 0, this.engine);
     const form = found.name === 'page_first' ? 'stream' : found.name.replace('page', 'stream');
@@ -213,10 +215,25 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
   }
 
   /** Reads the records of a slice: its `total` and `docs`. */
-  slice(request: SliceRequest): ListStatement {
+  slice({ selection, order, start, end }: SliceRequest): ListStatement {
     const args: Value[] = [];
-    const parts = sliceParts(this.resource, request, this.engine, parametersIn(args));
-    return { text: this.#fill('page_slice', parts), args, cost: 'query' };
+    const parameter = parametersIn(args);
+    const bound = (place: number) => {
+      const value = parameter(String(place), 'bigint');
+      return place < 0 ? `greatest((select total from total) + ${value}, 0)` : value;
+    };
+    const text = this.#fill('page_slice', {
+      records: recordsSql(this.resource, selection, parameter, this.engine),
+      source: accessibleSql(this.resource, 'record', selection.access, parameter, this.engine),
+      order: [...order.map((key) => key('record', parameter)), 'record.id'].join(', '),
+      start: bound(start),
+      rows: end === undefined ? 'null' : `greatest(${bound(end)} - ${bound(start)}, 0)`,
+      documents: documentsOf('page.place', {
+        id: `case when page.place <= ${MAX_LARGE_RECORDS + 1} then record.id::text end`,
+        maxBytes: MAX_PAGE_BYTES,
+      }),
+    });
+    return { text, args, cost: 'query' };
   }
 
   /** Reads the ids of what is selected, up to a limit, in the order in which records are locked. */
@@ -249,8 +266,25 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
     access: Access | undefined,
   ): ListStatement {
     const args: Value[] = [`{${ids.join(',')}}`, limit];
-    const { name, parts } = referringParts(this.resource, this.engine, column, args, access);
-    return { text: this.#fill(name, parts), args, cost: 'query' };
+    const { resource, engine } = this;
+    const add = parametersIn(args);
+    // On Citus one query for each id, about values of which the first is the id: no table is joined by another column than its own.
+    const isApart = !engine.correlates && access !== undefined;
+    const values = ['given.id::text'];
+    const parameter: Parameter = (value, type = 'text') =>
+      isApart ? `($1)[${values.push(add(value))}]::${type}` : add(value, type);
+    const all = recordsSql(resource, { ...EVERYTHING, access }, parameter, engine);
+    const text = isApart
+      ? this.#fill('referring_readable', {
+          records: `${all} where record.${column} = ($1)[1]::uuid`,
+          values: `array[${values.join(', ')}]`,
+        })
+      : this.#fill('referring', {
+          records: referringSql(resource, column, all),
+          source: accessibleSql(resource, 'record', access, parameter, engine),
+          column,
+        });
+    return { text, args, cost: 'query' };
   }
 }
 

@@ -13,7 +13,7 @@ import { excerptHtml, excerptSql } from './excerpt-sql.js';
 import { aggregateValue, groupSql } from './group-sql.js';
 import type { ListRequest, PageRequest, SliceRequest } from './list-request.js';
 import { type ListStatement, ListStatements } from './list-sql.js';
-import { TOO_LARGE } from './order-parts.js';
+import { TOO_LARGE } from './page-sql.js';
 import { type GroupRequest, MAX_GROUPS } from './read-groups.js';
 
 /** A page of a list. */

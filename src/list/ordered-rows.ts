@@ -1,9 +1,8 @@
-import { comparable, type Resource } from '../collection/resource.js';
+import { comparable } from '../collection/resource.js';
 import type { Engine } from '../database-url/engine.js';
 import type { Parameter } from './comparison-sql.js';
 import { sourceSql } from './condition-sql.js';
-import { type KeyColumn, type Keyset, keysetOf, type Position } from './keyset.js';
-import type { ListRequest } from './list-request.js';
+import type { KeyColumn, Keyset, Position } from './keyset.js';
 import type { Direction } from './read-sort.js';
 
 /** The records of a list on one side of a position. */
@@ -20,16 +19,11 @@ export interface Scan {
 }
 
 /**
- * The order of a list that no index has: one has records without a value at the wrong end, or another collection has it. Undefined:
- * an index has the order, or the database sorts what it has found.
+ * Whether no index has an order: one has records without a value at the wrong end, or another collection has it. Otherwise an index
+ * has the order, or the database sorts what it has found.
  */
-export function partsOf(resource: Resource, { sorts, selection }: ListRequest): Keyset | undefined {
-  // Most lists ask for an order that an index has.
-  if (sorts.length === 1 && resource.sorts.get(sorts[0]!.field)?.hasWholeOrder === true) return undefined;
-  const keyset = keysetOf(resource, sorts, selection.access);
-  const isInParts = keyset.keys.some((key, at) => key.related !== undefined || (at === 0 && isApart(key)));
-  return isInParts ? keyset : undefined;
-}
+export const isInParts = ({ keys }: Keyset): boolean =>
+  keys.some((key, at) => key.related !== undefined || (at === 0 && isApart(key)));
 
 /** Whether records without a value of the first key are looked up apart. */
 const isApart = ({ column, related }: KeyColumn): boolean => related !== undefined || !column.hasWholeOrder;
@@ -46,9 +40,9 @@ export function joinedSql(records: string, { keys }: Keyset, engine: Engine): st
     : records;
 }
 
-/** A column of the order within `joinedSql`. */
-const keySql = ({ column, related }: KeyColumn, at: number): string =>
-  comparable(column, related ? `sort_${at}.` : 'record.');
+/** A column of the order within `joinedSql`. `source` ends with a dot. */
+const keySql = ({ column, related }: KeyColumn, at: number, source = 'record.'): string =>
+  comparable(column, related ? `sort_${at}.` : source);
 
 /**
  * The first records on one side of a position, with `id`, `doc` and the columns of the order, `key_0` and so on; those of each
@@ -174,9 +168,14 @@ function innerOrder(
   return [...terms, `record.id ${turned(direction, isBackward)}`].join(', ');
 }
 
-/** The order of all records of a list within `joinedSql`. */
-export const wholeOrder = (keyset: Keyset): string =>
-  innerOrder({ keyset, isBackward: false }, { part: 'whole' });
+/** The order of all records of a list within `joinedSql`. `source` ends with a dot. */
+export const wholeOrder = ({ keys, direction }: Keyset, source = 'record.'): string =>
+  [
+    ...keys.map(
+      (key, at) => `${keySql(key, at, source)} ${key.direction}${key.isNullable ? nullsOf(false) : ''}`,
+    ),
+    `${source}id ${direction}`,
+  ].join(', ');
 
 /** The order of records with the columns `key_0` and so on. `source` ends with a dot. */
 export function outerOrder({ keys, direction }: Keyset, source = '', isBackward = false): string {

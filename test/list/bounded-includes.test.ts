@@ -2,7 +2,7 @@ import { MAX_PAGE_BYTES } from '../../src/collection/document.js';
 import { CITUS, POSTGRESQL } from '../../src/database-url/engine.js';
 import { migrationsOn, SCHEMA_NAMES, withSchemaNames } from '../../src/db/migrations.js';
 import { ListStatements } from '../../src/list/list-sql.js';
-import { TOO_LARGE } from '../../src/list/order-parts.js';
+import { TOO_LARGE } from '../../src/list/page-sql.js';
 import { CITUS_URL } from '../support/citus.js';
 import { posts } from '../support/collections.js';
 import { onlyBuiltIn } from '../support/names.js';
