@@ -1,6 +1,7 @@
 import type { Documentation } from './api/doc.js';
 import type { Base, Core, EndpointsOf, Openable, OpenFeature, Represent } from './app/open-features.js';
 import type { OwnCredentials } from './auth/open-schemes.js';
+import type { UserOfToken } from './auth/tokens/access-token.js';
 import type { RunnableCommand } from './cli/command.js';
 import type { Config } from './config/config.js';
 import type { Run } from './db/db.js';
@@ -24,6 +25,8 @@ export interface Feature<Services = unknown> {
   readonly openServer?: OpenEmbedded;
   /** Opens the credentials that it issues, before all that needs callers. */
   openCredentials?(base: Base): OwnCredentials | Promise<OwnCredentials>;
+  /** Opens the search for the users that tokens of other issuers mean. */
+  openUsersOfTokens?(base: Base, users: () => Collection): UserOfToken | Promise<UserOfToken>;
   /** Opens it in a service. */
   open?(core: Core): OpenFeature<Services> | Promise<OpenFeature<Services>>;
   /** The endpoints that it adds. They run with the `services` of the open feature. */

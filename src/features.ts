@@ -1,4 +1,5 @@
 import type { FeatureEntry } from './feature.js';
+import { ACCOUNTS_SETTINGS } from './features/accounts/settings.js';
 import { API_DOCS_SETTINGS } from './features/api-docs/settings.js';
 import { EMBEDDED_SETTINGS } from './features/embedded/settings.js';
 import { ISSUER_SETTINGS } from './features/issuer/settings.js';
@@ -48,6 +49,7 @@ export const FEATURES: readonly FeatureEntry[] = [
     settings: ISSUER_SETTINGS,
     load: () => import('./features/issuer/feature.js'),
   },
+  { name: 'accounts', settings: ACCOUNTS_SETTINGS, load: () => import('./features/accounts/feature.js') },
   {
     name: 'pages',
     settings: PAGE_SETTINGS,

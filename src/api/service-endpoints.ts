@@ -44,6 +44,7 @@ export interface ProtectedResource {
   /** The service's public URL; undefined: as the request's Host says. */
   readonly publicUrl: string | undefined;
   readonly issuer: string | undefined;
+  readonly otherIssuer?: { readonly issuer: string } | undefined;
   /** PEM file; undefined: the service does not use TLS itself. */
   readonly tlsCert: string | undefined;
 }
@@ -63,17 +64,18 @@ export const metadata = (scopes: readonly string[]): Endpoint<{ readonly setting
 
 /** Names the authorization server and the scopes (RFC 9728 section 3): 200, 406. */
 function protectedResource(
-  { publicUrl, issuer, tlsCert }: ProtectedResource,
+  { publicUrl, issuer, otherIssuer, tlsCert }: ProtectedResource,
   scopes: readonly string[],
   { headers }: Request,
 ): Reply {
   const scheme = tlsCert === undefined ? 'http' : 'https';
+  const servers = [issuer, otherIssuer?.issuer].filter((each) => each !== undefined && URL.canParse(each));
   return {
     status: 200,
     headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'max-age=300'],
     body: JSON.stringify({
       resource: publicUrl ?? `${scheme}://${headers.host ?? 'localhost'}`,
-      ...(issuer !== undefined && URL.canParse(issuer) ? { authorization_servers: [issuer] } : {}),
+      ...(servers.length > 0 && { authorization_servers: servers }),
       scopes_supported: scopes,
       bearer_methods_supported: ['header'],
       tls_client_certificate_bound_access_tokens: false,

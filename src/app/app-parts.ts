@@ -25,8 +25,8 @@ import {
   embeddedOf,
   type Openable,
   type OpenFeatures,
-  openCredentials,
   openFeatures,
+  openFirst,
 } from './open-features.js';
 
 /** The primary process of a worker. It has prepared the database. */
@@ -89,11 +89,16 @@ export async function openParts(
   const callers = resources
     .filter(({ owner, hasPasswords }) => owner && !hasPasswords)
     .map(({ table }) => table);
-  const own = await openCredentials(features, { config, log, metrics, db });
-  const auth = await openAuth(config, db, log, metrics.authFailures, callers, counters, own);
-  closers.push(auth.close);
+  const base = { config, log, metrics, db };
   const collectionsOn = (db: Db) => openCollections(db, resources, config.tombstones);
   const collections = collectionsOn(db);
+  const users = () => collections.find(({ resource }) => resource.hasPasswords)!.whole;
+  const own = await openFirst(features, config, ({ openCredentials }) => openCredentials?.(base));
+  const userOf = await openFirst(features, config, ({ openUsersOfTokens }) =>
+    openUsersOfTokens?.(base, users),
+  );
+  const auth = await openAuth(config, db, log, metrics.authFailures, callers, counters, own, userOf);
+  closers.push(auth.close);
   const opened = collections.map(({ resource }) => resource);
   const feed = config.events
     ? await Feed.open(db, log, opened, config, metrics.events, auth.credentials)
@@ -102,10 +107,7 @@ export async function openParts(
   const description = await describeApi(features, config, opened);
   const limitAddresses = limitingAddresses(counters);
   const core = {
-    config,
-    log,
-    metrics,
-    db,
+    ...base,
     auth,
     limitAddresses,
     collections,

@@ -3,6 +3,7 @@ import type { Endpoint } from '../api/endpoint.js';
 import { coreEndpoints, LAST_ENDPOINTS } from '../api/endpoints.js';
 import type { Adapter, Api, Read } from '../api/record-actions.js';
 import type { Auth, OwnCredentials } from '../auth/open-schemes.js';
+import type { UserOfToken } from '../auth/tokens/access-token.js';
 import { knownScopes, scopeSettingFaults } from '../auth/user-scopes.js';
 import type { Resource } from '../collection/resource.js';
 import { type Config, ConfigError, type FeatureSettings } from '../config/config.js';
@@ -17,6 +18,7 @@ import type { ErrorPage } from '../http/reply.js';
 import type { ErrorPageRequest } from '../http/request.js';
 import type { Route, Router } from '../http/router.js';
 import type { Quota } from '../limits/rate-limit.js';
+import type { Collection } from '../list/open-collection.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import type { Family } from '../telemetry/instruments.js';
 import type { Log } from '../telemetry/log.js';
@@ -109,18 +111,20 @@ export interface Openable {
   readonly settings?: FeatureSettings;
   /** No service has the feature, which consists of commands. */
   readonly isOnlyCommands?: true;
-  load(): Promise<{
-    readonly default: {
-      readonly openServer?: OpenEmbedded;
-      openCredentials?(base: Base): OwnCredentials | Promise<OwnCredentials>;
-      open?(core: Core): OpenFeature | Promise<OpenFeature>;
-      endpoints?: EndpointsOf;
-      errors?(): Promise<readonly ProblemType[]>;
-      readonly fields?: FieldNames;
-      readonly documentation?: Documentation;
-      represent?: Represent;
-    };
-  }>;
+  load(): Promise<{ readonly default: Loaded }>;
+}
+
+/** The code of a feature, as far as a service uses it. */
+interface Loaded {
+  readonly openServer?: OpenEmbedded;
+  openCredentials?(base: Base): OwnCredentials | Promise<OwnCredentials>;
+  openUsersOfTokens?(base: Base, users: () => Collection): UserOfToken | Promise<UserOfToken>;
+  open?(core: Core): OpenFeature | Promise<OpenFeature>;
+  endpoints?: EndpointsOf;
+  errors?(): Promise<readonly ProblemType[]>;
+  readonly fields?: FieldNames;
+  readonly documentation?: Documentation;
+  represent?: Represent;
 }
 
 /** The settings of features. */
@@ -148,23 +152,20 @@ export function memberOf<K extends keyof OpenFeature>(
 export const embeddedOf =
   (features: readonly Openable[]): OpenEmbedded =>
   async (config, log, join) => {
-    for (const feature of features) {
-      if (!isOn(feature, config)) continue;
-      const { openServer } = (await feature.load()).default;
-      if (openServer) return openServer(config, log, join);
-    }
-    return noEmbedded(config, log, join);
+    const open = await openFirst(features, config, ({ openServer }) => openServer);
+    return (open ?? noEmbedded)(config, log, join);
   };
 
-/** The credentials of the feature that issues some. Undefined: none does. */
-export async function openCredentials(
+/** Opens a part of the service, which at most one feature has. Undefined: none has it. */
+export async function openFirst<T>(
   features: readonly Openable[],
-  base: Base,
-): Promise<OwnCredentials | undefined> {
+  config: Config,
+  open: (feature: Loaded) => T | Promise<T> | undefined,
+): Promise<T | undefined> {
   for (const feature of features) {
-    if (!isOn(feature, base.config)) continue;
-    const own = await (await feature.load()).default.openCredentials?.(base);
-    if (own) return own;
+    if (!isOn(feature, config)) continue;
+    const part = await open((await feature.load()).default);
+    if (part) return part;
   }
   return undefined;
 }

@@ -16,7 +16,7 @@ import { apiKey } from './schemes/api-key.js';
 import { basic } from './schemes/basic.js';
 import { mtls } from './schemes/mtls.js';
 import { signature } from './schemes/signature.js';
-import type { TokenSource } from './tokens/access-token.js';
+import type { TokenSource, UserOfToken } from './tokens/access-token.js';
 
 /** The tokens of this service, as the embedded authorization server issues them. */
 export interface OwnTokenSource extends TokenSource {
@@ -55,7 +55,7 @@ const ORDER: readonly SchemeName[] = ['bearer', 'api-key', 'basic', 'signature',
 /**
  * Opens the configured schemes. `callers`: further collections whose records are callers, besides the one that people sign
  * in with. With `counts`, failures are counted for all processes. `own`: the credentials of the
- * embedded authorization server.
+ * embedded authorization server. `userOf`: the users of tokens of other issuers.
  */
 export async function openAuth(
   config: Config,
@@ -65,6 +65,7 @@ export async function openAuth(
   callers: readonly string[],
   counts?: OpenCounts,
   own?: OwnCredentials,
+  userOf?: UserOfToken,
 ): Promise<Auth> {
   const lookup = config.auth.some((name) => name === 'api-key' || name === 'mtls')
     ? new CredentialCache(db)
@@ -74,7 +75,14 @@ export async function openAuth(
   const signIn = passwordSignIn(db, log, passwords);
   const open: Record<SchemeName, () => Scheme | Promise<Scheme>> = {
     bearer: async () =>
-      new (await import('./schemes/bearer.js')).Bearer(config, checkReplay, log, undefined, own?.tokens),
+      new (await import('./schemes/bearer.js')).Bearer(
+        config,
+        checkReplay,
+        log,
+        undefined,
+        own?.tokens,
+        userOf,
+      ),
     'api-key': () => apiKey(config.realm, lookup!),
     basic: () => basic(config, signIn),
     signature: () => signature(config, checkReplay),

@@ -21,6 +21,13 @@ export interface IntrospectionSettings {
   readonly clientSecret: string;
 }
 
+/** An issuer beside the embedded authorization server. */
+export interface OtherIssuer {
+  readonly issuer: string;
+  readonly audience: string | undefined;
+  readonly jwksUri: string | undefined;
+}
+
 const INSECURE = ['basic', 'webhooks'] as const;
 type Insecure = (typeof INSECURE)[number];
 
@@ -47,6 +54,8 @@ export function readAuth(reader: Reader) {
     /** The `aud` of tokens for this API. */
     audience: text('AUDIENCE'),
     jwksUri: optional('JWKS_URI', SECURE_URL, parseSecureUrl),
+    /** The issuer of ISSUER where the service itself is `issuer`. */
+    otherIssuer: undefined as OtherIssuer | undefined,
     jwtAlgorithms: read<readonly string[]>(
       'JWT_ALGORITHMS',
       ['RS256', 'ES256', 'EdDSA'],

@@ -20,6 +20,14 @@ const ALL_TYPES = [...ERROR_TYPES.values()].flat();
 
 const DOCS = fileURLToPath(new URL('../../../docs/', import.meta.url));
 
+/** The settings with which the service has each error. */
+const EVERY_FEATURE = {
+  AUTH: 'api-key,bearer',
+  ISSUER: 'https://login.example.org',
+  AUDIENCE: 'plinth',
+  USERS_FROM_ISSUER: 'create',
+};
+
 /** `409 `DUPLICATE``, also as cells of a table. */
 const STATUS_AND_CODE = /\b([45]\d\d)(?: \|)? `([A-Z][A-Z0-9_]{3,})`/g;
 
@@ -31,7 +39,7 @@ const MOUNTS = [
 ] as const;
 
 t.test('every code has a page, in each version', async (t) => {
-  const { send } = await testService(t, { AUTH: 'api-key' });
+  const { send } = await testService(t, EVERY_FEATURE);
   for (const [mount, forms] of MOUNTS) {
     const list = `${mount}/errors`;
     const { json, headers } = await send('GET', list);

@@ -17,6 +17,7 @@ const [BEGIN, ...RECIPES] = headingsOf('docs/recipes.md');
 /** The options that the commands of each page need besides the project. */
 const PAGES: Readonly<Record<string, Options>> = {
   'docs/access.md': {},
+  'docs/accounts.md': {},
   'docs/api.md': { prepare: nothing },
   'docs/architecture.md': { prepare: nothing },
   'docs/authentication.md': {},

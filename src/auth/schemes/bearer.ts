@@ -1,3 +1,4 @@
+import { decodeJwt } from 'jose';
 import type { Config } from '../../config/config.js';
 import type { Log } from '../../telemetry/log.js';
 import { API_KEY_PREFIX } from '../credentials/api-key-format.js';
@@ -10,6 +11,7 @@ import {
   requireHolder,
   type Token,
   type TokenSource,
+  type UserOfToken,
 } from '../tokens/access-token.js';
 import { Introspection } from '../tokens/introspection.js';
 import { JwtSource } from '../tokens/jwt.js';
@@ -41,13 +43,16 @@ export class Bearer implements Scheme {
     readonly checkReplay: CheckReplay,
     log: Log,
     timeoutMs = TIMEOUT_MS,
-    /** The tokens of the embedded authorization server; undefined with another one. */
+    /** The tokens of the embedded authorization server; undefined: there is none. */
     readonly own?: TokenSource,
+    userOf?: UserOfToken,
   ) {
-    const { issuer, introspection } = config;
-    this.#jwt = issuer === undefined || own ? undefined : new JwtSource(config, issuer, log, timeoutMs);
+    const { issuer, otherIssuer, introspection } = config;
+    const external = own ? otherIssuer : issuer === undefined ? undefined : { issuer };
+    this.#jwt =
+      external && new JwtSource({ ...config, ...external }, external.issuer, log, timeoutMs, userOf);
     this.#opaque =
-      introspection === undefined ? own : new Introspection(config, introspection, log, timeoutMs);
+      introspection === undefined ? own : new Introspection(config, introspection, log, timeoutMs, userOf);
     this.#hasApiKeys = config.auth.includes('api-key');
   }
 
@@ -86,7 +91,8 @@ export class Bearer implements Scheme {
     if (!B64TOKEN.test(text)) throw refusal('The access token is malformed.');
     // API keys are secrets, which the introspection endpoint must not see.
     if (text.startsWith(API_KEY_PREFIX)) throw unsupported();
-    if (this.#jwt && JWT.test(text)) return this.#jwt.verify(text);
+    const isOwn = this.own && claimedIssuer(text) !== this.config.otherIssuer?.issuer;
+    if (this.#jwt && !isOwn && JWT.test(text)) return this.#jwt.verify(text);
     if (this.#opaque) return this.#introspect(this.#opaque, text);
     throw unsupported();
   }
@@ -129,6 +135,15 @@ export class Bearer implements Scheme {
     if (use === 'expired') throw refusal("The access token has expired by the database's clock.");
     if (use === 'repeated') throw refusal('The access token has been used before.');
     return principal;
+  }
+}
+
+/** The issuer that a token names, before its signature is verified; undefined: none. */
+function claimedIssuer(text: string): string | undefined {
+  try {
+    return decodeJwt(text).iss;
+  } catch {
+    return undefined;
   }
 }
 

@@ -77,6 +77,17 @@ export class TokenCache {
   }
 }
 
+/**
+ * Finds the user of this service that the subject of another issuer means. `more` requests the claims that the token does not have.
+ * Resolves to the token with the user as its subject, and rejects with CredentialRejected, or 403.
+ */
+export type UserOfToken = (
+  issuer: string,
+  token: Token,
+  claims: Claims,
+  more: () => Promise<Claims>,
+) => Promise<Token>;
+
 /** JWS algorithms of proofs. */
 export const PROOF_ALGORITHMS = ['ES256', 'EdDSA', 'Ed25519'];
 
@@ -184,7 +195,7 @@ function scopesIn(
  * The claim with this exact name, else a member of the object that the longest possible start of the path names: names
  * of claims and clients can contain dots.
  */
-function claimAt(claims: Claims, path: string): unknown {
+export function claimAt(claims: Claims, path: string): unknown {
   if (Object.hasOwn(claims, path)) return claims[path];
   for (let dot = path.lastIndexOf('.'); dot > 0; dot = path.lastIndexOf('.', dot - 1)) {
     const name = path.slice(0, dot);

@@ -17,8 +17,10 @@ import {
   TokenCache,
   type TokenSource,
   tokenWith,
+  type UserOfToken,
 } from './access-token.js';
 import { objectIn, RemoteError, requestJson } from './issuer-client.js';
+import { userInfo } from './user-info.js';
 
 const VALID_CACHE_MS = 30_000;
 const INVALID_CACHE_MS = 5000;
@@ -41,6 +43,8 @@ export class Introspection implements TokenSource {
     readonly settings: IntrospectionSettings,
     readonly log: Log,
     readonly timeoutMs: number,
+    /** Undefined: the subject is the id of a user. */
+    readonly userOf?: UserOfToken,
   ) {
     this.#headers = {
       'Content-Type': 'application/x-www-form-urlencoded',
@@ -61,7 +65,11 @@ export class Introspection implements TokenSource {
   async #verifyNew(text: string): Promise<Token> {
     const response = await this.#introspect(text);
     try {
-      return tokenOf(response, this.config);
+      const token = tokenOf(response, this.config);
+      const issuer = typeof response.iss === 'string' ? response.iss : this.config.issuer;
+      if (!this.userOf || issuer === undefined) return token;
+      const more = () => userInfo(issuer, token.principal.subject, text, this.log);
+      return await this.userOf(issuer, token, response, more);
     } catch (error) {
       if (error instanceof CredentialRejected && text.length <= MAX_CACHED_CHARACTERS)
         this.#invalid.set(text, error, INVALID_CACHE_MS);

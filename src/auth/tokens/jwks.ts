@@ -141,18 +141,22 @@ function requireLongKey(key: CryptoKey): CryptoKey {
 
 /** Throws RemoteError. */
 async function fetchKeys(source: KeySource, signal: AbortSignal): Promise<JSONWebKeySet> {
-  const uri = source.jwksUri ?? (await discover(source.issuer, signal));
+  const uri = source.jwksUri ?? (await discover(source.issuer, 'jwks_uri', signal));
   const { status, json } = await requestJson(uri, signal);
   if (status !== 200) throw new RemoteError(`${uri}: status ${status}`);
   return json as JSONWebKeySet;
 }
 
-/** The `jwks_uri` of the issuer's metadata, by RFC 8414 or else OpenID Connect Discovery. */
-async function discover(issuer: string, signal: AbortSignal): Promise<string> {
+/** A URI of the issuer's metadata, by RFC 8414 or else OpenID Connect Discovery. Throws RemoteError. */
+export async function discover(
+  issuer: string,
+  member: 'jwks_uri' | 'userinfo_endpoint',
+  signal: AbortSignal,
+): Promise<string> {
   const failures: string[] = [];
   for (const url of metadataUrls(issuer)) {
     try {
-      return await jwksUriAt(url, issuer, signal);
+      return await uriAt(url, issuer, member, signal);
     } catch (error) {
       if (!(error instanceof RemoteError)) throw error;
       failures.push(error.message);
@@ -172,12 +176,13 @@ function metadataUrls(issuer: string): string[] {
 }
 
 /** RFC 8414 section 3.3: metadata of another issuer must not be used. */
-async function jwksUriAt(url: string, issuer: string, signal: AbortSignal): Promise<string> {
+async function uriAt(url: string, issuer: string, member: string, signal: AbortSignal): Promise<string> {
   const { status, json } = await requestJson(url, signal);
   if (status !== 200) throw new RemoteError(`${url}: status ${status}`);
   const metadata = objectIn(json);
   if (metadata?.issuer !== issuer) throw new RemoteError(`${url}: metadata of another issuer`);
-  const uri = typeof metadata.jwks_uri === 'string' ? parseSecureUrl(metadata.jwks_uri) : undefined;
-  if (uri === undefined) throw new RemoteError(`${url}: no jwks_uri over a secure connection`);
+  const named = metadata[member];
+  const uri = typeof named === 'string' ? parseSecureUrl(named) : undefined;
+  if (uri === undefined) throw new RemoteError(`${url}: no ${member} over a secure connection`);
   return uri;
 }

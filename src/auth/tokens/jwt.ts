@@ -8,8 +8,10 @@ import {
   TokenCache,
   type TokenSource,
   tokenOf,
+  type UserOfToken,
 } from './access-token.js';
 import { IssuerKeys } from './jwks.js';
+import { userInfo } from './user-info.js';
 
 /** Verifies JWTs of the issuer (RFC 9068). Those that are accepted once are not cached. */
 export class JwtSource implements TokenSource {
@@ -18,9 +20,11 @@ export class JwtSource implements TokenSource {
 
   constructor(
     readonly config: Config,
-    issuer: string,
-    log: Log,
+    readonly issuer: string,
+    readonly log: Log,
     timeoutMs: number,
+    /** Undefined: the subject is the id of a user. */
+    readonly userOf?: UserOfToken,
   ) {
     const source = { issuer, jwksUri: config.jwksUri };
     this.#keys = new IssuerKeys(source, log, timeoutMs, () => this.#cache.clear());
@@ -53,7 +57,9 @@ export class JwtSource implements TokenSource {
         requiredClaims: ['exp', 'sub'],
       });
       requireAccessJwt(protectedHeader.typ, payload, config.jwtType);
-      return tokenOf(payload, config);
+      const token = tokenOf(payload, config);
+      const more = () => userInfo(this.issuer, payload.sub!, text, this.log);
+      return this.userOf ? await this.userOf(this.issuer, token, payload, more) : token;
     } catch (error) {
       throw error instanceof errors.JOSEError ? refusalOf(error) : error;
     }

@@ -31,17 +31,14 @@ function readIssuerConfig({ flag, integer, optional }: Reader) {
 function issuerFaults({ authServer }: IssuerConfig, core: CoreConfig): string[] {
   if (!authServer) return [];
   const { auth, issuer, audience, introspection, jwksUri, host, port, publicUrl } = core;
-  const external = {
-    ISSUER: issuer,
-    AUDIENCE: audience,
-    INTROSPECTION: introspection,
-    JWKS_URI: jwksUri,
-  };
+  const external = issuer === undefined ? { AUDIENCE: audience, JWKS_URI: jwksUri } : {};
   const rules: [fault: string, isValid: boolean][] = [
-    ...Object.entries(external).map(([name, value]): [string, boolean] => [
-      `AUTH_SERVER=on and ${name} exclude each other: ${name} is for another authorization server`,
-      value === undefined,
-    ]),
+    ...Object.entries({ ...external, INTROSPECTION: introspection }).map(
+      ([name, value]): [string, boolean] => [
+        `AUTH_SERVER=on and ${name} exclude each other: ${name} is for another authorization server`,
+        value === undefined,
+      ],
+    ),
     ['AUTH_SERVER=on needs AUTH=bearer, so that the service accepts its tokens', auth.includes('bearer')],
     [
       'AUTH_SERVER=on needs PUBLIC_URL, the URL at which clients reach the service, unless HOST is a loopback address and PORT is not 0',
@@ -55,7 +52,7 @@ function issuerFaults({ authServer }: IssuerConfig, core: CoreConfig): string[] 
   return rules.filter(([, isValid]) => !isValid).map(([fault]) => fault);
 }
 
-/** With AUTH_SERVER=on the service's own URL is the issuer, and the audience of the tokens for this API. */
+/** With AUTH_SERVER=on the service's own URL is the issuer, and the audience of the tokens for this API. ISSUER is another one. */
 function ownIssuer({ authServer }: IssuerConfig, core: CoreConfig): Partial<CoreConfig> {
   const { host, port, tlsCert } = core;
   const origin = `${tlsCert === undefined ? 'http' : 'https'}://${host.includes(':') ? `[${host}]` : host}:${port}`;
@@ -63,7 +60,9 @@ function ownIssuer({ authServer }: IssuerConfig, core: CoreConfig): Partial<Core
   if (!authServer) return {};
   // A host with a zone cannot be in a URL. It needs PUBLIC_URL, so that the start ends with a fault.
   const url = URL.canParse(published) ? new URL(published).origin : published;
-  return { publicUrl: url, issuer: url, audience: url };
+  const { issuer, audience, jwksUri } = core;
+  const otherIssuer = issuer === undefined ? undefined : { issuer, audience, jwksUri };
+  return { publicUrl: url, issuer: url, audience: url, otherIssuer };
 }
 
 export const ISSUER_SETTINGS = new FeatureSettings({

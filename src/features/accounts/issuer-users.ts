@@ -1,0 +1,185 @@
+import { hash } from 'node:crypto';
+import { type Claims, claimAt, refusal, type Token } from '../../auth/tokens/access-token.js';
+import { NO_PRECONDITIONS } from '../../collection/write-preconditions.js';
+import { createBatcher } from '../../db/batcher.js';
+import type { Db, Run } from '../../db/db.js';
+import { statements } from '../../db/statements.js';
+import { Problem } from '../../errors/problem.js';
+import type { Collection } from '../../feature.js';
+import type { JsonObject } from '../../json.js';
+import { sharing } from '../../telemetry/instruments.js';
+import type { Log } from '../../telemetry/log.js';
+import { accountExists, accountIncomplete, accountUnknown } from './errors.js';
+import type { AccountsConfig } from './settings.js';
+
+/** The statements of the feature. */
+const ACCOUNTS_SQL = statements('features/accounts/accounts.sql', [
+  'linked_users',
+  'link_user',
+  'link_values',
+  'unlinked_user',
+]);
+
+/** How long a user is cached with its token: after this time, a deleted user's token is examined again. */
+const MAX_AGE_MS = 1000;
+const MAX_SUBJECT = 1000;
+const READS = { max: 256, inFlight: 2, waiting: 5000, keyOf: (key: string) => key };
+
+/** The user that a subject means. */
+interface Link {
+  readonly userId: string;
+  /** SHA-256 of the values that the last token gave the user. */
+  readonly values: string;
+}
+
+/** The values that claims give to the fields of a user. */
+interface Values {
+  readonly fields: JsonObject;
+  readonly hash: string;
+  /** The address in the form of the collection of users; undefined: the issuer has not verified one. */
+  readonly verifiedEmail: string | undefined;
+}
+
+/** A token of which the user is to be found. */
+interface Arrival {
+  readonly issuer: string;
+  readonly subject: string;
+  readonly claims: Claims;
+  /** Requests the claims that the token does not have. */
+  readonly more: () => Promise<Claims>;
+  readonly values: Values;
+}
+
+/**
+ * The users of tokens of other issuers. A subject means the user to which a link leads. Without a link, the token makes a user, or is
+ * linked to one with the same address, which the issuer has verified, and that nothing else can enter.
+ */
+export class IssuerUsers {
+  readonly #find: (key: string) => Promise<Link | undefined>;
+
+  constructor(
+    readonly db: Db,
+    readonly log: Log,
+    readonly settings: AccountsConfig,
+    readonly users: () => Collection,
+  ) {
+    this.#find = createBatcher<string, Link | undefined>(
+      { ...READS, sharing: sharing(db.metrics, 'read', 'users of issuers') },
+      (keys) => this.#readLinks(keys),
+    );
+  }
+
+  /** The token with its user as the subject. A client has no user. Rejects with CredentialRejected, and 403. */
+  async identify(issuer: string, token: Token, claims: Claims, more: () => Promise<Claims>): Promise<Token> {
+    const { subject } = token.principal;
+    if (subject !== claims.sub) return token;
+    if (subject.length > MAX_SUBJECT || subject.includes('\0'))
+      throw refusal('The access token has an unusable subject.');
+    const values = this.#valuesOf(claims);
+    const arrival = { issuer, subject, claims, more, values };
+    const link = await this.#linkOf(arrival);
+    if (link.values !== values.hash) await this.#update(arrival, link.userId);
+    const cachedUntil = Math.min(token.cachedUntil, Date.now() + MAX_AGE_MS);
+    return { ...token, cachedUntil, principal: { ...token.principal, subject: link.userId } };
+  }
+
+  async #linkOf(arrival: Arrival): Promise<Link> {
+    const key = JSON.stringify([arrival.issuer, arrival.subject]);
+    const found = await this.#find(key);
+    if (found) return found;
+    const hasEmail = arrival.values.fields.email !== undefined;
+    const known = hasEmail
+      ? arrival.values
+      : this.#valuesOf({ ...(await arrival.more()), ...arrival.claims });
+    try {
+      return await this.db.transaction((run) => this.#link(run, arrival, known));
+    } catch (error) {
+      // Another request with the subject may have linked it, or made its user, meanwhile.
+      const made = await this.#find(key);
+      if (made) return made;
+      throw error;
+    }
+  }
+
+  async #link(run: Run, { issuer, subject, values }: Arrival, known: Values): Promise<Link> {
+    const userId = (await this.#present(run, known)) ?? (await this.#create(run, known));
+    const made = await run(ACCOUNTS_SQL.link_user, [issuer, subject, userId, values.hash]);
+    if (made.length === 0) throw accountExists();
+    return { userId, values: values.hash };
+  }
+
+  async #present(run: Run, { verifiedEmail }: Values): Promise<string | undefined> {
+    if (verifiedEmail === undefined) return undefined;
+    const [user] = await run(ACCOUNTS_SQL.unlinked_user, [verifiedEmail]);
+    return user && String(user.id);
+  }
+
+  async #create(run: Run, { fields }: Values): Promise<string> {
+    if (this.settings.usersFromIssuer === 'known') throw accountUnknown();
+    const users = this.users();
+    const login = typeof fields.email === 'string' ? { name: fields.email.split('@')[0]! } : {};
+    try {
+      return (await users.create(users.check({ ...login, ...fields }), run)).id;
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      const { status, more } = error;
+      throw status === 409 ? accountExists() : status < 500 ? accountIncomplete(more.details) : error;
+    }
+  }
+
+  /** Follows claims that have changed. A user that the values do not fit stays as it is. */
+  async #update({ issuer, subject, values: { fields, hash } }: Arrival, id: string): Promise<void> {
+    const users = this.users();
+    const next = ({ record }: { record: JsonObject }) =>
+      users.check({ ...record, ...fields }, 'request', { record, isPatch: true });
+    try {
+      await users.change(id, {
+        preconditions: NO_PRECONDITIONS,
+        isRead: true,
+        next: (present) => next(present!),
+      });
+    } catch (err) {
+      if (!(err instanceof Problem) || err.status >= 500) throw err;
+      this.log.warn({ err, user: id }, 'the claims of a token do not fit its user, who stays as before');
+    }
+    await this.db.run(ACCOUNTS_SQL.link_values, [issuer, subject, hash]);
+  }
+
+  /** Email and name by the claims of OpenID Connect, and the fields of USER_CLAIMS. */
+  #valuesOf(claims: Claims): Values {
+    const { email, email_verified: verified, name, preferred_username: login } = claims;
+    const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+    const address = isText(email) && verified !== false ? email : undefined;
+    const mapped = [...(this.settings.userClaims ?? [])].map(([field, path]) => [
+      field,
+      claimAt(claims, path),
+    ]);
+    const standard = [
+      ['email', address],
+      ['name', [name, login].find(isText)],
+    ];
+    const { properties } = this.users().resource.schema;
+    const fields = Object.fromEntries(
+      [...standard, ...mapped].filter(
+        ([field, value]) => value !== undefined && Object.hasOwn(properties, String(field)),
+      ),
+    ) as JsonObject;
+    const isVerified = address !== undefined && (verified === true || verified === 'true');
+    return {
+      fields,
+      hash: hash('sha256', JSON.stringify(fields), 'base64'),
+      verifiedEmail: isVerified ? address.trim().normalize('NFC').toLowerCase() : undefined,
+    };
+  }
+
+  async #readLinks(keys: readonly string[]): Promise<(Link | undefined)[]> {
+    const rows = await this.db.run(ACCOUNTS_SQL.linked_users, [`[${keys.join(',')}]`]);
+    const links = new Map(
+      rows.map(({ issuer, subject, user_id: userId, claims }) => [
+        JSON.stringify([issuer, subject]),
+        { userId: String(userId), values: String(claims) },
+      ]),
+    );
+    return keys.map((key) => links.get(key));
+  }
+}

@@ -1,0 +1,270 @@
+import type { JWTPayload } from 'jose';
+import { NO_PRECONDITIONS } from '../../../src/collection/write-preconditions.js';
+import {
+  AUDIENCE,
+  claims,
+  json,
+  METADATA,
+  sign,
+  signingKey,
+  type TestIssuer,
+  testIssuer,
+} from '../../support/issuer.js';
+import { type TestService, testService } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
+import { authorizationServer, signIn } from '../issuer/authorization-server.js';
+
+t.jobs = 3;
+
+const key = await signingKey('users');
+const PASSWORD = 'correct horse battery staple';
+
+interface World {
+  readonly service: TestService;
+  readonly issuer: TestIssuer;
+  /** A token of a subject, with the scopes that a user of an application has. */
+  readonly tokenOf: (sub: string, more?: JWTPayload) => Promise<string>;
+  readonly send: (
+    method: string,
+    path: string,
+    token: string,
+    body?: object,
+  ) => ReturnType<TestService['send']>;
+  readonly userOf: (token: string) => Promise<string>;
+}
+
+async function start(t: Test, env: Record<string, string> = {}): Promise<World> {
+  const issuer = await testIssuer(t, key);
+  const service = await testService(t, {
+    AUTH: 'bearer',
+    ISSUER: issuer.url,
+    AUDIENCE,
+    USERS_FROM_ISSUER: 'create',
+    ...env,
+  });
+  const tokenOf = (sub: string, more: JWTPayload = {}) =>
+    sign(key, claims(issuer.url, { sub, scope: 'self', ...more }));
+  const send: World['send'] = (method, path, token, body) =>
+    service.send(method, path, { headers: { authorization: `Bearer ${token}` }, ...(body && { body }) });
+  const userOf = async (token: string) => {
+    const { status, text, json } = await send('GET', '/whoami', token);
+    t.equal(status, 200, text);
+    return json.subject as string;
+  };
+  return { service, issuer, tokenOf, send, userOf };
+}
+
+const ann = { email: 'Ann@Example.org', name: 'Ann', email_verified: true };
+
+/** The subjects of Auth0, Google, Entra ID and Keycloak, and of one that is the id of nobody here. */
+const SUBJECTS = [
+  'auth0|507f1f77bcf86cd799439011',
+  '110169484474386276334',
+  'AAAAAAAAAAAAAAAAAAAAAIkzqFVrSaSaFHy782bbtaQ',
+  'Ünïcode/‰ "x"',
+  '01a20900-0000-7000-8000-000000000001',
+];
+
+for (const subject of SUBJECTS)
+  t.test(`the first token of ${subject} makes a user, who owns records`, async (t) => {
+    const { tokenOf, send, userOf, service } = await start(t);
+    const token = await tokenOf(subject, ann);
+    const id = await userOf(token);
+    t.match(id, /^[0-9a-f]{8}-[0-9a-f]{4}-7/, 'an id of this service');
+    t.match((await send('GET', `/users/${id}`, token)).json, { email: 'ann@example.org', name: 'Ann' });
+    t.equal((await send('POST', `/users/${id}/posts`, token, { title: 'Mine' })).status, 201);
+    t.equal((await send('PATCH', `/users/${id}`, token, { age: 36 })).status, 200);
+    t.equal(await userOf(await tokenOf(subject, ann)), id, 'another token of the subject');
+    const other = await userOf(await tokenOf(`${subject}x`, { email: 'bob@example.org' }));
+    t.not(other, id);
+    t.equal(
+      (await send('GET', `/users/${id}`, await tokenOf(`${subject}x`))).status,
+      403,
+      'the record of another',
+    );
+    t.equal((await service.db.run('select from plinth_user_links', [])).length, 2);
+  });
+
+t.test('requests at once make one user', async (t) => {
+  const { tokenOf, userOf, service } = await start(t);
+  const tokens = await Promise.all(
+    Array.from({ length: 20 }, (_, n) => tokenOf('ann', { ...ann, jti: String(n) })),
+  );
+  const ids = await Promise.all(tokens.map(userOf));
+  t.equal(new Set(ids).size, 1);
+  t.equal((await service.db.run('select from plinth_users', [])).length, 1);
+});
+
+t.test(
+  'a changed address and name follow the issuer; what the user has changed stays until the claim changes',
+  async (t) => {
+    const { tokenOf, send, userOf } = await start(t);
+    const id = await userOf(await tokenOf('ann', ann));
+    const read = async () => (await send('GET', `/users/${id}`, await tokenOf('ann', ann))).json;
+    await send('PATCH', `/users/${id}`, await tokenOf('ann', ann), { name: 'Annie' });
+    t.match(await read(), { name: 'Annie', email: 'ann@example.org' });
+    const moved = { ...ann, email: 'ann@new.example' };
+    t.equal(await userOf(await tokenOf('ann', moved)), id);
+    t.match((await send('GET', `/users/${id}`, await tokenOf('ann', moved))).json, {
+      name: 'Ann',
+      email: 'ann@new.example',
+    });
+  },
+);
+
+t.test('a change does not move the address of another user', async (t) => {
+  const { tokenOf, send, userOf, service } = await start(t);
+  const id = await userOf(await tokenOf('ann', ann));
+  await userOf(await tokenOf('bob', { email: 'bob@example.org' }));
+  const token = await tokenOf('ann', { ...ann, email: 'bob@example.org' });
+  t.equal(await userOf(token), id);
+  t.equal((await send('GET', `/users/${id}`, token)).json.email, 'ann@example.org');
+  t.match(service.logged.join('\n'), /do not fit its user/);
+});
+
+t.test('other claims are the values of declared fields', async (t) => {
+  const { tokenOf, send, userOf } = await start(t, {
+    USER_CLAIMS: '{"age": "profile.age", "name": "https://example.org/name"}',
+  });
+  const token = await tokenOf('ann', { ...ann, profile: { age: 36 }, 'https://example.org/name': 'Ann B.' });
+  t.match((await send('GET', `/users/${await userOf(token)}`, token)).json, { age: 36, name: 'Ann B.' });
+});
+
+const REFUSED: readonly [says: string, claims: JWTPayload, status: number, code: string][] = [
+  ['no address', {}, 403, 'ACCOUNT_INCOMPLETE'],
+  [
+    'an address that the issuer has not verified',
+    { email: 'eve@example.org', email_verified: false },
+    403,
+    'ACCOUNT_INCOMPLETE',
+  ],
+  ['an invalid address', { email: 'nothing' }, 403, 'ACCOUNT_INCOMPLETE'],
+  [
+    'the verified address of a user with a password',
+    { email: 'secret@example.org', email_verified: true },
+    403,
+    'ACCOUNT_EXISTS',
+  ],
+  [
+    'the address of a user without a password, not verified',
+    { email: 'open@example.org' },
+    403,
+    'ACCOUNT_EXISTS',
+  ],
+  [
+    'the verified address of a user of another subject',
+    { email: 'linked@example.org', email_verified: true },
+    403,
+    'ACCOUNT_EXISTS',
+  ],
+  ['a subject of 1,001 characters', { sub: 'x'.repeat(1001), email: 'eve@example.org' }, 401, 'UNAUTHORIZED'],
+  ['a subject with U+0000', { sub: 'a\0b', email: 'eve@example.org' }, 401, 'UNAUTHORIZED'],
+];
+
+t.test('no user is made, and none is linked', async (t) => {
+  const { tokenOf, send, userOf, service } = await start(t, { AUTH_FAILURES: '0' });
+  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
+  await users.create(users.check({ email: 'secret@example.org', name: 'S', password: PASSWORD }));
+  await users.create(users.check({ email: 'open@example.org', name: 'O' }));
+  await userOf(await tokenOf('linked', { email: 'linked@example.org' }));
+  for (const [says, more, status, code] of REFUSED) {
+    const response = await send('GET', '/whoami', await tokenOf('eve', more));
+    t.match(response, { status, json: { error: { code } } }, says);
+  }
+  t.equal((await service.db.run('select from plinth_users', [])).length, 3);
+  t.equal((await service.db.run('select from plinth_user_links', [])).length, 1);
+});
+
+t.test('the verified address of a user that nothing else can enter links it', async (t) => {
+  for (const mode of ['create', 'known']) {
+    const { tokenOf, userOf, service } = await start(t, { USERS_FROM_ISSUER: mode });
+    const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
+    const { id } = await users.create(users.check({ email: 'ann@example.org', name: 'Ann' }));
+    t.equal(await userOf(await tokenOf('ann', ann)), id, mode);
+    t.equal(await userOf(await tokenOf('ann')), id, 'later without the claims');
+  }
+});
+
+t.test('with known, an unknown subject is refused', async (t) => {
+  const { tokenOf, send, service } = await start(t, { USERS_FROM_ISSUER: 'known' });
+  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
+  await users.create(users.check({ email: 'bob@example.org', name: 'Bob' }));
+  for (const more of [
+    ann,
+    {},
+    { email: 'bob@example.org' },
+    { email: 'bob@example.org', email_verified: false },
+  ])
+    t.match(await send('GET', '/whoami', await tokenOf('ann', more)), {
+      status: 403,
+      json: { error: { code: 'ACCOUNT_UNKNOWN' } },
+    });
+  t.equal((await service.db.run('select from plinth_users', [])).length, 1);
+});
+
+t.test('a user that was deleted is made again by the next token, as another', async (t) => {
+  const { tokenOf, userOf, service } = await start(t);
+  const id = await userOf(await tokenOf('ann', ann));
+  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
+  await users.remove(id, NO_PRECONDITIONS);
+  t.not(await userOf(await tokenOf('ann', { ...ann, jti: 'later' })), id);
+});
+
+t.test('a client has no user', async (t) => {
+  const { tokenOf, userOf, service } = await start(t);
+  t.equal(await userOf(await tokenOf('robot', { client_id: 'robot', ...ann })), 'client:robot');
+  t.equal((await service.db.run('select from plinth_users', [])).length, 0);
+});
+
+const USERINFO: readonly [says: string, response: object, status: number, expected: number][] = [
+  ['the claims of the subject', { sub: 'ann', ...ann }, 200, 200],
+  ['the claims of another subject', { sub: 'bob', ...ann }, 200, 403],
+  ['an error', {}, 500, 403],
+  ['no object', [], 200, 403],
+];
+
+t.test('the issuer says who a user is if the token does not', async (t) => {
+  for (const [says, response, status, expected] of USERINFO) {
+    const { tokenOf, send, issuer } = await start(t);
+    const { url } = issuer;
+    issuer.paths.set(
+      METADATA,
+      json({ issuer: url, jwks_uri: `${url}/jwks`, userinfo_endpoint: `${url}/me` }),
+    );
+    issuer.paths.set('/me', json(response, status));
+    const token = await tokenOf('ann');
+    t.equal((await send('GET', '/whoami', token)).status, expected, says);
+    if (expected === 200) await send('GET', '/whoami', await tokenOf('ann', { jti: 'second' }));
+    t.equal(issuer.requests.filter((path) => path === '/me').length, 1, 'once');
+  }
+});
+
+t.test('another service is the issuer, and this one issues tokens as well', async (t) => {
+  const other = await authorizationServer(t);
+  const { config } = await other.register({ scopes: ['self'] });
+  const tokens = await signIn(other, config, { scope: 'openid email profile self' });
+  const own = await authorizationServer(t, {
+    ISSUER: other.issuer,
+    AUDIENCE: other.issuer,
+    USERS_FROM_ISSUER: 'create',
+  });
+  const whoami = (token: string) =>
+    own.service.send('GET', '/whoami', { headers: { authorization: `Bearer ${token}` } });
+  const theirs = await whoami(tokens.access_token);
+  // The user of this service with the address has a password.
+  t.match(theirs, { status: 403, json: { error: { code: 'ACCOUNT_EXISTS' } } });
+  const bob = await other.addUser('bob@example.org', 'Bob');
+  const ofBob = await signIn({ ...other, user: bob }, config, { scope: 'openid email profile self' });
+  const user = await whoami(ofBob.access_token);
+  t.equal(user.status, 200, user.text);
+  t.not(user.json.subject, bob.id);
+  const record = await own.service.send('GET', `/users/${user.json.subject}`, {
+    headers: { authorization: `Bearer ${ofBob.access_token}` },
+  });
+  t.match(record.json, { email: 'bob@example.org', name: 'Bob' });
+  const application = await own.register({ scopes: ['self'] });
+  const mine = await signIn(own, application.config, { scope: 'openid self' });
+  t.equal((await whoami(mine.access_token)).json.subject, own.user.id);
+  const { json: metadata } = await own.service.send('GET', '/.well-known/oauth-protected-resource');
+  t.same(metadata.authorization_servers, [own.issuer, other.issuer]);
+});
