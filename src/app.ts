@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { SecureContextOptions } from 'node:tls';
-import { closeNow, openParts, type Parts, type Primary } from './app/app-parts.js';
+import { closeNow, openParts, type Parts, type Surroundings } from './app/app-parts.js';
 import { memberOf, type Openable, type OpenFeatures } from './app/open-features.js';
 import { type ApiRoutes, routesOf } from './app/routes.js';
 import type { Config } from './config/config.js';
@@ -34,11 +34,9 @@ import { findTracer } from './telemetry/tracing.js';
 import { detached } from './telemetry/wait-tracking.js';
 import { fitOpenFiles } from './transport/open-files.js';
 
-export interface AppOptions {
+export interface AppOptions extends Surroundings {
   /** Further routes, for tests. */
   readonly routes?: readonly Route[] | undefined;
-  /** If this is one of several workers. */
-  readonly primary?: Primary;
   /** Another server listens: requests come from `handle`, below the path of PUBLIC_PREFIX. */
   readonly isMounted?: boolean;
 }
@@ -54,11 +52,11 @@ export async function startApp(
   options: AppOptions = {},
 ): Promise<App> {
   const config = fitOpenFiles(settings, log);
-  const { routes: furtherRoutes = [], primary, isMounted = false } = options;
+  const { routes: furtherRoutes = [], isMounted = false } = options;
   const tls = readTls(config);
   const closers: (() => unknown)[] = [];
   try {
-    const parts = await openParts(config, log, features, primary, closers);
+    const parts = await openParts(config, log, features, options, closers);
     const state = new AppState(config.maintenance, databaseReadiness(parts.database.db));
     const api = routesOf(parts, () => state.notReadyReason(), furtherRoutes);
     const server = serverOf(parts, state, api, tls);

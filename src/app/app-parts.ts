@@ -29,6 +29,13 @@ import {
   openFirst,
 } from './open-features.js';
 
+/** The parts that the process of a service has besides it. */
+export interface Surroundings {
+  /** If this is one of several workers. */
+  readonly primary?: Primary;
+  readonly redeclare?: () => Promise<void>;
+}
+
 /** The primary process of a worker. It has prepared the database. */
 export interface Primary {
   /** The metrics of all workers that respond in time, including those of the caller. Throws if the primary does not. */
@@ -59,7 +66,7 @@ export async function openParts(
   config: Config,
   log: Log,
   features: readonly Openable[],
-  primary: Primary | undefined,
+  { primary, redeclare }: Surroundings,
   closers: (() => unknown)[],
 ): Promise<Parts> {
   const metrics = createMetrics();
@@ -115,7 +122,7 @@ export async function openParts(
     feed,
     description,
   };
-  const more = { databaseUrl: database.url, sharedSchemas: declarations.shared };
+  const more = { databaseUrl: database.url, sharedSchemas: declarations.shared, redeclare };
   const open = await openFeatures(features, { ...core, ...more }, closers);
   return { ...core, scrape, database, metricsServer, counters, features: open };
 }

@@ -50,6 +50,11 @@ export interface Core extends Base {
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
   readonly description: ApiDescription;
+  /**
+   * Serves the declarations as their files are now. Rejects with what is wrong with them, and the service goes on with the former
+   * ones. Undefined: the process must be restarted.
+   */
+  readonly redeclare: (() => Promise<void>) | undefined;
 }
 
 /** The API of a service as data, for which nothing is opened. */

@@ -61,7 +61,7 @@ interface Failed {
 async function failuresOf(config: Config, given: AccessCases, file: string): Promise<Failed[]> {
   const closers: (() => unknown)[] = [];
   try {
-    const parts = await openParts(config, createLog('silent'), [], undefined, closers);
+    const parts = await openParts(config, createLog('silent'), [], {}, closers);
     const { router } = routesOf(parts, async () => undefined as never, []);
     const { collections, database } = parts;
     for (const { pointer, collection, id, body } of given.records) {

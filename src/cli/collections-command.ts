@@ -5,6 +5,7 @@ import { ownPathsOf } from '../config/config.js';
 import { checkDeclarations, readChecked } from '../declarations/check-declarations.js';
 import type { DeclaredField } from '../declarations/declaration.js';
 import { declarationWarnings } from '../declarations/declaration-warnings.js';
+import { FIELD_TYPES, newDeclaration, referencesTo, referenceTo } from '../declarations/new-declaration.js';
 import { readDeclarations } from '../declarations/read-declarations.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
 import { ExitError } from '../errors/exit-error.js';
@@ -38,19 +39,6 @@ function check(io: Io, json: boolean): void {
   print(io, json, found, lines.join(''));
 }
 
-/** The schemas of the types that --fields can name. */
-const TYPES: Readonly<Record<string, DeclaredField>> = {
-  string: { type: 'string' },
-  text: { type: 'string' },
-  number: { type: 'number' },
-  integer: { type: 'integer' },
-  boolean: { type: 'boolean' },
-  date: { type: 'string', format: 'date' },
-  'date-time': { type: 'string', format: 'date-time' },
-  strings: { type: 'array', items: { type: 'string' } },
-  object: { type: 'object' },
-};
-
 async function writeNew(io: Io, name: string, given: string | undefined, json: boolean): Promise<void> {
   const config = configOf(io);
   const { collections = './collections', folder } = config;
@@ -62,9 +50,7 @@ async function writeNew(io: Io, name: string, given: string | undefined, json: b
   const required = fields.filter((field) => field.isRequired).map((field) => field.name);
   const parent = fields.find(({ schema }) => schema['x-references'] !== undefined);
   const schema = {
-    $schema: 'https://json-schema.org/draft/2020-12/schema',
-    title: titleOf(name),
-    type: 'object' as const,
+    ...newDeclaration(name),
     ...(required.length > 0 && { required }),
     properties: Object.fromEntries(fields.map((field) => [field.name, field.schema])),
     ...(parent && { 'x-collection': { nested: true } }),
@@ -86,29 +72,14 @@ async function writeNew(io: Io, name: string, given: string | undefined, json: b
   print(io, json, { name, file }, next);
 }
 
-const referenceTo = (to: string): DeclaredField => ({ type: 'string', format: 'uuid', 'x-references': to });
-
-const referencesTo = (to: string): DeclaredField & { readonly uniqueItems: boolean } => ({
-  type: 'array',
-  items: { type: 'string', format: 'uuid', 'x-references': to, 'x-on-delete': 'remove' },
-  maxItems: 100,
-  uniqueItems: true,
-});
-
 /** Reads `title:string!`. Text is not indexed, other values are. Throws UsageError. */
 function readField(text: string): { name: string; isRequired: boolean; schema: DeclaredField } {
   const [, name, type, list, mark] = /^\s*([^:\s]+):([a-z][a-z0-9_-]*)(\[\])?(!?)\s*$/.exec(text) ?? [];
-  if (name === undefined || type === undefined || (list !== undefined && TYPES[type]))
+  if (name === undefined || type === undefined || (list !== undefined && FIELD_TYPES[type]))
     throw new UsageError(`a field must be FIELD:TYPE, not ${text}`, 'collections');
-  const schema = TYPES[type] ?? (list === undefined ? referenceTo(type) : referencesTo(type));
-  const isIndexed = TYPES[type] !== undefined && type !== 'text' && type !== 'object';
+  const schema = FIELD_TYPES[type] ?? (list === undefined ? referenceTo(type) : referencesTo(type));
+  const isIndexed = FIELD_TYPES[type] !== undefined && type !== 'text' && type !== 'object';
   return { name, isRequired: mark === '!', schema: isIndexed ? { ...schema, 'x-index': true } : schema };
-}
-
-/** `order_lines` is Order line. */
-function titleOf(name: string): string {
-  const words = name.replaceAll('_', ' ').replace(/ies$/, 'y').replace(/s$/, '');
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 }
 
 /** Asks on the terminal, one field a line, until an empty line. */

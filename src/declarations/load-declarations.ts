@@ -14,13 +14,17 @@ import { addFile, baseOf, type SchemaNode, schemaFiles, subschemas, withSubschem
 /** Formats that need a library: all but those of the service itself. */
 const LIBRARY_FORMATS = /"format":"(?!(?:email|password-hash|date|time|date-time|duration)")/;
 
-/** Reads the declarations and the SQL files, and loads what their schemas need. Throws DeclarationError. */
+/**
+ * Reads the declarations and the SQL files, and loads what their schemas need. `changed`: texts in place of those of files. Throws
+ * DeclarationError.
+ */
 export async function loadDeclarations(
   config: Pick<Config, 'collections' | 'folder' | 'dataChanges' | 'features'>,
+  changed?: ReadonlyMap<string, string>,
 ): Promise<Declarations> {
   const { collections, folder, dataChanges } = config;
   const ownPaths = ownPathsOf(config);
-  const read = readFolder(collections, folder);
+  const read = readFolder(collections, folder, changed);
   const { declarations } = read;
   // Loaded on demand: it finds the other faults as well, which a start need not look for.
   if (read.faults.length > 0) (await import('./check-declarations.js')).checkFolder(read, ownPaths);

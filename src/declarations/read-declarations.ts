@@ -58,11 +58,16 @@ export interface ReadFolder {
   readonly unreadable: readonly string[];
 }
 
-/** Reads as much as can be read of the declarations in a folder. */
-export function readFolder(folder: string | undefined, base = ''): ReadFolder {
+/** Reads as much as can be read of the declarations in a folder. `changed`: texts in place of those of its files. */
+export function readFolder(
+  folder: string | undefined,
+  base = '',
+  changed: ReadonlyMap<string, string> = new Map(),
+): ReadFolder {
   const builtIn = builtInFiles();
   const faults: DeclarationFault[] = [];
-  const texts = folder === undefined ? builtIn : filesIn(folder, base, faults);
+  const stored = folder === undefined ? builtIn : filesIn(folder, base, faults);
+  const texts = new Map([...stored, ...changed]);
   const names = [...new Set([SIGN_IN_FILE, ...texts.keys()])];
   const collections: Declaration[] = [];
   const shared = new Map<string, DeclaredSchema>();

@@ -59,6 +59,8 @@ class WatchedService implements Stoppable {
   #app: App | undefined;
   #watchers: readonly FSWatcher[] = [];
   #settle: NodeJS.Timeout | undefined;
+  /** Called with what prevents the next run, or when it is done. */
+  #waiting: ((fault?: unknown) => void)[] = [];
   /** The content of the files that the service has, or is about to have; undefined: they have a fault. */
   #applied: string | undefined;
 
@@ -96,7 +98,8 @@ class WatchedService implements Stoppable {
 
   #startApp(): Promise<App> {
     const config = { ...this.config, databaseUrl: this.database.url, metricsPort: undefined };
-    return startApp(config, this.watching.log, FEATURES, { isMounted: true });
+    const redeclare = () => this.#redeclare();
+    return startApp(config, this.watching.log, FEATURES, { isMounted: true, redeclare });
   }
 
   /** Watches the folder with declarations, or the one in which it may be created, and that with SQL files. */
@@ -137,8 +140,16 @@ class WatchedService implements Stoppable {
     }
   }
 
+  #redeclare(): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push((fault) => (fault === undefined ? resolve() : reject(fault)));
+      this.#reloads.request();
+    });
+  }
+
   async #reload(): Promise<void> {
     const former = this.config;
+    const waiting = this.#waiting.splice(0);
     this.#applied = this.#content();
     try {
       this.config = this.watching.readConfig();
@@ -148,11 +159,13 @@ class WatchedService implements Stoppable {
       this.#stopLater(replaced);
       const names = app.collections.map(({ resource }) => resource.name);
       this.watching.print(`The declarations are applied: ${names.join(', ')}`);
+      for (const done of waiting) done();
     } catch (error) {
       this.config = former;
       this.#applied = undefined;
       const text = error instanceof ExitError ? error.message : ((error as Error).stack ?? String(error));
       this.watching.print(`${text}\nThe service goes on with the former declarations.`);
+      for (const done of waiting) done(error);
     }
     for (const watcher of this.#watchers) watcher.close();
     this.#watch();

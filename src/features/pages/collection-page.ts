@@ -4,6 +4,7 @@ import type { JsonObject } from '../../json.js';
 import { addedColumns } from './added-columns.js';
 import { bulkBar, bulkPage } from './bulk-page.js';
 import { columnsOf, listColumns, undeclaredNames } from './columns.js';
+import { declarationLink } from './declaration-page.js';
 import { EXPORT, exportReply } from './export.js';
 import { filterChips, filterPage } from './filter-page.js';
 import { editableOf } from './form-model.js';
@@ -61,7 +62,7 @@ async function contentOf(
   return {
     title: here.text,
     crumbs: up,
-    tools: html`<a class="button" href="${view.hrefWith({ _columns: '1' })}">Columns</a>${exportMenu(view, meta)}${shown.may('POST') && html`<a class="button main" href="${path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
+    tools: html`${declarationLink(shown, 'Declaration', resource.name)}<a class="button" href="${view.hrefWith({ _columns: '1' })}">Columns</a>${exportMenu(view, meta)}${shown.may('POST') && html`<a class="button main" href="${path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
     body: html`${searchBar(view, html`<span class="dim">${summaryOf(resource, data.length, meta)}</span>`)}
 <div class="chips">${filterChips(view, names)}</div>
 ${data.length === 0 ? emptyText(view, shown) : recordsTable(resource, data, { view, names, added, columns: listColumns(resource, chosen, data), bulk: bulkBar(resource, shown) })}

@@ -1,20 +1,26 @@
 import { typesIn } from '../../errors/catalogue.js';
 import type { Feature } from '../../feature.js';
+import type { DeclarationFiles } from './declaration-files.js';
 import type { Site } from './site.js';
 
 /** Pages for browsers. */
 export default {
+  endpoints: async () => (await import('./declaration-files.js')).DECLARATION_ENDPOINTS,
   errors: async () => typesIn(await import('./errors.js')),
   documentation: { hasErrorPages: true },
   represent: async (endpoints, resources) =>
     (await import('./page-routes.js')).describePages(endpoints, resources),
-  open: async ({ description: { endpoints } }) => {
+  open: async (core) => {
+    const { endpoints } = core.description;
     const { deliveryPagesFor, kindsOf, withPages } = await import('./page-routes.js');
     const { siteOf } = await import('./site.js');
     const { errorPage } = await import('./error-page.js');
+    const { DeclarationFiles } = await import('./declaration-files.js');
+    const files = new DeclarationFiles(core);
     const deliveries = await deliveryPagesFor(endpoints);
     let site: Site | undefined;
     return {
+      services: () => files,
       represent: (routes, api) => {
         site = siteOf(api, routes);
         return withPages(routes, kindsOf(endpoints), deliveries, site);
@@ -22,4 +28,4 @@ export default {
       errorPage: (request, problem, requestId) => site && errorPage(site, request, problem, requestId),
     };
   },
-} satisfies Feature;
+} satisfies Feature<DeclarationFiles>;

@@ -59,6 +59,6 @@ export function editableOf(resource: Resource): FormModel {
 }
 
 /** The pages above that of a record. */
-export const crumbsOf = ({ prefix }: Site, name: string): Crumb[] => [
+export const crumbsOf = ({ prefix }: Pick<Site, 'prefix'>, name: string): Crumb[] => [
   { text: collectionLabel(name), href: `${prefix}/${name}` },
 ];

@@ -4,6 +4,7 @@ import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { mayRead } from '../../policy/policy.js';
 import { actorHtml, readActors } from './change-author.js';
+import { declarationLink } from './declaration-page.js';
 import { readAs, readListAs } from './inner-read.js';
 import { collectionLabel, titleOf, wordsOf } from './labels.js';
 import { type PageContent, SEARCH_EVERYTHING } from './layout.js';
@@ -35,6 +36,7 @@ export const homePage: Page = {
     ]);
     return {
       title: 'Plinth',
+      tools: declarationLink(shown, 'Declare a collection'),
       body: html`<div class="cols"><div>${groupsOf(listed, rows)}</div><div>${changes}
 <h2>For programs</h2>
 <ul>${programs.map(([name, href]) => html`<li><a href="${href}">${PROGRAMS[name]}</a></li>`)}</ul></div></div>`,

@@ -70,7 +70,7 @@ export function navigation(site: Site, request: ErrorPageRequest): Html {
 }
 
 /** Whether a page exists, and the caller may open it. Keys exist where they are accepted. */
-function isOpen({ routes, auth }: Site, path: string, { principal }: ErrorPageRequest): boolean {
+export function isOpen({ routes, auth }: Site, path: string, { principal }: ErrorPageRequest): boolean {
   if (path === '/keys' && !auth.includes('api-key') && !auth.includes('mtls')) return false;
   const get = routes.get(path)?.actions.GET;
   return get !== undefined && visible(principal, get);

@@ -4,6 +4,8 @@ import type { Kind } from '../../api/kind.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Route } from '../../http/router.js';
 import { listPage } from './collection-page.js';
+import { DECLARATIONS_PATH } from './declaration-files.js';
+import { declarationPage } from './declaration-page.js';
 import { errorCodePage, errorsPage, jobPage, jobsPage, whoamiPage } from './document-pages.js';
 import { eventsPage } from './events-page.js';
 import { formEndpoint, type PageForm } from './form-action.js';
@@ -69,6 +71,7 @@ function pagesOf(
   const find = (name: string) => resources.find((resource) => resource.name === name);
   return new Map<string, Page>([
     ['/', homePage],
+    [DECLARATIONS_PATH, declarationPage],
     [ERRORS_PATH, errorsPage],
     [`${ERRORS_PATH}/:code`, errorCodePage],
     ['/whoami', whoamiPage],

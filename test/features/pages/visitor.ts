@@ -102,11 +102,13 @@ function fieldsOf(form: string): [string, string][] {
     ([, name, text]): [string, string] => [unescaped(name!), unescaped(text!).replaceAll('\n', '\r\n')],
   );
   const selects = [...form.matchAll(/<select [^>]*name="([^"]*)"[^>]*>([\s\S]*?)<\/select>/g)].map(
-    ([, name, options]): [string, string] => [
-      unescaped(name!),
-      unescaped(/<option[^>]* selected>([^<]*)</.exec(options!)?.[1] ?? ''),
-    ],
+    ([, name, options]): [string, string] => [unescaped(name!), unescaped(selectedIn(options!))],
   );
   // Browsers submit line ends of names as those of values.
   return [...inputs, ...areas, ...selects].map(([name, value]) => [name.replace(/\r?\n/g, '\r\n'), value]);
+}
+
+function selectedIn(options: string): string {
+  const [, attributes = '', text = ''] = /<option([^>]*) selected>([^<]*)</.exec(options) ?? [];
+  return /value="([^"]*)"/.exec(attributes)?.[1] ?? text;
 }

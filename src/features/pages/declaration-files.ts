@@ -1,0 +1,199 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { accessSync, constants, linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { at, type Endpoint } from '../../api/endpoint.js';
+import type { Core } from '../../app/open-features.js';
+import { pathIn } from '../../config/parsers.js';
+import { loadDeclarations } from '../../declarations/load-declarations.js';
+import { DeclarationError, readDeclarations } from '../../declarations/read-declarations.js';
+import { ExitError } from '../../errors/exit-error.js';
+import { invalid } from '../../errors/input-errors.js';
+import { preconditionFailed } from '../../errors/record-errors.js';
+import { textOf } from '../../formats/text-encoding.js';
+import { JSON_TYPE } from '../../http/media-types.js';
+import type { Reply } from '../../http/reply.js';
+import type { Request } from '../../http/request.js';
+import type { JsonObject } from '../../json.js';
+import { type CheckedPlan, isRefused } from '../../schema/checked-plan.js';
+import { planCollections } from '../../schema/migrate-collections.js';
+
+/** No collection can have this name. */
+export const DECLARATIONS_PATH = '/declaration-files';
+
+/** The declaration of a collection as its file has it. */
+export interface DeclarationFile {
+  readonly collection: string;
+  /** Empty: there is no file. */
+  readonly text: string;
+  /** The ETag of the text; empty: there is no file. */
+  readonly etag: string;
+  /** Whether the service can write the file and serve what it declares. */
+  readonly applies: boolean;
+}
+
+/** The effect of a declaration. */
+export interface DeclarationPlan
+  extends DeclarationFile,
+    Pick<CheckedPlan, 'steps' | 'drops' | 'violations'> {
+  /** Whether stored records prevent it. */
+  readonly isRefused: boolean;
+  readonly isApplied: boolean;
+}
+
+/** How many records of a collection a plan compares with its declaration. */
+const MAX_COMPARED = 100_000;
+
+/** The endpoints of the pages of declarations. No document mentions them, since only the pages use them. */
+export const DECLARATION_ENDPOINTS: readonly Endpoint<DeclarationFiles>[] = [
+  {
+    ...at('GET', DECLARATIONS_PATH, { scopes: ['admin'] }),
+    offers: [JSON_TYPE],
+    parameters: ['collection'],
+    run: (files, { query }) => jsonReply(files.read(query.parameters.get('collection') ?? '')),
+  },
+  {
+    ...at('POST', DECLARATIONS_PATH, { scopes: ['admin'] }),
+    accepts: [JSON_TYPE],
+    offers: [JSON_TYPE],
+    notInBatch: 'declarations',
+    run: change,
+  },
+];
+
+/** Plans the text of a declaration, and with `applies` writes it: 200, 400, 412. If-Match is the ETag of the file; absent: it is new. */
+async function change(files: DeclarationFiles, { body, headers }: Request): Promise<Reply> {
+  const { collection = '', text: given = '', applies } = body!.value as JsonObject;
+  const file = files.read(String(collection));
+  if (file.collection === '') throw refusal('/collection', 'must be entered');
+  if ((headers['if-match'] ?? '') !== file.etag) throw changedMeanwhile();
+  const text = formatted(String(given));
+  const plan = await files.plan(file, text);
+  const isApplied = applies === true && file.applies && !isRefused(plan, {});
+  if (isApplied) await files.apply(file, text);
+  const { steps, drops, violations } = plan;
+  return jsonReply({ ...file, text, steps, drops, violations, isRefused: isRefused(plan, {}), isApplied });
+}
+
+const jsonReply = (value: DeclarationFile | DeclarationPlan): Reply => ({
+  status: 200,
+  headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
+  body: JSON.stringify(value),
+});
+
+/** The files with declarations, of which an administrator plans and applies changes. */
+export class DeclarationFiles {
+  constructor(private readonly core: Pick<Core, 'config' | 'databaseUrl' | 'redeclare'>) {}
+
+  /** The file of a collection. Throws 400 if no collection can have the name. */
+  read(collection: string): DeclarationFile {
+    if (!/^([a-z][a-z0-9_]{0,39})?$/.test(collection))
+      throw refusal('/collection', 'must begin with a-z, and have a-z, 0-9 and _, up to 40 characters');
+    const text = collection === '' ? '' : this.#textOf(`${collection}.json`);
+    const etag = text === '' ? '' : `"${createHash('sha256').update(text).digest('base64url').slice(0, 22)}"`;
+    return { collection, text, etag, applies: this.#applies() };
+  }
+
+  /** Plans what a declaration changes. Throws 400 with the faults of it. */
+  async plan(file: DeclarationFile, text: string): Promise<CheckedPlan> {
+    const { config, databaseUrl } = this.core;
+    const name = `${file.collection}.json`;
+    try {
+      const declarations = await loadDeclarations(config, new Map([[name, text]]));
+      // Loaded on demand: a start without it takes less time.
+      (await import('../../declarations/check-declarations.js')).checkDeclarations(declarations);
+      return await planCollections(databaseUrl, declarations, false, MAX_COMPARED);
+    } catch (error) {
+      throw refusalOf(error, name);
+    }
+  }
+
+  /** Writes the file, and serves what it declares. Throws 412 if the file is another one now, and 400 if the service rejects it. */
+  async apply(file: DeclarationFile, text: string): Promise<void> {
+    this.#replace(file, text);
+    try {
+      await this.core.redeclare!();
+    } catch (error) {
+      // An editor may have written the file meanwhile.
+      const written = this.read(file.collection);
+      if (written.text === text) this.#replace(written, file.text);
+      throw refusalOf(error, `${file.collection}.json`);
+    }
+  }
+
+  /** Whether the process serves changed declarations, and can write their folder. */
+  #applies(): boolean {
+    const { config, redeclare } = this.core;
+    if (redeclare === undefined || config.migrate !== 'auto' || config.collections === undefined)
+      return false;
+    try {
+      accessSync(this.#pathOf('.'), constants.W_OK);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  #textOf(name: string): string {
+    if (this.core.config.collections === undefined) {
+      const { schema } =
+        readDeclarations(undefined).collections.find((each) => `${each.name}.json` === name) ?? {};
+      return schema ? formatted(JSON.stringify(schema)) : '';
+    }
+    try {
+      return textOf(readFileSync(this.#pathOf(name)));
+    } catch (error) {
+      if ((error as { code?: string }).code === 'ENOENT') return '';
+      throw error;
+    }
+  }
+
+  /** A file is never there in part. A text that is empty removes it. */
+  #replace({ collection, etag }: DeclarationFile, text: string): void {
+    const path = this.#pathOf(`${collection}.json`);
+    const draft = this.#pathOf(`.${collection}.${randomUUID()}`);
+    if (this.read(collection).etag !== etag) throw changedMeanwhile();
+    if (text === '') return rmSync(path);
+    writeFileSync(draft, text);
+    try {
+      if (etag !== '') return renameSync(draft, path);
+      linkSync(draft, path);
+    } catch (error) {
+      throw (error as { code?: string }).code === 'EEXIST' ? changedMeanwhile() : error;
+    } finally {
+      rmSync(draft, { force: true });
+    }
+  }
+
+  #pathOf(name: string): string {
+    const { collections = '.', folder } = this.core.config;
+    return join(pathIn(folder, collections), name);
+  }
+}
+
+const changedMeanwhile = () =>
+  preconditionFailed.variant({ message: 'The file was changed meanwhile. Nothing was written.' });
+
+export const refusal = (path: string, message: string) =>
+  invalid([{ path, message, keyword: 'declaration' }]);
+
+/** The faults of a declaration as a problem; another error as it is. */
+function refusalOf(error: unknown, name: string): unknown {
+  if (error instanceof DeclarationError)
+    return invalid(
+      error.faults.map(({ file, pointer, reason }) => ({
+        path: pointer,
+        message: file.endsWith(name) ? reason : `${file}: ${reason}`,
+        keyword: 'declaration',
+      })),
+    );
+  return error instanceof ExitError ? refusal('', error.message) : error;
+}
+
+/** A declaration with two spaces and its members in their order; a text that is no JSON as it is. */
+export function formatted(text: string): string {
+  try {
+    return `${JSON.stringify(JSON.parse(text), null, 2)}\n`;
+  } catch {
+    return text;
+  }
+}

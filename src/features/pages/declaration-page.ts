@@ -1,0 +1,155 @@
+import { createHash } from 'node:crypto';
+import { newDeclaration } from '../../declarations/new-declaration.js';
+import type { Problem } from '../../errors/problem.js';
+import { type Html, html, type Part } from '../../formats/html.js';
+import { isObject, type Json, type JsonObject } from '../../json.js';
+import { violationsText } from '../../schema/checked-plan.js';
+import { fieldTable, rowsIn, rowsOf, withRows } from './declaration-fields.js';
+import {
+  DECLARATIONS_PATH,
+  type DeclarationFile,
+  type DeclarationPlan,
+  formatted,
+} from './declaration-files.js';
+import { crumbsOf } from './form-model.js';
+import { readAs } from './inner-read.js';
+import { collectionLabel } from './labels.js';
+import type { PageContent } from './layout.js';
+import { isOpen } from './navigation.js';
+import type { Page, PageOptions } from './pages.js';
+import { failuresIn } from './record-form-actions.js';
+import { hidden } from './record-forms.js';
+import { bodyOf, type Submitted } from './submitted-form.js';
+
+/** The address of the page with the declaration of a collection; without a name, of the page for a new one. */
+const declarationHref = (prefix: string, name?: string): string =>
+  `${prefix}${DECLARATIONS_PATH}${name === undefined ? '' : `?collection=${name}`}`;
+
+/** A link to the page with a declaration, if the caller may use it. */
+export const declarationLink = ({ site, request }: PageOptions, label: string, name?: string): Part =>
+  isOpen(site, DECLARATIONS_PATH, request) &&
+  html`<a class="button" href="${declarationHref(site.prefix, name)}">${label}</a>`;
+
+/** The page on which an administrator changes a declaration: its form leads to the plan, and that to the change. */
+export const declarationPage: Page = {
+  content: ({ site, json, forms }) => {
+    const file = json as unknown as DeclarationFile;
+    const declared = objectIn(file.text);
+    const own = { ...file, token: forms.token, prefix: site.prefix };
+    const isOther = declared === undefined && file.text !== '';
+    return {
+      ...headOf(own),
+      body: html`${!isOther && editor(own, fieldTable(rowsOf(declared ?? {})))}
+<details${isOther && html` open`}><summary>As JSON</summary><div>${editor(own, textInput(file.text))}</div></details>`,
+    };
+  },
+  // Only a text whose plan was shown is applied.
+  form: {
+    bodyOf: async (submitted) => {
+      const { entered } = submitted;
+      const text = await textIn(submitted);
+      const applies = entered.texts.has('_apply') && entered.own('_planned') === digestOf(text);
+      return bodyOf('application/json', { collection: stateOf(submitted).collection, text, applies });
+    },
+    next: (reply, submitted) => {
+      const plan = JSON.parse(reply.body!) as DeclarationPlan;
+      const { collection, etag, isApplied } = plan;
+      return isApplied
+        ? `${submitted.site.prefix}/${collection}?_done=${etag === '' ? 'created' : 'saved'}`
+        : planPage(plan, stateOf(submitted));
+    },
+    failed: (problem, submitted) => {
+      const { entered } = submitted;
+      const own = stateOf(submitted);
+      const isText = entered.texts.has('_text');
+      const inputs = isText ? textInput(entered.own('_text')) : fieldTable(rowsIn(entered));
+      return { ...headOf(own), body: html`${faultsOf(problem, own)}${editor(own, inputs)}` };
+    },
+  },
+};
+
+/** The text that a form means: as it was entered, or the file with the fields of its table. */
+async function textIn(submitted: Submitted): Promise<string> {
+  const { site, request, entered } = submitted;
+  if (entered.texts.has('_text')) return formatted(entered.own('_text').replaceAll('\r\n', '\n'));
+  const { collection } = stateOf(submitted);
+  const file = await readAs(site, request, { template: DECLARATIONS_PATH }, { collection });
+  const declared = objectIn(String(file?.text)) ?? newDeclaration(collection);
+  return formatted(JSON.stringify(withRows(declared, rowsIn(entered))));
+}
+
+const objectIn = (text: string): JsonObject | undefined => {
+  try {
+    const value = JSON.parse(text) as Json;
+    return isObject(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+};
+
+/** The state of a form of a declaration. */
+interface FormOf extends Pick<DeclarationFile, 'collection' | 'etag'> {
+  readonly token: string;
+  readonly prefix: string;
+}
+
+const stateOf = ({ site, entered, forms }: Submitted): FormOf => ({
+  collection: entered.own('collection').trim(),
+  ...{ etag: entered.own('_etag'), token: forms.token, prefix: site.prefix },
+});
+
+const headOf = ({ collection, etag, prefix }: FormOf): Pick<PageContent, 'title' | 'crumbs'> =>
+  etag === ''
+    ? { title: 'Declare a collection', crumbs: [{ text: 'Home', href: `${prefix}/` }] }
+    : { title: `Declaration of ${collectionLabel(collection)}`, crumbs: crumbsOf({ prefix }, collection) };
+
+/** A form with the fields or the text of a declaration. */
+function editor({ collection, etag, token, prefix }: FormOf, inputs: Html, buttons?: Part): Html {
+  const name =
+    etag === ''
+      ? html`<div class="field"><label>Name of the collection <input name="collection" required pattern="[a-z][a-z0-9_]{0,39}" value="${collection}"></label><p class="hint">The segment of its address: a-z, 0-9 and _, such as order_lines.</p></div>`
+      : hidden('collection', collection);
+  return html`<form class="edit wide" method="post" action="${declarationHref(prefix)}">${hidden('_token', token)}${hidden('_etag', etag)}${name}
+${inputs}<p class="tools">${buttons ?? html`<button class="main">Show the plan</button>`}</p></form>`;
+}
+
+const textInput = (text: string): Html =>
+  html`<label class="field">The file<textarea name="_text" rows="18" spellcheck="false" class="code">\n${text}</textarea></label>\n`;
+
+const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url');
+
+/** The faults of a declaration in words. */
+function faultsOf(problem: Problem, { collection, prefix }: FormOf): Html {
+  const failures = problem.status === 412 ? undefined : failuresIn(problem);
+  if (!failures)
+    return html`<p class="error" role="alert">${problem.message} <a href="${declarationHref(prefix, collection)}" target="_blank" rel="noopener">The file as it is now</a></p>`;
+  return html`<div class="error" role="alert"><p>Nothing is changed yet:</p><ul>${failures.map(
+    ({ path, message }) =>
+      html`<li><b>${path
+        .split('/')
+        .filter((part) => part !== '' && part !== 'properties')
+        .join(', ')}</b> ${message}</li>`,
+  )}</ul></div>`;
+}
+
+/** The steps of a declaration with their locks and losses, the records that violate it, and the button that applies it. */
+function planPage(plan: DeclarationPlan, own: FormOf): PageContent {
+  const { steps, applies, isRefused, text, collection } = plan;
+  const drops = plan.drops.filter(({ loses }) => loses !== undefined);
+  const found = plan.violations.some(({ violating }) => violating > 0);
+  const href = `data:application/json;base64,${Buffer.from(text).toString('base64')}`;
+  const buttons = html`${applies && !isRefused && html`<button class="main" name="_apply" value="1">Apply</button>`}<button>Show the plan again</button>
+<a class="button" download="${collection}.json" href="${href}">Download ${collection}.json</a>`;
+  return {
+    ...headOf(own),
+    title: `Plan for ${collectionLabel(collection)}`,
+    body: html`${found && html`<pre class="error" role="alert">${violationsText({ ...plan, changes: [] } as never)}</pre>`}
+${!applies && html`<p class="note">This service does not apply declarations: that needs <code>plinth serve --watch</code>, MIGRATE=auto and COLLECTIONS, a folder that it can write. Download the file instead.</p>`}
+${steps.length === 0 ? html`<p>The tables need no change.</p>` : html`<ol class="steps">${steps.map(stepItem)}</ol>`}
+${drops.length > 0 && html`<h2>Only by <code>plinth migrate --allow-drop</code></h2><ul class="steps">${drops.map(stepItem)}</ul>`}
+${editor(own, html`${hidden('_planned', digestOf(text))}${textInput(text)}`, buttons)}`,
+  };
+}
+
+const stepItem = ({ title, locks, loses, sql }: DeclarationPlan['steps'][number]): Html =>
+  html`<li><b>${title}</b><br><span class="dim">Locks ${locks}.${loses !== undefined && ` Loses ${loses}.`}</span>${sql.length > 0 && html`<details><summary>SQL</summary><pre>${sql.join(';\n')};</pre></details>`}</li>\n`;
