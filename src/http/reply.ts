@@ -7,6 +7,8 @@ export interface Lines {
   readonly header: string;
   /** The line of a record's document, with its end; absent: the document itself and a line feed. */
   readonly lineOf?: (document: string) => string | Promise<string>;
+  /** The text after the lines, which is requested when all have been; absent: none. */
+  readonly footer?: () => string | Promise<string>;
 }
 
 /** How documents are arranged in a body: as `lines`, or as an array with the texts of `frame` before and after it. */
@@ -68,7 +70,7 @@ export async function* piecesOf({ read, frame, lines }: Documents): AsyncGenerat
     yield start + (lines ? await lineOf(document) : document);
     start = lines ? '' : ',';
   }
-  yield start === before ? before + after : after;
+  yield (start === before ? before : '') + (lines?.footer ? await lines.footer() : after);
 }
 
 /** An error as a page. */

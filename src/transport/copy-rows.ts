@@ -41,6 +41,7 @@ export async function* arrange(
   }
   if (!lines) parts.push(Buffer.from(`${isEmpty ? '[]' : ']'}${frame[1]}`));
   else if (!isEmpty && !lineOf) parts.push(Buffer.from('\n'));
+  if (lines?.footer) parts.push(Buffer.from(await lines.footer()));
   yield Buffer.concat(parts);
 }
 

@@ -48,7 +48,8 @@ function optionsOf(resource: Resource): Html {
 /** The fields that can be the same in several records. */
 const fieldsOf = (resource: Resource): FormField[] =>
   formFields(editableOf(resource).change).filter(
-    ({ kind, name }) =>
+    ({ kind, name, parents }) =>
+      parents.length === 0 &&
       kind !== 'others' &&
       kind !== 'secret' &&
       !resource.unique.some(({ fields }) => `/${fields.join()}` === name),
@@ -128,14 +129,14 @@ async function confirmation(
       body: html`<p>Choose records in the <a href="${path}">list</a> first.</p>`,
     };
   const field = isDeletion ? undefined : chosenField(resource, submitted);
-  const { texts, choices } = entered;
+  const { texts, named } = entered;
   return {
     title: `${verb} ${many}`,
     crumbs,
     body: html`${faults.map((fault) => html`<p class="error" role="alert">${fault}</p>`)}<form class="edit" method="post" action="${path}">
 ${hidden('_token', forms.token)}${hidden('_method', isDeletion ? 'DELETE' : 'PATCH')}${hidden('_etag', '*')}${field && hidden('_field', field.name)}${ids.map((id) => hidden('_id', id))}
 <ul>${records.map((record) => html`<li>${shortTitleOf(resource, record)}</li>`)}</ul>
-${field ? html`${inputOf(field, { id: 'bulk', texts, choices })}<p class="hint">An empty value removes the field.</p>` : html`<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>`}
+${field ? html`${inputOf(field, { id: 'bulk', texts, named })}<p class="hint">An empty value removes the field.</p>` : html`<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>`}
 <p><button class="${isDeletion ? 'danger' : 'main'}">${verb} ${many}</button> <a href="${path}">Cancel</a></p></form>`,
   };
 }

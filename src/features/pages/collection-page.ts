@@ -22,7 +22,7 @@ import { othersOf } from './site.js';
 export function listPage(resource: Resource, parent?: Resource): Page {
   return {
     query: listQueryOf,
-    file: (site, request) => exportReply(resource, site, request),
+    file: (site, request, list) => exportReply(resource, site, request, list),
     content: (shown) => contentOf(resource, parent, shown),
     refused: ({ status, message }, context) => {
       const { site, request } = context;

@@ -1,20 +1,31 @@
-import { cut, type Html, html } from '../../formats/html.js';
+import { readHistory } from '../../events/record-history.js';
+import { cut, type Html, html, type Part } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
-import { type FormField, formFields, type Texts, textsOf } from './form-fields.js';
+import { actorHtml, readActors } from './change-author.js';
+import { digestOf, type FormField, formFields, type Texts, textsOf } from './form-fields.js';
 import { idOf, inputOf } from './form-html.js';
 import { crumbsOf, type FormModel } from './form-model.js';
 import type { PageContent } from './layout.js';
 import { recordTable } from './list-table.js';
+import { Names } from './names.js';
 import { deletionForm, etagOf, hidden, stateFields, stateOf } from './record-forms.js';
-import type { Submitted } from './submitted-form.js';
+import { digestsIn, MAX_NAMES, type Submitted } from './submitted-form.js';
+import { timeHtml } from './values.js';
 
 /** Characters of a stored value that the page shows. */
 const MAX_STORED = 16_384;
 
 /** The page after a record was changed by another request while a form was open: what is stored beside what was entered. */
-export function conflictPage(editable: FormModel, current: JsonObject, submitted: Submitted): PageContent {
+export async function conflictPage(
+  editable: FormModel,
+  current: JsonObject,
+  submitted: Submitted,
+): Promise<PageContent> {
   const { site, request, method } = submitted;
   const action = site.prefix + request.path;
+  const names = new Names(site, request);
+  if (editable.resource) await names.readFor(editable.resource, [current], MAX_NAMES);
+  const when = typeof current.updated_at === 'string' && [', ', timeHtml(current.updated_at)];
   return {
     title: `${editable.titleOf(current)} has changed`,
     crumbs: [
@@ -22,10 +33,20 @@ export function conflictPage(editable: FormModel, current: JsonObject, submitted
       { text: editable.titleOf(current), href: action },
       { text: 'conflict' },
     ],
-    body: html`<p class="error" role="alert">Another request changed this ${editable.singular} after you opened the form. Nothing was ${method === 'DELETE' ? 'deleted' : 'saved'}.</p>
-${method === 'DELETE' ? changedRecord(editable, current, submitted) : choices(editable, current, submitted)}
+    body: html`<p class="error" role="alert">${(await authorOf(editable, current, names)) ?? 'Another request'} changed this ${editable.singular} after you opened the form${when}. Nothing was ${method === 'DELETE' ? 'deleted' : 'saved'}.</p>
+${method === 'DELETE' ? changedRecord(editable, current, submitted) : choices(editable, current, submitted, names)}
 <p><a href="${action}">Discard what you entered</a></p>`,
   };
+}
+
+/** Who made the last change of a record; undefined: the caller may not know, or the event is not final. */
+async function authorOf({ resource }: FormModel, current: JsonObject, names: Names): Promise<Part> {
+  const { site, caller } = names;
+  if (!resource || !site.feed) return undefined;
+  const changes = await readHistory(site.feed, resource, String(current.id), caller.principal);
+  const last = changes?.find(({ version }) => version === current._version);
+  await readActors(names, [last?.actor]);
+  return actorHtml(names, last?.actor);
 }
 
 function changedRecord(editable: FormModel, current: JsonObject, { site, request, forms }: Submitted): Html {
@@ -34,32 +55,47 @@ ${recordTable(current)}
 ${deletionForm(site.prefix + request.path, editable.singular, etagOf(current), forms)}`;
 }
 
-/** A form with both values of each field that was changed, and a choice between them. */
+/**
+ * A form with both values of each field that both have changed, and a choice between them. Fields that only one has changed need
+ * no choice: the other's are listed, and the caller's are folded.
+ */
 function choices(
   editable: FormModel,
   current: JsonObject,
   { site, request, entered, forms }: Submitted,
+  names: Names,
 ): Html {
   const rules = editable.change;
-  const fields = entered.changed(formFields(rules));
-  const stored = textsOf(current, fields, rules);
-  const state = stateOf(current, fields, rules);
+  const all = formFields(rules);
+  const was = digestsIn(entered.own('_was'));
+  const stored = textsOf(current, all, rules, names);
+  const changed = entered.changed(all);
+  const isStored = ({ name }: FormField) => digestOf(stored.get(name)) === (was[name] ?? digestOf());
+  const [both, mine] = [changed.filter((field) => !isStored(field)), changed.filter(isStored)];
+  const others = all.filter((field) => field.name in was && !isStored(field) && !changed.includes(field));
+  const choice = (field: FormField) => choiceOf(field, stored, entered.texts);
   return html`<form method="post" action="${site.prefix + request.path}">
-${hidden('_method', 'PATCH')}${hidden('_token', forms.token)}${stateFields(state)}
-<p>Choose a value for each field that you changed. Fields that you did not change remain as they are stored.</p>
-${fields.map((field) => choiceOf(field, stored, entered.texts))}
-<button class="main">Save the chosen values</button>
+${hidden('_method', 'PATCH')}${hidden('_token', forms.token)}${stateFields(stateOf(current, changed, rules, names))}
+${both.length > 0 && html`<p>Both of you changed these fields. Choose a value for each.</p>`}
+${both.map(choice)}
+${mine.length > 0 && html`<details><summary>Only you changed ${labelsOf(mine)}</summary><div>${mine.map(choice)}</div></details>`}
+${others.length > 0 && html`<h2>Also changed by others</h2><dl>${others.map((field) => html`<dt>${field.label}</dt><dd>${shownText(field, stored)}</dd>`)}</dl>`}
+<p><button class="main">Save the chosen values</button></p>
 </form>`;
 }
+
+const labelsOf = (fields: readonly FormField[]): string => fields.map(({ label }) => label).join(', ');
+
+const shownText = ({ name }: FormField, texts: Texts): string =>
+  cut(texts.get(name)?.join(', ') || '(empty)', MAX_STORED);
 
 function choiceOf(field: FormField, stored: Texts, entered: Texts): Html {
   const filled = { id: 'mine', texts: entered };
   const name = `_use ${field.name}`;
-  const text = stored.get(field.name)?.join(', ') ?? '';
   const id = idOf(field, { id: 'use', texts: entered });
   return html`<fieldset><legend>${field.label}</legend><div class="sides">
 <div><label class="check"><input type="radio" id="${id}-stored" name="${name}" value="stored"> Stored now</label>
-<pre class="stored">${text === '' ? '(empty)' : cut(text, MAX_STORED)}</pre></div>
+<pre class="stored">${shownText(field, stored)}</pre></div>
 <div><label class="check"><input type="radio" id="${id}-entered" name="${name}" value="entered" checked> Entered by you</label>
 ${inputOf(field, filled)}</div>
 </div></fieldset>\n`;

@@ -49,14 +49,17 @@ export function formEndpoint(route: Route, form: PageForm, site: Site): OpenEndp
     parameters: [],
     run: async (request) => {
       const entered = new SubmittedForm(request.body?.value);
-      const forms = new FormTokens(request.headers, site);
+      const forms = new FormTokens(request, site);
       forms.requireOrigin(originOf(site, request.headers.host));
       const method = entered.own('_method') || 'POST';
       const endpoint = METHODS_OF_FORMS.includes(method) ? route.actions[method] : undefined;
       if (!endpoint) throw methodNotAllowed(METHODS.filter((each) => each in route.actions).join(', '));
       const submitted = { site, request, method, entered, forms };
       try {
-        if (request.principal === STRANGER) throw signedOut();
+        if (request.principal === STRANGER) {
+          forms.retained = entered.own('_token');
+          throw signedOut();
+        }
         forms.require(entered.own('_token'));
         const further = await form.before?.(submitted);
         if (further) return pageReply(200, further, submitted);

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { NEVER } from '../../declarations/schema-files.js';
-import { charactersLeft, escapeToken, type Json, type JsonObject, member } from '../../json.js';
+import { charactersLeft, escapeToken, isObject, type Json, type JsonObject, member } from '../../json.js';
 import { fieldLabel } from './labels.js';
 
 /** The keywords of JSON Schema that decide how a field is entered. */
@@ -24,6 +24,8 @@ export interface FieldSchema {
   readonly 'x-references'?: string;
   readonly default?: Json;
   readonly items?: FieldSchema | boolean;
+  readonly properties?: Readonly<Record<string, object>>;
+  readonly required?: readonly string[];
 }
 
 /** How a value is entered: `moment` as a time of UTC, `rows` as one input for each item of an array. `others` are all fields that the schema does not declare, as one JSON object. */
@@ -44,8 +46,11 @@ export type FieldKind =
 
 /** One field of a form. */
 export interface FormField {
-  /** The member of the record. */
+  /** The member of the record, or of the object in it to which `parents` lead. */
   readonly member: string;
+  readonly parents: readonly string[];
+  /** The label of that object; absent: the field is one of the record. */
+  readonly group?: string | undefined;
   /** The name in the form: a JSON Pointer, which failures of validation name too. `*` for `others`. */
   readonly name: string;
   readonly label: string;
@@ -69,6 +74,7 @@ export interface FormRules {
 
 const OTHERS: FormField = {
   member: '*',
+  parents: [],
   name: '*',
   label: 'Other fields',
   kind: 'others',
@@ -76,19 +82,68 @@ const OTHERS: FormField = {
   schema: { description: 'Fields without a rule, as a JSON object.' },
 };
 
-/** The fields of a form, in the order of the schema. */
+/** The fields of a form, in the order of the schema. Objects with declared members are groups of fields. */
 export function formFields({ schema, omitted }: FormRules): FormField[] {
-  const fields = Object.entries(schema.properties)
-    .filter(([member, rules]) => !omitted.includes(member) && !isForbidden(rules))
-    .map(([member, rules]): FormField => {
-      const { title, items, 'x-references': one } = rules as FieldSchema;
-      const to = one ?? (typeof items === 'object' ? items['x-references'] : undefined);
-      const isRequired = schema.required?.includes(member) === true;
-      const name = `/${escapeToken(member)}`;
-      const label = fieldLabel(member, title, to !== undefined);
-      return { member, name, label, kind: kindOf(rules), isRequired, schema: rules, to };
-    });
-  return schema.additionalProperties === false ? fields : [...fields, OTHERS];
+  const { properties, required, additionalProperties } = schema;
+  const entered = Object.entries(properties).filter(([member]) => !omitted.includes(member));
+  const fields = membersOf({ properties: Object.fromEntries(entered), required: required ?? [] });
+  return additionalProperties === false ? fields : [...fields, OTHERS];
+}
+
+/** Levels of objects whose members are fields. Objects below are JSON. */
+const MAX_LEVELS = 2;
+
+function membersOf(
+  { properties = {}, required = [] }: FieldSchema,
+  parents: readonly string[] = [],
+  group?: string,
+): FormField[] {
+  const declared = Object.entries(properties).filter(([, rules]) => !isForbidden(rules));
+  return declared.flatMap(([member, rules]: [string, FieldSchema]): FormField[] => {
+    const { title, items, 'x-references': one } = rules;
+    const to = one ?? (typeof items === 'object' ? items['x-references'] : undefined);
+    const isRequired = required.includes(member);
+    const label = fieldLabel(member, title, to !== undefined);
+    const path = [...parents, member];
+    if (isGroup(rules) && parents.length < MAX_LEVELS) {
+      const within = group === undefined ? label : `${group}: ${label.toLowerCase()}`;
+      // A browser would demand the required members of an object that may be absent.
+      return membersOf(isRequired ? rules : { ...rules, required: [] }, path, within);
+    }
+    return [
+      {
+        member,
+        parents,
+        group,
+        label,
+        to,
+        isRequired,
+        name: pointerTo(path),
+        schema: rules,
+        kind: kindOf(rules),
+      },
+    ];
+  });
+}
+
+const isGroup = ({ type, properties, enum: values, const: only }: FieldSchema): boolean =>
+  type === 'object' && Object.keys(properties ?? {}).length > 0 && values === undefined && only === undefined;
+
+/** The JSON Pointer of a member. */
+export const pointerTo = (path: readonly string[]): string =>
+  path.map((each) => `/${escapeToken(each)}`).join('');
+
+/** The object of a record that has a field; undefined: the record has no such object. */
+export function holderOf(record: JsonObject, parents: readonly string[]): JsonObject | undefined {
+  let holder: Json | undefined = record;
+  for (const name of parents) holder = isObject(holder) ? member(holder, name) : undefined;
+  return isObject(holder) ? holder : undefined;
+}
+
+/** The value of a field in a record. */
+export function fieldValue(record: JsonObject, field: FormField): Json | undefined {
+  const holder = holderOf(record, field.parents);
+  return holder && member(holder, field.member);
 }
 
 /** Whether no record may have the field. */
@@ -168,7 +223,7 @@ export function textsOf(
 ): Texts {
   return new Map(
     fields.map((field) => {
-      if (field.kind !== 'others') return [field.name, textOf(field, member(record, field.member), names)];
+      if (field.kind !== 'others') return [field.name, fieldTexts(field, fieldValue(record, field), names)];
       const rest = othersOf(record, rules);
       const others = Object.fromEntries(rest.map((name) => [name, member(record, name)!]));
       return [field.name, rest.length === 0 ? [] : [jsonText(others)]];
@@ -176,7 +231,12 @@ export function textsOf(
   );
 }
 
-function textOf({ kind }: FormField, value: Json | undefined, names: RecordNames): string[] {
+/** The texts of a value in its field. */
+export function fieldTexts(
+  { kind }: FormField,
+  value: Json | undefined,
+  names: RecordNames = NO_NAMES,
+): string[] {
   if (value === undefined || value === null) return [];
   if (kind === 'references' && Array.isArray(value))
     return value.map((id) => names.enteredOf(String(id)) ?? String(id));

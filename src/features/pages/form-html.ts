@@ -2,7 +2,7 @@ import type { Failure } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { descriptionOf } from '../../validation/failure.js';
 import { choicesOf, type FieldSchema, type FormField, fixedValues, type Texts } from './form-fields.js';
-import type { Choice } from './reference-input.js';
+import { meaningKey, type Named } from './reference-input.js';
 
 /** The texts that a form shows, and their faults. `id` distinguishes the forms of a page. */
 export interface Filled {
@@ -11,13 +11,23 @@ export interface Filled {
   readonly failures?: readonly Failure[];
   /** The names that references may have, by the collection. */
   readonly offers?: ReadonlyMap<string, readonly string[]>;
-  /** The records that a name may mean, by the field. */
-  readonly choices?: ReadonlyMap<string, readonly Choice[]>;
+  /** The meanings of the names that were entered, by `meaningKey`. */
+  readonly named?: ReadonlyMap<string, Named>;
 }
 
 /** All inputs of a form. */
 export function inputsOf(fields: readonly FormField[], filled: Filled): Html[] {
-  return fields.map((field) => inputOf(field, filled));
+  const inputs: Html[] = [];
+  for (let at = 0; at < fields.length; ) {
+    const { group } = fields[at]!;
+    const end = fields.findIndex((each, index) => index > at && each.group !== group);
+    const members = fields.slice(at, end < 0 ? undefined : end);
+    const shown = members.map((field) => inputOf(field, filled));
+    at += members.length;
+    if (group === undefined) inputs.push(...shown);
+    else inputs.push(html`<fieldset><legend>${group}</legend><div class="two">${shown}</div></fieldset>\n`);
+  }
+  return inputs;
 }
 
 /** A labelled input with its hint and what is wrong with it. */
@@ -37,43 +47,47 @@ export function inputOf(field: FormField, filled: Filled): Html {
     return html`<fieldset id="${id}"${state}><legend>${label}</legend><div class="checks">${checkboxes(field, texts)}</div>${notes}</fieldset>\n`;
   if (field.kind === 'rows' || field.kind === 'references')
     return html`<fieldset id="${id}" class="rows"${state}><legend>${label}</legend>${rowInputs(field, texts, filled)}${notes}</fieldset>\n`;
-  const choices = filled.choices?.get(field.name) ?? [];
-  if (choices.length > 0)
-    return html`<div class="field"><label for="${id}">${label}</label>
-<select id="${id}" name="${field.name}"${state}><option value="${texts[0] ?? ''}">${texts[0] ?? ''}</option>${choices.map((choice) => html`<option value="${choice.id}"${choices.length === 1 && html` selected`}>${choice.name}</option>`)}</select>${notes}</div>\n`;
-  if (field.kind === 'reference')
-    return html`<div class="field"><label for="${id}">${label}</label>
-<input id="${id}" name="${field.name}"${state}${field.isRequired && html` required`}${offerList(field, filled).attribute} value="${texts[0] ?? ''}">${offerList(field, filled).list}${notes}</div>\n`;
+  const attributes = html`id="${id}" name="${field.name}"${state}`;
+  const input =
+    field.kind === 'reference'
+      ? html`${referenceControl(field, texts[0] ?? '', filled, html`${attributes}${field.isRequired && html` required`}`)}${offerList(field, filled)}`
+      : control(field, texts[0] ?? '', attributes);
   return html`<div class="field"><label for="${id}">${label}</label>
-${control(field, texts[0] ?? '', html`id="${id}" name="${field.name}"${state}`)}${notes}</div>\n`;
+${input}${notes}</div>\n`;
+}
+
+/** An input for the name of a record; a choice where several records, or one of nearly this name, may be meant. */
+function referenceControl(field: FormField, text: string, filled: Filled, attributes: Html): Html {
+  const meaning = filled.named?.get(meaningKey(field, text));
+  const choices = meaning && 'choices' in meaning ? meaning.choices : [];
+  if (choices.length === 0)
+    return html`<input ${attributes}${hasOffers(field, filled) && html` list="${offersId(field, filled)}"`} value="${text}">`;
+  return html`<select ${attributes}><option value="${text}">${text}</option>${choices.map(({ id, name }) => html`<option value="${id}"${choices.length === 1 && html` selected`}>${name}</option>`)}</select>`;
 }
 
 /** Empty inputs after the items of an array. */
 const EMPTY_ROWS = 2;
 
 /** One input for each item of an array, and empty ones for more. */
-function rowInputs(field: FormField, texts: readonly string[], filled: Filled): Html[] {
+function rowInputs(field: FormField, texts: readonly string[], filled: Filled): Html {
   const rows = [...texts.filter((text) => text !== ''), ...Array.from({ length: EMPTY_ROWS }, () => '')];
-  const { attribute, list } = offerList(field, filled);
-  const inputs = rows.map(
-    (text, at) =>
-      html`<input name="${field.name}" aria-label="${field.label} ${at + 1}"${attribute} value="${text}">\n`,
+  const inputs = rows.map((text, at) =>
+    referenceControl(field, text, filled, html`name="${field.name}" aria-label="${field.label} ${at + 1}"`),
   );
-  return list ? [...inputs, list] : inputs;
+  return html`${inputs.map((input) => [input, '\n'])}${offerList(field, filled)}`;
 }
 
+const hasOffers = ({ to }: FormField, { offers }: Filled): boolean =>
+  to !== undefined && (offers?.get(to) ?? []).length > 0;
+
+const offersId = ({ name }: FormField, { id }: Filled): string =>
+  `${id}-offers-${name.slice(1).replace(/[^\w-]/g, '-')}`;
+
 /** The names that a reference may have, for the browser to propose. */
-function offerList(
-  { name, to }: FormField,
-  { id, offers }: Filled,
-): { attribute: Part; list: Html | undefined } {
-  const names = (to !== undefined && offers?.get(to)) || [];
-  if (names.length === 0) return { attribute: undefined, list: undefined };
-  const list = `${id}-offers-${name.slice(1).replace(/[^\w-]/g, '-')}`;
-  return {
-    attribute: html` list="${list}"`,
-    list: html`<datalist id="${list}">${names.map((each) => html`<option value="${each}">`)}</datalist>`,
-  };
+function offerList(field: FormField, filled: Filled): Part {
+  if (!hasOffers(field, filled)) return undefined;
+  const names = filled.offers!.get(field.to!)!;
+  return html`<datalist id="${offersId(field, filled)}">${names.map((each) => html`<option value="${each}">`)}</datalist>`;
 }
 
 export const idOf = ({ name }: FormField, { id }: Filled): string =>

@@ -14,6 +14,8 @@ export interface FormModel {
   /** The segment of its path, and the word for one of them. */
   readonly name: string;
   readonly singular: string;
+  /** The collection of the records; absent: the service stores them in another way. */
+  readonly resource?: Resource;
   /** The fields of a form by which a caller creates one. A nested path names its parent. */
   readonly creation: (request: Pick<Request, 'params'>) => FormRules;
   /** The fields of a form by which a caller changes one. */
@@ -44,8 +46,7 @@ export function editableOf(resource: Resource): FormModel {
     }
   };
   return {
-    name,
-    singular,
+    ...{ name, singular, resource },
     creation: ({ params }) => ({
       schema,
       omitted: [...omitted, 'current_password', ...(params.id !== undefined && parent ? [parent.field] : [])],

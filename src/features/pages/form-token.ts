@@ -1,6 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import type { IncomingHttpHeaders } from 'node:http';
-import { isEqual, readCookie, SESSION_COOKIE, writeCookie } from '../../auth/cookies.js';
+import { isEqual, readCookie, writeCookie } from '../../auth/cookies.js';
+import type { Request } from '../../http/request.js';
 import { hasScheme, isHostOf } from '../../http/request-origin.js';
 import { invalidForm } from './errors.js';
 import type { Site } from './site.js';
@@ -10,29 +10,30 @@ const SECRET_BYTES = 18;
 const SECRET = /^[\w-]{24}$/;
 
 /**
- * The tokens of the forms of one page. A token is an HMAC of the session with a random secret, which the browser stores in
- * a cookie. No other origin can read the cookie or the page, and none can submit without both.
+ * The tokens of the forms of one page. A token is an HMAC of the caller with a random secret, which the browser stores in
+ * a cookie: a form also works after the same user has signed in again. No other origin can read the cookie or the page, and none
+ * can submit without both.
  */
 export class FormTokens {
   readonly #known: string | undefined;
   readonly #secret: string;
-  readonly #session: string;
+  /** The token of a form whose user is signed out, which shows it again; undefined: that of the caller. */
+  retained: string | undefined;
   #isUsed = false;
 
   constructor(
-    readonly headers: IncomingHttpHeaders,
+    readonly request: Pick<Request, 'headers' | 'principal'>,
     readonly site: Pick<Site, 'isSecure'>,
   ) {
-    const known = readCookie(headers.cookie, FORM_COOKIE, site.isSecure);
+    const known = readCookie(request.headers.cookie, FORM_COOKIE, site.isSecure);
     this.#known = known !== undefined && SECRET.test(known) ? known : undefined;
     this.#secret = this.#known ?? randomBytes(SECRET_BYTES).toString('base64url');
-    this.#session = readCookie(headers.cookie, SESSION_COOKIE, site.isSecure) ?? '';
   }
 
   /** The token for a form. */
   get token(): string {
     this.#isUsed = true;
-    return this.#token();
+    return this.retained ?? this.#token();
   }
 
   /** The fields that a page with these forms needs. */
@@ -52,7 +53,9 @@ export class FormTokens {
   }
 
   #token(): string {
-    return createHmac('sha256', this.#secret).update(`form\n${this.#session}`).digest('base64url');
+    return createHmac('sha256', this.#secret)
+      .update(`form\n${this.request.principal.subject}`)
+      .digest('base64url');
   }
 
   /**
@@ -61,7 +64,7 @@ export class FormTokens {
    * compared the schemes.
    */
   #isSameOrigin(origin: string): boolean {
-    const { origin: from, host, 'sec-fetch-site': site } = this.headers;
+    const { origin: from, host, 'sec-fetch-site': site } = this.request.headers;
     if (site !== undefined && site !== 'same-origin') return false;
     if (from === undefined) return site !== undefined;
     if (from === origin) return true;

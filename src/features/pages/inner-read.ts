@@ -1,13 +1,12 @@
 import { permit } from '../../auth/principal.js';
 import { Problem } from '../../errors/problem.js';
-import { beyond } from '../../errors/service-errors.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import { Query } from '../../http/query-parameters.js';
-import type { Documents, Reply } from '../../http/reply.js';
+import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
 import { ofDocument } from '../../limits/turn.js';
-import { VERSIONS } from '../../versions/supported.js';
+import { summaryOf } from './list-cells.js';
 import type { Site } from './site.js';
 
 /** The parts of the request for a page that its inner requests repeat. */
@@ -19,12 +18,9 @@ export interface InnerPath {
   readonly id?: string;
 }
 
-/** The parameters of an inner request, of which some may be repeated. */
-type InnerQuery = Readonly<Record<string, string>> | URLSearchParams;
-
 /**
- * The JSON of another GET, as the caller of a page gets it: pages read nothing else. Undefined: the caller does not get it,
- * or it is too large for memory. Throws what is no fault of the request.
+ * The JSON of another GET, as the caller of a page gets it: pages read nothing else. Undefined: the caller does not get it.
+ * Throws what is no fault of the request.
  */
 export async function readAs(
   site: Site,
@@ -33,30 +29,32 @@ export async function readAs(
   query: Readonly<Record<string, string>> = {},
 ): Promise<JsonObject | undefined> {
   try {
-    return await readOrThrow(site, caller, path, query);
+    const reply = await replyTo(site, caller, path, query);
+    return reply?.status === 200 ? await jsonOf(reply) : undefined;
   } catch (error) {
     if (error instanceof Problem && error.status < 500) return undefined;
     throw error;
   }
 }
 
-/** The JSON of another GET. Throws what the GET throws, also for a fault of the request. */
-async function readOrThrow(
-  site: Site,
-  caller: Caller,
-  path: InnerPath,
-  query: InnerQuery,
-): Promise<JsonObject | undefined> {
-  const reply = await replyTo(site, caller, path, query);
-  if (reply?.status !== 200 || reply.body === undefined) return undefined;
-  return ofDocument(reply.body, (json) => json);
+/**
+ * The JSON of an action's reply; undefined: it has none. If the reply is streamed because it is too large for memory, only the
+ * beginning of each record.
+ */
+export async function jsonOf({ body, content }: Reply): Promise<JsonObject | undefined> {
+  if (body !== undefined) return ofDocument(body, (json) => json);
+  if (content?.kind !== 'documents') return undefined;
+  const data: JsonObject[] = [];
+  for await (const document of content.read()) data.push(await ofDocument(document, summaryOf));
+  const [, end] = content.frame!;
+  return { ...(JSON.parse(`{"data":[]${end}`) as JsonObject), data };
 }
 
 async function replyTo(
   { routes }: Site,
   caller: Caller,
   { template, id }: InnerPath,
-  query: InnerQuery,
+  query: Readonly<Record<string, string>>,
 ): Promise<Reply | undefined> {
   const endpoint = routes.get(template)?.actions.GET;
   const { id: requestId, version, prefix, principal, run } = caller;
@@ -88,41 +86,6 @@ export async function readListAs(
   query: Readonly<Record<string, string>>,
 ): Promise<List | undefined> {
   return listIn(await readAs(site, caller, path, { page: '1', ...query }));
-}
-
-/** The records of a page in parts: all of them, or each alone if together they are too large for memory. */
-export interface PageInParts {
-  readonly parts: Iterable<List['data']> | AsyncIterable<List['data']>;
-  /** The cursor of the next page; undefined: this is the last one. */
-  readonly next: string | undefined;
-}
-
-/** A page of a list between cursors, as the last version of the API has it. Throws what the list throws. */
-export async function readPageAs(
-  site: Site,
-  caller: Caller,
-  path: InnerPath,
-  query: InnerQuery,
-): Promise<PageInParts> {
-  const version = VERSIONS.at(-1)!;
-  const { body, content } = (await replyTo(site, { ...caller, version }, path, query)) ?? {};
-  if (body !== undefined) {
-    const json = await ofDocument(body, (page) => page);
-    return { parts: [json.data as JsonObject[]], next: nextIn(json) };
-  }
-  if (content?.kind !== 'documents') throw beyond('responses');
-  return { parts: eachOf(content), next: nextIn(JSON.parse(`{"data":[]${content.frame![1]}`) as JsonObject) };
-}
-
-function nextIn({ links }: JsonObject): string | undefined {
-  const { next } = links as { readonly next: string | null };
-  return next === null
-    ? undefined
-    : (new URL(next, 'http://localhost').searchParams.get('after') ?? undefined);
-}
-
-async function* eachOf({ read }: Documents): AsyncGenerator<List['data']> {
-  for await (const document of read()) yield [await ofDocument(document, (json) => json)];
 }
 
 function listIn(json: JsonObject | undefined): List | undefined {

@@ -40,5 +40,6 @@ export const shortTitleOf = (resource: Resource, record: JsonObject): string =>
   cut(titleOf(resource, record), MAX_NAME_CHARACTERS);
 
 /** The parameter of a list that shows the names of its records alone. */
-export const nameFields = ({ display }: Resource): Readonly<Record<string, string>> =>
-  display === undefined ? {} : { fields: `id,${escapeName(display)}` };
+export const nameFields = ({ display }: Resource): Readonly<Record<string, string>> => ({
+  fields: display === undefined ? 'id' : `id,${escapeName(display)}`,
+});

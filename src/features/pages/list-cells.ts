@@ -3,6 +3,8 @@ import { MAX_INCLUDES } from '../../list/read-fields-and-includes.js';
 
 /** Fields of a record in a list that is too large for memory. */
 const MAX_SUMMARY = 100;
+/** Characters of its texts: more than a name that a form looks up has, so that none of these is cut. */
+const MAX_SUMMARY_CHARACTERS = 300;
 /** Columns of a table, and characters of a label, a text and a nested value. */
 const MAX_COLUMNS = 8;
 export const MAX_CELL_CHARACTERS = 200;
@@ -19,8 +21,10 @@ export function summaryOf(record: JsonObject): JsonObject {
   const summary: JsonObject = { _excerpts: excerptsOf(record), _included: includedIn(record) };
   for (const name of Object.keys(record).slice(0, MAX_SUMMARY)) {
     const value = member(record, name);
+    const isText = typeof value === 'string';
+    const cell = isText ? cutCell(value, MAX_SUMMARY_CHARACTERS) : cellOf(value);
     const isShort = typeof value === 'number' || typeof value === 'boolean';
-    if (!name.startsWith('_')) setMember(summary, name, isShort ? value : cellOf(value));
+    if (!name.startsWith('_')) setMember(summary, name, isShort ? value : cell);
   }
   return summary;
 }

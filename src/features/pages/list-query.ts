@@ -83,14 +83,6 @@ export class ListView {
     return text === '' ? this.path : `${this.path}?${text}`;
   }
 
-  /** The keys of the order, as lists between cursors have them: falling ones begin with a minus. */
-  sortKeys(): string[] {
-    return this.list.sorts.map(({ field, direction }) => {
-      const name = isRelevance(this.resource, field) ? field : escapeName(field);
-      return direction === 'desc' && !isRelevance(this.resource, field) ? `-${name}` : name;
-    });
-  }
-
   /** A link for each field that sorts. The one in effect reverses the direction. */
   sorts(): Sort[] {
     if (!listParameters(this.resource).includes('sort')) return [];

@@ -4,8 +4,9 @@ import { conditionName } from '../../list/query-names.js';
 import { type Caller, readListAs } from './inner-read.js';
 import { MAX_NAME_CHARACTERS, nameFields, shortTitleOf } from './labels.js';
 import type { Site } from './site.js';
+import { MAX_ITEMS } from './values.js';
 
-/** Records of a collection whose names a page reads. */
+/** Records of a collection whose names one request reads. */
 const MAX_NAMES = 100;
 
 /** The names of the records to which others refer, as the caller of a page may read them: one list for each collection. */
@@ -18,12 +19,17 @@ export class Names {
     readonly caller: Caller,
   ) {}
 
-  /** Reads the names of the records to which these refer. */
-  async readFor({ references }: Resource, records: readonly JsonObject[]): Promise<void> {
+  /** Reads the names of the records to which these refer, by default of as many items of an array as pages show. */
+  async readFor(
+    { references }: Resource,
+    records: readonly JsonObject[],
+    maxItems = MAX_ITEMS,
+  ): Promise<void> {
     const wanted = new Map<string, Set<string>>();
     for (const reference of references) {
       const ids = wanted.get(reference.to) ?? new Set();
-      for (const record of records) for (const { id } of referredIds(record, reference)) ids.add(id);
+      for (const record of records)
+        for (const { id } of referredIds(record, reference).slice(0, maxItems)) ids.add(id);
       wanted.set(reference.to, ids);
     }
     await Promise.all([...wanted].map(([to, ids]) => this.read(to, ids)));
@@ -32,14 +38,19 @@ export class Names {
   /** Reads the names of some records of a collection. */
   async read(collection: string, ids: Iterable<string>): Promise<void> {
     const resource = this.site.collections.find((each) => each.resource.name === collection)?.resource;
-    const unknown = [...ids].filter((id) => ID.test(id) && !this.#names.has(id)).slice(0, MAX_NAMES);
-    if (resource?.display === undefined || unknown.length === 0) return;
+    const unknown = [...ids].filter((id) => ID.test(id) && !this.#names.has(id));
+    if (resource?.display === undefined) return;
+    for (let at = 0; at < unknown.length; at += MAX_NAMES)
+      await this.#readPart(resource, unknown.slice(at, at + MAX_NAMES));
+  }
+
+  async #readPart(resource: Resource, ids: readonly string[]): Promise<void> {
     const found = await readListAs(
       this.site,
       this.caller,
-      { template: `/${collection}` },
+      { template: `/${resource.name}` },
       {
-        [conditionName('id', 'in')]: unknown.join(','),
+        [conditionName('id', 'in')]: ids.join(','),
         ...{ ...nameFields(resource), limit: String(MAX_NAMES), count: 'none' },
       },
     );
@@ -47,8 +58,13 @@ export class Names {
       const id = String(record.id);
       const name = shortTitleOf(resource, record);
       this.#names.set(id, name);
-      if (name === member(record, resource.display) && isEntered(name)) this.#entered.add(id);
+      if (name === member(record, resource.display!) && isEntered(name)) this.#entered.add(id);
     }
+  }
+
+  /** Forgets all names, of which a long file would need too many. */
+  clear(): void {
+    this.#names.clear();
   }
 
   /** The name of a record; undefined: the caller may not read it, or it has none. */

@@ -1,16 +1,15 @@
 import { Problem } from '../../errors/problem.js';
 import { HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
 import { Query } from '../../http/query-parameters.js';
-import type { Documents, Reply } from '../../http/reply.js';
+import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
-import { type OpenEndpoint, type Route, visible } from '../../http/router.js';
+import { type Action, type OpenEndpoint, type Route, visible } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
-import { ofDocument } from '../../limits/turn.js';
 import { formEndpoint, type PageForm } from './form-action.js';
 import { FormTokens } from './form-token.js';
 import { formatLinks } from './format-links.js';
+import { jsonOf } from './inner-read.js';
 import { layout, type PageContent } from './layout.js';
-import { summaryOf } from './list-cells.js';
 import { Names } from './names.js';
 import { readCounts } from './navigation.js';
 import { pageFields } from './page-script.js';
@@ -35,7 +34,7 @@ export interface Page {
   /** The query as the action reads it. */
   readonly query?: (query: Query, site: Site) => string | Promise<string>;
   /** The file that the address means in place of a page; undefined: it means the page. */
-  readonly file?: (site: Site, request: Request) => Reply | undefined;
+  readonly file?: (site: Site, request: Request, get: Action) => Promise<Reply> | undefined;
   /** The action distinguishes pages from JSON: in their validators, and if there is no record. */
   readonly isRecord?: boolean;
   readonly content: (shown: PageOptions) => Promise<PageContent> | PageContent;
@@ -71,7 +70,7 @@ async function show(
   { actions }: Route,
 ): Promise<Reply> {
   const { request } = context;
-  const file = page.file?.(context.site, request);
+  const file = await page.file?.(context.site, request, get);
   if (file) return file;
   const query = page.query ? new Query(await page.query(request.query, context.site)) : request.query;
   let reply: Reply;
@@ -88,9 +87,9 @@ async function show(
     return { status, headers: pageFields(), body: layout(context.site, request, content) };
   }
   if (reply.status !== 200) return reply;
-  const json = await jsonOf(reply);
+  const json = (await jsonOf(reply))!;
   const { site } = context;
-  const forms = new FormTokens(request.headers, site);
+  const forms = new FormTokens(request, site);
   const may = (method: string) => mayUse(request, actions[method]);
   const names = new Names(site, request);
   const [content] = await Promise.all([
@@ -137,21 +136,4 @@ function retained(headers: readonly string[], withETag = false): string[] {
     const isOfJson = name === 'ETag' && !withETag;
     return isOfJson || REPLACED.includes(name.toLowerCase()) ? [] : [name, headers[2 * index + 1]!];
   });
-}
-
-/**
- * The JSON of an action's reply. If the reply is streamed because it is too large for memory, only the beginning of each
- * record.
- */
-async function jsonOf(reply: Reply): Promise<JsonObject> {
-  if (reply.body !== undefined) {
-    return ofDocument(reply.body, (json) => json);
-  }
-  const data: JsonObject[] = [];
-  const { read, frame } = reply.content as Documents;
-  for await (const document of read()) {
-    data.push(await ofDocument(document, summaryOf));
-  }
-  const [, end] = frame!;
-  return { ...(JSON.parse(`{"data":[]${end}`) as JsonObject), data };
 }

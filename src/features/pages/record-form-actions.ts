@@ -22,8 +22,8 @@ export function creationAction(model: FormModel): PageForm {
       bodyOf('application/json', await recordIn(submitted, fieldsOf(submitted), model.faultsOf)),
     next: (reply, submitted) => created(JSON.parse(reply.body!) as JsonObject, submitted),
     failed: async (problem, submitted) => {
-      const notice = noticeOf(problem, submitted);
       const failures = failuresIn(problem);
+      const notice = failures ? undefined : noticeOf(problem, submitted);
       if (!failures && !notice) return undefined;
       const { site, request, forms } = submitted;
       const fields = fieldsOf(submitted);
@@ -48,8 +48,8 @@ export function changeAction(model: FormModel): PageForm {
     failed: (problem, submitted) => {
       const current = currentIn(problem);
       if (current) return conflictPage(model, current, submitted);
-      const notice = noticeOf(problem, submitted);
       const failures = failuresIn(problem);
+      const notice = failures ? undefined : noticeOf(problem, submitted);
       return (failures || notice) && submitted.method === 'PATCH'
         ? failedChange(model, failures, submitted, notice)
         : undefined;
@@ -85,7 +85,7 @@ async function refilled(
   failures: readonly Failure[] = [],
 ): Promise<Filled> {
   const offers = await offersFor(site, request, fields);
-  return { id, texts: withoutSecrets(fields, entered), failures, offers, choices: entered.choices };
+  return { id, texts: withoutSecrets(fields, entered), failures, offers, named: entered.named };
 }
 
 function withoutSecrets(fields: readonly FormField[], { texts }: SubmittedForm): Texts {
@@ -93,12 +93,16 @@ function withoutSecrets(fields: readonly FormField[], { texts }: SubmittedForm):
   return new Map([...texts].filter(([name]) => !secret.has(name)));
 }
 
-/** The way on after a form of an ended session, or one that was submitted before; undefined: another problem. */
+/** Statuses whose problem says that the form has nothing to change any more. */
+const WITHOUT_FORM = [404, 405, 410, 412];
+
+/** Why nothing was saved, and the way on, above what was entered; undefined: the problem is a page of its own. */
 function noticeOf({ status, code, message }: Problem, { site }: Submitted): Part {
   if (code === 'IDEMPOTENCY_KEY_REUSED')
     return html`<p class="error" role="alert">This form has created a record before. Create another one?</p>`;
-  if (status !== 401 && status !== 403) return undefined;
+  if (WITHOUT_FORM.includes(status)) return undefined;
   const signIn =
+    (status === 401 || status === 403) &&
     hasSignIn(site) &&
     html` <a href="${signInHref(site, '/')}" target="_blank" rel="noopener">Sign in in another tab</a>, then submit this form again.`;
   return html`<p class="error" role="alert">Nothing was saved, and what you entered is below. ${message}${signIn}</p>`;

@@ -1,13 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { type Html, html, type Part } from '../../formats/html.js';
-import { charactersLeft, type Json, type JsonObject, member } from '../../json.js';
+import { charactersLeft, type JsonObject } from '../../json.js';
 import {
   digestOf,
-  type FieldSchema,
   type FormField,
   type FormRules,
+  fieldTexts,
+  fieldValue,
   formFields,
+  holderOf,
   othersOf,
+  pointerTo,
   type RecordNames,
   type Texts,
   textsOf,
@@ -32,9 +35,9 @@ function fieldsFor(record: JsonObject, rules: FormRules): FormField[] {
   const others = othersOf(record, rules);
   const isLarge = others.length > MAX_OTHERS || charactersLeft(record, MAX_OTHERS_CHARACTERS) < 0;
   let left = MAX_FORM_CHARACTERS;
-  return formFields(rules).filter(({ kind, member: name }) => {
-    if (kind === 'others') return !isLarge;
-    const rest = charactersLeft(member(record, name), left);
+  return formFields(rules).filter((field) => {
+    if (field.kind === 'others') return !isLarge;
+    const rest = charactersLeft(fieldValue(record, field), left);
     if (rest >= 0) left = rest;
     return rest >= 0;
   });
@@ -49,7 +52,7 @@ export async function newRecordPage(
   const rules = creation(request);
   const fields = formFields(rules);
   const offers = await offersFor(site, request, fields);
-  const filled = { id: 'new', texts: defaultsOf(fields, rules), offers };
+  const filled = { id: 'new', texts: defaultsOf(fields), offers };
   const action = site.prefix + request.path;
   return {
     title: `New ${wordsOf(singular)}`,
@@ -59,13 +62,8 @@ export async function newRecordPage(
 }
 
 /** The texts of a new record: each default of the declaration. */
-function defaultsOf(fields: readonly FormField[], rules: FormRules): Texts {
-  const given = fields.flatMap(({ member: name, schema }) => {
-    const { default: value } = schema as FieldSchema;
-    return value === undefined ? [] : [[name, value] as const];
-  });
-  return given.length === 0 ? new Map() : textsOf(Object.fromEntries<Json>(given), fields, rules);
-}
+const defaultsOf = (fields: readonly FormField[]): Texts =>
+  new Map(fields.map((field) => [field.name, fieldTexts(field, field.schema.default)]));
 
 /** The form that creates a record. Its key makes the record once, however often the form is submitted. */
 export function creationForm(
@@ -105,7 +103,7 @@ export async function editPage(
 /** The record that a form changes: its ETag, and what the form showed of it. */
 export interface FormState {
   readonly etag: string;
-  /** Digests of the texts by field, as JSON. */
+  /** Digests of the texts by field, and an empty text for each object that the record has, as JSON. */
   readonly was: string;
   /** The names of its fields without a rule, as JSON. */
   readonly others: string;
@@ -119,6 +117,9 @@ export function stateOf(
 ): FormState {
   const texts = textsOf(record, fields, rules, names);
   const was = Object.fromEntries(fields.map(({ name }) => [name, digestOf(texts.get(name))]));
+  for (const { parents } of fields)
+    for (const path of parents.map((_, at) => parents.slice(0, at + 1)))
+      if (holderOf(record, path)) was[pointerTo(path)] = '';
   return { etag: etagOf(record), was: JSON.stringify(was), others: JSON.stringify(othersOf(record, rules)) };
 }
 

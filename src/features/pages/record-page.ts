@@ -9,17 +9,20 @@ import { actorHtml, readActors } from './change-author.js';
 import { type Column, columnsOf } from './columns.js';
 import { crumbsOf, editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
-import { capitalized, collectionLabel, titleOf, wordsOf } from './labels.js';
+import { capitalized, collectionLabel, nameFields, shortTitleOf, titleOf, wordsOf } from './labels.js';
 import { cellOf } from './list-cells.js';
 import { recordTable } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { changeAction } from './record-form-actions.js';
 import { deletionForm, editPage, etagOf } from './record-forms.js';
 import { collectionsFor, othersOf } from './site.js';
+import { MAX_NAMES } from './submitted-form.js';
 import { timeHtml, valueHtml } from './values.js';
 
 /** Related records that a page names, of each collection. */
 const MAX_RELATED = 3;
+/** Related records of each collection up to which a page counts them. */
+const MAX_COUNTED = 20;
 /** Characters of a long text. */
 const MAX_LONG = 16_384;
 
@@ -39,7 +42,7 @@ export function recordPage(resource: Resource): Page {
       const writes = canEdit ? await collection.as(request).writesOf?.(id, request.run) : undefined;
       const may = (method: string) =>
         canEdit && shown.may(method) && (writes?.[method === 'DELETE' ? 'remove' : 'update'] ?? true);
-      await names.readFor(resource, [json]);
+      await names.readFor(resource, [json], given.has('_edit') ? MAX_NAMES : undefined);
       const title = titleOf(resource, json);
       const path = site.prefix + request.path;
       const above = [...crumbsOf(site, resource.name), ...parentCrumb(resource, json, shown)];
@@ -141,22 +144,32 @@ function listsOf(resource: Resource, id: string, { site, request }: PageOptions)
   });
 }
 
-/** The first records of each collection that refer to a record, and how many there are. */
-async function related(resource: Resource, id: string, shown: PageOptions): Promise<Part> {
+/** The names of the first records that refer to a record, and their number as far as it is counted, of each collection. */
+function referring(resource: Resource, id: string, shown: PageOptions) {
   const { site, request } = shown;
   return Promise.all(
-    listsOf(resource, id, shown).map(async ({ resource: other, label, href, condition }) => {
+    listsOf(resource, id, shown).map(async (each) => {
+      const query = { [each.condition]: id, limit: String(MAX_COUNTED + 1), count: 'none' };
       const list = await readListAs(
         site,
         request,
-        { template: `/${other.name}` },
-        { [condition]: id, limit: String(MAX_RELATED) },
+        { template: `/${each.resource.name}` },
+        { ...query, ...nameFields(each.resource) },
       );
       const records = list?.data ?? [];
-      const count = list && html` <span class="dim">${list.total.toLocaleString('en')}</span>`;
-      return html`<h2><a href="${href}">${label}</a>${count}</h2>
-${records.length > 0 && html`<ul>${records.map((each) => html`<li><a href="${hrefOf(other, String(each.id))}">${cut(titleOf(other, each), 200)}</a></li>`)}</ul>`}`;
+      const count = records.length > MAX_COUNTED ? `more than ${MAX_COUNTED}` : String(records.length);
+      return { ...each, records, count: list && count };
     }),
+  );
+}
+
+/** The first records of each collection that refer to a record, and how many there are. */
+async function related(resource: Resource, id: string, shown: PageOptions): Promise<Part> {
+  const lists = await referring(resource, id, shown);
+  return lists.map(
+    ({ resource: other, label, href, records, count }) =>
+      html`<h2><a href="${href}">${label}</a> <span class="dim">${count}</span></h2>
+${records.length > 0 && html`<ul>${records.slice(0, MAX_RELATED).map((each) => html`<li><a href="${hrefOf(other, String(each.id))}">${shortTitleOf(other, each)}</a></li>`)}</ul>`}`,
   );
 }
 
@@ -170,22 +183,14 @@ const EFFECTS: Readonly<Record<Reference['onDelete'], readonly [one: string, sev
 
 /** The effects of a deletion on the records that refer to a record, as far as the caller may read them. */
 async function effects(resource: Resource, id: string, shown: PageOptions): Promise<Part> {
-  const { site, request } = shown;
-  const texts = await Promise.all(
-    listsOf(resource, id, shown).map(async ({ resource: other, condition, onDelete }) => {
-      const list = await readListAs(
-        site,
-        request,
-        { template: `/${other.name}` },
-        { [condition]: id, limit: '1' },
-      );
-      if (!list || list.total === 0) return undefined;
-      const isOne = list.total === 1;
-      const many = `${list.total.toLocaleString('en')} ${wordsOf(isOne ? other.singular : other.name)}`;
-      return html`<li>${many} ${EFFECTS[onDelete][isOne ? 0 : 1]}</li>`;
-    }),
-  );
-  return texts.some((each) => each) && html`<ul>${texts}</ul>`;
+  const lists = await referring(resource, id, shown);
+  const items = lists
+    .filter(({ records }) => records.length > 0)
+    .map(({ resource: other, records, count, onDelete }) => {
+      const isOne = records.length === 1;
+      return html`<li>${count} ${wordsOf(isOne ? other.singular : other.name)} ${EFFECTS[onDelete][isOne ? 0 : 1]}</li>`;
+    });
+  return items.length > 0 && html`<ul>${items}</ul>`;
 }
 
 async function history(resource: Resource, id: string, { site, request, names }: PageOptions): Promise<Part> {

@@ -26,6 +26,9 @@ export type Named =
   | { readonly id: string }
   | { readonly failure: Failure; readonly choices: readonly Choice[] };
 
+/** The key of the meaning of a text in a field. */
+export const meaningKey = ({ to }: FormField, text: string): string => `${to} ${text.trim()}`;
+
 /** The collections to which the fields of a form refer, each with its names if these are few. */
 export async function offersFor(
   site: Site,

@@ -3,16 +3,16 @@ import { type Failure, Problem } from '../../errors/problem.js';
 import { badRequest } from '../../errors/request-errors.js';
 import type { Body, Request } from '../../http/request.js';
 import { readJson } from '../../http/strict-json.js';
-import { isObject, type Json, type JsonObject, setMember } from '../../json.js';
+import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import { digestOf, type FieldSchema, type FormField, type Texts } from './form-fields.js';
 import type { FormTokens } from './form-token.js';
 import { ID } from './names.js';
-import { type Choice, findNamed, type Named } from './reference-input.js';
+import { findNamed, meaningKey, type Named } from './reference-input.js';
 import type { Site } from './site.js';
 
 const MAX_ENTRIES = 2000;
 /** Names of a form that are looked up, each by a few inner requests. */
-const MAX_NAMES = 300;
+export const MAX_NAMES = 300;
 
 /** A form that a page of this service has submitted. */
 export interface Submitted {
@@ -27,10 +27,7 @@ export interface Submitted {
 /** The values that a form submitted, by name. Names with an underscore are the form's own. */
 export class SubmittedForm {
   readonly texts: Texts;
-  /** The records that a name may mean, by the field. */
-  readonly choices = new Map<string, readonly Choice[]>();
-
-  /** The meaning of each name that was looked up, by the collection and the name. */
+  /** The meaning of each name that was looked up, by `meaningKey`. */
   readonly named = new Map<string, Named>();
 
   /** `value` is a list of names and values. Throws 400. */
@@ -86,11 +83,23 @@ function recordOf(values: readonly (readonly [FormField, Json | undefined])[]): 
   const record: JsonObject = {};
   for (const [field, value] of values) {
     if (field.kind !== 'others') {
-      if (value !== undefined) setMember(record, field.member, value);
+      if (value !== undefined) setMember(holderIn(record, field.parents), field.member, value);
     } else if (isObject(value))
       for (const [name, each] of Object.entries(value)) setMember(record, name, each);
   }
   return record;
+}
+
+/** The object of a record for a field. A record that lacks it gets it. */
+function holderIn(record: JsonObject, parents: readonly string[]): JsonObject {
+  let holder = record;
+  for (const name of parents) {
+    const known = member(holder, name);
+    const next = isObject(known) ? known : {};
+    setMember(holder, name, next);
+    holder = next;
+  }
+  return holder;
 }
 
 /** The faults of a record by the rules of its collection. */
@@ -107,19 +116,21 @@ export async function valuesIn(
 ): Promise<(readonly [FormField, Json | undefined])[]> {
   const { entered } = submitted;
   const failures: Failure[] = [];
+  const failed: string[] = [];
   const values: (readonly [FormField, Json | undefined])[] = [];
   for (const field of fields) {
     try {
       values.push([field, await enteredValue(field, entered.texts.get(field.name) ?? [], submitted)]);
     } catch (error) {
       failures.push(...failuresIn(error, field));
+      failed.push(field.name);
     }
   }
   if (failures.length === 0) return values;
   const isOf = (path: string, name: string) => path === name || path.startsWith(`${name}/`);
   const others = (faultsOf?.(recordOf(values), submitted) ?? []).filter(({ path }) =>
     submitted.method === 'POST'
-      ? !failures.some((failure) => isOf(path, `/${failure.path.split('/')[1]}`))
+      ? !failed.some((name) => isOf(path, name) || isOf(name, path))
       : values.some(([{ name }]) => isOf(path, name)),
   );
   throw invalid([...failures, ...others]);
@@ -174,19 +185,18 @@ function scalarIn({ type }: FieldSchema, text: string): Json {
   return text;
 }
 
-/** The id of the record that a person named. Rejects with 400; the records that may be meant are then choices of the form. */
+/** The id of the record that a person named. Rejects with 400. */
 async function referredId(
   { site, request, entered }: Submitted,
   field: FormField,
   text: string,
 ): Promise<string> {
-  const key = `${field.to} ${text}`;
+  const key = meaningKey(field, text);
   if (entered.named.size === MAX_NAMES && !entered.named.has(key))
     throw invalid([{ path: '', message: `the form has more than ${MAX_NAMES} names`, keyword: 'reference' }]);
   const named = entered.named.get(key) ?? (await findNamed(site, request, field, text));
   entered.named.set(key, named);
   if ('id' in named) return named.id;
-  entered.choices.set(field.name, named.choices);
   throw invalid([{ ...named.failure, path: '' }]);
 }
 

@@ -5,7 +5,7 @@ import { cellOf } from './list-cells.js';
 import type { Names } from './names.js';
 
 /** Values of an array that a page shows. */
-const MAX_ITEMS = 20;
+export const MAX_ITEMS = 20;
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const TONES = 4;

@@ -1,61 +1,11 @@
 import { declare } from '../../support/collections.js';
 import { type TestService, testService } from '../../support/service.js';
-import t, { type Test } from '../../support/test.js';
+import t from '../../support/test.js';
 import { until } from '../../support/until.js';
+import { tracker } from './collections.js';
 import { linksOf, PageVisitor } from './visitor.js';
 
 t.jobs = 2;
-
-const COLLECTIONS = {
-  'projects.json': {
-    title: 'Project',
-    type: 'object',
-    required: ['name'],
-    properties: { name: { type: 'string', maxLength: 100, 'x-index': true, 'x-search': true } },
-    'x-collection': { list: 'page', group: 'Tracker' },
-  },
-  'issues.json': {
-    title: 'Issue',
-    type: 'object',
-    required: ['title', 'projectId'],
-    properties: {
-      title: { type: 'string', minLength: 1, maxLength: 100, 'x-index': true, 'x-search': true },
-      status: { type: 'string', enum: ['open', 'review', 'closed'], default: 'open', 'x-index': true },
-      projectId: { type: 'string', 'x-references': 'projects' },
-      watcherIds: {
-        type: 'array',
-        maxItems: 9,
-        items: { type: 'string', 'x-references': 'users', 'x-on-delete': 'remove' },
-      },
-      dueOn: { type: 'string', format: 'date', 'x-index': true },
-      reportedAt: { type: 'string', format: 'date-time', 'x-index': true },
-      priority: { type: 'integer', minimum: 1, maximum: 5, 'x-index': true },
-      postCode: { type: ['integer', 'string'] },
-    },
-    'x-collection': { list: 'page', history: true, group: 'Tracker' },
-  },
-  'notes.json': {
-    title: 'Note',
-    type: 'object',
-    required: ['issueId'],
-    properties: {
-      issueId: { type: 'string', 'x-references': 'issues', 'x-on-delete': 'cascade' },
-      text: { type: 'string' },
-    },
-    'x-collection': { display: 'text', nested: true },
-  },
-};
-
-/** A service with two projects, a user and an issue, and a browser. */
-async function tracker(t: Test) {
-  const service = await testService(t, { COLLECTIONS: declare(t, COLLECTIONS), MIGRATE: 'auto' });
-  const make = async (path: string, body: object) => (await service.send('POST', path, { body })).json;
-  const user = await make('/users', { email: 'ada@example.org', name: 'Ada' });
-  const project = await make('/projects', { name: 'Checkout redesign' });
-  const other = await make('/projects', { name: 'Blog <b>' });
-  const issue = await make('/issues', { title: 'Labels', projectId: project.id, watcherIds: [user.id] });
-  return { service, make, user, project, other, issue, visitor: new PageVisitor(service) };
-}
 
 const issuesOf = async (service: TestService) => (await service.send('GET', '/issues?limit=100')).json;
 
