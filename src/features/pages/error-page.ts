@@ -4,10 +4,10 @@ import { html } from '../../formats/html.js';
 import type { ErrorPage } from '../../http/reply.js';
 import type { ErrorPageRequest } from '../../http/request.js';
 import { isObject, type Json } from '../../json.js';
+import { pageFields } from './assets.js';
 import { collectionLabel } from './labels.js';
 import { isKnown, layout, returnPathOf } from './layout.js';
 import { recordTable } from './list-table.js';
-import { pageFields } from './page-script.js';
 import { hasSignIn, type Site, signInHref } from './site.js';
 
 /**

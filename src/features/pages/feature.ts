@@ -5,7 +5,10 @@ import type { Site } from './site.js';
 
 /** Pages for browsers. */
 export default {
-  endpoints: async () => (await import('./declaration-files.js')).DECLARATION_ENDPOINTS,
+  endpoints: async () => [
+    ...(await import('./assets.js')).ASSETS,
+    ...(await import('./declaration-files.js')).DECLARATION_ENDPOINTS,
+  ],
   errors: async () => typesIn(await import('./errors.js')),
   documentation: { hasErrorPages: true },
   represent: async (endpoints, resources) =>

@@ -8,10 +8,10 @@ import { Query } from '../../http/query-parameters.js';
 import type { Reply } from '../../http/reply.js';
 import { type Body, prefersPage, type Request } from '../../http/request.js';
 import { METHODS, type OpenEndpoint, type Route, requiring } from '../../http/router.js';
+import { pageFields } from './assets.js';
 import { signedOut } from './errors.js';
 import { FormTokens } from './form-token.js';
 import { layout, type PageContent } from './layout.js';
-import { pageFields } from './page-script.js';
 import { hasSignIn, originOf, type Site } from './site.js';
 import { type Submitted, SubmittedForm } from './submitted-form.js';
 

@@ -24,6 +24,8 @@ export function fieldLabel(name: string, title?: string, isReference = false): s
   return capitalized((isReference && words.replace(/ id$/, '').replace(/ ids$/, 's')) || words);
 }
 
+/** Values of an array that a page shows. */
+export const MAX_ITEMS = 20;
 /** Characters of a name that pages repeat, and up to which a name is entered in a form. */
 export const MAX_NAME_CHARACTERS = 200;
 

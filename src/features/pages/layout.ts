@@ -2,8 +2,8 @@ import { NOBODY, type Principal } from '../../auth/principal.js';
 import { canSearch } from '../../collection/resource.js';
 import { cut, type Html, html, htmlDocument, type Part } from '../../formats/html.js';
 import type { ErrorPageRequest } from '../../http/request.js';
+import { assetsHead } from './assets.js';
 import { navigation } from './navigation.js';
-import { PAGE_SCRIPT } from './page-script.js';
 import { ACCOUNT_PATH, collectionsFor, hasSignIn, type Site, signInHref } from './site.js';
 
 /** A link, or the name of the page itself. */
@@ -49,7 +49,7 @@ ${statusOf(request)}${body}
 </main>
 ${navigation(site, request)}
 ${foot && html`<footer class="foot">${foot}</footer>`}</div>`,
-    PAGE_SCRIPT,
+    assetsHead(site.prefix),
   );
 }
 

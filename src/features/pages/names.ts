@@ -2,9 +2,8 @@ import { type Resource, referredIds } from '../../collection/resource.js';
 import { type JsonObject, member } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
 import { type Caller, readListAs } from './inner-read.js';
-import { MAX_NAME_CHARACTERS, nameFields, shortTitleOf } from './labels.js';
+import { MAX_ITEMS, MAX_NAME_CHARACTERS, nameFields, shortTitleOf } from './labels.js';
 import type { Site } from './site.js';
-import { MAX_ITEMS } from './values.js';
 
 /** Records of a collection whose names one request reads. */
 const MAX_NAMES = 100;

@@ -5,6 +5,7 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import { type Action, type OpenEndpoint, type Route, visible } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
+import { pageFields } from './assets.js';
 import { formEndpoint, type PageForm } from './form-action.js';
 import { FormTokens } from './form-token.js';
 import { formatLinks } from './format-links.js';
@@ -12,7 +13,6 @@ import { jsonOf } from './inner-read.js';
 import { layout, type PageContent } from './layout.js';
 import { Names } from './names.js';
 import { readCounts } from './navigation.js';
-import { pageFields } from './page-script.js';
 import type { Site } from './site.js';
 
 /** The content of a page. */

@@ -1,11 +1,10 @@
 import { type Html, html, type Part } from '../../formats/html.js';
 import type { Json } from '../../json.js';
 import type { Column } from './columns.js';
+import { MAX_ITEMS } from './labels.js';
 import { cellOf } from './list-cells.js';
 import type { Names } from './names.js';
 
-/** Values of an array that a page shows. */
-export const MAX_ITEMS = 20;
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const TONES = 4;

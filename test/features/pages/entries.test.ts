@@ -5,31 +5,34 @@ import { PageVisitor } from './visitor.js';
 
 t.jobs = 2;
 
-t.test('the page of a conflict says by whom and when, and asks only about fields of both', async (t) => {
-  const { service, make, project, other, visitor, user } = await tracker(t);
-  const issue = await make('/issues', {
-    title: 'a',
-    projectId: project.id,
-    watcherIds: [user.id],
-    priority: 1,
-  });
-  const form = await visitor.get(`/issues/${issue.id}?_edit`);
-  const theirs = { title: 'b', projectId: other.id };
-  await service.send('PATCH', `/issues/${issue.id}`, { body: theirs });
-  await whenEventsAreFinal(service);
-  const conflict = await visitor.submit(t, form, 'Save', { '/title': 'c', '/priority': '2' });
-  t.equal(conflict.status, 412);
-  t.match(conflict.text, /changed this issue after you opened the form, <time datetime="[^"]+"/);
-  const [shown, folded] = conflict.text.split('<details>') as [string, string];
-  t.match(shown, /<legend>Title<\/legend>/);
-  t.notMatch(shown, /<legend>(Priority|Project|Watchers)/);
-  t.match(folded, /Only you changed Priority<[\s\S]*<legend>Priority[\s\S]*<\/details>/);
-  t.match(folded, /Also changed by others<\/h2><dl><dt>Project<\/dt><dd>Blog &#60;b&#62;<\/dd><\/dl>/);
-  t.notMatch(conflict.text, 'Watchers', 'a name is no change');
-  t.equal((await visitor.submit(t, conflict, 'Save', { '_use /title': 'stored' })).status, 303);
-  const stored = (await service.send('GET', `/issues/${issue.id}`)).json;
-  t.match(stored, { title: 'b', priority: 2, projectId: other.id, watcherIds: [user.id] });
-});
+t.test(
+  'the page of a conflict says when the other change was made, and asks only about fields of both',
+  async (t) => {
+    const { service, make, project, other, visitor, user } = await tracker(t);
+    const issue = await make('/issues', {
+      title: 'a',
+      projectId: project.id,
+      watcherIds: [user.id],
+      priority: 1,
+    });
+    const form = await visitor.get(`/issues/${issue.id}?_edit`);
+    const theirs = { title: 'b', projectId: other.id };
+    await service.send('PATCH', `/issues/${issue.id}`, { body: theirs });
+    await whenEventsAreFinal(service);
+    const conflict = await visitor.submit(t, form, 'Save', { '/title': 'c', '/priority': '2' });
+    t.equal(conflict.status, 412);
+    t.match(conflict.text, /changed this issue after you opened the form, <time datetime="[^"]+"/);
+    const [shown, folded] = conflict.text.split('<details>') as [string, string];
+    t.match(shown, /<legend>Title<\/legend>/);
+    t.notMatch(shown, /<legend>(Priority|Project|Watchers)/);
+    t.match(folded, /Only you changed Priority<[\s\S]*<legend>Priority[\s\S]*<\/details>/);
+    t.match(folded, /Also changed by others<\/h2><dl><dt>Project<\/dt><dd>Blog &#60;b&#62;<\/dd><\/dl>/);
+    t.notMatch(conflict.text, 'Watchers', 'a name is no change');
+    t.equal((await visitor.submit(t, conflict, 'Save', { '_use /title': 'stored' })).status, 303);
+    const stored = (await service.send('GET', `/issues/${issue.id}`)).json;
+    t.match(stored, { title: 'b', priority: 2, projectId: other.id, watcherIds: [user.id] });
+  },
+);
 
 t.test(
   'a name that several records have is a choice in its row of an array, and the other rows stay',

@@ -1,4 +1,3 @@
-import { PAGE_SCRIPT } from '../../../src/features/pages/page-script.js';
 import { testService } from '../../support/service.js';
 import t from '../../support/test.js';
 import { some } from '../../support/thorough.js';
@@ -9,9 +8,28 @@ import { ACCEPT, linksOf, PageVisitor } from './visitor.js';
 
 t.jobs = 2;
 
-/** A page without the style and the script of all pages. */
-const ownText = (text: string) =>
-  text.replace(`<script>${PAGE_SCRIPT}</script>`, '').replace(/<style>[\s\S]*?<\/style>/, '');
+/** A page without the element of its script. */
+const ownText = (text: string) => text.replace(/<script src="[^"]*" defer><\/script>/, '');
+
+t.test('a page loads one style and one script, which browsers store for good, and is small', async (t) => {
+  const service = await serviceWithTasks(t);
+  const body = { title: 'Export leaves out the VAT (profile)', state: 'open', due: '2026-12-01', effort: 3 };
+  for (let at = 0; at < 20; at++) await service.send('POST', '/tasks', { body });
+  const visitor = new PageVisitor(service);
+  const page = await visitor.get('/tasks');
+  t.match(page.headers['content-security-policy'], /style-src 'self'; script-src 'self';/);
+  const files = [...page.text.matchAll(/(?:href|src)="(\/_assets\/[^"]+)"/g)].map(([, path]) => path!);
+  t.equal(files.length, 2);
+  let bytes = Buffer.byteLength(page.text);
+  for (const path of files) {
+    const file = await visitor.get(path);
+    t.match(file, { status: 200, headers: { 'cache-control': 'public, max-age=31536000, immutable' } });
+    t.match(file.headers['content-type'], path.endsWith('.css') ? 'text/css' : 'text/javascript');
+    bytes += Buffer.byteLength(file.text);
+  }
+  t.ok(bytes <= 30_000, `${bytes} bytes of a list of 20 records with its style and script`);
+  t.equal((await visitor.get('/_assets/0000.css')).status, 404);
+});
 
 t.test('every link of every page works, from the first page on', async (t) => {
   const service = await serviceWithTasks(t);

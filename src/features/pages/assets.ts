@@ -1,0 +1,44 @@
+import { createHash } from 'node:crypto';
+import { at, type Endpoint } from '../../api/endpoint.js';
+import { type Html, html, pageHeaders, STYLE } from '../../formats/html.js';
+
+/**
+ * The script of every page, without which all works as well: a form is submitted once and not left by mistake, one box chooses
+ * all rows, and times are shown in the zone of the reader.
+ */
+const PAGE_SCRIPT = `addEventListener('submit',e=>{const b=e.submitter;if(e.target.method==='post')setTimeout(()=>{if(b)b.disabled=true})});
+addEventListener('pageshow',()=>document.querySelectorAll('button:disabled').forEach(b=>{b.disabled=false}));
+const f=document.querySelector('form.edit');let d=document.querySelector('form.edit [role=alert]')!==null;if(f){f.addEventListener('input',()=>{d=true});f.addEventListener('submit',()=>{d=false});addEventListener('beforeunload',e=>{if(d)e.preventDefault()})}
+const all=document.querySelector('#all');if(all){all.hidden=false;const n=document.querySelector('#chosen');addEventListener('change',e=>{if(e.target===all)document.querySelectorAll('[name=_id]').forEach(c=>{c.checked=all.checked});n.textContent=document.querySelectorAll('[name=_id]:checked').length+' chosen'})}
+for(const t of document.querySelectorAll('time')){const x=new Date(t.dateTime);if(t.dateTime.length>10&&!isNaN(x))t.textContent=x.toLocaleString(undefined,{dateStyle:'medium',timeStyle:'short'})}`;
+
+/** The address of a file with the hash of its text. */
+const pathOf = (text: string, ending: string): string =>
+  `/_assets/${createHash('sha256').update(text).digest('hex').slice(0, 16)}.${ending}`;
+
+const [STYLE_PATH, SCRIPT_PATH] = [pathOf(STYLE, 'css'), pathOf(PAGE_SCRIPT, 'js')];
+
+/** The elements that load the style and the script. */
+export const assetsHead = (prefix: string): Html =>
+  html`<link rel="stylesheet" href="${prefix}${STYLE_PATH}"><script src="${prefix}${SCRIPT_PATH}" defer></script>`;
+
+/** The fields of a page, which loads its style and its script from this service. */
+export const pageFields = (): string[] => pageHeaders({ hasFiles: true });
+
+const asset = (path: string, type: string, body: string): Endpoint => ({
+  ...at('GET', path, 'nothing'),
+  run: () => ({
+    status: 200,
+    headers: [
+      ...['Content-Type', `${type}; charset=utf-8`],
+      ...['Cache-Control', 'public, max-age=31536000, immutable'],
+    ],
+    body,
+  }),
+});
+
+/** The style and the script of all pages. Another text has another address, so that clients may store them. */
+export const ASSETS: readonly Endpoint[] = [
+  asset(STYLE_PATH, 'text/css', STYLE),
+  asset(SCRIPT_PATH, 'text/javascript', PAGE_SCRIPT),
+];
