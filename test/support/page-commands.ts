@@ -121,6 +121,8 @@ interface PageOptions {
   readonly isMigrated?: boolean;
   /** Whether a response with an error fails the command. */
   readonly strict?: boolean;
+  /** The command that is run in place of a printed one. */
+  readonly instead?: (command: string) => string;
 }
 
 /** Runs the commands of a page in order, as printed, and compares their output. Returns the URL of its service. */
@@ -208,7 +210,7 @@ export async function runPage(t: Test, page: string, options: PageOptions = {}):
     if (language === 'sh') {
       printed = undefined;
       if (ELSEWHERE.some((pattern) => pattern.test(text))) continue;
-      printed = await perform(here(text.replace(BUILD, '')));
+      printed = await perform(here((options.instead ?? String)(text.replace(BUILD, ''))));
       client = [...printed.matchAll(/^id: +(\S+)$/gm)].at(-1)?.[1] ?? client;
       env.KEY = /^key: +(\S+)$/m.exec(printed)?.[1] ?? env.KEY ?? '';
     } else if (language === 'properties') {
