@@ -23,7 +23,6 @@ import type { ServiceState } from './pipeline/context.js';
 import { Mount } from './pipeline/mount.js';
 import { createPipeline } from './pipeline/pipeline.js';
 import { createHttpServer } from './pipeline/server.js';
-import { watchClock } from './process/clock-watch.js';
 import { shutDown } from './process/graceful-shutdown.js';
 import { listen, urlOf } from './process/listen.js';
 import { readTls } from './process/tls.js';
@@ -155,14 +154,10 @@ export interface App {
   stop(): Promise<void>;
 }
 
-/** Milliseconds since 1970 on the clock of the database. */
-const CLOCK = 'select (extract(epoch from clock_timestamp()) * 1000)::float8 as now';
-
 function running(parts: Parts, state: AppState, { routes }: ApiRoutes, server: Server | TlsServer): App {
   const { config, log, database, metrics, metricsServer, collections, feed, auth, features } = parts;
   const open = [...features.values()];
   const mount = new Mount(server, config.publicPrefix);
-  const stopClockWatch = watchClock(log, async () => Number((await database.db.run(CLOCK, []))[0]!.now));
   const stopMaintenance = startMaintenance(database, log, {
     ...config,
     prunes: open.flatMap((feature) => feature.prunes ?? []),
@@ -191,7 +186,6 @@ function running(parts: Parts, state: AppState, { routes }: ApiRoutes, server: S
     },
     stop: async () => {
       stopMaintenance();
-      stopClockWatch();
       state.isDraining = true;
       await feed?.close();
       await Promise.all([

@@ -86,7 +86,7 @@ export async function openParts(
     config,
     await storedResources(database, declarations, config.publicPrefix),
   );
-  const metricsServer = await startMetricsServer(config, log, database, scrape);
+  const metricsServer = await startMetricsServer(config, log, scrape);
   closers.push(() => closeNow(metricsServer));
   // Loaded on demand, so that a start without it takes less time and memory.
   const counters =
@@ -136,15 +136,10 @@ const limitingAddresses =
 
 const namesIn = ({ collections }: Declarations): string[] => collections.map(({ name }) => name);
 
-async function startMetricsServer(
-  config: Config,
-  log: Log,
-  { db }: Database,
-  scrape: Scrape,
-): Promise<Server | undefined> {
+async function startMetricsServer(config: Config, log: Log, scrape: Scrape): Promise<Server | undefined> {
   const { metricsPort: port, metricsHost: host } = config;
   if (port === undefined) return undefined;
-  const server = createMetricsServer(scrape, config, log, db.peer, hostsOfMetrics(config));
+  const server = createMetricsServer(scrape, config, log, hostsOfMetrics(config));
   await listen(server, { host, port, setting: 'METRICS_PORT' });
   return server;
 }

@@ -1,18 +1,19 @@
-import type { Server } from 'node:http';
-import { openRoutes } from '../api/endpoint.js';
-import { METRICS } from '../api/service-endpoints.js';
-import type { Peer } from '../database-url/servers.js';
+import type { IncomingMessage, Server } from 'node:http';
+import { showMetrics } from '../api/service-endpoints.js';
+import { knownProblem } from '../db/database-errors.js';
+import { methodNotAllowed, noSuchPath } from '../errors/request-errors.js';
+import { internal } from '../errors/service-errors.js';
 import { allowHosts } from '../http/allowed-hosts.js';
 import { createCommonFields, fixedFields } from '../http/common-headers.js';
-import { createRouter } from '../http/router.js';
-import { ParseLimit } from '../limits/parse-limit.js';
-import type { PipelineOptions } from '../pipeline/context.js';
-import { createPipeline } from '../pipeline/pipeline.js';
+import { render } from '../http/problem-body.js';
+import type { Reply } from '../http/reply.js';
+import type { Request } from '../http/request.js';
 import { createHttpServer, type ServerOptions } from '../pipeline/server.js';
 import type { Log } from '../telemetry/log.js';
-import { createMetrics, type Scrape } from '../telemetry/metrics.js';
-import { createObserver } from '../telemetry/request-observer.js';
+import type { Scrape } from '../telemetry/metrics.js';
+import { refuse } from '../transport/admission-control.js';
 import { MAX_METRICS_CONNECTIONS } from '../transport/connections.js';
+import { readTarget } from '../transport/request-target.js';
 
 /**
  * A listener with only /metrics, without authentication, and with the limits of the service. Its requests do not count in
@@ -20,57 +21,33 @@ import { MAX_METRICS_CONNECTIONS } from '../transport/connections.js';
  */
 export function createMetricsServer(
   scrape: Scrape,
-  options: Omit<ServerOptions, 'commonFields' | 'always'> &
-    Pick<PipelineOptions, 'compression' | 'compressionMinBytes'>,
+  options: Omit<ServerOptions, 'commonFields' | 'always'>,
   log: Log,
-  database: Peer,
   allowedHosts: readonly string[] | undefined,
 ): Server {
-  const fixed = fixedFields(false, 0);
-  const commonFields = createCommonFields(fixed, undefined);
-  const { http } = createMetrics();
-  const pipeline = createPipeline({
-    router: createRouter(openRoutes([{ ...METRICS, requires: 'nothing' }], () => ({ scrape }))),
-    log,
-    observer: createObserver({
-      metrics: http,
-      log,
-      accessLog: false,
-      serverTiming: false,
-      tracer: undefined,
-      database,
-    }),
-    bodyLimit: 0,
-    bodyBytes: 0,
-    responseBytes: options.responseBytes,
-    parseLimit: new ParseLimit(),
-    bodyBytesPerAddress: 0,
-    bodyMinRate: 0,
-    bodyRateMs: 0,
-    compression: options.compression,
-    compressionMinBytes: options.compressionMinBytes,
-    retirement: {},
-    versionRequests: http.versions,
-    authenticate: undefined,
-    session: undefined,
-    errorPage: () => undefined,
-    requireAllowedHost: allowedHosts && allowHosts(allowedHosts),
-    requireOrigin: () => undefined,
-    challenge: () => [],
-    readAuthRequest: () => {
-      throw new Error('/metrics needs no credential');
+  const always = fixedFields(false, 0);
+  const commonFields = createCommonFields(always, undefined);
+  const requireAllowedHost = allowedHosts && allowHosts(allowedHosts);
+  const metrics = showMetrics(scrape);
+  const replyTo = async (req: IncomingMessage): Promise<Reply> => {
+    const { path } = readTarget(req);
+    requireAllowedHost?.(req);
+    if (path !== '/metrics') throw noSuchPath();
+    if (req.method !== 'GET' && req.method !== 'HEAD') throw methodNotAllowed('GET, HEAD');
+    return metrics.run({} as Request);
+  };
+  const problemOf = (err: unknown): Reply => {
+    const problem = knownProblem(err);
+    if (!problem) log.error({ err }, 'the metrics cannot be shown');
+    return render(problem ?? internal(), '');
+  };
+  return createHttpServer(
+    (req, res, expectation, ended) => {
+      const reply = replyTo(req).catch(problemOf);
+      void reply
+        .then((reply) => refuse(req, res, expectation === 'continue', reply, commonFields))
+        .then(ended);
     },
-    commonFields,
-    cors: undefined,
-    rateLimit: undefined,
-    publicPrefix: '',
-    state: { isInMaintenance: false, isDraining: false },
-    afterWrite: () => undefined,
-  });
-  return createHttpServer(pipeline, {
-    ...options,
-    commonFields,
-    always: fixed,
-    maxConnections: MAX_METRICS_CONNECTIONS,
-  }) as Server;
+    { ...options, commonFields, always, maxConnections: MAX_METRICS_CONNECTIONS },
+  ) as Server;
 }

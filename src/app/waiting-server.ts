@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { healthReply } from '../api/service-endpoints.js';
 import type { Config } from '../config/config.js';
-import { startWithDatabase, waitForDatabase } from '../db/start-faults.js';
+import { startWithDatabase } from '../db/start-faults.js';
 import { unavailable } from '../errors/service-errors.js';
 import { createCommonFields, fixedFields } from '../http/common-headers.js';
-import { EarlyReply } from '../http/early-reply.js';
-import { isHealthCheck } from '../http/own-paths.js';
+import { EarlyReply, isHealthCheck } from '../http/early-reply.js';
 import { createHttpServer } from '../pipeline/server.js';
 import { listen } from '../process/listen.js';
 import { readTls } from '../process/tls.js';
@@ -18,9 +17,8 @@ import { refuse } from '../transport/admission-control.js';
  * and what `start` throws.
  */
 export function startInPublic<T>(config: Config, log: Log, start: () => Promise<T>): Promise<T> {
-  const wait = () =>
-    waitForDatabase(config, log, async () => (config.port === 0 ? nothing : openWaitingServer(config)));
-  return startWithDatabase(config, log, wait, start);
+  const begin = async () => (config.port === 0 ? nothing : openWaitingServer(config));
+  return startWithDatabase(config, log, begin, start);
 }
 
 const nothing = async (): Promise<void> => undefined;

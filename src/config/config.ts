@@ -35,8 +35,6 @@ interface SettingsPart<T> {
   programFaults?(own: T, isMounted: boolean): string[];
   /** Settings of the core that follow from those of the feature. */
   complete?(own: T, core: CoreConfig): Partial<CoreConfig>;
-  /** Files that the feature has open besides those of the core, which has `perDatabase` for each server of PostgreSQL. */
-  files?(own: T, perDatabase: number): number;
   /** The processes of a service, each with connections of its own to the database; absent: one. */
   processes?(own: T): number;
   /** The first segments of its paths, as far as they could be names of collections, which they cannot be, whether the feature is on or not. */

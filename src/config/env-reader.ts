@@ -7,11 +7,9 @@ export type Env = Readonly<Record<string, string | undefined>>;
 
 const INTROSPECTION = 'a part of INTROSPECTION=https://client:secret@issuer.example/introspect';
 
-/** Former names that still work in this version. */
-const FORMER_NAMES: Readonly<Record<string, string>> = { EVENTS_RETENTION: 'EVENTS_KEEP' };
-
 /** Settings that others have replaced. A start that ignored them would lack what they protect or permit. */
 const REPLACED: Readonly<Record<string, string>> = {
+  EVENTS_KEEP: 'EVENTS_RETENTION',
   BASIC_INSECURE: 'INSECURE=basic',
   WEBHOOK_INSECURE: 'INSECURE=webhooks',
   INTROSPECTION_URI: INTROSPECTION,
@@ -52,16 +50,11 @@ const REMOVED = [
   'VERSION_CALLS',
 ];
 
-/** One line for each variable in use that was renamed or removed; `removed` are those that features had. */
-export function outdatedSettings(env: Env, removed: readonly string[]): string[] {
-  const renamed = Object.entries(FORMER_NAMES).filter(([, former]) => isSet(env, former));
-  return [
-    ...renamed.map(([name, former]) => `${former} is now ${name}; the next version ignores the former name`),
-    ...[...REMOVED, ...removed]
-      .filter((name) => isSet(env, name))
-      .map((name) => `${name} is no longer a setting and is ignored`),
-  ];
-}
+/** One line for each variable in use that was removed; `removed` are those that features had. */
+export const outdatedSettings = (env: Env, removed: readonly string[]): string[] =>
+  [...REMOVED, ...removed]
+    .filter((name) => isSet(env, name))
+    .map((name) => `${name} is no longer a setting and is ignored`);
 
 /** One line for each variable in use that another setting has replaced. */
 export const replacedSettings = (env: Env): string[] =>
@@ -74,13 +67,7 @@ export const replacedSettings = (env: Env): string[] =>
  * those that features had.
  */
 export function misspelledSettings(env: Env, names: readonly string[], removed: readonly string[]): string[] {
-  const known = new Set([
-    ...names,
-    ...Object.values(FORMER_NAMES),
-    ...Object.keys(REPLACED),
-    ...REMOVED,
-    ...removed,
-  ]);
+  const known = new Set([...names, ...Object.keys(REPLACED), ...REMOVED, ...removed]);
   return Object.keys(env)
     .filter((name) => !known.has(name) && isSet(env, name))
     .flatMap((name) => {
@@ -121,15 +108,14 @@ export function createReader(env: Env, folder = ''): Reader {
   const readShown = <T>(name: string, fallback: T, expected: string, parse: Parse<T>): T => {
     const before = faults.length;
     const value = read(name, fallback, expected, parse);
-    if (faults.length > before) faults[before] += `; it is ${shown(env[usedName(env, name)]!)}`;
+    if (faults.length > before) faults[before] += `; it is ${shown(env[name]!)}`;
     return value;
   };
   const read = <T>(name: string, fallback: T, expected: string, parse: Parse<T>): T => {
     names.push(name);
-    const used = usedName(env, name);
-    if (!isSet(env, used)) return fallback;
-    const value = parse(env[used]!.trim());
-    if (value === undefined) faults.push(`${used} must be ${expected}`);
+    if (!isSet(env, name)) return fallback;
+    const value = parse(env[name]!.trim());
+    if (value === undefined) faults.push(`${name} must be ${expected}`);
     return value ?? fallback;
   };
   const optional = <T>(name: string, expected: string, parse: Parse<T>): T | undefined =>
@@ -162,11 +148,6 @@ export function createReader(env: Env, folder = ''): Reader {
       ),
     date: (name) => optional(name, 'a date as in RFC 3339: 2026-12-31T00:00:00Z', parseDate),
   };
-}
-
-function usedName(env: Env, name: string): string {
-  const former = FORMER_NAMES[name];
-  return former !== undefined && !isSet(env, name) ? former : name;
 }
 
 const SHOWN = 40;

@@ -100,63 +100,55 @@ const CURABLE = new Set([
 export type WaitSettings = Pick<Config, 'databaseUrl' | 'dbStartMs' | 'dbTimeoutMs'>;
 
 /**
- * Waits until the configured database opens a session, for up to DB_START_MS. Returns as well when waiting does not help:
- * the start itself reports why a database cannot be used. `begin` is called when the wait begins, and the function that it
- * returns when the wait ends; an error of either rejects.
+ * Runs a start that needs the database. While the configured database opens no session, and after a start that it failed,
+ * the start waits, for up to DB_START_MS. `begin` is called when a wait begins, and the function that it returns when the wait
+ * ends; an error of either rejects. Waiting does not help against other errors: the start itself reports them. Rejects at the
+ * end with DatabaseUnavailableError.
  */
-export async function waitForDatabase(
+export async function startWithDatabase<T>(
   { databaseUrl, dbStartMs, dbTimeoutMs }: WaitSettings,
   log: Log,
   begin: () => Promise<() => Promise<void>>,
-): Promise<void> {
-  if (databaseUrl === undefined || dbStartMs === 0) return;
-  const end = performance.now() + dbStartMs;
+  start: () => Promise<T>,
+): Promise<T> {
+  const isWaiting = databaseUrl !== undefined && dbStartMs > 0;
+  const end = performance.now() + (isWaiting ? dbStartMs : 0);
+  const mayWait = (error: unknown) => isWaiting && isCurable(error) && performance.now() < end;
   let finish: (() => Promise<void>) | undefined;
   try {
     for (let pauseMs = MIN_PAUSE_MS; ; pauseMs = Math.min(MAX_PAUSE_MS, 2 * pauseMs)) {
-      const connectMs = Math.min(dbTimeoutMs, finish === undefined ? FIRST_MS : dbTimeoutMs);
-      const error = await attempt(databaseUrl, connectMs);
-      const leftMs = end - performance.now();
-      if (error === undefined || !CURABLE.has(error.code ?? '') || leftMs <= 0) return;
-      log.warn({ reason: unreachable(error), pauseMs }, 'the start waits for the database');
+      const connectMs = finish === undefined ? Math.min(FIRST_MS, dbTimeoutMs) : dbTimeoutMs;
+      let failure = isWaiting ? await attempt(databaseUrl, connectMs) : undefined;
+      if (!mayWait(failure)) {
+        await finish?.();
+        finish = undefined;
+        try {
+          return await start();
+        } catch (error) {
+          if (!mayWait(error)) throw unavailableFor(error);
+          failure = error as Error;
+        }
+      }
+      log.warn({ reason: unreachable(failure!), pauseMs }, 'the start waits for the database');
       finish ??= await begin();
-      await sleep(Math.min(pauseMs, leftMs));
+      await sleep(Math.min(pauseMs, Math.max(0, end - performance.now())));
     }
   } finally {
     await finish?.();
   }
 }
 
-/**
- * Runs a start that needs the database. When the database fails meanwhile, `wait` is called and the start begins again, for up to
- * DB_START_MS. Rejects with other errors, and at the end with DatabaseUnavailableError.
- */
-export async function startWithDatabase<T>(
-  { databaseUrl, dbStartMs }: WaitSettings,
-  log: Log,
-  wait: () => Promise<void>,
-  start: () => Promise<T>,
-): Promise<T> {
-  const end = performance.now() + (databaseUrl === undefined ? 0 : dbStartMs);
-  for (let pauseMs = MIN_PAUSE_MS; ; pauseMs = Math.min(MAX_PAUSE_MS, 2 * pauseMs)) {
-    await wait();
-    try {
-      return await start();
-    } catch (error) {
-      const { cause, message } = error as Error;
-      const codes = [error, cause].map((each) => (each as { code?: string } | undefined)?.code ?? '');
-      if (!codes.some((code) => CURABLE.has(code))) throw error;
-      if (performance.now() > end)
-        throw error instanceof ExitError
-          ? error
-          : new DatabaseUnavailableError(unreachable(error as Error), { cause: error });
-      log.warn({ reason: message, pauseMs }, 'the database failed during the start, which begins again');
-      await sleep(pauseMs);
-    }
-  }
+function isCurable(error: unknown): boolean {
+  const { cause } = (error ?? {}) as Error;
+  return [error, cause].some((each) => CURABLE.has((each as { code?: string } | undefined)?.code ?? ''));
 }
 
-async function attempt(url: string, connectMs: number): Promise<(Error & { code?: string }) | undefined> {
+const unavailableFor = (error: unknown): unknown =>
+  isCurable(error) && !(error instanceof ExitError)
+    ? new DatabaseUnavailableError(unreachable(error as Error), { cause: error })
+    : error;
+
+async function attempt(url: string, connectMs: number): Promise<Error | undefined> {
   try {
     await withSession(url, { settings: TASK_SETTINGS.attempt, connectMs }, async () => undefined);
     return undefined;

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { misdirectedRequest } from '../errors/request-errors.js';
 import { isLoopbackAddress, parseIp } from '../formats/ip-address.js';
-import { isHealthCheck } from './own-paths.js';
+import { isHealthCheck } from './early-reply.js';
 
 /** Throws 421 for a request whose Host, or authority in absolute-form, is not allowed. */
 export type RequireAllowedHost = (req: IncomingMessage) => void;

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { invalidBody, payloadTooLarge } from '../errors/input-errors.js';
 import { escapeToken, type Json, type JsonObject } from '../json.js';
-import { inTurns, LONG_TASK_BYTES, turn } from '../limits/turn.js';
+import { LONG_TASK_BYTES, turn } from '../limits/turn.js';
 
 const TRUNCATED = invalidBody('The body is not valid JSON: it ends before the JSON is complete.', 'json');
 
@@ -27,26 +27,12 @@ async function readLongJson(bytes: Buffer): Promise<Json> {
   requireJsonBounds(bytes);
   await turn();
   const value = parse(text);
-  await requireExactNumbersInStages(text);
+  await turn();
+  requireExactNumbers(text);
   await turn();
   requireStorable(value);
   await turn();
   return value;
-}
-
-/**
- * Reads a file of records, each of which is then checked by itself with requireStorable: a number that does not fit a
- * double becomes a string that requireStorable rejects. Throws invalidBody if the file is not valid JSON.
- */
-export function readRecords(bytes: Buffer): Json {
-  const text = decode(bytes);
-  let marked = '';
-  let done = 0;
-  for (const { start, token } of inexactNumbers(text)) {
-    marked += text.slice(done, start) + JSON.stringify(`\u0000${token}`);
-    done = start + token.length;
-  }
-  return parse(marked + text.slice(done));
 }
 
 function decode(bytes: Buffer): string {
@@ -199,57 +185,29 @@ function endOfString(text: Uint8Array, start: number): number {
 
 /** Throws invalidBody for JSON with a number whose value changes when it is read as a double. */
 function requireExactNumbers(text: string): void {
-  if (inexactNumbers(text).length > 0) throw inexact();
+  if (inexactNumber(text) !== undefined)
+    throw invalidBody('holds a number that does not fit a double', 'number');
 }
-
-/** Throws the 400 of a number that is not exact, in parts. */
-async function requireExactNumbersInStages(text: string): Promise<void> {
-  if ((await inTurns(search(text))).length > 0) throw inexact();
-}
-
-const inexact = () => invalidBody('holds a number that does not fit a double', 'number');
 
 /** Whether there may be a number of more than fifteen digits or with an exponent; few bodies have one. */
 const SUSPECT = /[\d.]{16}|\d[eE]/;
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 
-/** A number of a text, and where it starts. */
-export interface NumberToken {
-  readonly start: number;
-  readonly token: string;
-}
-
-/** The numbers whose value changes when they are read as a double. */
-export function inexactNumbers(text: string): readonly NumberToken[] {
-  const steps = search(text);
-  for (;;) {
-    const { done, value } = steps.next();
-    if (done) return value;
-  }
-}
-
-/** Characters that are checked in one step. */
-const STEP = 131_072;
-
-function* search(text: string): Generator<undefined, readonly NumberToken[]> {
-  const found: NumberToken[] = [];
-  if (!SUSPECT.test(text)) return found;
-  let end = STEP;
+/** The first number of JSON whose value changes when it is read as a double; undefined: there is none. */
+export function inexactNumber(text: string): string | undefined {
+  if (!SUSPECT.test(text)) return undefined;
   for (let at = 0; at < text.length; at++) {
     const character = text[at]!;
     if (character === '"') at = endOfText(text, at);
     else if (character === '-' || (character >= '0' && character <= '9')) {
       NUMBER.lastIndex = at;
       const token = NUMBER.exec(text)?.[0] ?? character;
-      if (isInexact(token)) found.push({ start: at, token });
+      if (isInexact(token)) return token;
       at += token.length - 1;
     }
-    if (at < end) continue;
-    yield;
-    end = at + STEP;
   }
-  return found;
+  return undefined;
 }
 
 /** The index of the closing quotation mark. A loop, since a regular expression would overflow the stack. */

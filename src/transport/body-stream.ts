@@ -20,7 +20,7 @@ export interface ReceivedBytes {
 export interface RateLimits {
   /** Bytes per second at which an incomplete body must arrive; 0: no limit. */
   readonly bodyMinRate: number;
-  /** Milliseconds over which the rate is measured, again and again. */
+  /** Milliseconds for which a client may send nothing at first, and twice as long when it has sent fast enough. */
   readonly bodyRateMs: number;
 }
 
@@ -47,14 +47,15 @@ export class BodyStream implements Content {
   #sent = 0;
   /** Milliseconds that the action may still wait for the client, in all. */
   #patienceMs = Number.POSITIVE_INFINITY;
-  /** The wait and the bytes since the rate was measured. */
-  #waitedMs = 0;
-  #received = 0;
+  /** Milliseconds that the client may still make the action wait. Bytes that arrive add to them. */
+  #leftMs: number;
 
   constructor(
     readonly req: IncomingMessage,
     readonly source: BodySource,
-  ) {}
+  ) {
+    this.#leftMs = source.limits.bodyRateMs;
+  }
 
   waitAtMost(ms: number): void {
     this.#patienceMs = ms;
@@ -85,8 +86,7 @@ export class BodyStream implements Content {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#decoder?.destroy();
-    if (this.source.bytes === undefined)
-      this.req.unpipe().removeAllListeners('readable').removeAllListeners('data').resume();
+    this.req.unpipe().removeAllListeners('readable').removeAllListeners('data').resume();
   }
 
   /** Bytes that the request announces, if these are those of the body. */
@@ -135,56 +135,32 @@ export class BodyStream implements Content {
 
   /** The next bytes. Rejects with 408 if the client sends too slowly, or if the action must not wait longer. */
   async #next(iterator: AsyncIterator<Buffer>): Promise<IteratorResult<Buffer>> {
-    const next = iterator.next();
-    if (this.source.bytes !== undefined) return next;
-    let since = performance.now();
+    const { bodyMinRate, bodyRateMs } = this.source.limits;
+    const hasRate = bodyMinRate > 0 && !this.req.complete;
+    const maxMs = hasRate ? Math.min(this.#patienceMs, this.#leftMs) : this.#patienceMs;
+    const since = performance.now();
     let timer: NodeJS.Timeout | undefined;
     let isOver = false;
     const late = new Promise<never>((_, reject) => {
-      const measure = () => {
-        if (isOver) return;
-        since = this.#count(since);
-        if (this.#leftMs() > 0) watch();
-        else reject(requestTimeout());
-      };
-      const watch = () => {
-        const ms = this.#leftMs();
+      const watch = (): void => {
+        const ms = maxMs - (performance.now() - since);
+        if (isOver || ms === Number.POSITIVE_INFINITY) return;
+        if (ms <= 0) return reject(requestTimeout());
         // setImmediate: bytes that have arrived are read before the time is measured.
-        if (ms < Number.POSITIVE_INFINITY) timer = setTimeout(() => setImmediate(measure), ms);
+        timer = setTimeout(() => setImmediate(watch), ms);
       };
       watch();
     });
-    try {
-      const result = await Promise.race([next, late]);
-      this.#count(since);
-      if (!result.done) this.#received += result.value.length;
-      return result;
-    } catch (error) {
-      next.catch(() => undefined);
-      throw error;
-    } finally {
+    const result = await Promise.race([iterator.next(), late]).finally(() => {
       isOver = true;
       clearTimeout(timer);
-    }
-  }
-
-  /** Counts the time of a wait for the client, and returns the present one. */
-  #count(since: number): number {
-    const now = performance.now();
-    this.#waitedMs += now - since;
-    this.#patienceMs -= now - since;
-    return now;
-  }
-
-  /** Milliseconds until the client is too slow. A fast beginning does not pay for a slow end. */
-  #leftMs(): number {
-    const { bodyMinRate, bodyRateMs } = this.source.limits;
-    if (bodyMinRate === 0 || this.req.complete) return this.#patienceMs;
-    if (this.#waitedMs >= bodyRateMs && this.#received * 1000 >= bodyMinRate * this.#waitedMs) {
-      this.#waitedMs = 0;
-      this.#received = 0;
-    }
-    return Math.min(this.#patienceMs, Math.max(0, bodyRateMs - this.#waitedMs));
+      this.#patienceMs -= performance.now() - since;
+      this.#leftMs -= performance.now() - since;
+    });
+    // A fast beginning does not pay for a slow end.
+    if (hasRate && !result.done)
+      this.#leftMs = Math.min(2 * bodyRateMs, this.#leftMs + (result.value.length * 1000) / bodyMinRate);
+    return result;
   }
 
   #faultOf(error: unknown): unknown {

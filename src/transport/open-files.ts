@@ -1,36 +1,15 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '../config/config.js';
-import { MAX_INTROSPECTIONS } from '../config/limit-settings.js';
 import type { Log } from '../telemetry/log.js';
-import { MAX_METRICS_CONNECTIONS, MAX_REFUSED } from './connections.js';
 
-/** Files that a process has open besides connections: Node's own, modules, logs, declarations, and some to spare. */
-const OTHER_FILES = 64;
+/** Files that a process may have open besides connections: pools, other services, workers, logs, modules, and some to spare. */
+const OTHER_FILES = 512;
 
 /** The settings on which the number of open files depends. */
-type Opened = Pick<
-  Config,
-  | 'maxConnections'
-  | 'dbConnections'
-  | 'dbSearches'
-  | 'dbStreams'
-  | 'metricsPort'
-  | 'introspection'
-  | 'features'
->;
+type Opened = Pick<Config, 'maxConnections' | 'dbConnections'>;
 
 /** How many files a process may need besides the connections that MAX_CONNECTIONS limits. */
-export function otherFiles(config: Opened): number {
-  const { dbConnections, dbSearches, dbStreams } = config;
-  const { metricsPort, introspection } = config;
-  // Each pool may have as many again that are stalled, and attempts beside each other.
-  const database = 3 * (2 * dbConnections + dbSearches + dbStreams) + 3;
-  const metrics = metricsPort === undefined ? 0 : MAX_METRICS_CONNECTIONS + MAX_REFUSED;
-  const introspections = introspection === undefined ? 0 : MAX_INTROSPECTIONS;
-  const ofFeatures = [...config.features].map(([{ part }, own]) => part.files?.(own, database) ?? 0);
-  const added = ofFeatures.reduce((sum, count) => sum + count, 0);
-  return OTHER_FILES + MAX_REFUSED + database + metrics + introspections + added;
-}
+export const otherFiles = ({ dbConnections }: Opened): number => OTHER_FILES + 12 * dbConnections;
 
 /** The most connections that leave the files which the rest of a process needs: at least a quarter of the limit. */
 export const fittingConnections = (config: Opened, limit: number): number =>

@@ -15,23 +15,17 @@ export interface ConnectionTimeouts {
  * `headersTimeout` in src/pipeline/server.ts.
  */
 
-/** The state of a connection in one check. */
-export interface ConnectionState {
-  /** Bytes of responses that wait in this process. */
-  readonly unsent: number;
-  /** Bytes received so far, if the connection is between two requests. */
-  readonly idleAt: number | undefined;
-}
+/**
+ * The state of a connection in which no time may pass: negative, the bytes of responses that wait in this process; otherwise
+ * the bytes received so far, between two requests. Undefined: the limits of header fields and bodies apply.
+ */
+export type Mark = number | undefined;
 
-/** The state that earlier checks saw, and since when it has not changed. */
+/** The mark that the last check saw, and since when it has not changed. */
 export interface History {
-  unsent: number;
-  unsentSince: number;
-  idleAt: number | undefined;
-  idleSince: number;
+  mark: Mark;
+  since: number;
 }
-
-export const noHistory = (): History => ({ unsent: 0, unsentSince: 0, idleAt: undefined, idleSince: 0 });
 
 /** Sockets that were closed because the client read nothing of its response. */
 const stalledSockets = new WeakSet<Socket>();
@@ -57,14 +51,13 @@ export function closeStaleConnections(
   const checkAll = (): void => {
     const now = performance.now();
     for (const [socket, history] of connections) {
-      const state = stateOf(socket);
-      if (!isStale(state, history, now, options)) continue;
-      if (state.unsent > 0) stalledSockets.add(socket);
+      if (!isStale(markOf(socket), history, now, options)) continue;
+      if (history.mark! < 0) stalledSockets.add(socket);
       socket.destroy();
     }
   };
   server.on('setSecureContext' in server ? 'secureConnection' : 'connection', (socket: Socket) => {
-    connections.set(socket, noHistory());
+    connections.set(socket, { mark: undefined, since: 0 });
     socket.once('close', () => connections.delete(socket));
     preventTimers(socket);
   });
@@ -76,30 +69,22 @@ export function closeStaleConnections(
   return connections;
 }
 
-function stateOf(socket: Socket): ConnectionState {
-  return {
-    unsent: socket.writableLength === 0 ? 0 : socket.writableLength + bytesInWriteQueue(socket),
-    // Before the first response and within a request, the limits of header fields and bodies apply instead.
-    idleAt: responseInFlight(socket) === null ? socket.bytesRead : undefined,
-  };
+function markOf(socket: Socket): Mark {
+  if (socket.writableLength > 0) return -socket.writableLength - bytesInWriteQueue(socket);
+  return responseInFlight(socket) === null ? socket.bytesRead : undefined;
 }
 
-/** Whether a connection is to be closed, given its state now and at earlier checks. Updates `history`. */
+/** Whether a connection is to be closed, with its mark now and at the last check. Updates `history`. */
 export function isStale(
-  state: ConnectionState,
+  mark: Mark,
   history: History,
   now: number,
   { streamStallMs, keepAliveMs }: ConnectionTimeouts,
 ): boolean {
-  if (state.unsent === 0 || state.unsent !== history.unsent) {
-    history.unsent = state.unsent;
-    history.unsentSince = now;
+  if (mark === undefined || mark !== history.mark) {
+    Object.assign(history, { mark, since: now });
+    return false;
   }
-  if (state.idleAt === undefined || state.idleAt !== history.idleAt) {
-    history.idleAt = state.idleAt;
-    history.idleSince = now;
-  }
-  const isStalled = state.unsent > 0 && now - history.unsentSince >= streamStallMs;
-  const isIdle = state.idleAt !== undefined && now - history.idleSince >= keepAliveMs + MARGIN_MS;
-  return isStalled || (keepAliveMs > 0 && isIdle);
+  const idleMs = keepAliveMs === 0 ? Number.POSITIVE_INFINITY : keepAliveMs + MARGIN_MS;
+  return now - history.since >= (mark < 0 ? streamStallMs : idleMs);
 }

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { serversOf } from '../../src/database-url/servers.js';
-import { waitForDatabase } from '../../src/db/start-faults.js';
+import { startWithDatabase } from '../../src/db/start-faults.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { TRANSPORTS, testPostgres, type Victim } from '../faults/postgres.js';
 import { claimPort } from '../support/claimed-port.js';
@@ -121,16 +121,17 @@ t.test('a server that starts up, has no free connection or shuts down is waited 
   url.port = String((server.address() as net.AddressInfo).port);
   const lines: string[] = [];
   const events: string[] = [];
-  await waitForDatabase(
+  await startWithDatabase(
     { databaseUrl: String(url), dbStartMs: 3_600_000, dbTimeoutMs: 60_000 },
     createLog('warn', { write: (line) => lines.push(line) }),
     async () => {
       events.push('begin');
       return async () => void events.push('end');
     },
+    async () => void events.push('start'),
   );
   t.equal(lines.length, 3);
-  t.same(events, ['begin', 'end']);
+  t.same(events, ['begin', 'end', 'start']);
 });
 
 for (const workers of ['1', '2'])

@@ -1,5 +1,5 @@
 import { Problem } from '../../src/errors/problem.js';
-import { readJson, readRecords, requireStorable } from '../../src/http/strict-json.js';
+import { readJson } from '../../src/http/strict-json.js';
 import t from '../support/test.js';
 
 function refusal(bytes: string | Buffer): { path: string; keyword: string } | undefined {
@@ -171,32 +171,4 @@ t.test('a long number is read in a time that grows no faster than its length', a
   t.same(await refusalOfLong(`0.1${zeros}1`), { path: '', keyword: 'number' });
   t.equal(await refusalOfLong(`0.1${zeros}`), undefined);
   t.same(await refusalOfLong(`1${zeros}-`), { path: '', keyword: 'json' });
-  t.same(
-    refusalOf(() => readRecords(Buffer.from(`1${zeros}-`))),
-    { path: '', keyword: 'json' },
-  );
-});
-
-t.test('a file of records is read whole, with what is to be refused marked', async (t) => {
-  for (const text of [
-    '[01e400]',
-    '[1e400-]',
-    '[1e400 1]',
-    '[1e]',
-    '[-]',
-    '[1e400.5]',
-    '[1e4001e400]',
-    '1.e400',
-  ])
-    t.same(
-      refusalOf(() => readRecords(Buffer.from(text))),
-      { path: '', keyword: 'json' },
-      text,
-    );
-  const read = readRecords(Buffer.from('[{"a":1e400,"b":0.1},"1e400",12345678901234567890,[-1e400]]'));
-  t.strictSame(read, [{ a: '\u00001e400', b: 0.1 }, '1e400', '\u000012345678901234567890', ['\u0000-1e400']]);
-  t.same(
-    refusalOf(() => requireStorable(read)),
-    { path: '/0/a', keyword: 'unicode' },
-  );
 });

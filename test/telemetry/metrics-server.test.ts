@@ -43,7 +43,7 @@ t.test('with METRICS_PORT they have a listener of their own, with nothing else',
   for (const path of ['/', '/users', '/healthz', '/metrics/x']) t.equal((await get(path)).status, 404, path);
   for (const method of ['POST', 'PUT', 'DELETE', 'PATCH']) {
     const response = await get('/metrics', method);
-    t.same([response.status, response.headers.allow], [405, 'GET, HEAD, OPTIONS'], method);
+    t.same([response.status, response.headers.allow], [405, 'GET, HEAD'], method);
   }
   const prometheus =
     'application/openmetrics-text;version=1.0.0;q=0.6,text/plain;version=0.0.4;q=0.5,*/*;q=0.1';
@@ -51,7 +51,6 @@ t.test('with METRICS_PORT they have a listener of their own, with nothing else',
     (await get('/metrics', 'GET', { accept: prometheus })).headers['content-type'],
     /^text\/plain; version=0.0.4/,
   );
-  t.equal((await get('/metrics', 'GET', { accept: 'image/png' })).status, 406);
   const { samples } = await scrape(metricsUrl!);
   const routes = new Set(samples.map(({ labels }) => labels.route).filter(Boolean));
   t.same([...routes], ['unmatched'], 'what is requested here is not counted there');

@@ -17,7 +17,6 @@ export const JOB_SETTINGS = new FeatureSettings({
     jobTtl: 86_400,
   }),
   isOn: ({ jobs }) => jobs,
-  files: ({ jobs }) => (jobs ? MAX_CREATIONS + 1 : 0),
   paths: ['jobs'],
   removed: ['BULK_BYTES', 'BULK_RECORDS', 'JOB_BYTES', 'JOB_TTL', 'JOBS_MAX', 'JOBS_PER_PRINCIPAL'],
   typeNames: ['CreationReport', 'Job', 'JobList', 'Jobs', 'RefusedRecord'],

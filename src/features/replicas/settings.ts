@@ -19,5 +19,4 @@ export const REPLICA_SETTINGS = new FeatureSettings({
       ? [`${NAME} cannot be combined with DATABASE_ENGINE=citus`]
       : [],
   removed: ['READ_MAX_AGE_MS'],
-  files: ({ databaseReadUrl }, perDatabase) => (databaseReadUrl === undefined ? 0 : perDatabase),
 });

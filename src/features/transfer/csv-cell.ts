@@ -1,7 +1,7 @@
 import type { DeclaredField } from '../../declarations/declaration.js';
-import { invalidBody } from '../../errors/input-errors.js';
-import { inexactNumbers } from '../../http/strict-json.js';
+import { inexactNumber } from '../../http/strict-json.js';
 import type { Json } from '../../json.js';
+import { requireExact } from './read-record.js';
 
 /** How the cells of a column are read and written. */
 export interface CellType {
@@ -109,7 +109,7 @@ function literalOf(text: string): Json {
 
 /** Throws invalidBody for a number whose value changes when it is read as a double. */
 function exactNumber(text: string): number {
-  if (inexactNumbers(text).length > 0) throw notExact(text);
+  requireExact(text);
   return Number(text);
 }
 
@@ -120,14 +120,10 @@ function parsed(text: string): Json {
   } catch {
     return text;
   }
-  const [inexact] = inexactNumbers(text);
-  if (inexact) throw notExact(inexact.token);
+  requireExact(text);
   return value;
 }
 
-const notExact = (token: string) =>
-  invalidBody(`a number that does not fit a double: ${token.slice(0, 40)}`, 'number');
-
 /** Whether a text is a number that a double holds, in the only form that its value has. */
 export const isExactNumber = (text: string): boolean =>
-  NUMBER.test(text) && inexactNumbers(text).length === 0;
+  NUMBER.test(text) && inexactNumber(text) === undefined;

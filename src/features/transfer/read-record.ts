@@ -1,13 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
 import { notUtf8 } from '../../formats/text-encoding.js';
-import {
-  inexactNumbers,
-  MAX_DEPTH,
-  readRecords,
-  requireJsonBounds,
-  requireStorable,
-} from '../../http/strict-json.js';
+import { inexactNumber, MAX_DEPTH, requireJsonBounds, requireStorable } from '../../http/strict-json.js';
 import { escapeToken, isObject, type Json, type JsonObject, setMember } from '../../json.js';
 
 /** Bytes below which JSON cannot be nested too deeply. */
@@ -19,13 +13,8 @@ export function readRecord(bytes: Buffer, maxBytes: number, offset: number): Jso
   if (bytes.length > maxBytes) throw payloadTooLarge(maxBytes);
   if (!isUtf8(bytes)) throw invalidBody(notUtf8(bytes, offset), 'encoding');
   const text = bytes.toString('utf8');
-  if (inexactNumbers(text).length > 0) {
-    const marked = readRecords(bytes);
-    requireExact(marked, '', 1);
-    requireStorable(marked);
-    return marked;
-  }
   const value = parse(text);
+  requireExact(text);
   // Only an escape can be a character that is not storable.
   if (text.includes('\\u')) requireStorable(value);
   return value;
@@ -39,14 +28,11 @@ function parse(text: string): Json {
   }
 }
 
-/** Refuses a number that does not fit a double, which readRecords has marked. */
-function requireExact(value: Json, path: string, depth: number): void {
-  if (typeof value === 'string' && value.startsWith('\u0000') && /^-?\d/.test(value.slice(1))) {
-    throw invalidBody(`a number that does not fit a double: ${value.slice(1, 41)}`, 'number', path);
-  }
-  if (typeof value !== 'object' || value === null || depth > MAX_DEPTH) return;
-  for (const [key, member] of Object.entries(value))
-    requireExact(member, `${path}/${escapeToken(key)}`, depth + 1);
+/** Throws invalidBody for JSON with a number whose value changes when it is read as a double. */
+export function requireExact(text: string): void {
+  const found = inexactNumber(text);
+  if (found !== undefined)
+    throw invalidBody(`a number that does not fit a double: ${found.slice(0, 40)}`, 'number');
 }
 
 /** A record with new names of its fields. Throws invalidBody if two have the same. */

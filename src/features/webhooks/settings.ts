@@ -59,7 +59,6 @@ function parseAllowed(text: string): Allowed | undefined {
 export const WEBHOOK_SETTINGS = new FeatureSettings({
   read: readWebhooks,
   isOn: ({ webhooks }) => webhooks,
-  files: ({ webhooks, webhookConcurrency }) => (webhooks ? webhookConcurrency : 0),
   paths: ['webhooks'],
   // biome-ignore format: one name a line says no more
   typeNames: [

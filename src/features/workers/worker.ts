@@ -38,6 +38,6 @@ export async function runWorker(config: Config, log: Log, features: readonly Ope
     metrics: async () => service?.metrics.scrape(),
   });
   const start = () => startApp(config, log, features, { primary });
-  service = await startWithDatabase(config, log, async () => undefined, start);
+  service = await startWithDatabase(config, log, async () => async () => undefined, start);
   primary.ready(service.url);
 }

@@ -130,7 +130,7 @@ t.test(
     const expected = [
       /tables belong to another role.*: .*events_\d.*items/,
       /pg_trgm is in the schema aside, which is not in the search_path/,
-      new RegExp(`the role ${name} may have 9 connections \\(\\d+ now\\), and the service may open 15`),
+      new RegExp(`the role ${name} may have 9 connections \\(\\d+ now\\), and the service may open 14`),
     ];
     const { checks } = await doctor(t, { DATABASE_URL: String(limited) });
     const faults = faultsOf(checks).filter((line) => line.startsWith('permissions problem'));
