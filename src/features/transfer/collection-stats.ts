@@ -1,9 +1,9 @@
 import type { Resource } from '../../collection/resource.js';
 import { compileInput } from '../../collection/validated-input.js';
-import { type Failure, Problem } from '../../errors/problem.js';
+import type { DeclaredSchema } from '../../declarations/declaration.js';
+import { Problem } from '../../errors/problem.js';
 import type { Json, JsonObject } from '../../json.js';
 import { isEmail, TIME_FORMATS } from '../../validation/times.js';
-import { NO_ID } from './follow-references.js';
 import { isExported } from './record-identity.js';
 import { isNamedAsId, stemOf } from './reference-names.js';
 import type { Source } from './sources.js';
@@ -24,6 +24,20 @@ export class FieldStats {
 
   /** `values`: those of a field that may hold ids or refer to them; undefined: it does not, or has too many. */
   constructor(public values: Set<string> | undefined) {}
+
+  add(value: Json): void {
+    this.present++;
+    this.types.add(typeOf(value));
+    if (Array.isArray(value)) for (const element of value) this.elements.add(typeOf(element));
+    for (const each of [value].flat())
+      if (typeof each === 'string') this.maxBytes = Math.max(this.maxBytes, Buffer.byteLength(each));
+    this.formats = this.formats.filter((format) => typeof value === 'string' && FORMATS[format]!(value));
+    const { values } = this;
+    if (!values) return;
+    if ((typeof value !== 'string' && typeof value !== 'number') || values.size === MAX_VALUES)
+      this.values = undefined;
+    else if (values.size === values.add(String(value)).size) this.isUnique = false;
+  }
 }
 
 const FORMATS: Readonly<Record<string, (text: string) => boolean>> = {
@@ -42,20 +56,22 @@ export class CollectionStats {
   records = 0;
   /** Whether all records are from an export, so that they keep their ids. */
   isExport = true;
-  /** Why the collection of the service refuses a record; undefined: it accepts all. */
-  fault: string | undefined;
-  /** The name of the collection, and why it is another one than in the file. */
-  name: { readonly text: string; readonly reason: string };
+  /** The name of the collection, which may be another one than in the file. */
+  name: string;
+  /** The content of the new declaration; undefined: the collection is declared already. */
+  schema: DeclaredSchema | undefined;
   readonly fields = new Map<string, FieldStats>();
-  readonly #faultIn: (record: JsonObject) => string | undefined;
+  /** Why the collection of the service with this name refuses a record; undefined: it accepts all. */
+  fault: string | undefined;
+  readonly #check: ReturnType<typeof compileInput> | undefined;
 
-  /** `builtIn`: the collection of the service that has the name of the source. */
+  /** `base`: the collection of the service to which the records may belong. */
   constructor(
     readonly source: Source,
-    readonly builtIn: Resource | undefined,
+    readonly base: Resource | undefined,
   ) {
-    this.name = { text: source.collection, reason: '' };
-    this.#faultIn = builtIn ? faultsOfRecords(builtIn) : () => undefined;
+    this.name = source.collection;
+    this.#check = base && compileInput(base);
   }
 
   /** The field that holds the ids of the records. */
@@ -65,15 +81,15 @@ export class CollectionStats {
     return this.fields.has('id') ? 'id' : [...this.fields].find(isId)?.[0];
   }
 
-  /** The ids of the records; undefined: they have none, or too many. */
-  get ids(): ReadonlySet<string> | undefined {
-    return this.fields.get(this.idField ?? '')?.values;
-  }
-
   add(record: JsonObject): void {
     this.records++;
     this.isExport &&= isExported(record);
-    this.fault ??= this.#faultIn(record);
+    try {
+      this.#check?.(record, 'import');
+    } catch (error) {
+      if (!(error instanceof Problem)) throw error;
+      this.fault ??= `${this.name} refuses a record: ${error.message}`;
+    }
     for (const [name, value] of Object.entries(record)) {
       if (value === null) continue;
       let stats = this.fields.get(name);
@@ -83,55 +99,12 @@ export class CollectionStats {
         stats = new FieldStats(mayBeIds ? new Set() : undefined);
         this.fields.set(name, stats);
       }
-      addValue(stats, value);
+      stats.add(value);
     }
   }
 }
 
-function addValue(stats: FieldStats, value: Json): void {
-  const { types, elements, values } = stats;
-  stats.present++;
-  types.add(typeOf(value));
-  if (Array.isArray(value)) for (const element of value) elements.add(typeOf(element));
-  for (const each of [value].flat())
-    if (typeof each === 'string') stats.maxBytes = Math.max(stats.maxBytes, Buffer.byteLength(each));
-  stats.formats = stats.formats.filter((format) => typeof value === 'string' && FORMATS[format]!(value));
-  if (!values) return;
-  if ((typeof value !== 'string' && typeof value !== 'number') || values.size === MAX_VALUES)
-    stats.values = undefined;
-  else if (values.size === values.add(String(value)).size) stats.isUnique = false;
-}
-
 function typeOf(value: Json): string {
-  if (value === null) return 'null';
-  if (typeof value === 'object') return Array.isArray(value) ? 'array' : 'object';
-  return Number.isInteger(value) ? 'integer' : typeof value;
+  if (typeof value !== 'object') return Number.isInteger(value) ? 'integer' : typeof value;
+  return value === null ? 'null' : Array.isArray(value) ? 'array' : 'object';
 }
-
-/** Returns why a collection of the service refuses the next record; references are not followed. */
-function faultsOfRecords(resource: Resource) {
-  const { name, columns, references, unique } = resource;
-  const check = compileInput(resource);
-  const seen = new Set<string>();
-  return (given: JsonObject): string | undefined => {
-    const record = { ...given };
-    for (const { field } of references) if ((record[field] ?? null) !== null) record[field] = NO_ID;
-    try {
-      const values = check(record, 'import').columns;
-      for (const { fields } of unique) {
-        const key = JSON.stringify(fields.map((field) => values[[...columns.keys()].indexOf(field)]));
-        if (seen.size === MAX_VALUES || seen.size === seen.add(key).size)
-          return `two records have the same ${fields.join(' and ')}`;
-      }
-      return undefined;
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      const [failure] = (error.more.details ?? []) as readonly Failure[];
-      return `${name} refuses a record: ${failure?.path ?? ''} ${failure?.message ?? error.message}`;
-    }
-  };
-}
-
-/** Whether all values are ids. */
-export const areIds = (values: Iterable<string> | undefined, ids: ReadonlySet<string> | undefined): boolean =>
-  values !== undefined && ids !== undefined && [...values].every((value) => ids.has(value));

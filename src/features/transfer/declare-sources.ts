@@ -6,8 +6,9 @@ import { checkDeclarations } from '../../declarations/check-declarations.js';
 import { resourcesOf } from '../../declarations/load-declarations.js';
 import { readDeclarations } from '../../declarations/read-declarations.js';
 import { ExitError } from '../../errors/exit-error.js';
+import type { CollectionStats } from './collection-stats.js';
 import type { LoadOptions } from './import-into.js';
-import { infer, type Proposal } from './infer.js';
+import { infer } from './infer.js';
 import type { Source } from './sources.js';
 
 /** The folder of declarations, if COLLECTIONS names no other. */
@@ -36,7 +37,7 @@ export async function declareSources(
   const isNew = !existsSync(path);
   const files = isNew ? [] : readdirSync(path).filter((name) => /^[^_.].*\.json$/.test(name));
   const own = new Set(files.map((name) => name.slice(0, -'.json'.length)));
-  const builtIn = new Map(resourcesOf(readDeclarations(undefined)).map((each) => [each.name, each] as const));
+  const builtIn = resourcesOf(readDeclarations(undefined));
   const ownPaths = ownPathsOf(configOf(io));
   const proposals = await infer(sources, { own, builtIn, ownPaths }, rename, report);
   report.clearProgress();
@@ -49,7 +50,7 @@ export async function declareSources(
     if (!dryRun) mkdirSync(path, { recursive: true });
     for (const { name, schema } of dryRun ? [] : proposals) {
       if (!schema) continue;
-      const file = join(path, `${name.text}.json`);
+      const file = join(path, `${name}.json`);
       const content = { $schema: 'https://json-schema.org/draft/2020-12/schema', ...schema };
       writeFileSync(file, `${JSON.stringify(content, null, 2)}\n`, { flag: 'wx' });
       written.push(file);
@@ -61,22 +62,26 @@ export async function declareSources(
     throw new ExitError(`the declarations cannot be written: ${(error as Error).message}`);
   }
   for (const proposal of proposals) report.note(...linesOf(folder, proposal, dryRun));
-  // The collection of those who sign in exists in any case.
-  const optional = [...builtIn.values()].filter(({ hasPasswords }) => !hasPasswords).map(({ name }) => name);
-  const gone = optional.filter((name) => !existsSync(join(path, `${name}.json`)));
-  if (isNew && gone.length > 0)
-    report.note(`${folder} is new and does not declare ${gone.join(' and ')}: they are not served.`);
+  // The collection of the users that sign in exists in any case.
+  const gone = builtIn.filter(({ hasPasswords }) => !hasPasswords).map(({ name }) => name);
+  if (isNew) report.note(`${folder} is new and does not declare ${gone.join(' and ')}: they are not served.`);
   return {
     folder,
-    sources: proposals.map(({ source, name }) => ({ ...source, collection: name.text })),
-    names: proposals.filter(({ schema }) => schema).map(({ name }) => name.text),
+    sources: proposals.map(({ source, name }) => ({ ...source, collection: name })),
+    names: proposals.filter(({ schema }) => schema).map(({ name }) => name),
     undo,
   };
 }
 
-function linesOf(folder: string, { source, name, schema }: Proposal, dryRun: boolean): string[] {
-  const [from, file] = [source.collection, join(folder, `${name.text}.json`)];
-  const lines = from === name.text ? [] : [`${from} becomes ${name.text}: ${name.reason}.`];
+const RULE = 'names of collections have up to 40 of the characters a-z, 0-9 and _, and some are reserved';
+
+function linesOf(
+  folder: string,
+  { source, name, fault, schema }: CollectionStats,
+  dryRun: boolean,
+): string[] {
+  const [from, file] = [source.collection, join(folder, `${name}.json`)];
+  const lines = from === name ? [] : [`${from} becomes ${name}: ${fault ?? RULE}.`];
   if (!schema) return [...lines, `${file} exists and stays as it is.`];
   const fields = Object.entries(schema.properties);
   const references = fields.flatMap(([field, { 'x-references': to }]) =>

@@ -1,31 +1,26 @@
+import { MAX_INDEXED_BYTES } from '../../collection/column.js';
 import type { Resource } from '../../collection/resource.js';
 import { isNameAvailable } from '../../declarations/check-declarations.js';
-import type { DeclaredSchema } from '../../declarations/declaration.js';
+import type { DeclaredField, DeclaredSchema } from '../../declarations/declaration.js';
+import { columnName, hasColumn } from '../../declarations/declared-column.js';
 import { isObject } from '../../json.js';
-import { areIds, CollectionStats } from './collection-stats.js';
+import { CollectionStats, type FieldStats } from './collection-stats.js';
 import { readInferredCell } from './csv-cell.js';
+import { OWNED_FIELDS } from './csv-header.js';
 import type { ImportReport } from './import-report.js';
 import { FileError } from './input.js';
-import { propose } from './propose.js';
-import { plainName } from './reference-names.js';
+import { LEGACY_ID, plainName, pluralsOf, stemOf } from './reference-names.js';
 import { recordsOf } from './source-records.js';
 import type { Source } from './sources.js';
 
-/** The declaration for a source. */
-export interface Proposal extends Pick<CollectionStats, 'source' | 'name'> {
-  /** The content of its new declaration; undefined: it is declared already. */
-  readonly schema: DeclaredSchema | undefined;
-}
-
-/** Which collections there are. */
-export interface Declared {
-  /** The collections that are declared in the folder, which stay as they are. */
+/** The collections of the folder, which stay as they are; those of the service; the first segments of its own paths. */
+interface Declared {
   readonly own: ReadonlySet<string>;
-  /** The collections that come with the service: a declaration adds to them. */
-  readonly builtIn: ReadonlyMap<string, Resource>;
-  /** The first segments of the service's own paths. */
+  readonly builtIn: readonly Resource[];
   readonly ownPaths: ReadonlySet<string>;
 }
+/** Collections to which fields may refer, by plain names; `ids` undefined: the file does not have the records. */
+type Targets = ReadonlyMap<string, { readonly name: string; readonly ids?: ReadonlySet<string> }>;
 
 /**
  * Reads all records of the sources, whose fields have new names by `rename`, and proposes declarations for them.
@@ -36,14 +31,14 @@ export async function infer(
   declared: Declared,
   rename: ReadonlyMap<string, string>,
   report: ImportReport,
-): Promise<Proposal[]> {
+): Promise<readonly CollectionStats[]> {
   const { own, builtIn } = declared;
   const all: CollectionStats[] = [];
   for (const source of sources) {
     const { collection } = source;
+    const base = builtIn.find(({ name, hasPasswords }) => name === collection && hasPasswords);
+    const stats = new CollectionStats(source, own.has(collection) ? undefined : base);
     report.showProgress(`reading ${collection}`);
-    const base = own.has(collection) ? undefined : builtIn.get(snakeOf(collection));
-    const stats = new CollectionStats(source, base);
     let hasOthers = false;
     for await (const record of recordsOf(source, rename, readInferredCell))
       if (isObject(record)) stats.add(record);
@@ -54,60 +49,34 @@ export async function infer(
   }
   nameAll(all, declared);
   // Records without ids cannot be referred to, and of too many it is not known to which.
-  const targets = new Map([
+  const targets: Targets = new Map([
     ...[...own].map((name) => [plainName(name), { name }] as const),
-    ...all.flatMap(({ source, name: { text: name }, ids }) =>
-      ids ? [[plainName(source.collection), { name, ids }] as const] : [],
-    ),
+    ...all.flatMap(({ source, name, fields, idField = '' }) => {
+      const ids = fields.get(idField)?.values;
+      return ids ? [[plainName(source.collection), { name, ids }] as const] : [];
+    }),
   ]);
-  return all.map((stats) => {
-    const { source, name } = stats;
-    const schema = own.has(name.text) ? undefined : propose(stats, targets, builtIn.get(name.text));
-    return { source, name, schema };
-  });
-}
-
-/** Names the collections. One that comes with the service needs records that it accepts. */
-function nameAll(all: readonly CollectionStats[], { own, ownPaths }: Declared): void {
-  for (const stats of all) {
-    const given = stats.source.collection;
-    if (own.has(given)) continue;
-    const text = snakeOf(given);
-    stats.fault ??= faultOfReferences(stats, all);
-    if (stats.fault === undefined && isNameAvailable(text, ownPaths)) stats.name = { text, reason: RULE };
-    else {
-      const reason = stats.fault ?? `${given} is a reserved name`;
-      stats.name = { text: `legacy_${text}`.slice(0, MAX_NAME), reason };
-    }
-  }
-  // A name that stays is not free for another collection, also if it comes later.
-  const stays = ({ name: { text }, source }: CollectionStats) => own.has(text) || text === source.collection;
-  const used = new Set(all.filter(stays).map(({ name }) => name.text));
-  for (const stats of all.filter((each) => !stays(each))) {
-    const wanted = stats.name.text;
-    let text = wanted;
-    for (let number = 2; used.has(text); number++) text = `${wanted.slice(0, 36)}_${number}`;
-    used.add(text);
-    if (text !== wanted) stats.name = { text, reason: `another collection is named ${wanted}` };
-  }
-}
-
-/** Why records of a collection of the service cannot refer to those of another one. */
-function faultOfReferences(
-  { builtIn, fields }: CollectionStats,
-  all: readonly CollectionStats[],
-): string | undefined {
-  const unmet = builtIn?.references.find(({ field, to }) => {
-    const target = all.find(
-      ({ builtIn, source, fault }) => (builtIn?.name ?? source.collection) === to && !fault,
-    );
-    return fields.has(field) && !areIds(fields.get(field)!.values, target?.ids);
-  });
-  return unmet && `${unmet.field} must refer to ${unmet.to}`;
+  for (const stats of all) if (!own.has(stats.name)) stats.schema = propose(stats, targets);
+  return all;
 }
 
 const MAX_NAME = 40;
-const RULE = `names of collections have up to ${MAX_NAME} of the characters a-z, 0-9 and _`;
+
+/** Gives each collection a name that it can have; one that the file uses for a collection is not free for another one. */
+function nameAll(all: readonly CollectionStats[], { own, builtIn, ownPaths }: Declared): void {
+  const isFree = (name: string) =>
+    builtIn.every((each) => each.name !== name) && isNameAvailable(name, ownPaths);
+  const stays = ({ name, base, fault }: CollectionStats) =>
+    own.has(name) || (base && !fault) || (snakeOf(name) === name && isFree(name));
+  const used = new Set(all.filter(stays).map(({ name }) => name));
+  for (const stats of all.filter((each) => !stays(each))) {
+    const snake = snakeOf(stats.name);
+    const wanted = isFree(snake) ? snake : `legacy_${snake}`.slice(0, MAX_NAME);
+    stats.name = wanted;
+    for (let number = 2; used.has(stats.name); number++) stats.name = `${wanted.slice(0, 36)}_${number}`;
+    used.add(stats.name);
+  }
+}
 
 const snakeOf = (given: string): string =>
   given
@@ -116,3 +85,105 @@ const snakeOf = (given: string): string =>
     .replace(/[^a-z0-9]+/g, '_')
     .replace(/^[^a-z]+/, '')
     .slice(0, MAX_NAME) || 'records';
+
+/** Bytes of texts that are worth an index; columns of a collection, each with an index or more. */
+const [MAX_SHORT, MAX_COLUMNS] = [100, 60];
+/** Fields that people search: `title`, `name`, `companyName`, `first_name`. */
+const SEARCHED = /name$|^title$/i;
+
+/** Proposes the declaration of a collection from its records. A field `<name>Id` refers to the collection of this name. */
+function propose(
+  { name, records, fields, idField, isExport, source, base, fault }: CollectionStats,
+  targets: Targets,
+): DeclaredSchema {
+  const ofService = base && !fault ? base.schema.properties : {};
+  // A column of CSV with a text, or a name that texts have: all of its cells are text.
+  const isText = source.header?.isExport === false;
+  const typesOf = (field: string, { types }: FieldStats): ReadonlySet<string> =>
+    isText && (types.has('string') || SEARCHED.test(field)) ? new Set(['string']) : types;
+  const properties = new Map<string, DeclaredField>();
+  const columns = new Set<string>();
+  for (const [field, found] of fields) {
+    if ([...OWNED_FIELDS, '_links', LEGACY_ID, idField, ...Object.keys(ofService)].includes(field)) continue;
+    // Two names may have the same column, and a table has room for some columns.
+    const isFree = !columns.has(columnName(field)) && columns.size < MAX_COLUMNS;
+    const to = isFree && referenceOf(field, found, targets);
+    const schema = to
+      ? { type: 'string', format: 'uuid', 'x-references': to }
+      : fieldOf(field, found, typesOf(field, found), isFree);
+    if (hasColumn(schema)) columns.add(columnName(field));
+    properties.set(field, schema);
+  }
+  const [id, legacy] = [isExport ? undefined : fields.get(idField ?? ''), fields.get(LEGACY_ID)];
+  const old = legacy ?? id;
+  // Of records with both, some may have the id alone.
+  if (old)
+    properties.set(
+      LEGACY_ID,
+      legacy && id ? { readOnly: true } : legacyId(old, typesOf(legacy ? LEGACY_ID : idField!, old)),
+    );
+  const names = [...properties.keys()];
+  const isName = (field: string) => properties.get(field)?.['x-search'] && !properties.get(field)!.format;
+  // No request could create a record that must have an old id.
+  const required = names.filter((field) => field !== LEGACY_ID && fields.get(field)?.present === records);
+  const referring = names.filter(
+    (field) => ![undefined, name].includes(properties.get(field)!['x-references']),
+  );
+  // Lines of orders belong to `orderId`, other records to the first reference.
+  const isParent = (field: string) => plainName(name).startsWith(plainName(stemOf(field)!));
+  const nested = referring.find(isParent) ?? referring[0];
+  const display = ['name', 'title', ...names].find(isName);
+  const declared = { type: 'object', required, properties: Object.fromEntries(properties) } as const;
+  if (base && !fault) return declared;
+  // Members without a value are not written.
+  return { title: titleOf(name), ...declared, 'x-collection': { nested, display } as object };
+}
+
+/** The old id, by which a second import of the record is refused, and later imports find the new id. */
+function legacyId({ values, isUnique, maxBytes }: FieldStats, types: ReadonlySet<string>): DeclaredField {
+  const type = typeIn(types);
+  const isOne = type === 'string' || type === 'integer' || type === 'number';
+  if (!isOne || maxBytes > MAX_INDEXED_BYTES) return { readOnly: true };
+  return { type, readOnly: true, [values && isUnique ? 'x-unique' : 'x-index']: true };
+}
+
+function fieldOf(
+  name: string,
+  { elements, maxBytes, formats }: FieldStats,
+  types: ReadonlySet<string>,
+  mayHaveColumn: boolean,
+): DeclaredField {
+  const type = typeIn(types);
+  const element = type === 'array' ? typeIn(elements) : 'null';
+  const items = typeof element === 'string' && element !== 'null' ? { type: element } : undefined;
+  const isShort = maxBytes <= MAX_SHORT && (type === 'string' || items?.type === 'string');
+  const isIndexed = isShort || type === 'integer' || type === 'number' || type === 'boolean';
+  return {
+    type,
+    ...(type === 'string' && formats.length > 0 && { format: formats[0]! }),
+    ...(items && { items }),
+    ...(mayHaveColumn && isIndexed && { 'x-index': true }),
+    ...(mayHaveColumn && isShort && type === 'string' && SEARCHED.test(name) && { 'x-search': true }),
+  };
+}
+
+/** One type, or several in a list. Integers are numbers where there are others. */
+function typeIn(types: ReadonlySet<string>): string | string[] {
+  const list = [...types].filter((type) => type !== 'integer' || !types.has('number'));
+  return list.length === 1 ? list[0]! : list;
+}
+
+/** The collection to which `authorId` or `author_id` refers, if it has a record for every value. */
+function referenceOf(field: string, { types, values }: FieldStats, targets: Targets): string | undefined {
+  const stem = stemOf(field);
+  if (stem === undefined || [...types].some((type) => !['integer', 'string'].includes(type))) return;
+  const target = targets.get(pluralsOf(stem).find((each) => targets.has(each)) ?? '');
+  const isMet = !target?.ids || (values && [...values].every((value) => target.ids!.has(value)));
+  return isMet ? target?.name : undefined;
+}
+
+/** `order_lines` is Order line. */
+function titleOf(name: string): string {
+  const words = name.replaceAll('_', ' ').replace(/ies$/, 'y').replace(/s$/, '');
+  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
+}
