@@ -45,32 +45,9 @@ on conflict (key, collection, old) do update set id = excluded.id;
 -- name: forget_ids ($1 key)
 delete from import_ids where key = $1;
 
--- References that are set when all records are stored.
--- name: defer_references ($1 key, $2 collection, $3 rows, as a JSON array)
-insert into plinth_import_references (key, collection, field, id, target, place)
-select $1, $2, field, id, target, place
-from json_to_recordset($3::text::json) as rows (field text, id uuid, target uuid, place bigint);
-
--- name: deferred_fields ($1 key)
-select distinct collection, field from plinth_import_references where key = $1;
-
--- `:value` is that of one record with the ids `targets`: the id, or an array that has these, too.
--- name: set_references ($1 key, $2 collection, $3 field, $4 maximum number)
-with _ready as (
-  select deferred.id, deferred.target
-  from plinth_import_references as deferred
-  join :to as referred on referred.id = deferred.target
-  where deferred.key = $1 and deferred.collection = $2 and deferred.field = $3
-  limit $4::integer
-), _written as (
-  update :table as current
-  set :column = :value
-  from (select id, array_agg(target) as targets from _ready group by id) as added
-  where current.id = added.id
-)
-delete from plinth_import_references
-where key = $1 and collection = $2 and field = $3 and (id, target) in (select id, target from _ready)
-returning id;
+-- References to later records that an earlier version has left to be set.
+-- name: deferred ($1 key)
+select from plinth_import_references where key = $1 limit 1;
 
 -- Draws the next numbers of series, after those that the records of the batch have already. :last is the last one by the records.
 -- name: draw_numbers ($1 collection, $2 field, $3 series, as a JSON array)
@@ -87,41 +64,6 @@ order by series.parent
 on conflict (collection, field, parent) do update
 set last = greatest(present.last, excluded.last - excluded.drawn) + excluded.drawn, drawn = excluded.drawn
 returning parent::text, (last - drawn)::text as before;
-
--- name: without_events
-set local plinth.events = 'off';
-
--- References to records that were refused.
--- name: unsettled ($1 key)
-select collection, field, id, place::text
-from plinth_import_references
-where key = $1
-order by collection, place
-limit 1000;
-
--- name: referring ($1 id)
-select id from :table where :column = $1;
-
--- name: naming ($1 id)
-select id from :table where :column @> array[$1::uuid];
-
--- name: unset_reference ($1 ids, as a JSON array)
-update :table
-set :column = null
-where id = any (array(select json_array_elements_text($1::text::json))::uuid[]);
-
--- name: remove_records ($1 ids, as a JSON array)
-delete from :table
-where id = any (array(select json_array_elements_text($1::text::json))::uuid[]);
-
--- name: forget_deferred ($1 key, $2 collection, $3 ids, as a JSON array)
-delete from plinth_import_references
-where key = $1 and collection = $2 and id = any (array(select json_array_elements_text($3::text::json))::uuid[]);
-
--- name: count_removed ($1 key, $2 collection)
-update imports
-set stored = stored - 1, refused = refused + 1
-where key = $1 and collection = $2;
 
 -- name: find_ids ($1 key, $2 collection, $3 old ids, as a JSON array)
 select old, id from import_ids

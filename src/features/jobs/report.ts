@@ -1,6 +1,6 @@
 import type { Resource } from '../../collection/resource.js';
 import { turn } from '../../limits/turn.js';
-import type { RefusedRecord } from '../transfer/import-errors.js';
+import type { RefusedRecord } from '../transfer/import-row.js';
 import { faultsOf } from '../transfer/refusal-reasons.js';
 
 /** Why a record was refused, and which one. */

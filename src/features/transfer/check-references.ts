@@ -1,55 +1,46 @@
+import type { Column } from '../../collection/column.js';
 import type { Resource } from '../../collection/resource.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
 import type { Run } from '../../db/db.js';
 import { fill } from '../../db/statements.js';
 import { duplicate, unknownReference } from '../../errors/record-errors.js';
 import type { Json } from '../../json.js';
-import { findByValues, keyOf } from './find-by-values.js';
 import type { Refuse, Row } from './import-row.js';
-import { recordStatement } from './import-statements.js';
+import { IMPORT_SQL, recordStatement } from './import-statements.js';
 
-/** A reference to a record that the import stores later: it is set at the end. */
-export interface DeferredReference {
-  readonly field: string;
-  readonly id: string;
-  readonly target: string;
-  readonly place: number;
-}
-
-/** Refuses rows that refer to missing records; locks those that they refer to. Returns the references that wait. */
+/** Refuses rows that refer to records which neither are stored nor are among them. Locks the stored ones. */
 export async function requireReferences(
   { run, engine }: Pick<BulkConnection, 'run' | 'engine'>,
   rows: readonly Row[],
   resource: Resource,
   refuse: Refuse,
-): Promise<readonly DeferredReference[]> {
+): Promise<void> {
   const fields = [...resource.columns.keys()];
-  const deferred: DeferredReference[] = [];
-  for (const { field, to, table, singular, isList } of resource.references) {
-    const at = fields.indexOf(field);
-    const valid = rows.filter(({ columns }) => columns[at] !== null);
-    const idsIn = ({ columns }: Row) => [columns[at] as string | readonly string[]].flat();
-    const ids = new Set(valid.flatMap(idsIn));
-    if (ids.size === 0) continue;
+  const idsIn = ({ columns }: Row, at: number) => [(columns[at] ?? []) as string | readonly string[]].flat();
+  // On Citus, each shard is written by itself.
+  const own = new Set(engine.isDistributed ? [] : rows.map(({ id }) => id));
+  const existing = new Map<string, ReadonlySet<unknown>>();
+  for (const { field, to, table } of resource.references) {
+    const ids = [...new Set(rows.flatMap((row) => idsIn(row, fields.indexOf(field))))];
     const text = fill(recordStatement(engine, 'existing'), { table, name: to });
-    const existing = new Set((await run(text, [JSON.stringify([...ids])])).map(({ id }) => id));
-    for (const row of valid) {
-      const { id, place, columns, expected } = row;
-      const given = idsIn(row);
-      const missing = [...new Set(given)].filter((each) => !existing.has(each));
-      if (missing.length === 0) continue;
-      // On Citus no later statement can write a column that decides the shard.
-      const unknown = missing.find((each) => engine.isDistributed || !expected.has(each));
-      if (unknown !== undefined) {
-        refuse(row, unknownReference(field, singular, isList ? given.indexOf(unknown) : undefined));
-        continue;
-      }
-      const present = given.filter((each) => existing.has(each));
-      columns[at] = present.length === 0 ? null : present;
-      deferred.push(...missing.map((target) => ({ field, id, target, place })));
-    }
+    const found = ids.length === 0 ? [] : await run(text, [JSON.stringify(ids)]);
+    existing.set(field, new Set(found.map(({ id }) => id)));
   }
-  return deferred;
+  let [left, count] = [rows, 0];
+  // A row that is refused takes those that refer to it with it.
+  while (left.length !== count) {
+    count = left.length;
+    left = left.filter((row) => {
+      const faults = resource.references.flatMap(({ field, to, singular, isList }) => {
+        const isThere = (id: string) => existing.get(field)!.has(id) || (to === resource.name && own.has(id));
+        const index = idsIn(row, fields.indexOf(field)).findIndex((id) => !isThere(id));
+        return index < 0 ? [] : [unknownReference(field, singular, isList ? index : undefined)];
+      });
+      for (const fault of faults) refuse(row, fault);
+      if (faults.length > 0) own.delete(row.id);
+      return faults.length === 0;
+    });
+  }
 }
 
 /** Refuses rows with the values of a unique key that another record has. */
@@ -74,3 +65,46 @@ export async function requireUnique(
     }
   }
 }
+
+/** A stored record with given values; `isAmbiguous`: there are others. */
+export interface FoundRecord {
+  readonly id: string;
+  readonly isAmbiguous: boolean;
+}
+
+/** Stored records with these values of columns, by the keys of the values. */
+export async function findByValues(
+  run: Run,
+  table: string,
+  columns: readonly Column[],
+  values: readonly (readonly Json[])[],
+): Promise<Map<string, FoundRecord>> {
+  if (values.length === 0) return new Map();
+  const collation = ({ type }: Column) => (type === 'text' ? ' collate "C"' : '');
+  const parts = {
+    table,
+    values: columns.map(({ name }) => `current.${name}::text as ${name}, `).join(''),
+    columns: columns.map(({ name }) => `current.${name}`).join(', '),
+    given: columns.map(({ name, type }) => `${name} ${type}`).join(', '),
+    equal: columns.map((each) => `current.${each.name}${collation(each)} = given.${each.name}`).join(' and '),
+  };
+  const given = new Map(
+    values.map((row) => [
+      keyOf(columns, row),
+      Object.fromEntries(columns.map(({ name }, at) => [name, row[at]!])),
+    ]),
+  );
+  const rows = await run(fill(IMPORT_SQL.find_by_values, parts), [JSON.stringify([...given.values()])]);
+  return new Map(
+    rows.map(({ id, is_ambiguous, ...row }) => [
+      keyOf(columns, Object.values(row)),
+      { id: id as string, isAmbiguous: is_ambiguous === true },
+    ]),
+  );
+}
+
+/** Values of columns as a key; numbers have several texts. */
+export const keyOf = (columns: readonly Column[], values: readonly unknown[]): string =>
+  columns
+    .map(({ type }, at) => (type === 'double precision' ? String(Number(values[at])) : String(values[at])))
+    .join('\0');

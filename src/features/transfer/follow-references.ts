@@ -5,8 +5,9 @@ import { invalid } from '../../errors/input-errors.js';
 import { unknownReference } from '../../errors/record-errors.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import { parseUuid } from '../../uuid.js';
+import { type FoundRecord, findByValues, keyOf } from './check-references.js';
 import { isExactNumber } from './csv-cell.js';
-import { type FoundRecord, findByValues, keyOf } from './find-by-values.js';
+import type { Draft } from './import-row.js';
 import type { ImportRun } from './import-run.js';
 import { IMPORT_SQL } from './import-statements.js';
 import { LEGACY_ID } from './reference-names.js';
@@ -14,17 +15,15 @@ import { LEGACY_ID } from './reference-names.js';
 /** A record in which references have the ids of records. */
 export interface Followed {
   readonly record: Json;
-  /** The ids of records to which it refers, and that the import stores, perhaps later. */
-  readonly expected: ReadonlySet<string>;
   /** References that lead nowhere. */
   readonly faults: readonly { readonly field: string; readonly error: unknown }[];
 }
 
 /** A valid reference in place of one that leads nowhere, so that the other fields are checked. */
-export const NO_ID = '00000000-0000-7000-8000-000000000000';
+const NO_ID = '00000000-0000-7000-8000-000000000000';
 
 /** The id of a record, or why there is none. */
-type Found = { readonly id: string; readonly isImported: boolean } | { readonly error: unknown };
+type Found = { readonly id: string } | { readonly error: unknown };
 
 /**
  * Looks up the references of records: their old ids in this import, then in what collections hold as `legacy_id`; or with a
@@ -32,12 +31,12 @@ type Found = { readonly id: string; readonly isImported: boolean } | { readonly 
  */
 export async function lookUpReferences(
   { connection: { run }, key, resources, lookups }: ImportRun,
-  { references }: Resource,
-  records: readonly Json[],
+  { name, references }: Resource,
+  drafts: readonly Draft[],
 ): Promise<(record: Json) => Followed> {
   const found = new Map<string, (text: string, index: number | undefined) => Found>();
   for (const { field, to, table, singular } of references) {
-    const values = new Set(records.flatMap((record) => oldIdsIn(record, field)));
+    const values = new Set(drafts.flatMap(({ record }) => oldIdsIn(record, field)));
     const target = resources.get(to);
     const { by } = lookups.get(field)?.to === to ? lookups.get(field)! : {};
     if (target && by !== undefined) {
@@ -47,26 +46,27 @@ export async function lookUpReferences(
       const ids = await findByTexts(run, table, column, [...values].map(stored));
       found.set(field, (text, index) => {
         const record = ids(stored(text));
-        if (record && !record.isAmbiguous) return { id: record.id, isImported: false };
+        if (record && !record.isAmbiguous) return { id: record.id };
         const message = `${record ? 'more than one' : 'no'} ${singular} has this ${by}`;
         return { error: invalid([{ path: pathOf(field, index), message, keyword: 'lookup' }]) };
       });
       continue;
     }
     const imported = await idsInImport(run, values, key, to);
+    if (to === name)
+      for (const { oldId, id } of drafts)
+        if (oldId !== undefined && !imported.has(oldId)) imported.set(oldId, id);
     const rest = [...values].filter((value) => !imported.has(value));
     const legacy = target?.columns.get(LEGACY_ID);
     const stored = legacy && (await findByTexts(run, table, legacy, rest));
     found.set(field, (old, index) => {
       const id = imported.get(old) ?? stored?.(old)?.id ?? parseUuid(old);
-      return id === undefined
-        ? { error: unknownReference(field, singular, index) }
-        : { id, isImported: imported.has(old) };
+      return id === undefined ? { error: unknownReference(field, singular, index) } : { id };
     });
   }
   return (given) => {
-    const [expected, faults] = [new Set<string>(), [] as { field: string; error: unknown }[]];
-    if (!isObject(given)) return { record: given, expected, faults };
+    const faults: { field: string; error: unknown }[] = [];
+    if (!isObject(given)) return { record: given, faults };
     const record: JsonObject = { ...given };
     for (const { field, isList } of references) {
       const value = member(given, field);
@@ -77,14 +77,13 @@ export async function lookUpReferences(
           faults.push({ field, error: target.error });
           return each;
         }
-        if (target.isImported) expected.add(target.id);
         return target.id;
       };
       if (value === undefined) continue;
       setMember(record, field, isList && Array.isArray(value) ? value.map(follow) : follow(value));
     }
     for (const { field } of faults) setMember(record, field, NO_ID);
-    return { record, expected, faults };
+    return { record, faults };
   };
 }
 
@@ -94,13 +93,14 @@ const pathOf = (field: string, index?: number): string =>
 const isOldId = (value: Json | undefined): value is string | number =>
   typeof value === 'string' || typeof value === 'number';
 
-function oldIdsIn(record: Json, field: string): string[] {
+/** The old ids to which a record refers in a field. */
+export function oldIdsIn(record: Json, field: string): string[] {
   const value = isObject(record) ? member(record, field) : undefined;
   return (Array.isArray(value) ? value : [value]).filter(isOldId).map(String);
 }
 
 /** New ids of records of this import by their old ones. */
-export async function idsInImport(
+async function idsInImport(
   run: Run,
   old: ReadonlySet<string>,
   key: string,

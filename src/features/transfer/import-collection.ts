@@ -3,14 +3,11 @@ import type { BulkConnection } from '../../db/bulk-connection.js';
 import { fill } from '../../db/statements.js';
 import type { Chunk } from './chunks.js';
 import { lookUpReferences } from './follow-references.js';
-import { ImportErrors } from './import-errors.js';
-import { beginning, type Progress, recordProgress } from './import-progress.js';
-import type { Draft, Row } from './import-row.js';
-import type { ImportRun } from './import-run.js';
+import { type Draft, ImportErrors, type Row } from './import-row.js';
+import { type ImportRun, type Progress, recordProgress } from './import-run.js';
 import { IMPORT_SQL, recordStatement } from './import-statements.js';
 import { checkDrafts, type RecordRules, readDrafts } from './read-rows.js';
 import { reasonsOf } from './refusal-reasons.js';
-import { registerIds, withRegisteredIds } from './registered-ids.js';
 import { rulesOf, sourceChunks } from './source-records.js';
 import type { Source } from './sources.js';
 import { storeBatch } from './store-batch.js';
@@ -33,8 +30,6 @@ export class CollectionImport {
   readonly #resource: Resource;
   /** Whether other records may refer to these by their old ids, which are not known yet. */
   readonly #recordsIds: boolean;
-  /** Whether the ids of the records are known before these are stored. */
-  readonly #isAwaited: boolean;
   #progress: Progress;
 
   constructor(
@@ -46,11 +41,13 @@ export class CollectionImport {
     const { resources, retainsIds } = run;
     this.#rules = rulesOf(run, source);
     this.#resource = this.#rules.resource;
-    this.#progress = progress ?? beginning(source, retainsIds);
-    this.#isAwaited = run.awaited.has(source.collection);
+    this.#progress = progress ?? {
+      ...{ ...source.from, stored: 0, refused: 0, unchanged: 0 },
+      ...{ retainsIds, finished: false },
+    };
     const refers = ({ references }: Resource) => references.some(({ to }) => to === source.collection);
     const isReferenced = [...resources.values()].some((each) => imported.has(each.name) && refers(each));
-    this.#recordsIds = isReferenced && !retainsIds && !this.#isAwaited;
+    this.#recordsIds = isReferenced && !retainsIds;
   }
 
   get progress(): Progress {
@@ -83,40 +80,28 @@ export class CollectionImport {
   async #read(chunk: Chunk): Promise<Batch> {
     const refusals = new ImportErrors(this.run.strict);
     const drafts = await readDrafts(chunk, this.#rules, refusals.add);
-    const waits = this.#resource.references.length > 0 || this.#isAwaited;
+    const waits = this.#resource.references.length > 0;
     const rows = waits ? undefined : await checkDrafts(drafts, this.#rules, refusals.add);
     // The records that were read are released: later stages need the rows alone.
     return { chunk, drafts: waits ? drafts : [], rows, refusals };
   }
 
-  async #follow(given: readonly Draft[], refusals: ImportErrors): Promise<readonly Row[]> {
-    const { run, source } = this;
-    const drafts = this.#isAwaited ? await withRegisteredIds(run, source.collection, given) : given;
-    const records = drafts.map(({ record }) => record);
-    const follow = await lookUpReferences(run, this.#resource, records);
-    return checkDrafts(drafts, this.#rules, refusals.add, follow);
-  }
-
   async #store({ chunk, drafts, rows, refusals }: Batch): Promise<void> {
     const { connection, key, dryRun: isPart } = this.run;
     const { collection } = this.source;
-    const valid = rows ?? (await this.#follow(drafts, refusals));
+    const follow = await lookUpReferences(this.run, this.#resource, drafts);
+    const valid = rows ?? (await checkDrafts(drafts, this.#rules, refusals.add, follow));
     const { end } = refusals;
     const wanted = valid.filter(({ place }) => place < end);
     let progress = this.#progress;
     const target = { ...this.run, resource: this.#resource, isPart };
-    await storeBatch(target, wanted, refusals, async ({ stored, unchanged, deferred }) => {
+    await storeBatch(target, wanted, refusals, async ({ stored, unchanged }) => {
       progress = this.#after(chunk, stored.length, unchanged, refusals);
-      if (this.#recordsIds) {
-        const others = stored.filter(({ storesOldId }) => !storesOldId);
-        await registerIds(
-          this.run,
-          collection,
-          others.map(({ oldId, id }) => [oldId, id]),
-        );
-      }
-      if (deferred.length > 0)
-        await connection.run(IMPORT_SQL.defer_references, [key, collection, JSON.stringify(deferred)]);
+      // Others refer to these records by their old ids.
+      const ids = this.#recordsIds
+        ? stored.flatMap(({ oldId, id }) => (oldId === undefined ? [] : [[oldId, id]]))
+        : [];
+      if (ids.length > 0) await connection.run(IMPORT_SQL.record_ids, [key, collection, JSON.stringify(ids)]);
       await recordProgress(connection.run, key, collection, progress);
     });
     this.#progress = progress;

@@ -120,12 +120,14 @@ function requireLookup(
 const LOOKED_UP = ['text', 'double precision'];
 
 /** Prints what was loaded, and returns the exit code. Throws what has ended the load early. */
-function endWith(report: ImportReport, { imported, fault }: Load): ExitCode {
+function endWith(report: ImportReport, { imported, fault, advice }: Load): ExitCode {
+  const isRefused = imported.some(({ refused }) => refused > 0);
+  if (advice !== undefined && isRefused) report.note(advice);
   report.end(imported);
   if (fault instanceof Problem)
     throw new ExitError(
       `the rest was not loaded: ${fault.message} See that the database runs and its disk has free space, then repeat the command with --resume.`,
     );
   if (fault !== undefined) throw fault;
-  return imported.some(({ refused }) => refused > 0) ? 1 : 0;
+  return isRefused ? 1 : 0;
 }

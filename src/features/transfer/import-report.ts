@@ -1,6 +1,6 @@
 import type { Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
-import type { Progress } from './import-progress.js';
+import type { Progress } from './import-run.js';
 import type { Imported } from './import-sources.js';
 
 /** Refusals that the JSON document lists, and that are printed as lines; more are counted. */

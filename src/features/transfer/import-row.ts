@@ -12,19 +12,58 @@ export interface Draft extends RecordIdentity {
   readonly record: Json;
   /** The id in the file, as text. */
   readonly oldId: string | undefined;
-  /** Whether the record stores its old id, by which later imports find it. */
-  readonly storesOldId: boolean;
 }
 
 /** A valid record as it is stored. */
-export interface Row extends Omit<Draft, 'record'> {
-  readonly input: ValidatedInput;
+export interface Row extends Draft {
+  input: ValidatedInput;
   /** The document up to its version. */
-  readonly head: string;
-  readonly columns: ColumnValue[];
-  /** The ids of records to which it refers, and that the import stores, perhaps later. */
-  readonly expected: ReadonlySet<string>;
+  head: string;
+  columns: ColumnValue[];
+}
+
+/** A record that was refused, and everything that is wrong with it. */
+export interface RefusedRecord {
+  readonly place: number;
+  /** The record, if it could be read. */
+  readonly given: Json | undefined;
+  readonly errors: unknown[];
+}
+
+/** The records of a chunk that were refused. */
+export class ImportErrors {
+  readonly #byPlace = new Map<number, RefusedRecord>();
+
+  /** `strict`: the first refusal ends the import. */
+  constructor(readonly strict: boolean) {}
+
+  readonly add = (
+    { place, given }: Pick<Draft, 'place'> & { readonly given?: Json },
+    error: unknown,
+  ): void => {
+    const refusal = this.#byPlace.get(place);
+    if (refusal) refusal.errors.push(error);
+    else this.#byPlace.set(place, { place, given, errors: [error] });
+  };
+
+  has(place: number): boolean {
+    return this.#byPlace.has(place);
+  }
+
+  get size(): number {
+    return this.#byPlace.size;
+  }
+
+  /** In the order of the file. */
+  get list(): readonly RefusedRecord[] {
+    return [...this.#byPlace.values()].sort((a, b) => a.place - b.place);
+  }
+
+  /** The place from which on nothing is stored. */
+  get end(): number {
+    return this.strict ? Math.min(...this.#byPlace.keys()) : Number.POSITIVE_INFINITY;
+  }
 }
 
 /** Called for each record that is refused, with the error that it caused. */
-export type Refuse = (record: Pick<Row, 'place'> & { readonly given?: Json }, error: unknown) => void;
+export type Refuse = ImportErrors['add'];

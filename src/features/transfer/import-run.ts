@@ -1,7 +1,10 @@
 import type { Resource } from '../../collection/resource.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
+import type { Run } from '../../db/db.js';
+import { ExitError } from '../../errors/exit-error.js';
+import type { Position } from './chunks.js';
 import type { OnConflict } from './id-conflicts.js';
-import type { Progress } from './import-progress.js';
+import { IMPORT_SQL } from './import-statements.js';
 
 /** The field that has the values of a reference, and its collection. */
 export interface Lookup {
@@ -44,6 +47,45 @@ export interface ImportRun extends ImportOptions {
   readonly tombstones: boolean;
   /** Whether records keep their ids. */
   readonly retainsIds: boolean;
-  /** The collections whose ids are known before their records are stored, since records refer to later ones. */
-  readonly awaited: ReadonlySet<string>;
+}
+
+/** How far the import of a collection has got. It goes on at the record whose place it has. */
+export interface Progress extends Position {
+  readonly stored: number;
+  readonly refused: number;
+  /** Records whose id was in use, and that were left out. */
+  readonly unchanged: number;
+  /** Whether the records keep their ids. */
+  readonly retainsIds: boolean;
+  readonly finished: boolean;
+}
+
+/** Locks an import for the session. Throws ExitError if another process imports the same, or an earlier version has begun it. */
+export async function lockImport(run: Run, key: string): Promise<void> {
+  const [lock] = await run(IMPORT_SQL.lock_import, [key]);
+  if (!lock?.locked) throw new ExitError('this file is being imported by another process');
+  await run(IMPORT_SQL.forget_old, []);
+  const [begun] = await run(IMPORT_SQL.deferred, [key]);
+  if (begun) throw begunBefore();
+}
+
+/** The error of an import whose later references were to be set at its end. */
+export const begunBefore = (): ExitError =>
+  new ExitError('an earlier version of plinth has begun this import: complete it with that version');
+
+/** The progress of an import by collection. */
+export async function readProgress(run: Run, key: string): Promise<ReadonlyMap<string, Progress>> {
+  const rows = await run(IMPORT_SQL.progress, [key]);
+  return new Map(rows.map(({ collection, progress }) => [String(collection), JSON.parse(String(progress))]));
+}
+
+/** Records progress; in the transaction of the records that it counts. */
+export async function recordProgress(
+  run: Run,
+  key: string,
+  collection: string,
+  { position, place, stored, refused, unchanged, retainsIds, finished }: Progress,
+): Promise<void> {
+  const counts = [position, place, stored, refused, unchanged];
+  await run(IMPORT_SQL.record_progress, [key, collection, ...counts, String(retainsIds), String(finished)]);
 }

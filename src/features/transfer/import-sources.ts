@@ -1,18 +1,22 @@
 import { createHash } from 'node:crypto';
 import type { Resource } from '../../collection/resource.js';
-import { type BulkConnection, type BulkSettings, withBulkConnection } from '../../db/bulk-connection.js';
+import { type BulkSettings, withBulkConnection } from '../../db/bulk-connection.js';
 import { problemOf } from '../../db/database-errors.js';
 import { ExitError } from '../../errors/exit-error.js';
 import { Problem } from '../../errors/problem.js';
-import { type Removed, settleReferences } from './deferred-references.js';
 import { CollectionImport, isEmpty } from './import-collection.js';
 import { orderOf } from './import-order.js';
-import { forgetProgress, lockImport, type Progress, readProgress } from './import-progress.js';
-import type { ImportOptions, ImportRun } from './import-run.js';
+import {
+  begunBefore,
+  type ImportOptions,
+  type ImportRun,
+  lockImport,
+  type Progress,
+  readProgress,
+} from './import-run.js';
 import { IMPORT_SQL } from './import-statements.js';
+import { parentsFirst } from './parents-first.js';
 import { isExported } from './record-identity.js';
-import { reasonsOf } from './refusal-reasons.js';
-import { registerSource, registration } from './registered-ids.js';
 import { recordsOf } from './source-records.js';
 import type { Source } from './sources.js';
 
@@ -34,6 +38,8 @@ export interface Load {
   readonly imported: readonly Imported[];
   /** The error that ended the load early and that no record caused. */
   readonly fault: unknown;
+  /** What to do about records that refer to later collections. */
+  readonly advice: string | undefined;
 }
 
 /**
@@ -46,59 +52,53 @@ export async function importSources(
   options: ImportOptions,
 ): Promise<Load> {
   const imported = new Map<string, Imported>();
+  const resources = new Map(target.resources.map((resource) => [resource.name, resource]));
+  const { ordered, advice } = orderOf(sources, resources);
+  const { tombstones } = target;
   let fault: unknown;
   try {
     await withBulkConnection(target.url, target, async (connection) => {
       if (options.dryRun) await connection.execute('begin');
       // After a crash of the server, its progress is that of its records. On Citus these are on other servers.
       else if (!connection.engine.isDistributed) await connection.execute('set synchronous_commit = off');
-      await importAll(connection, target, sources, options, imported);
+      const run = { ...options, connection, key: keyOf(sources, options), resources, tombstones };
+      await importAll({ ...run, retainsIds: false }, ordered, imported);
       await connection.execute(options.dryRun ? 'rollback' : 'set synchronous_commit = on');
     });
   } catch (error) {
     fault = (error instanceof Problem ? error : problemOf(error)) ?? error;
   }
-  return { imported: [...imported.values()], fault };
+  return { imported: [...imported.values()], fault, advice };
 }
 
 async function importAll(
-  connection: BulkConnection,
-  target: ImportTarget,
-  sources: readonly Source[],
-  options: ImportOptions,
+  open: ImportRun,
+  ordered: readonly Source[],
   imported: Map<string, Imported>,
 ): Promise<void> {
-  const key = keyOf(sources, options);
-  const resources = new Map(target.resources.map((resource) => [resource.name, resource]));
-  const { ordered, awaited } = orderOf(sources, resources);
-  const { tombstones } = target;
-  const open: ImportRun = { ...options, connection, key, resources, tombstones, awaited, retainsIds: false };
-  const settle = () => settleReferences(open, (removed) => reportRemoved(removed, ordered, open, imported));
+  const { connection, key, keepIds, strict, resume } = open;
   await lockImport(connection.run, key);
-  if (!options.resume) {
-    requireNoInterruption(await readProgress(connection.run, key), ordered, options);
-    // Of an import that was interrupted.
-    await settle();
-    await forgetProgress(connection.run, key);
+  if (!resume) {
+    requireNoInterruption(await readProgress(connection.run, key), ordered, open);
+    await connection.run(IMPORT_SQL.restart, [key]);
   }
   const progress = await readProgress(connection.run, key);
-  const run = { ...open, retainsIds: options.keepIds ?? (await isRestored(open, ordered, progress)) };
-  for (const source of ordered)
-    if (awaited.has(source.collection))
-      await registerSource(run, source, progress.get(registration(source.collection)));
+  if ([...progress.keys()].some((name) => name.endsWith('#'))) throw begunBefore();
+  const run = { ...open, retainsIds: keepIds ?? (await isRestored(open, ordered, progress)) };
   const names = new Set(ordered.map(({ collection }) => collection));
-  for (const source of ordered) {
-    const { collection } = source;
+  for (const given of ordered) {
+    const { collection } = given;
+    const source = await parentsFirst(run, given);
     const each = new CollectionImport(run, source, names, progress.get(collection));
     try {
       await each.importAll();
     } finally {
+      if (source !== given) source.input.close();
       const { stored, refused, unchanged } = each.progress;
       imported.set(collection, { collection, stored, refused, unchanged });
     }
-    if (options.strict && each.progress.refused > 0) break;
+    if (strict && each.progress.refused > 0) break;
   }
-  await settle();
   await connection.run(IMPORT_SQL.forget_ids, [key]);
 }
 
@@ -136,21 +136,6 @@ async function isRestored(
       break;
     }
   return isExport;
-}
-
-/** Reports a record that refers to a refused one, and is therefore refused itself. */
-function reportRemoved(
-  { collection, place, id, error }: Removed,
-  sources: readonly Source[],
-  { resources, onRefused }: ImportRun,
-  imported: Map<string, Imported>,
-): void {
-  const source = sources.find((each) => each.collection === collection);
-  const text = place === undefined ? `${collection} ${id}` : (source?.placeText(place) ?? collection);
-  for (const [path, reason] of reasonsOf(error, resources.get(collection)!, undefined))
-    onRefused(`${text}${path}`, reason);
-  const count = imported.get(collection);
-  if (count) imported.set(collection, { ...count, stored: count.stored - 1, refused: count.refused + 1 });
 }
 
 /** Identifies an import by its content, and by what is done with it. */

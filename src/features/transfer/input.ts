@@ -78,7 +78,7 @@ async function openFile(file: string, name: string): Promise<Input> {
 }
 
 /** Copies bytes to a temporary file, which is the input then. */
-async function spool(name: string, bytes: AsyncIterable<Buffer>): Promise<Input> {
+export async function spool(name: string, bytes: AsyncIterable<Buffer>): Promise<Input> {
   const folder = mkdtempSync(join(tmpdir(), 'plinth-import-'));
   const close = () => {
     process.off('exit', close);

@@ -32,12 +32,6 @@ export function newIdentity(): RecordIdentity {
   return { id, ms, version: 1, updatedAt: timeOf(ms), isRetained: false };
 }
 
-/** A new record with an id that was made before. */
-export function identityWith(id: string): RecordIdentity {
-  const ms = createdAt(id);
-  return { id, ms, version: 1, updatedAt: timeOf(ms), isRetained: false };
-}
-
 /** The time in an id, as text. */
 export function timeOf(ms: number): string {
   if (ms !== lastMs) [lastMs, lastTime] = [ms, new Date(ms).toISOString()];

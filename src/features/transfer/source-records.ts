@@ -49,7 +49,7 @@ export async function* recordsOf(
       await turn();
       let record: Json | undefined;
       try {
-        record = recordIn(chunk, scanned, columns, rename, Number.POSITIVE_INFINITY);
+        record = recordIn(chunk, scanned, { columns, rename, maxBytes: Number.POSITIVE_INFINITY });
       } catch {
         // The import refuses the record.
       }

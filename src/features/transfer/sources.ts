@@ -7,7 +7,7 @@ import { csvScanner, ELEMENTS, NDJSON, type Scanner } from './scan.js';
 /** The records of one collection in a file. */
 export interface Source {
   readonly collection: string;
-  readonly input: Pick<Input, 'name' | 'read' | 'size'>;
+  readonly input: Pick<Input, 'name' | 'read' | 'size' | 'close'>;
   readonly scanner: Scanner;
   /** Where the records begin. */
   readonly from: Position;

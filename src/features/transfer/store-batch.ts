@@ -8,11 +8,10 @@ import { inTransaction } from '../../db/session.js';
 import { arrayLiteral, fill } from '../../db/statements.js';
 import { isObject, type Json, type JsonObject } from '../../json.js';
 import { maxConcurrentHashes } from '../../passwords/password-queue.js';
-import { type DeferredReference, requireReferences, requireUnique } from './check-references.js';
+import { requireReferences, requireUnique } from './check-references.js';
 import { type OnConflict, settleConflicts } from './id-conflicts.js';
-import type { ImportErrors } from './import-errors.js';
 import { numberRows } from './import-numbers.js';
-import type { Row } from './import-row.js';
+import type { ImportErrors, Row } from './import-row.js';
 import { IMPORT_SQL, type RecordStatement, recordStatement } from './import-statements.js';
 
 /** Where a batch is stored, and how. */
@@ -31,8 +30,6 @@ export interface BatchOutcome {
   readonly stored: readonly Row[];
   /** Records whose id is that of a stored one, which stays as it is. */
   readonly unchanged: number;
-  /** The references of the stored records that wait for others. */
-  readonly deferred: readonly DeferredReference[];
 }
 
 /**
@@ -53,8 +50,9 @@ export async function storeBatch(
     const hashed = rows.filter(({ place }) => !refusals.has(place));
     const settled = await settleConflicts(connection, resource, hashed, onConflict, refusals.add);
     const written = [...settled.fresh, ...settled.changed];
-    const deferred = await requireReferences(connection, written, resource, refusals.add);
     await requireUnique(run, written, resource, refusals.add);
+    const isUnique = ({ place }: Row) => !refusals.has(place);
+    await requireReferences(connection, written.filter(isUnique), resource, refusals.add);
     const { end } = refusals;
     const isValid = ({ place }: Row) => !refusals.has(place) && place < end;
     const copied = await writeRows(target, settled.fresh.filter(isValid), refusals, copyRows);
@@ -70,7 +68,6 @@ export async function storeBatch(
     await finish({
       stored,
       unchanged: settled.unchanged.filter(({ place }) => place < end).length,
-      deferred: deferred.filter(({ id }) => ids.has(id)),
     });
   });
 }

@@ -167,7 +167,8 @@ t.test('old ids lead to new ones in later imports, and to records of the same fi
     'books[2]/authorId: AUTHOR_NOT_FOUND: No such author exists. (value "3")\nbooks[3]/sequelTo: BOOK_NOT_FOUND: No such book exists. (value "gone")\n',
   );
   const [ann, bob] = (await send('GET', '/authors?order=asc')).json;
-  const [x, y] = (await send('GET', '/books?order=asc')).json;
+  // A record comes after the one to which it refers.
+  const [y, x] = (await send('GET', '/books?order=asc')).json;
   t.match(x, { authorId: bob.id, sequelTo: y.id });
   t.match(y, { authorId: ann.id });
   t.equal(ann.legacy_id, 1);

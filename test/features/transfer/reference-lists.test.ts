@@ -60,17 +60,16 @@ t.test('old ids in arrays are replaced, also those of later records and of a cyc
       { id: 3, title: 'c', watchers: ['y'] },
     ],
     people: [
-      { id: 'x', name: 'Ann', favourites: [3, 1] },
+      { id: 'x', name: 'Ann' },
       { id: 'y', name: 'Bob' },
     ],
   });
-  t.match(await run('import', file), { code: 0 });
+  t.match(await run('import', file), { code: 0, err: '' });
   const [tasks, people] = [await all('tasks'), await all('people')];
   const task = (title: string) => tasks.find((each) => each.title === title)!;
   const person = (name: string) => people.find((each) => each.name === name)!.id;
   t.same(task('a').watchers, [person('Ann'), person('Bob')]);
   t.same(task('a').blockers, [task('b').id, task('c').id, task('a').id]);
-  t.same(people.find(({ name }) => name === 'Ann')!.favourites, [task('c').id, task('a').id]);
   const found = await send('GET', '/tasks?filter[watchers][some]=true&filter[blockers][some][title]=c');
   t.equal((found.json.data ?? found.json).length, 1);
   t.match(await send('DELETE', `/tasks/${task('c').id}`), { status: 409 });
@@ -112,7 +111,6 @@ t.test('an export, imported into an empty database, is the same', async (t) => {
   await create('/tasks', { title: 'b', watchers: [people[1], people[0]], blockers: [task] });
   const own = await create('/tasks', { title: 'c', watchers: [] });
   await send('PATCH', `/tasks/${own}`, { body: { blockers: [own, task] } });
-  await send('PATCH', `/people/${people[0]}`, { body: { favourites: [own] } });
   const exported = async (from: Pick<typeof first, 'run'>, ...args: string[]) => {
     const { code, out } = await from.run('export', ...args);
     t.equal(code, 0);
@@ -126,7 +124,6 @@ t.test('an export, imported into an empty database, is the same', async (t) => {
     t.equal(await exported(other), all, says);
   }
   // Of files with one collection each, the one that the others name comes first.
-  await send('PATCH', `/people/${people[0]}`, { body: { favourites: null } });
   for (const format of ['csv', 'ndjson']) {
     const other = await target(t);
     for (const name of ['people', 'tasks']) {

@@ -1,0 +1,110 @@
+import { turn } from '../../limits/turn.js';
+import { oldIdsIn } from './follow-references.js';
+import type { ImportRun } from './import-run.js';
+import { FileError, spool } from './input.js';
+import { oldIdOf, recordIn } from './read-rows.js';
+import type { ScannedRecord } from './scan.js';
+import { rulesOf, sourceChunks } from './source-records.js';
+import type { Source } from './sources.js';
+
+/** Bytes of records that wait in memory for those to which they refer. */
+const MAX_WAITING_BYTES = 268_435_456;
+
+/** A record of a file with its old id, and those of records of its collection to which it refers. */
+interface Linked {
+  readonly bytes: Buffer;
+  readonly scanned: ScannedRecord;
+  readonly id: string | undefined;
+  readonly to: readonly string[];
+}
+
+/**
+ * A source of which each record comes after those of its collection to which it refers: a copy, if the file has another order.
+ * What refers in a circle comes last. Throws FileError if too much waits.
+ */
+export async function parentsFirst(run: ImportRun, source: Source): Promise<Source> {
+  const { collection, from, input, placeText } = source;
+  const { references } = run.resources.get(collection)!;
+  const fields = references
+    .filter(({ to, field }) => to === collection && run.lookups.get(field)?.to !== to)
+    .map(({ field }) => field);
+  if (fields.length === 0) return source;
+  const [ids, later] = [new Set<string>(), new Set<string>()];
+  for await (const { id, to } of linkedRecords(run, source, fields)) {
+    if (id !== undefined) ids.add(id);
+    for (const each of to) if (!ids.has(each)) later.add(each);
+  }
+  if (![...later].some((id) => ids.has(id))) return source;
+  const places = new Map<number, number>();
+  const first = Math.min(from.place, 1);
+  let next = first;
+  async function* copied(): AsyncGenerator<Buffer> {
+    for await (const { bytes, scanned } of inOrder(linkedRecords(run, source, fields), ids)) {
+      places.set(next, scanned.place);
+      next += 1 + (scanned.row?.breaks ?? 0);
+      yield Buffer.concat([bytes, Buffer.from('\n')]);
+    }
+  }
+  const copy = await spool(input.name, copied());
+  return {
+    ...source,
+    input: copy,
+    from: { position: 0, place: first },
+    placeText: (place) => placeText(places.get(place)!),
+  };
+}
+
+async function* linkedRecords(
+  run: ImportRun,
+  source: Source,
+  fields: readonly string[],
+): AsyncGenerator<Linked> {
+  const rules = rulesOf(run, source);
+  for await (const chunk of sourceChunks(source))
+    for (const scanned of chunk.records) {
+      await turn();
+      const bytes = chunk.bytes.subarray(scanned.start, scanned.end);
+      try {
+        const record = recordIn(chunk, scanned, rules) ?? null;
+        const to = fields.flatMap((field) => oldIdsIn(record, field));
+        yield { bytes, scanned, id: oldIdOf(record, rules), to };
+      } catch {
+        // The import refuses the record.
+        yield { bytes, scanned, id: undefined, to: [] };
+      }
+    }
+}
+
+/** Records, each after those with the ids to which it refers. An id that came is removed from `ids`. */
+async function* inOrder(records: AsyncIterable<Linked>, ids: Set<string>): AsyncGenerator<Linked> {
+  const waiting = new Map<string, Linked[]>();
+  let waitingBytes = 0;
+  function* arrived(first: readonly Linked[]): Generator<Linked> {
+    const queue = [...first];
+    // The loop goes on to the records that it adds.
+    for (const record of queue) {
+      const missing = record.to.find((id) => ids.has(id) && id !== record.id);
+      if (missing === undefined) {
+        yield record;
+        if (record.id !== undefined) for (const each of released(record.id)) queue.push(each);
+        continue;
+      }
+      waitingBytes += record.bytes.length;
+      if (waitingBytes > MAX_WAITING_BYTES)
+        throw new FileError('too many records refer to later ones of their file: sort it, parents first');
+      const others = waiting.get(missing);
+      const own = { ...record, bytes: Buffer.from(record.bytes) };
+      if (others) others.push(own);
+      else waiting.set(missing, [own]);
+    }
+  }
+  function released(id: string): readonly Linked[] {
+    const found = waiting.get(id) ?? [];
+    ids.delete(id);
+    waiting.delete(id);
+    for (const { bytes } of found) waitingBytes -= bytes.length;
+    return found;
+  }
+  for await (const record of records) yield* arrived([record]);
+  for (const id of waiting.keys()) yield* arrived(released(id));
+}
