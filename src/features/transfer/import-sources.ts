@@ -38,7 +38,7 @@ export interface Load {
   readonly imported: readonly Imported[];
   /** The error that ended the load early and that no record caused. */
   readonly fault: unknown;
-  /** What to do about records that refer to later collections. */
+  /** Advice for records that refer to later collections; undefined: there are none. */
   readonly advice: string | undefined;
 }
 

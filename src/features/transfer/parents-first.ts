@@ -20,7 +20,7 @@ interface Linked {
 
 /**
  * A source of which each record comes after those of its collection to which it refers: a copy, if the file has another order.
- * What refers in a circle comes last. Throws FileError if too much waits.
+ * Records that refer to each other in a circle come last. Throws FileError if too much waits.
  */
 export async function parentsFirst(run: ImportRun, source: Source): Promise<Source> {
   const { collection, from, input, placeText } = source;
