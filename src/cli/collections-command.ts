@@ -3,9 +3,14 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import { ownPathsOf } from '../config/config.js';
 import { checkDeclarations, readChecked } from '../declarations/check-declarations.js';
-import type { DeclaredField } from '../declarations/declaration.js';
+import {
+  type DeclaredField,
+  FIELD_TYPES,
+  newDeclaration,
+  referencesTo,
+  referenceTo,
+} from '../declarations/declaration.js';
 import { declarationWarnings } from '../declarations/declaration-warnings.js';
-import { FIELD_TYPES, newDeclaration, referencesTo, referenceTo } from '../declarations/new-declaration.js';
 import { readDeclarations } from '../declarations/read-declarations.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
 import { ExitError } from '../errors/exit-error.js';

@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { at, type Endpoint } from '../../api/endpoint.js';
+import type { Config } from '../../config/config.js';
 import { type Html, html, pageHeaders, STYLE } from '../../formats/html.js';
+import { PAGE_SETTINGS } from './settings.js';
 
 /**
  * The script of every page, without which all works as well: a form is submitted once and not left by mistake, one box chooses
@@ -16,11 +18,24 @@ for(const t of document.querySelectorAll('time')){const x=new Date(t.dateTime);i
 const pathOf = (text: string, ending: string): string =>
   `/_assets/${createHash('sha256').update(text).digest('hex').slice(0, 16)}.${ending}`;
 
-const [STYLE_PATH, SCRIPT_PATH] = [pathOf(STYLE, 'css'), pathOf(PAGE_SCRIPT, 'js')];
+const SCRIPT_PATH = pathOf(PAGE_SCRIPT, 'js');
 
-/** The elements that load the style and the script. */
-export const assetsHead = (prefix: string): Html =>
-  html`<link rel="stylesheet" href="${prefix}${STYLE_PATH}"><script src="${prefix}${SCRIPT_PATH}" defer></script>`;
+/** The style of pages with the colour and the logo of the settings. The dark theme has a lighter tint of the colour. */
+function styleOf(config: Config): string {
+  const { siteLogo: logo, siteColour: colour } = PAGE_SETTINGS.of(config);
+  const image = `.brand::before{content:"";width:1.75rem;height:1.75rem;background:center/contain no-repeat url(${logo})}`;
+  const own = STYLE + (logo === undefined ? '' : image);
+  if (colour === undefined) return own;
+  const parts = [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
+  const light = parts.map((part) => Math.round(part + (255 - part) * 0.6)).join(' ');
+  return `${own}:root{--link:${colour}}@media (prefers-color-scheme:dark){:root{--link:rgb(${light})}}`;
+}
+
+/** The name of the service, and the elements that load the style and the script. */
+export const lookOf = (config: Config): { name: string; head: Html } => ({
+  name: PAGE_SETTINGS.of(config).siteName,
+  head: html`<link rel="stylesheet" href="${config.publicPrefix}${pathOf(styleOf(config), 'css')}"><script src="${config.publicPrefix}${SCRIPT_PATH}" defer></script>`,
+});
 
 /** The fields of a page, which loads its style and its script from this service. */
 export const pageFields = (): string[] => pageHeaders({ hasFiles: true });
@@ -38,7 +53,7 @@ const asset = (path: string, type: string, body: string): Endpoint => ({
 });
 
 /** The style and the script of all pages. Another text has another address, so that clients may store them. */
-export const ASSETS: readonly Endpoint[] = [
-  asset(STYLE_PATH, 'text/css', STYLE),
-  asset(SCRIPT_PATH, 'text/javascript', PAGE_SCRIPT),
-];
+export function assetsOf(config: Config): Endpoint[] {
+  const style = styleOf(config);
+  return [asset(pathOf(style, 'css'), 'text/css', style), asset(SCRIPT_PATH, 'text/javascript', PAGE_SCRIPT)];
+}

@@ -1,6 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { DeclaredField } from '../../declarations/declaration.js';
-import { FIELD_TYPES, referencesTo, referenceTo } from '../../declarations/new-declaration.js';
+import {
+  type DeclaredField,
+  FIELD_TYPES,
+  referencesTo,
+  referenceTo,
+} from '../../declarations/declaration.js';
 import { type Html, html } from '../../formats/html.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
 import { refusal } from './declaration-files.js';
@@ -147,13 +151,17 @@ const choicesIn = (field: JsonObject): string => {
   return String(targetIn(field) ?? '');
 };
 
-/** Rows for new fields. */
+/** Rows for new fields, and for all of a new collection. */
 const NEW_ROWS = 3;
+const FIRST_ROWS = 6;
 
 /** The rows as inputs, with some for new fields. */
 export function fieldTable(rows: readonly FieldRow[]): Html {
   const empty = { was: '', name: '', type: 'string', choices: '', flags: [] };
-  const body = [...rows, ...Array.from({ length: NEW_ROWS }, () => empty)].map((row, at) => {
+  const body = [
+    ...rows,
+    ...Array.from({ length: rows.length === 0 ? FIRST_ROWS : NEW_ROWS }, () => empty),
+  ].map((row, at) => {
     const { was, name, type, choices, flags } = row;
     const of = name === '' ? `field ${at + 1}` : name;
     const options = Object.entries(LABELS).map(
@@ -164,7 +172,7 @@ export function fieldTable(rows: readonly FieldRow[]): Html {
       ([flag]) =>
         html`<label class="flag"><input type="checkbox" name="${flag}" value="${at}"${flags.includes(flag) && html` checked`}> ${flag}</label> `,
     );
-    return html`<tr><th scope="row">${hidden('was', was)}<input name="name" aria-label="Name of ${of}" value="${name}"></th><td data-label="Type"><select name="type" aria-label="Type of ${of}">${options}</select></td><td data-label="Choices"><input name="choices" aria-label="Choices of ${of}" value="${choices}"></td><td>${boxes}</td></tr>\n`;
+    return html`<tr><th scope="row">${hidden('was', was)}<input name="name" aria-label="Name of ${of}" placeholder="Name" value="${name}"></th><td data-label="Type"><select name="type" aria-label="Type of ${of}">${options}</select></td><td data-label="Choices"><input name="choices" aria-label="Choices of ${of}" value="${choices}"></td><td>${boxes}</td></tr>\n`;
   });
   return html`<div class="scroll"><table class="list"><thead><tr>${['Name', 'Type', 'Choices', 'Rules'].map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>${body}</tbody></table></div>
 <p class="hint">A field without a name is removed. Choices are texts between commas, of a reference its collection. Keywords that the table does not show stay.</p>`;

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { newDeclaration } from '../../declarations/new-declaration.js';
+import { newDeclaration } from '../../declarations/declaration.js';
 import type { Problem } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type Json, type JsonObject } from '../../json.js';

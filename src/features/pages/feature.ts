@@ -5,8 +5,8 @@ import type { Site } from './site.js';
 
 /** Pages for browsers. */
 export default {
-  endpoints: async () => [
-    ...(await import('./assets.js')).ASSETS,
+  endpoints: async (config) => [
+    ...(await import('./assets.js')).assetsOf(config),
     ...(await import('./declaration-files.js')).DECLARATION_ENDPOINTS,
   ],
   errors: async () => typesIn(await import('./errors.js')),
@@ -17,6 +17,7 @@ export default {
     const { endpoints } = core.description;
     const { deliveryPagesFor, kindsOf, withPages } = await import('./page-routes.js');
     const { siteOf } = await import('./site.js');
+    const { lookOf } = await import('./assets.js');
     const { errorPage } = await import('./error-page.js');
     const { DeclarationFiles } = await import('./declaration-files.js');
     const files = new DeclarationFiles(core);
@@ -25,7 +26,7 @@ export default {
     return {
       services: () => files,
       represent: (routes, api) => {
-        site = siteOf(api, routes);
+        site = siteOf(api, routes, lookOf(core.config));
         return withPages(routes, kindsOf(endpoints), deliveries, site);
       },
       errorPage: (request, problem, requestId) => site && errorPage(site, request, problem, requestId),

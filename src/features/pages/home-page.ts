@@ -35,7 +35,7 @@ export const homePage: Page = {
       lastChanges(shown),
     ]);
     return {
-      title: 'Plinth',
+      title: site.name,
       tools: declarationLink(shown, 'Declare a collection'),
       body: html`<div class="cols"><div>${groupsOf(listed, rows)}</div><div>${changes}
 <h2>For programs</h2>

@@ -2,7 +2,6 @@ import { NOBODY, type Principal } from '../../auth/principal.js';
 import { canSearch } from '../../collection/resource.js';
 import { cut, type Html, html, htmlDocument, type Part } from '../../formats/html.js';
 import type { ErrorPageRequest } from '../../http/request.js';
-import { assetsHead } from './assets.js';
 import { navigation } from './navigation.js';
 import { ACCOUNT_PATH, collectionsFor, hasSignIn, type Site, signInHref } from './site.js';
 
@@ -38,9 +37,9 @@ export function layout(
 ): string {
   const heading = cut(title, MAX_HEADING);
   return htmlDocument(
-    heading === 'Plinth' ? heading : `${heading} · Plinth`,
+    heading === site.name ? heading : `${heading} · ${site.name}`,
     html`<a class="skip" href="#main">Skip to the content</a>
-<div class="page"><header class="top"><a class="brand" href="${site.prefix}/">Plinth</a>
+<div class="page"><header class="top"><a class="brand" href="${site.prefix}/">${site.name}</a>
 ${searchForm(site, request)}<a class="menu" href="#menu">Menu</a><p>${whoIs(site, request)}</p></header>
 <main id="main">
 ${crumbs.length > 0 && html`<nav class="crumbs" aria-label="Path"><ol>${crumbs.map(crumbItem)}</ol></nav>`}
@@ -49,7 +48,7 @@ ${statusOf(request)}${body}
 </main>
 ${navigation(site, request)}
 ${foot && html`<footer class="foot">${foot}</footer>`}</div>`,
-    assetsHead(site.prefix),
+    site.head,
   );
 }
 

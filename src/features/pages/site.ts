@@ -3,6 +3,7 @@ import { type Principal, type SchemeName, STRANGER } from '../../auth/principal.
 import { usesHttps } from '../../config/parsers.js';
 import type { Db } from '../../db/db.js';
 import type { Feed, ScopedCollection } from '../../feature.js';
+import type { Html } from '../../formats/html.js';
 import type { Route } from '../../http/router.js';
 import type { Others } from '../../list/relations.js';
 import { mayRead } from '../../policy/policy.js';
@@ -32,13 +33,21 @@ export interface Site {
   readonly isSecure: boolean;
   /** The enabled schemes; none: no request needs a credential. */
   readonly auth: readonly SchemeName[];
+  /** SITE_NAME. */
+  readonly name: string;
+  /** The elements that load the style and the script. */
+  readonly head: Html;
 }
 
 /** The service with these routes. */
-export function siteOf({ db, collections, feed, settings }: Api, routes: readonly Route[]): Site {
+export function siteOf(
+  { db, collections, feed, settings }: Api,
+  routes: readonly Route[],
+  look: Pick<Site, 'name' | 'head'>,
+): Site {
   const { publicPrefix: prefix, publicUrl, auth } = settings;
   return {
-    ...{ db, collections, feed, prefix, publicUrl, auth },
+    ...{ db, collections, feed, prefix, publicUrl, auth, ...look },
     routes: new Map(routes.map((route) => [route.path, route])),
     counts: new Map(),
     isSecure: usesHttps(settings),
