@@ -22,8 +22,7 @@ export function describedSchema({ schema, base: from }: Pick<SchemaNode, 'schema
   );
   const inner = (each: JsonObject): JsonObject => describedSchema({ schema: each, base }, refer);
   const { $ref, ...rest } = withSubschemas(Object.fromEntries(own), inner);
-  const reference = $ref ?? schema.$dynamicRef;
-  const place = typeof reference === 'string' ? refer(reference, base) : undefined;
+  const place = typeof $ref === 'string' ? refer($ref, base) : undefined;
   const to = schema['x-references'];
   const meaning =
     to === undefined || 'description' in rest ? {} : { description: `The id of a record of ${to}.` };

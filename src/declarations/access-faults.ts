@@ -1,9 +1,8 @@
 import type { DeclaredGrant, Resource } from '../collection/resource.js';
 import { Problem } from '../errors/problem.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
-import type { Condition } from '../list/condition.js';
 import { filterSegments, unescapeName } from '../list/query-names.js';
-import { isAbout, readGrant, VERBS } from '../policy/policy.js';
+import { readGrant, VERBS } from '../policy/policy.js';
 import type { Declaration, DeclarationFault } from './declaration.js';
 import { resourcesWithoutRefs } from './resource-of.js';
 import { faultsAt, type Rule, rule } from './rule.js';
@@ -14,28 +13,11 @@ interface AccessPlace {
   readonly access: readonly DeclaredGrant[];
 }
 
-/** Rules about grants that cannot hold, or hold for no caller. */
 const ACCESS_RULES: readonly Rule<AccessPlace>[] = [
   rule(
     '/x-collection/public',
     'has no effect with access rules: write a grant with "to": "anyone"',
     (_, isPublic) => isPublic,
-  ),
-  rule(
-    '/x-collection/access',
-    'no grant permits anybody to read',
-    ({ access }) => !access.some((grant) => isAbout(grant, 'read')),
-  ),
-  rule(
-    '/x-collection/access/*/fields/*',
-    (_, name) => `there is no field ${name}`,
-    ({ resource: { schema } }, name) =>
-      schema.additionalProperties === false && !Object.hasOwn(schema.properties, String(name)),
-  ),
-  rule(
-    '/x-collection/access/*/fields',
-    'has no effect: a deletion is about the whole record',
-    ({ access }, fields, [place]) => fields && String(access[Number(place)]!.can) === 'delete',
   ),
   rule(
     '/x-collection/access/*/to',
@@ -47,7 +29,7 @@ const ACCESS_RULES: readonly Rule<AccessPlace>[] = [
   ),
 ];
 
-/** The faults of access rules: conditions that cannot be read, and grants that cannot hold or hold for no caller. */
+/** The faults of access rules: conditions that cannot be read, and grants that protect nothing. */
 export function accessFaults(declarations: readonly Declaration[]): DeclarationFault[] {
   if (!declarations.some(({ schema }) => schema['x-collection']?.access)) return [];
   let resources: Resource[];
@@ -64,9 +46,7 @@ export function accessFaults(declarations: readonly Declaration[]): DeclarationF
     const resource = resources[index]!;
     const place = { schema: schema as unknown as JsonObject, resource, access };
     const conditions = access.flatMap((grant, at) => conditionFaults(grant, at, resource, resources));
-    return [...faultsAt(place, ACCESS_RULES), ...conditions].map(({ pointer, reason }) => {
-      return { file, pointer, reason };
-    });
+    return [...faultsAt(place, ACCESS_RULES), ...conditions].map((each) => ({ file, ...each }));
   });
 }
 
@@ -83,11 +63,9 @@ function conditionFaults(
   resource: Resource,
   resources: readonly Resource[],
 ): Pick<DeclarationFault, 'pointer' | 'reason'>[] {
-  const at = `/x-collection/access/${place}/where`;
   try {
-    const { conditions } = readGrant(grant, place, resource, resources);
-    const reason = conditions.map((each) => neverFault(each, resource)).find((each) => each !== undefined);
-    return reason === undefined ? [] : [{ pointer: at, reason }];
+    readGrant(grant, place, resource, resources);
+    return [];
   } catch (error) {
     if (!(error instanceof Problem)) throw error;
     const { details } = error.more as { readonly details?: unknown };
@@ -98,16 +76,6 @@ function conditionFaults(
     } = ([details].flat()[0] ?? {}) as Record<string, string | undefined>;
     const segments = (filterSegments(parameter) ?? []).map((each) => `/${escapeToken(unescapeName(each))}`);
     const pointer = segments.length > 0 ? segments.join('') : path.replace(/^\/filter/, '');
-    return [{ pointer: at + pointer, reason: message }];
+    return [{ pointer: `/x-collection/access/${place}/where${pointer}`, reason: message }];
   }
-}
-
-/** Why a comparison never holds: the field has none of the values. */
-function neverFault(condition: Condition, { schema }: Resource): string | undefined {
-  if (condition.kind !== 'comparison') return undefined;
-  const { field, operator, values, symbol } = condition;
-  const { enum: known } = (schema.properties[field] ?? {}) as { enum?: readonly Json[] };
-  if (!known || symbol || (operator !== 'eq' && operator !== 'in')) return undefined;
-  if (values.some((value) => known.some((each) => String(each) === value))) return undefined;
-  return `can never hold: ${field} ${operator} ${values.join(', ')} is not one of the values of the field`;
 }

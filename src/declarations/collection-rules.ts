@@ -1,7 +1,9 @@
-import type { JsonObject } from '../json.js';
+import { isObject, type JsonObject } from '../json.js';
+import { builtInFiles } from './built-in.js';
 import type { Declaration, DeclaredSchema } from './declaration.js';
 import { columnOf, declaredReference, hasColumn } from './declared-column.js';
 import { collectionNames, formerNameFault } from './former-name-faults.js';
+import { CREDENTIALS, SIGN_IN_FILE } from './read-declarations.js';
 import { isDisplayed } from './resource-of.js';
 import { type Rule, rule } from './rule.js';
 
@@ -28,37 +30,17 @@ export const NAME_RULES: readonly Rule<Pick<CollectionPlace, 'name' | 'schema' |
   rule('', 'PostgreSQL reserves names that begin with pg_', ({ name }) => name.startsWith('pg_')),
 ];
 
-/** The rule about a list called history, below records whose own history is at its path. */
-export const PATH_RULES: readonly Rule<
-  Pick<CollectionPlace, 'name' | 'record' | 'schema' | 'collections'>
->[] = [
-  rule(
-    '/x-collection/nested',
-    ({ record: { properties = {} }, collections }, nested) => {
-      const references = Object.entries(properties).filter(([field, rules]) => {
-        return rules?.['x-references'] !== undefined && (nested === true || nested === field);
-      });
-      const parent = collections.find(({ name }) => name === references[0]?.[1]['x-references']);
-      const hasHistory = parent?.schema['x-collection']?.history;
-      return hasHistory
-        ? `/${parent.name}/<id>/history has the changes of the record: see history`
-        : undefined;
-    },
-    ({ name }, nested) => name === 'history' && nested,
-  ),
-];
-
 /** Rules about what x-collection says of fields. */
 export const COLLECTION_RULES: readonly Rule<CollectionPlace>[] = [
   rule('/x-collection/nested', 'there is no such field with x-references', ({ record }, nested) => {
     const referring = Object.entries(record.properties).filter(([, field]) => field['x-references']);
     return nested && !referring.some(([name]) => nested === true || nested === name);
   }),
-  rule('/x-collection/language', 'no field has x-search: "words"', ({ record }, language) => {
-    return (
-      language !== undefined && Object.values(record.properties).every((each) => each['x-search'] !== 'words')
-    );
-  }),
+  rule(
+    '/x-collection/nested',
+    '/<parent>/<id>/history has the changes of a record: give the collection another name',
+    ({ name }, nested) => name === 'history' && nested,
+  ),
   rule(
     '/x-collection/display',
     'must name a field with texts that everyone can read',
@@ -67,30 +49,68 @@ export const COLLECTION_RULES: readonly Rule<CollectionPlace>[] = [
       return display !== undefined && !(field && isDisplayed(field));
     },
   ),
-  rule('/x-collection/unique/*', 'another key has the same fields', ({ record }, key, [index]) => {
-    const fields = (each: unknown) =>
-      JSON.stringify((Array.isArray(each) ? each : (each as { fields: string[] }).fields).toSorted());
-    const before = record['x-collection']!.unique!.slice(0, Number(index));
-    return before.some((other) => fields(other) === fields(key));
-  }),
   rule(
     ['/x-collection/unique/*/*', '/x-collection/unique/*/fields/*'],
-    ({ record }, name) => keyFault(record.properties, String(name)),
+    (_, name) =>
+      `${name} must be a field with x-index, x-unique or x-references that is no array and is returned`,
     // A key with a code is an object.
-    (_, name, [__, member]) => typeof name === 'string' && /^\d+$/.test(member!),
+    ({ record }, name, [, member]) =>
+      typeof name === 'string' && /^\d+$/.test(member!) && !mayBeInKey(record.properties, name),
   ),
   rule('/x-collection/was', ({ name, collections }, was) =>
     formerNameFault({ name, was: was as string | undefined }, collectionNames(collections)),
   ),
 ];
 
-/** Why a field cannot be part of a unique key. */
-function keyFault(properties: DeclaredSchema['properties'], name: string): string | undefined {
-  const field = Object.hasOwn(properties, name) ? properties[name]! : undefined;
-  if (field === undefined) return `there is no field ${name}`;
-  if (field.writeOnly) return 'a field that is never returned cannot be unique';
-  if (!field['x-index'] && !field['x-unique'] && !declaredReference(field))
-    return `the field ${name} needs x-index, x-unique or x-references`;
+function mayBeInKey(properties: DeclaredSchema['properties'], name: string): boolean {
+  const field = Object.hasOwn(properties, name) ? properties[name]! : {};
   const column = hasColumn(field) && columnOf(name, field);
-  return column && 'type' in column && column.type.endsWith('[]') ? 'an array cannot be unique' : undefined;
+  const isIndexed = field['x-index'] || field['x-unique'] || declaredReference(field);
+  return Boolean(
+    isIndexed && !field.writeOnly && !(column && 'type' in column && column.type.endsWith('[]')),
+  );
+}
+
+/** The keywords that a file may not change of the fields by which people sign in, and of their credentials. */
+const FIXED = {
+  name: ['type', 'writeOnly', 'x-unique', 'x-normalize', 'x-references', 'x-import-only'],
+  credential: [
+    'type',
+    'format',
+    'writeOnly',
+    'readOnly',
+    'x-was',
+    'x-index',
+    'x-unique',
+    'x-search',
+    'x-references',
+    'x-import-only',
+  ],
+};
+
+/** Rules of the collection with which people sign in: others would publish a credential, or let two users sign in by one name. */
+export function signInRules(): Rule<CollectionPlace>[] {
+  const { properties } = JSON.parse(builtInFiles().get(SIGN_IN_FILE)!) as {
+    properties: Record<string, JsonObject>;
+  };
+  const rulesOf = (field: string, keywords: readonly string[]): Rule<CollectionPlace>[] => [
+    rule(`/properties/${field}`, 'must be an object: users sign in by it', (_, value) => !isObject(value)),
+    ...keywords.map((keyword) => {
+      const given = JSON.stringify(properties[field]![keyword] ?? false);
+      return rule<CollectionPlace>(
+        `/properties/${field}/${keyword}`,
+        `must be ${given}: users sign in by it`,
+        (_, value) => JSON.stringify(value ?? false) !== given,
+      );
+    }),
+    rule(
+      `/properties/${field}/maxLength`,
+      `must be a number up to ${properties[field]!.maxLength}: users sign in by it`,
+      (_, value) => !(Number(value) <= Number(properties[field]!.maxLength)),
+    ),
+  ];
+  return [
+    ...CREDENTIALS.flatMap((field) => rulesOf(field, FIXED.credential)),
+    ...rulesOf('email', FIXED.name),
+  ];
 }

@@ -30,7 +30,7 @@ export interface DeclaredField {
 export interface DeclaredItems extends Pick<DeclaredField, 'format' | 'minLength' | 'maxLength'> {
   readonly type?: string;
   readonly 'x-references'?: string;
-  readonly 'x-on-delete'?: 'restrict' | 'remove' | 'cascade' | 'null';
+  readonly 'x-on-delete'?: 'restrict' | 'remove';
 }
 
 /** The source of a field that the service sets: the caller, the time, or a number for each record of a parent or of the collection. */

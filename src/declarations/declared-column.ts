@@ -15,21 +15,14 @@ export function hasColumn(field: DeclaredField): boolean {
 /** The column of a field, or what prevents it. */
 export function columnOf(name: string, field: DeclaredField): Column | { readonly fault: string } {
   const type = columnType(field);
-  const types = [field.type ?? 'string'].flat();
-  const mayBeId =
-    types.includes('string') && !['array', 'object', 'boolean'].some((each) => types.includes(each));
-  if (field['x-references'] && !mayBeId)
-    return {
-      fault:
-        'a field with x-references must have the type string: for several references of a record, declare an array with x-references in its items, or a collection whose records refer to both',
-    };
-  if (!field['x-references'] && declaredReference(field) && !isArray(field))
-    return { fault: 'a field with x-references in its items must have the type array' };
   if (type === undefined)
     return {
-      fault:
-        'a field with x-index, x-unique, x-search or x-references must have one of the types string, number, integer, boolean, or array with items of type string or number',
+      fault: declaredReference(field)
+        ? 'a field with x-references must have the type string, or array with x-references in items of type string'
+        : 'a field with x-index, x-unique or x-search must have one of the types string, number, integer, boolean, or array with items of type string or number',
     };
+  if (field['x-search'] && type !== 'text') return { fault: 'only a field of type string can be searched' };
+  if (field['x-unique'] && type.endsWith('[]')) return { fault: 'an array cannot be unique' };
   const format = { text: field.format, 'text[]': itemsOf(field).format }[type as string];
   const timeFormat = Object.hasOwn(TIME_FORMATS, format ?? '') ? format : undefined;
   return {
@@ -74,19 +67,20 @@ const BESIDE: Readonly<Record<ColumnType, string>> = {
   jsonb: 'values',
 };
 
-const isArray = ({ type }: DeclaredField): boolean =>
-  [type].flat().includes('array') && [type].flat().every((each) => each === 'array' || each === 'null');
-
 function columnType(field: DeclaredField): ColumnType | undefined {
-  const { type } = field;
   const reference = declaredReference(field);
-  if (reference) return reference.isList ? 'uuid[]' : 'uuid';
-  const types = (Array.isArray(type) ? type : [type]).filter((each) => each !== 'null');
+  const given = [field.type ?? (reference ? 'string' : [])].flat();
+  if (reference && !reference.isList)
+    return given.includes('string') && !['array', 'object', 'boolean'].some((each) => given.includes(each))
+      ? 'uuid'
+      : undefined;
+  const types = given.filter((each) => each !== 'null');
+  const items = types[0] === 'array' ? itemsOf(field).type : undefined;
   if (types.length !== 1) return undefined;
-  const scalar = SCALARS[types[0] as string];
-  if (scalar) return scalar;
-  const element = types[0] === 'array' ? SCALARS[itemsOf(field).type ?? ''] : undefined;
-  return element === undefined || element === 'boolean' ? undefined : (`${element}[]` as ColumnType);
+  if (reference) return items === 'string' ? 'uuid[]' : undefined;
+  const scalar = SCALARS[items ?? types[0]!];
+  if (items === undefined) return scalar;
+  return scalar === undefined || scalar === 'boolean' ? undefined : (`${scalar}[]` as ColumnType);
 }
 
 const SCALARS: Readonly<Record<string, ColumnType>> = {
@@ -125,9 +119,6 @@ export interface DeclaredReference {
   readonly onDelete: Reference['onDelete'];
   /** Whether the field is an array of ids. */
   readonly isList: boolean;
-  /** The schema of one id, and the pointer to it in the field. */
-  readonly id: DeclaredField | DeclaredItems;
-  readonly at: '' | '/items';
 }
 
 /** The records to which a field refers: those of its id, or of the ids in its array. Undefined: it refers to none. */
@@ -135,7 +126,7 @@ export function declaredReference(field: DeclaredField): DeclaredReference | und
   const isList = field['x-references'] === undefined;
   const id = isList ? itemsOf(field) : field;
   const { 'x-references': to, 'x-on-delete': onDelete = 'restrict' } = id;
-  return to === undefined ? undefined : { to, onDelete, isList, id, at: isList ? '/items' : '' };
+  return to === undefined ? undefined : { to, onDelete, isList };
 }
 
 /** The schema of the items of a field. */

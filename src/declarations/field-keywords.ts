@@ -74,8 +74,8 @@ function completed(field: SchemaNode, files: SchemaFiles, faults: DeclarationFau
 export function inPlace(node: SchemaNode, files: SchemaFiles, seen = new Set<JsonObject>()): SchemaNode[] {
   if (seen.has(node.schema)) return [];
   seen.add(node.schema);
-  const { $ref, allOf } = node.schema;
-  const referred = typeof $ref === 'string' ? files.resolve($ref, node.base) : undefined;
+  const { allOf } = node.schema;
+  const referred = files.referred(node);
   const members = (Array.isArray(allOf) ? allOf : []).flatMap((schema, index) =>
     isObject(schema) || schema === false
       ? [{ ...node, schema: schema || NEVER, pointer: `${node.pointer}/allOf/${index}` }]

@@ -4,12 +4,11 @@ import { type Config, ownPathsOf } from '../config/config.js';
 import { isObject, type JsonObject } from '../json.js';
 import { createAjv, loadFormats } from '../validation/ajv.js';
 import { comparisonsOf } from '../validation/linear-patterns.js';
-import { faultOfPattern, loadAutomata } from '../validation/pattern.js';
-import { declaredReference } from './declared-column.js';
-import { readSqlFiles } from './operator-sql.js';
-import { type Declarations, readFolder } from './read-declarations.js';
+import { loadAutomata } from '../validation/pattern.js';
+import { declarationFaults } from './declaration-faults.js';
+import { type Declarations, readFolder, readSqlFiles } from './read-declarations.js';
 import { type ResourceOptions, resourcesWithoutRefs } from './resource-of.js';
-import { addFile, baseOf, type SchemaNode, schemaFiles, subschemas, withSubschemas } from './schema-files.js';
+import { addFile, baseOf, type SchemaNode, schemaFiles, withSubschemas } from './schema-files.js';
 
 /** Formats that need a library: all but those of the service itself. */
 const LIBRARY_FORMATS = /"format":"(?!(?:email|password-hash|date|time|date-time|duration)")/;
@@ -23,46 +22,27 @@ export async function loadDeclarations(
   changed?: ReadonlyMap<string, string>,
 ): Promise<Declarations> {
   const { collections, folder, dataChanges } = config;
-  const ownPaths = ownPathsOf(config);
-  const read = readFolder(collections, folder, changed);
-  const { declarations } = read;
-  // Loaded on demand: it finds the other faults as well, which a start need not look for.
-  if (read.faults.length > 0) (await import('./check-declarations.js')).checkFolder(read, ownPaths);
-  if (LIBRARY_FORMATS.test(JSON.stringify([declarations.collections, [...declarations.shared.values()]])))
+  const { faults, ...read } = readFolder(collections, folder, changed);
+  const loaded = { ...read, ownPaths: ownPathsOf(config) };
+  if (LIBRARY_FORMATS.test(JSON.stringify([loaded.collections, [...loaded.shared.values()]])))
     await loadFormats();
-  const loaded = { ...declarations, ownPaths };
-  const files = schemaFiles(declarations.collections, declarations.shared);
-  const names = [
-    ...declarations.collections.map(({ name }) => `${name}.json`),
-    ...declarations.shared.keys(),
-  ];
-  const patterns = names.flatMap((name) => [...patternsIn(files.root(name))]);
-  if (patterns.some((each) => comparisonsOf(each) === undefined)) await loadAutomata();
-  // The database may have recorded a pattern that an earlier version accepted, and a reference to a collection that is gone.
-  if (patterns.some((each) => faultOfPattern(each) !== undefined) || hasDanglingReference(declarations))
-    (await import('./check-declarations.js')).checkDeclarations(loaded);
+  const files = schemaFiles(loaded.collections, loaded.shared);
+  if ([...files.nodes()].flatMap(patternsOf).some((each) => comparisonsOf(each) === undefined))
+    await loadAutomata();
+  // Loaded on demand: a start with known declarations takes less time without the rules that need validators.
+  if (faults.length > 0 || declarationFaults(loaded, files).length > 0)
+    (await import('./check-declarations.js')).checkDeclarations({ ...loaded, faults });
   return dataChanges === undefined ? loaded : { ...loaded, sqlFiles: readSqlFiles(dataChanges, folder) };
 }
 
-/** Whether a field refers to a collection that is not declared. */
-function hasDanglingReference({ collections }: Declarations): boolean {
-  const names = new Set(collections.map(({ name }) => name));
-  const fields = collections.flatMap(({ schema }) => Object.values(schema.properties ?? {}));
-  return fields.some((field) => {
-    const { to } = declaredReference(field) ?? {};
-    return to !== undefined && !names.has(to);
-  });
+function patternsOf({ schema: { pattern, patternProperties } }: SchemaNode): string[] {
+  return [
+    ...(typeof pattern === 'string' ? [pattern] : []),
+    ...(isObject(patternProperties) ? Object.keys(patternProperties) : []),
+  ];
 }
 
-/** The patterns in a schema and in the schemas that it contains. */
-function* patternsIn(node: SchemaNode): Generator<string> {
-  const { pattern, patternProperties } = node.schema;
-  if (typeof pattern === 'string') yield pattern;
-  if (isObject(patternProperties)) yield* Object.keys(patternProperties);
-  for (const each of subschemas(node)) yield* patternsIn(each.node);
-}
-
-const withoutAnchors = ({ $anchor: _, $dynamicAnchor: __, ...schema }: JsonObject): JsonObject =>
+const withoutAnchors = ({ $anchor: _, ...schema }: JsonObject): JsonObject =>
   withSubschemas(schema, withoutAnchors);
 
 /** The collections of valid declarations. Those whose schemas refer to others share a validator. */
@@ -81,7 +61,7 @@ export function resourcesOf({ collections, shared }: Declarations, place: Resour
     validator(allErrors).compile<JsonObject>(withoutAnchors(schema as JsonObject));
   const referred = new Map(collections.map((each) => [each.name, each.referred]));
   return resourcesWithoutRefs(collections, place).map((resource) =>
-    /"\$(?:ref|dynamicRef)"/.test(JSON.stringify(resource.schema))
+    JSON.stringify(resource.schema).includes('"$ref"')
       ? {
           ...resource,
           // The collection's own copy of the schema has another base, which must not be that of the copy to which others

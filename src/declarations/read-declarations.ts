@@ -1,9 +1,10 @@
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathIn } from '../config/parsers.js';
 import { ExitError } from '../errors/exit-error.js';
 import { textOf } from '../formats/text-encoding.js';
-import { escapeToken, isObject, type Json } from '../json.js';
+import { isObject, type Json } from '../json.js';
 import { builtInFiles } from './built-in.js';
 import type { Declaration, DeclarationFault, DeclaredField, DeclaredSchema, SqlFile } from './declaration.js';
 import { withFieldKeywords } from './field-keywords.js';
@@ -30,6 +31,8 @@ export interface Declarations {
   readonly sqlFiles?: readonly SqlFile[];
   /** The first segments of the service's own paths, which are no names of collections; absent: the names are not checked. */
   readonly ownPaths?: ReadonlySet<string>;
+  /** The faults of files that could not be read; absent: there are none. */
+  readonly faults?: readonly DeclarationFault[];
 }
 
 /** Files in a folder, and bytes of one file. */
@@ -38,6 +41,8 @@ const MAX_BYTES = 1_048_576;
 
 /** Declares the collection that people sign in with. It exists in any case. */
 export const SIGN_IN_FILE = 'users.json';
+/** The write-only fields of that collection, whose values are stored apart from its records. */
+export const CREDENTIALS: readonly string[] = ['password', 'current_password', 'password_hash'];
 
 /**
  * Reads the declarations in a folder, without checking them. Without a folder: the ones that come with the service. A file
@@ -45,17 +50,9 @@ export const SIGN_IN_FILE = 'users.json';
  * file that is not a JSON object.
  */
 export function readDeclarations(folder: string | undefined, base = ''): Declarations {
-  const { declarations, faults } = readFolder(folder, base);
+  const { faults, ...declarations } = readFolder(folder, base);
   if (faults.length > 0) throw new DeclarationError(faults);
   return declarations;
-}
-
-/** The readable declarations of a folder, and the faults of the others. */
-export interface ReadFolder {
-  readonly declarations: Declarations;
-  readonly faults: readonly DeclarationFault[];
-  /** The names of the collections whose files are no JSON objects. */
-  readonly unreadable: readonly string[];
 }
 
 /** Reads as much as can be read of the declarations in a folder. `changed`: texts in place of those of its files. */
@@ -63,32 +60,26 @@ export function readFolder(
   folder: string | undefined,
   base = '',
   changed: ReadonlyMap<string, string> = new Map(),
-): ReadFolder {
+): Required<Pick<Declarations, 'faults'>> & Declarations {
   const builtIn = builtInFiles();
   const faults: DeclarationFault[] = [];
-  const stored = folder === undefined ? builtIn : filesIn(folder, base, faults);
+  const stored = folder === undefined ? builtIn : filesIn(folder, base, '.json', faults);
   const texts = new Map([...stored, ...changed]);
-  const names = [...new Set([SIGN_IN_FILE, ...texts.keys()])];
   const collections: Declaration[] = [];
   const shared = new Map<string, DeclaredSchema>();
-  const unreadable: string[] = [];
-  for (const name of names) {
+  for (const name of new Set([SIGN_IN_FILE, ...texts.keys()])) {
     const file = folder !== undefined && texts.has(name) ? join(folder, name) : name;
     const text = texts.has(name) ? texts.get(name) : '{}';
-    const schema = text === undefined ? undefined : parse(text, file, faults);
-    if (schema === undefined) {
-      if (!name.startsWith('_')) unreadable.push(name.slice(0, -'.json'.length));
-      continue;
-    }
+    // Other files may refer to one that cannot be read.
+    const schema = (text === undefined ? undefined : parse(text, file, faults)) ?? UNREADABLE;
+    const own = builtIn.get(name);
     if (name.startsWith('_')) shared.set(name, schema);
-    else {
-      const base = builtIn.get(name);
+    else
       collections.push({
         name: name.slice(0, -'.json'.length),
         file,
-        schema: base === undefined ? schema : merge(parse(base, name, faults)!, schema),
+        schema: own === undefined ? schema : merge(parse(own, name, faults)!, schema),
       });
-    }
   }
   const files = schemaFiles(collections, shared);
   const complete = collections.map((declaration) => {
@@ -101,43 +92,58 @@ export function readFolder(
       ...(referred.length === 0 ? {} : { referred }),
     };
   });
-  return { declarations: { collections: complete, shared }, faults, unreadable };
+  return { collections: complete, shared, faults };
 }
 
-/** The texts of the files in a folder; undefined: one cannot be read. */
+const UNREADABLE: DeclaredSchema = { type: 'object', properties: {} };
+
+/** The texts of the files in a folder, in the order of their names; undefined: one cannot be read. Throws DeclarationError. */
 function filesIn(
   folder: string,
   base: string,
+  extension: '.json' | '.sql',
   faults: DeclarationFault[],
 ): ReadonlyMap<string, string | undefined> {
   const path = pathIn(base, folder);
   const entries = readdirSync(path, { withFileTypes: true })
-    .filter((entry) => !entry.isDirectory() && entry.name.endsWith('.json') && !entry.name.startsWith('.'))
+    .filter((entry) => !entry.isDirectory() && entry.name.endsWith(extension) && !entry.name.startsWith('.'))
     .map(({ name }) => name)
     .sort();
   if (entries.length > MAX_FILES)
     throw new DeclarationError([
-      { file: folder, pointer: '', reason: `has more than ${MAX_FILES} declarations` },
+      { file: folder, pointer: '', reason: `has more than ${MAX_FILES} ${extension} files` },
     ]);
   return new Map(
     entries.map((name) => {
+      const fault = (reason: string) => faults.push({ file: join(folder, name), pointer: '', reason });
       try {
-        return [name, textOf(readFileSync(join(path, name)))];
+        const bytes = readFileSync(join(path, name));
+        if (bytes.length <= MAX_BYTES) return [name, textOf(bytes)];
+        fault(`has more than ${MAX_BYTES} bytes`);
       } catch (error) {
-        faults.push({ file: join(folder, name), pointer: '', reason: readFaultOf(error as Error) });
-        return [name, undefined];
+        // Another encoding, or an error of the file system.
+        const { message } = error as Error;
+        fault(error instanceof TypeError ? message : `cannot be read: ${message}`);
       }
+      return [name, undefined];
     }),
   );
 }
 
-/** Why a file has no text: another encoding, or an error of the file system. */
-export const readFaultOf = (error: Error): string =>
-  error instanceof TypeError ? error.message : `cannot be read: ${error.message}`;
+/** Reads the SQL files in a folder, in the order of their names. A relative folder is in `base`. Throws DeclarationError. */
+export function readSqlFiles(folder: string, base = ''): SqlFile[] {
+  const faults: DeclarationFault[] = [];
+  const texts = filesIn(folder, base, '.sql', faults);
+  if (faults.length > 0) throw new DeclarationError(faults);
+  return [...texts].map(([name, text = '']) => ({
+    name,
+    text,
+    checksum: createHash('sha256').update(text).digest('hex'),
+  }));
+}
 
 function parse(text: string, file: string, faults: DeclarationFault[]): DeclaredSchema | undefined {
   const fault = (reason: string) => void faults.push({ file, pointer: '', reason });
-  if (text.length > MAX_BYTES) return fault(`has more than ${MAX_BYTES} bytes`);
   let value: Json;
   try {
     value = JSON.parse(text) as Json;
@@ -145,8 +151,8 @@ function parse(text: string, file: string, faults: DeclarationFault[]): Declared
     return fault(text.trim() === '' ? 'is empty' : `is not JSON: ${(error as Error).message}`);
   }
   if (!isObject(value)) return fault('must be a JSON object, the schema of a record');
-  for (const pointer of repeatedNames(text))
-    faults.push({ file, pointer, reason: 'is there twice: the first one would have no effect' });
+  for (const name of repeatedNames(text))
+    fault(`an object has the member ${name} twice: the first one would have no effect`);
   // `$schema` is for editors, and may name the schema of declarations by its path.
   const { $schema: _, ...schema } = value;
   return schema as unknown as DeclaredSchema;
@@ -167,47 +173,18 @@ function merge(base: DeclaredSchema, added: DeclaredSchema): DeclaredSchema {
   };
 }
 
-/** An object or an array whose end was not reached. */
-interface Open {
-  readonly pointer: string;
-  /** The names of an object; absent: an array. */
-  readonly names?: Set<string>;
-  /** The name or the index of the present member. */
-  member: string;
-}
-
-/** JSON Pointers to the members that an object of a valid JSON text has twice. A parser would ignore the first one of each. */
-function repeatedNames(text: string): string[] {
-  const open: Open[] = [];
-  const found: string[] = [];
-  let last = '';
-  for (const token of tokensOf(text)) {
-    const inner = open.at(-1);
-    if (token === '{' || token === '[') {
-      const pointer = inner ? `${inner.pointer}/${escapeToken(inner.member)}` : '';
-      open.push(token === '{' ? { pointer, names: new Set(), member: '' } : { pointer, member: '0' });
-    } else if (token === '}' || token === ']') open.pop();
-    else if (token === ':' && inner?.names) {
-      inner.member = JSON.parse(last) as string;
-      if (inner.names.has(inner.member)) found.push(`${inner.pointer}/${escapeToken(inner.member)}`);
-      inner.names.add(inner.member);
-    } else if (token === ',' && inner && !inner.names) inner.member = String(Number(inner.member) + 1);
-    else if (token.startsWith('"')) last = token;
-  }
-  return [...new Set(found)];
-}
-
-/** The texts, and all other characters one by one. */
-function* tokensOf(text: string): Generator<string> {
-  for (let at = 0; at < text.length; ) {
-    const end = text[at] === '"' ? endOfText(text, at) : at + 1;
-    yield text.slice(at, end);
-    at = end;
-  }
-}
-
-function endOfText(text: string, start: number): number {
-  let at = start + 1;
-  while (at < text.length && text[at] !== '"') at += text[at] === '\\' ? 2 : 1;
-  return at + 1;
+/** The names that an object of a valid JSON text has twice, as JSON texts. A parser would ignore the first one of each. */
+function repeatedNames(text: string): ReadonlySet<string> {
+  const open: Set<string>[] = [];
+  const found = new Set<string>();
+  for (const [token, given] of text.matchAll(/("(?:[^"\\]|\\.)*"?)\s*:?|[{}]/g))
+    if (token === '{') open.push(new Set());
+    else if (token === '}') open.pop();
+    else if (token.endsWith(':')) {
+      const name = JSON.stringify(JSON.parse(given!));
+      const names = open.at(-1)!;
+      if (names.has(name)) found.add(name);
+      names.add(name);
+    }
+  return found;
 }

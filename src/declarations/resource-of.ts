@@ -11,10 +11,10 @@ import {
 } from '../collection/resource.js';
 import { linksName, qualified } from '../db/object-names.js';
 import { COMBINATIONS } from '../list/query-names.js';
-import { CREDENTIALS } from './credential-rules.js';
+
 import type { CollectionOptions, Declaration, DeclaredField, DeclaredSchema } from './declaration.js';
 import { columnOf, declaredReference, hasColumn, placedColumn, type StoredType } from './declared-column.js';
-import { SIGN_IN_FILE } from './read-declarations.js';
+import { CREDENTIALS, SIGN_IN_FILE } from './read-declarations.js';
 
 /** Where collections are; a description of them needs neither. */
 export interface ResourceOptions {

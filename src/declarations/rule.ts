@@ -19,20 +19,10 @@ export const rule = <Place>(
   when: Rule<Place>['when'] = () => true,
 ): Rule<Place> => ({ at, message, when });
 
-/** Rules that are about some places alone. */
-export const where = <Place>(condition: (place: Place) => unknown, rules: readonly Rule<Place>[]) =>
-  rules.map(
-    ({ when, ...each }): Rule<Place> => ({
-      ...each,
-      when: (place, value, names) => condition(place) && when(place, value, names),
-    }),
-  );
-
-/** A fault of a schema, with the rule that finds it. */
+/** A fault of a schema. */
 export interface Fault {
   readonly pointer: string;
   readonly reason: string;
-  readonly rule: unknown;
 }
 
 /** The faults of a schema by a table of rules. */
@@ -41,12 +31,21 @@ export function* faultsAt<Place extends { readonly schema: JsonObject }>(
   rules: readonly Rule<Place>[],
 ): Generator<Fault> {
   for (const each of rules)
-    for (const { pointer, value, names } of [each.at].flat().flatMap((at) => partsAt(place.schema, at))) {
-      if (!each.when(place, value, names)) continue;
-      const { message } = each;
-      const reason = typeof message === 'string' ? message : message(place, value, names);
-      if (reason !== undefined) yield { pointer, reason, rule: each };
+    for (const part of [each.at].flat().flatMap((at) => partsAt(place.schema, at))) {
+      const reason = reasonOf(each, place, part);
+      if (reason !== undefined) yield { pointer: part.pointer, reason };
     }
+}
+
+function reasonOf<Place>({ when, message }: Rule<Place>, place: Place, { value, names }: Part) {
+  try {
+    if (!when(place, value, names)) return undefined;
+    return typeof message === 'string' ? message : message(place, value, names);
+  } catch (error) {
+    // The value of a keyword has another type, which is a fault by the schema of declarations.
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
 }
 
 interface Part {

@@ -7,10 +7,9 @@ export const baseOf = (file: string): string => `https://plinth.invalid/collecti
 /** Makes the schema of a file known to a validator, which registers anchors below the top alone. */
 export function addFile(ajv: Ajv2020, file: string, schema: object): void {
   const $id = baseOf(file);
-  const { $anchor, $dynamicAnchor } = schema as JsonObject;
+  const { $anchor } = schema as JsonObject;
   ajv.addSchema({ ...schema, $id });
-  for (const anchor of [$anchor, $dynamicAnchor])
-    if (typeof anchor === 'string') ajv.addSchema({ $ref: $id }, `${$id}#${anchor}`);
+  if (typeof $anchor === 'string') ajv.addSchema({ $ref: $id }, `${$id}#${$anchor}`);
 }
 
 /** Keywords whose members are schemas by name. */
@@ -33,17 +32,8 @@ export const SCHEMA_VALUES: ReadonlySet<string> = new Set([
 ]);
 /** Keywords whose schemas apply only where something refers to them. */
 export const DEFINITIONS: ReadonlySet<string> = new Set(['$defs', 'definitions']);
-/** Keywords that name a schema, which applies to the value that their own schema applies to. */
-export const REFERENCES = ['$ref', '$dynamicRef'];
-
-/** Keywords that identify a schema, or refer to what they identify: a copy of the schema in another document must not have them. */
-export const IDENTIFIERS: ReadonlySet<string> = new Set([
-  '$id',
-  '$schema',
-  '$anchor',
-  '$dynamicAnchor',
-  '$dynamicRef',
-]);
+/** Keywords that identify a schema: a copy of the schema in another document must not have them. */
+export const IDENTIFIERS: ReadonlySet<string> = new Set(['$id', '$schema', '$anchor']);
 
 /** A schema in a file. */
 export interface SchemaNode {
@@ -72,7 +62,7 @@ export function* subschemas({
 }
 
 /** A schema, and all that it contains. */
-export function* nodesIn(node: SchemaNode): Generator<SchemaNode> {
+function* nodesIn(node: SchemaNode): Generator<SchemaNode> {
   yield node;
   for (const each of subschemas(node)) yield* nodesIn(each.node);
 }
@@ -84,13 +74,10 @@ export function withSubschemas(schema: JsonObject, other: (schema: JsonObject) =
     if (keyword.startsWith('x-') || SCHEMA_VALUES.has(keyword)) return [keyword, value];
     if (Array.isArray(value)) return [keyword, value.map(otherOf)];
     if (!isObject(value) || !SCHEMA_MAPS.has(keyword)) return [keyword, otherOf(value)];
-    return [keyword, withEach(value, otherOf)];
+    return [keyword, Object.fromEntries(Object.entries(value).map(([name, each]) => [name, otherOf(each)]))];
   });
   return Object.fromEntries(members);
 }
-
-const withEach = (object: JsonObject, other: (value: Json) => Json): JsonObject =>
-  Object.fromEntries(Object.entries(object).map(([name, value]) => [name, other(value)]));
 
 function schemasIn(keyword: string, value: Json): [tokens: string[], schema: JsonObject][] {
   if (!Array.isArray(value) && !isObject(value)) return [];
@@ -114,10 +101,8 @@ export class SchemaFiles {
   readonly #roots = new Map<string, SchemaNode>();
   /** Schemas with an identifier or an anchor of their own, by their URIs. */
   readonly #named = new Map<string, SchemaNode>();
-
-  /** Places of identifiers and anchors that a schema before has. */
-  readonly #repeated = new Set<string>();
-
+  /** Schemas whose identifier or anchor a schema before has. */
+  readonly repeated: SchemaNode[] = [];
   /** `paths`: those of files whose names are not their paths, for messages. */
   constructor(
     files: Iterable<readonly [name: string, schema: object]>,
@@ -128,16 +113,11 @@ export class SchemaFiles {
       this.#roots.set(file, root);
       this.#named.set(root.base, root);
     }
-    for (const root of this.#roots.values()) for (const node of nodesIn(root)) this.#addNamed(node);
+    for (const node of this.nodes()) this.#addNamed(node);
   }
 
   pathOf(file: string): string {
     return this.paths.get(file) ?? file;
-  }
-
-  /** Whether a schema before has the value of a keyword, `$id` or `$anchor`. */
-  isRepeated({ file, pointer }: SchemaNode, keyword: string): boolean {
-    return this.#repeated.has(`${file}#${pointer}/${keyword}`);
   }
 
   /** The schema of a whole file. */
@@ -157,13 +137,9 @@ export class SchemaFiles {
     return root && at(root, fragment);
   }
 
-  /** The schemas that the references of a schema itself name. */
-  referred(node: SchemaNode): { readonly keyword: string; readonly node: SchemaNode }[] {
-    return REFERENCES.flatMap((keyword) => {
-      const reference = node.schema[keyword];
-      const target = typeof reference === 'string' ? this.resolve(reference, node.base) : undefined;
-      return target ? [{ keyword, node: target }] : [];
-    });
+  /** The schema that the reference of a schema itself names. */
+  referred({ schema: { $ref }, base }: SchemaNode): SchemaNode | undefined {
+    return typeof $ref === 'string' ? this.resolve($ref, base) : undefined;
   }
 
   /** The schemas to which the references in a schema lead, one after the other. */
@@ -171,28 +147,29 @@ export class SchemaFiles {
     const found = new Map<string, SchemaNode>();
     const visit = (node: SchemaNode): void => {
       for (const each of subschemas(node)) visit(each.node);
-      for (const { node: each } of this.referred(node)) {
-        const key = `${each.file}#${each.pointer}`;
-        if (found.has(key)) continue;
-        found.set(key, each);
-        visit(each);
-      }
+      const target = this.referred(node);
+      const key = target && `${target.file}#${target.pointer}`;
+      if (key === undefined || found.has(key)) return;
+      found.set(key, target!);
+      visit(target!);
     };
     visit(start);
     return [...found.values()];
   }
 
+  /** The schemas of all files, with those that they contain. */
+  *nodes(): Generator<SchemaNode> {
+    for (const root of this.#roots.values()) yield* nodesIn(root);
+  }
+
   #addNamed(node: SchemaNode): void {
-    const { $id, $anchor, $dynamicAnchor } = node.schema;
-    const add = (keyword: string, uri: string) => {
-      const other = this.#named.get(uri);
-      if (other && other.schema !== node.schema)
-        this.#repeated.add(`${node.file}#${node.pointer}/${keyword}`);
+    const { $id, $anchor } = node.schema;
+    const add = (uri: string) => {
+      if (this.#named.has(uri)) this.repeated.push(node);
       else this.#named.set(uri, node);
     };
-    if (typeof $id === 'string' && node.pointer !== '') add('$id', node.base.replace(/#$/, ''));
-    for (const anchor of [$anchor, $dynamicAnchor])
-      if (typeof anchor === 'string') add('$anchor', `${node.base.replace(/#.*/s, '')}#${anchor}`);
+    if (typeof $id === 'string' && node.pointer !== '') add(node.base.replace(/#$/, ''));
+    if (typeof $anchor === 'string') add(`${node.base.replace(/#.*/s, '')}#${$anchor}`);
   }
 }
 

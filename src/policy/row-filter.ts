@@ -130,7 +130,7 @@ function alternativesOf(lists: readonly (readonly Condition[])[]): (readonly Con
 }
 
 /** Whether a record that fulfils all of some conditions fulfils all of others. False: it may not. */
-export const implyAll = (all: readonly Condition[], others: readonly Condition[]): boolean =>
+const implyAll = (all: readonly Condition[], others: readonly Condition[]): boolean =>
   others.every((other) => all.some((each) => implies(each, other)));
 
 /** Whether a record that fulfils a condition fulfils another one. False: it may not. */

@@ -3,7 +3,6 @@ import type { Db } from '../db/db.js';
 import type { Database } from '../db/open-database.js';
 import { withSchemaConnection } from '../db/schema-connection.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
-import { requireProtection } from '../declarations/protection-faults.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { ExitError } from '../errors/exit-error.js';
 import type { Log } from '../telemetry/log.js';
@@ -53,7 +52,6 @@ export async function ensureCollections(
   const isRecorded = changed.length === 0;
   // Loaded on demand: a start with known declarations takes less time without it.
   if (!isRecorded) (await import('../declarations/check-declarations.js')).checkDeclarations(declarations);
-  else requireProtection(declarations);
   const plan = planChanges(collections, catalog, declarations.sqlFiles);
   if (plan.steps.length === 0 && !plan.changes.some(({ isStricter }) => isStricter)) {
     if (!isRecorded) await recordApplied(run, changed);

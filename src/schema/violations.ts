@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { MAX_INDEXED_BYTES, storedValue } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
 import type { Run } from '../db/db.js';
@@ -64,74 +65,60 @@ export async function findViolations(
   return { collection: check.resource.name, records, violating, duplicates, examples };
 }
 
-/** For each record what it violates, or undefined; afterwards the records with a value that an earlier one has. */
-export async function* checkRecords(run: Run, check: RecordCheck): AsyncGenerator<Violation | undefined> {
-  const values = check.resource.unique.length > 0 ? await UniqueValues.open(run) : undefined;
-  try {
-    yield* checkRules(run, check, values);
-    if (values)
-      for await (const { id, key, first } of values.repeated()) {
-        const [field, ...more] = check.resource.unique[key]!.fields;
-        yield {
-          id,
-          path: `/${escapeToken(field!)}`,
-          message:
-            more.length === 0
-              ? `must be unique, and record ${first} has the value, too`
-              : `must be unique together with ${more.join(' and ')}, and record ${first} has the values, too`,
-          others: [],
-          isDuplicate: true,
-        };
-      }
-  } finally {
-    await values?.close();
-  }
-}
-
-/** Checks each record alone, and collects what must be unique. */
-async function* checkRules(
+/** For each record what it violates, or undefined; and again each record with a value that an earlier one has. */
+export async function* checkRecords(
   run: Run,
   { resource, table, works, tableOf }: RecordCheck,
-  values: UniqueValues | undefined,
 ): AsyncGenerator<Violation | undefined> {
   const check = compileCheck(resource);
   const { references, unique } = resource;
-  for await (const documents of documentsOf(run, table)) {
-    const records = documents.map(({ doc }) => recordAfter(works, JSON.parse(doc) as JsonObject));
-    const danglingPlaces = await danglingIn(run, references, records, tableOf);
-    const danglingOf = (record: JsonObject) =>
-      references.flatMap((each) => danglingPlaces(record, each).map((place) => ({ ...each, place })));
-    const failures = records.map((record): readonly BrokenRule[] => {
-      const dangling = danglingOf(record).map(({ field, singular, place }) => ({
-        path: `/${escapeToken(field)}${place}`,
-        message: `is the id of no ${singular}`,
-      }));
-      const found: BrokenRule[] = [...failuresOf(check, record)];
-      for (const rule of [...tooLong(resource, record), ...dangling])
-        if (!found.some(({ path }) => path === rule.path || path.startsWith(`${rule.path}/`)))
-          found.push(rule);
-      return found;
-    });
-    await values?.add(
-      records.flatMap((record, at) => {
-        const missing = danglingOf(record).map(({ field }) => field);
-        const storedIn = (field: string) =>
-          missing.includes(field)
-            ? null
-            : (storedValue(resource.columns.get(field)!, member(record, field)) ?? null);
-        return unique.flatMap(({ fields }, key): UniqueValue[] => {
-          const own = fields.map(storedIn);
-          if (own.some((each) => each === null)) return [];
-          const value = own.length === 1 ? String(own[0]) : JSON.stringify(own);
-          return [{ key, value, id: documents[at]!.id, isInvalid: failures[at]!.length > 0 }];
-        });
-      }),
-    );
-    for (const [at, { id }] of documents.entries()) {
-      const [first, ...others] = failures[at]!;
-      yield first && { id, path: first.path, message: first.message, others, isDuplicate: false };
+  if (unique.length > 0) await run(CREATE, []);
+  try {
+    for await (const documents of documentsOf(run, table)) {
+      const records = documents.map(({ doc }) => recordAfter(works, JSON.parse(doc) as JsonObject));
+      const danglingPlaces = await danglingIn(run, references, records, tableOf);
+      const dangling = records.map((record) =>
+        references.flatMap((each) => danglingPlaces(record, each).map((place) => ({ ...each, place }))),
+      );
+      const failures = records.map((record, at) => brokenRules(resource, check, record, dangling[at]!));
+      const values = records.flatMap((record, at) => {
+        const missing = dangling[at]!.map(({ field }) => field);
+        return uniqueValues(resource, record, missing).map((each) => ({ ...each, id: documents[at]!.id }));
+      });
+      const repeated = await repeatedValues(run, values);
+      for (const [at, { id }] of documents.entries()) {
+        const [first, ...others] = failures[at]!;
+        yield first && { id, ...first, others, isDuplicate: false };
+        const found = repeated.get(id);
+        if (first || !found) continue;
+        const [field, ...more] = unique[found.key]!.fields;
+        const message =
+          more.length === 0
+            ? `must be unique, and record ${found.first} has the value, too`
+            : `must be unique together with ${more.join(' and ')}, and record ${found.first} has the values, too`;
+        yield { id, path: `/${escapeToken(field!)}`, message, others: [], isDuplicate: true };
+      }
     }
+  } finally {
+    if (unique.length > 0) await run(`drop table ${TABLE}`, []);
   }
+}
+
+/** The rules of a collection that a record violates, each place once. */
+function brokenRules(
+  resource: Resource,
+  check: (input: Json) => unknown,
+  record: JsonObject,
+  dangling: readonly { readonly field: string; readonly singular: string; readonly place: string }[],
+): readonly BrokenRule[] {
+  const found = failuresOf(check, record).map(({ path, message }): BrokenRule => ({ path, message }));
+  const more = dangling.map(({ field, singular, place }) => ({
+    path: `/${escapeToken(field)}${place}`,
+    message: `is the id of no ${singular}`,
+  }));
+  for (const rule of [...tooLong(resource, record), ...more])
+    if (!found.some(({ path }) => path === rule.path || path.startsWith(`${rule.path}/`))) found.push(rule);
+  return found;
 }
 
 /** The texts of a record that are too long for the indexes of their fields. */
@@ -165,84 +152,49 @@ function failuresOf(check: (input: Json) => unknown, record: Json): readonly Fai
   }
 }
 
-/** The value of a unique key in a stored record; of several fields their values as JSON. */
+/** A value of a unique key in a stored record; `key`: the position of the key in its resource. */
 interface UniqueValue {
-  /** The position of the key in its resource. */
   readonly key: number;
-  /** The text of equal values is equal, as it is in the column. */
-  readonly value: string;
-  readonly id: string;
-  /** Whether the record violates another rule, which is reported in place of a repeated value. */
-  readonly isInvalid: boolean;
+  /** Equal values have equal digests. */
+  readonly digest: string;
 }
 
-/** A record with a value that an earlier record has. */
-interface RepeatedValue {
-  readonly key: number;
-  readonly id: string;
-  /** The first record with the value. */
-  readonly first: string;
+function uniqueValues(
+  { unique, columns }: Resource,
+  record: JsonObject,
+  missing: readonly string[],
+): UniqueValue[] {
+  return unique.flatMap(({ fields }, key) => {
+    const own = fields.map((field) =>
+      missing.includes(field) ? null : (storedValue(columns.get(field)!, member(record, field)) ?? null),
+    );
+    const digest = createHash('sha256')
+      .update(JSON.stringify(own.map(String)))
+      .digest('hex');
+    return own.includes(null) ? [] : [{ key, digest }];
+  });
 }
 
+/** The unique values of the records before, so that the memory of the process does not limit their number. */
 const TABLE = 'pg_temp.plinth_unique_values';
-const MAX_ROWS = 1000;
+const CREATE =
+  'create temporary table plinth_unique_values (key integer, digest text, id uuid, primary key (key, digest))';
 
-/**
- * Collects values of unique fields in a temporary table, so that the memory of the process does not limit their number. Only
- * the database compares them.
- */
-class UniqueValues {
-  private constructor(readonly run: Run) {}
-
-  static async open(run: Run): Promise<UniqueValues> {
-    await run(
-      `create temporary table plinth_unique_values (key integer, value text, id uuid, invalid boolean)`,
-      [],
-    );
-    return new UniqueValues(run);
-  }
-
-  async add(values: readonly UniqueValue[]): Promise<void> {
-    if (values.length === 0) return;
-    const rows = values.map(
-      ({ key, value, id, isInvalid }): Json => ({ key, value, id, invalid: isInvalid }),
-    );
-    await this.run(
-      `insert into ${TABLE} select * from json_to_recordset($1::text::json) as (key integer, value text, id uuid, invalid boolean)`,
-      [JSON.stringify(rows)],
-    );
-  }
-
-  /** The repeated values in the order of the ids of their records. */
-  async *repeated(): AsyncGenerator<RepeatedValue> {
-    await this.run(
-      `create temporary table plinth_repeated_values as
-        select distinct on (id) id, key, first
-        from (
-          select *, first_value(id) over (partition by key, value collate "C" order by id) as first
-          from ${TABLE}
-        ) as compared
-        where id <> first and not invalid
-        order by id, key`,
-      [],
-    );
-    try {
-      let after = '00000000-0000-0000-0000-000000000000';
-      for (;;) {
-        const rows = await this.run(
-          `select id, key, first from pg_temp.plinth_repeated_values where id > $1 order by id limit ${MAX_ROWS}`,
-          [after],
-        );
-        if (rows.length === 0) return;
-        yield* rows as unknown as RepeatedValue[];
-        after = String(rows.at(-1)!.id);
-      }
-    } finally {
-      await this.run('drop table pg_temp.plinth_repeated_values', []);
-    }
-  }
-
-  async close(): Promise<void> {
-    await this.run(`drop table ${TABLE}`, []);
-  }
+/** Notes values of records, and returns those that an earlier record has, by the ids of their records. */
+async function repeatedValues(
+  run: Run,
+  values: readonly (UniqueValue & { readonly id: string })[],
+): Promise<ReadonlyMap<string, { readonly key: number; readonly first: string }>> {
+  if (values.length === 0) return new Map();
+  const given = 'json_to_recordset($1::text::json) as given (key integer, digest text, id uuid)';
+  const rows = JSON.stringify(values);
+  await run(`insert into ${TABLE} select * from ${given} on conflict do nothing`, [rows]);
+  const repeated = await run(
+    `select distinct on (given.id) given.id, key, noted.id as first
+      from ${given} join ${TABLE} as noted using (key, digest) where noted.id <> given.id order by given.id, key`,
+    [rows],
+  );
+  return new Map(
+    repeated.map(({ id, key, first }) => [String(id), { key: Number(key), first: String(first) }]),
+  );
 }

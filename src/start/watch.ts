@@ -5,8 +5,7 @@ import { type App, startApp } from '../app.js';
 import { type Config, processesOf } from '../config/config.js';
 import { pathIn } from '../config/parsers.js';
 import { openServer, type Server } from '../db/open-database.js';
-import { readSqlFiles } from '../declarations/operator-sql.js';
-import { readFolder } from '../declarations/read-declarations.js';
+import { readFolder, readSqlFiles } from '../declarations/read-declarations.js';
 import { ExitError } from '../errors/exit-error.js';
 import type { Started } from '../feature.js';
 import { FEATURES } from '../features.js';
@@ -131,8 +130,7 @@ class WatchedService implements Stoppable {
   #content(): string | undefined {
     try {
       const { collections, dataChanges, folder } = this.watching.readConfig();
-      const { declarations, faults } = readFolder(collections, folder);
-      const { collections: own, shared } = declarations;
+      const { collections: own, shared, faults } = readFolder(collections, folder);
       const sqlFiles = dataChanges === undefined ? [] : readSqlFiles(dataChanges, folder);
       return faults.length > 0 ? undefined : JSON.stringify([own, [...shared], sqlFiles]);
     } catch {

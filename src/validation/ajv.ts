@@ -66,9 +66,9 @@ export function createAjv({
   for (const keyword of ALTERNATIVES) withoutFailures(ajv, keyword);
   for (const keyword of ['enum', 'const']) lookUp(ajv, keyword);
   countReferences(ajv);
-  ajv.addVocabulary([...KEYWORDS]);
+  ajv.addVocabulary([...KEYWORDS, '$anchor']);
   formats?.(ajv);
-  removeOtherDialects(ajv);
+  for (const keyword of UNSUPPORTED) ajv.removeKeyword(keyword);
   addTimeFormats(ajv);
   ajv.addFormat('email', isEmail);
   if ('regex' in ajv.formats) ajv.addFormat('regex', isRegularExpression);
@@ -79,27 +79,21 @@ export function createAjv({
   return ajv;
 }
 
-/** Keywords that are not of JSON Schema 2020-12, though the library has them: no reader of the OpenAPI document knows them. */
-const OF_OTHER_DIALECTS = [
+/**
+ * Keywords of the library that are not of JSON Schema 2020-12, which no reader of the OpenAPI document knows, and references whose
+ * target depends on the way to a value: $ref and $anchor name a schema.
+ */
+const UNSUPPORTED = [
   'nullable',
   '$recursiveRef',
   '$recursiveAnchor',
+  '$dynamicRef',
+  '$dynamicAnchor',
   'formatMinimum',
   'formatMaximum',
   'formatExclusiveMinimum',
   'formatExclusiveMaximum',
 ];
-
-/**
- * Removes the keywords of other dialects, and lets `$dynamicRef` be a `$ref`: the library compares the value with the whole
- * schema if none around it has the dynamic anchor. Each dynamic anchor is in one place, so that both mean one schema.
- */
-function removeOtherDialects(ajv: Ajv2020): void {
-  for (const keyword of OF_OTHER_DIALECTS) ajv.removeKeyword(keyword);
-  const { keyword: _, ...reference } = ajv.getKeyword('$ref') as CodeKeywordDefinition;
-  ajv.removeKeyword('$dynamicRef').addKeyword({ ...reference, keyword: '$dynamicRef' });
-  ajv.removeKeyword('$dynamicAnchor').addVocabulary(['$anchor', '$dynamicAnchor']);
-}
 
 /** Keywords of alternatives, which may fail without a failure of the value. */
 const ALTERNATIVES = ['anyOf', 'oneOf', 'contains'];

@@ -29,7 +29,6 @@ const ROWS: readonly (readonly [access: unknown, pointer: string, reason: string
   [[{}], 'access/0', "must have required property 'can'"],
   [[{ can: 'write' }], 'access/0/can', 'must be one of "read", "create", "update", "delete", "all"'],
   [[{ ...READ, when: {} }], 'access/0/when', 'is not a known option'],
-  [[{ can: 'create' }], 'access', 'no grant permits anybody to read'],
   [[{ ...READ, where: { note: 'x' } }], 'access/0/where/note', 'names no field that can be filtered by'],
   [[{ ...READ, where: { author: { password: 'x' } } }], 'access/0/where/author/password', 'names no field'],
   [
@@ -54,10 +53,7 @@ const ROWS: readonly (readonly [access: unknown, pointer: string, reason: string
     'access/0/where/title/prefix',
     'cannot be compared',
   ],
-  [[{ ...READ, where: { status: 'draft' } }], 'access/0/where', 'can never hold: status eq draft'],
-  [[{ ...READ, where: { status: { in: ['draft', 'old'] } } }], 'access/0/where', 'can never hold'],
   [[{ ...READ, where: { title: { in: [] } } }], 'access/0/where/title/in', 'must have at least one value'],
-  [[READ, { can: 'delete', fields: ['title'] }], 'access/1/fields', 'has no effect'],
 ];
 
 t.test('faults of access rules are reported with their places, by the check and by a start', async (t) => {
@@ -68,14 +64,9 @@ t.test('faults of access rules are reported with their places, by the check and 
     t.ok(err.includes(`books.json#/x-collection/${pointer}`), `${pointer}: ${err}`);
     t.ok(err.includes(reason), `${reason}: ${err}`);
   }
-  const closed = { ...books([{ ...READ, fields: ['titel'] }]), additionalProperties: false };
   const more = await plinth(t, ['collections', 'check'], {
-    COLLECTIONS: declare(t, {
-      'books.json': closed,
-      'posts.json': books([READ], { public: 'read' }),
-    }),
+    COLLECTIONS: declare(t, { 'posts.json': books([READ], { public: 'read' }) }),
   });
-  t.match(more.err, /books\.json#\/x-collection\/access\/0\/fields\/0/);
   t.match(more.err, /posts\.json#\/x-collection\/public/);
 });
 
@@ -110,27 +101,6 @@ const WARNINGS: readonly (readonly [
     'no field titel is declared; did you mean title?',
   ],
   [[{ ...READ, fields: ['title', '_version', 'id'] }, ALL], undefined],
-  [[READ, { ...READ, where: { title: 'a' } }], 'access/1', 'has no effect: the grant 0 permits all of it'],
-  [[{ ...READ, scope: 'staff' }, { can: 'all' }], 'access/0', 'the grant 1 permits all of it'],
-  [
-    [
-      { ...READ, fields: ['title'] },
-      { ...READ, fields: ['title', 'note'] },
-    ],
-    'access/0',
-    'the grant 1',
-  ],
-  [[READ, READ], 'access/1', 'the grant 0'],
-  [[{ ...READ, to: 'anyone' }, READ], 'access/1', 'the grant 0'],
-  [[READ, { ...READ, to: 'anyone', fields: ['title'] }], undefined],
-  [
-    [
-      { ...READ, where: { title: 'a' } },
-      { ...READ, where: { title: 'b' } },
-    ],
-    undefined,
-  ],
-  [[READ, { can: 'update', to: 'anyone' }], 'access/1/to', 'they get 404'],
   [
     [READ, { ...ALL, scope: 'boks:write' }],
     'access/1/scope',
@@ -138,14 +108,9 @@ const WARNINGS: readonly (readonly [
   ],
   [[READ, { ...ALL, scope: 'library:read' }], 'access/1/scope', 'no collection has the scope library:read'],
   [[READ, { ...ALL, scope: 'staff' }], undefined],
-  [
-    [{ ...READ, where: { updated_at: { lt: '2026-01-01T00:00:00Z' } } }],
-    'access/0/where',
-    'compares updated_at, which has no index',
-  ],
 ];
 
-t.test('the check warns of rules that permit less than they seem to', async (t) => {
+t.test('the check warns of names that nothing has', async (t) => {
   for (const [access, pointer, reason] of WARNINGS) {
     const COLLECTIONS = declare(t, { 'books.json': books(access) });
     const { code, err } = await plinth(t, ['collections', 'check'], { COLLECTIONS });
@@ -170,7 +135,7 @@ t.test('the check warns of required names that no field has', async (t) => {
   });
 });
 
-t.test('the check warns of what `self` writes, above all of what rules depend on', async (t) => {
+t.test('the check warns of values on which rules depend and that callers write', async (t) => {
   const field = { type: 'string', 'x-index': true };
   const reference = { type: 'string', 'x-references': 'users' };
   const team = { type: 'string', 'x-references': 'teams' };
@@ -203,14 +168,9 @@ t.test('the check warns of what `self` writes, above all of what rules depend on
     open,
     /users\.json#\/properties\/team: access rules compare \$caller\.team, which callers may change themselves/,
   );
-  t.match(open, /users\.json#\/x-collection\/owner: the scope self changes all fields of the own record/);
   t.match(
     open,
     /memberships\.json#\/x-collection\/nested: access rules of other collections depend on these records/,
-  );
-  t.match(
-    open,
-    /memberships\.json#\/x-collection\/nested: the scope self, which each user has, creates, changes and deletes/,
   );
   const own = { can: ['read', 'update'], where: { id: '$caller' } };
   const ruled = (fields?: string[]) => ({

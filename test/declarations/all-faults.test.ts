@@ -22,11 +22,7 @@ const FILES: Readonly<Record<string, unknown>> = {
       pattern: { type: 'string', pattern: '(' },
       default: { type: 'integer', default: 'x' },
       member: record({ inner: { type: 'string', maxLength: 1, default: 'xy' } }),
-      long: { type: 'string', maxLength: 2001, 'x-index': true },
-      list: { type: 'array', items: { type: 'string', maxLength: 5000 }, 'x-index': true },
-      text: { type: 'string', 'x-index': true, default: 'é'.repeat(1001) },
       to: { type: 'string', 'x-references': 'book' },
-      by: { type: 'string', 'x-references': 'users', default: 'ann' },
       closed: { ...record({ a: {} }), additionalProperties: false, required: ['a', 'b'] },
       ref: { $ref: '#/$defs/missing' },
       secret: { type: 'object', properties: { pin: { writeOnly: true } } },
@@ -54,14 +50,10 @@ const EXPECTED = [
   'books.json#/properties/pattern/pattern: Invalid regular expression',
   'books.json#/properties/default/default: violates its own schema: must be',
   'books.json#/properties/member/properties/inner/default: violates its own schema: must',
-  'books.json#/properties/long/maxLength: an index holds up to 2000 bytes',
-  'books.json#/properties/list/items/maxLength: an index holds up to 2000 bytes',
-  'books.json#/properties/text/default: has more than 2000 bytes',
   'books.json#/properties/to/x-references: there is no collection book',
-  'books.json#/properties/by/default: must be the id of a record',
   'books.json#/properties/closed/required/1: requires "b", which is not declared',
   'books.json#/properties/secret/properties/pin/writeOnly: has no effect here',
-  'trees.json#/properties/next/default: contains itself without end',
+  'trees.json#/properties/next/default: violates its own schema: contains itself without end',
   'books.json#/required/0: requires "nothing", which is not declared',
   'books.json#/required/1: the service sets "created_at"',
   'books.json#/x-collection/listen: is not a known option',
@@ -115,15 +107,14 @@ const text = { type: 'string' };
 const NO_REQUEST = 'no request can set the field, and each record must have it';
 /** Declarations, each with the places of all its faults and the beginnings of their reasons. */
 const PLACES: readonly (readonly [declaration: object, ...faults: string[]])[] = [
-  [record({ a: { ...text, $id: 'http://[x' } }), '/properties/a/$id: is no URI'],
   [
     record({ a: { ...text, $id: 'x:y' }, b: { $id: 'x:y', type: 'number' } }),
-    '/properties/b/$id: another schema has the identifier x:y',
+    '/properties/b: another schema has the same $id',
   ],
-  [record({ a: { ...text, $id: '' } }), '/properties/a/$id: another schema has the identifier'],
+  [record({ a: { ...text, $id: '' } }), '/properties/a: another schema has the same $id'],
   [
     record({ a: { type: 'object', properties: { b: { $id: 'c2.json' } } } }),
-    '/properties/a/properties/b/$id: another schema has',
+    '/properties/a/properties/b: another schema has',
   ],
   [record({ a: { ...text, readOnly: true } }, { required: ['a'] }), `/properties/a/readOnly: ${NO_REQUEST}`],
   [
@@ -136,26 +127,25 @@ const PLACES: readonly (readonly [declaration: object, ...faults: string[]])[] =
   ],
   [
     record({ a: { ...text, 'x-set': '$caller' } }, { allOf: [{ required: ['a'] }] }),
-    '/properties/a/x-set: a field that the service sets cannot be required',
+    `/properties/a/x-set: ${NO_REQUEST}`,
   ],
   [
     record({ a: { ...text, writeOnly: true } }, { $ref: '#/$defs/a', $defs: { a: { required: ['a'] } } }),
-    '/properties/a/writeOnly: a field that is never returned cannot be required',
+    '/properties/a/writeOnly: a field that is never returned cannot be indexed, nor required',
   ],
   [
     record(
       { a: { ...text, 'x-references': 'users', 'x-on-delete': 'null' } },
       { allOf: [{ required: ['a'] }] },
     ),
-    '/properties/a/x-on-delete: would leave the record without a required field',
+    '/properties/a/x-on-delete: would leave the record without a value that it must have',
   ],
-  [record({ a: false }, { required: ['a'] }), '/required/0: requires "a", which no record may have'],
   [record({ a: { ...text, 'x-unique': 'yes' } }), '/properties/a/x-unique: must be boolean or object'],
   [record({ a: { ...text, 'x-unique': ['a'] } }), '/properties/a/x-unique: must be boolean or object'],
   [record({ a: { ...text, 'x-unique': { code: 'no' } } }), '/properties/a/x-unique/code: must match pattern'],
   [
     record({ a: text }, { 'x-unique': [['a', 'b']] }),
-    '/x-unique: has no effect here: it belongs to a field of the record, in /properties/<field>, or in what that refers to by $ref or allOf. A key of several fields belongs to /x-collection/unique',
+    '/x-unique: has no effect here: it belongs to a field of the record, in /properties/<field>, or in what that refers to by $ref or allOf',
   ],
   [
     record({ a: text, b: text }, { 'x-collection': { unique: ['a', 'b'] } }),

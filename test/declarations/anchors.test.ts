@@ -89,13 +89,14 @@ t.test('anchors that cannot be are faults with a file, a place and a reason', as
     [
       'twice',
       record({ a: { $anchor: 'a' }, b: { $anchor: 'a' } }),
-      '#/properties/b/$anchor: another schema of the file has the anchor "a"',
+      '#/properties/b: another schema has the same $id or $anchor',
     ],
     [
-      'as a dynamic one',
-      record({ a: { $dynamicAnchor: 'a' }, b: { $anchor: 'a' } }),
-      '#/properties/b/$anchor: another schema of the file has the anchor "a"',
+      'a dynamic one',
+      record({ a: { $dynamicAnchor: 'a' } }),
+      '#/properties/a/$dynamicAnchor: unknown keyword',
     ],
+    ['dynamic', record({ a: { $dynamicRef: '#a' } }), '#/properties/a/$dynamicRef: unknown keyword'],
     ['none', record({ a: { $ref: '#missing' } }), "#/properties/a/$ref: can't resolve reference #missing"],
     [
       'of another file',
@@ -118,52 +119,4 @@ t.test('anchors that cannot be are faults with a file, a place and a reason', as
     t.equal(code, 78, title);
     t.ok(err.includes(`notes.json${fault}`), `${title}: ${err}`);
   }
-});
-
-t.test('a dynamic reference means the schema of its anchor, and nothing else', async (t) => {
-  const tree = {
-    type: 'object',
-    properties: { text: { type: 'string', default: '' }, next: { $dynamicRef: '#tree' } },
-    additionalProperties: false,
-  };
-  const files = {
-    'notes.json': {
-      type: 'object',
-      $dynamicAnchor: 'note',
-      properties: {
-        text: { $dynamicRef: '#text' },
-        tree: { $dynamicRef: '#tree' },
-        shared: { $dynamicRef: '_shared.json#code' },
-        pointed: { $dynamicRef: '#/$defs/text' },
-        note: { $dynamicRef: '#note' },
-      },
-      additionalProperties: false,
-      $defs: { text: { $dynamicAnchor: 'text', type: 'string' }, tree: { $dynamicAnchor: 'tree', ...tree } },
-    },
-    // A collection that leads to no other file with its anchor.
-    'trees.json': {
-      type: 'object',
-      properties: { a: { $ref: '#tree' } },
-      $defs: { tree: { $dynamicAnchor: 'tree', ...tree } },
-    },
-    '_shared.json': { $defs: { code: { $dynamicAnchor: 'code', type: 'integer' } } },
-  };
-  const { send } = await testService(t, { COLLECTIONS: declare(t, files), MIGRATE: 'auto' });
-  for (const [body, status] of [
-    [{ text: 'a', tree: { next: { text: 'b' } }, shared: 1, pointed: 'c', note: { text: 'd' } }, 201],
-    [{ text: {} }, 400],
-    [{ tree: { text: 1 } }, 400],
-    [{ tree: { next: { text: 1 } } }, 400],
-    [{ tree: { next: { other: 1 } } }, 400],
-    [{ shared: 'a' }, 400],
-    [{ pointed: {} }, 400],
-    [{ note: { note: { text: 1 } } }, 400],
-    [{ note: { other: 1 } }, 400],
-  ] as const) {
-    const { status: found, text } = await send('POST', '/notes', { body });
-    t.equal(found, status, `${JSON.stringify(body)}: ${text}`);
-  }
-  const { json } = await send('POST', '/notes', { body: { tree: { next: {} } } });
-  t.same(json.tree, { text: '', next: { text: '' } }, 'defaults apply');
-  t.equal((await send('POST', '/trees', { body: { a: { next: { other: 1 } } } })).status, 400);
 });

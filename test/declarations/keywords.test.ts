@@ -235,24 +235,13 @@ t.test('faults of keywords name what they are about', async (t) => {
       { e: field({ default: 'x' }) },
     ],
     [
-      /_shared\.json#\/\$defs\/f\/default: a field that is never/,
+      /_shared\.json#\/\$defs\/f\/default: has no effect here/,
       {
         ...field({ writeOnly: true }),
         allOf: [{ allOf: [field({ $ref: '_shared.json#/$defs/f' })] }],
       },
       { f: { default: 'x' } },
     ],
-    [
-      /#\/properties\/a: leads back to itself/,
-      {
-        ...field({ $ref: '#/$defs/d' }),
-        $defs: { d: { $dynamicAnchor: 'd', allOf: [{ $dynamicRef: '#d' }] } },
-      },
-    ],
-    ...[{ format: 'date' }, { maxLength: 5 }, { minLength: 37 }].map((more): [RegExp, object] => [
-      new RegExp(`#/properties/a/${Object.keys(more)[0]}: does not fit the ids of records`),
-      field({ type: 'string', 'x-references': 'users', ...more }),
-    ]),
     [
       /#\/properties\/a: has two values of x-references/,
       {
@@ -271,11 +260,10 @@ t.test('faults of keywords name what they are about', async (t) => {
     ],
     [/can't resolve reference/, field({ $ref: '_nothing.json#/$defs/d' })],
     [/can't resolve reference/, field({ $ref: 'https://json-schema.org/draft/2020-12/schema' })],
-    [/can't resolve reference #none/, field({ $dynamicRef: '#none' })],
+    [/#\/properties\/a\/\$dynamicRef: unknown keyword/, field({ $dynamicRef: '#none' })],
     [/#\/properties\/a\/nullable: unknown keyword/, field({ type: 'string', nullable: true })],
     [/#\/properties\/a\/\$recursiveRef: unknown keyword/, field({ $recursiveRef: '#' })],
     [/#\/properties\/a\/formatMinimum: unknown/, field({ format: 'date', formatMinimum: '2026-01-01' })],
-    [/#\/properties\/a\/enum: has no element/, field({ enum: [] })],
     [
       /#\/properties\/a\/default: x-normalize makes it "a"/,
       field({ type: 'string', default: ' A', 'x-normalize': ['trim', 'lower'] }),
@@ -287,11 +275,6 @@ t.test('faults of keywords name what they are about', async (t) => {
     [
       /#\/properties\/a\/const: x-normalize makes it "a"/,
       field({ type: 'string', const: 'a ', 'x-normalize': ['trim'] }),
-    ],
-    [
-      /_shared\.json#\/\$defs\/e\/\$dynamicAnchor: another schema has the dynamic anchor "n"/,
-      { ...field({ $ref: '_shared.json#/$defs/e' }), $defs: { n: { $dynamicAnchor: 'n' } } },
-      { e: { $dynamicAnchor: 'n' } },
     ],
     [
       /_shared\.json#\/\$defs\/e\/maxLength: must be integer/,
@@ -329,7 +312,7 @@ t.test('a former name that no migration can carry out is a fault', async (t) => 
   t.equal(await faultsOf(t, { 'a.json': { type: 'object', properties: chain } }), 'none');
 });
 
-t.test('a rule that no value obeys, or that is about another type, is a fault', async (t) => {
+t.test('a rule that no value obeys, or of a type that it cannot have, is a fault', async (t) => {
   const text = { type: 'string' };
   const user = { ...text, 'x-references': 'users', 'x-on-delete': 'null' };
   const rows: [fault: RegExp | 'none', field: unknown, more?: object][] = [
@@ -344,24 +327,17 @@ t.test('a rule that no value obeys, or that is about another type, is a fault', 
       { $defs: { d: { minLength: 2, maxLength: 1 } } },
     ],
     ['none', { ...text, minLength: 3, maxLength: 3 }],
-    [/a\/maxLength: has no effect on a value of type number/, { type: 'number', maxLength: 3 }],
-    [/a\/minimum: has no effect on a value of type string or null/, { type: ['string', 'null'], minimum: 3 }],
-    [/a\/multipleOf: has no effect on a value of type array/, { type: 'array', multipleOf: 3 }],
-    [/a\/pattern: has no effect on a value of type array/, { type: 'array', items: text, pattern: 'a' }],
-    [/a\/items: has no effect on a value of type object/, { type: 'object', items: text }],
-    [/a\/required: has no effect on a value of type array/, { type: 'array', required: ['b'] }],
     ['none', { type: ['string', 'number'], maxLength: 3, maximum: 3 }],
     ['none', { type: 'integer', maximum: 3, multipleOf: 2 }],
     ['none', { maxLength: 3, maximum: 3 }],
-    [/a\/enum\/1: is not of type string/, { ...text, enum: ['a', 1] }],
-    [/a\/enum\/0: is not of type integer/, { type: 'integer', enum: [1.5] }],
-    [/a\/const: is not of type string or null/, { type: ['string', 'null'], const: false }],
+    [/a\/enum: violates the other rules/, { type: 'integer', enum: [1.5] }],
+    [/a\/const: violates the other rules/, { type: ['string', 'null'], const: false }],
     ['none', { type: ['integer', 'null'], enum: [1, null, 2.0] }],
     [/a\/x-normalize: has no effect/, { type: 'object', 'x-normalize': ['trim'] }],
     [/a\/x-normalize: has no effect/, { type: 'boolean', 'x-normalize': ['trim'] }],
     [/a\/x-normalize: has no effect/, { type: 'array', items: text, 'x-normalize': ['integer'] }],
     ['none', { type: ['integer', 'null'], 'x-normalize': ['integer'] }],
-    [/a\/x-on-delete: would leave the record without a required field/, user, { required: ['a'] }],
+    [/a\/x-on-delete: would leave the record without a value/, user, { required: ['a'] }],
     ['none', user],
   ];
   for (const [expected, field, more = {}] of rows) {
@@ -396,12 +372,6 @@ t.test('what has an effect is accepted', async (t) => {
       dependentRequired: { a: ['writeOnly'], writeOnly: ['a'], default: ['a'], 'x-index': [] },
     },
     { ...nested({ writeOnly: false, default: 'x' }), allOf: [field({ default: {} })] },
-    {
-      ...field({ $dynamicRef: '#tree' }),
-      $defs: {
-        tree: { $dynamicAnchor: 'tree', properties: { next: { $dynamicRef: '#tree' } } },
-      },
-    },
     field({ enum: [{ writeOnly: true }], default: { writeOnly: true } }),
     { ...field({}), $defs: { unused: { writeOnly: true } } },
     { properties: { writeOnly: { type: 'boolean' }, 'x-unique': { type: 'string' } } },
@@ -417,8 +387,8 @@ t.test(
     "a/b": {"type": "string", "writeOnly": true}, "c": {"enum": [{"d": 1, "d": 2}, ["{\\"e\\": 1, "]]},
     "\\u0061/b": {"type": "string"}}, "required": ["c", "c, \\"c\\": "]}`;
     const faults = await faultsOf(t, { 'a.json': text });
-    t.match(faults, /a\.json#\/properties\/a~1b: is there twice/);
-    t.match(faults, /a\.json#\/properties\/c\/enum\/0\/d: is there twice/);
-    t.equal(faults.match(/is there twice/g)?.length, 2);
+    t.match(faults, /a\.json: an object has the member "a\/b" twice/);
+    t.match(faults, /a\.json: an object has the member "d" twice/);
+    t.equal(faults.match(/ twice:/g)?.length, 2);
   },
 );

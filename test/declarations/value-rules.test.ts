@@ -34,11 +34,9 @@ const FAULTS: readonly (readonly [declaration: object, fault: string])[] = [
   ],
   // Bounds.
   [field({ minimum: 5, maximum: 3 }), '/properties/a/minimum: is more than maximum: no value'],
-  [field({ exclusiveMinimum: 5, maximum: 5 }), '/properties/a/exclusiveMinimum: and maximum leave no number'],
-  [field({ minimum: 5, exclusiveMaximum: 5 }), '/properties/a/minimum: and exclusiveMaximum leave no number'],
   [
-    field({ exclusiveMinimum: 5, exclusiveMaximum: 5 }),
-    '/properties/a/exclusiveMinimum: and exclusiveMaximum leave',
+    field({ exclusiveMinimum: 6, exclusiveMaximum: 5 }),
+    '/properties/a/exclusiveMinimum: is more than exclusiveMaximum',
   ],
   [field({ minLength: 5, maxLength: 3 }), '/properties/a/minLength: is more than maxLength: no value'],
   [field({ minItems: 3, maxItems: 2 }), '/properties/a/minItems: is more than maxItems'],
@@ -51,7 +49,6 @@ const FAULTS: readonly (readonly [declaration: object, fault: string])[] = [
     field({ type: 'array', items: { minLength: 2, maxLength: 1 } }),
     '/properties/a/items/minLength: is more than',
   ],
-  [field({ contains: text, minContains: 0 }), '/properties/a/minContains: contains has no effect'],
   // Members.
   [
     field(text, { required: ['b'], additionalProperties: false }),
@@ -60,10 +57,6 @@ const FAULTS: readonly (readonly [declaration: object, fault: string])[] = [
   [
     field(text, { required: ['b'], additionalProperties: false, patternProperties: { '^c': {} } }),
     '/required/0: requires "b", which is not declared',
-  ],
-  [
-    field(false, { required: ['a'] }),
-    '/required/0: requires "a", which no record may have: its schema is false',
   ],
   [
     field(text, { dependentRequired: { a: ['created_at'] } }),

@@ -110,27 +110,20 @@ t.test('faults of keys name the file and the place', async (t) => {
     [/#\/x-collection\/unique\/0: must NOT have fewer than 2 items/, keyed([['series']])],
     [/#\/x-collection\/unique\/0: must NOT have more than 5 items/, keyed([['a', 'b', 'c', 'd', 'e', 'f']])],
     [/#\/x-collection\/unique\/0: must NOT have duplicate items/, keyed([['series', 'series']])],
-    [/#\/x-collection\/unique\/0\/1: there is no field nothing/, keyed([['series', 'nothing']])],
+    [/#\/x-collection\/unique\/0\/1: nothing must be a field/, keyed([['series', 'nothing']])],
     [
-      /#\/x-collection\/unique\/0\/1: the field shelf needs x-index, x-unique or x-references/,
+      /#\/x-collection\/unique\/0\/1: shelf must be a field with x-index, x-unique or x-references/,
       keyed([['series', 'shelf']]),
     ],
     [
-      /#\/x-collection\/unique\/0\/fields\/0: an array cannot be unique/,
+      /#\/x-collection\/unique\/0\/fields\/0: tags must be a field .* no array/,
       keyed([{ fields: ['tags', 'series'], code: 'A_TAKEN' }], {
         tags: { type: 'array', items: { type: 'string' }, 'x-index': true },
       }),
     ],
     [
-      /#\/x-collection\/unique\/0\/0: a field that is never returned cannot be unique/,
+      /#\/x-collection\/unique\/0\/0: secret must be a field .* is returned/,
       keyed([['secret', 'series']], { secret: { type: 'string', writeOnly: true } }),
-    ],
-    [
-      /#\/x-collection\/unique\/1: another key has the same fields/,
-      keyed([
-        ['series', 'number'],
-        ['number', 'series'],
-      ]),
     ],
     [
       /#\/x-collection\/unique\/0\/code: must match pattern/,

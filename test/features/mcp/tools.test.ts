@@ -362,16 +362,16 @@ t.test('schemas with identifiers and anchors are valid in every document', async
     title: 'Place',
     type: 'object',
     properties: {
-      one: { anyOf: [{ $id: 'one', type: 'string', $dynamicAnchor: 'text' }, { type: 'null' }] },
+      one: { anyOf: [{ $id: 'one', type: 'string', $anchor: 'text' }, { type: 'null' }] },
       two: { $ref: 'one' },
       three: { $ref: 'one#text' },
       four: { $ref: '#é' },
       five: { $ref: '_places.json#place' },
-      six: { $dynamicRef: '#é' },
+      six: { $ref: '#é' },
       seven: { $ref: '#/$defs/a%25b' },
       nothing: { type: 'null' },
     },
-    $defs: { é: { $dynamicAnchor: 'named', type: 'string' }, 'a%b': { $ref: '#named' } },
+    $defs: { é: { $anchor: 'named', type: 'string' }, 'a%b': { $ref: '#named' } },
   };
   // An anchor is a name of ASCII characters.
   const text = JSON.stringify(named).replaceAll('#é', '#named');
@@ -381,7 +381,7 @@ t.test('schemas with identifiers and anchors are valid in every document', async
     COLLECTIONS: declare(t, {
       'places.json': text,
       '_places.json': {
-        $defs: { a: { $dynamicAnchor: 'place', type: 'object', properties: { b: { $ref: '#place' } } } },
+        $defs: { a: { $anchor: 'place', type: 'object', properties: { b: { $ref: '#place' } } } },
       },
     }),
   });
