@@ -38,7 +38,9 @@ export function checkDeclarations(declarations: Declarations): Declarations {
   );
   const forms = [...collections.flatMap(formFaults), ...[...shared].flatMap(sharedFaults)];
   const isInside = (fault: DeclarationFault) =>
-    forms.some(({ file, pointer }) => file === fault.file && `${fault.pointer}/`.startsWith(`${pointer}/`));
+    forms.some(
+      ({ file, pointer }) => pointer && file === fault.file && `${fault.pointer}/`.startsWith(`${pointer}/`),
+    );
   // A reference may lead to a file that could not be read.
   const isKnown = ({ reason }: DeclarationFault) =>
     ofReading.length === 0 || !reason.startsWith("can't resolve");

@@ -21,8 +21,6 @@ export function columnOf(name: string, field: DeclaredField): Column | { readonl
         ? 'a field with x-references must have the type string, or array with x-references in items of type string'
         : 'a field with x-index, x-unique or x-search must have one of the types string, number, integer, boolean, or array with items of type string or number',
     };
-  if (field['x-search'] && type !== 'text') return { fault: 'only a field of type string can be searched' };
-  if (field['x-unique'] && type.endsWith('[]')) return { fault: 'an array cannot be unique' };
   const format = { text: field.format, 'text[]': itemsOf(field).format }[type as string];
   const timeFormat = Object.hasOwn(TIME_FORMATS, format ?? '') ? format : undefined;
   return {

@@ -84,6 +84,12 @@ export const FIELD_RULES: readonly Rule<FieldPlace>[] = [
     ({ isRequired, schema }, value) => value && isRequired && !isGiven(schema, 'default'),
   ),
   rule('/type', ({ column }) => (column && 'fault' in column ? column.fault : undefined)),
+  rule('/x-search', 'only a field of type string can be searched', ({ column }, value) => {
+    return value && column && 'type' in column && column.type !== 'text';
+  }),
+  rule('/x-unique', 'an array cannot be unique', ({ column }, value) => {
+    return value && column && 'type' in column && column.type.endsWith('[]');
+  }),
   rule(
     '',
     ({ twin }) => `has the same column as ${twin}`,
