@@ -12,9 +12,6 @@ const PATIENCE_MS = 1000;
 /** How long a search and a transaction are waited for: a refused connection fails at once, and busy ones are no fault. */
 const REFUSAL_MS = 200;
 
-/** The longest pause between two renewals of the connections to a database that accepts no writes; milliseconds. */
-const MAX_RENEWAL_MS = 30_000;
-
 const STATE = `select max(name) as name,
   pg_is_in_recovery() or current_setting('transaction_read_only') = 'on' as read_only
   from migrations`;
@@ -22,35 +19,14 @@ const STATE = `select max(name) as name,
 /** Returns a check that queries the database at most once a second. */
 export function databaseReadiness(db: Db): () => Promise<NotReadyReason> {
   const newest = newestMigration();
-  const renew = renewals(db);
   let last: { readonly at: number; readonly result: Promise<NotReadyReason> } | undefined;
   return () => {
     const now = performance.now();
     if (!last || now - last.at >= FRESH_MS) {
       const timeout = sleep<NotReadyReason>(PATIENCE_MS, 'database', { ref: false });
-      last = { at: now, result: Promise.race([check(db, newest, renew), timeout]) };
+      last = { at: now, result: Promise.race([check(db, newest), timeout]) };
     }
     return last.result;
-  };
-}
-
-/**
- * Returns a function that renews the connections of a database that accepts no writes, since a balancer may lead new ones
- * to the primary. The pauses between renewals double, until the database accepts writes.
- */
-function renewals(db: Db): (isReadOnly: boolean) => void {
-  let pauseMs = FRESH_MS;
-  let dueAt = Number.NEGATIVE_INFINITY;
-  return (isReadOnly) => {
-    const now = performance.now();
-    if (!isReadOnly) {
-      pauseMs = FRESH_MS;
-      dueAt = Number.NEGATIVE_INFINITY;
-    } else if (now >= dueAt) {
-      dueAt = now + pauseMs;
-      pauseMs = Math.min(MAX_RENEWAL_MS, 2 * pauseMs);
-      db.noteReadOnly();
-    }
   };
 }
 
@@ -64,11 +40,14 @@ function isRefused(db: Db): Promise<boolean> {
   return Promise.race([refused, sleep(REFUSAL_MS, false, { ref: false })]);
 }
 
-async function check(db: Db, newest: string, renew: (isReadOnly: boolean) => void): Promise<NotReadyReason> {
+async function check(db: Db, newest: string): Promise<NotReadyReason> {
   try {
     const [row] = await db.run(STATE, []);
-    renew(row?.read_only === true);
-    if (row?.read_only === true) return 'read-only';
+    if (row?.read_only === true) {
+      // A balancer may lead new connections to the primary.
+      db.noteReadOnly();
+      return 'read-only';
+    }
     if (await isRefused(db)) return 'database';
     // A newer schema is that of the next version, during a rolling deployment.
     return typeof row?.name === 'string' && row.name >= newest ? undefined : 'schema';

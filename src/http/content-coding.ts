@@ -1,5 +1,5 @@
 import zlib from 'node:zlib';
-import { isWeight, weightOf } from './content-negotiation.js';
+import { weighted } from './content-negotiation.js';
 
 /** A content coding of responses (RFC 9110 section 8.4.1, RFC 8878). */
 export type Coding = 'zstd' | 'br' | 'gzip';
@@ -50,10 +50,9 @@ export function negotiateCoding(header: string | undefined): CodingChoice {
 
 function weightsOf(header: string): ReadonlyMap<string, number> {
   const weights = new Map<string, number>();
-  for (const part of header.split(',', MAX_CODINGS)) {
-    const [text = '', ...parameters] = part.split(';').map((each) => each.trim());
-    const name = canonical(text);
-    if (name !== '' && !weights.has(name)) weights.set(name, weightOf(parameters.filter(isWeight)));
+  for (const { name: given, q } of weighted(header, MAX_CODINGS)) {
+    const name = canonical(given);
+    if (name !== '' && !weights.has(name)) weights.set(name, q);
   }
   return weights;
 }

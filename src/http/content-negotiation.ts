@@ -38,29 +38,29 @@ export function acceptsProblemJson(accept: string | undefined): boolean {
 
 /** Invalid ranges are ignored, as RFC 9110 permits. */
 function parseAccept(accept: string): Range[] {
-  return accept
-    .split(',', MAX_RANGES)
-    .map((text) => {
-      const [range = '', ...parameters] = text.split(';').map((part) => part.trim());
-      const [type = '', subtype = ''] = range.toLowerCase().split('/');
-      const narrowed = parameters.length > 0 && !isWeight(parameters[0]!);
-      return { type, subtype, narrowed, q: weightOf(parameters) };
-    })
-    .filter(({ type, subtype }) => type !== '' && subtype !== '');
+  return weighted(accept, MAX_RANGES).flatMap(({ name, isNarrowed: narrowed, q }) => {
+    const [type = '', subtype = ''] = name.split('/');
+    return type === '' || subtype === '' ? [] : [{ type, subtype, narrowed, q }];
+  });
 }
 
-/** The value of `q` among the parameters of a range; 1 without it, and for an invalid value. */
-export function weightOf(parameters: readonly string[]): number {
-  const weight = parameters.find(isWeight);
-  if (weight === undefined) return 1;
-  const value = weight.slice(weight.indexOf('=') + 1).trim();
-  return /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(value) ? Number(value) : 1;
-}
+/**
+ * The first `max` members of a list whose members have weights (RFC 9110 section 12.4.2), by their names in lower case. A
+ * weight is 1 if there is none, or an invalid one. `isNarrowed`: another parameter precedes it.
+ */
+export const weighted = (field: string, max: number) =>
+  field.split(',', max).map((member) => {
+    const [name = '', ...parameters] = member.split(';').map((part) => part.trim());
+    const weight = parameters.find((parameter) => WEIGHT.test(parameter)) ?? 'q=1';
+    const value = weight.slice(weight.indexOf('=') + 1).trim();
+    return {
+      name: name.toLowerCase(),
+      isNarrowed: parameters.length > 0 && !WEIGHT.test(parameters[0]!),
+      q: /^(0(\.\d{0,3})?|1(\.0{0,3})?)$/.test(value) ? Number(value) : 1,
+    };
+  });
 
-/** Whether a parameter is `q`. */
-export function isWeight(parameter: string): boolean {
-  return /^q\s*=/i.test(parameter);
-}
+const WEIGHT = /^q\s*=/i;
 
 /** The weight of the most specific range that matches. */
 function qualityOf(offer: string, ranges: readonly Range[]): number {

@@ -1,11 +1,9 @@
-import QuickLRU from 'quick-lru';
 import { editDistance } from '../errors/edit-distance.js';
 import type { Problem } from '../errors/problem.js';
 import { noSuchPath } from '../errors/request-errors.js';
 
 /** Longer paths get no suggestion. */
 const MAX_LENGTH = 200;
-const MAX_STORED = 500;
 const MAX_DISTANCE = 2;
 
 /** Finds the 404 for an unknown path, with a known path like it if there is one. `isKnown` says whether a path exists. */
@@ -13,16 +11,8 @@ export function nearestPaths(
   templates: readonly string[],
 ): (path: string, isKnown: (path: string) => boolean) => Problem {
   const names = [...new Set(templates.map((path) => path.split('/')[1]!))];
-  // Wrong paths are repeated often, and each response is rendered once.
-  const stored = new QuickLRU<string, Problem>({ maxSize: MAX_STORED });
-  return (path, isKnown) => {
-    if (path.length > MAX_LENGTH) return noSuchPath();
-    const known = stored.get(path);
-    if (known) return known;
-    const problem = noSuchPath(candidates(path, names).find(isKnown));
-    stored.set(path, problem);
-    return problem;
-  };
+  return (path, isKnown) =>
+    noSuchPath(path.length > MAX_LENGTH ? undefined : candidates(path, names).find(isKnown));
 }
 
 /** Paths that the client may have meant, the likeliest first. */

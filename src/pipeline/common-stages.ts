@@ -4,7 +4,7 @@ import { unavailable } from '../errors/service-errors.js';
 import type { Reply } from '../http/reply.js';
 import { type Match, optionsOf, visible } from '../http/router.js';
 import type { RequestContext } from './context.js';
-import { clientOf } from './request-client.js';
+import { clientOf } from './identify.js';
 import { finish } from './respond.js';
 
 /** The response to OPTIONS. `caller`: lists the methods that it might be permitted; absent: those that anybody might be. */

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http';
 import { NOBODY, type Principal, STRANGER } from '../auth/principal.js';
-import { hasCredential } from '../auth/scheme.js';
+import { type AuthRequest, hasCredential } from '../auth/scheme.js';
 import { prefersPage } from '../http/request.js';
 import type { OpenEndpoint } from '../http/router.js';
+import { clientKey } from '../limits/rate-limit.js';
+import { readBytes } from '../transport/request-body.js';
 import type { RequestContext } from './context.js';
-import { authRequestOf } from './request-client.js';
 
 /**
  * The caller. Synchronous if no credential is required. `isForm`: a page submits a form. The cookie of a session identifies
@@ -53,4 +54,30 @@ export function isFormPost({ method, headers }: IncomingMessage): boolean {
     headers['content-type']?.startsWith('application/x-www-form-urlencoded') === true &&
     (headers.origin !== undefined || headers['sec-fetch-site'] !== undefined)
   );
+}
+
+/** The parts of a request that may carry a credential. */
+export function authRequestOf(context: RequestContext): AuthRequest {
+  context.authRequest ??= context.options.readAuthRequest(context.req, () => readBytesOnce(context));
+  return context.authRequest;
+}
+
+/** The client by which requests are counted: the principal, or the address without a credential. */
+export const clientOf = (
+  context: RequestContext,
+  { scheme, subject } = context.observation.principal,
+): string =>
+  scheme === 'none' ? clientKey('address', authRequestOf(context).address) : clientKey('principal', subject);
+
+/** The bytes of the body. They are read once: for the check of a signature, or for the action. */
+export function readBytesOnce(context: RequestContext): Promise<Buffer> {
+  const { req, res, options, observation } = context;
+  const sender = () => ({ address: authRequestOf(context).address, proceed: () => proceed(context) });
+  context.bytes ??= readBytes(req, res, options, sender, observation);
+  return context.bytes;
+}
+
+/** Sends 100 Continue if the client waits for it. */
+export function proceed({ res, expectation }: RequestContext): void {
+  if (expectation === 'continue') res.writeContinue();
 }

@@ -5,7 +5,7 @@ import { probableVersion } from '../http/api-version.js';
 import type { Coding } from '../http/content-coding.js';
 import { acceptsProblemJson } from '../http/content-negotiation.js';
 import { type DocumentForm, type Rendered, render } from '../http/problem-body.js';
-import { type Documents, piecesOf, type Reply, type Rows } from '../http/reply.js';
+import { type Documents, type Pending, piecesOf, type Reply, type Rows } from '../http/reply.js';
 import { prefersPage } from '../http/request.js';
 import { RESPONSES } from '../limits/byte-budget.js';
 import type { Abort } from '../telemetry/request-observer.js';
@@ -13,7 +13,6 @@ import { pathOf } from '../telemetry/span-attributes.js';
 import { BodyAborted } from '../transport/body-stream.js';
 import { lingerOnClose } from '../transport/connections.js';
 import { arrange } from '../transport/copy-rows.js';
-import { respondWhenReady } from '../transport/long-poll.js';
 import { staysUnread } from '../transport/request-body.js';
 import { ReaderGone, sendStream } from '../transport/response-stream.js';
 import {
@@ -25,7 +24,7 @@ import {
 } from '../transport/response-writer.js';
 import { codingOf, compressed, withCoding } from './compression.js';
 import type { RequestContext } from './context.js';
-import { clientOf } from './request-client.js';
+import { clientOf } from './identify.js';
 
 /** Responds with the reply of an action: at once, as a stream, or when a pending reply is ready. */
 export function respond(context: RequestContext, reply: Reply): void {
@@ -36,10 +35,7 @@ export function respond(context: RequestContext, reply: Reply): void {
   if (content === undefined) return finish(context, isLarge ? orTooLarge(context, reply) : reply);
   switch (content.kind) {
     case 'pending':
-      return detach(
-        context,
-        respondWhenReady(res, content, (ready) => respond(context, ready)),
-      );
+      return detach(context, respondWhenReady(context, content));
     case 'live':
       if (req.method === 'HEAD') sendHead(res, reply, fieldsOf(context, reply, options.state.isDraining));
       else sendLive(res, reply, content, fieldsOf(context, reply, options.state.isDraining));
@@ -52,6 +48,20 @@ export function respond(context: RequestContext, reply: Reply): void {
       sendHead(res, coded, fieldsOf(context, reply, options.state.isDraining));
       return observation.end(reply.status);
     }
+  }
+}
+
+/** Waits for a reply that is not ready yet. A client that closes its sending half has most likely left: the wait ends at once. */
+async function respondWhenReady(context: RequestContext, pending: Pending): Promise<void> {
+  const { res, req } = context;
+  const disconnected = new AbortController();
+  const abort = () => disconnected.abort();
+  req.socket.once('end', abort).once('close', abort);
+  if (res.destroyed || req.socket.readableEnded) abort();
+  try {
+    respond(context, await pending.reply(disconnected.signal));
+  } finally {
+    req.socket.off('end', abort).off('close', abort);
   }
 }
 

@@ -8,7 +8,7 @@ import type { Target } from '../transport/request-target.js';
 import type { Version } from '../versions/supported.js';
 import { countRequest, finishCounted, inMaintenance, optionsReply } from './common-stages.js';
 import type { RequestContext } from './context.js';
-import { authRequestOf, readBytesOnce } from './request-client.js';
+import { authRequestOf, readBytesOnce } from './identify.js';
 import { respond } from './respond.js';
 
 /** Has the handler of a route, whose paths have no version, respond to a request. Throws 404, 405, 503, 429, 413, 408. */

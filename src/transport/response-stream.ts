@@ -1,6 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
-import type { Transform, Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import type { Coding } from '../http/content-coding.js';
 import type { Reply } from '../http/reply.js';
 import { compressor } from './codecs.js';
@@ -26,100 +25,43 @@ export interface Written {
 export async function sendStream(
   res: ServerResponse,
   headOf: () => Pick<Reply, 'status' | 'headers'>,
-  chunks: AsyncIterable<Buffer | string> | Iterable<Buffer>,
+  chunks: AsyncIterable<Buffer | string>,
   written: Written,
   coding?: Coding,
 ): Promise<void> {
-  const stream = new ResponseStream(res, written, coding);
+  // A response that has ended has no socket any more.
+  const { socket } = res;
+  const bytes = bytesOf(chunks);
   try {
-    for await (const chunk of chunks) {
-      stream.begin(headOf);
-      await stream.write(typeof chunk === 'string' ? Buffer.from(chunk) : chunk);
+    const first = await bytes.next();
+    if (!res.destroyed) {
+      const { status, headers } = headOf();
+      res.writeHead(status, headers as never);
     }
-    stream.begin(headOf);
-    await stream.end();
+    const body = async function* () {
+      if (!first.done) yield first.value;
+      yield* bytes;
+    };
+    const counted = async function* (source: AsyncIterable<Buffer>) {
+      for await (const chunk of source) {
+        written.sent += chunk.length;
+        yield chunk;
+      }
+    };
+    await (coding ? pipeline(body, compressor[coding](), counted, res) : pipeline(body, counted, res));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const isGone = res.destroyed && GONE.has(code ?? '');
+    throw isGone ? new ReaderGone(socket && hasStalled(socket) ? 'stalled' : 'left') : error;
   } finally {
-    stream.close();
+    // The chunks are not read any more when this function ends.
+    await bytes.return(undefined);
   }
 }
 
-class ResponseStream {
-  readonly #compressor: Transform | undefined;
-  readonly #socket: Socket | null;
-  #failure: Error | undefined;
+/** The codes of errors of a response whose connection is closed. */
+const GONE = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED', 'ECONNRESET', 'EPIPE']);
 
-  constructor(
-    readonly res: ServerResponse,
-    readonly written: Written,
-    coding: Coding | undefined,
-  ) {
-    this.#compressor = coding && compressor[coding]();
-    // A response that has ended has no socket any more.
-    this.#socket = res.socket;
-  }
-
-  /** Writes the head, once. Throws ReaderGone. */
-  begin(headOf: () => Pick<Reply, 'status' | 'headers'>): void {
-    const { res } = this;
-    if (res.destroyed) throw this.#readerGone();
-    if (res.headersSent) return;
-    const { status, headers } = headOf();
-    res.writeHead(status, headers as never);
-    if (this.#compressor) this.#forward(this.#compressor);
-  }
-
-  async write(bytes: Buffer): Promise<void> {
-    if (!this.#compressor) this.written.sent += bytes.length;
-    const out = this.#compressor ?? this.res;
-    if (!out.write(bytes)) await this.#drained(out);
-  }
-
-  async end(): Promise<void> {
-    (this.#compressor ?? this.res).end();
-    if (!this.res.writableFinished) await this.#drained(undefined);
-  }
-
-  /** Releases the memory of the compression. */
-  close(): void {
-    this.#compressor?.destroy();
-  }
-
-  /** Passes what was compressed to the client, as fast as it reads. */
-  #forward(compressor: Transform): void {
-    const { res, written } = this;
-    const resume = () => compressor.resume();
-    compressor.on('data', (bytes: Buffer) => {
-      written.sent += bytes.length;
-      if (res.write(bytes)) return;
-      compressor.pause();
-      res.once('drain', resume);
-    });
-    compressor.once('end', () => res.end());
-    compressor.on('error', (error) => {
-      this.#failure = error;
-      res.destroy();
-    });
-  }
-
-  /** Resolves when `out` accepts more, or when the client has read everything. */
-  #drained(out: Writable | undefined): Promise<void> {
-    const { res } = this;
-    return new Promise((resolve, reject) => {
-      const done = (error?: Error) => {
-        out?.off('drain', read);
-        res.off('finish', read).off('close', closed);
-        if (error) reject(error);
-        else resolve();
-      };
-      const read = () => done();
-      const closed = () => done(res.writableFinished ? undefined : (this.#failure ?? this.#readerGone()));
-      out?.on('drain', read);
-      res.on('finish', read).on('close', closed);
-      if (res.destroyed) closed();
-    });
-  }
-
-  #readerGone(): ReaderGone {
-    return new ReaderGone(this.#socket && hasStalled(this.#socket) ? 'stalled' : 'left');
-  }
+async function* bytesOf(chunks: AsyncIterable<Buffer | string>): AsyncGenerator<Buffer, void> {
+  for await (const chunk of chunks) yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
 }

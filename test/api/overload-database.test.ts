@@ -119,9 +119,9 @@ t.test('as many searches of one collection as there are connections run at once'
     const { running } = await until(
       'all run or wait',
       () => searchLoad(service),
-      ({ running, waiting }) => running + waiting === 40,
+      ({ running, waiting }) => running >= 8 && running + waiting === 40,
     );
-    t.ok(running >= 8 && running <= 16, `${running}; further ones beside some that may be lost`);
+    t.ok(running <= 16, `${running}; further ones beside some that may be lost`);
   });
   t.same([...new Set(await Promise.all(searches))], [200]);
 });

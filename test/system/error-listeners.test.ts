@@ -15,10 +15,10 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'features/transfer/input.ts: createReadStream':
     '`for await` and `pipeline` listen from the moment on in which the stream is created',
   'transport/body-stream.ts: Readable': 'a body in memory, which nothing ends by an error',
-  'transport/codecs.ts: createBrotliCompress': 'transport/response-stream.ts',
+  'transport/codecs.ts: createBrotliCompress': '`pipeline` listens from its creation on',
   'transport/codecs.ts: createBrotliDecompress': 'transport/body-stream.ts',
   'transport/codecs.ts: createGunzip': 'transport/body-stream.ts',
-  'transport/codecs.ts: createGzip': 'transport/response-stream.ts',
+  'transport/codecs.ts: createGzip': '`pipeline` listens from its creation on',
   'transport/codecs.ts: createInflate': 'transport/body-stream.ts',
   'transport/node-internals.ts: Readable': 'a stream that neither reads nor ends',
   'start/watch.ts: createServer': 'process/listen.ts',

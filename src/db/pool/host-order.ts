@@ -1,7 +1,7 @@
 import { type DatabaseServer, serversOf } from '../../database-url/servers.js';
 
 /** Between two renewals of all connections, in milliseconds. */
-const RENEW_MS = 1000;
+const RENEW_MS = 2000;
 
 /** The hosts of a database in the order in which they are attempted, which all pools of a database share. */
 export class HostOrder {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { TASK_SETTINGS } from '../session-settings.js';
 import type { Connection } from './connection.js';
 import { Dialler } from './host-dialler.js';
@@ -25,48 +26,42 @@ export function listen(
   { onMessage, onOpen, onLost }: Listening,
 ): () => Promise<void> {
   let hasEnded = false;
-  let retry: NodeJS.Timeout | undefined;
   let current: Connection | undefined;
-
-  const lose = (reason: unknown): void => {
-    if (hasEnded) return;
-    onLost(reason);
-    retry = setTimeout(open, RETRY_MS).unref();
-  };
-  const loseCurrent = (connection: Connection, reason: unknown): void => {
-    if (connection !== current) return;
-    current = undefined;
-    lose(reason);
-  };
+  let lose: (connection: Connection) => void = () => undefined;
   const onNotification = (from: string, payload: string) => {
     if (from === channel) onMessage(payload);
   };
   const dialler = new Dialler({ hosts, settings: TASK_SETTINGS.listen, onNotification }, (lost) =>
-    loseCurrent(lost, lost.lost),
+    lose(lost),
   );
-  const open = async (): Promise<void> => {
-    let connection: Connection;
-    try {
-      connection = await dialler.dial(connectMs);
-    } catch (error) {
-      return lose(error);
-    }
+
+  /** Rejects when the connection is lost, or cannot be opened. */
+  const listenOnce = async (): Promise<never> => {
+    const connection = await dialler.dial(connectMs);
     current = connection;
-    if (connection.lost) return loseCurrent(connection, connection.lost);
-    try {
-      await connection.sql`listen ${connection.sql(channel)}`;
-      if (current === connection && !hasEnded) onOpen();
-    } catch (error) {
-      connection.destroy(error as Error);
+    const lost = new Promise<never>((_, reject) => {
+      lose = (other) => other === connection && reject(connection.lost);
+    });
+    if (connection.lost || hasEnded) lose(connection);
+    await Promise.race([lost, connection.sql`listen ${connection.sql(channel)}`]);
+    if (!hasEnded) onOpen();
+    return lost;
+  };
+  const listenOn = async (): Promise<void> => {
+    while (!hasEnded) {
+      await listenOnce().catch((reason: Error) => {
+        current?.destroy(reason);
+        if (!hasEnded) onLost(reason);
+      });
+      await sleep(RETRY_MS, undefined, { ref: false });
     }
   };
 
   // Not before: each renewal is a gap in the feed, and a database may be read-only for long.
   hosts.onWritable(() => current?.destroy());
-  void open();
+  void listenOn();
   return async () => {
     hasEnded = true;
-    clearTimeout(retry);
     dialler.stop();
     current?.destroy();
   };
