@@ -134,9 +134,9 @@ function exportMenu(view: ListView, { total }: ListJson['meta']): Html {
   const many = total === undefined ? 'All' : `All ${total.toLocaleString('en')}`;
   const page = new URLSearchParams([...parameters, ['_format', 'csv']]);
   return html`<details class="pop"><summary class="button">Export</summary><div>
-<a href="${view.hrefWith({ [EXPORT]: 'csv' })}" download>${many} for a spreadsheet (CSV)</a><br>
-<a href="${view.hrefWith({ [EXPORT]: 'json' })}" download>${many} as JSON</a><br>
-<a href="${path}?${String(page)}" download>This page (CSV)</a></div></details>`;
+<a href="${view.hrefWith({ [EXPORT]: 'csv' })}">${many} for a spreadsheet (CSV)</a><br>
+<a href="${view.hrefWith({ [EXPORT]: 'json' })}">${many} as JSON</a><br>
+<a href="${path}?${String(page)}">This page (CSV)</a></div></details>`;
 }
 
 function emptyText(view: ListView, { may }: PageOptions): Html {

@@ -14,7 +14,7 @@ import { type Column, columnsOf } from './columns.js';
 import { readListAs } from './inner-read.js';
 import { fieldLabel, nameFields, shortTitleOf } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
-import { dayAfter, LAST_DAY, type ListView } from './list-query.js';
+import { DAYS, dayAfter, LAST_DAY, type ListView, NAMED_DAYS } from './list-query.js';
 import type { Names } from './names.js';
 import type { PageOptions } from './pages.js';
 
@@ -127,7 +127,7 @@ function checks({ label, choices }: Column, list: string, one: string, view: Lis
 
 const YES_OR_NO: Readonly<Record<string, string>> = { true: 'Yes', false: 'No' };
 
-/** Two ends; the last day counts as a whole. Days have links for what people look for most. */
+/** Two ends; the last day counts as a whole. Days also have words for what people look for most. */
 function range({ name, label, kind }: Column, id: string, view: ListView): Control {
   const from = conditionName(name, 'gte');
   const to = conditionName(name, kind === 'number' ? 'lte' : 'lt');
@@ -138,20 +138,9 @@ function range({ name, label, kind }: Column, id: string, view: ListView): Contr
   const input = (end: string, says: string, value: string, suffix: string) =>
     html`<div><label for="${id}${suffix}">${label} ${says}</label><input type="${type}"${!isDay && html` step="any"`} id="${id}${suffix}" name="${end}" value="${value}"></div>`;
   return {
-    names: [from, to, LAST_DAY + to],
-    input: html`<div class="field two">${input(from, 'from', (view.parameters.get(from) ?? '').slice(0, isDay ? 10 : undefined), '-from')}${input(isDay ? LAST_DAY + to : to, 'to', last, '-to')}</div>${isDay && presets(view, from, to)}\n`,
+    names: [from, to],
+    input: html`<div class="field two">${input(from, 'from', (view.parameters.get(from) ?? '').slice(0, isDay ? 10 : undefined), '-from')}${input(isDay ? LAST_DAY + to : to, 'to', last, '-to')}</div>${isDay && html`<div class="field"><label for="${id}-days">or ${label} on</label><select id="${id}-days" name="${NAMED_DAYS + from}"><option value=""></option>${Object.keys(DAYS).map((days) => html`<option>${days}</option>`)}</select></div>`}\n`,
   };
-}
-
-function presets(view: ListView, from: string, to: string): Html {
-  const today = new Date().toISOString().slice(0, 10);
-  const monday = dayAfter(today, -((new Date(today).getUTCDay() + 6) % 7));
-  const days: readonly (readonly [string, string | null, string])[] = [
-    ['today', today, dayAfter(today, 1)],
-    ['this week', monday, dayAfter(monday, 7)],
-    ['before today', null, today],
-  ];
-  return html`<p class="tools hint">${days.map(([text, first, end]) => html`<a href="${view.hrefWith({ [from]: first, [to]: end })}">${text}</a> `)}</p>`;
 }
 
 /** All records by name if there are few, otherwise a part of the name where the other collection can search it. */

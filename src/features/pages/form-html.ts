@@ -165,7 +165,9 @@ function hintOf({ kind, schema, isRequired }: FormField): string {
     kind === 'json' ? 'JSON.' : undefined,
     ...numberHints(schema),
     minLength > 1 ? `Min ${minLength} characters.` : undefined,
-    maxLength === undefined || kind === 'json' ? undefined : `Max ${maxLength} characters.`,
+    maxLength === undefined || !['text', 'long', 'secret'].includes(kind)
+      ? undefined
+      : `Max ${maxLength} characters.`,
     pattern === undefined ? undefined : `Pattern: ${pattern}`,
     formatHint(schema),
     kind === 'secret' && !isRequired ? 'Stays as it is if empty.' : undefined,

@@ -10,6 +10,19 @@ import type { Others } from '../../list/relations.js';
 /** Precedes the name of a condition in a form that names the last day instead of the next one. */
 export const LAST_DAY = '_last ';
 
+/** Precedes the name of the first day of a range that a form names by a word: a key of `DAYS`. */
+export const NAMED_DAYS = '_days ';
+
+/** The first of some days, if they have one, and the day after the last. */
+export const DAYS: Readonly<Record<string, (today: string) => readonly [string | null, string]>> = {
+  today: (today) => [today, dayAfter(today, 1)],
+  'this week': (today) => {
+    const monday = dayAfter(today, -((new Date(today).getUTCDay() + 6) % 7));
+    return [monday, dayAfter(monday, 7)];
+  },
+  'before today': (today) => [null, today],
+};
+
 /** A day in the calendar of UTC, some days later. */
 export function dayAfter(day: string, days: number): string {
   const time = Date.parse(day.slice(0, 10));
@@ -26,6 +39,13 @@ export function listQueryOf({ parameters: given }: Query): string {
   for (const [name, value] of given)
     if (name.startsWith(LAST_DAY) && value !== '')
       result.set(name.slice(LAST_DAY.length), dayAfter(value, 1));
+    else if (name.startsWith(NAMED_DAYS) && Object.hasOwn(DAYS, value)) {
+      const first = name.slice(NAMED_DAYS.length);
+      const [from, end] = DAYS[value]!(new Date().toISOString().slice(0, 10));
+      if (from === null) result.delete(first);
+      else result.set(first, from);
+      result.set(first.replace(/gte\]$/, 'lt]'), end);
+    }
   // Each chosen column is a value of its own.
   const fields = result.getAll('fields');
   if (fields.length > 1) result.set('fields', [...new Set(fields)].join(','));

@@ -1,0 +1,109 @@
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Page } from 'playwright-core';
+import { setUserScopes } from '../../../src/auth/user-scopes.js';
+import { openPage, type PageOptions } from '../../support/chromium.js';
+import { declare } from '../../support/collections.js';
+import { plinth } from '../../support/command.js';
+import { makeKey } from '../../support/credentials.js';
+import { declarationsUnder } from '../../support/page-commands.js';
+import { undeclaredDatabase } from '../../support/service.js';
+import type { Test } from '../../support/test.js';
+import { authorizationServer, PASSWORD } from '../issuer/authorization-server.js';
+
+const NORTHWIND = fileURLToPath(new URL('../../../../test/fixtures/northwind.json', import.meta.url));
+const RECIPES = 'docs/recipes.md';
+const USERS = declarationsUnder(RECIPES, 'Begin');
+
+type Declaration = Record<string, unknown> & { readonly 'x-collection'?: object };
+
+/** A service with users, of whom one administers it and one is a member, and a browser for each. */
+async function office(t: Test, env: Record<string, string>, scopes: readonly string[]) {
+  const server = await authorizationServer(t, {
+    AUTH: 'bearer,api-key',
+    AUTH_SERVER: 'on',
+    MIGRATE: 'auto',
+    ...env,
+  });
+  const { service } = server;
+  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
+  const add = async (email: string, name: string, given: readonly string[]) => {
+    const { id } = await users.create(users.check({ email, name, password: PASSWORD }));
+    await setUserScopes(service.db, id, given);
+    return { id, email, name };
+  };
+  const admin = await add('ada@example.org', 'Ada Admin', ['admin']);
+  const member = await add('ben@example.org', 'Ben Example', scopes);
+  const { key } = await makeKey(service.db, { subject: admin.id, scopes: ['admin'] });
+  /** Creates a record as the administrator. */
+  const make = async (path: string, body: object) => {
+    const { status, json, text } = await service.send('POST', path, { body, headers: { 'x-api-key': key } });
+    t.equal(status, 201, text);
+    return json;
+  };
+  /** A page of the service for a user who has signed in. */
+  const open = async (email: string, options: PageOptions = {}): Promise<Page> => {
+    const page = await openPage(t, service.url, options);
+    await page.goto('/account?return=/');
+    await page.fill('input[name="email"]', email);
+    await page.fill('input[name="password"]', PASSWORD);
+    await page.click('button[value="sign-in"]');
+    await page.getByRole('heading', { level: 1, name: 'Plinth' }).waitFor();
+    return page;
+  };
+  return { ...server, admin, member, open, make };
+}
+
+/** Northwind, imported with `--infer`. Members read all, and change the orders of one country. */
+export async function northwind(t: Test) {
+  const cwd = mkdtempSync(join(tmpdir(), 'plinth-pages-'));
+  t.teardown(() => rmSync(cwd, { recursive: true }));
+  const DATABASE_URL = await undeclaredDatabase(t);
+  const folder = join(cwd, 'collections');
+  const imported = await plinth(t, ['import', NORTHWIND, '--infer'], { DATABASE_URL }, { cwd });
+  t.equal(imported.code, 0, imported.err);
+  for (const [name, text] of Object.entries(USERS)) writeFileSync(join(folder, name), text);
+  const file = join(folder, 'orders.json');
+  const orders = JSON.parse(readFileSync(file, 'utf8')) as Declaration;
+  const access = [
+    { can: 'read', scope: 'orders:read' },
+    { can: ['create', 'update'], where: { shipCountry: 'Germany' } },
+    { can: 'all', scope: 'admin' },
+  ];
+  writeFileSync(file, JSON.stringify({ ...orders, 'x-collection': { ...orders['x-collection'], access } }));
+  const readers = [
+    'customers',
+    'products',
+    'categories',
+    'suppliers',
+    'shippers',
+    'employees',
+    'orderdetails',
+    'orders',
+  ];
+  return office(
+    t,
+    { DATABASE_URL, COLLECTIONS: folder },
+    readers.map((name) => `${name}:read`),
+  );
+}
+
+/** The tracker of the recipes, whose issues have a day on which they are due. */
+export async function recipes(t: Test) {
+  const files = declarationsUnder(RECIPES, 'Teams with roles');
+  const issues = JSON.parse(files['issues.json']!) as Declaration & { readonly properties: object };
+  const dueOn = { type: 'string', format: 'date', 'x-index': true };
+  const collections = {
+    ...USERS,
+    ...files,
+    'issues.json': { ...issues, properties: { ...issues.properties, dueOn } },
+  };
+  const own = await office(
+    t,
+    { COLLECTIONS: declare(t, collections), DATABASE_URL: await undeclaredDatabase(t) },
+    ['self'],
+  );
+  return own;
+}
