@@ -19,7 +19,7 @@ const USERS = declarationsUnder(RECIPES, 'Begin');
 
 type Declaration = Record<string, unknown> & { readonly 'x-collection'?: object };
 
-/** A service with users, of whom one administers it and one is a member, and a browser for each. */
+/** A service with users, one administrator and one member, and a browser for each. */
 async function office(t: Test, env: Record<string, string>, scopes: readonly string[]) {
   const server = await authorizationServer(t, {
     AUTH: 'bearer,api-key',
