@@ -3,6 +3,7 @@ import { type Description, type Endpoint, offerOf } from '../../api/endpoint.js'
 import type { Kind } from '../../api/kind.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Route } from '../../http/router.js';
+import { apiPage } from './api-page.js';
 import { listPage } from './collection-page.js';
 import { DECLARATIONS_PATH } from './declaration-files.js';
 import { declarationPage } from './declaration-page.js';
@@ -71,6 +72,7 @@ function pagesOf(
   const find = (name: string) => resources.find((resource) => resource.name === name);
   return new Map<string, Page>([
     ['/', homePage],
+    ['/docs', apiPage],
     [DECLARATIONS_PATH, declarationPage],
     [ERRORS_PATH, errorsPage],
     [`${ERRORS_PATH}/:code`, errorCodePage],

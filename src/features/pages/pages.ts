@@ -35,6 +35,10 @@ export interface Page {
   readonly query?: (query: Query, site: Site) => string | Promise<string>;
   /** The file that the address means in place of a page; undefined: it means the page. */
   readonly file?: (site: Site, request: Request, get: Action) => Promise<Reply> | undefined;
+  /** The path of the JSON that the page shows, if it is not that of its own action. */
+  readonly source?: string;
+  /** Whether the caller gets the page; absent: each. Others get what the action responds with. */
+  readonly isFor?: (request: Request) => boolean;
   /** The action distinguishes pages from JSON: in their validators, and if there is no record. */
   readonly isRecord?: boolean;
   readonly content: (shown: PageOptions) => Promise<PageContent> | PageContent;
@@ -58,6 +62,7 @@ export function withPage(route: Route, page: Page, site: Site): Route {
 
 /** Adds HTML to the offered media types: after JSON, and for clients that accept any text after event streams. */
 export function withHtml(offers: readonly string[] = []): string[] {
+  if (offers.includes(HTML_TYPE)) return [...offers];
   return offers.includes('text/event-stream')
     ? [...offers, HTML_TYPE]
     : [...offers.slice(0, 1), HTML_TYPE, ...offers.slice(1)];
@@ -69,13 +74,15 @@ async function show(
   context: Pick<PageOptions, 'site' | 'request'>,
   { actions }: Route,
 ): Promise<Reply> {
-  const { request } = context;
-  const file = await page.file?.(context.site, request, get);
+  const { request, site } = context;
+  if (page.isFor && !page.isFor(request)) return get.run(request);
+  const file = await page.file?.(site, request, get);
   if (file) return file;
-  const query = page.query ? new Query(await page.query(request.query, context.site)) : request.query;
+  const query = page.query ? new Query(await page.query(request.query, site)) : request.query;
+  const source = page.source === undefined ? get : site.routes.get(page.source)!.actions.GET!;
   let reply: Reply;
   try {
-    reply = await get.run({
+    reply = await source.run({
       ...{ ...request, query },
       type: page.isRecord ? HTML_TYPE : JSON_TYPE,
       headers: page.isRecord ? request.headers : unconditional(request.headers),
@@ -84,11 +91,10 @@ async function show(
     const content = error instanceof Problem ? await page.refused?.(error, context) : undefined;
     if (!content) throw error;
     const { status } = error as Problem;
-    return { status, headers: pageFields(), body: layout(context.site, request, content) };
+    return { status, headers: pageFields(), body: layout(site, request, content) };
   }
   if (reply.status !== 200) return reply;
   const json = (await jsonOf(reply))!;
-  const { site } = context;
   const forms = new FormTokens(request, site);
   const may = (method: string) => mayUse(request, actions[method]);
   const names = new Names(site, request);
@@ -101,7 +107,8 @@ async function show(
     request.run ? undefined : readCounts(site, request),
   ]);
   const { query: shown = request.query.text } = content;
-  const foot = formatLinks(site, request, shown, actions.GET?.offers ?? []);
+  const at = { ...request, path: page.source ?? request.path };
+  const foot = formatLinks(site, at, shown, source.offers ?? []);
   const fields = request.run ? [] : forms.fields;
   return {
     status: 200,
