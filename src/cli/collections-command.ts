@@ -1,6 +1,5 @@
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createInterface } from 'node:readline/promises';
 import { ownPathsOf } from '../config/config.js';
 import { checkDeclarations, readChecked } from '../declarations/check-declarations.js';
 import {
@@ -16,7 +15,7 @@ import { resourcesWithoutRefs } from '../declarations/resource-of.js';
 import { ExitError } from '../errors/exit-error.js';
 import { requireInShards } from '../schema/shards.js';
 import { parse, subcommandOf } from './arguments.js';
-import { configOf, fileOf, type Io, nextLine, OutputError, UsageError } from './io.js';
+import { configOf, fileOf, type Io, OutputError, UsageError } from './io.js';
 import { print } from './output.js';
 import { SERVICE_COMMANDS } from './table/service-commands.js';
 
@@ -25,7 +24,7 @@ export async function collectionsCommand(args: string[], io: Io): Promise<void> 
   const { verb, rest } = subcommandOf(SERVICE_COMMANDS, 'collections', args);
   if (verb === 'check') return check(io, parse(SERVICE_COMMANDS, 'collections', 'check', rest).values.json);
   const { values, positionals } = parse(SERVICE_COMMANDS, 'collections', 'new', rest);
-  await writeNew(io, positionals[0]!, values.fields, values.json);
+  writeNew(io, positionals[0]!, values.fields, values.json);
 }
 
 function check(io: Io, json: boolean): void {
@@ -44,14 +43,13 @@ function check(io: Io, json: boolean): void {
   print(io, json, found, lines.join(''));
 }
 
-async function writeNew(io: Io, name: string, given: string | undefined, json: boolean): Promise<void> {
+function writeNew(io: Io, name: string, given: string, json: boolean): void {
   const config = configOf(io);
   const { collections = './collections', folder } = config;
   const path = fileOf(io, collections);
   const file = join(collections, `${name}.json`);
   if (existsSync(fileOf(io, file))) throw new ExitError(`${file} exists already`);
-  const texts = given === undefined ? await askForFields(io) : given.split(',');
-  const fields = texts.map(readField);
+  const fields = given.split(',').map(readField);
   const required = fields.filter((field) => field.isRequired).map((field) => field.name);
   const parent = fields.find(({ schema }) => schema['x-references'] !== undefined);
   const schema = {
@@ -85,20 +83,4 @@ function readField(text: string): { name: string; isRequired: boolean; schema: D
   const schema = FIELD_TYPES[type] ?? (list === undefined ? referenceTo(type) : referencesTo(type));
   const isIndexed = FIELD_TYPES[type] !== undefined && type !== 'text' && type !== 'object';
   return { name, isRequired: mark === '!', schema: isIndexed ? { ...schema, 'x-index': true } : schema };
-}
-
-/** Asks on the terminal, one field a line, until an empty line. */
-async function askForFields({ stdin, stderr }: Io): Promise<string[]> {
-  const lines = createInterface({ input: stdin, output: stderr });
-  const fields: string[] = [];
-  try {
-    for (;;) {
-      const line = await nextLine(lines, 'field:type (empty: done): ');
-      if (line.trim() === '') return fields;
-      readField(line);
-      fields.push(line);
-    }
-  } finally {
-    lines.close();
-  }
 }

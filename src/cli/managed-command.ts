@@ -2,7 +2,6 @@ import type { Schema } from '../api/doc.js';
 import type { FieldForm, Kind } from '../api/kind.js';
 import { inputOf, type KnownScopes, type Store, type Stored } from '../api/managed-endpoints.js';
 import { knownScopes } from '../auth/user-scopes.js';
-import type { Config } from '../config/config.js';
 import type { Db } from '../db/db.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { ExitError } from '../errors/exit-error.js';
@@ -26,118 +25,71 @@ export async function managedCommand<Item extends Stored, Input>(
   args: readonly string[],
   io: Io,
 ): Promise<void> {
-  const { name, create, update } = kind.command!;
+  const { singular, limit, secret: member } = kind;
+  const { name, create, update, defaults } = kind.command!;
   const { verb, rest } = subcommandOf(table, name, args);
   const { values, positionals } = parse(table, name, verb, rest);
   const given = values as Given;
-  const command = new ManagedCommand(kind, store, io, given.json === true);
-  if (verb === 'create') return command.create(fieldsIn(kind, create, given, io));
-  if (verb === 'list') return command.list();
-  const id = command.idOf(verb, positionals[0]!);
-  if (verb !== 'update') return command.remove(id);
-  const fields = fieldsIn(kind, update!, given, io);
-  if (Object.keys(fields).length === 0)
-    throw new UsageError(`${name} update needs an option that says what changes`, name);
-  return command.update(id, fields);
-}
-
-class ManagedCommand<Item extends Stored, Input> {
-  readonly #config: Config;
-
-  constructor(
-    readonly kind: Kind,
-    readonly store: Store<Item, Input, KnownScopes, { readonly db: Db }>,
-    readonly io: Io,
-    readonly json: boolean,
-  ) {
-    this.#config = configOf(io);
-  }
-
-  async create(fields: JsonObject): Promise<void> {
-    const { command, secret: member } = this.kind;
-    const body = command!.defaults?.(fields) ?? fields;
-    const scopes = await this.#scopes();
-    const input = this.#checked(() => this.store.read({ scopes }, body));
-    await this.#run(async (db) => {
-      const { item, secret } = await this.store.create(db, input);
+  const json = given.json === true;
+  const config = configOf(io);
+  const scopesKnown = async () => ({ scopes: knownScopes(resourcesOf(await loadDeclarations(config))) });
+  const onDatabase = (work: (db: Db) => Promise<void>) => withDatabase(io, ({ db }) => work(db), config);
+  if (verb === 'create') {
+    const fields = fieldsIn(kind, create, given, io);
+    const known = await scopesKnown();
+    const input = checked(kind, () => store.read(known, defaults?.(fields) ?? fields));
+    return onDatabase(async (db) => {
+      const { item, secret } = await store.create(db, input);
       const shown = { id: item.id, ...(secret !== undefined && { [member]: secret }) };
-      const lines = Object.entries(shown).map(
-        ([name, value]) => `${`${name}:`.padEnd(member.length + 3)}${value}\n`,
-      );
-      print(this.io, this.json, shown, lines.join(''));
+      const width = member.length + 3;
+      const lines = Object.entries(shown).map(([name, value]) => `${`${name}:`.padEnd(width)}${value}\n`);
+      print(io, json, shown, lines.join(''));
     });
   }
-
-  async update(id: string, patch: JsonObject): Promise<void> {
-    const { kind, store } = this;
-    const scopes = await this.#scopes();
-    await this.#run(async (db) => {
-      const changed = await store.change!(db, id, (before) =>
-        store.read({ scopes }, inputOf(kind, patch, store.shown(before)), before),
-      );
-      if (!changed) throw this.#absent(id);
-      print(this.io, this.json, store.shown(changed), '');
-    });
-  }
-
-  list(): Promise<void> {
-    const { kind, store } = this;
-    const output = new ListOutput(this.io, this.json);
-    return this.#run(async (db) => {
+  if (verb === 'list')
+    return onDatabase(async (db) => {
+      const output = new ListOutput(io, json);
       let page: readonly Item[] = [];
       do {
-        page = await store.list(db, page.at(-1)?.id, kind.limit);
+        page = await store.list(db, page.at(-1)?.id, limit);
         for (const item of page) output.add(store.shown(item));
-      } while (page.length === kind.limit);
+      } while (page.length === limit);
       output.end();
     });
-  }
-
-  remove(id: string): Promise<void> {
-    return this.#run(async (db) => {
-      if (!(await this.store.remove({ db }, id, () => undefined))) throw this.#absent(id);
-      print(this.io, this.json, { id }, '');
+  const id = (store.idOf ?? parseUuid)(positionals[0]!);
+  if (id === undefined) throw new UsageError(`${name} ${verb} needs the id of a ${singular}`, name);
+  const absent = () => new ExitError(`there is no ${singular} ${id}`);
+  if (verb !== 'update')
+    return onDatabase(async (db) => {
+      if (!(await store.remove({ db }, id, () => undefined))) throw absent();
+      print(io, json, { id }, '');
     });
-  }
+  const patch = fieldsIn(kind, update!, given, io);
+  if (Object.keys(patch).length === 0)
+    throw new UsageError(`${name} update needs an option that says what changes`, name);
+  const known = await scopesKnown();
+  return onDatabase(async (db) => {
+    const next = (before: Item) => store.read(known, inputOf(kind, patch, store.shown(before)), before);
+    const changed = await store.change!(db, id, next);
+    if (!changed) throw absent();
+    print(io, json, store.shown(changed), '');
+  });
+}
 
-  /** Throws UsageError. */
-  idOf(verb: string, text: string): string {
-    const { idOf = parseUuid } = this.store;
-    const { command, singular } = this.kind;
-    const { name } = command!;
-    const id = idOf(text);
-    if (id === undefined) throw new UsageError(`${name} ${verb} needs the id of a ${singular}`, name);
-    return id;
-  }
-
-  async #scopes(): Promise<readonly string[]> {
-    return knownScopes(resourcesOf(await loadDeclarations(this.#config)));
-  }
-
-  #run(work: (db: Db) => Promise<void>): Promise<void> {
-    return withDatabase(this.io, ({ db }) => work(db), this.#config);
-  }
-
-  #absent(id: string): ExitError {
-    return new ExitError(`there is no ${this.kind.singular} ${id}`);
-  }
-
-  #checked<T>(read: () => T): T {
-    const { name, blamesOptions, create } = this.kind.command!;
-    try {
-      return read();
-    } catch (error) {
-      if (!(error instanceof Problem)) throw error;
-      if (!blamesOptions) throw endOf(error);
-      const reasons = (error.more.details as readonly Failure[]).map(({ path, message }) => {
-        const field = path.split('/')[1];
-        const [option] = Object.entries(create.options).find(
-          ([option, { sets = option }]) => sets === field,
-        )!;
-        return `--${option} ${message}`;
-      });
-      throw new UsageError(reasons.join('; '), name);
-    }
+/** The result of reading the options of a creation. Throws UsageError, in words of the options. */
+function checked<T>({ command }: Kind, read: () => T): T {
+  const { name, blamesOptions, create } = command!;
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof Problem)) throw error;
+    if (!blamesOptions) throw endOf(error);
+    const reasons = (error.more.details as readonly Failure[]).map(({ path, message }) => {
+      const field = path.split('/')[1];
+      const [option] = Object.entries(create.options).find(([option, { sets = option }]) => sets === field)!;
+      return `--${option} ${message}`;
+    });
+    throw new UsageError(reasons.join('; '), name);
   }
 }
 

@@ -1,24 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import {
   accessSync,
-  chmodSync,
-  chownSync,
   constants,
-  copyFileSync,
+  createReadStream,
   createWriteStream,
   lstatSync,
   openSync,
-  readlinkSync,
-  realpathSync,
   renameSync,
   rmSync,
-  type Stats,
   statSync,
 } from 'node:fs';
 import { Socket } from 'node:net';
-import { basename, dirname, isAbsolute, join } from 'node:path';
 import type { Writable } from 'node:stream';
-import { finished } from 'node:stream/promises';
+import { finished, pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileOf, type Io, type Output, OutputError } from './io.js';
 
@@ -55,8 +49,8 @@ export const hasColours = ({ stdout, env }: Io): boolean =>
   stdout.isTTY === true && stdout.hasColors?.(env) === true;
 
 /**
- * Gives `work` the file that an option names. A regular file gets the whole new content at once, when the work is done,
- * and retains its mode and owner; what is no regular file is written to. Links are followed. Throws OutputError.
+ * Gives `work` the file that an option names. A regular file gets the new content when the work is done, and retains its
+ * mode and owner; what is no regular file is written to. Links are followed. Throws OutputError.
  */
 export async function withOutputFile<T>(
   io: Io,
@@ -77,7 +71,7 @@ export async function withOutputFile<T>(
     const result = await withErrors(out, unwritten, work);
     await withErrors(out, unwritten, () => finished(out.end(), { readable: false }));
     try {
-      complete();
+      await complete();
     } catch (error) {
       throw unwritten(error as Error);
     }
@@ -108,52 +102,36 @@ export async function withErrors<T>(
 interface Target {
   readonly out: Writable;
   /** Gives the file its content, after the last write. */
-  readonly complete: () => void;
+  readonly complete: () => void | Promise<void>;
   /** Removes what is incomplete. */
   readonly discard: () => void;
 }
 
 const nothing = (): void => undefined;
 
-async function openTarget(named: string): Promise<Target> {
-  const path = targetOf(named);
-  // A link below /proc leads to an open file, which its path need not name.
-  const isOpenFile = dirname(path).startsWith('/proc/');
+/** A path that leads to an open file of a process, beside which no other file can be. */
+const OPEN_FILE = /^\/(?:dev|proc)\//;
+
+async function openTarget(path: string): Promise<Target> {
   const former = statSync(path, { throwIfNoEntry: false });
   if (former?.isFIFO()) return { out: await openPipe(path), complete: nothing, discard: nothing };
-  if (former && (isOpenFile || !former.isFile())) {
+  if (former && (!former.isFile() || OPEN_FILE.test(path))) {
     const fd = openSync(path, constants.O_WRONLY | (former.isFile() ? constants.O_APPEND : 0));
     return { out: createWriteStream(path, { fd }).on('error', nothing), complete: nothing, discard: nothing };
   }
   if (former) accessSync(path, constants.W_OK);
   const part = `${path}.${randomUUID()}.part`;
+  // Only the readers of the file may read the part.
+  const options = { highWaterMark: 1_048_576, ...(former && { mode: 0o600 }) };
   return {
-    // Only the readers of the file may read the part.
-    out: createWriteStream(part, { highWaterMark: 1_048_576, ...(former && { mode: 0o600 }) }).on(
-      'error',
-      nothing,
-    ),
-    complete: () => replace(path, part, former),
+    out: createWriteStream(part, options).on('error', nothing),
+    // A copy follows links, also to a file that does not exist, and leaves the mode and the owner of the file.
+    complete: () =>
+      lstatSync(path, { throwIfNoEntry: false })
+        ? pipeline(createReadStream(part), createWriteStream(path))
+        : renameSync(part, path),
     discard: () => rmSync(part, { force: true }),
   };
-}
-
-const MAX_LINKS = 40;
-
-/** The file that a path leads to, which need not exist. */
-function targetOf(named: string): string {
-  let path = named;
-  for (let links = 0; links <= MAX_LINKS; links++) {
-    // Not the one of JavaScript, which drops `link/..` before it follows the link.
-    const folder = realpathSync.native(dirname(path));
-    path = join(folder, basename(path));
-    if (folder.startsWith('/proc/') || !lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink())
-      return path;
-    const to = readlinkSync(path);
-    // Not joined, for the same reason.
-    path = isAbsolute(to) ? to : `${folder}/${to}`;
-  }
-  throw new Error(`ELOOP: more than ${MAX_LINKS} links`);
 }
 
 const READER_WAIT_MS = 50;
@@ -168,28 +146,5 @@ async function openPipe(path: string): Promise<Writable> {
       if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error;
     }
     await sleep(READER_WAIT_MS);
-  }
-}
-
-function replace(path: string, part: string, former: Stats | undefined): void {
-  if (former && !owns(part, former)) return copyFileSync(part, path);
-  try {
-    renameSync(part, path);
-  } catch (error) {
-    // The file is a mount of its own.
-    if (!former || (error as NodeJS.ErrnoException).code !== 'EBUSY') throw error;
-    copyFileSync(part, path);
-  }
-}
-
-/** Gives a file the owner and mode of another, unless this user may not. */
-function owns(part: string, { uid, gid, mode, nlink }: Stats): boolean {
-  if (nlink > 1) return false;
-  try {
-    chownSync(part, uid, gid);
-    chmodSync(part, mode & 0o7777);
-    return true;
-  } catch {
-    return false;
   }
 }

@@ -1,18 +1,16 @@
 import type { Resource } from '../collection/resource.js';
 import type { Db } from '../db/db.js';
 import type { Database } from '../db/open-database.js';
-import { withSchemaConnection } from '../db/schema-connection.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { ExitError } from '../errors/exit-error.js';
 import type { Log } from '../telemetry/log.js';
-import { layoutOf, namesOf, readCatalog, storedTable, storedTypes } from './catalog.js';
+import { namesOf, readCatalog, storedTable, storedTypes } from './catalog.js';
 import { isViolated, planText, violationsText } from './checked-plan.js';
 import {
   migrateCollections,
   planCollections,
   recordApplied,
-  runStep,
   settle,
   unrecorded,
 } from './migrate-collections.js';
@@ -108,16 +106,4 @@ export async function collectionsWithTables(
 ): Promise<ReadonlySet<string>> {
   const { tables } = await readCatalog(db.run, names, { engine: db.engine, schema });
   return new Set(names.filter((name) => tables.has(name)));
-}
-
-/** Removes the tables of collections, also if their creation was interrupted. */
-export async function dropCollections(url: string, names: readonly string[]): Promise<void> {
-  await withSchemaConnection(url, async (connection) => {
-    const { run } = connection;
-    const catalog = await readCatalog(run, names, await layoutOf(run));
-    const applied = new Map(names.map((name) => [name, JSON.stringify({ type: 'object', properties: {} })]));
-    const formerNames = new Map([...catalog.formerNames].filter(([, present]) => names.includes(present)));
-    for (const step of planChanges([], { ...catalog, applied, formerNames }).drops)
-      await runStep(connection, step, undefined);
-  });
 }

@@ -212,7 +212,7 @@ const resourcesByName = (
   );
 
 /** Runs one step. `resource`: the collection of its work on documents. */
-export async function runStep(
+async function runStep(
   connection: SchemaConnection,
   step: SchemaStep,
   resource: Resource | undefined,

@@ -86,16 +86,14 @@ group by :columns;
 -- name: copy_records
 copy :table (id, version, updated_at, doc:columns) from stdin;
 
--- Digests of stored records without their version and the time of the last change.
--- name: digests ($1 ids, as a JSON array)
-select id, encode(sha256(convert_to(:unchanged, 'UTF8')), 'hex') as digest
-from :table
+-- name: taken ($1 ids, as a JSON array)
+select id from :table
 where id = any (array(select json_array_elements_text($1::text::json))::uuid[]);
 
--- Records whose stored documents have the members of the given ones in another order.
+-- Records whose stored documents have the members of the given ones, in any order.
 -- name: equal_records ($1 places, ids and documents without what a write changes, as a JSON array)
 select given.place
-from json_to_recordset($1::text::json) as given (place integer, id uuid, members text)
+from json_to_recordset($1::text::json) as given (place bigint, id uuid, members text)
 join :table as current on current.id = given.id
 where (:unchanged || '}')::jsonb = (given.members || '}')::jsonb;
 

@@ -48,11 +48,12 @@ export const SERVICE_COMMANDS = {
         options: JSON_OPTION,
       },
       new: {
-        text: 'writes ./collections/NAME.json. Without --fields it asks for the fields',
+        text: 'writes ./collections/NAME.json',
         operands: 'NAME',
         options: {
           fields: {
             value: 'FIELD:TYPE[,FIELD:TYPE]...',
+            required: true,
             text: 'the fields. TYPE is string, text, number, integer, boolean, date, date-time, strings or object, or the name of a collection to refer to, with [] to several of its records; a ! after it means required',
           },
           ...JSON_OPTION,

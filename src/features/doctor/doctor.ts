@@ -1,17 +1,18 @@
 import { styleText } from 'node:util';
-import { embeddedOf } from '../../app/open-features.js';
+import { embeddedOf, settingsOf } from '../../app/open-features.js';
 import { parse } from '../../cli/arguments.js';
-import type { Io } from '../../cli/io.js';
+import { configOf, type Io } from '../../cli/io.js';
 import { hasColours } from '../../cli/output.js';
-import type { Config } from '../../config/config.js';
+import { type Config, ConfigError, configWarnings } from '../../config/config.js';
+import { checkDeclarations } from '../../declarations/check-declarations.js';
+import { loadDeclarations } from '../../declarations/load-declarations.js';
+import { DeclarationError, type Declarations } from '../../declarations/read-declarations.js';
 import type { ExitCode } from '../../errors/exit-error.js';
-import type { Check } from './check.js';
+import { type Check, messageOf, resultsOf } from './check.js';
 import { checkIssuerClock } from './check-clock.js';
 import { checkDatabase, checkReplicas } from './check-database.js';
-import { checkDisk, checkFiles, checkPorts } from './check-host.js';
+import { checkDisk, checkFiles, checkPorts, checkTls } from './check-host.js';
 import { checkProxies } from './check-proxies.js';
-import { checkDeclared, checkSettings, failedCheck } from './check-settings.js';
-import { checkTls } from './check-tls.js';
 import { COMMANDS } from './commands.js';
 
 /** Checks the settings and what they need. Returns the exit code, 1 if there is a problem. Throws UsageError. */
@@ -30,34 +31,67 @@ export async function doctorCommand(args: string[], io: Io): Promise<ExitCode> {
   return count('problem') > 0 ? 1 : 0;
 }
 
+type Found = readonly Check[] | Promise<readonly Check[]>;
+
 async function* allChecks(io: Io): AsyncGenerator<readonly Check[]> {
   const { checks, config } = checkSettings(io);
   yield checks;
   if (config === undefined) return;
   const { checks: declared, declarations } = await checkDeclared(config);
   yield declared;
-  const rest: [string, () => readonly Check[] | Promise<readonly Check[]>][] = [
-    ['database', () => checkDatabase(config, declarations, embeddedOf(io.features))],
-    ['replicas', () => checkReplicas(config)],
-    ...restOf(config),
-  ];
-  for (const [name, check] of rest) {
+  const rest: Readonly<Record<string, () => Found>> = {
+    database: () => checkDatabase(config, declarations, embeddedOf(io.features)),
+    replicas: () => checkReplicas(config),
+    clock: () => checkIssuerClock(config),
+    disk: () => checkDisk(config),
+    files: () => checkFiles(config),
+    proxies: () => checkProxies(config),
+    port: () => checkPorts(config),
+    tls: () => checkTls(config),
+  };
+  for (const [name, check] of Object.entries(rest))
     try {
       yield await check();
     } catch (error) {
-      yield [failedCheck(name, error)];
+      const text = `this could not be checked: ${messageOf(error)}`;
+      yield [resultsOf(name).problem(text, 'correct the cause, and repeat')];
     }
+}
+
+/** All faults of the settings. Without `config`, nothing that depends on them can be checked. */
+function checkSettings(io: Io): { readonly checks: readonly Check[]; readonly config?: Config } {
+  const { ok, problem, warning } = resultsOf('settings');
+  const warnings = configWarnings(io.env, settingsOf(io.features)).map((text) =>
+    warning(text, 'correct the name, or remove the variable'),
+  );
+  try {
+    const config = configOf(io);
+    return { checks: warnings.length > 0 ? warnings : [ok('all settings are valid')], config };
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error;
+    return {
+      checks: [...error.faults.map((text) => problem(text, 'see docs/configuration.md')), ...warnings],
+    };
   }
 }
 
-const restOf = (config: Config): [string, () => readonly Check[] | Promise<readonly Check[]>][] => [
-  ['clock', () => checkIssuerClock(config)],
-  ['disk', () => checkDisk(config)],
-  ['files', () => checkFiles(config)],
-  ['proxies', () => checkProxies(config)],
-  ['port', () => checkPorts(config)],
-  ['tls', () => checkTls(config)],
-];
+/** All faults of the declarations. */
+async function checkDeclared(
+  config: Config,
+): Promise<{ readonly checks: readonly Check[]; readonly declarations: Declarations | undefined }> {
+  const { ok, problem } = resultsOf('declarations');
+  try {
+    const declarations = await loadDeclarations(config);
+    checkDeclarations(declarations);
+    const names = declarations.collections.map(({ name }) => name).join(', ');
+    return { checks: [ok(`${names} (${config.collections ?? 'built in'})`)], declarations };
+  } catch (error) {
+    if (!(error instanceof DeclarationError)) throw error;
+    const faults = error.message.split('\n');
+    const checks = faults.map((text) => problem(text, 'correct the file: docs/collections.md'));
+    return { checks, declarations: undefined };
+  }
+}
 
 const COLOURS = { ok: 'green', warning: 'yellow', problem: 'red' } as const;
 const WIDTH = 9;

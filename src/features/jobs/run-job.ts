@@ -8,8 +8,7 @@ import type { Log } from '../../telemetry/log.js';
 import type { CreationServices } from './create-many.js';
 import { unknownJob } from './errors.js';
 import { type ClaimedJob, inputFrom, LeaseLost, PART_BYTES, RENEW_MS } from './job-store.js';
-import { isCreation, requestOf } from './job-task.js';
-import { requireNoClaims, requireUser } from './job-user.js';
+import { isCreation, requestOf, requireNoClaims, requireUser } from './job-task.js';
 import { inBoundedTransaction, RecordBatches } from './record-batches.js';
 import { Report } from './report.js';
 

@@ -7,8 +7,7 @@ import { nextIdentity } from '../../uuid.js';
 import { jobCancelled } from './errors.js';
 import { acceptedReply, type JobServices } from './job-actions.js';
 import { addInput, openJob, PART_BYTES, queueJob, removeJob } from './job-store.js';
-import { type CreationTask, permittedBy } from './job-task.js';
-import { requireNoClaims, userOf } from './job-user.js';
+import { type CreationTask, permittedBy, requireNoClaims, userOf } from './job-task.js';
 
 /** Stores the body of a request, for a job that creates its records: 202 with Location, 400, 408, 413, 429, 503. */
 export async function submitCreation(

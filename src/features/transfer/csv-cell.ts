@@ -1,7 +1,7 @@
 import type { DeclaredField } from '../../declarations/declaration.js';
+import { invalidBody } from '../../errors/input-errors.js';
 import { inexactNumber } from '../../http/strict-json.js';
 import type { Json } from '../../json.js';
-import { requireExact } from './read-record.js';
 
 /** How the cells of a column are read and written. */
 export interface CellType {
@@ -127,3 +127,10 @@ function parsed(text: string): Json {
 /** Whether a text is a number that a double holds, in the only form that its value has. */
 export const isExactNumber = (text: string): boolean =>
   NUMBER.test(text) && inexactNumber(text) === undefined;
+
+/** Throws invalidBody for JSON with a number whose value changes when it is read as a double. */
+export function requireExact(text: string): void {
+  const found = inexactNumber(text);
+  if (found !== undefined)
+    throw invalidBody(`a number that does not fit a double: ${found.slice(0, 40)}`, 'number');
+}

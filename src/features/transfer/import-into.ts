@@ -2,21 +2,18 @@ import type { Io } from '../../cli/io.js';
 import { logOf, openForCommand } from '../../cli/with-database.js';
 import type { Reference, Resource } from '../../collection/resource.js';
 import type { Config } from '../../config/config.js';
+import type { DeclaredField } from '../../declarations/declaration.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
 import { type ExitCode, ExitError } from '../../errors/exit-error.js';
 import { Problem } from '../../errors/problem.js';
-import {
-  collectionsWithTables,
-  dropCollections,
-  ensureCollections,
-  storedResources,
-} from '../../schema/ensure-collections.js';
+import { ensureCollections, storedResources } from '../../schema/ensure-collections.js';
 import { migrateCollections } from '../../schema/migrate-collections.js';
+import { OWNED_FIELDS } from './csv-header.js';
 import type { ImportReport } from './import-report.js';
 import type { ImportOptions, Lookup } from './import-run.js';
 import { importSources, type Load } from './import-sources.js';
 import { FileError } from './input.js';
-import { requireHeader } from './required-columns.js';
+import { LEGACY_ID, oldIdField } from './reference-names.js';
 import type { Source } from './sources.js';
 
 /** The options of the command, from which those of the import follow. */
@@ -37,25 +34,15 @@ export async function importInto(
   config: Config,
   sources: readonly Source[],
   options: LoadOptions,
-  { names, undo: removeDeclarations }: Inferred = { names: [], undo: () => undefined },
+  { names, undo }: Inferred = { names: [], undo: () => undefined },
 ): Promise<ExitCode> {
   const log = logOf(options.io, config);
   const database = await openForCommand(options.io, config).catch((error: unknown) => {
-    removeDeclarations();
+    undo();
     throw error;
   });
   try {
     const declarations = await loadDeclarations(config);
-    const existing = await collectionsWithTables(database, names);
-    // An import that stores no record leaves neither declarations nor tables behind.
-    const undo = async () => {
-      removeDeclarations();
-      const created = names.filter((name) => !existing.has(name));
-      if (created.length === 0) return;
-      await dropCollections(database.url, created).catch((error: unknown) =>
-        log.error({ err: error }, `The tables of ${created.join(', ')} remain, since they cannot be removed`),
-      );
-    };
     let loaded: Load;
     try {
       if (options.infer) await migrateCollections(database.url, declarations);
@@ -65,11 +52,11 @@ export async function importInto(
       await database.db.close();
       loaded = await load(database.url, resources, sources, config, options);
     } catch (error) {
-      await undo();
+      undo();
       throw error;
     }
     if (names.length > 0 && loaded.imported.every(({ stored, unchanged }) => stored + unchanged === 0)) {
-      await undo();
+      undo();
       options.report.note('Nothing was stored: the new declarations are removed.');
     }
     return endWith(options.report, loaded);
@@ -99,6 +86,41 @@ async function load(
     onRefused: (place, reason) => report.refused(place, reason),
     onProgress: (collection, progress, size) => report.proceeded(collection, progress, size),
   });
+}
+
+/** Throws FileError for a header with which every record would be refused, with its columns and the fields. */
+function requireHeader(
+  { header, input }: Source,
+  resource: Resource,
+  rename: ReadonlyMap<string, string>,
+): void {
+  if (!header) return;
+  const { properties, required, additionalProperties } = resource.schema as Resource['schema'] & {
+    additionalProperties?: unknown;
+  };
+  const columns = header.names.filter((name) => name !== undefined);
+  const fields = columns.map((name) => rename.get(name) ?? name);
+  const idField = oldIdField(fields, resource);
+  const hasDefault = (name: string) =>
+    (properties[name] as DeclaredField & { default?: unknown })?.default !== undefined;
+  const missing = required.filter(
+    (name) => !fields.includes(name) && !hasDefault(name) && !(name === LEGACY_ID && idField !== undefined),
+  );
+  const isKnown = (field: string) =>
+    Object.hasOwn(properties, field) || field === idField || [...OWNED_FIELDS, '_links'].includes(field);
+  const unknown = fields.filter((field) => !isKnown(field));
+  const surplus = additionalProperties === false ? unknown : [];
+  if (missing.length === 0 && surplus.length === 0) return;
+  throw new FileError(
+    [
+      `${input.name}: every record of ${resource.name} would be refused`,
+      ...(missing.length === 0 ? [] : [`  the header lacks ${missing.join(', ')}`]),
+      ...(surplus.length === 0 ? [] : [`  ${resource.name} has no field ${surplus.join(', ')}`]),
+      `  columns: ${columns.join(', ')}`,
+      `  fields: ${Object.keys(properties).join(', ')}`,
+      '  --rename COLUMN=FIELD gives a column the name of a field',
+    ].join('\n'),
+  );
 }
 
 /** Throws FileError for a lookup that no collection of the sources can have. */

@@ -1,17 +1,20 @@
+import { isUtf8 } from 'node:buffer';
 import { documentHead } from '../../collection/document.js';
 import { numberMembers } from '../../collection/numbers.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Origin, ValidatedInput } from '../../collection/validated-input.js';
-import { invalid } from '../../errors/input-errors.js';
+import { invalid, invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
 import { type Failure, Problem } from '../../errors/problem.js';
+import { notUtf8 } from '../../formats/text-encoding.js';
+import { MAX_DEPTH, requireJsonBounds, requireStorable } from '../../http/strict-json.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import { turn } from '../../limits/turn.js';
 import type { Chunk } from './chunks.js';
+import { requireExact } from './csv-cell.js';
 import { type Columns, csvRecord } from './csv-record.js';
 import type { Followed } from './follow-references.js';
 import { isMissing } from './import-numbers.js';
 import type { Draft, Refuse, Row } from './import-row.js';
-import { readRecord, withNames } from './read-record.js';
 import { isExported, newIdentity, retainedIdentity, timeOf } from './record-identity.js';
 import { LEGACY_ID, oldIdField } from './reference-names.js';
 import type { ScannedRecord } from './scan.js';
@@ -127,4 +130,42 @@ function withoutFields(error: unknown, fields: ReadonlySet<string>): unknown {
   const failures = error.more.details as readonly Failure[];
   const paths = new Set([...fields].map((field) => `/${escapeToken(field)}`));
   return invalid(failures.filter(({ path }) => !paths.has(path)));
+}
+
+/** Bytes below which JSON cannot be nested too deeply. */
+const MIN_DEEP_BYTES = 2 * MAX_DEPTH;
+
+/** Reads one record, at an offset of its file, with the bounds of a request's body. Throws invalidBody and payloadTooLarge. */
+function readRecord(bytes: Buffer, maxBytes: number, offset: number): Json {
+  if (bytes.length >= MIN_DEEP_BYTES) requireJsonBounds(bytes);
+  if (bytes.length > maxBytes) throw payloadTooLarge(maxBytes);
+  if (!isUtf8(bytes)) throw invalidBody(notUtf8(bytes, offset), 'encoding');
+  const text = bytes.toString('utf8');
+  const value = parse(text);
+  requireExact(text);
+  // Only an escape can be a character that is not storable.
+  if (text.includes('\\u')) requireStorable(value);
+  return value;
+}
+
+function parse(text: string): Json {
+  try {
+    return JSON.parse(text) as Json;
+  } catch {
+    throw invalidBody('is not valid JSON', 'json');
+  }
+}
+
+/** A record with new names of its fields. Throws invalidBody if two have the same. */
+function withNames(record: Json, rename: ReadonlyMap<string, string>): Json {
+  if (rename.size === 0 || !isObject(record)) return record;
+  const result: JsonObject = {};
+  for (const key of Object.keys(record)) {
+    const name = rename.get(key) ?? key;
+    // One of two values would be lost.
+    if (Object.hasOwn(result, name))
+      throw invalidBody('two fields have this name after --rename', 'rename', `/${escapeToken(name)}`);
+    setMember(result, name, record[key]!);
+  }
+  return result;
 }

@@ -187,7 +187,7 @@ t.test('published files', async (t) => {
   }
 });
 
-t.test('a run that fails leaves neither declarations nor tables', async (t) => {
+t.test('a run that fails leaves no declarations', async (t) => {
   const folder = folderOf(t);
   writeFileSync(join(folder, 'db.json'), JSON.stringify({ gadgets: [{ id: 1, name: 'a' }] }));
   const run = (env: Record<string, string>) =>
@@ -204,17 +204,14 @@ t.test('a run that fails leaves neither declarations nor tables', async (t) => {
   await sql`alter table import_ids rename to hidden`;
   t.not((await run({ DATABASE_URL })).code, 0);
   t.notOk(existsSync(join(folder, 'collections')), 'no declaration');
-  t.same(await sql`select relname from pg_class where relname = 'gadgets'`, [], 'no table');
   await sql`alter table hidden rename to import_ids`;
   t.match(await run({ DATABASE_URL }), { code: 0 });
   t.same(readdirSync(join(folder, 'collections')), ['gadgets.json']);
 });
 
-t.test('a run that stores nothing leaves neither declarations nor tables', async (t) => {
+t.test('a run that stores nothing leaves no declarations', async (t) => {
   const folder = folderOf(t);
   const DATABASE_URL = await undeclaredDatabase(t);
-  const sql = openSql(DATABASE_URL, { max: 1 });
-  t.teardown(() => sql.end());
   for (const [says, content, code] of [
     ['a header alone', 'a,b\n', 0],
     ['refused rows alone', Buffer.from('a,b\n\xe4,1\n', 'latin1'), 1],
@@ -228,7 +225,6 @@ t.test('a run that stores nothing leaves neither declarations nor tables', async
     );
     t.match(run, { code, out: /Nothing was stored: the new declarations are removed/ }, says);
     t.notOk(existsSync(join(folder, 'collections')), says);
-    t.same(await sql`select from pg_class where relname = 'gadgets'`, [], says);
   }
 });
 
