@@ -4,7 +4,7 @@ import { type Auth, openAuth } from '../auth/open-schemes.js';
 import type { Config } from '../config/config.js';
 import { hostsOfMetrics } from '../config/server-settings.js';
 import type { Db } from '../db/db.js';
-import { type Database, openDatabase, openPrepared } from '../db/open-database.js';
+import { type Database, openDatabase } from '../db/open-database.js';
 import { reportFaults } from '../db/start-faults.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
@@ -71,7 +71,7 @@ export async function openParts(
 ): Promise<Parts> {
   const metrics = createMetrics();
   const scrape = primary ? () => scrapeOfAll(primary.collect) : metrics.scrape;
-  const database = await (primary ? openPrepared : openDatabase)(config, log, {
+  const database = await openDatabase(config, log, {
     metrics: metrics.db,
     openEmbedded: embeddedOf(features),
   });

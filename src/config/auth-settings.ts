@@ -1,10 +1,9 @@
 import { SCHEMES, type SchemeName } from '../auth/principal.js';
 import type { Reader } from './env-reader.js';
-import { type JwtConfig, readJwtConfig } from './jwt-settings.js';
 import { isLoopback, parseJson, parseNames, parseSecureUrl, SECURE_URL } from './parsers.js';
 import type { ServerConfig } from './server-settings.js';
 
-export type AuthConfig = Readonly<ReturnType<typeof readAuth>> & JwtConfig;
+export type AuthConfig = Readonly<ReturnType<typeof readAuth>>;
 
 /** A secret that signs requests, and the principal that it authenticates. */
 export interface SigningSecret {
@@ -37,11 +36,18 @@ const SERVICE_ACCOUNT = /^[^\s:/@]{1,100}@[^\s:/@]{1,250}$/;
 /** JWS algorithms with a public key (RFC 7518, RFC 8037): a party that can verify cannot sign. */
 const ALGORITHMS = ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA'];
 
+const MAX_CLAIMS = 8;
+const MAX_CHARACTERS = 256;
+const MAX_ENTRIES = 200;
+const MAX_SCOPES_PER_ENTRY = 50;
+
+/** RFC 6749 section 3.3. */
+const SCOPE = /^[\x21\x23-\x5b\x5d-\x7e]{1,100}$/;
+
 /** Reads the settings of authentication. */
 export function readAuth(reader: Reader) {
   const { read, optional, text, oneOf } = reader;
   return {
-    ...readJwtConfig(reader),
     /** The accepted schemes; none: every client may do everything. */
     auth: read<readonly SchemeName[]>('AUTH', [], `none, or any of ${SCHEMES.join(', ')}`, (text) =>
       text === 'none' ? [] : someOf(SCHEMES, text),
@@ -64,6 +70,25 @@ export function readAuth(reader: Reader) {
     ),
     /** The tolerated difference between the clocks of the issuer and the service. */
     jwtSkewSeconds: 5,
+    /** `JWT`: the issuer writes `typ: JWT` on access tokens, or no `typ`. */
+    jwtType: oneOf('JWT_TYP', ['at+jwt', 'JWT']),
+    /** Claims with the scopes, by name or path; the first that a token has applies. */
+    jwtScopesClaims: read<readonly string[]>(
+      'JWT_SCOPES_CLAIM',
+      ['scope', 'scp'],
+      `up to ${MAX_CLAIMS} names or paths of claims, each of up to ${MAX_CHARACTERS} characters`,
+      (text) => {
+        const names = parseNames(text);
+        const isValid = names.length >= 1 && names.length <= MAX_CLAIMS;
+        return isValid && names.every((name) => name.length <= MAX_CHARACTERS) ? names : undefined;
+      },
+    ),
+    /** The scopes that each value of that claim grants; undefined: the values are the scopes. */
+    jwtScopesMap: optional<ReadonlyMap<string, readonly string[]>>(
+      'JWT_SCOPES_MAP',
+      `a JSON object of 1 to ${MAX_ENTRIES} names, each with an array of scopes: {"Reader": ["items:read"]}`,
+      parseScopesMap,
+    ),
     /** Each `jti` is accepted once. */
     jwtOnce: oneOf('JWT_REPLAY', ['accept', 'reject']) === 'reject',
     introspection: optional(
@@ -155,4 +180,20 @@ function isSigningSecret(entry: Partial<SigningSecret> | null): entry is Signing
   const isText = (value: unknown) => typeof value === 'string' && value !== '';
   if (![entry?.id, entry?.secret, entry?.subject].every(isText)) return false;
   return entry!.secret!.length >= 32 && Array.isArray(entry!.scopes) && entry!.scopes.every(isText);
+}
+
+function parseScopesMap(text: string): ReadonlyMap<string, readonly string[]> | undefined {
+  const value = parseJson(text);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
+  const entries = Object.entries(value);
+  const isValid =
+    entries.length >= 1 &&
+    entries.length <= MAX_ENTRIES &&
+    entries.every(([name, scopes]) => name !== '' && name.length <= MAX_CHARACTERS && areScopes(scopes));
+  return isValid ? new Map(entries as [string, string[]][]) : undefined;
+}
+
+function areScopes(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length < 1 || value.length > MAX_SCOPES_PER_ENTRY) return false;
+  return value.every((scope) => typeof scope === 'string' && SCOPE.test(scope));
 }

@@ -1,5 +1,4 @@
-import { serversOf, withVariables } from '../database-url/servers.js';
-import { DatabaseUrlError, parametersOf } from '../database-url/syntax.js';
+import { DatabaseUrlError, parametersOf, serversOf, withVariables } from '../database-url/servers.js';
 import { editDistance } from '../errors/edit-distance.js';
 import { parseDate, pathIn } from './parsers.js';
 
@@ -17,36 +16,14 @@ const REPLACED: Readonly<Record<string, string>> = {
   INTROSPECTION_CLIENT_SECRET: INTROSPECTION,
 };
 
+/** Settings of the version before. */
 const REMOVED = [
-  'ANSWER_BYTES',
-  'BATCH_BYTES',
   'BODY_BYTES_PER_ADDRESS',
-  'BODY_RATE_MS',
-  'COMPRESSION_MIN_BYTES',
   'CONNECTIONS_PER_ADDRESS',
-  'DB_QUEUE',
   'DB_SEARCHES',
   'DB_STREAMS',
-  'EVENTS_BUFFER',
-  'EVENTS_HEARTBEAT_MS',
-  'EVENTS_MAX',
   'EVENTS_STREAMS',
-  'EVENTS_STREAMS_PER_PRINCIPAL',
-  'EVENTS_STREAM_MS',
-  'HEADERS_TIMEOUT_MS',
-  'IDEMPOTENCY_MAX_BYTES',
-  'JWT_SKEW',
-  'MAX_REQUESTS_PER_CONNECTION',
-  'METRICS_HOST',
-  'REALM',
   'RESPONSE_BYTES',
-  'SHUTDOWN_IDLE_MS',
-  'STREAM_STALL_MS',
-  'TOMBSTONE_TTL',
-  'V1_SUCCESSOR',
-  'V2_DEPRECATION',
-  'V2_SUNSET',
-  'V2_SUCCESSOR',
   'VERSION_CALLS',
 ];
 

@@ -4,15 +4,15 @@ import { type Engine, POSTGRESQL } from '../database-url/engine.js';
 import { type Peer, peerOf } from '../database-url/servers.js';
 import { beyond } from '../errors/service-errors.js';
 import type { Sharing } from '../telemetry/instruments.js';
-import { createDbMetrics, type DbMetrics } from '../telemetry/metrics.js';
+import { createDbMetrics, type DbMetrics, type PoolName } from '../telemetry/metrics.js';
 import { detached, nameOf, trackStatement, trackWait } from '../telemetry/wait-tracking.js';
+import { databaseErrorOf } from './database-errors.js';
 import { copy } from './pool/copy.js';
 import { HostOrder } from './pool/host-order.js';
 import { type Listening, listen } from './pool/notifications.js';
 import { Pool } from './pool/pool.js';
 import type { Lease } from './pool/pool-member.js';
 import { prepared, type Row, unprepared, type Value } from './pool/prepared.js';
-import { countedWait, createQueueLimit } from './pool/queue-limit.js';
 import { inTransaction, noteFeedEpoch } from './session.js';
 import { type PoolTraits, poolSettings, type TriggerTraits } from './session-settings.js';
 
@@ -145,6 +145,63 @@ function openPools(hosts: HostOrder, options: DbOptions & PoolTraits) {
     }),
     transaction: new Pool(short),
     stream: new Pool({ ...few(streams), settings: settings.copy, bound: 'lists', timeLimit: 'silence' }),
+  };
+}
+
+/** Limits and measures the work of a pool. */
+type Limited = <T>(work: () => Promise<T>) => Promise<T>;
+
+/** Limits the statements that run or wait at once, in all pools together, and refuses more with 503. */
+function createQueueLimit(max: number, metrics: DbMetrics): (pool: PoolName) => Limited {
+  let count = 0;
+  metrics.limit.value = max;
+  return (pool) => {
+    const duration = metrics.duration.of(pool);
+    const failures = metrics.failures.of(pool);
+    const active = metrics.active.of(pool);
+    return async (work) => {
+      if (count >= max) throw beyond('statements');
+      const since = performance.now();
+      count++;
+      active.value++;
+      try {
+        return await work();
+      } catch (error) {
+        // Errors of the work itself are not failures of the database: a Problem, a client that has left.
+        if (error instanceof Error && databaseErrorOf(error)) failures.value++;
+        throw error;
+      } finally {
+        count--;
+        active.value--;
+        duration.observe((performance.now() - since) / 1000);
+      }
+    };
+  };
+}
+
+/** Runs work on a connection of a pool, alone; the wait for it is counted, and belongs to the current request. */
+function countedWait({ waiting }: DbMetrics) {
+  return async <T>(
+    pool: Pool,
+    name: PoolName,
+    work: (lease: Lease) => Promise<T>,
+    caller?: string,
+  ): Promise<T> => {
+    const gauge = waiting.of(name);
+    let endWait = (): void => undefined;
+    const wait = new Promise<void>((resolve) => {
+      endWait = resolve;
+    });
+    gauge.value++;
+    void trackWait('connect', () => wait, undefined).then(() => gauge.value--);
+    try {
+      return await pool.run((lease) => {
+        endWait();
+        return work(lease);
+      }, caller);
+    } finally {
+      endWait();
+    }
   };
 }
 

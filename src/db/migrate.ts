@@ -150,7 +150,8 @@ async function pendingMigrations(
   run: Run,
   engine: Engine = POSTGRESQL,
 ): Promise<{ missing: string[]; changed: string[]; refusal: string | undefined }> {
-  const applied = await appliedMigrations(run);
+  const rows = await run('select name, checksum from migrations', []);
+  const applied = new Map(rows.map(({ name, checksum }) => [String(name), String(checksum)]));
   const known = migrationsOn(engine);
   return {
     missing: known.filter(({ name }) => !applied.has(name)).map(({ name }) => name),
@@ -164,11 +165,6 @@ async function pendingMigrations(
 /** The pending migrations of a database, read by a connection that is closed afterwards. */
 export const pendingMigrationsAt = (url: string, engine: Engine) =>
   withSchemaConnection(url, ({ run }) => pendingMigrations(run, engine));
-
-async function appliedMigrations(run: Run): Promise<ReadonlyMap<string, string>> {
-  const rows = await run('select name, checksum from migrations', []);
-  return new Map(rows.map(({ name, checksum }) => [String(name), String(checksum)]));
-}
 
 /** The row of `migrations` with the oldest version that a database can serve. */
 const OLDEST = '0000_oldest_program';
@@ -189,16 +185,13 @@ function refusalOf(applied: ReadonlyMap<string, string>, engine: Engine): string
 async function applyMissing(sql: postgres.Sql, run: Run, engine: Engine, names: SchemaNames): Promise<void> {
   await sql`create table if not exists migrations (
     name text primary key, checksum text not null, applied_at timestamptz not null default now())`;
-  const applied = await appliedMigrations(run);
-  const refusal = refusalOf(applied, engine);
+  const { missing, changed, refusal } = await pendingMigrations(run, engine);
   if (refusal !== undefined) throw new DatabaseRefusedError(refusal);
-  for (const { name, text, checksum } of migrationsOn(engine)) {
-    const before = applied.get(name);
-    if (before === checksum) continue;
-    if (before !== undefined)
-      throw new DatabaseError(
-        `migration ${name} was changed after it had been applied to this database: in production restore the file, and put the change into a new migration; in development delete the database (the folder data), which is then created anew`,
-      );
+  if (changed.length > 0)
+    throw new DatabaseError(
+      `migration ${changed[0]} was changed after it had been applied to this database: in production restore the file, and put the change into a new migration; in development delete the database (the folder data), which is then created anew`,
+    );
+  for (const { name, text, checksum } of migrationsOn(engine).filter(({ name }) => missing.includes(name)))
     await inTransaction(
       (statement) => sql.unsafe(statement),
       false,
@@ -209,5 +202,4 @@ async function applyMissing(sql: postgres.Sql, run: Run, engine: Engine, names: 
         await sql`insert into migrations (name, checksum) values (${name}, ${checksum})`;
       },
     );
-  }
 }

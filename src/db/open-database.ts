@@ -54,16 +54,6 @@ export async function openDatabase(
   });
 }
 
-/** Opens the database of a worker, which its primary process has prepared. */
-export async function openPrepared(config: Config, _log: Log, { metrics }: OpenOptions): Promise<Database> {
-  const db = connectAs(config, config.databaseUrl!, metrics);
-  const close = () => db.close();
-  return await orClose(close, async () => {
-    await requireSession(db.run);
-    return { db, url: config.databaseUrl!, schema: await collectionsSchema(db.run), close };
-  });
-}
-
 /** Starts the server and brings its schema up to date, for workers to connect. Throws EmbeddedError and DatabaseError. */
 export async function prepareDatabase(config: Config, log: Log, openEmbedded: OpenEmbedded): Promise<Server> {
   const server = await openServer(config, log, false, openEmbedded);

@@ -1,11 +1,17 @@
 import FindMyWay from 'find-my-way';
 import { type Principal, permissionOf, type Requirement, STRANGER } from '../auth/principal.js';
+import { editDistance } from '../errors/edit-distance.js';
 import type { Problem } from '../errors/problem.js';
-import { badRequest, filterRequired, methodNotAllowed, notAcceptable } from '../errors/request-errors.js';
+import {
+  badRequest,
+  filterRequired,
+  methodNotAllowed,
+  noSuchPath,
+  notAcceptable,
+} from '../errors/request-errors.js';
 import { BODY_CODINGS } from './content-coding.js';
 import { negotiate } from './content-negotiation.js';
 import { formatOf, HTML_TYPE } from './media-types.js';
-import { nearestPaths } from './nearest-path.js';
 import { hasFilter, NO_QUERY, type Parameters, type Query } from './query-parameters.js';
 import type { Reply } from './reply.js';
 import type { Body, Handler, Request } from './request.js';
@@ -189,4 +195,36 @@ export function visible(
   return requires === 'credential'
     ? caller !== STRANGER
     : permissionOf(caller, requires, params) !== undefined;
+}
+
+/** Longer paths get no suggestion. */
+const MAX_LENGTH = 200;
+const MAX_DISTANCE = 2;
+
+/** Finds the 404 for an unknown path, with a known path like it if there is one. `isKnown` says whether a path exists. */
+function nearestPaths(
+  templates: readonly string[],
+): (path: string, isKnown: (path: string) => boolean) => Problem {
+  const names = [...new Set(templates.map((path) => path.split('/')[1]!))];
+  return (path, isKnown) =>
+    noSuchPath(path.length > MAX_LENGTH ? undefined : candidates(path, names).find(isKnown));
+}
+
+/** Paths that the client may have meant, the likeliest first. */
+function candidates(path: string, names: readonly string[]): string[] {
+  const segments = path.split('/').filter((segment) => segment !== '');
+  const versions = segments.filter((segment) => !/^(?:api|rest|v\d+)$/i.test(segment));
+  return [segments, versions].flatMap((some) => {
+    const [first = '', ...rest] = some;
+    return [first, ...names.filter((name) => isLike(name, first))].map(
+      (name) => `/${[name, ...rest].join('/')}`,
+    );
+  });
+}
+
+function isLike(name: string, given: string): boolean {
+  const lower = given.toLowerCase();
+  if (name === lower) return true;
+  const limit = Math.min(MAX_DISTANCE, Math.floor(name.length / 3));
+  return Math.abs(name.length - lower.length) <= limit && editDistance(name, lower) <= limit;
 }

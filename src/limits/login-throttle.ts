@@ -39,12 +39,6 @@ interface Tally {
   endsAt: number;
 }
 
-const UNLIMITED: Attempt = {
-  admit: () => undefined,
-  fail: () => Promise.resolve(),
-  pass: () => undefined,
-};
-
 /**
  * Allows `max` failures a minute. Then the address or account must wait for a second, and for twice as long after
  * each further failure, up to 15 minutes. The count is forgotten when, after the end of a wait, there is no failure
@@ -58,8 +52,8 @@ export function createLoginThrottle(
   shared?: SharedCounts,
   now: () => number = () => performance.now(),
 ): LoginThrottle {
-  if (max === 0) return { begin: () => UNLIMITED, beginOf: () => UNLIMITED };
-  const failures = new Failures(max, shared, now);
+  const failures =
+    max === 0 ? new Failures(Number.POSITIVE_INFINITY, undefined, now) : new Failures(max, shared, now);
   return {
     begin: (address) => {
       const key = clientKey('address', address);

@@ -14,13 +14,18 @@ import { BodyStream } from '../transport/body-stream.js';
 import { type BodyForm, bodyForm, decodeBody, parseBody } from '../transport/request-body.js';
 import { ALL_METHODS, readTarget } from '../transport/request-target.js';
 import { DEFAULT_VERSION, type Version } from '../versions/supported.js';
-import { countRequest, finishCounted, inMaintenance, isPreflight, optionsReply } from './common-stages.js';
+import {
+  countRequest,
+  finishCounted,
+  inMaintenance,
+  isPreflight,
+  optionsReply,
+  runHandler,
+} from './common-stages.js';
 import { requireCoding } from './compression.js';
-import type { PipelineOptions, RequestContext } from './context.js';
+import { type PipelineOptions, type RequestContext, type ServedVersion, servedVersions } from './context.js';
 import { authRequestOf, identify, isFormPost, proceed, readBytesOnce } from './identify.js';
 import { fail, finish, respond } from './respond.js';
-import { runHandler } from './run-handler.js';
-import { type ServedVersion, servedVersions } from './served-version.js';
 
 export function createPipeline(options: PipelineOptions): Run {
   const versions = servedVersions(options);

@@ -98,15 +98,14 @@ function tlsSettings(options: ServerOptions, tls: SecureContextOptions) {
  * request, and those in a TLS handshake. `connections`: those that are open.
  */
 function closeUnusedConnections(server: Server | TlsServer, connections: ReadonlyMap<Socket, unknown>): void {
-  const handshakes = 'setSecureContext' in server ? trackHandshakes(server) : undefined;
+  const handshakes = 'setSecureContext' in server ? trackHandshakes(server) : [];
   const [closeIdle, closeAll] = [server.closeIdleConnections, server.closeAllConnections];
   server.closeIdleConnections = () => {
     closeIdle.call(server);
-    handshakes?.closeIdle();
-    for (const socket of connections.keys()) if (socket.bytesRead === 0) socket.destroy();
+    for (const socket of [...connections.keys(), ...handshakes]) if (socket.bytesRead === 0) socket.destroy();
   };
   server.closeAllConnections = () => {
     closeAll.call(server);
-    handshakes?.closeAll();
+    for (const socket of handshakes) socket.destroy();
   };
 }

@@ -480,8 +480,8 @@ t.test('a setting that another one has replaced is a fault, whatever its value i
 });
 
 t.test('a removed setting is ignored with a warning', async (t) => {
-  t.strictSame(faultsOf({ DB_QUEUE: 'x' }), []);
-  t.same(warningsOf({ DB_QUEUE: 'x', PORT: '1' }), ['DB_QUEUE is no longer a setting and is ignored']);
+  t.strictSame(faultsOf({ DB_STREAMS: 'x' }), []);
+  t.same(warningsOf({ DB_STREAMS: 'x', PORT: '1' }), ['DB_STREAMS is no longer a setting and is ignored']);
   t.same(warningsOf({}), []);
 });
 

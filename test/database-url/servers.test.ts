@@ -1,6 +1,5 @@
 import { userInfo } from 'node:os';
-import { serversOf } from '../../src/database-url/servers.js';
-import { DatabaseUrlError } from '../../src/database-url/syntax.js';
+import { DatabaseUrlError, serversOf } from '../../src/database-url/servers.js';
 import { eachServer } from '../../src/db/open-database.js';
 import { REPLICA_SETTINGS } from '../../src/features/replicas/settings.js';
 import { readSettings, warningsOf } from '../support/settings.js';

@@ -10,7 +10,7 @@ const SRC = fileURLToPath(new URL('../../../src/', import.meta.url));
 const ELSEWHERE: Readonly<Record<string, string>> = {
   'cli/collections-command.ts: createInterface': 'cli/io.ts',
   'cli/users-command.ts: createInterface': 'cli/io.ts',
-  'pipeline/run-handler.ts: Readable': 'a body in memory, which nothing ends by an error',
+  'pipeline/common-stages.ts: Readable': 'a body in memory, which nothing ends by an error',
   'pipeline/server.ts: createServer': 'process/listen.ts',
   'features/transfer/input.ts: createReadStream':
     '`for await` and `pipeline` listen from the moment on in which the stream is created',

@@ -1,6 +1,6 @@
 import { errors, type JWTPayload } from 'jose';
+import type { AuthConfig } from '../../config/auth-settings.js';
 import type { Config } from '../../config/config.js';
-import type { JwtConfig, JwtType } from '../../config/jwt-settings.js';
 import type { JsonObject } from '../../json.js';
 import { CredentialRejected, type Principal, scopesOf } from '../principal.js';
 import type { AuthRequest } from '../scheme.js';
@@ -118,7 +118,7 @@ const ACCESS_CLAIMS = ['scope', 'scp', 'client_id', 'azpacr', 'appidacr', 'gty',
  * sections 3.11 and 3.12). `at+jwt` suffices; any other accepted `typ` needs a claim that ID tokens do not have. The
  * signature, `iss`, `aud` and the times are checked in jwt.ts.
  */
-export function requireAccessJwt(typ: unknown, claims: Claims, configured: JwtType): void {
+export function requireAccessJwt(typ: unknown, claims: Claims, configured: AuthConfig['jwtType']): void {
   requireAccessClaims(claims);
   if (typ !== undefined && typeof typ !== 'string') throw notAccessToken();
   const isExplicit = typ !== undefined && ACCESS_TOKEN_TYPE.test(typ);
@@ -183,7 +183,7 @@ function isClient(sub: string, claims: Claims): boolean {
  */
 function scopesIn(
   claims: Claims,
-  { jwtScopesClaims, jwtScopesMap }: Pick<JwtConfig, 'jwtScopesClaims' | 'jwtScopesMap'>,
+  { jwtScopesClaims, jwtScopesMap }: Pick<AuthConfig, 'jwtScopesClaims' | 'jwtScopesMap'>,
 ): ReadonlySet<string> {
   const present = jwtScopesClaims.map((path) => claimAt(claims, path));
   const values = scopesOf(present.find((value) => value !== undefined && value !== null));

@@ -4,7 +4,7 @@ import { startInPublic } from '../../app/waiting-server.js';
 import type { Config } from '../../config/config.js';
 import { withBulkConnection } from '../../db/bulk-connection.js';
 import type { Run } from '../../db/db.js';
-import { openPrepared, prepareDatabase, type Server } from '../../db/open-database.js';
+import { openDatabase, prepareDatabase, type Server } from '../../db/open-database.js';
 import { reportFaults } from '../../db/start-faults.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
 import type { Program, Started } from '../../feature.js';
@@ -134,7 +134,7 @@ class Workers {
 
 /** Brings the tables in line with the declarations, for all workers. If that fails, the server is stopped. */
 async function prepareCollections(config: Config, server: Server, log: Log): Promise<void> {
-  const database = await openPrepared({ ...config, databaseUrl: server.url }, log, {});
+  const database = await openDatabase({ ...config, databaseUrl: server.url }, log);
   try {
     const declarations = await loadDeclarations(config);
     await ensureCollections(database, declarations, config.migrate, log);
