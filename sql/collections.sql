@@ -9,7 +9,6 @@ select json_build_object(
       'columns', (
         select json_object_agg(attname, json_build_object(
           'type', format_type(atttypid, atttypmod),
-          'isRequired', attnotnull,
           'comment', col_description(attrelid, attnum)
         ) order by attnum)
         from pg_attribute

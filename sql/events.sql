@@ -235,47 +235,18 @@ with looked_at as materialized (
 ), measured as (
   select *, sum(coalesce(octet_length(data), 0) + coalesce(octet_length(previous), 0)) over (order by seq desc) as bytes
   from (
-    select seq, time, version, type, actor, former, data, previous
+    select seq, time, version, type, owner, actor, former, data, previous
     from events
     where seq = any (array(select seq from changes))
     union all
-    select seq, time, version, type, actor, former, data, previous from expired
+    select seq, time, version, type, owner, actor, former, data, previous from expired
     order by seq desc limit $5
   ) as known
 )
-select is_last, first, seq, time, version, type, actor, former::text as former,
+select is_last, first, seq, seq <= floor as is_expired, time, version, type, owner, actor, former::text as former,
   case when bytes <= $6::bigint then data end as data, case when bytes <= $6::bigint then previous end as previous,
   bytes <= $6::bigint as is_whole
 from part
+cross join events_floor
 left join measured on true
-order by seq desc;
-
--- The changes of one record among the newest $3 events, and if there are no more among the expired, the newest first, with the documents around them, as far as these have
--- up to $6 bytes. $4 is the maximum, $5 a user that must own them.
--- name: history ($1 record, $2 types, $3 looked at, $4 events, $5 owner or null, $6 bytes)
-with newest as materialized (
-  select seq, record, type, owner from events
-  where seq > (select floor from events_floor)
-  order by seq desc limit $3
-), changes as materialized (
-  select seq from newest
-  where record = $1::uuid and type = any ($2::text[]) and ($5::uuid is null or owner = $5::uuid)
-  order by seq desc limit $4
-)
-select seq, time, version, type, actor, seq <= (select floor from events_floor) as is_expired,
-  case when bytes <= $6::bigint then data end as data, case when bytes <= $6::bigint then previous end as previous
-from (
-  select *, sum(coalesce(octet_length(data), 0) + coalesce(octet_length(previous), 0)) over (order by seq desc) as bytes
-  from (
-    select seq, time, version, type, actor, data, previous
-    from events
-    where seq = any (array(select seq from changes))
-    union all
-    select seq, time, version, collection || '.' || kind, actor, data, previous
-    from plinth_history
-    where collection = split_part(($2::text[])[1], '.', 1) and record = $1::uuid and ($5::uuid is null or owner = $5::uuid)
-      and (select count(*) from newest) < $3
-    order by seq desc limit $4
-  ) as known
-) as measured
 order by seq desc;

@@ -17,7 +17,7 @@ export const COLLECTIONS_SQL = statements('collections.sql', [
 export const EVENTS_SQL = statements('events.sql', [
   'snapshot', 'epochs', 'last_number', 'read', 'measure', 'byte_floor', 'forget_measured', 'fanned_out', 'expire',
   'drop', 'change_segment', 'truncate_expired', 'create_ticket', 'find_ticket', 'use_ticket', 'prune_tickets', 'prune_history',
-  'history', 'history_page',
+  'history_page',
 ]);
 // biome-ignore format: one name a line says no more
 export const IDEMPOTENCY_SQL = statements('idempotency.sql', [

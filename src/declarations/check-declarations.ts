@@ -10,7 +10,7 @@ import type { Declaration, DeclarationFault } from './declaration.js';
 import { declarationFaults } from './declaration-faults.js';
 import { DeclarationError, type Declarations, readFolder } from './read-declarations.js';
 import { faultsAt } from './rule.js';
-import { addFile, baseOf, schemaFiles } from './schema-files.js';
+import { addFile, baseOf, SchemaFiles } from './schema-files.js';
 import { faultsOf } from './validation-faults.js';
 
 useAutomata(automatonOf);
@@ -25,7 +25,7 @@ export const readChecked = (
 /** Checks declarations with everything that can be wrong in them. Throws DeclarationError with every fault. */
 export function checkDeclarations(declarations: Declarations): Declarations {
   const { collections, shared, faults: ofReading = [] } = declarations;
-  const files = schemaFiles(collections, shared);
+  const files = new SchemaFiles(collections, shared);
   const first = createAjv({ formats: formats.default, allErrors: false });
   const [strict, lenient] = [true, false].map((isStrict) =>
     createAjv({ formats: formats.default, isStrict }),

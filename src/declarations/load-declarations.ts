@@ -8,7 +8,7 @@ import { loadAutomata } from '../validation/pattern.js';
 import { declarationFaults } from './declaration-faults.js';
 import { type Declarations, readFolder, readSqlFiles } from './read-declarations.js';
 import { type ResourceOptions, resourcesWithoutRefs } from './resource-of.js';
-import { addFile, baseOf, type SchemaNode, schemaFiles, withSubschemas } from './schema-files.js';
+import { addFile, baseOf, SchemaFiles, type SchemaNode, withSubschemas } from './schema-files.js';
 
 /** Formats that need a library: all but those of the service itself. */
 const LIBRARY_FORMATS = /"format":"(?!(?:email|password-hash|date|time|date-time|duration)")/;
@@ -26,7 +26,7 @@ export async function loadDeclarations(
   const loaded = { ...read, ownPaths: ownPathsOf(config) };
   if (LIBRARY_FORMATS.test(JSON.stringify([loaded.collections, [...loaded.shared.values()]])))
     await loadFormats();
-  const files = schemaFiles(loaded.collections, loaded.shared);
+  const files = new SchemaFiles(loaded.collections, loaded.shared);
   if ([...files.nodes()].flatMap(patternsOf).some((each) => comparisonsOf(each) === undefined))
     await loadAutomata();
   // Loaded on demand: a start with known declarations takes less time without the rules that need validators.

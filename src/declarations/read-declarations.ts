@@ -8,7 +8,7 @@ import { isObject, type Json } from '../json.js';
 import { builtInFiles } from './built-in.js';
 import type { Declaration, DeclarationFault, DeclaredField, DeclaredSchema, SqlFile } from './declaration.js';
 import { withFieldKeywords } from './field-keywords.js';
-import { schemaFiles } from './schema-files.js';
+import { SchemaFiles } from './schema-files.js';
 
 /** Invalid declarations: one line for each fault, with file, JSON Pointer and reason. */
 export class DeclarationError extends ExitError {
@@ -81,7 +81,7 @@ export function readFolder(
         schema: own === undefined ? schema : merge(parse(own, name, faults)!, schema),
       });
   }
-  const files = schemaFiles(collections, shared);
+  const files = new SchemaFiles(collections, shared);
   const complete = collections.map((declaration) => {
     const root = files.root(`${declaration.name}.json`);
     const nodes = files.referredFrom(root).map(({ schema }) => schema);

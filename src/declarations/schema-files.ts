@@ -13,7 +13,7 @@ export function addFile(ajv: Ajv2020, file: string, schema: object): void {
 }
 
 /** Keywords whose members are schemas by name. */
-export const SCHEMA_MAPS: ReadonlySet<string> = new Set([
+const SCHEMA_MAPS: ReadonlySet<string> = new Set([
   'properties',
   'patternProperties',
   'dependentSchemas',
@@ -22,7 +22,7 @@ export const SCHEMA_MAPS: ReadonlySet<string> = new Set([
   'definitions',
 ]);
 /** Keywords whose values are not schemas, whatever they look like. */
-export const SCHEMA_VALUES: ReadonlySet<string> = new Set([
+const SCHEMA_VALUES: ReadonlySet<string> = new Set([
   'enum',
   'const',
   'default',
@@ -103,12 +103,16 @@ export class SchemaFiles {
   readonly #named = new Map<string, SchemaNode>();
   /** Schemas whose identifier or anchor a schema before has. */
   readonly repeated: SchemaNode[] = [];
-  /** `paths`: those of files whose names are not their paths, for messages. */
+  readonly #paths = new Map<string, string | undefined>();
+
+  /** `shared`: the files that have definitions only. */
   constructor(
-    files: Iterable<readonly [name: string, schema: object]>,
-    readonly paths: ReadonlyMap<string, string> = new Map(),
+    collections: readonly { readonly name: string; readonly schema: object; readonly file?: string }[],
+    shared: ReadonlyMap<string, object>,
   ) {
-    for (const [file, schema] of files) {
+    for (const { name, file } of collections) this.#paths.set(`${name}.json`, file);
+    const own = collections.map(({ name, schema }) => [`${name}.json`, schema] as const);
+    for (const [file, schema] of [...own, ...shared]) {
       const root = { schema: schema as JsonObject, file, pointer: '', base: baseOf(file) };
       this.#roots.set(file, root);
       this.#named.set(root.base, root);
@@ -116,8 +120,9 @@ export class SchemaFiles {
     for (const node of this.nodes()) this.#addNamed(node);
   }
 
+  /** The path of a file, for messages. */
   pathOf(file: string): string {
-    return this.paths.get(file) ?? file;
+    return this.#paths.get(file) ?? file;
   }
 
   /** The schema of a whole file. */
@@ -172,16 +177,6 @@ export class SchemaFiles {
     if (typeof $anchor === 'string') add(`${node.base.replace(/#.*/s, '')}#${$anchor}`);
   }
 }
-
-/** The schemas of collections, and of the files that only have definitions. */
-export const schemaFiles = (
-  collections: readonly { readonly name: string; readonly schema: object; readonly file?: string }[],
-  shared: ReadonlyMap<string, object>,
-): SchemaFiles =>
-  new SchemaFiles(
-    [...collections.map(({ name, schema }): [string, object] => [`${name}.json`, schema]), ...shared],
-    new Map(collections.flatMap(({ name, file }) => (file === undefined ? [] : [[`${name}.json`, file]]))),
-  );
 
 function decode(fragment: string): string {
   try {

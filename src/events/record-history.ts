@@ -8,8 +8,6 @@ import { writeOnlyNames } from '../validation/validation.js';
 import { type Filter, filterOf } from './event-filter.js';
 import type { Feed } from './feed.js';
 
-const HISTORY = EVENTS_SQL.history;
-
 /** An index of events by record would cost every write more than a page gains, so the newest events are examined. */
 const MAX_EXAMINED = 10_000;
 const MAX_CHANGES = 20;
@@ -52,16 +50,11 @@ export async function readHistory(
 ): Promise<Change[] | undefined> {
   const filter = permittedFilter(feed, name, principal);
   if (!filter) return undefined;
-  const { types } = filter;
-  const isOwn = types.length === 0;
-  const rows = await feed.db.run(HISTORY, [
-    id,
-    `{${(isOwn ? filter.ownTypes : types).join(',')}}`,
-    MAX_EXAMINED,
-    MAX_CHANGES,
-    isOwn ? filter.owner : null,
-    MAX_BYTES,
+  const isOwn = filter.types.length === 0;
+  const found = await feed.db.run(EVENTS_SQL.history_page, [
+    ...[id, `${name}.`, Number.MAX_SAFE_INTEGER, MAX_EXAMINED, MAX_CHANGES, MAX_BYTES],
   ]);
+  const rows = found.filter(({ seq, owner }) => seq !== null && (!isOwn || owner === filter.owner));
   const hidden = new Set(writeOnlyNames(schema));
   // A change may be about fields, or a state of the record, that access rules do not show.
   const hasRules = filter.policies.has(name);

@@ -29,19 +29,8 @@ export interface Occupied {
 export interface ExistingTable {
   /** The name of the table, if that is not the one of the collection. */
   readonly table?: string | undefined;
-  /** Names of columns with their types, and whether a value is required. */
-  readonly columns: ReadonlyMap<
-    string,
-    {
-      readonly type: string;
-      readonly isRequired: boolean;
-      readonly isFilling: boolean;
-      /** No declaration has it; services with a former one may write it. */
-      readonly isUnused: boolean;
-      /** The column was filled with points in time in UTC. */
-      readonly isInstant: boolean;
-    }
-  >;
+  /** Columns by name. The comment says whether the column is complete: FILLING, UNUSED, INSTANT, or null. */
+  readonly columns: ReadonlyMap<string, { readonly type: string; readonly comment: string | null }>;
   /** Indexes by name. */
   readonly indexes: ReadonlyMap<string, ExistingIndex>;
   /** Foreign keys by name: false, older records are not checked yet. */
@@ -96,7 +85,7 @@ type PendingRow = Pick<PendingWork, 'collection'> & {
 
 /** The comment on a column that is not complete yet. */
 export const FILLING = 'plinth: being filled';
-/** The comment on a column that only services with a former declaration use. */
+/** The comment on a column that no declaration has, and that services with a former one may write. */
 export const UNUSED = 'plinth: unused';
 /** The comment on a column whose texts are points in time in UTC. */
 export const INSTANT = 'plinth: points in time';
@@ -108,7 +97,7 @@ interface Row extends Record<'applied' | 'former' | 'files' | 'views', Named<str
   readonly tables: readonly {
     readonly name: string;
     readonly table: string;
-    readonly columns: Named<{ type: string; isRequired: boolean; comment: string | null }>;
+    readonly columns: Named<{ type: string; comment: string | null }>;
     readonly indexes: Named<ExistingIndex>;
     readonly foreignKeys: Named<{ action: string; isValid: boolean }>;
     readonly triggers: readonly string[] | null;
@@ -155,27 +144,19 @@ export async function readCatalog(
   };
 }
 
-function existingTable({
+const existingTable = ({
   table,
   columns,
   indexes,
   foreignKeys,
   triggers,
-}: Row['tables'][number]): ExistingTable {
-  const ofColumn = ({ comment, ...column }: NonNullable<typeof columns>[string]) => ({
-    ...column,
-    isFilling: comment === FILLING,
-    isUnused: comment === UNUSED,
-    isInstant: comment === INSTANT,
-  });
-  return {
-    table,
-    columns: new Map([...byName(columns)].map(([name, column]) => [name, ofColumn(column)])),
-    indexes: byName(indexes),
-    foreignKeys: byName(foreignKeys),
-    triggers: new Set(triggers ?? []),
-  };
-}
+}: Row['tables'][number]): ExistingTable => ({
+  table,
+  columns: byName(columns),
+  indexes: byName(indexes),
+  foreignKeys: byName(foreignKeys),
+  triggers: new Set(triggers ?? []),
+});
 
 /** Work as the database has recorded it. Version 0.1.0 records defaults of fields by their names. */
 function workOf(text: string): DocumentWork {

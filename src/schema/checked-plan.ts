@@ -12,8 +12,6 @@ export interface Plan {
   readonly drops: readonly SchemaStep[];
   /** The effect on the records of each collection that has a table. */
   readonly changes: readonly Change[];
-  /** Fields that are no longer declared, by collection. */
-  readonly dropped: ReadonlyMap<string, readonly string[]>;
   /** The names of the tables after the steps, by the collections. */
   readonly tables: ReadonlyMap<string, string>;
   /** The collections that change in a window. */

@@ -3,7 +3,7 @@ import type { Catalog, ExistingTable, Layout } from './catalog.js';
 import { type ChooseName, presentIndex, presentKey, primaryKeyOf } from './chosen-names.js';
 import type { Links } from './links.js';
 import { dropLinks, fence, linkedColumns, linkTriggers, moveLinks } from './links.js';
-import { lockTable, NO_LOCK, type SchemaStep } from './step.js';
+import { lockTable, NO_LOCK, type SchemaStep, step } from './step.js';
 import type { ForeignKey, Table } from './table.js';
 import { attach, dropNullTrigger, nullTrigger, nullTriggers, TRIGGERS } from './table-sql.js';
 
@@ -57,23 +57,20 @@ export function moveTable(
   const title = isRenamed
     ? `Rename the collection ${was} to ${name}`
     : `Give the table of ${name} the name ${to}`;
-  const step = {
-    title: `${title}, ${inWindow(was, table)}`,
-    locks: isRenamed ? `${was}, while its events, deliveries and jobs get the name` : lockTable(name),
-    sql: [
-      `alter table ${qualified(table.schema, existing.table ?? was)} rename to "${to}"`,
-      ...[...indexes].map(([index, as]) => `alter index ${qualified(table.schema, index)} rename to ${as}`),
-      ...(table.distribution
-        ? [`select rename_distributed_collection('${was}', '${name}')`]
-        : moveObjects(move, keys, links, nameOf)),
-      ...(isRenamed ? renameRows(was, name) : []),
-      `delete from plinth_document_work where collection = '${name}' and state = 'window'`,
-      `insert into plinth_document_work values ('${name}', '${hash}', 'window')`,
-    ],
-  };
+  const locks = isRenamed ? `${was}, while its events, deliveries and jobs get the name` : lockTable(name);
+  const sql = [
+    `alter table ${qualified(table.schema, existing.table ?? was)} rename to "${to}"`,
+    ...[...indexes].map(([index, as]) => `alter index ${qualified(table.schema, index)} rename to ${as}`),
+    ...(table.distribution
+      ? [`select rename_distributed_collection('${was}', '${name}')`]
+      : moveObjects(move, keys, links, nameOf)),
+    ...(isRenamed ? renameRows(was, name) : []),
+    `delete from plinth_document_work where collection = '${name}' and state = 'window'`,
+    `insert into plinth_document_work values ('${name}', '${hash}', 'window')`,
+  ];
   const renamed = isRenamed ? afterRenaming(was, name, existing, indexes, new Map(keys), links) : existing;
   return {
-    step,
+    step: step(`${title}, ${inWindow(was, table)}`, locks, sql),
     moved: { ...renamed, table: to },
     triggers: new Map(nulls.map((key) => [key.to, nullTriggers(former!, key, nameOf)])),
   };
@@ -110,10 +107,11 @@ function moveObjects(
   ];
 }
 
+/** Tables with rows of collections. */
+const BY_COLLECTION = ['counts', 'blocks', 'plinth_document_work', 'plinth_numbers'];
+
 const renameRows = (was: string, name: string): string[] => [
-  ...['counts', 'blocks', 'plinth_document_work', 'plinth_numbers'].map(
-    (each) => `update ${each} set collection = '${name}' where collection = '${was}'`,
-  ),
+  ...BY_COLLECTION.map((each) => `update ${each} set collection = '${name}' where collection = '${was}'`),
   `update collections set name = '${name}' where name = '${was}'`,
 ];
 
@@ -192,34 +190,28 @@ function afterRenaming(
 }
 
 /** Removes a fence, or the view by which services of version 0.1.0 with the former declaration know a renamed collection. */
-export function dropFormerName(name: string, present: string, { schema }: Layout): SchemaStep {
-  return {
-    title: `Remove the former name ${name} of ${present}`,
-    locks: NO_LOCK,
-    loses: 'nothing, if no service with the former declaration runs',
-    sql: [
+export const dropFormerName = (name: string, present: string, { schema }: Layout): SchemaStep =>
+  step(
+    `Remove the former name ${name} of ${present}`,
+    NO_LOCK,
+    [
       `drop view ${qualified(schema, name)}`,
       ...(name === present ? [] : [`delete from blocks where collection = '${name}'`]),
     ],
-  };
-}
+    { loses: 'nothing, if no service with the former declaration runs' },
+  );
 
 export function dropTable(name: string, { engine, schema, tables }: Catalog): SchemaStep {
   const existing = tables.get(name)!;
   const table = qualified(schema, existing.table ?? name);
-  return {
-    title: `Remove the collection ${name}`,
-    locks: lockTable(name),
+  const sql = [
+    ...(engine.isDistributed ? [`select forget_distributed_collection('${name}')`] : []),
+    ...linkedColumns(name, existing).flatMap((column) => dropLinks({ name, schema }, column)),
+    `drop table ${table} cascade`,
+    `delete from collections where name = '${name}'`,
+    ...BY_COLLECTION.map((each) => `delete from ${each} where collection = '${name}'`),
+  ];
+  return step(`Remove the collection ${name}`, lockTable(name), sql, {
     loses: `all records of ${name}, with their events, deliveries, stored responses and jobs`,
-    sql: [
-      ...(engine.isDistributed ? [`select forget_distributed_collection('${name}')`] : []),
-      ...linkedColumns(name, existing).flatMap((column) => dropLinks({ name, schema }, column)),
-      `drop table ${table} cascade`,
-      `delete from counts where collection = '${name}'`,
-      `delete from blocks where collection = '${name}'`,
-      `delete from collections where name = '${name}'`,
-      `delete from plinth_document_work where collection = '${name}'`,
-      `delete from plinth_numbers where collection = '${name}'`,
-    ],
-  };
+  });
 }

@@ -2,7 +2,8 @@ import type { Resource } from '../collection/resource.js';
 import type { Declaration } from '../declarations/declaration.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
 import type { PendingWork } from './catalog.js';
-import { type DocumentWork, lockBatch, quoted, type SchemaStep } from './step.js';
+import { fieldsOf } from './field-work.js';
+import { type DocumentWork, type FieldWork, lockBatch, quoted, type SchemaStep, step } from './step.js';
 
 type Schema = Declaration['schema'];
 
@@ -10,90 +11,60 @@ export const isDeclared = (schema: Schema | undefined, field: string): boolean =
   schema !== undefined && Object.hasOwn(schema.properties, field);
 
 /** A step that changes documents. Unless the table is fenced, the step is repeated for what running services write meanwhile. */
-export function documentStep(
-  title: string,
-  work: DocumentWork,
-  isFenced: boolean,
-  sql: readonly string[] = [],
-): SchemaStep {
-  return {
-    title,
-    locks: lockBatch,
-    work,
-    sql: [
-      ...sql,
-      ...(isFenced
-        ? []
-        : [
-            `insert into plinth_document_work values (${quoted(work.collection)}, ${quoted(JSON.stringify(work))}, 'repeat') on conflict (collection, work) do update set state = excluded.state`,
-          ]),
-    ],
-  };
+export function documentStep(work: DocumentWork, isFenced: boolean, sql: readonly string[] = []): SchemaStep {
+  const of = quoted(work.collection);
+  const repeat = `insert into plinth_document_work values (${of}, ${quoted(JSON.stringify(work))}, 'repeat') on conflict (collection, work) do update set state = excluded.state`;
+  const numbers =
+    work.kind === 'rename'
+      ? [
+          `update plinth_numbers set field = ${quoted(work.to)} where collection = ${of} and field = ${quoted(work.from)}`,
+        ]
+      : [];
+  return step(titleOf(work), lockBatch, [...sql, ...numbers, ...(isFenced ? [] : [repeat])], { work });
 }
 
-/** Fields with x-was that the applied declaration knows by their former names. */
-export function renameFields(
-  { name, schema }: Declaration,
-  former: Schema | undefined,
-  isFenced: boolean,
-): SchemaStep[] {
-  return Object.entries(schema.properties).flatMap(([to, { 'x-was': from }]) =>
+function titleOf(work: DocumentWork): string {
+  const { kind, collection } = work;
+  if (kind === 'rename')
+    return `Rename the field ${work.from} of ${collection} to ${work.to} in the documents, 1,000 at a time`;
+  const names = (kind === 'fill' ? work.columns : fieldsOf(work)).map((each) => `${collection}.${each}`);
+  if (kind === 'fill') return `Fill ${names.join(', ')} from the documents, 1,000 at a time`;
+  if (kind === 'normalize') return `Normalize ${names.join(', ')} in the documents, 1,000 at a time`;
+  if (kind === 'default-within') {
+    const members = Object.keys(work.values).map((pointer) => collection + pointer.replace('/', '.'));
+    const values = members.length === 1 ? 'its default' : 'their defaults';
+    return `Give ${members.join(', ')} ${values} in the documents without a value, 1,000 at a time`;
+  }
+  return kind === 'hide'
+    ? `Hide ${names.join(', ')}: in the documents, 1,000 at a time, and in events, deliveries and stored responses`
+    : `Remove ${names.join(', ')} from the documents, 1,000 at a time, and from events, deliveries and stored responses`;
+}
+
+/**
+ * What a declaration changes in stored documents: it renames fields, which the applied one knows by their former names; gives
+ * those that become required their defaults, also in objects; and takes other steps of x-normalize, since queries compare what
+ * these make of a text.
+ */
+export function fieldWorks({ name, schema }: Declaration, former: Schema | undefined): FieldWork[] {
+  if (former === undefined) return [];
+  const collection = name;
+  const fields = Object.entries(schema.properties);
+  const renames = fields.flatMap(([to, { 'x-was': from }]): FieldWork[] =>
     from === undefined || !isDeclared(former, from) || isDeclared(former, to)
       ? []
-      : [
-          documentStep(
-            `Rename the field ${from} of ${name} to ${to} in the documents, 1,000 at a time`,
-            { kind: 'rename', collection: name, from, to },
-            isFenced,
-            [
-              `update plinth_numbers set field = ${quoted(to)} where collection = ${quoted(name)} and field = ${quoted(from)}`,
-            ],
-          ),
-        ],
+      : [{ kind: 'rename', collection, from, to }],
   );
-}
-
-/** Fields, and members of objects, that become required and have a default. */
-export function defaultFields(
-  { name, schema }: Declaration,
-  former: Schema | undefined,
-  isFenced: boolean,
-): SchemaStep[] {
-  if (former === undefined) return [];
   const values = Object.fromEntries(newDefaults(schema as JsonObject, former as JsonObject));
-  const names = Object.keys(values).map((pointer) => name + pointer.replace('/', '.'));
-  if (names.length === 0) return [];
-  return [
-    documentStep(
-      `Give ${names.join(', ')} ${names.length === 1 ? 'its default' : 'their defaults'} in the documents without a value, 1,000 at a time`,
-      { kind: 'default-within', collection: name, values },
-      isFenced,
-    ),
-  ];
-}
-
-/** Fields with other steps of x-normalize: queries compare what these make of a text. */
-export function normalizeFields(
-  { name, schema }: Declaration,
-  former: Schema | undefined,
-  isFenced: boolean,
-): SchemaStep[] {
-  if (former === undefined) return [];
-  const stepsOf = (of: Schema, field: string) =>
-    Object.hasOwn(of.properties, field) ? (of.properties[field]!['x-normalize'] ?? []) : [];
-  const changed = Object.entries(schema.properties).flatMap(([field, { 'x-was': was }]) => {
-    const steps = stepsOf(schema, field);
-    const before = stepsOf(former, was === undefined || isDeclared(former, field) ? field : was);
-    return steps.every((step, at) => step === before[at]) ? [] : [[field, { steps }] as const];
+  const normalized = fields.flatMap(([field, { 'x-normalize': steps = [], 'x-was': was }]) => {
+    const before = was === undefined || isDeclared(former, field) ? field : was;
+    const stepsBefore = isDeclared(former, before) ? (former.properties[before]!['x-normalize'] ?? []) : [];
+    return steps.every((each, at) => each === stepsBefore[at]) ? [] : [[field, { steps }] as const];
   });
-  if (changed.length === 0) return [];
-  const names = changed.map(([field]) => `${name}.${field}`).join(', ');
+  const rules = Object.fromEntries(normalized);
   return [
-    documentStep(
-      `Normalize ${names} in the documents, 1,000 at a time`,
-      { kind: 'normalize', collection: name, rules: Object.fromEntries(changed) },
-      isFenced,
-    ),
+    ...renames,
+    ...(Object.keys(values).length === 0 ? [] : [{ kind: 'default-within', collection, values } as const]),
+    ...(normalized.length === 0 ? [] : [{ kind: 'normalize', collection, rules } as const]),
   ];
 }
 
@@ -104,14 +75,7 @@ export function hideFields(
   isFenced: boolean,
 ): SchemaStep[] {
   const fields = writeOnly.filter((field) => former?.properties[field]?.writeOnly !== true);
-  if (fields.length === 0) return [];
-  return [
-    documentStep(
-      `Hide ${fields.map((field) => `${name}.${field}`).join(', ')}: in the documents, 1,000 at a time, and in events, deliveries and stored responses`,
-      { kind: 'hide', collection: name, fields },
-      isFenced,
-    ),
-  ];
+  return fields.length === 0 ? [] : [documentStep({ kind: 'hide', collection: name, fields }, isFenced)];
 }
 
 /** Fields that the applied declaration had and this one has not, under any name. */
@@ -135,18 +99,14 @@ export function pruneFields(
   const offered = pending.flatMap(({ work }) => (work.kind === 'prune' ? work.fields : []));
   const fields = [...new Set([...dropped, ...offered])].filter((field) => !isDeclared(schema, field));
   if (fields.length === 0 || !isClosed(schema)) return [];
-  const names = fields.map((field) => `${name}.${field}`).join(', ');
+  const work = { kind: 'prune', collection: name, fields } as const;
+  const forget = (field: string) =>
+    `delete from plinth_document_work where collection = ${quoted(name)} and state = 'offer' and work::json -> 'fields' ->> 0 = ${quoted(field)}`;
   return [
-    {
-      title: `Remove ${names} from the documents, 1,000 at a time, and from events, deliveries and stored responses`,
-      locks: lockBatch,
-      loses: `the values of ${names}, which the declaration forbids`,
-      work: { kind: 'prune', collection: name, fields },
-      sql: fields.map(
-        (field) =>
-          `delete from plinth_document_work where collection = ${quoted(name)} and state = 'offer' and work::json -> 'fields' ->> 0 = ${quoted(field)}`,
-      ),
-    },
+    step(titleOf(work), lockBatch, fields.map(forget), {
+      loses: `the values of ${fields.map((field) => `${name}.${field}`).join(', ')}, which the declaration forbids`,
+      work,
+    }),
   ];
 }
 

@@ -7,11 +7,12 @@ export interface Change {
   readonly name: string;
   /** The present name of its table. */
   readonly table: string;
-  /** The work of the plan that changes the fields of its records. */
+  /** The work of the plan that changes the fields of its records, with what its drops repeat for services with a former declaration. */
   readonly works: readonly FieldWork[];
-  /** The work among its drops: repeated for services with a former declaration, and of fields that it forbids. */
-  readonly repeats: readonly FieldWork[];
+  /** The work among its drops that removes fields which the declaration forbids. */
   readonly prunes: readonly FieldWork[];
+  /** Fields that are no longer declared. */
+  readonly dropped: readonly string[];
   /** Whether the records may violate the declaration. */
   readonly isStricter: boolean;
   /** Whether services with a former declaration may have written records since it was compared with these. */

@@ -20,7 +20,7 @@ import { workOnDocuments } from './document-work.js';
 import type { Change } from './field-work.js';
 import { planChanges } from './plan.js';
 import { trustRecords } from './repeated-work.js';
-import type { SchemaStep } from './step.js';
+import type { DocumentWork, SchemaStep } from './step.js';
 import { appliedText } from './stricter-rules.js';
 import {
   checkRecords,
@@ -44,9 +44,14 @@ export function planCollections(
   allowDrop?: boolean,
   maxRecords?: number,
 ): Promise<CheckedPlan> {
-  return withSchemaConnection(url, async ({ run }) =>
-    checkedPlan(run, declarations, await catalogOf(run, declarations), allowDrop, maxRecords),
-  );
+  return withSchemaConnection(url, async ({ run }) => {
+    const catalog = await catalogOf(run, declarations);
+    const plan = planChanges(declarations.collections, catalog, declarations.sqlFiles);
+    return {
+      ...plan,
+      violations: await violationsOf(run, declarations, catalog, plan, allowDrop, maxRecords),
+    };
+  });
 }
 
 /**
@@ -86,21 +91,18 @@ export function migrateCollections(
     await takeTurn(run, LOCK);
     const { collections } = declarations;
     const catalog = await catalogOf(run, declarations);
-    const plan = await checkedPlan(run, declarations, catalog, options.allowDrop);
+    const plan = planChanges(collections, catalog, declarations.sqlFiles);
     const resources = resourcesByName(declarations, catalog, plan.tables);
     await runAll(connection, plan.steps.slice(0, plan.sqlFiles), resources, options, plan.steps);
-    const checked =
-      plan.sqlFiles === 0
-        ? plan
-        : { ...plan, violations: await violationsOf(run, declarations, catalog, plan, options.allowDrop) };
+    const violations = await violationsOf(run, declarations, catalog, plan, options.allowDrop);
+    const checked = { ...plan, violations };
     if (isRefused(checked, options)) throw new DatabaseError(violationsText(checked));
     await runAll(connection, plan.steps.slice(plan.sqlFiles), resources, options, plan.steps);
-    for (const [name, fields] of plan.dropped)
-      for (const field of fields)
-        await run(COLLECTIONS_SQL.offer, [
-          name,
-          JSON.stringify({ kind: 'prune', collection: name, fields: [field] }),
-        ]);
+    for (const { name: collection, dropped } of plan.changes)
+      for (const field of dropped) {
+        const work: DocumentWork = { kind: 'prune', collection, fields: [field] };
+        await run(COLLECTIONS_SQL.offer, [collection, JSON.stringify(work)]);
+      }
     // Services with the former declaration may run until the drops, unless what they write is accepted.
     if (!options.allowDrop)
       for (const { name, isStricter, isDoubted } of plan.changes) {
@@ -146,17 +148,6 @@ async function runAll(
   }
 }
 
-async function checkedPlan(
-  run: Run,
-  declarations: Declarations,
-  catalog: Catalog,
-  allowDrop?: boolean,
-  maxRecords?: number,
-): Promise<CheckedPlan> {
-  const plan = planChanges(declarations.collections, catalog, declarations.sqlFiles);
-  return { ...plan, violations: await violationsOf(run, declarations, catalog, plan, allowDrop, maxRecords) };
-}
-
 /** Compares the records that may violate the declarations with these. */
 async function violationsOf(
   run: Run,
@@ -186,10 +177,10 @@ function checksOf(
     const name = stored(collection);
     return name === undefined ? undefined : qualified(catalog.schema, name);
   };
-  return changes.map(({ name, table, works, repeats, prunes }) => ({
+  return changes.map(({ name, table, works, prunes }) => ({
     resource: resources.get(name)!,
     table: qualified(catalog.schema, table),
-    works: [...works, ...repeats, ...(allowDrop ? prunes : [])],
+    works: allowDrop ? [...works, ...prunes] : works,
     tableOf,
   }));
 }

@@ -2,7 +2,7 @@ import { qualified } from '../db/object-names.js';
 import { ExitError } from '../errors/exit-error.js';
 import type { Catalog } from './catalog.js';
 import { primaryKeyOf } from './chosen-names.js';
-import { lockTable, type SchemaStep } from './step.js';
+import { lockTable, type SchemaStep, step } from './step.js';
 import type { Table } from './table.js';
 import { TRIGGERS } from './table-sql.js';
 
@@ -42,10 +42,10 @@ export function makeWay(name: string, catalog: Catalog, known: readonly Table[])
         .flatMap((table) => [primaryKeyOf(table.name), ...table.indexes.map((index) => index.name)]);
       const found = names.find(({ all }) => all.includes(name));
       if (owner === null || !found) throw new OccupiedError(name, kind);
-      return {
-        title: `Rename the index ${name} of ${owner}, since a collection gets its name`,
-        locks: lockTable(owner),
-        sql: [`alter index ${qualified(catalog.schema, name)} rename to ${found.distinct}`],
-      };
+      return step(
+        `Rename the index ${name} of ${owner}, since a collection gets its name`,
+        lockTable(owner),
+        [`alter index ${qualified(catalog.schema, name)} rename to ${found.distinct}`],
+      );
     });
 }

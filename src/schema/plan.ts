@@ -15,15 +15,7 @@ import { type Catalog, type ExistingTable, formerNamesOf, storedTable, storedTyp
 import type { Plan } from './checked-plan.js';
 import { type ChooseName, namesIn } from './chosen-names.js';
 import { dropFormerName, dropTable, moveTable } from './collection-steps.js';
-import { dropColumns } from './column-steps.js';
-import {
-  defaultFields,
-  droppedFields,
-  hideFields,
-  normalizeFields,
-  pruneFields,
-  renameFields,
-} from './field-steps.js';
+import { documentStep, droppedFields, fieldWorks, hideFields, pruneFields } from './field-steps.js';
 import { type Change, fieldsOf, worksOf } from './field-work.js';
 import { isCollection, makeWay } from './occupied.js';
 import { repeatWork, trustRecords } from './repeated-work.js';
@@ -32,7 +24,7 @@ import { isNamedIn, sqlFileSteps } from './sql-file-steps.js';
 import type { SchemaStep } from './step.js';
 import { isStricter } from './stricter-rules.js';
 import { type Table, tableOf } from './table.js';
-import { alterTable, createTable, referenceTables } from './table-steps.js';
+import { alterTable, createTable, dropColumns, referenceTables } from './table-steps.js';
 import { type Windows, windowHash, windowsOf } from './windows.js';
 
 /** Plans what is missing. Of a database that is in line, the plan has no steps. Throws OccupiedError, ChangedFileError and DeclarationError. */
@@ -92,7 +84,6 @@ class Planner {
     );
     const [steps, drops]: [SchemaStep[], SchemaStep[]] = [[], []];
     const changes: Change[] = [];
-    const dropped = new Map<string, readonly string[]>();
     const first = sqlFileSteps(this.sqlFiles, this.catalog);
     for (const [name, present] of this.catalog.formerNames)
       drops.push(dropFormerName(name, this.#windows.renamed.get(present) ?? present, this.catalog));
@@ -101,7 +92,6 @@ class Planner {
       const altered = this.#alter(table, index, nameOf);
       steps.push(...altered.steps);
       drops.push(...altered.drops);
-      dropped.set(table.name, altered.dropped);
       changes.push(altered.change);
     }
     const isDropped = (name: string) =>
@@ -114,7 +104,6 @@ class Planner {
       drops: [...drops, ...removed.map((name) => dropTable(name, this.catalog))],
       sqlFiles: first.length,
       changes,
-      dropped,
       tables: this.#windows.names,
       fenced: [...this.#windows.fenced],
     };
@@ -130,12 +119,8 @@ class Planner {
     const former = before === undefined ? undefined : (JSON.parse(before) as Declaration['schema']);
     const existing = this.#tables.get(table.name)!;
     const isFenced = this.#windows.fenced.has(table.name);
-    const work = [
-      ...renameFields(declaration, former, isFenced),
-      ...defaultFields(declaration, former, isFenced),
-      ...normalizeFields(declaration, former, isFenced),
-    ];
-    const workedFields = worksOf(work).flatMap(fieldsOf);
+    const works = fieldWorks(declaration, former);
+    const workedFields = works.flatMap(fieldsOf);
     const pendingFiles = this.sqlFiles.filter(({ name }) => !sqlFiles.has(name));
     const isDue = due.has(was) || pendingFiles.some((file) => isNamedIn(file, was));
     const dropped = droppedFields(declaration, former);
@@ -145,26 +130,26 @@ class Planner {
     const change: Change = {
       name: table.name,
       table: tables.get(was)!.table ?? was,
-      works: worksOf(work),
-      repeats: worksOf(repeats),
+      works: [...works, ...worksOf(repeats)],
       prunes: worksOf(prunes),
+      dropped,
       // An SQL file may have given records values that the declaration does not permit.
       isStricter: isDue || isStricter(declaration, before),
       isDoubted: doubted.has(was),
     };
     return {
       steps: [
-        ...work,
-        ...alterTable(
+        ...works.map((work) => documentStep(work, isFenced)),
+        ...alterTable({
           table,
-          this.#formerTable(was, table.name),
+          former: this.#formerTable(was, table.name),
           existing,
-          { ...this.catalog, tables: this.#tables },
+          tables: this.#tables,
           nameOf,
           isDue,
-          new Set(workedFields.flatMap((field) => resource.columns.get(field)?.name ?? [])),
+          changed: new Set(workedFields.flatMap((field) => resource.columns.get(field)?.name ?? [])),
           isFenced,
-        ),
+        }),
         ...hideFields(resource, former, isFenced),
       ],
       drops: [
@@ -174,7 +159,6 @@ class Planner {
         ...dropColumns(table, existing),
       ],
       change,
-      dropped,
     };
   }
 

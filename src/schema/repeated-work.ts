@@ -3,7 +3,7 @@ import type { JsonObject } from '../json.js';
 import type { PendingWork } from './catalog.js';
 import { isDeclared, newDefaults } from './field-steps.js';
 import { fieldsOf } from './field-work.js';
-import { type DocumentWork, lockBatch, NO_LOCK, quoted, type SchemaStep } from './step.js';
+import { type DocumentWork, lockBatch, NO_LOCK, quoted, type SchemaStep, step } from './step.js';
 import type { Table } from './table.js';
 
 /** Steps that repeat work for records which services with the former declaration have written since. */
@@ -39,22 +39,19 @@ export function repeatWork(
       const forget = `delete from plinth_document_work where collection = ${quoted(name)} and work = ${quoted(text)}`;
       const what = `${work.kind} of ${of.join(', ')}`;
       if (!isCurrent(work))
-        return {
-          title: `Forget for ${name}, whose declaration is another one: ${what}`,
-          locks: NO_LOCK,
-          sql: [forget],
-        };
+        return step(`Forget for ${name}, whose declaration is another one: ${what}`, NO_LOCK, [forget]);
       const title = `Repeat for ${name}, for records of services with the former declarations: ${what}`;
-      return { title, locks: lockBatch, work: { ...work, collection: name }, sql: [forget] };
+      return step(title, lockBatch, [forget], { work: { ...work, collection: name } });
     });
 }
 
 /** The step after which the records of a collection are compared with its declaration no more. */
-export const trustRecords = (name: string): SchemaStep => ({
-  title: `Note that all services have the present declaration of ${name}, whose records were compared with it`,
-  locks: NO_LOCK,
-  sql: [`delete from plinth_document_work where collection = ${quoted(name)} and state = 'check'`],
-});
+export const trustRecords = (name: string): SchemaStep =>
+  step(
+    `Note that all services have the present declaration of ${name}, whose records were compared with it`,
+    NO_LOCK,
+    [`delete from plinth_document_work where collection = ${quoted(name)} and state = 'check'`],
+  );
 
 /** The order in which a plan does work on documents. */
 const ORDER: readonly DocumentWork['kind'][] = [

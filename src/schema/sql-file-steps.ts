@@ -3,7 +3,7 @@ import { quotedName } from '../db/statements.js';
 import type { SqlFile } from '../declarations/declaration.js';
 import { ExitError } from '../errors/exit-error.js';
 import type { Catalog } from './catalog.js';
-import { NO_LOCK, quoted, type SchemaStep } from './step.js';
+import { NO_LOCK, quoted, type SchemaStep, step } from './step.js';
 
 /** An SQL file that was run has another content now. */
 export class ChangedFileError extends ExitError {
@@ -72,11 +72,9 @@ export function sqlFileSteps(files: readonly SqlFile[], catalog: Catalog): Schem
     .map((file) => {
       const record = `insert into plinth_sql_files (name, checksum) values (${quoted(file.name)}, ${quoted(file.checksum)})`;
       if (applied.size === 0)
-        return {
-          title: `Note ${file.name} as run: there are no stored records that it could change`,
-          locks: NO_LOCK,
-          sql: [record],
-        };
+        return step(`Note ${file.name} as run: there are no stored records that it could change`, NO_LOCK, [
+          record,
+        ]);
       const collections = [...applied.keys()].filter((collection) => isNamedIn(file, collection));
       // Distributed tables have no triggers.
       const tables = engine.isDistributed

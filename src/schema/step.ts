@@ -35,9 +35,15 @@ export interface SchemaStep {
   readonly loses?: string;
 }
 
-const BRIEFLY = 'for an instant';
+/** A step of statements. */
+export const step = (
+  title: string,
+  locks: string,
+  sql: readonly string[],
+  more: Partial<Pick<SchemaStep, 'isConcurrent' | 'work' | 'loses'>> = {},
+): SchemaStep => ({ title, locks, sql, ...more });
 
-export const lockTable = (table: string): string => `${table}, ${BRIEFLY}`;
+export const lockTable = (table: string): string => `${table}, for an instant`;
 export const lockBatch = 'the records of a batch, while it is written';
 export const NO_LOCK = 'nothing that delays reads or writes';
 

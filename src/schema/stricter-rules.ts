@@ -1,6 +1,6 @@
 import type { Declaration } from '../declarations/declaration.js';
-import { SCHEMA_MAPS, SCHEMA_VALUES } from '../declarations/schema-files.js';
-import { isObject, type Json, type JsonObject } from '../json.js';
+import { withSubschemas } from '../declarations/schema-files.js';
+import type { JsonObject } from '../json.js';
 
 /** The text of a declaration as it is recorded when it has been applied: its schema, and those that it refers to. */
 export const appliedText = ({ schema, referred }: Declaration): string =>
@@ -21,10 +21,6 @@ export function isStricter(declaration: Declaration, applied: string | undefined
   );
 }
 
-/** The rules of a schema for values, without annotations. */
-const rulesOf = (schema: object, referred: readonly object[] = []): string =>
-  JSON.stringify([schema, ...referred].map((each) => withoutDescription(each as JsonObject)));
-
 const DESCRIBING: ReadonlySet<string> = new Set([
   'title',
   'description',
@@ -37,18 +33,13 @@ const DESCRIBING: ReadonlySet<string> = new Set([
 /** Keywords of declarations that stored values may violate: an index limits their length. */
 const RULES: ReadonlySet<string> = new Set(['x-references', 'x-unique', 'x-index', 'x-normalize']);
 
-function withoutDescription(schema: Json): Json {
-  if (Array.isArray(schema)) return schema.map(withoutDescription);
-  if (!isObject(schema)) return schema;
-  const rules = Object.entries(schema).filter(
-    ([keyword]) => !DESCRIBING.has(keyword) && (RULES.has(keyword) || !keyword.startsWith('x-')),
-  );
-  return rules.map(([keyword, value]) => [keyword, rulesIn(keyword, value)]);
-}
+/** The rules of a schema for values, without annotations. */
+const rulesOf = (schema: object, referred: readonly object[] = []): string =>
+  JSON.stringify([schema, ...referred].map((each) => withoutAnnotations(each as JsonObject)));
 
-/** The value of a keyword: the members of some are named by the declaration, whatever they are called. */
-function rulesIn(keyword: string, value: Json): Json {
-  if (SCHEMA_VALUES.has(keyword)) return value;
-  if (!SCHEMA_MAPS.has(keyword) || !isObject(value)) return withoutDescription(value);
-  return Object.entries(value).map(([name, schema]) => [name, withoutDescription(schema)]);
+function withoutAnnotations(schema: JsonObject): JsonObject {
+  const isRule = (keyword: string) =>
+    !DESCRIBING.has(keyword) && (RULES.has(keyword) || !keyword.startsWith('x-'));
+  const rules = Object.entries(schema).filter(([keyword]) => isRule(keyword));
+  return withSubschemas(Object.fromEntries(rules), withoutAnnotations);
 }

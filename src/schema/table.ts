@@ -76,9 +76,10 @@ export function tableOf(resource: Resource, { engine, schema }: Layout): Table {
     indexes: [
       ...resource.unique.map(({ fields }) => uniqueIndex(resource, fields, distribution)),
       ...resource.filterable.flatMap((field) => indexesOf(resource, field, columns.get(field)!)),
-      ...(resource.sorts.has('updated_at') ? [updatedIndex(resource)] : []),
+      ...(resource.sorts.has('updated_at')
+        ? [index(objectName(name, 'updated_at', ''), '(updated_at, id)', ['updated_at', 'id'])]
+        : []),
       ...searchIndexes(resource),
-      ...wordIndexes(resource),
     ],
     foreignKeys: references.flatMap((reference) => foreignKeyOf(resource, reference)),
     links: linksOf(resource),
@@ -95,17 +96,8 @@ function foreignKeyOf(
 ): ForeignKey[] {
   if (isList || onDelete === 'remove') return [];
   const column = columns.get(field)!.name;
-  return [
-    {
-      name: referenceName(name, column),
-      nullName: nullName(name, column),
-      field,
-      column,
-      to,
-      target: table,
-      onDelete,
-    },
-  ];
+  const names = { name: referenceName(name, column), nullName: nullName(name, column) };
+  return [{ ...names, field, column, to, target: table, onDelete }];
 }
 
 function distributionOf(resource: Resource): Distribution {
@@ -126,69 +118,63 @@ function uniqueIndex(
 ): Index {
   const own = fields.map((field) => columns.get(field)!);
   const names = own.map((column) => column.name);
-  return {
-    name: uniqueName(name, names),
-    definition: `(${own.map((column) => comparable(column)).join(', ')})`,
-    isUnique: distribution === undefined || names.length > 1,
-    columns: names,
-  };
-}
-
-/** The indexes for filters and orders. Records without the field are last in both directions, which takes two indexes. */
-function indexesOf({ name: table, schema, sortable }: Resource, field: string, column: Column): Index[] {
-  const index = (suffix: string, definition: string, columns = [column.name, 'id']): Index => ({
-    name: objectName(table, column.name, suffix),
-    definition,
-    isUnique: false,
-    columns,
-  });
-  const expression = comparable(column);
-  if (column.type.endsWith('[]')) return [index('has', `using gin (${column.name})`, [column.name])];
-  if (column.type === 'uuid') return [index('', `(${expression}, id)`)];
-  // Unique values that are not sortable are found by the index that makes them unique.
-  if (!sortable.includes(field)) return [];
-  if (column.type === 'boolean' || (column.type === 'text' && schema.required.includes(field)))
-    return [index('', `(${expression}, id)`)];
-  return (['asc', 'desc'] as const).map((direction) =>
-    index(direction, `(${expression} ${direction} nulls last, id ${direction})`),
+  const isUnique = distribution === undefined || names.length > 1;
+  return index(
+    uniqueName(name, names),
+    `(${own.map((column) => comparable(column)).join(', ')})`,
+    names,
+    isUnique,
   );
 }
 
-const updatedIndex = ({ name }: Resource): Index => ({
-  name: objectName(name, 'updated_at', ''),
-  definition: '(updated_at, id)',
-  isUnique: false,
-  columns: ['updated_at', 'id'],
-});
+const index = (
+  name: ObjectName,
+  definition: string,
+  columns: readonly string[],
+  isUnique = false,
+): Index => ({ name, definition, isUnique, columns });
 
-/** Trigrams, and for terms of less than three characters their beginnings. */
-function searchIndexes(resource: Resource): Index[] {
-  const { searchable, columns } = resource;
-  if (searchable.length === 0) return [];
-  const text = searchSql(resource);
-  // The fields are part of the name, so that other fields make another index.
-  const suffix = searchable.length === 1 ? '' : hashOf(text);
-  const index = (kind: string, definition: string): Index => ({
-    name: objectName(resource.name, '', kind, suffix),
-    definition,
-    isUnique: false,
-    columns: searchable.map((field) => columns.get(field)!.name),
-  });
-  return [index('search', `using gin (${text} gin_trgm_ops)`), index('grams', `using gin (grams(${text}))`)];
+/** The indexes for filters and orders. Records without the field are last in both directions, which takes two indexes. */
+function indexesOf({ name: table, schema, sortable }: Resource, field: string, column: Column): Index[] {
+  const { name, type } = column;
+  const expression = comparable(column);
+  if (type.endsWith('[]')) return [index(objectName(table, name, 'has'), `using gin (${name})`, [name])];
+  const one = index(objectName(table, name, ''), `(${expression}, id)`, [name, 'id']);
+  if (type === 'uuid') return [one];
+  // Unique values that are not sortable are found by the index that makes them unique.
+  if (!sortable.includes(field)) return [];
+  if (type === 'boolean' || (type === 'text' && schema.required.includes(field))) return [one];
+  return (['asc', 'desc'] as const).map((direction) =>
+    index(objectName(table, name, direction), `(${expression} ${direction} nulls last, id ${direction})`, [
+      name,
+      'id',
+    ]),
+  );
 }
 
-/** The fields and the language are part of the name, so that others make another index. */
-function wordIndexes(resource: Resource): Index[] {
-  const { words, columns } = resource;
-  if (words.length === 0) return [];
-  const text = wordsSql(resource);
+/**
+ * Trigrams, and for terms of less than three characters their beginnings; and the index of words. The fields and the language are
+ * part of the name, so that others make another index.
+ */
+function searchIndexes(resource: Resource): Index[] {
+  const { name, searchable, words, columns } = resource;
+  const gin = (kind: string, suffix: string, expression: string, fields: readonly string[]) =>
+    index(
+      objectName(name, '', kind, suffix),
+      `using gin (${expression})`,
+      fields.map((field) => columns.get(field)!.name),
+    );
+  const text = searchable.length === 0 ? '' : searchSql(resource);
+  const suffix = searchable.length === 1 ? '' : hashOf(text);
+  const ofWords = words.length === 0 ? '' : wordsSql(resource);
   return [
-    {
-      name: objectName(resource.name, '', 'words', hashOf(text)),
-      definition: `using gin (${text})`,
-      isUnique: false,
-      columns: words.map((field) => columns.get(field)!.name),
-    },
+    ...(text === ''
+      ? []
+      : [
+          gin('search', suffix, `${text} gin_trgm_ops`, searchable),
+          gin('grams', suffix, `grams(${text})`, searchable),
+        ]),
+    ...(ofWords === '' ? [] : [gin('words', hashOf(ofWords), ofWords, words)]),
   ];
 }
 

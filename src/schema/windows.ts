@@ -6,7 +6,7 @@ import type { Declaration, DeclaredField } from '../declarations/declaration.js'
 import { columnOf, hasColumn } from '../declarations/declared-column.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
 import type { Catalog } from './catalog.js';
-import { normalizeFields, renameFields } from './field-steps.js';
+import { fieldWorks } from './field-steps.js';
 import { isCollection, requireCollection } from './occupied.js';
 import { appliedText } from './stricter-rules.js';
 
@@ -87,8 +87,7 @@ function needsWindow(
   const fields = Object.entries(declaration.schema.properties);
   const before = new Map(Object.entries(former.properties));
   return (
-    renameFields(declaration, former, true).length > 0 ||
-    normalizeFields(declaration, former, true).length > 0 ||
+    fieldWorks(declaration, former).some(({ kind }) => kind !== 'default-within') ||
     fields.some(([name, field]) => before.has(name) && isRetyped(before.get(name)!, field)) ||
     writeOnly.some((name) => before.has(name) && before.get(name)!.writeOnly !== true)
   );

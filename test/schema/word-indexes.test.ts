@@ -108,11 +108,6 @@ t.test('faults of declarations with words are found, each with its place', async
       { language: 'klingon' },
       '#/x-collection/language: must be one of "simple", "arabic"',
     ],
-    [
-      { a: { type: 'string', 'x-search': true } },
-      { language: 'english' },
-      '#/x-collection/language: no field has',
-    ],
   ] as const) {
     const { code, err } = await plinth(t, ['collections', 'check'], {
       COLLECTIONS: declare(t, notes(properties, options)),

@@ -1,6 +1,6 @@
 import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
-import { type SchemaNode, schemaFiles } from '../../declarations/schema-files.js';
+import { SchemaFiles, type SchemaNode } from '../../declarations/schema-files.js';
 import { type Related, relatedOf } from '../../list/relations.js';
 import { mayRead, readsAll } from '../../policy/policy.js';
 
@@ -60,7 +60,7 @@ export function describedResources(
     return isFree;
   };
   const records = new Map(resources.map((resource) => [resource.name, recordNames(resource, claim)]));
-  const files = schemaFiles(resources, sharedSchemas);
+  const files = new SchemaFiles(resources, sharedSchemas);
   const keyOf = ({ file, pointer }: SchemaNode) => `${file}#${pointer}`;
   const names = new Map<string, string>();
   const nameOf = (node: SchemaNode, collection: string): string => {

@@ -1,6 +1,6 @@
 import type { Resource } from '../../collection/resource.js';
 import type { Config } from '../../config/config.js';
-import { type SchemaFiles, schemaFiles } from '../../declarations/schema-files.js';
+import { SchemaFiles } from '../../declarations/schema-files.js';
 import { badRequest, originNotAllowed } from '../../errors/request-errors.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
@@ -28,7 +28,7 @@ export class Mcp {
     readonly resources: readonly Resource[],
     shared: ReadonlyMap<string, object>,
   ) {
-    this.#files = schemaFiles(resources, shared);
+    this.#files = new SchemaFiles(resources, shared);
     const { corsOrigins, publicUrl } = settings;
     this.#origins = new Set([
       ...corsOrigins,
