@@ -41,9 +41,9 @@ function titleOf(work: DocumentWork): string {
 }
 
 /**
- * What a declaration changes in stored documents: it renames fields, which the applied one knows by their former names; gives
- * those that become required their defaults, also in objects; and takes other steps of x-normalize, since queries compare what
- * these make of a text.
+ * The work of a declaration on stored documents. The declaration renames fields, which the applied one knows by their former names; gives
+ * those that become required their defaults, also in objects; and has other steps of x-normalize, since queries compare the texts
+ * that these make.
  */
 export function fieldWorks({ name, schema }: Declaration, former: Schema | undefined): FieldWork[] {
   if (former === undefined) return [];

@@ -62,9 +62,9 @@ export function createAjv({
   });
   ajv.removeKeyword('uniqueItems').addKeyword(UNIQUE_ITEMS);
   ajv.removeKeyword('multipleOf').addKeyword(MULTIPLE_OF);
-  for (const keyword of ALTERNATIVES) withoutFailures(ajv, keyword);
-  for (const keyword of ['enum', 'const']) lookUp(ajv, keyword);
-  countReferences(ajv);
+  for (const keyword of ALTERNATIVES) replace(ajv, keyword, withoutFailures);
+  for (const keyword of ['enum', 'const']) replace(ajv, keyword, lookUp);
+  replace(ajv, '$ref', countReference);
   ajv.addVocabulary([...KEYWORDS, '$anchor']);
   formats?.(ajv);
   for (const keyword of UNSUPPORTED) ajv.removeKeyword(keyword);
@@ -100,53 +100,45 @@ const ALTERNATIVES = ['anyOf', 'oneOf', 'contains'];
 /** Alternatives up to which all failures of a value contain those of each. */
 const MAX_EXPLAINED = 20;
 
-/** Leaves out the failures of alternatives that no response shows: each would take as long as twenty comparisons. */
-function withoutFailures(ajv: Ajv2020, keyword: string): void {
+/** Gives a keyword of the library other code; `definition`: its own. */
+function replace(
+  ajv: Ajv2020,
+  keyword: string,
+  code: (definition: CodeKeywordDefinition, ...args: Parameters<CodeKeywordDefinition['code']>) => void,
+): void {
   const definition = ajv.getKeyword(keyword) as CodeKeywordDefinition;
-  ajv.removeKeyword(keyword).addKeyword({
-    ...definition,
-    code: (context, ruleType) => {
-      const { subschema } = context;
-      if (!context.allErrors || context.schema.length > MAX_EXPLAINED)
-        context.subschema = (application, valid) => {
-          const made = subschema.call(context, { ...application, createErrors: false }, valid);
-          context.reset();
-          return made;
-        };
-      definition.code(context, ruleType);
-    },
-  });
+  ajv.removeKeyword(keyword);
+  ajv.addKeyword({ ...definition, keyword, code: (...args) => code(definition, ...args) });
 }
+
+/** Leaves out the failures of alternatives that no response shows: each would take as long as twenty comparisons. */
+const withoutFailures: Parameters<typeof replace>[2] = (definition, context, ruleType) => {
+  const { subschema } = context;
+  if (!context.allErrors || context.schema.length > MAX_EXPLAINED)
+    context.subschema = (application, valid) => {
+      const made = subschema.call(context, { ...application, createErrors: false }, valid);
+      context.reset();
+      return made;
+    };
+  definition.code(context, ruleType);
+};
 
 /** Work of a schema by reference, which also copies the names of the members that it knows. */
 const REFERENCE_UNITS = 5;
 
 /** Makes a reference count where nothing else is beside it. */
-function countReferences(ajv: Ajv2020): void {
-  const { keyword, ...definition } = ajv.getKeyword('$ref') as CodeKeywordDefinition;
-  ajv.removeKeyword('$ref').addKeyword({
-    ...definition,
-    keyword,
-    code: (context, ruleType) => {
-      const { gen, data } = context;
-      gen.code(_`${gen.scopeValue('func', { ref: spendOn })}(${data}, 1, ${REFERENCE_UNITS}, 0, 0, 1)`);
-      definition.code(context, ruleType);
-    },
-  });
-}
+const countReference: Parameters<typeof replace>[2] = (definition, context, ruleType) => {
+  const { gen, data } = context;
+  gen.code(_`${gen.scopeValue('func', { ref: spendOn })}(${data}, 1, ${REFERENCE_UNITS}, 0, 0, 1)`);
+  definition.code(context, ruleType);
+};
 
 /** Lets `enum` and `const` look up a value instead of comparing it with each one. */
-function lookUp(ajv: Ajv2020, keyword: string): void {
-  const definition = ajv.getKeyword(keyword) as CodeKeywordDefinition;
-  ajv.removeKeyword(keyword).addKeyword({
-    ...definition,
-    code: (context) => {
-      const { gen, data, schema } = context;
-      const ref = membership(keyword === 'enum' ? schema : [schema]);
-      context.pass(_`${gen.scopeValue('func', { ref })}(${data})`);
-    },
-  });
-}
+const lookUp: Parameters<typeof replace>[2] = ({ keyword }, context) => {
+  const { gen, data, schema } = context;
+  const ref = membership(keyword === 'enum' ? schema : [schema]);
+  context.pass(_`${gen.scopeValue('func', { ref })}(${data})`);
+};
 
 let addFormats: ((ajv: Ajv2020) => unknown) | undefined;
 const shared = new Map<boolean, Ajv2020>();

@@ -190,7 +190,7 @@ t.test('without events there is no history, and its path is free', async (t) => 
   const COLLECTIONS = declare(t, { ...FILES, 'history.json': history } as never);
   t.match(await plinth(t, ['collections', 'check'], { COLLECTIONS }), {
     code: 78,
-    err: /history\.json#\/x-collection\/nested: \/notes\/<id>\/history has the changes/,
+    err: /history\.json#\/x-collection\/nested: \/<parent>\/<id>\/history has the changes/,
   });
 });
 
