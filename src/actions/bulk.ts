@@ -12,7 +12,7 @@ import type { Action } from '../http/router.js';
 import { among, type Selection } from '../list/condition.js';
 import { filterIn } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
-import { searchIn, selectionOf } from '../list/read-search.js';
+import { searchIn, selectionOf } from '../list/read-list.js';
 import { ownParent, requireOwn } from '../policy/ownership.js';
 import { leadsTo } from '../policy/policy.js';
 import { readable, type ScopedCollection } from '../policy/scoped-collection.js';

@@ -1,5 +1,5 @@
 import { MAX_PAGE_BYTES } from '../collection/document.js';
-import { hashedText, headersOf } from '../collection/representation.js';
+import { hashedReply, headersOf } from '../collection/representation.js';
 import { pageExceeds, tooManyGroups } from '../errors/input-errors.js';
 import { csvHeader, csvRow } from '../formats/csv.js';
 import { GROUPS_TYPE, JSON_TYPE, NDJSON_TYPE } from '../http/media-types.js';
@@ -23,7 +23,7 @@ export async function groupsReply(
   const text = textOf();
   if (text.length > MAX_PAGE_BYTES) throw pageExceeds(MAX_PAGE_BYTES);
   const fields = type === JSON_TYPE ? ['Content-Type', GROUPS_TYPE] : headersOf(type);
-  const reply = hashedText(fields, text, readConditions(headers));
+  const reply = hashedReply(fields, text, readConditions(headers));
   return { ...reply, headers: [...reply.headers, ...more] };
 
   function textOf(): string {

@@ -1,5 +1,5 @@
 import { idOf, MAX_PAGE_BYTES } from '../collection/document.js';
-import { hashOf, taggedReply, withLinks } from '../collection/representation.js';
+import { hashedReply, hashOf, withLinks } from '../collection/representation.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
@@ -64,7 +64,7 @@ async function jsonReply(context: PageContext, more: readonly string[]): Promise
     return largePage(JSON_TYPE, { frame: ['{"data":', end] }, fields, () => linkedDocuments(context));
   const body = `{"data":[${data}]${end}`;
   const etag = data === page.elements ? etagOfPage(page, body, end) : hashOf(body);
-  const reply = taggedReply(JSON_TYPE, body, etag, readConditions(request.headers));
+  const reply = hashedReply(JSON_TYPE, body, readConditions(request.headers), etag);
   return { ...reply, headers: [...reply.headers, ...fields] };
 }
 

@@ -10,7 +10,7 @@ import type { Request } from '../http/request.js';
 import { type Explanation, explain } from '../policy/explain.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
-import { json } from './doc.js';
+import { arrayOf, json, objectOf, TEXT, TEXT_OR_NULL } from './doc.js';
 import { at, type Endpoint } from './endpoint.js';
 
 /** The services that the explanation of access rules runs with. */
@@ -25,39 +25,25 @@ export interface NamedCaller {
   readonly scopes: string | undefined;
 }
 
-const EXPLANATION = {
-  type: 'object',
-  required: ['collection', 'id', 'access'],
-  properties: {
-    collection: { type: 'string' },
-    id: { type: ['string', 'null'] },
-    access: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['verb', 'permitted', 'fields', 'grants'],
-        properties: {
-          verb: { type: 'string', enum: ['read', 'create', 'update', 'delete'] },
-          permitted: { type: ['boolean', 'null'], description: 'Null: the record decides.' },
-          fields: { type: ['array', 'null'], items: { type: 'string' }, description: 'Null: all.' },
-          grants: {
-            type: 'array',
-            items: {
-              type: 'object',
-              required: ['grant', 'holds', 'reason', 'failed'],
-              properties: {
-                grant: { type: 'string', description: 'A JSON Pointer into the declaration.' },
-                holds: { type: ['boolean', 'null'] },
-                reason: { type: ['string', 'null'] },
-                failed: { type: 'array', items: {}, description: 'Conditions that do not hold.' },
-              },
-            },
-          },
-        },
-      },
-    },
-  },
-};
+const EXPLANATION = objectOf({
+  collection: TEXT,
+  id: TEXT_OR_NULL,
+  access: arrayOf(
+    objectOf({
+      verb: { type: 'string', enum: ['read', 'create', 'update', 'delete'] },
+      permitted: { type: ['boolean', 'null'], description: 'Null: the record decides.' },
+      fields: { type: ['array', 'null'], items: TEXT, description: 'Null: all.' },
+      grants: arrayOf(
+        objectOf({
+          grant: { type: 'string', description: 'A JSON Pointer into the declaration.' },
+          holds: { type: ['boolean', 'null'] },
+          reason: TEXT_OR_NULL,
+          failed: { type: 'array', items: {}, description: 'Conditions that do not hold.' },
+        }),
+      ),
+    }),
+  ),
+});
 
 /** Explains the access rules for a caller to an operator. */
 export const ACCESS: Endpoint<AccessServices> = {

@@ -1,6 +1,10 @@
+import { hash } from 'node:crypto';
+import { forwardReply, secretReply } from '../actions/secret-reply.js';
 import { whileSignedIn } from '../auth/verified-password.js';
 import type { Db } from '../db/db.js';
-import { absent } from '../errors/record-errors.js';
+import { absent, preconditionFailed } from '../errors/record-errors.js';
+import { badRequest } from '../errors/request-errors.js';
+import { evaluate, matchesStrongly, readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import { isObject, type Json, type JsonObject } from '../json.js';
@@ -8,7 +12,6 @@ import { parseUuid } from '../uuid.js';
 import type { Endpoint } from './endpoint.js';
 import type { Kind } from './kind.js';
 import { describeKind } from './managed-docs.js';
-import { type ManagedView, managedPage, managedReply, requireMatch } from './managed-replies.js';
 
 /** A database whose changes may be part of a transaction. */
 export type Changeable = Pick<Db, 'run' | 'transaction'>;
@@ -24,6 +27,8 @@ export interface Created<Item> {
   readonly item: Item;
   readonly secret: string | undefined;
 }
+
+type Shown<Item> = Pick<Created<Item>, 'item'> & Partial<Created<Item>>;
 
 /** The scopes that managed resources may have. */
 export interface KnownScopes {
@@ -102,11 +107,24 @@ class ManagedActions<Item extends Stored, Input, Rules, Services extends { reado
   ) {}
 
   /** Lists a page of them, after `?after=<id>`: 200, 304, 400, 412. */
-  readonly list = ({ db }: Services, request: Request): Promise<Reply> => {
-    const { path, limit, singular } = this.kind;
-    const invalid = this.kind.invalidCursor ?? `\`after\` must be the id of a ${singular}.`;
-    const page = { path, limit, invalid };
-    return managedPage(request, page, (after) => this.store.list(db, after, limit + 1), this.#viewOf);
+  readonly list = async ({ db }: Services, request: Request): Promise<Reply> => {
+    const { path, limit, singular, invalidCursor = `\`after\` must be the id of a ${singular}.` } = this.kind;
+    const given = request.query.parameters.get('after');
+    const after = parseUuid(given ?? '');
+    if (given !== null && after === undefined) throw badRequest(invalidCursor);
+    const found = await this.store.list(db, after, limit + 1);
+    const page = found.slice(0, limit);
+    const next = found.length > limit ? `${path}?after=${page.at(-1)!.id}` : null;
+    const hasLinks = request.version.lists === 'keyset';
+    const data = page.map((item) => {
+      const { _links, ...members } = this.#membersOf(request, item);
+      return hasLinks ? { ...members, _links } : members;
+    });
+    const reply = forwardReply(request, { data, limit, next });
+    const etag = `"${hash('sha1', reply.body!, 'base64url')}"`;
+    return isUnchanged(request, etag)
+      ? unchanged(etag)
+      : { ...reply, headers: [...reply.headers, 'ETag', etag] };
   };
 
   /** Creates one, whose secret is shown once: 201, 400, and the errors of its kind. */
@@ -115,14 +133,14 @@ class ManagedActions<Item extends Stored, Input, Rules, Services extends { reado
     const input = store.read(services, inputOf(this.kind, request.body?.value));
     await store.prepare?.(services);
     const created = await whileSignedIn(services.db, request.principal, (db) => store.create(db, input));
-    return this.#withSecret(request, created, 201);
+    return this.#reply(request, created, 201);
   };
 
   /** Shows one: 200, 304, 404, 412. */
   readonly get = async ({ db }: Services, request: Request): Promise<Reply> => {
     const id = this.#idIn(request);
     const found = id === undefined ? undefined : await this.store.get(db, id);
-    return managedReply(request, this.#viewOf(this.#required(found)));
+    return this.#reply(request, { item: this.#required(found) });
   };
 
   /** Replaces all fields; missing ones get their defaults: 200, 400, 404, 412. */
@@ -135,7 +153,7 @@ class ManagedActions<Item extends Stored, Input, Rules, Services extends { reado
 
   /** Deletes one: 204, also if it does not exist, and 412. */
   readonly remove = async (services: Services, request: Request): Promise<Reply> => {
-    const permit = (current: Item | undefined) => requireMatch(request, current && this.#viewOf(current));
+    const permit = (current: Item | undefined) => this.#requireMatch(request, current);
     const id = this.#idIn(request);
     if (id === undefined) permit(undefined);
     else await this.store.remove(services, id, permit);
@@ -146,7 +164,7 @@ class ManagedActions<Item extends Stored, Input, Rules, Services extends { reado
   readonly rotate = async ({ db }: Services, request: Request): Promise<Reply> => {
     const id = this.#idIn(request);
     const rotated = id && (await whileSignedIn(db, request.principal, (db) => this.store.rotate!(db, id)));
-    return this.#withSecret(request, this.#required(rotated || undefined), 200);
+    return this.#reply(request, this.#required(rotated || undefined));
   };
 
   async #change(
@@ -160,16 +178,36 @@ class ManagedActions<Item extends Stored, Input, Rules, Services extends { reado
       id &&
       (await whileSignedIn(services.db, request.principal, (db) =>
         store.change!(db, id, (before) => {
-          requireMatch(request, this.#viewOf(before));
+          this.#requireMatch(request, before);
           return store.read(services, inputOf(kind, request.body?.value, retained(before)), before);
         }),
       ));
-    return managedReply(request, this.#viewOf(this.#required(changed || undefined)));
+    return this.#reply(request, { item: this.#required(changed || undefined) });
   }
 
-  #withSecret(request: Request, { item, secret }: Created<Item>, status: number): Reply {
+  /** One, with `_version`, `_links` and an ETag as records have: 200, or `status` after a write. Throws 412. */
+  #reply(request: Request, { item, secret }: Shown<Item>, status = 200): Reply {
+    const { method, prefix } = request;
+    const etag = etagOf(item);
+    if ((method === 'GET' || method === 'HEAD') && isUnchanged(request, etag)) return unchanged(etag);
     const secrets = secret === undefined ? {} : { [this.kind.secret]: secret };
-    return managedReply(request, this.#viewOf(item), { status, secrets });
+    const location = status === 201 ? ['Location', `${prefix}${this.kind.path}/${item.id}`] : [];
+    return secretReply(status, this.#membersOf(request, item, secrets), ['ETag', etag, ...location]);
+  }
+
+  /** Throws 412 unless If-Match fits; `current` is undefined if there is nothing. */
+  #requireMatch(request: Request, current: Item | undefined): void {
+    const match = readConditions(request.headers)?.match;
+    if (match === undefined) return;
+    if (!current) throw preconditionFailed();
+    const etag = etagOf(current);
+    if (!matchesStrongly(match, etag)) throw preconditionFailed(etag, this.#membersOf(request, current));
+  }
+
+  #membersOf({ prefix }: Request, item: Item, secrets: Readonly<Record<string, string>> = {}) {
+    const href = `${prefix}${this.kind.path}/${item.id}`;
+    const own = { _version: item.version ?? 1, _links: { self: { href, method: 'GET' } } };
+    return { ...this.store.shown(item), ...secrets, ...own };
   }
 
   /** The id in the path; undefined: nothing has it. */
@@ -183,10 +221,19 @@ class ManagedActions<Item extends Stored, Input, Rules, Services extends { reado
     if (found === undefined) throw absent(this.kind.singular, 'simple');
     return found;
   }
-
-  readonly #viewOf = (item: Item): ManagedView => ({
-    path: `${this.kind.path}/${item.id}`,
-    version: item.version ?? 1,
-    fields: this.store.shown(item),
-  });
 }
+
+const etagOf = ({ version = 1 }: Stored) => `"${version}"`;
+
+/** Whether the client has the current representation. Throws 412. */
+function isUnchanged({ headers }: Request, etag: string): boolean {
+  const conditions = readConditions(headers);
+  const outcome = conditions ? evaluate(conditions, { etag, modified: undefined }) : 200;
+  if (outcome === 412) throw preconditionFailed(etag);
+  return outcome === 304;
+}
+
+const unchanged = (etag: string): Reply => ({
+  status: 304,
+  headers: ['ETag', etag, 'Cache-Control', 'no-store'],
+});

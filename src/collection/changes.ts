@@ -1,10 +1,10 @@
 import type { Run } from '../db/db.js';
+import { beyond } from '../errors/service-errors.js';
 import type { JsonObject } from '../json.js';
 import { ParseLimit } from '../limits/parse-limit.js';
 import { ofDocument, turn } from '../limits/turn.js';
 import { inAttempts } from './attempts.js';
 import { modifiedAt } from './document.js';
-import { createKeyedMutex } from './keyed-mutex.js';
 import { isStored, type NotFoundReason, type PreconditionFailed, type StoredRecord } from './record.js';
 import type { ValidatedInput } from './validated-input.js';
 import { admits, onlyThis, type WritePreconditions } from './write-preconditions.js';
@@ -96,4 +96,26 @@ async function withValues<T>(
   } finally {
     parseLimit.leave(doc.length);
   }
+}
+
+/** Callers that may wait for one key; one more is a 503. */
+const MAX_WAITING = 1000;
+
+/** Runs work one at a time for each key, in order of arrival. Different keys do not wait for each other. */
+function createKeyedMutex(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
+  const queues = new Map<string, (() => void)[]>();
+
+  return async (key, work) => {
+    const queue = queues.get(key);
+    if (queue && queue.length >= MAX_WAITING) throw beyond('record');
+    if (queue) await new Promise<void>((start) => queue.push(start));
+    else queues.set(key, []);
+    try {
+      return await work();
+    } finally {
+      const next = queues.get(key)?.shift();
+      if (next) next();
+      else queues.delete(key);
+    }
+  };
 }

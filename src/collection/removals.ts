@@ -9,8 +9,8 @@ import { admitsRecord } from './changes.js';
 import { removalProblem } from './constraint-errors.js';
 import { type PreconditionFailed, preconditionFailedOn } from './record.js';
 import type { Resource } from './resource.js';
-import { actorArguments } from './single-writes.js';
 import type { Statements } from './sql-templates.js';
+import { actorArguments } from './write-batching.js';
 import {
   NO_PRECONDITIONS,
   onlyVersion,

@@ -87,7 +87,7 @@ export function viewReply(
 ): Reply | Promise<Reply> {
   const replyOf = (body: string) => {
     const etag = `"${shown.version}-${hash('sha1', `${type}\n${body}`, 'base64url')}"`;
-    return taggedText(headersOf(type), body, etag, conditions);
+    return hashedReply(type, body, conditions, etag);
   };
   if (type === CSV_TYPE) return ofDocument(shown.doc, (record) => replyOf(csv(record)));
   return replyOf(type === JSON_TYPE ? withLinks(resource, shown, prefix) : shown.doc);
@@ -96,24 +96,16 @@ export function viewReply(
 /** The ETag of a representation that has no version. */
 export const hashOf = (body: string): string => `"${hash('sha1', body, 'base64url')}"`;
 
-/** A 200 with this ETag, or its 304 or 412. */
-export function taggedReply(type: string, body: string, etag: string, conditions?: Conditions): Reply {
-  return taggedText(headersOf(type), body, etag, conditions);
-}
-
-/** A 200 whose ETag is a hash of its body, or its 304 or 412. */
-export function hashedReply(type: string, body: string, conditions?: Conditions): Reply {
-  return hashedText(headersOf(type), body, conditions);
-}
-
-/** A 200 with these fields and an ETag that is a hash of the body, or its 304 or 412. */
-export function hashedText(fields: readonly string[], body: string, conditions?: Conditions): Reply {
-  return taggedText(fields, body, hashOf(body), conditions);
-}
-
-function taggedText(fields: readonly string[], body: string, etag: string, conditions?: Conditions): Reply {
+/** A 200 of a media type, or with these fields, or its 304 or 412. The ETag is by default a hash of the body. */
+export function hashedReply(
+  form: string | readonly string[],
+  body: string,
+  conditions?: Conditions,
+  etag = hashOf(body),
+): Reply {
   const validators = ['ETag', etag, 'Cache-Control', CACHE];
   const revalidated = conditions && revalidate(conditions, { etag, modified: undefined }, validators);
+  const fields = typeof form === 'string' ? headersOf(form) : form;
   return revalidated ?? { status: 200, headers: [...fields, ...validators], body };
 }
 
@@ -137,28 +129,14 @@ export function withLinks(
   { id, doc }: Pick<StoredRecord, 'id' | 'doc'>,
   prefix: string,
 ): string {
-  const template = linkTemplates.get(resource) ?? addLinkTemplate(resource);
-  return withLastMember(doc, template.join(hrefOf(resource, id, prefix)));
+  const href = hrefOf(resource, id, prefix);
+  let links = `"self":{"href":"${href}","method":"GET"},"update":{"href":"${href}","method":"PATCH"},"delete":{"href":"${href}","method":"DELETE"}`;
+  for (const name of resource.children) links += `,"${name}":{"href":"${href}/${name}","method":"GET"}`;
+  return withLastMember(doc, `,"_links":{${links}}`);
 }
 
 /** The value of `_links`. */
 export function linksOf(resource: Resource, { id }: Pick<StoredRecord, 'id'>, prefix: string): JsonObject {
   const shown = withLinks(resource, { id, doc: '{"id":0}' }, prefix);
   return (JSON.parse(shown) as { readonly _links: JsonObject })._links;
-}
-
-/** The texts of `_links`, cut where the path of the record belongs. */
-const linkTemplates = new WeakMap<Resource, readonly string[]>();
-
-function addLinkTemplate(resource: Resource): readonly string[] {
-  const links = [
-    ['self', '', 'GET'],
-    ['update', '', 'PATCH'],
-    ['delete', '', 'DELETE'],
-    ...resource.children.map((name) => [name, `/${name}`, 'GET']),
-  ];
-  const texts = links.map(([name, path, method]) => `"${name}":{"href":"\n${path}","method":"${method}"}`);
-  const template = `,"_links":{${texts.join(',')}}`.split('\n');
-  linkTemplates.set(resource, template);
-  return template;
 }

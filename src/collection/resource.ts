@@ -158,6 +158,10 @@ export interface Resource extends FieldRules {
 export const hasField = ({ fieldsSince }: Resource, field: string, seq: number): boolean =>
   seq > (fieldsSince.get(field) ?? 0);
 
+/** The column that names the parent record; empty: there is none. */
+export const parentColumn = ({ columns, parent }: Resource): string =>
+  columns.get(parent?.field ?? '')?.name ?? '';
+
 /** The references of fields with one id. */
 export const singleReferences = ({ references }: Pick<Resource, 'references'>): readonly Reference[] =>
   references.filter(({ isList }) => !isList);

@@ -4,7 +4,7 @@ import { nameStatement } from '../telemetry/wait-tracking.js';
 import { assignmentSql, parameterSql, rawParameter } from './column.js';
 import { DOCUMENT_SQL } from './document.js';
 import { numberParts } from './numbers.js';
-import { givenRowsSql, type Resource } from './resource.js';
+import { givenRowsSql, parentColumn, type Resource } from './resource.js';
 
 /** Statements that a collection has once, by their names in sql/collection; lock_owned and owned only with a parent. */
 type Single =
@@ -29,16 +29,6 @@ type Single =
 
 const FILES = ['read', 'write'];
 
-const templates = new Map<Engine, ReadonlyMap<string, string>>();
-
-function templatesOn(engine: Engine): ReadonlyMap<string, string> {
-  const read =
-    templates.get(engine) ??
-    new Map(FILES.flatMap((file) => [...statementsOn(engine, `collection/${file}.sql`)]));
-  templates.set(engine, read);
-  return read;
-}
-
 /**
  * The statements of one collection. Names come from its declaration, never from a request. Each is made when it is first
  * used: most services never use most of them.
@@ -53,7 +43,7 @@ export class Statements {
     hasTombstones: boolean,
     engine: Engine = POSTGRESQL,
   ) {
-    this.#templates = templatesOn(engine);
+    this.#templates = new Map(FILES.flatMap((file) => [...statementsOn(engine, `collection/${file}.sql`)]));
     this.#parts = partsOf(resource, hasTombstones);
   }
 
@@ -105,7 +95,3 @@ function partsOf(resource: Resource, hasTombstones: boolean): Record<string, str
 
 /** Tells the triggers that write events who acts, until the transaction ends. */
 const setActor = (position: number): string => `set_config('plinth.actor', $${position}, true)`;
-
-function parentColumn({ columns, parent }: Resource): string {
-  return columns.get(parent?.field ?? '')?.name ?? '';
-}

@@ -1,4 +1,5 @@
 import { actorSetting, storedActor } from '../auth/principal.js';
+import type { Engine } from '../database-url/engine.js';
 import { createBatcher } from '../db/batcher.js';
 import { isDataError } from '../db/database-errors.js';
 import type { Db, Row } from '../db/db.js';
@@ -29,6 +30,12 @@ const MIN_BYTES = 4096;
 const MAX_IN_FLIGHT = 2;
 
 const ALONE = { max: 16, ms: 30, isAlone: true };
+
+/** The last argument of a statement that writes, if events have an actor. */
+export const actorArguments =
+  (engine: Engine) =>
+  (actor: string | undefined): (string | null)[] =>
+    engine.hasActors ? [actorSetting(actor)] : [];
 
 /** Rows as the first parameter of a statement. */
 export const rowsText = (writes: readonly Write[], columnNames: readonly string[]): string =>

@@ -1,22 +1,24 @@
+import { actorSetting } from '../auth/principal.js';
+import type { Engine } from '../database-url/engine.js';
 import type { Db, Run } from '../db/db.js';
 import { perRun } from '../db/shared-run.js';
 import { gone } from '../errors/record-errors.js';
 import { sharing } from '../telemetry/instruments.js';
 import { createdAt, nextIdentity } from '../uuid.js';
 import { type Change, type Changed, changing } from './changes.js';
+import { type ColumnValue, parameterOf } from './column.js';
 import { writeProblem } from './constraint-errors.js';
 import { documentHead, toRecord } from './document.js';
 import { numberedRecord, numberMembers } from './numbers.js';
 import { withPassword } from './password-writes.js';
 import type { Reads } from './reads.js';
-import type { StoredRecord } from './record.js';
+import { preconditionFailedOn, type StoredRecord } from './record.js';
 import { type Removals, removal } from './removals.js';
 import type { Resource } from './resource.js';
-import { type Replacement, singleWrites } from './single-writes.js';
 import type { Statements } from './sql-templates.js';
 import type { ValidatedInput } from './validated-input.js';
-import { batchWrites, type Write } from './write-batching.js';
-import { onlyVersion, type WritePreconditions } from './write-preconditions.js';
+import { actorArguments, batchWrites, rowsText, type Write } from './write-batching.js';
+import { onlyVersion, preconditionArguments, type WritePreconditions } from './write-preconditions.js';
 
 /** Writes to a collection. Without a `run`, concurrent writes may share a statement. */
 export interface Writes extends Removals {
@@ -28,6 +30,17 @@ export interface Writes extends Removals {
   change(id: string, change: Change, run?: Run): Promise<Changed>;
   /** Replaces a record in one attempt. Throws as create. */
   replace(id: string, input: ValidatedInput, preconditions: WritePreconditions, run?: Run): Promise<Changed>;
+}
+
+/** The next state of a record, and the preconditions for its present one. */
+interface Replacement {
+  readonly id: string;
+  /** The document up to its version. */
+  readonly head: string;
+  readonly updatedAt: string;
+  readonly columns: readonly ColumnValue[];
+  readonly preconditions: WritePreconditions;
+  readonly actor: string | undefined;
 }
 
 export function openWrites(db: Db, resource: Resource, statements: Statements, get: Reads['get']): Writes {
@@ -137,4 +150,59 @@ function rewritten(id: string, { fields }: ValidatedInput, more?: readonly strin
   const created = createdAt(id);
   const updatedAt = new Date(Math.max(Date.now(), created)).toISOString();
   return { updatedAt, head: documentHead(id, fields, new Date(created).toISOString(), updatedAt, more) };
+}
+
+/** The statements that write one record. */
+function singleWrites(statements: Statements, columnNames: readonly string[], engine: Engine) {
+  const by = actorArguments(engine);
+  const { resource } = statements;
+  /** Undefined: there is a record with the id. */
+  const numbered = async (run: Run, write: Write): Promise<StoredRecord | undefined> => {
+    const [row] = await run(statements.of('create_numbered'), [
+      rowsText([write], columnNames),
+      actorSetting(write.actor),
+    ]);
+    return row && numberedRecord(resource, write.stored, row);
+  };
+  const hasNumbers = resource.numbers.length > 0;
+  const argumentsOf = ({ stored, updatedAt, columns, actor }: Write) => [
+    stored.id,
+    updatedAt,
+    stored.doc,
+    ...columns.map(parameterOf),
+    ...by(actor),
+  ];
+  return {
+    create: async (run: Run, write: Write): Promise<StoredRecord> => {
+      if (hasNumbers) return (await numbered(run, write))!;
+      await run(statements.of('create'), argumentsOf(write));
+      return write.stored;
+    },
+    createWithId: async (run: Run, write: Write): Promise<StoredRecord | undefined> => {
+      if (hasNumbers) {
+        // A conflict would lose a number: those who create the record wait for each other.
+        await run(statements.of('lock_key'), [`${resource.name} ${write.stored.id}`]);
+        return numbered(run, write);
+      }
+      const created = await run(statements.of('create_with_id'), argumentsOf(write));
+      return created.length > 0 ? write.stored : undefined;
+    },
+    replace: async (
+      run: Run,
+      { id, head, updatedAt, columns, preconditions, actor }: Replacement,
+    ): Promise<Changed> => {
+      const args = [
+        id,
+        ...preconditionArguments(preconditions),
+        updatedAt,
+        head,
+        ...columns.map(parameterOf),
+        ...by(actor),
+      ];
+      const [row] = await run(statements.of('replace'), args);
+      if (!row) return 'absent';
+      if (row.before === 0) return 'gone';
+      return row.after === null ? preconditionFailedOn(id, row) : toRecord(id, head, row.after as number);
+    },
+  };
 }

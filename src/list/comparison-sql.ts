@@ -1,7 +1,6 @@
 import { comparable, type Resource, searchSql } from '../collection/resource.js';
 import type { Value } from '../db/db.js';
 import type { Comparison, Operator, Symbolic, SymbolValues } from './condition.js';
-import { escaped } from './search-sql.js';
 
 /** Adds a value to a statement, and returns the expression for it. */
 export type Parameter = (value: string, type?: string) => string;
@@ -104,31 +103,46 @@ function creationSql(
   values: readonly string[],
   parameter: Parameter,
 ): string {
-  /** The first id that was made some milliseconds after a time. */
-  const first = (time: string, after: 0 | 1) =>
-    `first_id(${parameter(String(Math.max(Date.parse(time) + after, 0)), 'bigint')})`;
-  const from = (time: string) => `${id} >= ${first(time, 0)}`;
-  const before = (time: string) => `${id} < ${first(time, 0)}`;
-  const until = (time: string) => `${id} < ${first(time, 1)}`;
-  const after = (time: string) => `${id} >= ${first(time, 1)}`;
-  const equal = (time: string) => `(${from(time)} and ${until(time)})`;
-  const differs = (time: string) => `(${before(time)} or ${after(time)})`;
+  /** A comparison with the first id that was made some milliseconds after a time. */
+  const made = (sign: '<' | '>=', time: string, after: 0 | 1) =>
+    `${id} ${sign} first_id(${parameter(String(Math.max(Date.parse(time) + after, 0)), 'bigint')})`;
+  const within = (first: string, last: string) => `(${made('>=', first, 0)} and ${made('<', last, 1)})`;
+  const beside = (time: string) => `(${made('<', time, 0)} or ${made('>=', time, 1)})`;
   const [time = '', last = ''] = values;
   switch (operator) {
     case 'lt':
-      return before(time);
     case 'lte':
-      return until(time);
+      return made('<', time, operator === 'lt' ? 0 : 1);
     case 'gt':
-      return after(time);
     case 'gte':
-      return from(time);
+      return made('>=', time, operator === 'gt' ? 1 : 0);
     case 'between':
-      return `(${from(time)} and ${until(last)})`;
+      return within(time, last);
     case 'ne':
     case 'nin':
-      return joined(values.map(differs), 'and');
+      return joined(values.map(beside), 'and');
     default:
-      return joined(values.map(equal), 'or');
+      return joined(
+        values.map((each) => within(each, each)),
+        'or',
+      );
   }
 }
+
+/** Whether the index of trigrams finds a text: trigrams need three letters or digits in a row. */
+export const hasTrigram = (term: string): boolean => /[\p{L}\p{N}]{3}/u.test(term);
+
+/**
+ * A term without a trigram is looked up by its first one or two characters. It is compared by strpos, since `like` would
+ * make the planner read all of the index of trigrams too.
+ */
+export function searchTerm(resource: Resource, term: string, parameter: Parameter): string {
+  const text = searchSql(resource);
+  const isInIndex = hasTrigram(term);
+  const value = `lower(${parameter(isInIndex ? `%${escaped(term)}%` : term)})`;
+  if (isInIndex) return `${text} like ${value}`;
+  return `(grams(${text}) @> array[left(${value}, 2)] and strpos(${text}, ${value}) > 0)`;
+}
+
+/** A text within a pattern of `like`. */
+const escaped = (text: string) => text.replace(/[\\%_]/g, '\\$&');

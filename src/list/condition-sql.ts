@@ -1,10 +1,16 @@
-import { RANK, type Resource } from '../collection/resource.js';
+import { parentColumn, RANK, type Resource } from '../collection/resource.js';
 import { type Engine, POSTGRESQL } from '../database-url/engine.js';
 import { readableColumns } from '../policy/column-mask.js';
-import { comparisonSql, joined, type Parameter, parametersIn, symbolParameters } from './comparison-sql.js';
+import {
+  comparisonSql,
+  joined,
+  type Parameter,
+  parametersIn,
+  searchTerm,
+  symbolParameters,
+} from './comparison-sql.js';
 import {
   type Access,
-  type Comparison,
   type Condition,
   EVERYTHING,
   type ExpressedSelection,
@@ -13,7 +19,6 @@ import {
   type Selection,
 } from './condition.js';
 import { absentSql, hasAllFields, Source, wayFrom, waysTo } from './record-source.js';
-import { searchTerm } from './search-sql.js';
 import { hasWords, querySql, rankSql } from './words.js';
 
 /**
@@ -107,53 +112,32 @@ function termsOf(
   return terms;
 }
 
-/** SQL that is true if a condition holds. It is false or null otherwise, so that it is never negated as a whole. */
-function conditionSql(source: Source, condition: Condition): string {
+/**
+ * SQL that is true if a condition holds, or with `isNegated` if it does not. It is false or null otherwise, so that it is never
+ * negated as a whole. Existence is negated as `not exists`, which the planner joins by.
+ */
+function conditionSql(source: Source, condition: Condition, isNegated = false): string {
   switch (condition.kind) {
-    case 'comparison':
-      return comparedSql(source, condition);
-    case 'relation':
-      return relationSql(source, condition);
-    case 'not':
-      return source.joined(
-        condition.conditions.map((each) => negationSql(source, each)),
-        'or',
-      );
-    default:
-      return source.joined(
-        condition.conditions.map((each) => conditionSql(source, each)),
-        condition.kind,
-      );
-  }
-}
-
-/** SQL of a comparison. One with a value that the caller does not have never holds. */
-function comparedSql(source: Source, condition: Comparison): string {
-  const { resource, name, parameter } = source;
-  const given = condition.symbol && source.symbols?.(condition.symbol);
-  if (condition.symbol && !given) return source.joined([], 'or');
-  return comparisonSql(resource, name, condition, parameter, given);
-}
-
-/** SQL that is true if a condition does not hold. Existence is negated as `not exists`, which the planner joins by. */
-function negationSql(source: Source, condition: Condition): string {
-  switch (condition.kind) {
-    case 'comparison':
-      return `(${comparedSql(source, condition)}) is not true`;
+    case 'comparison': {
+      const { resource, name, parameter } = source;
+      const given = condition.symbol && source.rows.symbols?.(condition.symbol);
+      // A comparison with a value that the caller does not have never holds.
+      const compared =
+        condition.symbol && !given
+          ? source.joined([], 'or')
+          : comparisonSql(resource, name, condition, parameter, given);
+      return isNegated ? `(${compared}) is not true` : compared;
+    }
     case 'relation': {
       const { quantifier } = condition;
-      return relationSql(source, condition, quantifier === 'none' || quantifier === 'every');
+      return relationSql(source, condition, (quantifier === 'one' || quantifier === 'some') !== isNegated);
     }
-    case 'not':
-      return source.joined(
-        condition.conditions.map((each) => conditionSql(source, each)),
-        'and',
-      );
-    default:
-      return source.joined(
-        condition.conditions.map((each) => negationSql(source, each)),
-        condition.kind === 'and' ? 'or' : 'and',
-      );
+    default: {
+      // "not" is a negated "and".
+      const isInverted = isNegated !== (condition.kind === 'not');
+      const terms = condition.conditions.map((each) => conditionSql(source, each, isInverted));
+      return source.joined(terms, (condition.kind === 'or') === isInverted ? 'and' : 'or');
+    }
   }
 }
 
@@ -164,7 +148,7 @@ function negationSql(source: Source, condition: Condition): string {
 function relationSql(
   source: Source,
   { quantifier, other, own, referring, conditions, access }: RelationCondition,
-  exists = quantifier === 'one' || quantifier === 'some',
+  exists: boolean,
   isNegated = quantifier === 'every',
   key = own?.name ?? 'id',
 ): string {
@@ -178,7 +162,7 @@ function relationSql(
   const related = source.of(other, access);
   const { name } = related;
   const terms = isNegated
-    ? [negationSql(related, { kind: 'and', conditions })]
+    ? [conditionSql(related, { kind: 'and', conditions }, true)]
     : conditions.map((condition) => conditionSql(related, condition));
   const from = accessibleSql(other, name, access, source.parameter, source.engine);
   if (source.engine.correlates) {
@@ -212,9 +196,4 @@ export function totalSql({ name }: Resource, selection: Selection, records: stri
   if (isRestricted(selection)) return `select count(*) as total from ${records}`;
   return `select coalesce((select total from blocks where collection = '${name}'), 0)
     + coalesce((select sum(delta) from counts where collection = '${name}'), 0)::bigint as total`;
-}
-
-/** The column that names the parent record. */
-export function parentColumn({ columns, parent }: Resource): string {
-  return columns.get(parent?.field ?? '')?.name ?? '';
 }

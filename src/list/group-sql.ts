@@ -56,7 +56,8 @@ function periodSql(field: string, { name, type }: ComparedColumn, period: Period
     case 'day':
       return day;
     case 'week':
-      return weekSql(day);
+      // PostgreSQL has no year 0, which fails here.
+      return beginning(`${day}::timestamp`, 'week');
     case 'month':
       return `left(record.${name}, 7) || '-01'`;
     default:
@@ -66,13 +67,6 @@ function periodSql(field: string, { name, type }: ComparedColumn, period: Period
 
 const beginning = (time: string, period: Period) =>
   `to_char(date_trunc('${period}', ${time}), 'YYYY-MM-DD${period === 'hour' ? '"T"HH24:00:00.000"Z"' : ''}')`;
-
-/**
- * PostgreSQL has no year 0. The calendar repeats after 400 years, so that 10,000 years later the days of weeks are equal. Only
- * the first two days of the year 0 are in a week that begins before it.
- */
-const weekSql = (day: string) =>
-  `case when ${day} < '0000-01-03' then '-0001-12-27' else right(${beginning(`('1' || ${day})::timestamp`, 'week')}, 10) end`;
 
 /** The time of creation is in the id. */
 const timeSql = (field: string, column: string) =>

@@ -1,13 +1,13 @@
 import { MAX_PAGE_BYTES } from '../collection/document.js';
-import { type Resource, searchSql } from '../collection/resource.js';
+import { parentColumn, type Resource, searchSql } from '../collection/resource.js';
 import type { Engine } from '../database-url/engine.js';
 import type { Value } from '../db/db.js';
 import { fill, statementsOn } from '../db/statements.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
-import { type Parameter, parametersIn } from './comparison-sql.js';
+import { hasTrigram, type Parameter, parametersIn } from './comparison-sql.js';
 import { type Access, EVERYTHING, type ExpressedSelection, hasTerms, isSearch } from './condition.js';
-import { accessibleSql, parentColumn, recordsSql, totalSql } from './condition-sql.js';
+import { accessibleSql, recordsSql, totalSql } from './condition-sql.js';
 import { type Keyset, keysetOf } from './keyset.js';
 import {
   type KeysetPart,
@@ -20,7 +20,6 @@ import {
 import { isInParts, joinedSql, outerOrder, rowsSql } from './ordered-rows.js';
 import { cursorPage, documentsOf, orderParts, rankedParts, TOO_LARGE } from './page-sql.js';
 import { pairsSql, referringSql } from './record-source.js';
-import { hasTrigram, searchValue } from './search-sql.js';
 
 /** A page that ends before this row is read from the beginning: what precedes it is cheaper to skip than to look up. */
 const FIRST_ROWS = 500;
@@ -31,10 +30,9 @@ const FIRST_ROWS = 500;
  */
 type Cost = 'short' | 'search' | 'query';
 
-/** How the records of a numbered page are found: the name of a statement, and the values of its conditions. */
+/** How the records of a numbered page are found. */
 interface Finding {
   readonly name: keyof typeof COMMON;
-  readonly values: readonly string[];
   readonly cost: Cost;
 }
 
@@ -76,7 +74,6 @@ export class ListStatements {
   /** Reads a page: for a numbered one its `total` and `docs`, for one between cursors the columns that `cursorPage` names. */
   page(list: PageRequest): ListStatement {
     const { part, selection } = list;
-    this.#requireOwnOrder(list);
     const keyset = this.#orderOf(list);
     if (part.kind === 'keyset') {
       const isPlain = keyset.keys.length === 0 && !hasTerms(selection) && !selection.access;
@@ -86,23 +83,21 @@ export class ListStatements {
     const end = offset + part.limit;
     const args: Value[] = [part.limit, offset];
     if (isInParts(keyset)) return { text: this.#rows(list, keyset, end, args), args, cost: 'query' };
-    const { name, values, cost } = findingOf(list, end, this.engine);
-    if (cost !== 'query') args.push(...values);
+    const { name, cost } = findingOf(list, end, this.engine);
     const template = [name, ...COMMON[name]].find((each) => this.#templates.has(each));
     const text = template
-      ? this.#page(template, list, keyset, parametersIn(cost === 'query' ? args : [0, 0]))
+      ? this.#page(template, list, keyset, args)
       : this.#rows(list, keyset, cost === 'query' ? end : undefined, args);
     if (cost !== 'query') nameStatement(text, `${name} ${this.resource.name}`);
     return { text, args, cost };
   }
 
   /** Citus joins no tables by other columns than those that distribute them. Throws 400. */
-  #requireOwnOrder({ sorts }: ListRequest): void {
+  #orderOf({ sorts, selection }: ListRequest): Keyset {
     if (!this.engine.correlates && sorts.some(({ related }) => related))
       throw invalidQuery('sort', 'names a member of a related record, which is not possible on Citus');
+    return keysetOf(this.resource, sorts, selection.access);
   }
-
-  #orderOf = ({ sorts, selection }: ListRequest): Keyset => keysetOf(this.resource, sorts, selection.access);
 
   /** Reads a numbered page from its first rows on, which end at `end`; undefined: within FIRST_ROWS, which the planner needs as a constant. */
   #rows(list: ListRequest, keyset: Keyset, end: number | undefined, args: Value[]): string {
@@ -145,9 +140,11 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
     };
   }
 
-  #page(name: string, list: ListRequest, keyset: Keyset, parameter: Parameter): string {
+  /** Finds the ids of a numbered page before it reads their records. */
+  #page(name: string, list: ListRequest, keyset: Keyset, args: Value[]): string {
     const { selection, counts } = list;
-    const source = this.#source(name, selection.access, parameter);
+    const parameter = parametersIn(args);
+    const source = accessibleSql(this.resource, 'record', selection.access, parameter, this.engine);
     return this.#fill(name, {
       ...this.#records(list, parameter),
       number_in_page: counts ? '' : ', (select count(*) from page) as rows',
@@ -157,22 +154,16 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
     });
   }
 
-  /** The records of which a statement reads some by their ids. `parameter` adds the values of `access` to the statement. */
-  #source(name: string, access: Access | undefined, parameter: Parameter): string {
-    const isRead = access && /:(source|record)\b/.test(this.#templates.get(name)!);
-    return accessibleSql(this.resource, 'record', isRead ? access : undefined, parameter, this.engine);
-  }
-
   #fill(name: string, parts: Readonly<Record<string, string>> & { readonly source?: string }): string {
     const { resource } = this;
-    const { source = `${resource.table} as record`, more = '' } = parts;
+    const { source = '' } = parts;
     return fill(this.#templates.get(name)!, {
       table: resource.table,
       name: resource.name,
       parent: parentColumn(resource),
       search: resource.searchable.length === 0 ? '' : searchSql(resource),
       // limit 1: the planner would expect many rows and choose another plan.
-      record: `(select *${more} from ${source} where record.id = page.id limit 1)`,
+      record: `(select * from ${source} where record.id = page.id limit 1)`,
       rank: '',
       max_bytes: String(MAX_PAGE_BYTES),
       too_large: TOO_LARGE,
@@ -186,7 +177,6 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
     readonly settings: Readonly<Record<string, string>>;
   } {
     const { selection, sorts } = list;
-    this.#requireOwnOrder(list);
     const settings: Record<string, string> = {};
     const parameter: Parameter = (value, type = 'text') => {
       const place = Object.keys(settings).length + 1;
@@ -200,17 +190,17 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
     const isRelated = sorts.some(({ related }) => related);
     const isMatching = !isRelated && isSearch(selection) && this.engine.correlates;
     const name = isMatching ? 'stream_matching' : 'stream';
-    const source = this.#source(name, selection.access, parameter);
+    const { resource, engine } = this;
+    const source = isMatching ? accessibleSql(resource, 'record', selection.access, parameter, engine) : '';
     const values = Object.keys(settings).map((each) => `current_setting('${each}')`);
     const text = this.#fill(name, {
       source,
-      records: joinedSql(records, keyset, this.engine),
+      records: joinedSql(records, keyset, engine),
       settings: values.length === 0 ? 'null' : `array[${values.join(', ')}]::text[]`,
       ...orderParts(keyset),
     });
-    const found = findingOf({ ...list, counts: true }, 0, this.engine);
-    const form = found.name === 'page_first' ? 'stream' : found.name.replace('page', 'stream');
-    if (found.cost !== 'query') nameStatement(text, `${form} ${this.resource.name}`);
+    if (findingOf({ ...list, counts: true }, 0, engine).cost !== 'query')
+      nameStatement(text, `${name} ${resource.name}`);
     return { text, settings };
   }
 
@@ -301,16 +291,14 @@ function findingOf(list: ListRequest, end: number, engine: Engine): Finding {
     search.length > 1 ||
     words !== undefined ||
     (term !== undefined && parent !== undefined);
-  if (isComposed) return { name: composedPage(list, end, engine), values: [], cost: 'query' };
-  if (parent !== undefined) return { name: 'page_of_parent', values: [parent], cost: 'short' };
-  if (term !== undefined) {
-    const name = hasTrigram(term) ? 'page_matching' : 'page_matching_short';
-    return { name, values: [searchValue(term)], cost: 'search' };
-  }
-  if (end <= FIRST_ROWS) return { name: 'page_first', values: [], cost: 'short' };
+  if (isComposed) return { name: composedPage(list, end, engine), cost: 'query' };
+  if (parent !== undefined) return { name: 'page_of_parent', cost: 'short' };
+  if (term !== undefined)
+    return { name: hasTrigram(term) ? 'page_matching' : 'page_matching_short', cost: 'search' };
+  if (end <= FIRST_ROWS) return { name: 'page_first', cost: 'short' };
   return sorts[0]!.field === 'created_at'
-    ? { name: 'page_counted', values: [], cost: 'short' }
-    : { name: 'page_deep', values: [], cost: 'search' };
+    ? { name: 'page_counted', cost: 'short' }
+    : { name: 'page_deep', cost: 'search' };
 }
 
 /**

@@ -131,7 +131,7 @@ export function openLists(db: Db, resource: Resource): Lists {
     page: async (list, run) => {
       const shared = list.selection.access && !run ? await ofCaller(list) : undefined;
       const row = shared ?? (await read(statements.page(list), run))[0]!;
-      return pageOf(list, row);
+      return pageOf(row, list.counts ? Number(row.total) : undefined, list.part);
     },
     groups: async (request, run) => {
       const select = (isExact: boolean) =>
@@ -153,7 +153,7 @@ export function openLists(db: Db, resource: Resource): Lists {
     },
     slice: async (request, run) => {
       const [row] = await read(statements.slice(request), run);
-      return numberedPage(Number(row!.total), row!, 0);
+      return pageOf(row!, Number(row!.total));
     },
     stream: async (list, consume, caller) => {
       const { text, settings } = statements.stream(list);
@@ -191,45 +191,22 @@ function excerptsIn({ words }: Resource, row: Row): JsonObject {
   return excerpts;
 }
 
-function pageOf({ counts, part }: PageRequest, row: Row): Page {
-  const total = counts ? Number(row.total) : undefined;
-  return part.kind === 'numbered'
-    ? numberedPage(total, row, part.limit)
-    : keysetPage(total, row, part.position?.side === 'before');
-}
-
-function numberedPage(total: number | undefined, row: Row, limit: number): Page {
-  const { docs, rows } = row;
-  const text = (docs as string | null) ?? '';
+/** `part`: absent for a slice. */
+function pageOf(row: Row, total: number | undefined, part?: PageRequest['part']): Page {
+  const text = (row.docs as string | null) ?? '';
+  const isCursor = part?.kind === 'keyset';
   const isTooLarge = text.startsWith(TOO_LARGE);
+  const { nearest = null, farthest = null } = row as { nearest?: string | null; farthest?: string | null };
+  const isBackward = isCursor && part.position?.side === 'before';
+  const [first, last] = isBackward ? [farthest, nearest] : [nearest, farthest];
   return {
     row,
     total,
-    elements: isTooLarge ? undefined : text,
-    documents: [],
+    elements: isCursor || isTooLarge ? undefined : text,
+    documents: isCursor ? documentsIn(text) : [],
     ids: isTooLarge ? text.slice(TOO_LARGE.length).split(',') : [],
-    isFull: total === undefined && Number(rows) === limit,
-    hasMore: false,
-    bounds: undefined,
-  };
-}
-
-function keysetPage(total: number | undefined, row: Row, isBackward: boolean): Page {
-  const [nearest, farthest] = [row.nearest as string | null, row.farthest as string | null];
-  const bounds =
-    nearest === null || farthest === null
-      ? undefined
-      : isBackward
-        ? { first: farthest, last: nearest }
-        : { first: nearest, last: farthest };
-  return {
-    row,
-    total,
-    elements: undefined,
-    documents: documentsIn((row.docs as string | null) ?? ''),
-    ids: [],
-    isFull: false,
-    hasMore: row.has_more as boolean,
-    bounds,
+    isFull: total === undefined && Number(row.rows) === part?.limit,
+    hasMore: row.has_more === true,
+    bounds: first === null || last === null ? undefined : { first, last },
   };
 }

@@ -3,8 +3,7 @@ import { invalidQuery } from '../errors/input-errors.js';
 import { type ComparedColumn, comparedColumn, operatorsOf, type Selection } from './condition.js';
 import { filterIn, isCondition, listIn, readInteger, unescapeName } from './query-names.js';
 import { readFilter } from './read-filter.js';
-import type { ListContext } from './read-list.js';
-import { searchIn, selectionOf } from './read-search.js';
+import { type ListContext, searchIn, selectionOf } from './read-list.js';
 import type { Direction } from './read-sort.js';
 import { type Accessible, requireFieldAccess } from './relations.js';
 

@@ -22,23 +22,15 @@ interface Rows {
 
 /** The records about which a condition is: those of the list, or of a relation within it. */
 export class Source {
-  readonly depth: number;
-  readonly name: string;
-  readonly states: string | undefined;
-  readonly isStored: boolean;
-  readonly symbols: SymbolSql | undefined;
-
   constructor(
     readonly resource: Resource,
     readonly parameter: Parameter,
     readonly engine: Engine,
-    { depth = 0, name = 'record', states, isStored = false, symbols }: Rows,
-  ) {
-    this.depth = depth;
-    this.name = name;
-    this.states = states;
-    this.isStored = isStored;
-    this.symbols = symbols;
+    readonly rows: Rows = {},
+  ) {}
+
+  get name(): string {
+    return this.rows.name ?? 'record';
   }
 
   /**
@@ -51,8 +43,9 @@ export class Source {
   }
 
   of(other: Resource, access: Access | undefined): Source {
-    const depth = this.depth + 1;
-    const rows = { depth, name: `related_${depth}`, isStored: hasAllFields(access), symbols: this.symbols };
+    const { depth: above = 0, symbols } = this.rows;
+    const depth = above + 1;
+    const rows = { depth, name: `related_${depth}`, isStored: hasAllFields(access), symbols };
     return new Source(other, this.parameter, this.engine, rows);
   }
 }
@@ -65,7 +58,7 @@ interface Way {
 
 /** How a field leads to related records. An array whose records have no links, since they are not stored so, has the ids itself. */
 export function wayFrom(
-  { name: from, depth, isStored }: Source,
+  { name: from, rows: { depth = 0, isStored } }: Source,
   name: string,
   { links, name: own }: Column,
   key: string,
@@ -80,7 +73,11 @@ export function wayFrom(
 }
 
 /** How records lead to those that refer to them. */
-export function waysTo(id: string, { name, depth, isStored }: Source, referring: readonly Column[]): Way[] {
+export function waysTo(
+  id: string,
+  { name, rows: { depth = 0, isStored = false } }: Source,
+  referring: readonly Column[],
+): Way[] {
   const isLinked = ({ links }: Column) => links !== undefined && isStored;
   const plain = referring
     .filter((column) => !isLinked(column))
@@ -107,9 +104,8 @@ export function absentSql(
   own: RelationCondition['own'],
   absent: string,
 ): string {
-  return source.states === undefined
-    ? absent
-    : `(${presenceSql(source, source.states, other, own)} and ${absent})`;
+  const { states } = source.rows;
+  return states === undefined ? absent : `(${presenceSql(source, states, other, own)} and ${absent})`;
 }
 
 /** SQL that is true if the records on which a relation depends still exist. Citus reads those of all states first. */

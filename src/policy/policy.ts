@@ -5,7 +5,7 @@ import { invalidQuery } from '../errors/input-errors.js';
 import type { JsonObject } from '../json.js';
 import { filterOfBody } from '../list/body-values.js';
 import type { ComparedColumn, Condition, RelationCondition, Symbolic } from '../list/condition.js';
-import type { ReadSymbol } from '../list/filter-values.js';
+import type { ReadSymbol } from '../list/read-filter.js';
 import { readFilter } from '../list/read-filter.js';
 import { relatedOf } from '../list/relations.js';
 

@@ -1,4 +1,4 @@
-import { readCredentialInput } from '../../src/api/key-input.js';
+import { readCredentialInput } from '../../src/api/key-endpoints.js';
 import { createCredential } from '../../src/auth/credentials/credentials.js';
 import type { Db } from '../../src/db/db.js';
 import type { JsonObject } from '../../src/json.js';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
-import { hashedText } from '../../collection/representation.js';
+import { hashedReply } from '../../collection/representation.js';
 import { noSuchPath, notFound } from '../../errors/request-errors.js';
 import { html } from '../../formats/html.js';
 import { HTML_TYPE } from '../../http/media-types.js';
@@ -91,7 +91,7 @@ export function docsPage(issuer: string | undefined): Action {
   return {
     run: async ({ headers }) => {
       await textOf('package.json');
-      return hashedText(fields, PAGE, readConditions(headers));
+      return hashedReply(fields, PAGE, readConditions(headers));
     },
   };
 }
@@ -106,7 +106,7 @@ export function docsAsset(issuer: string | undefined): Action {
       if (!own && !Object.hasOwn(ASSETS, name)) throw noSuchPath();
       const [type, text] = own ?? [ASSETS[name]!, await textOf(name)];
       const fields = [...fieldsOf(type), ...(type === HTML_TYPE ? policy : [])];
-      return hashedText(fields, text, readConditions(headers));
+      return hashedReply(fields, text, readConditions(headers));
     },
   };
 }

@@ -1,4 +1,4 @@
-import { readCredentialInput } from '../../../src/api/key-input.js';
+import { readCredentialInput } from '../../../src/api/key-endpoints.js';
 import { hashOf, isKey, newKey } from '../../../src/auth/credentials/api-key-format.js';
 import { CredentialCache } from '../../../src/auth/credentials/credential-cache.js';
 import { createCredential } from '../../../src/auth/credentials/credentials.js';
