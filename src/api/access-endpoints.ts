@@ -19,12 +19,6 @@ export interface AccessServices {
   readonly collections: readonly ScopedCollection[];
 }
 
-/** A caller as the operator names it. Without scopes, a user has its own. */
-export interface NamedCaller {
-  readonly subject: string;
-  readonly scopes: string | undefined;
-}
-
 const EXPLANATION = objectOf({
   collection: TEXT,
   id: TEXT_OR_NULL,
@@ -80,11 +74,11 @@ async function showAccess(services: AccessServices, { query, run }: Request): Pr
   return { status: 200, headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'], body };
 }
 
-/** The explanation of a path for a caller. Throws 400 for a path that is not that of a record or of a collection. */
+/** The explanation of a path for a caller as the operator names it. Without scopes, a user has its own. Throws 400 for a path that is not that of a record or of a collection. */
 export async function explanationOf(
   { db, collections }: AccessServices,
   path: string,
-  { subject, scopes }: NamedCaller,
+  { subject, scopes }: { readonly subject: string; readonly scopes: string | undefined },
   run = db.run,
 ): Promise<{
   readonly collection: string;

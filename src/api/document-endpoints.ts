@@ -13,11 +13,8 @@ import { type Action, visible } from '../http/router.js';
 import type { Json } from '../json.js';
 import { mayRead } from '../policy/policy.js';
 import { mountOf, VERSIONS, type Version } from '../versions/supported.js';
-import type { Doc, ErrorName, SchemaName, Success } from './doc.js';
+import { type Doc, type ErrorName, type SchemaName, UNCHANGED, VALIDATED } from './doc.js';
 import { at, type Description, type Endpoint } from './endpoint.js';
-
-const HASHED = ['ETag', 'Cache-Control'];
-const UNCHANGED: Success = { description: 'The client has the current representation.', headers: HASHED };
 
 /** The description of an endpoint that reads a document, which has an ETag. */
 export const documented = (
@@ -28,7 +25,7 @@ export const documented = (
   id,
   tag: 'service',
   summary,
-  success: { 200: { description, content, headers: HASHED }, 304: UNCHANGED },
+  success: { 200: { description, content, headers: VALIDATED }, 304: UNCHANGED },
   errors: [...errors, 'PRECONDITION_FAILED'],
   fields: ['If-Match', 'If-None-Match'],
 });

@@ -78,24 +78,16 @@ export function scopesOf(endpoints: readonly Description[]): string[] {
 export const subjectsOf = (endpoints: readonly Description[]): string[] =>
   endpoints.flatMap(({ doc }) => (doc ? [doc.id.replace(/^[a-z]+(?=[A-Z])/, '')] : []));
 
-/** The media types and parameters of an endpoint. Those that its description leaves out follow from its documentation. */
-export function offerOf({ doc, ...described }: Description): Offer {
-  const { streams, acceptsAny, isTolerant, requiresFilter, keysetParameters } = described;
-  const content = described.method === 'GET' ? doc?.success[200]?.content : undefined;
-  const offers = described.offers ?? (content && Object.keys(content));
-  const accepts = described.accepts ?? (doc?.body && Object.keys(doc.body));
-  // Probes may have any query: one that failed would take the service out of use.
-  const documented = described.alwaysAvailable ? undefined : Object.keys(doc?.query ?? {});
-  const parameters = described.parameters ?? documented;
+/** An endpoint with the media types and parameters that follow from its documentation, where its description leaves them out. */
+export function offerOf<Described extends Description>(described: Described): Described {
+  const { doc, method, alwaysAvailable } = described;
+  const content = method === 'GET' ? doc?.success[200]?.content : undefined;
   return {
-    ...(offers && { offers }),
-    ...(accepts && { accepts }),
-    ...(streams && { streams }),
-    ...(parameters && { parameters }),
-    ...(keysetParameters && { keysetParameters }),
-    ...(acceptsAny && { acceptsAny }),
-    ...(isTolerant && { isTolerant }),
-    ...(requiresFilter && { requiresFilter }),
+    ...(content && { offers: Object.keys(content) }),
+    ...(doc?.body && { accepts: Object.keys(doc.body) }),
+    // Probes may have any query: one that failed would take the service out of use.
+    ...(!alwaysAvailable && { parameters: Object.keys(doc?.query ?? {}) }),
+    ...described,
   };
 }
 
@@ -118,20 +110,15 @@ export function openRoutes<Services>(
 }
 
 function openEndpoint<Services>(endpoint: Endpoint<Services>, services: Services): OpenEndpoint {
-  const { requires, alwaysAvailable, outlivesVersion, notInBatch } = endpoint;
+  const { notInBatch } = endpoint;
   const action = endpoint.open?.(services) ?? {
     run: (request: Request) => endpoint.run!(services, request),
   };
-  const { run, authorize, prepare, identify } = action;
+  const { run } = action;
   return {
-    run: notInBatch === undefined ? run : (request) => run(separate(request, notInBatch)),
-    ...(authorize && { authorize }),
-    ...(prepare && { prepare }),
-    ...(identify && { identify }),
     ...offerOf(endpoint),
-    requires,
-    ...(alwaysAvailable && { alwaysAvailable }),
-    ...(outlivesVersion && { outlivesVersion }),
+    ...action,
+    run: notInBatch === undefined ? run : (request) => run(separate(request, notInBatch)),
   };
 }
 

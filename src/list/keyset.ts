@@ -55,8 +55,7 @@ export function listIdentity(
   sorts: readonly SortKey[],
 ): string {
   const compared = conditions.map(conditionIdentity);
-  const isRelated = sorts.some(({ related }) => related);
-  const order = isRelated ? sorts.map(({ field, direction }) => ({ field, direction })) : sorts;
+  const order = sorts.map(({ field, direction }) => ({ field, direction }));
   const found = words ? [words.query] : [];
   const parts = [name, parent ?? null, search.join('\n'), order, compared, ...found];
   return hash('sha256', JSON.stringify(parts), 'base64url').slice(0, 12);

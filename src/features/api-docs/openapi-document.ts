@@ -53,9 +53,7 @@ export async function openApi(described: Described, caller: Principal): Promise<
     const resource = resources.find(({ name }) => name === endpoint.records?.resource.name);
     const description = descriptionOf(endpoint, resource, seen, described);
     const names = Object.keys(filters.get(resource?.name ?? '') ?? {});
-    return description
-      ? [{ endpoint: { ...endpoint, ...offerOf(endpoint) }, description, resource, filters: names }]
-      : [];
+    return description ? [{ endpoint: offerOf(endpoint), description, resource, filters: names }] : [];
   });
   const operations = all.filter(({ endpoint }) => visible(caller, endpoint));
   const paths: Record<string, JsonObject> = {};
