@@ -26,7 +26,7 @@ export interface Feature<Services = unknown> {
   /** Opens the credentials that it issues, before all that needs callers. */
   openCredentials?(base: Base): OwnCredentials | Promise<OwnCredentials>;
   /** Opens the search for the users that tokens of other issuers mean. */
-  openUsersOfTokens?(base: Base, users: () => Collection): UserOfToken | Promise<UserOfToken>;
+  openUsersOfTokens?(base: Base, users: () => Collection): Promise<UserOfToken | undefined>;
   /** Opens it in a service. */
   open?(core: Core): OpenFeature<Services> | Promise<OpenFeature<Services>>;
   /** The endpoints that it adds. They run with the `services` of the open feature. */

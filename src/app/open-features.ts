@@ -123,7 +123,7 @@ export interface Openable {
 interface Loaded {
   readonly openServer?: OpenEmbedded;
   openCredentials?(base: Base): OwnCredentials | Promise<OwnCredentials>;
-  openUsersOfTokens?(base: Base, users: () => Collection): UserOfToken | Promise<UserOfToken>;
+  openUsersOfTokens?(base: Base, users: () => Collection): Promise<UserOfToken | undefined>;
   open?(core: Core): OpenFeature | Promise<OpenFeature>;
   endpoints?: EndpointsOf;
   errors?(): Promise<readonly ProblemType[]>;
@@ -165,7 +165,7 @@ export const embeddedOf =
 export async function openFirst<T>(
   features: readonly Openable[],
   config: Config,
-  open: (feature: Loaded) => T | Promise<T> | undefined,
+  open: (feature: Loaded) => T | Promise<T | undefined> | undefined,
 ): Promise<T | undefined> {
   for (const feature of features) {
     if (!isOn(feature, config)) continue;

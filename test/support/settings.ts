@@ -8,6 +8,7 @@ import {
   settingNames,
 } from '../../src/config/config.js';
 import type { Env } from '../../src/config/env-reader.js';
+import type { ACCOUNTS_SETTINGS } from '../../src/features/accounts/settings.js';
 import type { ISSUER_SETTINGS } from '../../src/features/issuer/settings.js';
 import type { JOB_SETTINGS } from '../../src/features/jobs/settings.js';
 import type { REPLICA_SETTINGS } from '../../src/features/replicas/settings.js';
@@ -24,6 +25,7 @@ type Of<S> = S extends FeatureSettings<infer T> ? T : never;
 /** Settings and constants that have other values, also those of features. */
 export type Constants = Partial<
   CoreConfig &
+    Of<typeof ACCOUNTS_SETTINGS> &
     Of<typeof ISSUER_SETTINGS> &
     Of<typeof JOB_SETTINGS> &
     Of<typeof REPLICA_SETTINGS> &

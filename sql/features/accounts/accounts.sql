@@ -23,3 +23,69 @@ where email = $1
   and not exists (select from passkeys where user_id = users.id)
   and not exists (select from plinth_user_links where user_id = users.id)
 for update;
+
+-- A message about a new password to the user with an address, unless another issuer signs the user in. One statement for known and
+-- unknown addresses. An address gets three messages in the time that a code is valid, and the table has a limit.
+-- name: request_reset ($1 id, $2 email, $3 language, $4 most messages)
+insert into plinth_mail (id, purpose, recipient, language, user_id)
+select $1::uuid, 'reset', users.email, $3, users.id
+from plinth_users as users
+where users.email = $2
+  and not exists (select from plinth_user_links where user_id = users.id)
+  and (select count(*) from (select from plinth_mail limit $4) as waiting) < $4
+  and (select count(*) from plinth_mail where recipient = users.email)
+    + (select count(*) from plinth_mail_codes where recipient = users.email and expires_at > now()) < 3
+returning true;
+
+-- name: tell_changed ($1 id, $2 user id, $3 language)
+insert into plinth_mail (id, purpose, recipient, language, user_id)
+select $1::uuid, 'changed', email, $3, users.id from plinth_users as users where users.id = $2::uuid;
+
+-- The next messages, which no other process sends until `next_at`: after a failure, or the end of this process, they are sent again.
+-- name: claim_mail ($1 seconds before the second attempt, $2 most messages)
+update plinth_mail
+set attempts = attempts + 1, next_at = now() + make_interval(secs => $1::float8 * power(2, least(attempts, 7)))
+where id = any (array(
+  select id from plinth_mail where next_at <= now() order by next_at limit $2 for update skip locked
+))
+returning id::text, purpose, recipient, language, user_id::text;
+
+-- name: end_mail ($1 id)
+delete from plinth_mail where id = $1::uuid;
+
+-- name: create_code ($1 hash in base64, $2 purpose, $3 recipient, $4 user id, $5 seconds)
+insert into plinth_mail_codes (hash, purpose, recipient, user_id, expires_at)
+values (decode($1, 'base64'), $2, $3, $4::uuid, now() + make_interval(secs => $5::float8));
+
+-- name: find_code ($1 hash in base64, $2 purpose)
+select recipient, user_id::text from plinth_mail_codes
+where hash = decode($1, 'base64') and purpose = $2 and expires_at > now();
+
+-- Once a code is used, the others of its user are worth nothing.
+-- name: use_code ($1 hash in base64, $2 purpose)
+with used as (
+  delete from plinth_mail_codes
+  where hash = decode($1, 'base64') and purpose = $2 and expires_at > now()
+  returning recipient, user_id
+), others as (
+  delete from plinth_mail_codes using used
+  where plinth_mail_codes.user_id = used.user_id and plinth_mail_codes.purpose = $2
+)
+select recipient, user_id::text from used;
+
+-- name: end_code ($1 hash in base64)
+delete from plinth_mail_codes where hash = decode($1, 'base64');
+
+-- name: prune_mail
+delete from plinth_mail
+where id = any (array(
+  select id from plinth_mail where created_at < now() - interval '1 day' limit 1000 for update skip locked
+))
+returning true;
+
+-- name: prune_codes
+delete from plinth_mail_codes
+where hash = any (array(
+  select hash from plinth_mail_codes where expires_at < now() limit 1000 for update skip locked
+))
+returning true;

@@ -22,3 +22,9 @@ export const accountIncomplete = define('ACCOUNT_INCOMPLETE', 403, {
   example: [[{ path: '', message: 'must have the property email', keyword: 'required' }]],
   make: (details: unknown) => ({ details }),
 });
+
+export const codeEnded = define('CODE_ENDED', 403, {
+  message: 'The code has expired or was used.',
+  cause: 'A code of a message is valid once, for 30 minutes, until another code of the user is used.',
+  remedy: 'Request another message.',
+});

@@ -1,22 +1,62 @@
+import type { Config } from '../../config/config.js';
 import { ConfigError } from '../../config/config.js';
 import { typesIn } from '../../errors/catalogue.js';
-import type { Feature } from '../../feature.js';
-import { ACCOUNTS_SETTINGS } from './settings.js';
+import { type Feature, withPackage } from '../../feature.js';
+import type { Log } from '../../telemetry/log.js';
+import type { AccountServices } from './password-reset.js';
+import { ACCOUNTS_SETTINGS, hasMail, linkOrigin } from './settings.js';
 
-/** Users of other issuers. */
+/** Requests for messages from one address. */
+const QUOTA = { requests: 30, seconds: 600 };
+
+/** Users of other issuers, and passwords that people have forgotten. */
 export default {
   errors: async () => typesIn(await import('./errors.js')),
+  endpoints: async (config) =>
+    hasMail(ACCOUNTS_SETTINGS.of(config)) ? (await import('./endpoints.js')).ENDPOINTS : [],
   openUsersOfTokens: async ({ config, db, log }, users) => {
+    const settings = ACCOUNTS_SETTINGS.of(config);
+    if (settings.usersFromIssuer === undefined) return undefined;
     const { IssuerUsers } = await import('./issuer-users.js');
-    const found = new IssuerUsers(db, log, ACCOUNTS_SETTINGS.of(config), users);
+    const found = new IssuerUsers(db, log, settings, users);
     return (...token) => found.identify(...token);
   },
-  open: ({ config, collections }) => {
-    const { properties } = collections.find(({ resource }) => resource.hasPasswords)!.resource.schema;
-    const fields = [...(ACCOUNTS_SETTINGS.of(config).userClaims?.keys() ?? [])];
-    const unknown = fields.filter((field) => !Object.hasOwn(properties, field));
+  open: async ({ config, db, log, collections, limitAddresses }) => {
+    const settings = ACCOUNTS_SETTINGS.of(config);
+    const users = collections.find(({ resource }) => resource.hasPasswords)!.whole;
+    const { properties } = users.resource.schema;
+    const unknown = [...(settings.userClaims?.keys() ?? [])].filter(
+      (field) => !Object.hasOwn(properties, field),
+    );
     if (unknown.length > 0)
       throw new ConfigError([`USER_CLAIMS names fields that users do not declare: ${unknown.join(', ')}`]);
-    return {};
+    if (!hasMail(settings)) return {};
+    const { Outbox } = await import('./mail-outbox.js');
+    const { messageTexts } = await import('./mail-messages.js');
+    const { ACCOUNTS_PRUNES } = await import('./accounts-statements.js');
+    const origin = linkOrigin(config)!;
+    const outbox = new Outbox(db, log, await transportOf(config, log), {
+      origin,
+      site: new URL(origin).host,
+      pollMs: settings.mailPollMs,
+      retrySeconds: settings.mailRetrySeconds,
+      textOf: messageTexts(settings.mailTemplates),
+    });
+    const limit = limitAddresses('mail', QUOTA);
+    const services: AccountServices = { db, users, outbox, limit };
+    const { metrics } = outbox;
+    return {
+      services: () => services,
+      metrics: { mail: metrics.mail },
+      prunes: ACCOUNTS_PRUNES,
+      stop: () => outbox.stop(),
+    };
   },
-} satisfies Feature;
+} satisfies Feature<AccountServices>;
+
+async function transportOf(config: Config, log: Log) {
+  const settings = ACCOUNTS_SETTINGS.of(config);
+  const { logTransport, smtpTransport } = await import('./mail-transport.js');
+  if (settings.smtpUrl === undefined) return logTransport(log);
+  return smtpTransport(settings, await withPackage(import('nodemailer'), 'SMTP_URL', 'nodemailer'));
+}

@@ -3,22 +3,14 @@ import { type Claims, claimAt, refusal, type Token } from '../../auth/tokens/acc
 import { NO_PRECONDITIONS } from '../../collection/write-preconditions.js';
 import { createBatcher } from '../../db/batcher.js';
 import type { Db, Run } from '../../db/db.js';
-import { statements } from '../../db/statements.js';
 import { Problem } from '../../errors/problem.js';
 import type { Collection } from '../../feature.js';
 import type { JsonObject } from '../../json.js';
 import { sharing } from '../../telemetry/instruments.js';
 import type { Log } from '../../telemetry/log.js';
+import { ACCOUNTS_SQL } from './accounts-statements.js';
 import { accountExists, accountIncomplete, accountUnknown } from './errors.js';
 import type { AccountsConfig } from './settings.js';
-
-/** The statements of the feature. */
-const ACCOUNTS_SQL = statements('features/accounts/accounts.sql', [
-  'linked_users',
-  'link_user',
-  'link_values',
-  'unlinked_user',
-]);
 
 /** How long a user is cached with its token: after this time, a deleted user's token is examined again. */
 const MAX_AGE_MS = 1000;

@@ -1,6 +1,6 @@
-import { FeatureSettings } from '../../config/config.js';
+import { type CoreConfig, FeatureSettings } from '../../config/config.js';
 import type { Reader } from '../../config/env-reader.js';
-import { parseJson } from '../../config/parsers.js';
+import { isLoopback, parseJson } from '../../config/parsers.js';
 
 /** The first token of a subject makes a user, or is accepted for a user that exists. */
 const MODES = ['create', 'known'] as const;
@@ -9,7 +9,7 @@ const MAX_MAPPED = 50;
 
 export type AccountsConfig = Readonly<ReturnType<typeof readAccounts>>;
 
-function readAccounts({ optional }: Reader) {
+function readAccounts({ optional, oneOf, text, path }: Reader) {
   return {
     /** Undefined: the subject of a token is the id of a user. */
     usersFromIssuer: optional('USERS_FROM_ISSUER', MODES.join(' or '), (text) =>
@@ -21,6 +21,21 @@ function readAccounts({ optional }: Reader) {
       `a JSON object of up to ${MAX_MAPPED} fields of users, each with the name or path of a claim: {"department": "dept"}`,
       parseClaims,
     ),
+    /** The server that sends messages. */
+    smtpUrl: optional(
+      'SMTP_URL',
+      'a URL with smtp or smtps: smtps://user:password@mail.example.org',
+      parseSmtpUrl,
+    ),
+    /** The sender of messages. */
+    mailFrom: text('MAIL_FROM'),
+    /** `log`: messages are lines of the log, so that a developer needs no server. */
+    mail: oneOf('MAIL', ['smtp', 'log']),
+    /** A folder with texts that replace the ones of the service. */
+    mailTemplates: path('MAIL_TEMPLATES'),
+    mailPollMs: 5000,
+    /** Before the second attempt; twice as long before each further one. */
+    mailRetrySeconds: 30,
   };
 }
 
@@ -34,14 +49,43 @@ function parseClaims(text: string): ReadonlyMap<string, string> | undefined {
   return isValid && entries.length <= MAX_MAPPED ? new Map(entries as [string, string][]) : undefined;
 }
 
+const parseSmtpUrl = (text: string): string | undefined =>
+  /^smtps?:$/.test(URL.canParse(text) ? new URL(text).protocol : '') ? text : undefined;
+
+/** Whether the service sends messages. */
+export const hasMail = ({ smtpUrl, mail }: AccountsConfig): boolean =>
+  smtpUrl !== undefined || mail === 'log';
+
+/** The address of links in messages, which no header field of a request decides. Undefined: it is not known. */
+export const linkOrigin = ({
+  publicUrl,
+  host,
+  port,
+}: Pick<CoreConfig, 'publicUrl' | 'host' | 'port'>): string | undefined =>
+  publicUrl ?? (isLoopback(host) && port !== 0 ? `http://${host}:${port}` : undefined);
+
+function faultsOf(own: AccountsConfig, core: CoreConfig): string[] {
+  const { usersFromIssuer, userClaims, smtpUrl, mailFrom, mail } = own;
+  const { auth, issuer } = core;
+  const rules: [fault: string, isValid: boolean][] = [
+    [
+      'USERS_FROM_ISSUER needs AUTH=bearer and ISSUER, the issuer of the users',
+      usersFromIssuer === undefined || (auth.includes('bearer') && issuer !== undefined),
+    ],
+    ['USER_CLAIMS needs USERS_FROM_ISSUER=create or known', !userClaims || usersFromIssuer !== undefined],
+    ['SMTP_URL needs MAIL_FROM, the sender of messages', smtpUrl === undefined || mailFrom !== undefined],
+    ['MAIL=log and SMTP_URL exclude each other', mail !== 'log' || smtpUrl === undefined],
+    [
+      'SMTP_URL and MAIL=log need PUBLIC_URL, the address of links in messages, unless HOST is a loopback address and PORT is not 0',
+      !hasMail(own) || linkOrigin(core) !== undefined,
+    ],
+  ];
+  return rules.filter(([, isValid]) => !isValid).map(([fault]) => fault);
+}
+
 export const ACCOUNTS_SETTINGS = new FeatureSettings({
   read: readAccounts,
-  isOn: ({ usersFromIssuer }) => usersFromIssuer !== undefined,
-  faults: ({ usersFromIssuer, userClaims }, { auth, issuer }) => {
-    if (usersFromIssuer === undefined)
-      return userClaims === undefined ? [] : ['USER_CLAIMS needs USERS_FROM_ISSUER=create or known'];
-    return auth.includes('bearer') && issuer !== undefined
-      ? []
-      : ['USERS_FROM_ISSUER needs AUTH=bearer and ISSUER, the issuer of the users'];
-  },
+  isOn: (own) => own.usersFromIssuer !== undefined || hasMail(own),
+  faults: faultsOf,
+  paths: ['forgotten-password', 'reset-password'],
 });

@@ -1,0 +1,92 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { html } from '../../formats/html.js';
+
+/** The purposes of messages. */
+export type Purpose = 'reset' | 'changed';
+
+/** Languages of messages and pages; the first is for people who prefer none of them. */
+const LANGUAGES = ['en', 'de'] as const;
+export type Language = (typeof LANGUAGES)[number];
+
+/** The values that texts name, such as `{{link}}`. */
+export interface MessageValues {
+  readonly site: string;
+  readonly link: string;
+  readonly code: string;
+  readonly minutes: number;
+}
+
+/** A message as it is sent. */
+export interface Message {
+  readonly subject: string;
+  readonly text: string;
+  readonly html: string;
+}
+
+/** Texts, of which the first line is the subject. Empty lines separate paragraphs. */
+const TEXTS: Readonly<Record<Purpose, Readonly<Record<Language, string>>>> = {
+  reset: {
+    en: `A new password for {{site}}
+You can choose a new password for {{site}}:
+
+{{link}}
+
+Or enter this code: {{code}}
+
+Both are valid once, for {{minutes}} minutes. If you did not request this, you need do nothing.`,
+    de: `Ein neues Passwort für {{site}}
+Sie können ein neues Passwort für {{site}} wählen:
+
+{{link}}
+
+Oder geben Sie diesen Code ein: {{code}}
+
+Beides gilt einmal, {{minutes}} Minuten lang. Wenn Sie das nicht angefordert haben, müssen Sie nichts tun.`,
+  },
+  changed: {
+    en: `Your password for {{site}} was changed
+Your password for {{site}} was changed. All sessions have ended.
+
+If you did not do this, choose a new password: {{link}}`,
+    de: `Ihr Passwort für {{site}} wurde geändert
+Ihr Passwort für {{site}} wurde geändert. Alle Sitzungen sind beendet.
+
+Wenn Sie das nicht waren, wählen Sie ein neues Passwort: {{link}}`,
+  },
+};
+
+/** Reads the texts that an operator replaces: `reset.en.txt` and so on in a folder. */
+export function messageTexts(folder: string | undefined): (purpose: Purpose, language: Language) => string {
+  const replaced = new Map<string, string>();
+  for (const purpose of Object.keys(TEXTS) as Purpose[])
+    for (const language of LANGUAGES) {
+      const file = folder === undefined ? undefined : join(folder, `${purpose}.${language}.txt`);
+      if (file !== undefined && existsSync(file))
+        replaced.set(`${purpose} ${language}`, readFileSync(file, 'utf8').trim());
+    }
+  return (purpose, language) => replaced.get(`${purpose} ${language}`) ?? TEXTS[purpose][language];
+}
+
+/** The message of a text. A paragraph that is an address is a link in HTML. */
+export function messageOf(template: string, values: MessageValues): Message {
+  const filled = template.replaceAll(/\{\{(\w+)\}\}/g, (all, name: string) =>
+    Object.hasOwn(values, name) ? String(values[name as keyof MessageValues]) : all,
+  );
+  const [subject = '', ...lines] = filled.split('\n');
+  const text = lines.join('\n').trim();
+  const shown = text
+    .split(/\n{2,}/)
+    .map((part) => html`<p>${part === values.link ? html`<a href="${part}">${part}</a>` : part}</p>\n`);
+  return { subject: subject.trim(), text, html: html`${shown}`.text };
+}
+
+/** The first of the languages that a request prefers. */
+export function languageOf(acceptLanguage: string | undefined): Language {
+  const preferred = (acceptLanguage ?? '').split(',').map((part) => part.trim().slice(0, 2).toLowerCase());
+  return (
+    LANGUAGES.find(
+      (language) => language === preferred.find((each) => LANGUAGES.includes(each as Language)),
+    ) ?? 'en'
+  );
+}

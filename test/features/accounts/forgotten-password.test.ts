@@ -1,0 +1,284 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { authority, withoutOpenssl } from '../../support/certificates.js';
+import { noBrowser, openPage } from '../../support/chromium.js';
+import { type MailServer, mailServer } from '../../support/mail-server.js';
+import { type TestService, testService } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
+import { until } from '../../support/until.js';
+import { authorizationServer, signIn } from '../issuer/authorization-server.js';
+
+t.jobs = 3;
+
+const PASSWORD = 'correct horse battery staple';
+const NEXT = 'another long passphrase of mine';
+const FORM = 'application/x-www-form-urlencoded';
+const basic = (password: string) => `Basic ${Buffer.from(`ann@example.org:${password}`).toString('base64')}`;
+
+interface World {
+  readonly service: TestService;
+  readonly mail: MailServer;
+  readonly id: string;
+  readonly ask: (email: string, more?: Record<string, string>) => ReturnType<TestService['send']>;
+  readonly reset: (code: string, password?: string) => ReturnType<TestService['send']>;
+  /** The status of a request with this password. */
+  readonly enter: (password: string) => Promise<number>;
+}
+
+async function start(t: Test, env: Record<string, string> = {}, constants = {}): Promise<World> {
+  const mail = await mailServer(t);
+  const service = await testService(
+    t,
+    {
+      AUTH: 'basic',
+      INSECURE: 'basic',
+      SMTP_URL: mail.url,
+      MAIL_FROM: 'Plinth <service@example.org>',
+      PUBLIC_URL: 'https://api.example.org',
+      ...env,
+    },
+    { mailPollMs: 50, mailRetrySeconds: 0, ...constants },
+  );
+  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
+  const { id } = await users.create(
+    users.check({ email: 'ann@example.org', name: 'Ann', password: PASSWORD }),
+  );
+  const ask: World['ask'] = (email, more = {}) =>
+    service.send('POST', '/forgotten-password', { body: { email }, headers: more });
+  const reset: World['reset'] = (code, password = NEXT) =>
+    service.send('POST', '/reset-password', { body: { code, password } });
+  const enter = async (password: string) =>
+    (await service.send('GET', '/whoami', { headers: { authorization: basic(password) } })).status;
+  return { service, mail, id, ask, reset, enter };
+}
+
+const messageAt = (mail: MailServer, at: number) => until('the message arrives', () => mail.received[at]);
+
+const waitingIn = async ({ db }: TestService) => (await db.run('select from plinth_mail', [])).length;
+
+const codeIn = (text: string) => /[0-9A-Z]{4}(?:-[0-9A-Z]{4}){3}/.exec(text)![0];
+
+t.test('a person who has forgotten the password chooses another', async (t) => {
+  const { mail, ask, reset, enter, service, id } = await start(t);
+  t.match(await ask(' Ann@Example.org '), { status: 202, text: '{}' });
+  const { to, text, raw } = await messageAt(mail, 0);
+  t.equal(to, 'ann@example.org');
+  const code = codeIn(text);
+  t.match(text, `https://api.example.org/reset-password?code=${code}`);
+  t.match(raw, /^From: Plinth <service@example\.org>/m);
+  t.match(raw, /^Subject: A new password for api\.example\.org/m);
+  t.match(raw, /Content-Type: text\/html/);
+  await until('a message that was sent is removed', () => waitingIn(service), 0);
+  t.equal((await service.db.run('select hash from plinth_mail_codes', [])).length, 1);
+  t.equal(await enter(PASSWORD), 200, 'the password is as before');
+  t.equal((await reset(code.toLowerCase().replaceAll('-', ' ').replaceAll('0', 'o'))).status, 204);
+  t.same([await enter(PASSWORD), await enter(NEXT)], [401, 200]);
+  t.match(await reset(code), { status: 403, json: { error: { code: 'CODE_ENDED' } } }, 'once');
+  const changed = await messageAt(mail, 1);
+  t.match(changed.text, /was changed/);
+  t.equal((await service.db.run('select from plinth_mail_codes where user_id = $1', [id])).length, 0);
+});
+
+t.test('all codes of a user end with the first that is used', async (t) => {
+  const { mail, ask, reset } = await start(t);
+  await ask('ann@example.org');
+  await messageAt(mail, 0);
+  await ask('ann@example.org');
+  await messageAt(mail, 1);
+  const [first, second] = mail.received.map(({ text }) => codeIn(text)) as [string, string];
+  t.equal((await reset(second)).status, 204);
+  t.equal((await reset(first)).status, 403);
+});
+
+const REFUSED: readonly [says: string, password: string, keyword: string][] = [
+  ['too short', 'short', 'minLength'],
+  ['common', 'password1', 'common'],
+  ['too long', 'x'.repeat(257), 'maxLength'],
+];
+
+t.test('a password that the rules refuse does not use the code', async (t) => {
+  const { mail, ask, reset, enter } = await start(t);
+  await ask('ann@example.org');
+  const code = codeIn((await messageAt(mail, 0)).text);
+  for (const [says, password] of REFUSED)
+    t.match(
+      await reset(code, password),
+      { status: 400, json: { error: { code: 'VALIDATION_ERROR' } } },
+      says,
+    );
+  t.equal(await enter(PASSWORD), 200);
+  t.equal((await reset(code)).status, 204);
+});
+
+t.test('of ten requests with one code, one sets the password', async (t) => {
+  const { mail, ask, reset, service } = await start(t);
+  await ask('ann@example.org');
+  const code = codeIn((await messageAt(mail, 0)).text);
+  const responses = await Promise.all(Array.from({ length: 10 }, (_, at) => reset(code, `${NEXT} ${at}`)));
+  t.same(responses.map(({ status }) => status).sort(), [204, ...Array(9).fill(403)]);
+  const [row] = await service.db.run('select version from passwords', []);
+  t.equal(row!.version, 2);
+});
+
+t.test('a code ends after its time', async (t) => {
+  const { mail, ask, reset, service } = await start(t);
+  await ask('ann@example.org');
+  const code = codeIn((await messageAt(mail, 0)).text);
+  await service.db.run("update plinth_mail_codes set expires_at = now() - interval '1 second'", []);
+  t.equal((await reset(code)).status, 403);
+});
+
+t.test('nothing tells whether an address is known', async (t) => {
+  const { mail, ask, service } = await start(t);
+  const emails = [
+    'ann@example.org',
+    'nothing@example.org',
+    'no address',
+    '',
+    'x'.repeat(5000),
+    'a\0b@example.org',
+  ];
+  const shown = new Set<string>();
+  for (const email of emails) {
+    const { status, text, headers } = await ask(email);
+    shown.add(JSON.stringify([status, text, Object.keys(headers).sort()]));
+    const page = await service.send('POST', '/forgotten-password', {
+      body: new URLSearchParams({ email }).toString(),
+      type: FORM,
+    });
+    shown.add(JSON.stringify([page.status, page.text, Object.keys(page.headers).sort()]));
+  }
+  t.equal(shown.size, 2, 'one response to programs, one page');
+  await messageAt(mail, 1);
+  t.same([...new Set(mail.received.map(({ to }) => to))], ['ann@example.org']);
+});
+
+t.test('an address gets three messages while their codes are valid', async (t) => {
+  const { mail, ask, service } = await start(t);
+  for (let count = 0; count < 6; count++) {
+    await ask('ann@example.org');
+    await until('nothing waits', () => waitingIn(service), 0);
+  }
+  t.equal(mail.received.length, 3);
+});
+
+t.test('an address of a network makes so many requests', async (t) => {
+  const { ask } = await start(t);
+  const statuses: number[] = [];
+  for (let count = 0; count < 32; count++) statuses.push((await ask('nothing@example.org')).status);
+  t.same([...new Set(statuses)], [202, 429]);
+  t.equal(statuses.indexOf(429), 30);
+});
+
+t.test('a server that refuses, is away or slow gets the message later', async (t) => {
+  const { mail, ask, service } = await start(t);
+  mail.code = 451;
+  await ask('ann@example.org');
+  await until('several attempts', () => mail.attempts.length > 2);
+  t.equal(mail.received.length, 0);
+  mail.code = 250;
+  await messageAt(mail, 0);
+  mail.code = 550;
+  await ask('ann@example.org');
+  await until('a refused message is removed', () => waitingIn(service), 0);
+  t.equal(mail.received.length, 1);
+  t.match(service.logged.join('\n'), /a message is refused/);
+});
+
+t.test('another process sends what an ended one has not', async (t) => {
+  const { mail, ask, service } = await start(t, {}, { mailRetrySeconds: 3600 });
+  mail.code = 451;
+  await ask('ann@example.org');
+  await until('an attempt', () => mail.attempts.length > 0);
+  mail.code = 250;
+  const settings = {
+    AUTH: 'basic',
+    INSECURE: 'basic',
+    SMTP_URL: mail.url,
+    MAIL_FROM: 'a@example.org',
+    PUBLIC_URL: 'https://api.example.org',
+  };
+  await service.db.run('update plinth_mail set next_at = now()', []);
+  await testService(t, { ...settings, DATABASE_URL: service.databaseUrl }, { mailPollMs: 50 });
+  await messageAt(mail, 0);
+});
+
+t.test('by TLS from the start, and by STARTTLS', { skip: withoutOpenssl }, async (t) => {
+  const { cert, key } = authority(t).sign('mail');
+  for (const secure of [true, false]) {
+    const tls = await mailServer(t, { secure, cert, key });
+    // The certificate is of an authority that Node does not know.
+    const { ask, service } = await start(t, { SMTP_URL: tls.url });
+    await ask('ann@example.org');
+    await until('an attempt fails', () => /certificate/.test(service.logged.join('\n')));
+    t.equal(tls.received.length, 0, 'no message to a server with an unknown certificate');
+  }
+});
+
+t.test('in German, and with texts of the operator', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'plinth-mail-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  writeFileSync(join(folder, 'reset.en.txt'), 'Hello from {{site}}\nCode {{code}}, {{unknown}}\n');
+  const { mail, ask } = await start(t, { MAIL_TEMPLATES: folder });
+  await ask('ann@example.org', { 'accept-language': 'de-AT,de;q=0.9,en;q=0.5' });
+  t.match((await messageAt(mail, 0)).text, /Oder geben Sie diesen Code ein/);
+  await ask('ann@example.org');
+  const own = await messageAt(mail, 1);
+  t.match(own.raw, /^Subject: Hello from api\.example\.org/m);
+  t.match(own.text, /Code [0-9A-Z-]{19}, \{\{unknown\}\}/);
+});
+
+t.test('a user of another issuer has no password to forget', async (t) => {
+  const { mail, ask, service, id } = await start(t);
+  await service.db.run("insert into plinth_user_links values ('https://login.example.org', 'ann', $1, '')", [
+    id,
+  ]);
+  await ask('ann@example.org');
+  await ask('nothing@example.org');
+  t.equal((await service.db.run('select from plinth_mail', [])).length, 0);
+  t.equal(mail.attempts.length, 0);
+});
+
+t.test('without mail, the paths are 404', async (t) => {
+  const { send } = await testService(t, { AUTH: 'basic', INSECURE: 'basic' });
+  for (const path of ['/forgotten-password', '/reset-password'])
+    t.equal((await send('GET', path)).status, 404);
+});
+
+t.test('sessions and tokens end with the former password', async (t) => {
+  const server = await authorizationServer(t, { MAIL: 'log' }, { mailPollMs: 50 });
+  const { config } = await server.register();
+  const { access_token: token } = await signIn(server, config);
+  const whoami = async () =>
+    (await server.service.send('GET', '/whoami', { headers: { authorization: `Bearer ${token}` } })).status;
+  t.equal(await whoami(), 200);
+  const { send, logged } = server.service;
+  await send('POST', '/forgotten-password', { body: { email: server.user.email } });
+  const line = await until('the message is in the log', () =>
+    logged.find((each) => /new password for/.test(each)),
+  );
+  const code = codeIn((JSON.parse(line) as { text: string }).text);
+  t.equal((await send('POST', '/reset-password', { body: { code, password: NEXT } })).status, 204);
+  t.equal(await until('the token ends', whoami, 401), 401);
+});
+
+for (const javaScriptEnabled of [true, false])
+  t.test(`in a browser, ${javaScriptEnabled ? 'with' : 'without'} script`, { skip: noBrowser }, async (t) => {
+    const { mail, service, enter } = await start(t);
+    const page = await openPage(t, service.url, { width: javaScriptEnabled ? 1280 : 390, javaScriptEnabled });
+    await page.goto('/forgotten-password');
+    await page.getByLabel('Email').fill('ann@example.org');
+    await page.keyboard.press('Enter');
+    await page.getByRole('status').waitFor();
+    const code = codeIn((await messageAt(mail, 0)).text);
+    await page.goto(`/reset-password?code=${code}`);
+    await page.getByLabel(/^New password/).fill('password1');
+    await page.getByRole('button', { name: 'Save the password' }).click();
+    await page.getByRole('alert').waitFor();
+    t.equal(await page.getByLabel('Code from the message').inputValue(), code);
+    await page.getByLabel(/^New password/).fill(NEXT);
+    await page.keyboard.press('Enter');
+    await page.getByRole('status').waitFor();
+    t.equal(await enter(NEXT), 200);
+  });
