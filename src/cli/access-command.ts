@@ -10,9 +10,10 @@ import { STRANGER } from '../auth/principal.js';
 import { MAX_PAGE_BYTES } from '../collection/document.js';
 import type { Config } from '../config/config.js';
 import { POSTGRESQL } from '../database-url/engine.js';
-import { knownProblem } from '../db/database-errors.js';
+import { databaseErrorOf, knownProblem } from '../db/database-errors.js';
 import type { Db, Run } from '../db/db.js';
 import { openServer } from '../db/open-database.js';
+import { type SchemaConnection, withSchemaConnection } from '../db/schema-connection.js';
 import { unauthorized } from '../errors/caller-errors.js';
 import { type ExitCode, ExitError } from '../errors/exit-error.js';
 import { pageTooLarge } from '../errors/input-errors.js';
@@ -31,7 +32,6 @@ import { parse, subcommandOf } from './arguments.js';
 import { configOf, InputError, type Io, UsageError } from './io.js';
 import { print } from './output.js';
 import { ACCESS_COMMANDS } from './table/access-commands.js';
-import { withTemporaryDatabase } from './temporary-database.js';
 import { endOf, endOfError, idOf, logOf, withResources } from './with-database.js';
 
 /** Explains access rules, or tests them. Throws UsageError and ExitError. */
@@ -250,4 +250,43 @@ function explanationText({ verb, permitted, fields, grants }: Explanation): stri
     return `  ${grant}: ${state}${failed.map((each) => `\n    ${JSON.stringify(each)}`).join('')}\n`;
   });
   return `${verb}: ${outcome}${fields ? ` (${fields.join(', ')})` : ''}\n${lines.join('')}`;
+}
+
+const PREFIX = 'plinth_access_test_';
+/** The age from which a database is one that a killed command has left. */
+const LEFT_MS = 3_600_000;
+const LEFT = `
+select datname from pg_database
+where case when datname ~ '^${PREFIX}[0-9]{1,15}_[0-9]+$' then split_part(datname, '_', 4)::bigint < $1::bigint end
+  and not exists (select from pg_stat_activity as session where session.datname = pg_database.datname)`;
+const INSUFFICIENT_PRIVILEGE = '42501';
+
+/** Runs work on a new, empty database of a server, and drops it. Throws ExitError if the server lets the role create none. */
+function withTemporaryDatabase<T>(
+  url: string,
+  connectMs: number,
+  work: (url: string) => Promise<T>,
+): Promise<T> {
+  return withSchemaConnection(url, connection, connectMs);
+
+  async function connection({ run }: SchemaConnection): Promise<T> {
+    const now = Date.now();
+    const drop = (name: string) => run(`drop database if exists ${name} with (force)`, []);
+    for (const { datname } of await run(LEFT, [now - LEFT_MS])) await drop(String(datname));
+    const name = `${PREFIX}${now}_${process.pid}`;
+    try {
+      await run(`create database ${name} template template0`, []);
+    } catch (error) {
+      if (databaseErrorOf(error)?.code !== INSUFFICIENT_PRIVILEGE) throw error;
+      throw new ExitError(
+        'the role of DATABASE_URL may not create a database for the test: give it CREATEDB, or unset DATABASE_URL, so that the embedded PostgreSQL has it',
+      );
+    }
+    try {
+      // Of a parameter that a URL has twice, the last value counts.
+      return await work(`${url}${url.includes('?') ? '&' : '?'}dbname=${name}`);
+    } finally {
+      await drop(name);
+    }
+  }
 }

@@ -11,43 +11,37 @@ type Table = Readonly<Record<string, RunnableCommand>>;
 const { serve, migrate, collections } = SERVICE_COMMANDS;
 const { keys, users, access } = ACCESS_COMMANDS;
 
-/** The commands of the core. Each loads its code when it runs. */
+type Run = RunnableCommand['run'];
+
+/** A command of the core, which loads its code when it runs. */
+const own = (
+  command: Command,
+  group: RunnableCommand['group'],
+  load: () => Promise<Run>,
+): RunnableCommand => ({
+  ...command,
+  group,
+  run: async (...args) => (await load())(...args),
+});
+
 const CORE: Table = {
-  serve: {
-    ...serve,
-    group: 'service',
-    run: async (args, io) => (await import('../serve.js')).serve(args, io),
-  },
-  migrate: {
-    ...migrate,
-    group: 'service',
-    run: async (args, io) => (await import('./migrate-command.js')).migrateCommand(args, io),
-  },
-  collections: {
-    ...collections,
-    group: 'service',
-    run: async (args, io) => (await import('./collections-command.js')).collectionsCommand(args, io),
-  },
-  keys: {
-    ...keys,
-    group: 'access',
-    run: async (args, io) => {
-      const { managedCommand } = await import('./managed-command.js');
-      const { STORED_KEYS } = await import('../api/key-endpoints.js');
-      return managedCommand(KEY, STORED_KEYS, ACCESS_COMMANDS, args, io);
-    },
-  },
+  serve: own(serve, 'service', async () => (await import('../serve.js')).serve),
+  migrate: own(migrate, 'service', async () => (await import('./migrate-command.js')).migrateCommand),
+  collections: own(
+    collections,
+    'service',
+    async () => (await import('./collections-command.js')).collectionsCommand,
+  ),
+  keys: own(keys, 'access', async () => {
+    const { managedCommand } = await import('./managed-command.js');
+    const { STORED_KEYS } = await import('../api/key-endpoints.js');
+    return (args, io) => managedCommand(KEY, STORED_KEYS, ACCESS_COMMANDS, args, io);
+  }),
   users: {
-    ...users,
-    group: 'access',
+    ...own(users, 'access', async () => (await import('./users-command.js')).usersCommand),
     isExtended: true,
-    run: async (args, io) => (await import('./users-command.js')).usersCommand(args, io),
   },
-  access: {
-    ...access,
-    group: 'access',
-    run: async (args, io) => (await import('./access-command.js')).accessCommand(args, io),
-  },
+  access: own(access, 'access', async () => (await import('./access-command.js')).accessCommand),
 };
 
 /** All commands, those of features included. */

@@ -9,7 +9,7 @@ import { MAX_PASSWORDS } from '../../passwords/password-queue.js';
 import { WorkSlots } from '../../work/shared-runs.js';
 import { REPORT_TYPE } from './job-task.js';
 import type { JobMetrics } from './metrics.js';
-import { CHUNK_BYTES, type CreationSettings, inBoundedTransaction, RecordBatches } from './record-batches.js';
+import { CHUNK_BYTES, type CreationSettings, createRecords, inBoundedTransaction } from './record-batches.js';
 import { type CreationReport, Report } from './report.js';
 import { MAX_CREATIONS } from './settings.js';
 
@@ -75,8 +75,8 @@ export class Creations {
     const isLenient = prefersLenient(request.headers.prefer);
     const report = new Report(resource);
     const createAll = async (connection: BulkConnection): Promise<Reply> => {
-      const batches = new RecordBatches(collection, this.services, { ...body, type, maxBytes }, request);
-      await batches.createAll(connection, {
+      await createRecords(connection, {
+        ...{ collection, settings: this.services, body: { ...body, type, maxBytes }, request },
         bytesFrom: (position) => bytesFrom(body, position),
         limit: resource.hasPasswords ? Math.min(bulkRecords, MAX_PASSWORDS.records) : bulkRecords,
         isLenient,

@@ -9,14 +9,14 @@ import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import { turn } from '../../limits/turn.js';
 import { restrictCreationToOwn } from '../../policy/ownership.js';
-import { type Chunk, chunksOf, type Position } from '../transfer/chunks.js';
+import { chunksOf, type Position } from '../transfer/chunks.js';
 import { type CsvHeader, headerOf } from '../transfer/csv-header.js';
 import { columnsOf } from '../transfer/csv-record.js';
-import type { Draft, Row } from '../transfer/import-row.js';
+import type { Row } from '../transfer/import-row.js';
 import { ImportErrors } from '../transfer/import-row.js';
 import { FileError } from '../transfer/input.js';
 import { checkDrafts, type RecordRules, readDrafts } from '../transfer/read-rows.js';
-import { csvScanner, NDJSON, type Scanner } from '../transfer/scan.js';
+import { csvScanner, NDJSON } from '../transfer/scan.js';
 import { storeBatch } from '../transfer/store-batch.js';
 import { recordsRefused, tooManyRecords } from './errors.js';
 import { SQL } from './job-store.js';
@@ -52,6 +52,11 @@ interface Body {
 
 /** How the records of a body are created. */
 export interface Creation {
+  readonly collection: ScopedCollection;
+  readonly settings: CreationSettings;
+  readonly body: Body;
+  /** The request of the caller, whose permission applies to each record. */
+  readonly request: Request;
   /** Where to begin; absent: with the first record. */
   readonly from?: Position | undefined;
   /** The bytes of the body from a position on. */
@@ -68,121 +73,98 @@ export interface Creation {
 /** Bytes of the name of a column: each record repeats it, while its row has two bytes for it. */
 const MAX_NAME_BYTES = 1000;
 
-/** Creates the records of a body in batches, with the checks that a request for each record would pass. */
-export class RecordBatches {
-  readonly #rules: RecordRules;
-  readonly #scanner: Scanner;
-  readonly #from: Position;
-  #nameBytes = 0;
-  readonly #authorize: NonNullable<Action['authorize']> | undefined;
-
-  /** Throws 400 for a header of CSV that is not one. */
-  constructor(
-    readonly collection: ScopedCollection,
-    readonly settings: CreationSettings,
-    readonly body: Body,
-    /** The request of the caller, whose permission applies to each record. */
-    readonly request: Request,
-  ) {
-    const { resource, check: checkOf } = collection.whole;
-    const caller = callerOf(request.principal);
-    const check: RecordRules['check'] = (input, origin) => checkOf(input, origin, undefined, caller);
-    const [rename, maxBytes] = [new Map<string, string>(), settings.bodyLimit];
-    const { encoding, bytes: start } = markOf(body.head);
-    if (encoding !== 'utf-8') throw invalidBody('must be UTF-8', 'encoding');
-    const header = body.type === CSV_TYPE ? headerIn(body, start) : undefined;
-    this.#scanner = header ? csvScanner(header.delimiter) : NDJSON;
-    this.#from = header?.from ?? { position: start, place: 1 };
-    const columns = header && columnsOf(header, resource, rename, 'request');
-    this.#rules = { resource, check, origin: 'request', rename, maxBytes, retainsIds: false, columns };
-    const none: Action = { run: () => ({ status: 204, headers: [] }) };
-    this.#authorize = restrictCreationToOwn(collection, none).authorize;
-  }
-
-  /** Creates the records. Throws 413 for too many, and 422 if records are refused and that is not lenient. */
-  async createAll(connection: BulkConnection, creation: Creation): Promise<void> {
-    const { from = this.#from, bytesFrom, limit, isLenient, report, storing } = creation;
-    let records = 0;
-    for await (const chunk of this.#chunks(bytesFrom(from.position), from)) {
-      records += chunk.records.length;
-      if (records > limit) throw tooManyRecords(limit);
-      const refusals = new ImportErrors(false);
-      const rows = await this.#read(chunk, refusals);
-      await storing(async () => {
-        const stored = await this.#store(connection, rows, refusals);
-        await report.add(stored, refusals.list);
-      }, chunk.next);
-      if (!isLenient && report.isFull) break;
-    }
-    if (!isLenient && report.refused > 0) throw recordsRefused(report.result(true));
-  }
-
-  #chunks(bytes: AsyncIterable<Buffer>, from: Position): AsyncGenerator<Chunk> {
-    const { bodyLimit } = this.settings;
-    const size = this.collection.resource.hasPasswords ? PASSWORD_CHUNK_BYTES : CHUNK_BYTES;
-    return chunksOf(bytes, this.#scanner, from, {
-      size,
-      maxRecords: Math.ceil(CHUNK_NAME_BYTES / (this.#rules.columns?.nameBytes ?? 1)),
-      maxRecordBytes: bodyLimit,
-      tooLong: () => payloadTooLarge(bodyLimit),
-    });
-  }
-
-  /** Reads and checks the records of a chunk. */
-  async #read(chunk: Chunk, refusals: ImportErrors): Promise<readonly Row[]> {
-    this.#requireFewNames(chunk.records.length);
-    const read = await readDrafts(chunk, this.#rules, refusals.add);
-    const drafts = this.#authorize ? await this.#permitted(read, refusals) : read;
-    return checkDrafts(drafts, this.#rules, refusals.add);
-  }
-
-  /** Stores the records of a chunk as a part of the transaction that is open. Returns their number. */
-  async #store(connection: BulkConnection, rows: readonly Row[], refusals: ImportErrors): Promise<number> {
-    const { run } = connection;
-    await run(SQL.set_actor, [actorSetting(callerOf(this.request.principal))]);
-    // Access rules decide as of now.
-    const collection = this.collection.as(this.request);
-    const { resource } = this.collection;
-    const { tombstones } = this.settings;
-    const target = { connection, resource, onConflict: 'fail', isPart: true, tombstones } as const;
-    let pending = rows;
-    let count = 0;
-    while (pending.length > 0) {
-      const inputs = pending.map(({ input }) => input);
-      const errors = await collection.creationErrors?.(inputs, run);
-      const decided = pending.slice(0, errors?.length);
-      pending = pending.slice(decided.length);
-      for (const [at, error] of (errors ?? []).entries()) if (error) refusals.add(decided[at]!, error);
-      const valid = decided.filter(({ place }) => !refusals.has(place));
-      await storeBatch(target, valid, refusals, async ({ stored }) => {
-        count += stored.length;
-      });
-    }
-    return count;
-  }
-
-  /** Throws 400 for CSV that becomes many times as long when each record has the names of the columns. */
-  #requireFewNames(records: number): void {
-    const max = NAMES_FACTOR * this.body.maxBytes;
-    this.#nameBytes += records * (this.#rules.columns?.nameBytes ?? 0);
-    if (this.#nameBytes > max)
-      throw invalidBody(`the records repeat more than ${max} bytes of the names of columns`, 'header');
-  }
-
-  async #permitted(drafts: readonly Draft[], refusals: ImportErrors): Promise<readonly Draft[]> {
-    for (const draft of drafts) {
+/**
+ * Creates the records of a body in batches, with the checks that a request for each record would pass. Throws 400 for a header of
+ * CSV that is not one, 413 for too many records, and 422 if records are refused and that is not lenient.
+ */
+export async function createRecords(connection: BulkConnection, creation: Creation): Promise<void> {
+  const { collection, body, request, limit, isLenient, report, storing } = creation;
+  const { rules, scanner, first } = readerOf(creation);
+  const { authorize } = restrictCreationToOwn(collection, NOTHING);
+  const from = creation.from ?? first;
+  const { nameBytes = 0 } = rules.columns ?? {};
+  const chunks = chunksOf(creation.bytesFrom(from.position), scanner, from, {
+    size: collection.resource.hasPasswords ? PASSWORD_CHUNK_BYTES : CHUNK_BYTES,
+    maxRecords: Math.ceil(CHUNK_NAME_BYTES / (nameBytes || 1)),
+    maxRecordBytes: rules.maxBytes,
+    tooLong: () => payloadTooLarge(rules.maxBytes),
+  });
+  const maxNames = NAMES_FACTOR * body.maxBytes;
+  let records = 0;
+  for await (const chunk of chunks) {
+    records += chunk.records.length;
+    if (records > limit) throw tooManyRecords(limit);
+    // CSV becomes many times as long when each record has the names of the columns.
+    if (records * nameBytes > maxNames)
+      throw invalidBody(`the records repeat more than ${maxNames} bytes of the names of columns`, 'header');
+    const refusals = new ImportErrors(false);
+    const drafts = await readDrafts(chunk, rules, refusals.add);
+    for (const draft of authorize ? drafts : []) {
       await turn();
       try {
-        void this.#authorize!({ ...this.request, body: { ...NO_BODY, value: draft.record } });
+        void authorize!({ ...request, body: { ...NO_BODY, value: draft.record } });
       } catch (error) {
         refusals.add(draft, error);
       }
     }
-    return drafts.filter(({ place }) => !refusals.has(place));
+    const permitted = drafts.filter(({ place }) => !refusals.has(place));
+    const rows = await checkDrafts(permitted, rules, refusals.add);
+    await storing(async () => {
+      await report.add(await storeRows(connection, creation, rows, refusals), refusals.list);
+    }, chunk.next);
+    if (!isLenient && report.isFull) break;
   }
+  if (!isLenient && report.refused > 0) throw recordsRefused(report.result(true));
 }
 
+const NOTHING: Action = { run: () => ({ status: 204, headers: [] }) };
 const NO_BODY = { type: '', bytes: Buffer.alloc(0) };
+
+/** How the records of a body are read, and where the first one is. Throws 400. */
+function readerOf({ collection, settings, body, request }: Creation) {
+  const { resource, check: checkOf } = collection.whole;
+  const caller = callerOf(request.principal);
+  const check: RecordRules['check'] = (input, origin) => checkOf(input, origin, undefined, caller);
+  const { encoding, bytes: start } = markOf(body.head);
+  if (encoding !== 'utf-8') throw invalidBody('must be UTF-8', 'encoding');
+  const header = body.type === CSV_TYPE ? headerIn(body, start) : undefined;
+  const rename = new Map<string, string>();
+  const rules: RecordRules = {
+    ...{ resource, check, origin: 'request', rename, maxBytes: settings.bodyLimit, retainsIds: false },
+    columns: header && columnsOf(header, resource, rename, 'request'),
+  };
+  const scanner = header ? csvScanner(header.delimiter) : NDJSON;
+  return { rules, scanner, first: header?.from ?? { position: start, place: 1 } };
+}
+
+/** Stores the records of a chunk as a part of the transaction that is open. Returns their number. */
+async function storeRows(
+  connection: BulkConnection,
+  { collection: whole, settings: { tombstones }, request }: Creation,
+  rows: readonly Row[],
+  refusals: ImportErrors,
+): Promise<number> {
+  const { run } = connection;
+  await run(SQL.set_actor, [actorSetting(callerOf(request.principal))]);
+  // Access rules decide as of now.
+  const collection = whole.as(request);
+  const { resource } = whole;
+  const target = { connection, resource, onConflict: 'fail', isPart: true, tombstones } as const;
+  let pending = rows;
+  let count = 0;
+  while (pending.length > 0) {
+    const inputs = pending.map(({ input }) => input);
+    const errors = await collection.creationErrors?.(inputs, run);
+    const decided = pending.slice(0, errors?.length);
+    pending = pending.slice(decided.length);
+    for (const [at, error] of (errors ?? []).entries()) if (error) refusals.add(decided[at]!, error);
+    const valid = decided.filter(({ place }) => !refusals.has(place));
+    await storeBatch(target, valid, refusals, async ({ stored }) => {
+      count += stored.length;
+    });
+  }
+  return count;
+}
 
 /** The header of a body of CSV. Throws 400. */
 function headerIn(body: Body, start: number): CsvHeader {

@@ -9,7 +9,7 @@ import type { CreationServices } from './create-many.js';
 import { unknownJob } from './errors.js';
 import { type ClaimedJob, inputFrom, LeaseLost, PART_BYTES, RENEW_MS } from './job-store.js';
 import { isCreation, requestOf, requireNoClaims, requireUser } from './job-task.js';
-import { inBoundedTransaction, RecordBatches } from './record-batches.js';
+import { createRecords, inBoundedTransaction } from './record-batches.js';
 import { Report } from './report.js';
 
 /** The parts of the service that jobs need. */
@@ -41,7 +41,7 @@ export async function runJob(
     );
   }, RENEW_MS);
   try {
-    await createRecords(services, job, () => {
+    await doJob(services, job, () => {
       if (stopping.aborted) throw new Stopping();
       if (lost.signal.aborted) throw new LeaseLost();
     });
@@ -53,7 +53,7 @@ export async function runJob(
 }
 
 /** Creates the records of a job: all in one transaction, or if it is lenient each chunk in its own, which writes the progress. */
-async function createRecords(
+async function doJob(
   services: RunnerServices,
   { id, task, inputBytes, progress: before, lease }: ClaimedJob,
   requireHeld: () => void,
@@ -66,14 +66,15 @@ async function createRecords(
   requireNoClaims(collection, collections);
   const { value: head = Buffer.alloc(0) } = await inputFrom(db.run, id, 0).next();
   const body = { type, head, isWhole: inputBytes <= PART_BYTES, maxBytes: jobBytes };
-  const batches = new RecordBatches(collection, services, body, requestOf(id, task));
+  const request = requestOf(id, task);
   const start = isLenient ? before : undefined;
   const report = new Report(collection.resource, start);
   let progress = start;
   await withBulkConnection(databaseUrl, services, async (connection) => {
     const transaction = (work: () => Promise<void>) => inBoundedTransaction(connection, dbTimeoutMs, work);
     const createAll = async () => {
-      await batches.createAll(connection, {
+      await createRecords(connection, {
+        ...{ collection, settings: services, body, request },
         from: start && { place: start.place, position: start.position },
         bytesFrom: (position) => inputFrom(db.run, id, position),
         limit: isLenient ? Number.POSITIVE_INFINITY : bulkRecords,

@@ -114,6 +114,30 @@ t.test('a record is refused with those to which it refers, and the others are st
   );
 });
 
+t.test('a file of CSV in which records refer to later ones', async (t) => {
+  const { load, all } = await league(t);
+  await load('teams.json', { teams: [{ id: 1, name: 'a' }] });
+  const [team] = await all('/teams');
+  const rows = [
+    'id,name,teamId,mentorId',
+    `1,"one;\r\nof two lines",${team!.id},3`,
+    `2,two,${team!.id},1`,
+    `3,three,${team!.id},`,
+    `4,four,${team!.id},9`,
+    `5,five,${team!.id},4`,
+  ];
+  const { code, out, err } = await load('players.csv', `${rows.join('\r\n')}\r\n`, '--as', 'players');
+  t.same([code, out], [1, 'players: 3 stored, 2 refused\n']);
+  t.match(
+    err,
+    /players\.csv:6\/mentorId: PLAYER_NOT_FOUND.*players\.csv:7\/mentorId/s,
+    'the lines of the file',
+  );
+  const players = new Map((await all('/players')).map((player) => [player.name, player]));
+  t.equal(players.get('two')!.mentorId, players.get('one;\r\nof two lines')!.id);
+  t.equal(players.get('one;\r\nof two lines')!.mentorId, players.get('three')!.id);
+});
+
 t.test('collections that refer to each other are imported in two steps', async (t) => {
   const { load, all, folder, COLLECTIONS, databaseUrl, send } = await league(t);
   await load('db.json', { teams: [{ id: 1, name: 'a' }], players: [{ id: 2, name: 'b', teamId: 1 }] });
