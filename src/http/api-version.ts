@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { otherVersion, unsupportedVersion, versionMismatch } from '../errors/request-errors.js';
-import { pathOf } from '../telemetry/span-attributes.js';
+import { pathOf } from '../telemetry/request-path.js';
 import { DEFAULT_VERSION, type Retirement, VERSIONS, type Version } from '../versions/supported.js';
 
 /** A path without its version. */

@@ -9,7 +9,7 @@ import { type Documents, type Pending, piecesOf, type Reply, type Rows } from '.
 import { prefersPage } from '../http/request.js';
 import { RESPONSES } from '../limits/byte-budget.js';
 import type { Abort } from '../telemetry/request-observer.js';
-import { pathOf } from '../telemetry/span-attributes.js';
+import { pathOf } from '../telemetry/request-path.js';
 import { BodyAborted } from '../transport/body-stream.js';
 import { lingerOnClose } from '../transport/connections.js';
 import { arrange } from '../transport/copy-rows.js';

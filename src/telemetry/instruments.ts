@@ -82,7 +82,7 @@ export function single(
 export const SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 
 /** Counts the values up to each bound. */
-export class Distribution {
+class Distribution {
   readonly counts: Float64Array;
   sum = 0;
   count = 0;

@@ -1,18 +1,9 @@
 import { isObject, type Json } from '../json.js';
+import { LEVELS, type Lines } from './log.js';
 
-/** A destination of lines. */
-interface Lines {
-  write(line: string): unknown;
-}
-
-const LEVELS: Readonly<Record<number, string>> = {
-  10: 'TRACE',
-  20: 'DEBUG',
-  30: 'INFO',
-  40: 'WARN',
-  50: 'ERROR',
-  60: 'FATAL',
-};
+const LEVEL_NAMES = new Map(
+  Object.entries(LEVELS).map(([name, level]): [number, string] => [level, name.toUpperCase()]),
+);
 
 /** Turns lines of JSON into lines for people at a terminal: the time, the level, the message and its details. */
 export function readableLines(lines: Lines): Lines {
@@ -25,7 +16,7 @@ function readable(line: string): string {
   const at = new Date(Number(time)).toTimeString().slice(0, 8);
   const texts = Object.entries(details).map(([name, value]) => ` ${name}=${textOf(value)}`);
   const stack = isObject(err) ? `\n  ${String(err.stack ?? err.message).replaceAll('\n', '\n  ')}` : '';
-  return `${at} ${LEVELS[Number(level)] ?? String(level)} ${String(msg ?? '')}${texts.join('')}${stack}\n`;
+  return `${at} ${LEVEL_NAMES.get(Number(level)) ?? String(level)} ${String(msg ?? '')}${texts.join('')}${stack}\n`;
 }
 
 const textOf = (value: Json) =>

@@ -2,12 +2,18 @@ import type { IncomingMessage } from 'node:http';
 import type { Tracer } from '@opentelemetry/api';
 import { type Principal, STRANGER } from '../auth/principal.js';
 import type { Peer } from '../database-url/servers.js';
-import type { CounterValue, Distribution } from './instruments.js';
 import type { Log } from './log.js';
 import type { HttpMetrics } from './metrics.js';
-import { pathOf } from './span-attributes.js';
-import { parseTraceparent } from './traceparent.js';
-import { endRequest, endWait, type RequestSpan, startRequest, startWait, within } from './tracing.js';
+import { pathOf } from './request-path.js';
+import {
+  endRequest,
+  endWait,
+  parseTraceparent,
+  type RequestSpan,
+  startRequest,
+  startWait,
+  within,
+} from './tracing.js';
 import { track, type Waiter } from './wait-tracking.js';
 
 export interface ObserverOptions {
@@ -32,8 +38,7 @@ export type Observer = (req: IncomingMessage, id: string) => Observation;
 export type Abort = 'left' | 'body' | 'stalled' | 'fault';
 
 export function createObserver(options: ObserverOptions): Observer {
-  const routes = new RouteMetrics(options.metrics);
-  return (req, id) => new Observation(req, id, options, routes);
+  return (req, id) => new Observation(req, id, options);
 }
 
 /** The route label of a request that matches no route. */
@@ -64,7 +69,6 @@ export class Observation implements Waiter {
     private readonly req: IncomingMessage,
     private readonly id: string,
     private readonly options: ObserverOptions,
-    private readonly routes: RouteMetrics,
   ) {
     const { method = '' } = req;
     this.method = METHODS.has(method) ? method : '_OTHER';
@@ -143,12 +147,12 @@ export class Observation implements Waiter {
     this.ended = true;
     const { method, route = UNMATCHED, options, request } = this;
     const durationMs = performance.now() - this.startedAt;
-    options.metrics.active.value--;
-    const cells = this.routes.get(route, method);
-    cells.received.value += this.received;
-    cells.sent.value += this.sent;
-    if (aborted) options.metrics.aborted.of(route, aborted).value++;
-    else cells.duration(status!).observe(durationMs / 1000);
+    const { metrics } = options;
+    metrics.active.value--;
+    metrics.received.of(method, route).value += this.received;
+    metrics.sent.of(method, route).value += this.sent;
+    if (aborted) metrics.aborted.of(route, aborted).value++;
+    else metrics.duration.of(method, route, String(status)).observe(durationMs / 1000);
     if (options.accessLog) this.log(status, aborted, durationMs);
     if (request) endRequest(request, { method, route: this.route, status, aborted });
   }
@@ -173,61 +177,8 @@ export class Observation implements Waiter {
   }
 }
 
-/** The metrics of one method on one route. */
-class Series {
-  readonly received: CounterValue;
-  readonly sent: CounterValue;
-  readonly #durations = new Map<number, Distribution>();
-
-  constructor(
-    readonly metrics: HttpMetrics,
-    readonly route: string,
-    readonly method: string,
-  ) {
-    this.received = metrics.received.of(method, route);
-    this.sent = metrics.sent.of(method, route);
-  }
-
-  duration(status: number): Distribution {
-    const known = this.#durations.get(status);
-    if (known) return known;
-    const duration = this.metrics.duration.of(this.method, this.route, String(status));
-    this.#durations.set(status, duration);
-    return duration;
-  }
-}
-
-/** Caches the metrics of each method on each route, which saves the lookup by labels at every request. */
-class RouteMetrics {
-  readonly #routes = new Map<string, Map<string, Series>>();
-
-  constructor(readonly metrics: HttpMetrics) {}
-
-  get(route: string, method: string): Series {
-    let methods = this.#routes.get(route);
-    if (!methods) {
-      methods = new Map();
-      this.#routes.set(route, methods);
-    }
-    let series = methods.get(method);
-    if (!series) {
-      series = new Series(this.metrics, route, method);
-      methods.set(method, series);
-    }
-    return series;
-  }
-}
-
 /** The methods of RFC 9110 section 9.3 and PATCH; any other is `_OTHER` (OpenTelemetry's conventions). */
+// biome-ignore format: one name a line says no more
 const METHODS = new Set([
-  'GET',
-  'HEAD',
-  'QUERY',
-  'POST',
-  'PUT',
-  'PATCH',
-  'DELETE',
-  'OPTIONS',
-  'TRACE',
-  'CONNECT',
+  'GET', 'HEAD', 'QUERY', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'CONNECT',
 ]);

@@ -7,13 +7,14 @@ import {
   propagation,
   ROOT_CONTEXT,
   type Span,
+  type SpanContext,
   SpanKind,
   SpanStatusCode,
   type Tracer,
   trace,
 } from '@opentelemetry/api';
 import type { Peer } from '../database-url/servers.js';
-import { pathOf, schemeOf } from './span-attributes.js';
+import { pathOf } from './request-path.js';
 
 /** The span of a request and the context of its children. */
 export interface RequestSpan {
@@ -45,7 +46,7 @@ export function startRequest(tracer: Tracer, req: IncomingMessage, method: strin
   const attributes: Attributes = {
     'http.request.method': method,
     'url.path': pathOf(req.url),
-    'url.scheme': schemeOf(req),
+    'url.scheme': 'encrypted' in socket && socket.encrypted === true ? 'https' : 'http',
     'network.protocol.version': req.httpVersion,
   };
   if (method !== req.method && req.method) attributes['http.request.method_original'] = req.method;
@@ -111,4 +112,21 @@ export function endWait(span: Span, error: unknown): void {
     span.setStatus({ code: SpanStatusCode.ERROR });
   }
   span.end();
+}
+
+const MAX_TRACEPARENT = 512;
+const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$/;
+
+/**
+ * Parses a `traceparent` field (W3C Trace Context section 3.2). Undefined for an invalid one: version ff, ids that are all
+ * zero, anything after a version 00. Ignores what later versions add.
+ */
+export function parseTraceparent(
+  field: string | readonly string[] | undefined,
+): Pick<SpanContext, 'traceId' | 'spanId'> | undefined {
+  if (typeof field !== 'string' || field.length > MAX_TRACEPARENT) return undefined;
+  const [, version, traceId, spanId, rest] = TRACEPARENT.exec(field) ?? [];
+  if (traceId === undefined || spanId === undefined || version === 'ff') return undefined;
+  if (version === '00' && rest !== undefined) return undefined;
+  return /[^0]/.test(traceId) && /[^0]/.test(spanId) ? { traceId, spanId } : undefined;
 }

@@ -1,4 +1,4 @@
-import { parseTraceparent } from '../../src/telemetry/traceparent.js';
+import { parseTraceparent } from '../../src/telemetry/tracing.js';
 import t from '../support/test.js';
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736';

@@ -3,7 +3,8 @@ import { once } from 'node:events';
 import { ExitError } from '../../errors/exit-error.js';
 import { StartError } from '../../process/listen.js';
 import type { Log } from '../../telemetry/log.js';
-import type { WorkerOrder, WorkerReport } from './messages.js';
+import { singleFlight } from '../../work/shared-runs.js';
+import { Channel } from './channel.js';
 
 /** A worker exited while it started, and has printed why. */
 class WorkerExited extends ExitError {
@@ -17,15 +18,14 @@ class WorkerExited extends ExitError {
 
 export interface SupervisorOptions {
   readonly count: number;
-  /** Variables of the next worker besides those of this process. */
-  readonly env: () => Readonly<Record<string, string>>;
-  readonly onStart: (worker: Worker) => void;
-  readonly onReport: (worker: Worker, report: WorkerReport) => void;
-  readonly onEnd: (worker: Worker) => void;
+  /** Variables of the workers besides those of this process. */
+  readonly env: Readonly<Record<string, string>>;
   /** How long a worker may take to stop. */
   readonly stopMs: number;
 }
 
+/** How long a worker may take to give its metrics; one that is busy for longer is left out. */
+export const RESPONSE_MS = 1000;
 /** The first wait before a worker is replaced, and the longest. */
 const MIN_WAIT_MS = 100;
 const MAX_WAIT_MS = 30_000;
@@ -39,13 +39,23 @@ export function backOff(failures: number): number {
 
 /** Runs a constant number of workers. */
 export class Supervisor {
-  readonly #workers = new Set<Worker>();
+  /** The URL of the workers; empty until the first one is ready. */
+  url = '';
+  readonly #workers = new Map<Worker, Channel>();
   readonly #restarts = new Set<NodeJS.Timeout>();
   #state: 'starting' | 'steady' | 'ending' = 'starting';
+  /** The metrics of every worker that responds in time. Calls meanwhile share them. */
+  readonly #collect = singleFlight(async () => {
+    const replies = [...this.#workers.values()].map((channel) => channel.ask('metrics', RESPONSE_MS));
+    return (await Promise.all(replies)).filter((metrics) => metrics !== undefined);
+  });
 
   constructor(
     readonly options: SupervisorOptions,
     readonly log: Log,
+    public maintenance: boolean,
+    /** The port of the next worker. With 0, Node has workers share the port that the first one found. */
+    public port: number,
   ) {}
 
   /**
@@ -68,11 +78,22 @@ export class Supervisor {
     const workers = this.#end();
     const timer = setTimeout(() => killAll(workers), this.options.stopMs);
     const exits = workers.map((worker) => once(worker, 'exit') as Promise<[number | null, string | null]>);
-    for (const worker of workers) sendTo(worker, { order: 'stop' });
+    this.#sendAll('stop');
     const failed = (await Promise.all(exits)).filter(([code]) => code !== 0);
     clearTimeout(timer);
     if (failed.length > 0)
       throw new Error(`workers ended with ${failed.map(([code, signal]) => signal ?? code).join(', ')}`);
+  }
+
+  /** Has all workers read their certificates again. */
+  reload(): void {
+    this.#sendAll('reload');
+  }
+
+  toggleMaintenance(): boolean {
+    this.maintenance = !this.maintenance;
+    this.#sendAll('maintenance', this.maintenance);
+    return this.maintenance;
   }
 
   /** Kills all workers. */
@@ -83,20 +104,26 @@ export class Supervisor {
   #end(): Worker[] {
     this.#state = 'ending';
     for (const timer of this.#restarts) clearTimeout(timer);
-    return [...this.#workers];
+    return [...this.#workers.keys()];
+  }
+
+  #sendAll(...message: Parameters<Channel['send']>): void {
+    for (const channel of this.#workers.values()) channel.send(...message);
   }
 
   /** Throws StartError. */
   #fork(failures: number): Worker {
-    const worker = forkWorker(this.options.env());
+    const { port, maintenance, options } = this;
+    const env = { ...options.env, PORT: String(port), MAINTENANCE: maintenance ? 'on' : 'off' };
+    const worker = forkWorker(env);
     const startedAt = performance.now();
-    this.#workers.add(worker);
-    this.options.onStart(worker);
-    worker.on('message', (report: WorkerReport) => this.options.onReport(worker, report));
-    const hasEnded = () => {
-      this.#workers.delete(worker);
-      this.options.onEnd(worker);
-    };
+    const channel = new Channel(worker, {
+      ready: (url: string) => this.#onReady(worker, channel, url),
+      collect: this.#collect,
+      leave: () => true,
+    });
+    this.#workers.set(worker, channel);
+    const hasEnded = () => this.#workers.delete(worker);
     worker.on('error', (error: Error) => {
       // A message could not be sent; `exit` follows.
       if (isStarted(worker)) return;
@@ -113,6 +140,18 @@ export class Supervisor {
       this.#forkLater(failuresInRow, facts, 'a worker ended and is replaced');
     });
     return worker;
+  }
+
+  #onReady(worker: Worker, channel: Channel, url: string): void {
+    if (this.url !== '' && url !== this.url) {
+      // No worker listened any more when this one did, so that it found another port. The next ones need the number.
+      this.port = Number(new URL(this.url).port);
+      worker.process.kill('SIGKILL');
+      return;
+    }
+    this.url = url;
+    // The maintenance may have changed while the worker started.
+    channel.send('maintenance', this.maintenance);
   }
 
   /** After the system has started no process. */
@@ -151,16 +190,11 @@ const notStarted = ({ message }: Error) => new StartError(`a worker cannot be st
 /** Whether the system has started the process of a worker. If not, `error` is its only event. */
 const isStarted = ({ process }: Worker): boolean => process.pid !== undefined;
 
-/** Sends an order to a worker; does nothing when it has ended. */
-export function sendTo(worker: Worker | undefined, order: WorkerOrder): void {
-  if (worker?.isConnected()) worker.send(order, () => undefined);
-}
-
 /** Resolves when the worker accepts requests. */
 function accepts(worker: Worker): Promise<void> {
   return new Promise((resolve, reject) => {
-    worker.on('message', ({ report }: WorkerReport) => {
-      if (report === 'ready') resolve();
+    worker.on('message', ({ name }: { readonly name?: string }) => {
+      if (name === 'ready') resolve();
     });
     worker.once('error', (error: Error) => {
       if (!isStarted(worker)) reject(notStarted(error));

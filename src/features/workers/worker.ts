@@ -5,7 +5,12 @@ import type { Config } from '../../config/config.js';
 import { startWithDatabase } from '../../db/start-faults.js';
 import { reload, STOP_SIGNALS, stopAndExit } from '../../process/signals.js';
 import type { Log } from '../../telemetry/log.js';
-import { joinPrimary } from './primary-client.js';
+import { singleFlight } from '../../work/shared-runs.js';
+import { Channel } from './channel.js';
+import { RESPONSE_MS } from './supervisor.js';
+
+/** How long a worker waits for the primary: longer than that waits for its slowest worker. */
+const PRIMARY_MS = 3 * RESPONSE_MS;
 
 /**
  * Runs the service as a worker of the primary that forked this process. Stops in order when the primary says so, when
@@ -21,7 +26,7 @@ export async function runWorker(config: Config, log: Log, features: readonly Ope
   };
   const leave = async (app: App): Promise<void> => {
     await app.stop();
-    await primary.leave();
+    await primary.ask('leave', PRIMARY_MS);
   };
   for (const signal of STOP_SIGNALS) process.on(signal, stop);
   // A terminal or a process supervisor may send them to the whole group; the primary's order applies.
@@ -31,13 +36,18 @@ export async function runWorker(config: Config, log: Log, features: readonly Ope
     cluster.worker!.exitedAfterDisconnect = true;
     stop();
   });
-  const primary = joinPrimary({
+  const primary = new Channel(cluster.worker!, {
     stop,
     reload: () => reload(service, log),
-    setMaintenance: (on) => service?.setMaintenance(on),
-    metrics: async () => service?.metrics.scrape(),
+    maintenance: (on: boolean) => service?.setMaintenance(on),
+    metrics: () => service?.metrics.scrape(),
   });
-  const start = () => startApp(config, log, features, { primary });
+  const collect = singleFlight(async () => {
+    const metrics = await primary.ask('collect', PRIMARY_MS);
+    if (!metrics) throw new Error('the primary did not respond in time');
+    return metrics as readonly unknown[];
+  });
+  const start = () => startApp(config, log, features, { primary: { collect } });
   service = await startWithDatabase(config, log, async () => async () => undefined, start);
-  primary.ready(service.url);
+  primary.send('ready', service.url);
 }

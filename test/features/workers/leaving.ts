@@ -2,9 +2,7 @@ import cluster from 'node:cluster';
 import { existsSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { WorkerReport } from '../../../src/features/workers/messages.js';
-import { joinPrimary } from '../../../src/features/workers/primary-client.js';
-import { sendTo } from '../../../src/features/workers/supervisor.js';
+import { Channel } from '../../../src/features/workers/channel.js';
 
 /**
  * Two workers on one port. The first does nothing until a file exists, whose name is the first argument; then it listens no more,
@@ -17,36 +15,32 @@ const PRIMARY_MS = 600_000;
 
 async function listen(): Promise<void> {
   const { id } = cluster.worker!;
-  const primary = joinPrimary(
-    {
-      stop: () => undefined,
-      reload: () => undefined,
-      setMaintenance: async () => {
-        process.send!('waits');
-        while (!existsSync(file!));
-        server.close();
-        await primary.leave();
-        process.exit(0);
-      },
-      metrics: async () => undefined,
+  const primary = new Channel(cluster.worker!, {
+    maintenance: async () => {
+      process.send!('waits');
+      while (!existsSync(file!));
+      server.close();
+      await primary.ask('leave', Number(primaryMs ?? PRIMARY_MS));
+      process.exit(0);
     },
-    Number(primaryMs ?? PRIMARY_MS),
-  );
+  });
   const server = createServer((_request, response) => response.end(String(id)));
   await new Promise<void>((done) => server.listen(0, '127.0.0.1', done));
-  primary.ready(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  primary.send('ready', `http://127.0.0.1:${(server.address() as AddressInfo).port}`);
 }
 
 function run(): void {
   const first = cluster.fork();
   first.on('exit', (code) => process.stdout.write(`the first worker exits with ${code}\n`));
-  first.on('message', (message: WorkerReport | 'waits') => {
+  first.on('message', (message) => {
     if (message === 'waits') process.stdout.write('the first worker waits\n');
-    else if (message.report === 'leaves' && primaryMs === undefined) sendTo(first, { order: 'leave' });
-    else if (message.report === 'ready') {
-      process.stdout.write(`${message.url}\n`);
-      cluster.fork().on('message', () => sendTo(first, { order: 'maintenance', on: true }));
-    }
+  });
+  const channel = new Channel(first, {
+    leave: () => (primaryMs === undefined ? true : new Promise(() => undefined)),
+    ready: (url: string) => {
+      process.stdout.write(`${url}\n`);
+      cluster.fork().on('message', () => channel.send('maintenance', true));
+    },
   });
 }
 

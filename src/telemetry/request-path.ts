@@ -1,5 +1,3 @@
-import type { IncomingMessage } from 'node:http';
-
 const MAX_CHARACTERS = 2048;
 
 /** The path of a request target for logs and traces, without query and authority, which may contain secrets. */
@@ -8,8 +6,4 @@ export function pathOf(target = ''): string {
   const path = end < 0 ? target : target.slice(0, end);
   const rest = path.startsWith('/') ? path : path.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/]*/i, '');
   return rest.slice(0, MAX_CHARACTERS);
-}
-
-export function schemeOf({ socket }: IncomingMessage): 'http' | 'https' {
-  return 'encrypted' in socket && socket.encrypted === true ? 'https' : 'http';
 }
