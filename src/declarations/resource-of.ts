@@ -121,6 +121,11 @@ function resourceOf(
   const { name, schema } = declaration;
   const { properties, 'x-collection': options = {} } = schema;
   const fields = Object.entries(properties);
+  // Fields that the service sets are read-only in every description of the collection.
+  const described = fields.map(([field, rules]): [string, DeclaredField] => [
+    field,
+    rules['x-set'] === undefined ? rules : { ...rules, readOnly: true },
+  ]);
   const named = (test: (field: DeclaredField) => unknown) =>
     fields.filter(([, field]) => test(field)).map(([field]) => field);
   const references = referencesOf(declaration, byName, sqlName);
@@ -136,7 +141,7 @@ function resourceOf(
     table: sqlName(name),
     prefix: '',
     singular: singularOf(declaration),
-    schema: { ...schema, properties: withReadOnly(properties), required: schema.required ?? [] },
+    schema: { ...schema, properties: Object.fromEntries(described), required: schema.required ?? [] },
     normalize: Object.fromEntries(fields.map(([field, { 'x-normalize': steps = [] }]) => [field, steps])),
     readOnly: named((field) => field.readOnly || field['x-set']),
     set: fields.flatMap(setField),
@@ -168,7 +173,9 @@ function resourceOf(
     filterable: named((field) => field['x-index'] || declaredReference(field) || field['x-unique']),
     sortable: named((field) => field['x-index'] && field.type !== 'array' && !field['x-references']),
     sorts: sortsOf(declaration, columns),
-    ...searchOf(declaration, named),
+    searchable: named((field) => field['x-search'] === true),
+    words: named((field) => field['x-search'] === 'words'),
+    language: options.language ?? 'simple',
     scopes: {
       read: (options.public ? undefined : options.scopes?.read) ?? `${name}:read`,
       write: options.scopes?.write ?? `${name}:write`,
@@ -223,14 +230,6 @@ function sortsOf({ schema }: Declaration, columns: Resource['columns']): Readonl
   ]);
 }
 
-function searchOf({ schema }: Declaration, named: (test: (field: DeclaredField) => unknown) => string[]) {
-  return {
-    searchable: named((field) => field['x-search'] === true),
-    words: named((field) => field['x-search'] === 'words'),
-    language: schema['x-collection']?.language ?? 'simple',
-  };
-}
-
 function columnsOf(
   { name, schema }: Declaration,
   writeOnly: readonly string[],
@@ -247,15 +246,6 @@ function columnsOf(
     });
   return new Map(writeOnly.length === 0 ? columns : [...columns, ['', WRITE_ONLY]]);
 }
-
-/** The fields, of which those that the service sets are read-only in every description of the collection. */
-const withReadOnly = (properties: Declaration['schema']['properties']): Declaration['schema']['properties'] =>
-  Object.fromEntries<DeclaredField>(
-    Object.entries(properties).map(([name, field]) => [
-      name,
-      field['x-set'] === undefined ? field : { ...field, readOnly: true },
-    ]),
-  );
 
 function setField([field, { 'x-set': set, 'x-references': to }]: [string, DeclaredField]): SetField[] {
   if (set === undefined || (typeof set === 'object' && 'next' in set)) return [];

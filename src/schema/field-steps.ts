@@ -41,9 +41,8 @@ function titleOf(work: DocumentWork): string {
 }
 
 /**
- * The work of a declaration on stored documents. The declaration renames fields, which the applied one knows by their former names; gives
- * those that become required their defaults, also in objects; and has other steps of x-normalize, since queries compare the texts
- * that these make.
+ * The work of a declaration on stored documents: fields that the applied one knows by their former names are renamed; fields and
+ * members that become required get their defaults; and texts go through other steps of x-normalize, since queries compare the result.
  */
 export function fieldWorks({ name, schema }: Declaration, former: Schema | undefined): FieldWork[] {
   if (former === undefined) return [];
