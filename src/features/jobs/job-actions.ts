@@ -8,7 +8,7 @@ import type { Request } from '../../http/request.js';
 import { readsAll } from '../../policy/policy.js';
 import { parseUuid } from '../../uuid.js';
 import { cancelJob, findJob, type Job, type JobBounds, listJobs, removeJob } from './job-store.js';
-import { type CreationTask, isCreation } from './job-task.js';
+import { CREATION, type Task } from './job-task.js';
 
 /** The services of the endpoints of jobs, and of requests for jobs. */
 export interface JobServices extends JobBounds {
@@ -57,7 +57,7 @@ const noSuchJob = () => notFound.variant({ message: 'No such job.', shape: 'simp
 const FIELDS = ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'];
 
 /** 202 with the address of a job (RFC 7240 section 4.1). */
-export function acceptedReply(id: string, { isLenient }: CreationTask, { prefix }: Request): Reply {
+export function acceptedReply(id: string, { isLenient }: Task, { prefix }: Request): Reply {
   const applied = isLenient ? 'respond-async, handling=lenient' : 'respond-async';
   const headers = ['Location', `${prefix}/jobs/${id}`, 'Preference-Applied', applied];
   return { status: 202, headers: ['Cache-Control', 'no-store', ...headers] };
@@ -70,7 +70,7 @@ function shown(services: JobServices, job: Job, request: Request): object {
   const { position = 0, stored = 0, refused = 0 } = progress ?? {};
   return {
     ...{ id, kind: task.kind, collection: task.collection, state },
-    ...(isCreation(task) && {
+    ...(task.kind === CREATION && {
       progress: {
         ...{ bytes: Math.min(position, inputBytes), total_bytes: inputBytes },
         ...{ stored: task.isLenient || state === 'done' || state === 'running' ? stored : 0, refused },

@@ -21,24 +21,16 @@ interface Permitted {
   readonly userCollection?: string | undefined;
 }
 
-/** A job that creates records. */
-export interface CreationTask extends Permitted {
-  readonly kind: 'creation';
+export const CREATION = 'creation';
+
+/** A job that creates records. One of another kind, which another version of the service has stored, has the kind and the collection alone. */
+export interface Task extends Permitted {
+  readonly kind: string;
   readonly collection: string;
   /** The media type of the body. */
   readonly type: string;
   readonly isLenient: boolean;
 }
-
-/** A job that another version of the service has stored. */
-interface OtherTask {
-  readonly kind: string;
-  readonly collection: string;
-}
-
-export type Task = CreationTask | OtherTask;
-
-export const isCreation = (task: Task): task is CreationTask => task.kind === 'creation';
 
 /** The permission of a request, for its job. */
 export const permittedBy = ({ permission, principal: { subject, scopes, scheme } }: Request): Permitted => ({
@@ -48,7 +40,7 @@ export const permittedBy = ({ permission, principal: { subject, scopes, scheme }
 /** The request for a job, as far as it matters to the records. */
 export const requestOf = (
   id: string,
-  { collection, type, permission, subject, scheme, scopes }: CreationTask,
+  { collection, type, permission, subject, scheme, scopes }: Task,
 ): Request => ({
   ...{ id, method: 'POST', path: `/${collection}`, params: {}, query: NO_QUERY, headers: {}, prefix: '' },
   ...{ type, permission, version: DEFAULT_VERSION, run: undefined, body: undefined },
@@ -62,7 +54,7 @@ const INDEPENDENT: readonly Principal['scheme'][] = ['api-key', 'mtls', 'signatu
 export async function userOf(
   collections: readonly ScopedCollection[],
   { scheme, subject, scopes }: Principal,
-): Promise<Pick<CreationTask, 'userCollection'>> {
+): Promise<Pick<Task, 'userCollection'>> {
   const id = parseUuid(subject);
   if (id === undefined || (INDEPENDENT.includes(scheme) && !scopes.has('self'))) return {};
   for (const { resource, whole } of collections)
@@ -73,7 +65,7 @@ export async function userOf(
 /** Throws 403 if the user whose job this is was deleted. */
 export async function requireUser(
   collections: readonly ScopedCollection[],
-  { subject, userCollection }: Pick<CreationTask, 'subject' | 'userCollection'>,
+  { subject, userCollection }: Pick<Task, 'subject' | 'userCollection'>,
   run: Run,
 ): Promise<void> {
   if (userCollection === undefined) return;

@@ -8,7 +8,7 @@ import type { Log } from '../../telemetry/log.js';
 import type { CreationServices } from './create-many.js';
 import { unknownJob } from './errors.js';
 import { type ClaimedJob, inputFrom, LeaseLost, PART_BYTES, RENEW_MS } from './job-store.js';
-import { isCreation, requestOf, requireNoClaims, requireUser } from './job-task.js';
+import { CREATION, requestOf, requireNoClaims, requireUser } from './job-task.js';
 import { createRecords, inBoundedTransaction } from './record-batches.js';
 import { Report } from './report.js';
 
@@ -58,7 +58,7 @@ async function doJob(
   { id, task, inputBytes, progress: before, lease }: ClaimedJob,
   requireHeld: () => void,
 ): Promise<void> {
-  if (!isCreation(task)) throw unknownJob(task.kind);
+  if (task.kind !== CREATION) throw unknownJob(task.kind);
   const { db, databaseUrl, collections, jobBytes, bulkRecords, dbTimeoutMs, metrics, wrote } = services;
   const { type, isLenient } = task;
   const collection = collections.find(({ resource }) => resource.name === task.collection);

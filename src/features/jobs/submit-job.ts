@@ -7,7 +7,7 @@ import { nextIdentity } from '../../uuid.js';
 import { jobCancelled } from './errors.js';
 import { acceptedReply, type JobServices } from './job-actions.js';
 import { addInput, openJob, PART_BYTES, queueJob, removeJob } from './job-store.js';
-import { type CreationTask, permittedBy, requireNoClaims, userOf } from './job-task.js';
+import { CREATION, permittedBy, requireNoClaims, type Task, userOf } from './job-task.js';
 
 /** Stores the body of a request, for a job that creates its records: 202 with Location, 400, 408, 413, 429, 503. */
 export async function submitCreation(
@@ -20,8 +20,8 @@ export async function submitCreation(
   requireNoClaims(collection, collections);
   const content = body!.stream!;
   const identity = identityOf(request, async () => fingerprintOf(request, await content.digest(jobBytes)));
-  const task: CreationTask = {
-    kind: 'creation',
+  const task: Task = {
+    kind: CREATION,
     collection: collection.resource.name,
     type: body!.type,
     isLenient: prefersLenient(headers.prefer),

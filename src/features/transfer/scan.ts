@@ -30,7 +30,7 @@ export type Scanner = (
 const [LINE_FEED, CARRIAGE_RETURN, QUOTE, BACKSLASH, COMMA] = [0x0a, 0x0d, 0x22, 0x5c, 0x2c];
 const [SPACE, TAB, CLOSE_ARRAY] = [0x20, 0x09, 0x5d];
 
-export const isSpace = (byte: number | undefined): boolean =>
+const isSpace = (byte: number | undefined): boolean =>
   byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB;
 
 /** One record a line; blank lines are skipped. */

@@ -1,7 +1,8 @@
+import { isObject, type Json } from '../../json.js';
 import type { Position } from './chunks.js';
 import { type CsvHeader, headerOf } from './csv-header.js';
 import { FileError, type Input } from './input.js';
-import { csvScanner, ELEMENTS, isSpace, NDJSON, type Scanner } from './scan.js';
+import { csvScanner, ELEMENTS, NDJSON, type Scanner } from './scan.js';
 
 /** The records of one collection in a file. */
 export interface Source {
@@ -89,95 +90,59 @@ interface JsonArrays {
   readonly others: readonly string[];
 }
 
-const [QUOTE, BACKSLASH, COLON] = [0x22, 0x5c, 0x3a];
+const [QUOTE, BACKSLASH] = [0x22, 0x5c];
 const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 0x7d];
-const MAX_NAME_BYTES = 1000;
+/** Bytes of a JSON file beside its arrays and objects. */
+const MAX_OUTLINE_BYTES = 1_048_576;
 
 /** Finds the arrays of a file without reading their records. Throws FileError for what is not JSON as a whole. */
 async function findArrays(input: Input): Promise<JsonArrays> {
-  const scan = new ArrayScan(input.start);
-  for await (const bytes of input.read(input.start)) scan.add(bytes);
-  if (!scan.isComplete) throw new FileError(`${input.name}: The file is not valid JSON.`);
-  const names = scan.arrays.map(({ name }) => name);
-  const repeated = names.find((name, at) => names.indexOf(name) !== at);
-  if (repeated !== undefined) throw new FileError(`${input.name} has ${repeated} more than once`);
-  return scan;
+  const { text, count } = await outlineOf(input);
+  let top: Json | undefined;
+  try {
+    top = JSON.parse(text) as Json;
+  } catch {
+    // Refused below, as other values.
+  }
+  if (Array.isArray(top)) return { arrays: [{ name: undefined, start: top[0] as number }], others: [] };
+  if (!isObject(top)) throw new FileError(`${input.name}: The file is not valid JSON.`);
+  const members = Object.entries(top);
+  const arrays = members.flatMap(([name, value]) =>
+    Array.isArray(value) ? [{ name, start: value[0] as number }] : [],
+  );
+  if (arrays.length < count) throw new FileError(`${input.name} has an array more than once`);
+  arrays.sort((a, b) => a.start - b.start);
+  return { arrays, others: members.filter(([, value]) => !Array.isArray(value)).map(([name]) => name) };
 }
 
-/** Follows the nesting of a JSON text, part after part. */
-class ArrayScan implements JsonArrays {
-  readonly arrays: JsonArray[] = [];
-  readonly others: string[] = [];
-  /** The brackets that are open. */
-  readonly #open: number[] = [];
-  #isInString = false;
-  #isEscaped = false;
-  #isBroken = false;
-  #hasEnded = false;
-  /** The bytes of the string at depth 1, with its quotation marks. */
-  #name: number[] = [];
-  /** Whether the value of `#name` is expected next. */
-  #awaitsValue = false;
-
-  constructor(private offset: number) {}
-
-  get isComplete(): boolean {
-    return this.#hasEnded && !this.#isBroken;
-  }
-
-  add(bytes: Buffer): void {
+/** The JSON of a file in which arrays have the offset of their content instead of it, and objects nothing; and how many arrays. */
+async function outlineOf(input: Input): Promise<{ readonly text: string; readonly count: number }> {
+  let [outline, count, depth, offset] = ['', 0, 0, input.start];
+  let [isString, isEscaped] = [false, false];
+  /** The depth of the names: 0 if the file is an array. */
+  let top = 1;
+  for await (const bytes of input.read(input.start)) {
     for (let at = 0; at < bytes.length; at++) {
       const byte = bytes[at]!;
-      if (this.#isInString) this.#inString(byte);
-      else if (!isSpace(byte)) this.#token(byte, this.offset + at);
+      const isOpening = !isString && (byte === OPEN_ARRAY || byte === OPEN_OBJECT);
+      const isClosing = !isString && (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT);
+      if (isString) {
+        isString = byte !== QUOTE || isEscaped;
+        isEscaped = byte === BACKSLASH && !isEscaped;
+      } else if (byte === QUOTE) isString = true;
+      if (isClosing) depth--;
+      if (depth <= top) outline += String.fromCharCode(byte);
+      if (!isOpening) continue;
+      if (depth === 0 && byte === OPEN_ARRAY) top = 0;
+      if (depth === top && byte === OPEN_ARRAY) {
+        count++;
+        outline += offset + at + 1;
+      }
+      depth++;
     }
-    this.offset += bytes.length;
+    offset += bytes.length;
+    if (outline.length > MAX_OUTLINE_BYTES)
+      throw new FileError(`${input.name} has more than ${MAX_OUTLINE_BYTES} bytes beside its arrays`);
   }
-
-  #inString(byte: number): void {
-    if (this.#open.length === 1 && !this.#awaitsValue && this.#name.length < MAX_NAME_BYTES)
-      this.#name.push(byte);
-    if (this.#isEscaped) this.#isEscaped = false;
-    else if (byte === BACKSLASH) this.#isEscaped = true;
-    else if (byte === QUOTE) {
-      this.#isInString = false;
-      this.#awaitsValue = false;
-    }
-  }
-
-  #token(byte: number, offset: number): void {
-    const depth = this.#open.length;
-    const isTop = depth === 0;
-    if (this.#hasEnded || (isTop && byte !== OPEN_ARRAY && byte !== OPEN_OBJECT)) this.#isBroken = true;
-    if (depth === 1 && this.#awaitsValue && byte !== OPEN_ARRAY) this.#addOther();
-    if (byte === QUOTE) {
-      if (depth === 1 && !this.#awaitsValue) this.#name = [QUOTE];
-      this.#isInString = true;
-    } else if (byte === COLON && depth === 1) this.#awaitsValue = true;
-    else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) {
-      const isMember = depth === 1 && this.#open[0] === OPEN_OBJECT;
-      if (byte === OPEN_ARRAY && (isTop || isMember))
-        this.arrays.push({ name: isTop ? undefined : this.#readName(), start: offset + 1 });
-      this.#awaitsValue = false;
-      this.#open.push(byte);
-    } else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) {
-      if (this.#open.pop() !== (byte === CLOSE_ARRAY ? OPEN_ARRAY : OPEN_OBJECT)) this.#isBroken = true;
-      this.#hasEnded = this.#open.length === 0;
-    }
-  }
-
-  #addOther(): void {
-    if (this.#open[0] === OPEN_OBJECT) this.others.push(this.#readName());
-    // The rest of a scalar belongs to no value.
-    this.#awaitsValue = false;
-  }
-
-  #readName(): string {
-    try {
-      return JSON.parse(Buffer.from(this.#name).toString('utf8')) as string;
-    } catch {
-      this.#isBroken = true;
-      return '';
-    }
-  }
+  return { text: Buffer.from(outline, 'latin1').toString('utf8'), count };
 }
