@@ -17,9 +17,9 @@ import {
   violationsText,
 } from './checked-plan.js';
 import { workOnDocuments } from './document-work.js';
+import { trustRecords } from './field-steps.js';
 import type { Change } from './field-work.js';
 import { planChanges } from './plan.js';
-import { trustRecords } from './repeated-work.js';
 import type { DocumentWork, SchemaStep } from './step.js';
 import { appliedText } from './stricter-rules.js';
 import {

@@ -15,10 +15,17 @@ import { type Catalog, type ExistingTable, formerNamesOf, storedTable, storedTyp
 import type { Plan } from './checked-plan.js';
 import { type ChooseName, namesIn } from './chosen-names.js';
 import { dropFormerName, dropTable, moveTable } from './collection-steps.js';
-import { documentStep, droppedFields, fieldWorks, hideFields, pruneFields } from './field-steps.js';
+import {
+  documentStep,
+  droppedFields,
+  fieldWorks,
+  hideFields,
+  pruneFields,
+  repeatWork,
+  trustRecords,
+} from './field-steps.js';
 import { type Change, fieldsOf, worksOf } from './field-work.js';
 import { isCollection, makeWay } from './occupied.js';
-import { repeatWork, trustRecords } from './repeated-work.js';
 import { requireInShards } from './shards.js';
 import { isNamedIn, sqlFileSteps } from './sql-file-steps.js';
 import type { SchemaStep } from './step.js';
