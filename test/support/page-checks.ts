@@ -109,6 +109,8 @@ export async function checkPage(
   views: readonly View[],
   { tags, except }: PageChecks = {},
 ): Promise<void> {
+  // With its style.
+  await page.waitForLoadState('load');
   await loadAxe(page);
   await inViews(page, views, async (label, { rules = tags }) => {
     await checkLayout(t, page, `${name}, ${label}`, except);

@@ -16,6 +16,7 @@ import type { Request } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
 import { type CheckedPlan, isRefused } from '../../schema/checked-plan.js';
 import { planCollections } from '../../schema/migrate-collections.js';
+import type { Site } from './site.js';
 
 /** No collection can have this name. */
 export const DECLARATIONS_PATH = '/declaration-files';
@@ -43,13 +44,20 @@ export interface DeclarationPlan
 /** How many records of a collection a plan compares with its declaration. */
 const MAX_COMPARED = 100_000;
 
+/** The services of the endpoints that only pages use. */
+export interface PageServices {
+  readonly files: DeclarationFiles;
+  /** The service, after its routes are open. */
+  readonly site: () => Site;
+}
+
 /** The endpoints of the pages of declarations. No document mentions them, since only the pages use them. */
-export const DECLARATION_ENDPOINTS: readonly Endpoint<DeclarationFiles>[] = [
+export const DECLARATION_ENDPOINTS: readonly Endpoint<PageServices>[] = [
   {
     ...at('GET', DECLARATIONS_PATH, { scopes: ['admin'] }),
     offers: [JSON_TYPE],
     parameters: ['collection'],
-    run: (files, { query }) => jsonReply(files.read(query.parameters.get('collection') ?? '')),
+    run: ({ files }, { query }) => jsonReply(files.read(query.parameters.get('collection') ?? '')),
   },
   {
     ...at('POST', DECLARATIONS_PATH, { scopes: ['admin'] }),
@@ -61,7 +69,7 @@ export const DECLARATION_ENDPOINTS: readonly Endpoint<DeclarationFiles>[] = [
 ];
 
 /** Plans the text of a declaration, and with `applies` writes it: 200, 400, 412. If-Match is the ETag of the file; absent: it is new. */
-async function change(files: DeclarationFiles, { body, headers }: Request): Promise<Reply> {
+async function change({ files }: PageServices, { body, headers }: Request): Promise<Reply> {
   const { collection = '', text: given = '', applies } = body!.value as JsonObject;
   const file = files.read(String(collection));
   if (file.collection === '') throw refusal('/collection', 'must be entered');

@@ -1,6 +1,6 @@
 import { typesIn } from '../../errors/catalogue.js';
 import type { Feature } from '../../feature.js';
-import type { DeclarationFiles } from './declaration-files.js';
+import type { PageServices } from './declaration-files.js';
 import type { Site } from './site.js';
 
 /** Pages for browsers. */
@@ -8,6 +8,7 @@ export default {
   endpoints: async (config) => [
     ...(await import('./assets.js')).assetsOf(config),
     ...(await import('./declaration-files.js')).DECLARATION_ENDPOINTS,
+    ...(await import('./user-pages.js')).USER_ENDPOINTS,
   ],
   errors: async () => typesIn(await import('./errors.js')),
   documentation: { hasErrorPages: true },
@@ -24,7 +25,7 @@ export default {
     const deliveries = await deliveryPagesFor(endpoints);
     let site: Site | undefined;
     return {
-      services: () => files,
+      services: () => ({ files, site: () => site! }),
       represent: (routes, api) => {
         site = siteOf(api, routes, lookOf(core.config));
         return withPages(routes, kindsOf(endpoints), deliveries, site);
@@ -32,4 +33,4 @@ export default {
       errorPage: (request, problem, requestId) => site && errorPage(site, request, problem, requestId),
     };
   },
-} satisfies Feature<DeclarationFiles>;
+} satisfies Feature<PageServices>;

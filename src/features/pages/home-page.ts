@@ -3,6 +3,7 @@ import type { ScopedCollection } from '../../feature.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { mayRead } from '../../policy/policy.js';
+import { attention } from './attention.js';
 import { actorHtml, readActors } from './change-author.js';
 import { declarationLink } from './declaration-page.js';
 import { readAs, readListAs } from './inner-read.js';
@@ -30,14 +31,15 @@ export const homePage: Page = {
       ([name]) => PROGRAMS[name] !== undefined,
     );
     if (!request.run) await readCounts(site, request);
-    const [rows, changes] = await Promise.all([
+    const [rows, changes, concerns] = await Promise.all([
       Promise.all(listed.map((collection) => row(collection, shown))),
       lastChanges(shown),
+      attention(shown),
     ]);
     return {
       title: site.name,
       tools: declarationLink(shown, 'Declare a collection'),
-      body: html`<div class="cols"><div>${groupsOf(listed, rows)}</div><div>${changes}
+      body: html`<div class="cols"><div>${groupsOf(listed, rows)}</div><div>${concerns}${changes}
 <h2>For programs</h2>
 <ul>${programs.map(([name, href]) => html`<li><a href="${href}">${PROGRAMS[name]}</a></li>`)}</ul></div></div>`,
     };
