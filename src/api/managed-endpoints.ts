@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { forwardReply, secretReply } from '../actions/secret-reply.js';
 import { whileSignedIn } from '../auth/verified-password.js';
-import type { Db } from '../db/db.js';
+import type { Db, Row, Value } from '../db/db.js';
 import { absent, preconditionFailed } from '../errors/record-errors.js';
 import { badRequest } from '../errors/request-errors.js';
 import { evaluate, matchesStrongly, readConditions } from '../http/preconditions.js';
@@ -64,6 +64,51 @@ export interface Store<Item extends Stored, Input, Rules, Services> {
   /** The members of a response, besides those that any record has. */
   readonly shown: (item: Item) => Readonly<Record<string, unknown>>;
 }
+
+/** The statements of a table of managed resources. */
+interface TableStatements {
+  /** Of those after an id, some: the first id comes before all others in the order of the list. */
+  readonly list: string;
+  readonly firstId: string;
+  readonly get: string;
+  /** Reads one that is about to be changed or deleted. */
+  readonly lock: string;
+  /** Has the id as its first argument, then those of the fields. */
+  readonly change: string;
+  readonly remove: string;
+}
+
+/** How resources of a table are read, changed and deleted. */
+export const inTable = <Item extends Stored, Input>(
+  sql: TableStatements,
+  itemOf: (row: Row) => Item,
+  argumentsOf: (input: Input, before: Row) => readonly Value[],
+): Required<
+  Pick<Store<Item, Input, unknown, { readonly db: Db }>, 'list' | 'get' | 'change' | 'remove'>
+> => ({
+  list: async (db, after, max) => (await db.run(sql.list, [after ?? sql.firstId, max])).map(itemOf),
+  get: async (db, id) => {
+    const [row] = await db.run(sql.get, [id]);
+    return row && itemOf(row);
+  },
+  change: (db, id, change) =>
+    db.transaction(async (run) => {
+      const [row] = await run(sql.lock, [id]);
+      if (!row) return undefined;
+      const [changed] = await run(sql.change, [id, ...argumentsOf(change(itemOf(row)), row)]);
+      return itemOf(changed!);
+    }),
+  remove: ({ db }, id, permit) =>
+    db.transaction(async (run) => {
+      const [row] = await run(sql.lock, [id]);
+      permit(row && itemOf(row));
+      if (row) await run(sql.remove, [id]);
+      return row !== undefined;
+    }),
+});
+
+/** Greater than every UUIDv7: the first id of lists with the newest first. */
+export const ABOVE_IDS = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 /** The body of a creation or a replacement, or with the fields `before` that of a merge patch (RFC 7396) with the others. */
 export function inputOf(

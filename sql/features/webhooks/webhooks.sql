@@ -59,10 +59,10 @@ for no key update;
 select id from webhooks where id = any ($1::uuid[]) order by id for no key update;
 
 -- A scalar subquery looks for an earlier delivery: for `exists`, PostgreSQL may read all pending ones.
--- name: insert_deliveries ($1 JSON array of {id, type, record_key, body}, $2 JSON array of {webhook, event}: which of $1 from 0)
+-- name: insert_deliveries ($1 JSON array of {id, type, recordKey, body}, $2 JSON array of {webhook, event}: which of $1 from 0)
 with event as materialized (
   select *
-  from rows from (json_to_recordset($1::text::json) as (id text, type text, record_key text, body text))
+  from rows from (json_to_recordset($1::text::json) as (id text, type text, "recordKey" text, body text))
     with ordinality as event (id, type, record_key, body, place)
 ), wanted as materialized (
   select * from json_to_recordset($2::text::json) as wanted (webhook uuid, event bigint)

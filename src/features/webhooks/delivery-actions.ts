@@ -1,27 +1,28 @@
-import { forwardReply, secretReply as reply, timeOf } from '../../actions/secret-reply.js';
-import type { Db } from '../../db/db.js';
+import { forwardReply, secretReply as reply, timeOf, withTimes } from '../../actions/secret-reply.js';
+import type { Db, Row } from '../../db/db.js';
 import { absent } from '../../errors/record-errors.js';
 import { badRequest } from '../../errors/request-errors.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
-import { nextIdentity } from '../../uuid.js';
+import { nextIdentity, parseUuid } from '../../uuid.js';
 import {
-  type Delivery,
   getDelivery,
   insertDeliveries,
   listDeliveries,
   PAGE,
   redeliver,
   STATUSES,
-  type Status,
 } from './delivery-store.js';
 import { deliveryPending, webhookDisabled } from './errors.js';
-import { type WebhookServices, webhookOf } from './webhook-actions.js';
-import type { Webhook } from './webhook-store.js';
+import { STORED_WEBHOOKS, type Webhook, type WebhookServices } from './webhook-store.js';
 
 /** Lists the deliveries of a webhook, newest first, after `?after=<id>` and with `?status=`: 200, 400, 404. */
 export async function listOfDeliveries({ db }: WebhookServices, request: Request): Promise<Reply> {
-  const { after, status } = readQuery(request.query.parameters);
+  const { parameters } = request.query;
+  const [after, status] = [parameters.get('after') ?? undefined, parameters.get('status') ?? undefined];
+  if (after !== undefined && !isId(after)) throw badRequest('`after` takes the id of a delivery.');
+  if (status !== undefined && !STATUSES.includes(status))
+    throw badRequest(`\`status\` takes one of ${STATUSES.join(', ')}.`);
   const { id } = await webhookOf(db, request);
   const found = await listDeliveries(db, id, after, status);
   const page = found.slice(0, PAGE);
@@ -32,27 +33,18 @@ export async function listOfDeliveries({ db }: WebhookServices, request: Request
   return forwardReply(request, { data, limit: PAGE, next });
 }
 
-function readQuery(given: URLSearchParams): { after: string | undefined; status: Status | undefined } {
-  const after = given.get('after') ?? undefined;
-  const status = given.get('status') ?? undefined;
-  if (after !== undefined && !isId(after)) throw badRequest('`after` takes the id of a delivery.');
-  if (status !== undefined && !(STATUSES as readonly string[]).includes(status))
-    throw badRequest(`\`status\` takes one of ${STATUSES.join(', ')}.`);
-  return { after, status: status as Status | undefined };
-}
-
 /** Shows a delivery with its event: 200, 404. */
 export async function oneDelivery({ db }: WebhookServices, request: Request): Promise<Reply> {
   const webhook = await webhookOf(db, request);
-  const { delivery, body } = await deliveryOf(db, webhook.id, request);
-  return reply(200, { ...linked(request, webhook.id, delivery), event: JSON.parse(body) });
+  const { body, ...delivery } = await deliveryOf(db, webhook.id, request);
+  return reply(200, { ...linked(request, webhook.id, delivery), event: JSON.parse(String(body)) });
 }
 
 /** Makes a delivery due now, with all its attempts again: 202, 404, 409. */
 export async function redelivery({ db, wake }: WebhookServices, request: Request): Promise<Reply> {
   const webhook = await enabledOf(db, request);
-  const { delivery } = await deliveryOf(db, webhook.id, request);
-  const again = await redeliver(db, webhook.id, delivery.id);
+  const { id } = await deliveryOf(db, webhook.id, request);
+  const again = await redeliver(db, webhook.id, String(id));
   if (!again) throw deliveryPending();
   wake();
   return queued(request, webhook.id, again);
@@ -64,13 +56,21 @@ export async function testDelivery({ db, source, wake }: WebhookServices, reques
   const event = testEvent(source, `${request.prefix}/webhooks/${webhook.id}`);
   const [id] = await insertDeliveries(db.run, [event], [{ webhook: webhook.id, event: 0 }]);
   wake();
-  const { delivery } = (await getDelivery(db, webhook.id, id!))!;
+  const { body: _, ...delivery } = (await getDelivery(db, webhook.id, id!))!;
   return queued(request, webhook.id, delivery);
 }
 
-function queued(request: Request, webhookId: string, delivery: Delivery): Reply {
+function queued(request: Request, webhookId: string, delivery: Row): Reply {
   const location = request.prefix + hrefOf(webhookId, delivery.id);
   return reply(202, linked(request, webhookId, delivery), ['Location', location]);
+}
+
+/** The webhook that a path names. Throws 404. */
+async function webhookOf(db: Db, { params }: Request): Promise<Webhook> {
+  const id = parseUuid(params.id ?? '');
+  const webhook = id && (await STORED_WEBHOOKS.get(db, id));
+  if (!webhook) throw absent('webhook', 'simple');
+  return webhook;
 }
 
 async function enabledOf(db: Db, request: Request): Promise<Webhook> {
@@ -97,7 +97,7 @@ function testEvent(source: string, subject: string) {
   return { id, type: TEST_TYPE, recordKey: `${TEST_TYPE}/${id}`, body };
 }
 
-const hrefOf = (webhookId: string, id: string) => `/webhooks/${webhookId}/deliveries/${id}`;
+const hrefOf = (webhookId: string, id: unknown) => `/webhooks/${webhookId}/deliveries/${id}`;
 
 /** Whether it fits a bigint. */
 const isId = (text: string) => /^[1-9]\d{0,17}$/.test(text);
@@ -109,34 +109,14 @@ async function deliveryOf(db: Db, webhookId: string, { params }: Request) {
   return found;
 }
 
-/** A delivery, in versions whose lists have links with its own. */
-function linked(
-  { version, prefix }: Request,
-  webhookId: string,
-  delivery: Delivery,
-): Record<string, unknown> {
-  const fields = shown(delivery, `${prefix}/webhooks/${webhookId}`);
-  if (version.lists === 'numbered') return fields;
-  return { ...fields, _links: { self: { href: prefix + hrefOf(webhookId, delivery.id), method: 'GET' } } };
-}
-
-/** `webhook` is the path of the webhook, which is the subject of a test. */
-function shown(delivery: Delivery, webhook: string): Record<string, unknown> {
-  const { id, eventId, type, recordKey, status, attempts, lastStatus, lastError, lastBody } = delivery;
-  return {
-    id,
-    event_id: eventId,
-    type,
-    subject: type === TEST_TYPE ? webhook : recordKey,
-    status,
-    tries: attempts,
-    next_at: timeOf(delivery.next),
-    created_at: timeOf(delivery.created),
-    tried_at: timeOf(delivery.tried),
-    ended_at: timeOf(delivery.ended),
-    last_answer:
-      attempts === 0 || (lastStatus ?? lastError) === null
-        ? null
-        : { status: lastStatus, error: lastError, body: lastBody },
+/** A delivery, in versions whose lists have links with its own. The subject of a test is the path of the webhook. */
+function linked({ version, prefix }: Request, webhookId: string, row: Row): Record<string, unknown> {
+  const { last_status: status, last_error: error, last_body: body, ...delivery } = row;
+  const fields = {
+    ...withTimes(delivery, ['next_at', 'created_at', 'tried_at', 'ended_at']),
+    ...(row.type === TEST_TYPE ? { subject: `${prefix}/webhooks/${webhookId}` } : {}),
+    last_answer: row.tries === 0 || (status ?? error) === null ? null : { status, error, body },
   };
+  if (version.lists === 'numbered') return fields;
+  return { ...fields, _links: { self: { href: prefix + hrefOf(webhookId, row.id), method: 'GET' } } };
 }

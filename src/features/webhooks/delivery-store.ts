@@ -2,26 +2,7 @@ import type { Db, Row, Run } from '../../db/db.js';
 import { filled } from '../../db/statements.js';
 import { WEBHOOKS_SQL } from './webhook-statements.js';
 
-export const STATUSES = ['pending', 'delivered', 'dead'] as const;
-export type Status = (typeof STATUSES)[number];
-
-/** A delivery. Times in milliseconds since 1970. */
-export interface Delivery {
-  readonly id: string;
-  readonly eventId: string;
-  readonly type: string;
-  readonly recordKey: string;
-  readonly status: Status;
-  readonly attempts: number;
-  /** The time of the next attempt; undefined: it has ended, or waits for an earlier delivery of its record. */
-  readonly next: number | undefined;
-  readonly created: number;
-  readonly tried: number | undefined;
-  readonly ended: number | undefined;
-  readonly lastStatus: number | null;
-  readonly lastError: string | null;
-  readonly lastBody: string | null;
-}
+export const STATUSES: readonly string[] = ['pending', 'delivered', 'dead'];
 
 /** An event for webhooks. */
 export interface WebhookEvent {
@@ -42,16 +23,17 @@ export interface NewDelivery {
 /** A delivery that this process has leased. */
 export interface Claimed {
   readonly id: string;
-  readonly webhookId: string;
-  readonly eventId: string;
+  readonly webhook_id: string;
+  readonly event_id: string;
   readonly body: string;
   /** Attempts, including this one. */
   readonly tries: number;
   /** Seconds since it was first due. */
   readonly age: number;
   readonly url: string;
-  /** The current secret first. */
-  readonly secrets: readonly string[];
+  readonly secret: string;
+  /** Null: only the current secret is valid. */
+  readonly previous_secret: string | null;
 }
 
 /** The result of an attempt. */
@@ -69,11 +51,12 @@ export interface Result {
   readonly disable: boolean;
 }
 
-const DELIVERY = `id::text, event_id, type, record_key, status, tries,
-  (extract(epoch from next_at) * 1000)::float8 as next,
-  (extract(epoch from created_at) * 1000)::float8 as created,
-  (extract(epoch from tried_at) * 1000)::float8 as tried,
-  (extract(epoch from ended_at) * 1000)::float8 as ended, last_status, last_error, last_body`;
+/** The members of a delivery in a response, the times in milliseconds since 1970. */
+const DELIVERY = `id::text, event_id, type, record_key as subject, status, tries,
+  (extract(epoch from next_at) * 1000)::float8 as next_at,
+  (extract(epoch from created_at) * 1000)::float8 as created_at,
+  (extract(epoch from tried_at) * 1000)::float8 as tried_at,
+  (extract(epoch from ended_at) * 1000)::float8 as ended_at, last_status, last_error, last_body`;
 
 const SQL = filled(WEBHOOKS_SQL, { delivery: DELIVERY });
 
@@ -83,31 +66,21 @@ export const PAGE = 100;
 const ABOVE = '9223372036854775807';
 
 /** The newest deliveries, or those older than `after`, of one status or all: up to PAGE, plus one if there are more. */
-export async function listDeliveries(
+export const listDeliveries = (
   db: Db,
   webhookId: string,
   after: string | undefined,
-  status: Status | undefined,
-): Promise<Delivery[]> {
-  const args = [webhookId, after ?? ABOVE, status ?? null, PAGE + 1];
-  return (await db.search(SQL.list_deliveries, args)).map(deliveryOf);
-}
+  status: string | undefined,
+): Promise<readonly Row[]> =>
+  db.search(SQL.list_deliveries, [webhookId, after ?? ABOVE, status ?? null, PAGE + 1]);
 
-/** A delivery with its body. */
-export async function getDelivery(
-  db: Db,
-  webhookId: string,
-  id: string,
-): Promise<{ readonly delivery: Delivery; readonly body: string } | undefined> {
-  const [row] = await db.run(SQL.get_delivery, [webhookId, id]);
-  return row && { delivery: deliveryOf(row), body: String(row.body) };
-}
+/** A delivery with its `body`. */
+export const getDelivery = async (db: Db, webhookId: string, id: string): Promise<Row | undefined> =>
+  (await db.run(SQL.get_delivery, [webhookId, id]))[0];
 
 /** Makes a delivery due now, with all its attempts again. Undefined: it does not exist, is in flight, or waits. */
-export async function redeliver(db: Db, webhookId: string, id: string): Promise<Delivery | undefined> {
-  const [row] = await db.run(SQL.redeliver, [webhookId, id]);
-  return row && deliveryOf(row);
-}
+export const redeliver = async (db: Db, webhookId: string, id: string): Promise<Row | undefined> =>
+  (await db.run(SQL.redeliver, [webhookId, id]))[0];
 
 /** Returns the ids of the new deliveries. If there may be others of the same records, the webhooks' rows must be locked. */
 export async function insertDeliveries(
@@ -115,13 +88,7 @@ export async function insertDeliveries(
   events: readonly WebhookEvent[],
   deliveries: readonly NewDelivery[],
 ): Promise<string[]> {
-  const rowsOfEvents = events.map(({ id, type, recordKey, body }) => ({
-    id,
-    type,
-    record_key: recordKey,
-    body,
-  }));
-  const rows = await run(SQL.insert_deliveries, [JSON.stringify(rowsOfEvents), JSON.stringify(deliveries)]);
+  const rows = await run(SQL.insert_deliveries, [JSON.stringify(events), JSON.stringify(deliveries)]);
   return rows.map(({ id }) => String(id));
 }
 
@@ -132,17 +99,7 @@ export async function claim(
   leaseSeconds: number,
   max: { readonly perWebhook: number; readonly all: number },
 ): Promise<Claimed[]> {
-  const rows = await db.run(SQL.claim, [owner, leaseSeconds, max.perWebhook, max.all]);
-  return rows.map((row) => ({
-    id: String(row.id),
-    webhookId: String(row.webhook_id),
-    eventId: String(row.event_id),
-    body: String(row.body),
-    tries: Number(row.tries),
-    age: Number(row.age),
-    url: String(row.url),
-    secrets: [row.secret, row.previous_secret].filter((secret) => typeof secret === 'string'),
-  }));
+  return (await db.run(SQL.claim, [owner, leaseSeconds, max.perWebhook, max.all])) as unknown as Claimed[];
 }
 
 /** Stores results in one transaction, except those whose lease another process has. */
@@ -152,26 +109,4 @@ export async function finish(db: Db, owner: string, results: readonly (Result & 
     await run(SQL.lock_webhooks, [`{${[...webhooks].join(',')}}`]);
     await run(SQL.finish, [owner, JSON.stringify(results)]);
   });
-}
-
-function deliveryOf(row: Row): Delivery {
-  return {
-    id: String(row.id),
-    eventId: String(row.event_id),
-    type: String(row.type),
-    recordKey: String(row.record_key),
-    status: row.status as Status,
-    attempts: Number(row.tries),
-    next: millis(row.next),
-    created: Number(row.created),
-    tried: millis(row.tried),
-    ended: millis(row.ended),
-    lastStatus: row.last_status as number | null,
-    lastError: row.last_error as string | null,
-    lastBody: row.last_body as string | null,
-  };
-}
-
-function millis(value: Row[string] | undefined): number | undefined {
-  return typeof value === 'number' ? value : undefined;
 }

@@ -9,19 +9,9 @@ import { type Claimed, claim, finish, type Result } from './delivery-store.js';
 import type { Sender, TargetResponse } from './http-sender.js';
 import type { WebhookMetrics } from './metrics.js';
 import { outcomeOf } from './retry-policy.js';
+import type { WebhookConfig } from './settings.js';
 import { signWebhook } from './sign.js';
 import { readTarget, type TargetRules } from './target-url.js';
-
-export interface DispatcherOptions {
-  readonly rules: TargetRules;
-  readonly timeoutMs: number;
-  /** Seconds before the second attempt, the third, and so on. */
-  readonly retries: readonly number[];
-  /** Deliveries of this process in flight. */
-  readonly concurrency: number;
-  /** Deliveries to one webhook in flight, of all processes. */
-  readonly targetConcurrency: number;
-}
 
 /** A lease is this much longer than an attempt may take, so that the result can be stored; milliseconds. */
 const MARGIN_MS = 15_000;
@@ -48,7 +38,8 @@ export class Dispatcher {
     readonly log: Log,
     readonly sender: Sender,
     readonly metrics: WebhookMetrics,
-    readonly options: DispatcherOptions,
+    readonly rules: TargetRules,
+    readonly config: WebhookConfig,
   ) {
     this.#store = createBatcher<StoredResult, void>(
       { ...RESULTS, sharing: sharing(db.metrics, 'finish', 'deliveries') },
@@ -73,16 +64,15 @@ export class Dispatcher {
   }
 
   get #leaseMs(): number {
-    return this.options.timeoutMs + MARGIN_MS;
+    return this.config.webhookTimeoutMs + MARGIN_MS;
   }
 
   async #claim(): Promise<void> {
-    const { concurrency, targetConcurrency } = this.options;
-    const all = concurrency - this.#inFlight.size;
+    const { webhookConcurrency, webhookTargetConcurrency: perWebhook } = this.config;
+    const all = webhookConcurrency - this.#inFlight.size;
     if (all <= 0) return;
     try {
-      const max = { perWebhook: targetConcurrency, all };
-      for (const claimed of await claim(this.db, this.#owner, this.#leaseMs / 1000, max))
+      for (const claimed of await claim(this.db, this.#owner, this.#leaseMs / 1000, { perWebhook, all }))
         this.#begin(claimed);
     } catch (error) {
       this.log.warn({ err: error }, 'deliveries wait for the database');
@@ -105,9 +95,9 @@ export class Dispatcher {
 
   async #deliver(claimed: Claimed): Promise<void> {
     const since = performance.now();
-    const { id, webhookId, tries } = claimed;
-    const { sender, options, metrics, log } = this;
-    const outcome = outcomeOf(await post(sender, options.rules, claimed), claimed, options.retries);
+    const { id, webhook_id: webhookId, tries } = claimed;
+    const { sender, rules, config, metrics, log } = this;
+    const outcome = outcomeOf(await post(sender, rules, claimed), claimed, config.webhookRetries);
     metrics.tries.of(outcome.outcome).observe((performance.now() - since) / 1000);
     const { status, error } = outcome;
     const hint = error === 'ADDRESS_REFUSED' ? REFUSED_HINT : {};
@@ -137,7 +127,8 @@ const REFUSED_HINT = { hint: 'the target is in a private network: WEBHOOK_ALLOW 
 
 /** Sends a delivery. The rules for targets may have become stricter since the webhook was created. */
 async function post(sender: Sender, rules: TargetRules, claimed: Claimed): Promise<TargetResponse> {
-  const { eventId: id, body, secrets, tries } = claimed;
+  const { event_id: id, body, secret, previous_secret: previous, tries } = claimed;
+  const secrets = previous === null ? [secret] : [secret, previous];
   const url = readTarget(claimed.url, rules);
   if (typeof url === 'string')
     return { status: undefined, error: 'ADDRESS_REFUSED', excerpt: '', retryAfter: undefined };

@@ -13,8 +13,8 @@ import { type Endpoint, managing } from '../../api/endpoint.js';
 import { managedEndpoints } from '../../api/managed-endpoints.js';
 import { listOfDeliveries, oneDelivery, redelivery, testDelivery } from './delivery-actions.js';
 import { STATUSES } from './delivery-store.js';
-import { STORED_WEBHOOKS, type WebhookServices } from './webhook-actions.js';
 import { WEBHOOK } from './webhook-kind.js';
+import { STORED_WEBHOOKS, type WebhookServices } from './webhook-store.js';
 
 const MANY = WEBHOOK.many;
 const ONE = '/webhooks/:id';

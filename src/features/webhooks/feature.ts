@@ -2,7 +2,7 @@ import { typesIn } from '../../errors/catalogue.js';
 import type { Feature } from '../../feature.js';
 import { COMMANDS } from './commands.js';
 import { WEBHOOK_SETTINGS } from './settings.js';
-import type { WebhookServices } from './webhook-actions.js';
+import type { WebhookServices } from './webhook-store.js';
 
 /** Deliveries of events to subscribers. */
 export default {
@@ -11,23 +11,15 @@ export default {
   documentation: { tags: { webhooks: 'Webhooks and their deliveries.' }, sendsEvents: true },
   open: async ({ config, db, log, feed, collections }) => {
     const { openWebhooks } = await import('./open-webhooks.js');
-    const { sourceOf } = await import('./feed-source.js');
-    const { readerOf } = await import('./webhook-actions.js');
+    const { readerOf } = await import('./webhook-store.js');
     const { createWebhookMetrics } = await import('./metrics.js');
     const { webhookPrunes } = await import('./webhook-statements.js');
     const metrics = createWebhookMetrics();
     const settings = WEBHOOK_SETTINGS.of(config);
     const rules = { insecure: config.insecure.includes('webhooks'), allowed: settings.webhookAllow };
-    const source = feed && sourceOf(feed, log);
-    const { wake, pass, stop } = openWebhooks(db, log, settings, rules, metrics, source);
+    const { stop, ...webhooks } = openWebhooks(db, log, settings, rules, metrics, feed);
     const names = collections.map(({ resource }) => resource.name);
-    const services = {
-      db,
-      wake,
-      pass,
-      read: readerOf(names, rules),
-      source: config.publicUrl ?? '/',
-    };
+    const services = { db, ...webhooks, read: readerOf(names, rules), source: config.publicUrl ?? '/' };
     return {
       services: () => services,
       metrics,

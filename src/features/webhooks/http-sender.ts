@@ -25,13 +25,6 @@ export interface Sender {
   close(): void;
 }
 
-export interface SenderOptions {
-  readonly allowed: Allowed;
-  /** From the resolution of the name to the end of the response. */
-  readonly timeoutMs: number;
-  readonly resolve?: Resolve;
-}
-
 /** Maximum bytes of a response that are read, so that its connection can be reused; the rest of a longer one is cut. */
 const MAX_BODY = 16_384;
 /** Bytes of it that are stored. */
@@ -41,12 +34,13 @@ const IDLE_MS = 4000;
 
 /**
  * Posts to targets with Node's client: it uses no proxy and follows no redirect. The lookup of each connection checks the
- * address to which it connects, so that a name cannot change its meaning in between.
+ * address to which it connects, so that a name cannot change its meaning in between. `timeoutMs`: from the resolution of the
+ * name to the end of the response. `resolve` replaces DNS.
  */
-export function openSender({ allowed, timeoutMs, resolve }: SenderOptions): Sender {
+export function openSender(allowed: Allowed, timeoutMs: number, resolve: Resolve = resolveName): Sender {
   const agentOptions = { keepAlive: true, maxFreeSockets: 4, timeout: IDLE_MS };
   const agents = { 'https:': new https.Agent(agentOptions), 'http:': new http.Agent(agentOptions) };
-  const lookup = guardedLookup(allowed, resolve ?? resolveName);
+  const lookup = guardedLookup(allowed, resolve);
   const inFlight = new Set<ClientRequest>();
 
   function once(url: URL, headers: Readonly<Record<string, string>>, body: string): Promise<Tried> {

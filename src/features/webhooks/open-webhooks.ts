@@ -36,23 +36,12 @@ export function openWebhooks(
 ): Webhooks {
   const pass = async (): Promise<void> => {
     if (!source) return;
-    await source.look();
-    await fanOut(db, source);
+    await source.follower.look();
+    await fanOut(db, log, source);
   };
   if (!config.webhookDelivery) return { wake: () => undefined, pass, stop: async () => undefined };
-  const { webhookTimeoutMs: timeoutMs, webhookTargetConcurrency: targetConcurrency } = config;
-  const sender = openSender({
-    allowed: rules.allowed,
-    timeoutMs,
-    ...(resolve ? { resolve } : {}),
-  });
-  const dispatcher = new Dispatcher(db, log, sender, metrics, {
-    rules,
-    timeoutMs,
-    retries: config.webhookRetries,
-    concurrency: config.webhookConcurrency,
-    targetConcurrency,
-  });
+  const sender = openSender(rules.allowed, config.webhookTimeoutMs, resolve);
+  const dispatcher = new Dispatcher(db, log, sender, metrics, rules, config);
   const reader = source && new FeedReader(db, log, source, dispatcher.wake);
   const wake = (): void => {
     reader?.wake();
@@ -102,8 +91,8 @@ class FeedReader {
 
   /** Whether there is more to read. */
   async #readBatch(): Promise<boolean> {
-    const { more, wanted } = await fanOut(this.db, this.source);
-    if (wanted && !this.#isStopped) this.#unwatch ??= this.source.watch(this.wake);
+    const { more, wanted } = await fanOut(this.db, this.log, this.source);
+    if (wanted && !this.#isStopped) this.#unwatch ??= this.source.follower.watch(this.wake);
     else {
       this.#unwatch?.();
       this.#unwatch = undefined;

@@ -1,5 +1,4 @@
 import { fanOut, type Source } from '../../../src/features/webhooks/fan-out.js';
-import { sourceOf } from '../../../src/features/webhooks/feed-source.js';
 import { createWebhookMetrics } from '../../../src/features/webhooks/metrics.js';
 import { openWebhooks } from '../../../src/features/webhooks/open-webhooks.js';
 import { WEBHOOK_SETTINGS } from '../../../src/features/webhooks/settings.js';
@@ -13,6 +12,7 @@ import { LOOPBACK, makeWebhook, testTarget } from './target.js';
 
 t.jobs = 4;
 
+const log = createLog('silent');
 const VERBS = ['created', 'updated', 'deleted'];
 
 /** A feed of so many events, ten records in turn, of users and items. */
@@ -24,14 +24,18 @@ function feedOf(count: number): Source {
     body: JSON.stringify({ id: `e${n}` }),
   }));
   return {
-    read: async (_, after, limit) => {
+    deliveries: async (_, after, limit) => {
       const from = Number(after ?? 0);
       const next = events.slice(from, from + limit);
-      return { events: next, until: String(from + next.length), more: events.length > from + limit };
+      return {
+        events: next,
+        until: String(from + next.length),
+        more: events.length > from + limit,
+        missedUntil: undefined,
+      };
     },
-    look: async () => undefined,
     end: () => '',
-    watch: () => () => undefined,
+    follower: { look: async () => undefined as never, watch: () => () => undefined },
   };
 }
 
@@ -49,14 +53,14 @@ t.test(
     const off = await makeWebhook(service, 'http://127.0.0.1:9/', { enabled: false });
     const feed = feedOf(1234);
     const pass = async () => {
-      for (let n = 0; n < 20; n++) await fanOut(service.db, feed);
+      for (let n = 0; n < 20; n++) await fanOut(service.db, log, feed);
     };
     await Promise.all([pass(), pass(), pass()]);
     for (const [index, [, fits]] of wanted.entries()) {
       const rows = await service.db.run('select event_id from deliveries where webhook_id = $1 order by id', [
         made[index]!.id,
       ]);
-      const { events } = await feed.read(undefined as never, null, 2000);
+      const { events } = await feed.deliveries(undefined as never, null, 2000);
       const all = events.filter(({ type }) => fits(type));
       t.same(
         rows.map(({ event_id }) => event_id),
@@ -78,15 +82,15 @@ t.test('a transaction that fails makes nothing and moves nothing', async (t) => 
   await makeWebhook(service, 'http://127.0.0.1:9/');
   const failing: Source = {
     ...feedOf(3),
-    read: async (run, after, limit) => {
+    deliveries: async (run, after, limit) => {
       await run('select 1', []);
-      const found = await feedOf(3).read(run, after, limit);
+      const found = await feedOf(3).deliveries(run, after, limit);
       return { ...found, events: found.events.map((event) => ({ ...event, body: 'a\u0000' })) };
     },
   };
-  await t.rejects(fanOut(service.db, failing));
+  await t.rejects(fanOut(service.db, log, failing));
   t.equal((await service.db.run('select 1 from deliveries', [])).length, 0);
-  await fanOut(service.db, feedOf(3));
+  await fanOut(service.db, log, feedOf(3));
   t.equal((await service.db.run('select 1 from deliveries', [])).length, 3);
 });
 
@@ -100,16 +104,16 @@ t.test(
     const all = feedOf(300);
     const growing: Source = {
       ...all,
-      read: async (run, after, limit) => {
+      deliveries: async (run, after, limit) => {
         const left = known - Number(after ?? 0);
-        return { ...(await all.read(run, after, Math.min(limit, 7, left))), more: false };
+        return { ...(await all.deliveries(run, after, Math.min(limit, 7, left))), more: false };
       },
     };
     const quick = { ...QUICK_DELIVERY, webhookPollMs: 10 };
     const config = WEBHOOK_SETTINGS.of(readSettings(LOOPBACK, quick));
     const rules = { insecure: true, allowed: config.webhookAllow };
     const processes = [1, 2].map(() =>
-      openWebhooks(service.db, createLog('silent'), config, rules, createWebhookMetrics(), growing),
+      openWebhooks(service.db, log, config, rules, createWebhookMetrics(), growing),
     );
     t.teardown(() => Promise.all(processes.map(({ stop }) => stop(1000))));
     for (known = 0; known < 300; known += 3) {
@@ -139,11 +143,11 @@ t.test('events that expired before their delivery are reported once, and passed'
   await db.run('update events_floor set floor = (select max(seq) from events)', []);
   await db.run('update webhook_cursor set position = $1', ['00000000000']);
   const lines: string[] = [];
-  const source = sourceOf(feed!, createLog('warn', { write: (line: string) => lines.push(line) }));
-  for (let n = 0; n < 3; n++) await fanOut(db, source);
+  const shown = createLog('warn', { write: (line: string) => lines.push(line) });
+  for (let n = 0; n < 3; n++) await fanOut(db, shown, feed!);
   t.equal(lines.filter((line) => line.includes('webhooks missed events')).length, 1);
   await send('POST', '/items', { body: { name: 'c' } });
   await untilLength('it is final', async () => (await send('GET', '/events')).json.data, 1);
-  await fanOut(db, source);
+  await fanOut(db, shown, feed!);
   t.equal((await db.run('select 1 from deliveries', [])).length, 1, 'what comes after is delivered');
 });

@@ -111,12 +111,10 @@ t.test(
     const target = await testTarget(t);
     const { port } = new URL(target.url);
     let lookups = 0;
-    const sender = openSender({
-      allowed: STRICT.allowed,
-      timeoutMs: 5000,
-      // The first lookup gives an allowed address; a second one to connect would get the other.
-      resolve: async () => [{ address: lookups++ === 0 ? '192.0.0.1' : '127.0.0.1', family: 4 }],
-    });
+    // The first lookup gives an allowed address; a second one to connect would get the other.
+    const sender = openSender(STRICT.allowed, 5000, async () => [
+      { address: lookups++ === 0 ? '192.0.0.1' : '127.0.0.1', family: 4 },
+    ]);
     t.teardown(() => sender.close());
     for (let n = 0; n < 4; n++)
       t.match(await sender.post(new URL(`http://rebind.test:${port}/`), {}, '{}'), {
@@ -130,7 +128,7 @@ t.test(
 
 t.test('localhost, as the operating system resolves it, is inside', async (t) => {
   const target = await testTarget(t);
-  const sender = openSender({ allowed: STRICT.allowed, timeoutMs: 5000 });
+  const sender = openSender(STRICT.allowed, 5000);
   t.teardown(() => sender.close());
   const url = new URL(target.url);
   url.hostname = 'localhost';

@@ -32,7 +32,7 @@ const result = (id: number) => ({ id, tries: 1, outcome: 'delivered', delay: 0, 
 const event = (n: number) => ({
   id: `new-${n}`,
   type: 'items.created',
-  record_key: `items/${n}`,
+  recordKey: `items/${n}`,
   body: '{}',
 });
 const text = (values: unknown[]) => `'${JSON.stringify(values)}'`;
