@@ -45,8 +45,6 @@ export interface Feature<Services = unknown> {
   startLines?(config: Config, started: Started): Promise<readonly StartLine[]>;
   /** Commands of `plinth`, by their names. */
   readonly commands?: Readonly<Record<string, RunnableCommand>>;
-  /** Forms that it adds to commands of the core, by the names of these. */
-  readonly forms?: Readonly<Record<string, Pick<RunnableCommand, 'forms' | 'run'>>>;
 }
 
 /** The program that runs a service. */

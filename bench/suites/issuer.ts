@@ -49,14 +49,13 @@ async function measure(databaseUrl: string, plinth: Contestant, alone: Contestan
   const headersOf = async (tokenFormat: 'jwt' | 'opaque') => {
     const { item: client, secret } = await createClient(db, {
       name: 'bench',
-      confidential: true,
-      native: false,
-      grantTypes: ['client_credentials'],
-      redirectUris: [],
-      postLogoutRedirectUris: [],
-      idTokenAlgorithm: 'ES256',
+      type: 'confidential',
+      grant_types: ['client_credentials'],
+      redirect_uris: [],
+      post_logout_redirect_uris: [],
+      id_token_signed_response_alg: 'ES256',
       scopes: ['items:read'],
-      tokenFormat,
+      token_format: tokenFormat,
     });
     const credentials = Buffer.from(`${client.id}:${secret}`).toString('base64');
     return { authorization: `Basic ${credentials}`, 'content-type': 'application/x-www-form-urlencoded' };

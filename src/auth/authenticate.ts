@@ -1,21 +1,21 @@
 import { unauthorized } from '../errors/caller-errors.js';
 import type { Problem } from '../errors/problem.js';
 import { badRequest } from '../errors/request-errors.js';
-import type { Attempt, LoginThrottle } from '../limits/login-throttle.js';
+import type { LoginThrottle } from '../limits/login-throttle.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import { API_KEY_PREFIX } from './credentials/api-key-format.js';
 import { CredentialRejected, type Principal, type SchemeName } from './principal.js';
 import type { AuthRequest, Scheme } from './scheme.js';
 
-export type Authenticate = (request: AuthRequest) => Promise<Principal> | Principal;
+export type Authenticate = (request: AuthRequest) => Promise<Principal>;
 
 /** The user whose session a field Cookie names; undefined: there is none, or it has ended. */
 export type FindSession = (cookie: string | undefined) => Promise<Principal | undefined> | undefined;
 
 /**
- * Returns the function that authenticates a request by its one credential; it is synchronous if no scheme must wait.
- * It throws, or rejects with, 401 with a challenge for each scheme, 400 for two credentials or one in the query string,
- * and 429 after too many failures. A request without a credential is no failure, nor is one with a token that has ended.
+ * Returns the function that authenticates a request by its one credential. It rejects with 401 with a challenge for each
+ * scheme, 400 for two credentials or one in the query string, and 429 after too many failures. A request without a
+ * credential is no failure, nor is one with a token that has ended.
  */
 export function createAuthenticator(
   schemes: readonly Scheme[],
@@ -30,15 +30,17 @@ export function createAuthenticator(
     return unauthorized(refusal?.description ?? missing(request, schemes), challenges);
   }
 
-  async function settle(
-    request: AuthRequest,
-    attempt: Attempt,
-    found: Promise<Principal>,
-  ): Promise<Principal> {
+  return async (request) => {
+    requireOneCredential(request);
+    const attempt = throttle.begin(request.address);
     try {
-      const principal = await found;
-      attempt.pass();
-      return principal;
+      for (const scheme of schemes) {
+        const found = scheme.authenticate(request, attempt);
+        if (!found) continue;
+        const principal = await found;
+        attempt.pass();
+        return principal;
+      }
     } catch (error) {
       if (!(error instanceof CredentialRejected)) throw error;
       // Descriptions are few and contain no part of a credential, so they can be labels.
@@ -47,34 +49,8 @@ export function createAuthenticator(
       else attempt.pass();
       throw challenge(request, error);
     }
-  }
-
-  return (request) => {
-    requireOneCredential(request);
-    const attempt = throttle.begin(request.address);
-    const found = authenticateWithFirst(schemes, request, attempt);
-    if (found instanceof Promise) return settle(request, attempt, found);
-    if (!found) throw challenge(request, undefined);
-    // No other check can have run since `begin`, so there is nothing to pass.
-    return found;
+    throw challenge(request, undefined);
   };
-}
-
-/** The principal from the first scheme that has a credential in the request; exceptions become rejections. */
-function authenticateWithFirst(
-  schemes: readonly Scheme[],
-  request: AuthRequest,
-  attempt: Attempt,
-): Promise<Principal> | Principal | undefined {
-  try {
-    for (const scheme of schemes) {
-      const found = scheme.authenticate(request, attempt);
-      if (found) return found;
-    }
-    return undefined;
-  } catch (error) {
-    return Promise.reject(error);
-  }
 }
 
 /** Where a request has the credential of each scheme. */

@@ -23,8 +23,6 @@ import {
 import { TimedCache } from './timed-cache.js';
 import { type VerifiedPassword, verifiedPasswordOf } from './verified-password.js';
 
-const PASSWORD_OF = AUTH_SQL.password_of;
-
 /** Maximum age of a session in a browser that replaces the current password. */
 const MAX_SIGN_IN_AGE_S = 300;
 
@@ -94,7 +92,7 @@ export function accountProtection(db: Db, check: PasswordCheck, throttle: LoginT
   ): Promise<VerifiedPassword | undefined> {
     const { email: newEmail, isEmailUnseen, password, currentPassword } = change;
     if (newEmail === undefined && password === undefined) return undefined;
-    const [row] = await db.run(PASSWORD_OF, [userId]);
+    const [row] = await db.run(AUTH_SQL.password_of, [userId]);
     // The write itself reports an unknown user.
     const isEmailLeft = newEmail === row?.email && !isEmailUnseen;
     if (!row || (password === undefined && isEmailLeft)) return undefined;
@@ -127,7 +125,7 @@ export function accountProtection(db: Db, check: PasswordCheck, throttle: LoginT
     userId: string,
   ): Promise<void> {
     if (principal.scopes.has('admin')) return;
-    const [row] = await db.run(PASSWORD_OF, [userId]);
+    const [row] = await db.run(AUTH_SQL.password_of, [userId]);
     if (!row || hasScopesOf(principal, row)) return;
     await requirePermitted?.();
     if (!isUser(principal, userId) || !mayDeleteAccount(principal)) throw protectedFrom(permission, 'delete');

@@ -4,8 +4,6 @@ import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
 import { sharing } from '../telemetry/instruments.js';
 
-const TAKE = AUTH_SQL.take;
-
 /** Values from one tick share a statement and its commit. */
 const BATCHES = { max: 256, inFlight: 2, waiting: 20_000 };
 
@@ -26,7 +24,7 @@ interface Entry {
 export function createReplayGuard(db: Db): CheckReplay {
   const shared = sharing(db.metrics, 'take', 'credentials');
   const take = createBatcher<Entry, Use>({ ...BATCHES, sharing: shared }, async (entries) => {
-    const rows = await db.run(TAKE, [JSON.stringify(entries)]);
+    const rows = await db.run(AUTH_SQL.take, [JSON.stringify(entries)]);
     const uses = new Map(rows.map(({ hash, use }) => [hash as string, use as Use]));
     return entries.map(({ hash }) => {
       const use = uses.get(hash) ?? 'repeated';

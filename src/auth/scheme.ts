@@ -37,13 +37,10 @@ export interface Scheme {
     refusal: CredentialRejected | undefined,
   ) => string;
   /**
-   * The principal; undefined when the request has no credential of this scheme. Throws CredentialRejected for an invalid
-   * credential, 503 when it cannot be verified now.
+   * The principal; undefined when the request has no credential of this scheme. Rejects with CredentialRejected for an invalid
+   * credential, with 503 when it cannot be verified now.
    */
-  readonly authenticate: (
-    request: AuthRequest,
-    admission: Admission,
-  ) => Promise<Principal> | Principal | undefined;
+  readonly authenticate: (request: AuthRequest, admission: Admission) => Promise<Principal> | undefined;
   /** The secret of a principal's credential, if only that confirms the credential later. It must be stored encrypted only. */
   readonly secretOf?: (principal: Principal) => string | undefined;
   /**

@@ -3,8 +3,6 @@ import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
 import { ACCOUNT_DELETION, type CollectionScopes, includes, scopesOf } from './principal.js';
 
-const SET_USER_SCOPES = AUTH_SQL.set_user_scopes;
-
 /** Scopes of OpenID Connect, with the claims from a user's record that each grants. */
 export const CLAIMS: Readonly<Record<string, readonly string[]>> = {
   openid: ['sub'],
@@ -47,7 +45,7 @@ export const allowedScopes = (scopes: ReadonlySet<string>, list: unknown): strin
 
 /** Sets what a user may do beyond `self`, and allow to clients. */
 export async function setUserScopes(db: Db, id: string, scopes: readonly string[]): Promise<void> {
-  await db.run(SET_USER_SCOPES, [id, scopes.join(' ')]);
+  await db.run(AUTH_SQL.set_user_scopes, [id, scopes.join(' ')]);
 }
 
 interface ScopedCollection {

@@ -3,8 +3,6 @@ import type { Db, Run } from '../db/db.js';
 import { forbidden } from '../errors/caller-errors.js';
 import type { Principal } from './principal.js';
 
-const LOCK = PASSWORDS_SQL.lock_version;
-
 /** A user's password as it was when a request verified it, or a sign-in with it. */
 export interface VerifiedPassword {
   readonly userId: string;
@@ -24,7 +22,7 @@ export async function lockVerifiedPassword(
   run: Run,
   { userId, version }: VerifiedPassword,
 ): Promise<boolean> {
-  return (await run(LOCK, [userId, version])).length > 0;
+  return (await run(PASSWORDS_SQL.lock_version, [userId, version])).length > 0;
 }
 
 /**

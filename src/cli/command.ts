@@ -50,8 +50,6 @@ export const GROUPS = ['service', 'records', 'copies', 'access', 'receivers', 't
 export interface RunnableCommand extends Command {
   /** The part of the help in which it stands. */
   readonly group: (typeof GROUPS)[number];
-  /** Whether features add forms to it. */
-  readonly isExtended?: true;
   /**
    * Loads the code of the command, and runs it. Resolves to the exit code; without one it is 0. Throws what ends the command
    * with another code. `list` loads all commands.

@@ -1,6 +1,5 @@
 import { KEY } from '../api/key-kind.js';
 import { FEATURES } from '../features.js';
-import { subcommandOf } from './arguments.js';
 import { type Command, type Commands, GROUPS, type RunnableCommand } from './command.js';
 import { GENERAL_USAGE, usageOf } from './help.js';
 import { ACCESS_COMMANDS } from './table/access-commands.js';
@@ -37,53 +36,24 @@ const CORE: Table = {
     const { STORED_KEYS } = await import('../api/key-endpoints.js');
     return (args, io) => managedCommand(KEY, STORED_KEYS, ACCESS_COMMANDS, args, io);
   }),
-  users: {
-    ...own(users, 'access', async () => (await import('./users-command.js')).usersCommand),
-    isExtended: true,
-  },
+  users: own(users, 'access', async () => (await import('./users-command.js')).usersCommand),
   access: own(access, 'access', async () => (await import('./access-command.js')).accessCommand),
 };
 
 /** All commands, those of features included. */
 export async function allCommands(): Promise<Commands> {
   const features = await Promise.all(FEATURES.map(({ load }) => load()));
-  const core = Object.entries(CORE).map(([name, command]): [string, RunnableCommand] => [
-    name,
-    extended(
-      name,
-      command,
-      features.flatMap(({ default: { forms } }) => forms?.[name] ?? []),
-    ),
-  ]);
-  const all = [...core, ...features.flatMap(({ default: { commands = {} } }) => Object.entries(commands))];
+  const added = features.flatMap(({ default: { commands = {} } }) => Object.entries(commands));
+  const all: [string, RunnableCommand][] = [...Object.entries(CORE), ...added];
   return new Map(GROUPS.flatMap((group) => all.filter(([, command]) => command.group === group)));
 }
 
-/** A command of the core with the forms that features add to it. */
-function extended(
-  name: string,
-  command: RunnableCommand,
-  additions: readonly Pick<RunnableCommand, 'forms' | 'run'>[],
-): RunnableCommand {
-  if (additions.length === 0) return command;
-  const forms = Object.assign({}, command.forms, ...additions.map((each) => each.forms));
-  const whole = { ...command, forms };
-  return {
-    ...whole,
-    run: (args, io, list) => {
-      const { verb } = subcommandOf({ [name]: whole }, name, args);
-      return (additions.find((each) => verb in each.forms) ?? command).run(args, io, list);
-    },
-  };
-}
-
-/** The command of a name or an alias. Loads the features only if the core has none, or if they add forms to it. */
+/** The command of a name or an alias. Loads the features only if the core has none. */
 export async function findCommand(
   text: string,
 ): Promise<[name: string, command: RunnableCommand] | undefined> {
   const isNamed = ([name, { aliases = [] }]: [string, Command]) => name === text || aliases.includes(text);
-  const own = Object.entries(CORE).find(isNamed);
-  return own && !own[1].isExtended ? own : [...(await allCommands())].find(isNamed);
+  return Object.entries(CORE).find(isNamed) ?? [...(await allCommands())].find(isNamed);
 }
 
 /** The text after the message about a wrong usage; `name`: the command that was used, if there is one. */

@@ -209,7 +209,7 @@ t.test('an address that must wait does so with a credential that is known at onc
   const scheme: Scheme = {
     name: 'bearer',
     challenge: () => 'Bearer realm="test"',
-    authenticate: ({ headers }) => {
+    authenticate: async ({ headers }) => {
       if (headers.authorization !== 'valid') throw new CredentialRejected('bearer', 'No.');
       return { subject: 'ann', scopes: new Set<string>(), scheme: 'bearer', expiresAt: undefined };
     },

@@ -77,10 +77,10 @@ for (const idTokenAlgorithm of ['ES256', 'RS256'] as const)
     const { server, origin } = await applicationServer(t);
     const { issuer, user, register, service } = await authorizationServer(t, { CORS_ORIGINS: origin });
     const { id } = await register({
-      redirectUris: [`${origin}/callback`],
-      postLogoutRedirectUris: [`${origin}/signed-out`],
+      redirect_uris: [`${origin}/callback`],
+      post_logout_redirect_uris: [`${origin}/signed-out`],
       scopes: ['self'],
-      idTokenAlgorithm,
+      id_token_signed_response_alg: idTokenAlgorithm,
     });
     const library = readFileSync(foreignFile('oidc-client-ts/dist/browser/oidc-client-ts.min.js'));
     const settings = JSON.stringify({ authority: issuer, client_id: id });
@@ -119,14 +119,13 @@ t.test('express-openid-connect, with its default algorithm', { skip: noBrowser }
   const { issuer, user, service } = await authorizationServer(t);
   const { item: client, secret } = await createClient(service.db, {
     name: 'Web',
-    confidential: true,
-    grantTypes: ['authorization_code', 'refresh_token'],
-    redirectUris: [`${origin}/callback`],
-    postLogoutRedirectUris: [origin],
-    native: false,
+    type: 'confidential',
+    grant_types: ['authorization_code', 'refresh_token'],
+    redirect_uris: [`${origin}/callback`],
+    post_logout_redirect_uris: [origin],
     scopes: ['self'],
-    tokenFormat: 'jwt',
-    idTokenAlgorithm: 'RS256',
+    token_format: 'jwt',
+    id_token_signed_response_alg: 'RS256',
   });
   const { default: openIdConnect } = await foreign<{ default: OpenIdConnect }>('express-openid-connect');
   const app = express();

@@ -167,7 +167,7 @@ select metadata from issuer_clients where id = $1;
 
 -- name: create_client ($1 id, $2 metadata)
 insert into issuer_clients (id, metadata) values ($1, $2)
-returning (extract(epoch from created_at) * 1000)::float8 as created;
+returning id, metadata, version, (extract(epoch from created_at) * 1000)::float8 as created;
 
 -- name: list_clients ($1 id after which, $2 limit)
 select id, metadata, version, (extract(epoch from created_at) * 1000)::float8 as created
@@ -264,12 +264,6 @@ returning true;
 update passkeys set counter = $2::bigint
 where id = $1 and (counter < $2::bigint or (counter = 0 and $2::bigint = 0))
 returning true;
-
--- name: remove_passkeys ($1 user id)
--- Sessions and sign-ins in progress may have begun with a passkey: the trigger passwords_reset ends all, and removes the
--- passkeys.
-with reset as (update passwords set version = version + 1 where user_id = $1::uuid)
-select id from passkeys where user_id = $1::uuid;
 
 -- name: remove_passkey ($1 user id, $2 id)
 delete from passkeys where user_id = $1::uuid and id = $2;

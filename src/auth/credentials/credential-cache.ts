@@ -16,7 +16,7 @@ interface Known {
 interface Lookup {
   /** When the query began, in milliseconds of performance.now(), which changes of the system clock do not move. */
   readonly at: number;
-  found: Known | Promise<Known | undefined>;
+  readonly found: Promise<Known | undefined>;
 }
 
 /**
@@ -32,10 +32,10 @@ export class CredentialCache {
   ) {}
 
   /** The principal of a SHA-256 in base64; undefined without a valid credential. Rejects while the database is away. */
-  find(kind: CredentialKind, hash: string): Promise<Principal | undefined> | Principal | undefined {
+  async find(kind: CredentialKind, hash: string): Promise<Principal | undefined> {
     const lookup = this.#lookups.get(hash);
-    const found = lookup && this.now() - lookup.at < MAX_AGE_MS ? lookup.found : this.#query(hash);
-    return found instanceof Promise ? found.then((known) => valid(kind, known)) : valid(kind, found);
+    const isFresh = lookup !== undefined && this.now() - lookup.at < MAX_AGE_MS;
+    return valid(kind, await (isFresh ? lookup.found : this.#query(hash)));
   }
 
   /** Makes the next `find` query the database. */
@@ -47,12 +47,9 @@ export class CredentialCache {
     const found = findCredential(this.db, hash).then((row) => row && knownOf(hash, row));
     const lookup: Lookup = { at: this.now(), found };
     this.#lookups.set(hash, lookup);
-    const settle = (known: Known | undefined): void => {
-      if (known) lookup.found = known;
-      else if (this.#lookups.get(hash) === lookup) this.#lookups.delete(hash);
-    };
+    const forget = () => this.#lookups.get(hash) === lookup && this.#lookups.delete(hash);
     // The callers handle the error.
-    found.then(settle, () => settle(undefined));
+    found.then((known) => known ?? forget(), forget);
     return found;
   }
 }

@@ -5,10 +5,11 @@ import { type AuthRequest, credentialsOf, quote, type Scheme } from '../scheme.j
 
 /** `X-API-Key: <key>`, or the key as a Bearer token, which its prefix distinguishes from access tokens. */
 export function apiKey(realm: string, lookup: CredentialCache): Scheme {
-  function verify(key: string): Promise<Principal> | Principal {
+  async function verify(key: string): Promise<Principal> {
     if (!isKey(key)) throw refusal('The API key is malformed.');
-    const found = lookup.find('key', hashOf(key));
-    return found instanceof Promise ? found.then(required) : required(found);
+    const principal = await lookup.find('key', hashOf(key));
+    if (!principal) throw refusal('The API key is unknown, expired or revoked.');
+    return principal;
   }
 
   return {
@@ -19,11 +20,6 @@ export function apiKey(realm: string, lookup: CredentialCache): Scheme {
       return key === undefined ? undefined : verify(key);
     },
   };
-}
-
-function required(principal: Principal | undefined): Principal {
-  if (!principal) throw refusal('The API key is unknown, expired or revoked.');
-  return principal;
 }
 
 function keyOf(request: AuthRequest): string | undefined {

@@ -64,14 +64,11 @@ export class Bearer implements Scheme {
     return `Bearer realm=${quote(this.config.realm)}, ${error}${metadata}${proofs}`;
   }
 
-  authenticate(request: AuthRequest): Promise<Principal> | Principal | undefined {
+  authenticate(request: AuthRequest): Promise<Principal> | undefined {
     const plain = credentialsOf(request, 'bearer');
     const text = plain ?? credentialsOf(request, 'dpop');
     if (text === undefined || (this.#hasApiKeys && text.startsWith(API_KEY_PREFIX))) return undefined;
-    const token = this.#jwt?.cached(text) ?? this.#opaque?.cached(text) ?? this.#verify(text);
-    return token instanceof Promise
-      ? token.then((verified) => this.#accept(request, verified, text, plain === undefined))
-      : this.#accept(request, token, text, plain === undefined);
+    return this.#accept(request, text, plain === undefined);
   }
 
   secretOf(principal: Principal): string | undefined {
@@ -87,7 +84,9 @@ export class Bearer implements Scheme {
     this.#jwt?.close();
   }
 
-  #verify(text: string): Promise<Token> {
+  async #verify(text: string): Promise<Token> {
+    const cached = this.#jwt?.cached(text) ?? this.#opaque?.cached(text);
+    if (cached) return cached;
     if (!B64TOKEN.test(text)) throw refusal('The access token is malformed.');
     // API keys are secrets, which the introspection endpoint must not see.
     if (text.startsWith(API_KEY_PREFIX)) throw unsupported();
@@ -103,33 +102,19 @@ export class Bearer implements Scheme {
     return token;
   }
 
-  #accept(
-    request: AuthRequest,
-    token: Token,
-    text: string,
-    hasProof: boolean,
-  ): Promise<Principal> | Principal {
+  async #accept(request: AuthRequest, text: string, hasProof: boolean): Promise<Principal> {
+    const token = await this.#verify(text);
     requireHolder(token, request);
     const { principal, id, proofKey } = token;
-    if (proofKey !== undefined || hasProof) return this.#acceptWithProof(request, token, text, hasProof);
-    return id === undefined ? principal : this.#checkReplay(principal, id);
-  }
-
-  async #acceptWithProof(
-    request: AuthRequest,
-    { principal, id, proofKey }: Token,
-    text: string,
-    hasProof: boolean,
-  ): Promise<Principal> {
-    if (proofKey === undefined) throw refusal('The access token is not bound to a key: send it as Bearer.');
-    if (!hasProof) throw refusal('The access token is bound to a key: send it as DPoP, with a proof.');
-    const { secure, headers } = request;
-    const base = this.config.publicUrl ?? `${secure ? 'https' : 'http'}://${headers.host}`;
-    await requireProof(request, text, proofKey, base, this.checkReplay);
-    return id === undefined ? principal : this.#checkReplay(principal, id);
-  }
-
-  async #checkReplay(principal: Principal, id: string): Promise<Principal> {
+    if (proofKey !== undefined && !hasProof)
+      throw refusal('The access token is bound to a key: send it as DPoP, with a proof.');
+    if (hasProof) {
+      if (proofKey === undefined) throw refusal('The access token is not bound to a key: send it as Bearer.');
+      const { secure, headers } = request;
+      const base = this.config.publicUrl ?? `${secure ? 'https' : 'http'}://${headers.host}`;
+      await requireProof(request, text, proofKey, base, this.checkReplay);
+    }
+    if (id === undefined) return principal;
     // A token with an id is a JWT, which always expires.
     const use = await this.checkReplay(id, principal.expiresAt! + this.config.jwtSkewSeconds);
     if (use === 'expired') throw refusal("The access token has expired by the database's clock.");

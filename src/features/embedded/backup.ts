@@ -16,7 +16,7 @@ import {
 import { basename, dirname, join, resolve } from 'node:path';
 import { withSession } from '../../db/session.js';
 import { EmbeddedError, type RunAs } from './cluster.js';
-import { type Embedded, joinEmbedded, makeFolders, startEmbedded, userOf } from './embedded.js';
+import { type Embedded, joinEmbedded, startEmbedded, userOf } from './embedded.js';
 
 /** How long the server may take to accept a connection. */
 const CONNECT_MS = 30_000;
@@ -129,7 +129,7 @@ async function requireOutside(database: string, target: string): Promise<void> {
 /** Gives `work` a folder that has its name when the work is done. */
 async function inFolder<T>(path: string, work: (aside: string) => Promise<T>): Promise<T> {
   try {
-    await makeFolders(dirname(path));
+    await mkdir(dirname(path), { recursive: true });
     const aside = await mkdtemp(join(dirname(path), `.${basename(path)}-`));
     try {
       const result = await work(aside);

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
-import { mkdir, readFile, realpath, rm, statfs, writeFile } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
+import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type postgres from 'postgres';
 import { openSession, withSession } from '../../db/session.js';
@@ -123,10 +123,7 @@ async function openCluster(dataDir: string, settings: readonly string[] = []): P
   const binaries = await findBinaries();
   const runAs = await pickUser(dataDir, binaries);
   const folder = join(dataDir, 'postgres');
-  if (!existsSync(join(folder, 'PG_VERSION'))) {
-    await requireSpace(dataDir);
-    await initialise(dataDir, folder, binaries, runAs);
-  }
+  if (!existsSync(join(folder, 'PG_VERSION'))) await initialise(dataDir, folder, binaries, runAs);
   const password = await readFile(join(folder, 'plinth.password'), 'utf8').catch(() => {
     throw new EmbeddedError(`${folder} has no plinth.password: it is not a cluster of this service`);
   });
@@ -199,20 +196,10 @@ function superviseServer(cluster: Cluster, claim: Claim, first: Server, options:
 
 const messageOf = (error: unknown) => (error as Error).message.replaceAll('\n', ' | ');
 
-/** Creates a folder and those above it. The recursive mkdir of Node never ends below /proc. */
-export async function makeFolders(path: string): Promise<void> {
-  if (existsSync(path)) return;
-  await makeFolders(dirname(path));
-  await mkdir(path).catch((error: NodeJS.ErrnoException) => {
-    // Another process was faster.
-    if (error.code !== 'EEXIST') throw error;
-  });
-}
-
 /** Creates the folder and returns its real path, since a cluster is identified by its path. */
 async function makeFolder(dataDir: string): Promise<string> {
   try {
-    await makeFolders(dataDir);
+    await mkdir(dataDir, { recursive: true });
     const probe = join(dataDir, `.write-${process.pid}`);
     await writeFile(probe, '');
     await rm(probe, { force: true }); // a process with the same id in another container may have removed it
@@ -222,16 +209,4 @@ async function makeFolder(dataDir: string): Promise<string> {
       `DATA_DIR ${dataDir} cannot be written: ${(error as Error).message}; set DATA_DIR to a folder that this user may write, or DATABASE_URL`,
     );
   }
-}
-
-/** Bytes that a new cluster needs. */
-const MIN_FREE_BYTES = 64 * 1_048_576;
-
-/** Throws EmbeddedError if there is no space for a new cluster. */
-async function requireSpace(dataDir: string): Promise<void> {
-  const { bavail, bsize } = await statfs(dataDir);
-  if (bavail * bsize < MIN_FREE_BYTES)
-    throw new EmbeddedError(
-      `the disk of DATA_DIR ${dataDir} is full: make room, set DATA_DIR to a folder on another disk, or set DATABASE_URL`,
-    );
 }

@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import type { Provider } from 'oidc-provider';
 import { setPassword } from '../../actions/set-password.js';
 import { isEqual } from '../../auth/cookies.js';
@@ -14,11 +13,12 @@ import {
   sessionCookies,
   sessionOf,
 } from './account-session.js';
-import type { InteractionParts } from './interactions.js';
+import { checkedPassword, type InteractionParts } from './interactions.js';
 import { errors } from './oidc-provider.js';
 import { accountPage, accountSignInPage } from './pages/account-page.js';
 import { pageHeaders } from './pages/page-frame.js';
 import type { PasskeyForm } from './pages/passkey.js';
+import { formToken } from './passkeys.js';
 import { ACCOUNT } from './paths.js';
 import { confirmPassword } from './seen-passwords.js';
 import { findUser, type User } from './user-claims.js';
@@ -71,16 +71,9 @@ class AccountRequest {
   }
 
   async signIn(form: URLSearchParams): Promise<Reply> {
-    const { signIn, throttle } = this.parts;
     const email = form.get('email') ?? '';
-    const attempt = throttle.begin(this.request.address);
-    const user = await signIn(email, form.get('password') ?? '', attempt);
-    if (user.userId === undefined) {
-      await attempt.fail(user.account);
-      return this.showSignIn(422, email.slice(0, 254), 'The email or the password is wrong.');
-    }
-    attempt.pass();
-    confirmPassword(user.userId, user.passwordVersion);
+    const user = await checkedPassword(this.parts, this.request, email, form.get('password'));
+    if (!user) return this.showSignIn(422, email.slice(0, 254), 'The email or the password is wrong.');
     return redirect(this.#cookies((await beginSession(this.provider, user.userId)).jti), this.#returnTo());
   }
 
@@ -151,16 +144,12 @@ class AccountRequest {
   }
 
   async #changePassword(user: User, session: Session, form: URLSearchParams): Promise<Reply> {
-    const { signIn, throttle, users } = this.parts;
-    const attempt = throttle.begin(this.request.address);
-    const confirmed = await signIn(String(user.record.email), form.get('current') ?? '', attempt);
-    if (confirmed.userId !== user.id) {
-      await attempt.fail(confirmed.userId === undefined ? confirmed.account : undefined);
+    const email = String(user.record.email);
+    const confirmed = await checkedPassword(this.parts, this.request, email, form.get('current'));
+    if (confirmed?.userId !== user.id)
       return this.show(user, session, { error: 'The current password is wrong.' });
-    }
-    attempt.pass();
     try {
-      await setPassword(users, user.id, form.get('password') ?? '', {
+      await setPassword(this.parts.users, user.id, form.get('password') ?? '', {
         userId: user.id,
         version: confirmed.passwordVersion,
       });
@@ -182,7 +171,7 @@ class AccountRequest {
   }
 
   #csrfOf(uid: string): string {
-    return createHmac('sha256', this.parts.csrfSecret).update(`account\n${uid}`).digest('base64url');
+    return formToken(this.parts.csrfSecret, `account\n${uid}`);
   }
 
   /** The fields that set the cookies of a session; an empty id removes them. */

@@ -8,26 +8,14 @@ import {
   DEVICE_GRANT,
   type GrantType,
   ID_TOKEN_ALGORITHMS,
-  type IdTokenAlgorithm,
   SHORT_NAMES,
 } from './client-kind.js';
-import type { ClientFields, StoredClient } from './clients.js';
+import { type ClientFields, isNative, type StoredClient } from './clients.js';
 
 const check = compileOnFirstUse({
   schema: CLIENT_SCHEMA,
   normalize: { name: ['trim', 'nfc'] },
 });
-
-interface Given {
-  readonly name: string;
-  readonly type?: 'public' | 'confidential';
-  readonly grant_types: readonly string[];
-  readonly redirect_uris?: readonly string[];
-  readonly post_logout_redirect_uris?: readonly string[];
-  readonly scopes?: readonly string[];
-  readonly token_format?: 'jwt' | 'opaque';
-  readonly id_token_signed_response_alg?: IdTokenAlgorithm;
-}
 
 const fail = (path: string, message: string, keyword = 'client'): Failure => ({ path, message, keyword });
 
@@ -40,77 +28,57 @@ export function readClientInput(
   known: readonly string[],
   before?: StoredClient,
 ): ClientFields {
-  const given = check(input).fields as unknown as Given;
-  const {
-    name,
-    type = before?.confidential ? 'confidential' : 'public',
-    redirect_uris: redirectUris = [],
-    post_logout_redirect_uris: postLogoutRedirectUris = [],
-    scopes = [],
-    token_format: tokenFormat = 'jwt',
-    id_token_signed_response_alg: idTokenAlgorithm = ID_TOKEN_ALGORITHMS[0],
-  } = given;
-  const grantTypes = given.grant_types.map((each) => SHORT_NAMES[each] ?? (each as GrantType));
-  const confidential = type === 'confidential';
-  const native = !confidential && isNative([...redirectUris, ...postLogoutRedirectUris]);
-  const faultsOf = (member: string, uris: readonly string[]): Failure[] =>
-    uris.flatMap((uri, index) => {
-      const fault = redirectFault(uri, native);
-      return fault === undefined ? [] : [fail(`/${member}/${index}`, fault, 'format')];
-    });
+  const given = check(input).fields as unknown as Partial<ClientFields> &
+    Pick<ClientFields, 'name' | 'grant_types'>;
+  const fields: ClientFields = {
+    type: before?.type ?? 'public',
+    redirect_uris: [],
+    post_logout_redirect_uris: [],
+    scopes: [],
+    token_format: 'jwt',
+    id_token_signed_response_alg: ID_TOKEN_ALGORITHMS[0],
+    ...given,
+    grant_types: given.grant_types.map((each) => SHORT_NAMES[each] ?? (each as GrantType)),
+  };
+  const native = isNative(fields);
   const failures = [
-    ...faultsOf('redirect_uris', redirectUris),
-    ...faultsOf('post_logout_redirect_uris', postLogoutRedirectUris),
-    ...scopes.flatMap((scope, index) => {
+    ...(['redirect_uris', 'post_logout_redirect_uris'] as const).flatMap((member) =>
+      fields[member].flatMap((uri, index) => {
+        const fault = redirectFault(uri, native);
+        return fault === undefined ? [] : [fail(`/${member}/${index}`, fault, 'format')];
+      }),
+    ),
+    ...fields.scopes.flatMap((scope, index) => {
       const fault = isClaimScope(scope) ? undefined : scopeFault(scope, known);
       return fault === undefined ? [] : [fail(`/scopes/${index}`, fault, 'enum')];
     }),
-    ...grantFaults(grantTypes, confidential, redirectUris, postLogoutRedirectUris),
+    ...grantFaults(fields),
   ];
-  if (before && before.confidential !== confidential) failures.push(fail('/type', 'cannot be changed'));
+  if (before && before.type !== fields.type) failures.push(fail('/type', 'cannot be changed'));
   if (failures.length > 0) throw invalid(failures);
-  return {
-    name,
-    confidential,
-    grantTypes,
-    redirectUris,
-    postLogoutRedirectUris,
-    native,
-    scopes,
-    tokenFormat,
-    idTokenAlgorithm,
-  };
+  return fields;
 }
 
-/** The fault of a client's grant types. */
-function grantFaults(
-  grantTypes: readonly GrantType[],
-  confidential: boolean,
-  redirectUris: readonly string[],
-  postLogoutRedirectUris: readonly string[],
-): Failure[] {
-  const hasCode = grantTypes.includes('authorization_code');
-  const message = 'belong to the grant type authorization_code, which needs one';
-  return [
-    ...(hasCode === redirectUris.length > 0 ? [] : [fail('/redirect_uris', message)]),
-    ...(hasCode || postLogoutRedirectUris.length === 0
-      ? []
-      : [fail('/post_logout_redirect_uris', 'belong to the grant type authorization_code')]),
-    ...(grantTypes.includes('client_credentials') && !confidential
-      ? [fail('/type', 'must be confidential for client_credentials')]
-      : []),
-    ...(grantTypes.includes('refresh_token') && !hasCode && !grantTypes.includes(DEVICE_GRANT)
-      ? [fail('/grant_types', 'must have authorization_code or device_code beside refresh_token')]
-      : []),
+/** The faults of a client's grant types. */
+function grantFaults(fields: ClientFields): Failure[] {
+  const { type, grant_types: grants, redirect_uris, post_logout_redirect_uris } = fields;
+  const hasCode = grants.includes('authorization_code');
+  const belongs = 'belong to the grant type authorization_code';
+  const rules: [isBroken: boolean, path: string, message: string][] = [
+    [hasCode !== redirect_uris.length > 0, '/redirect_uris', `${belongs}, which needs one`],
+    [!hasCode && post_logout_redirect_uris.length > 0, '/post_logout_redirect_uris', belongs],
+    [
+      grants.includes('client_credentials') && type === 'public',
+      '/type',
+      'must be confidential for client_credentials',
+    ],
+    [
+      grants.includes('refresh_token') && !hasCode && !grants.includes(DEVICE_GRANT),
+      '/grant_types',
+      'must have authorization_code or device_code beside refresh_token',
+    ],
   ];
-}
-
-/** Whether an address is that of an application on a device: of a scheme of its own, or all are loopback addresses. */
-function isNative(uris: readonly string[]): boolean {
-  return (
-    uris.some((uri) => !/^https?:/i.test(uri)) ||
-    (uris.length > 0 && !uris.some((uri) => /^https:/i.test(uri)))
-  );
+  return rules.filter(([isBroken]) => isBroken).map(([, path, message]) => fail(path, message));
 }
 
 /** The loopback addresses that oidc-provider knows. */

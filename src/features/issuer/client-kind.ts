@@ -1,4 +1,4 @@
-import { ID, TEXT, TEXTS, TIME } from '../../api/doc.js';
+import { ID, type Schema, TIME } from '../../api/doc.js';
 import type { InputSchema, Kind } from '../../api/kind.js';
 
 export const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
@@ -87,14 +87,7 @@ export const CLIENT: Kind = {
   input: () => CLIENT_SCHEMA,
   members: () => ({
     id: ID,
-    name: TEXT,
-    type: { enum: ['public', 'confidential'] },
-    grant_types: TEXTS,
-    redirect_uris: TEXTS,
-    post_logout_redirect_uris: TEXTS,
-    scopes: TEXTS,
-    token_format: { enum: ['jwt', 'opaque'] },
-    id_token_signed_response_alg: { enum: [...ID_TOKEN_ALGORITHMS] },
+    ...(CLIENT_SCHEMA.properties as unknown as Record<string, Schema>),
     created_at: TIME,
   }),
   page: {

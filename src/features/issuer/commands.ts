@@ -1,5 +1,4 @@
 import { type CommandTable, formsOf, JSON_OPTION } from '../../cli/command.js';
-import { ACCESS_COMMANDS } from '../../cli/table/access-commands.js';
 import { CLIENT } from './client-kind.js';
 
 const SERVICE = {
@@ -77,24 +76,5 @@ export const COMMANDS = {
     ],
     exits: [1, 69, 78],
     failure: 'the authorization server refused',
-  },
-} as const satisfies CommandTable;
-
-/** The forms that the authorization server adds to the command about users. */
-export const USER_COMMANDS = {
-  users: {
-    ...ACCESS_COMMANDS.users,
-    forms: {
-      passkeys: {
-        text: 'prints the passkeys, one JSON object a line',
-        operands: 'EMAIL',
-        options: JSON_OPTION,
-      },
-      'remove-passkeys': {
-        text: 'removes all passkeys, and ends sessions and the access of applications',
-        operands: 'EMAIL',
-        options: JSON_OPTION,
-      },
-    },
   },
 } as const satisfies CommandTable;

@@ -2,7 +2,7 @@ import { knownScopes } from '../../auth/user-scopes.js';
 import { usesHttps } from '../../config/parsers.js';
 import { type Feature, withPackage } from '../../feature.js';
 import { CLIENT } from './client-kind.js';
-import { COMMANDS, USER_COMMANDS } from './commands.js';
+import { COMMANDS } from './commands.js';
 import type { IssuerServices } from './endpoints.js';
 
 /** The embedded authorization server. */
@@ -32,12 +32,6 @@ export default {
     return { services: () => services, prunes: ISSUER_PRUNES, close: () => issuer.close() };
   },
   startLines: async (_config, { run }) => (await import('./start-lines.js')).startLines(run),
-  forms: {
-    users: {
-      forms: USER_COMMANDS.users.forms,
-      run: async (args, io) => (await import('./passkey-commands.js')).passkeysCommand(args, io),
-    },
-  },
   commands: {
     clients: {
       ...COMMANDS.clients,

@@ -1,4 +1,3 @@
-import { createHmac } from 'node:crypto';
 import type { Provider } from 'oidc-provider';
 import { isEqual } from '../../auth/cookies.js';
 import { mayAllow } from '../../auth/user-scopes.js';
@@ -10,11 +9,10 @@ import type { HandledRequest } from '../../http/request.js';
 import { addScopes, rememberConsent } from './consents.js';
 import { errors } from './oidc-provider.js';
 import { consentPage } from './pages/consent-page.js';
-import { errorPage } from './pages/device-page.js';
 import { pageHeaders } from './pages/page-frame.js';
-import { nameOf } from './pages/provider-pages.js';
+import { errorPage, nameOf } from './pages/provider-pages.js';
 import { signInPage } from './pages/sign-in-page.js';
-import type { Passkeys } from './passkeys.js';
+import { formToken, type Passkeys } from './passkeys.js';
 import { confirmPassword } from './seen-passwords.js';
 import { findUser } from './user-claims.js';
 
@@ -30,6 +28,26 @@ export interface InteractionParts {
   readonly passkeys: Passkeys;
 }
 
+/** The user with an email and a password that a form has; undefined: they are wrong. Throws 429 and 503. */
+export async function checkedPassword(
+  { signIn, throttle }: InteractionParts,
+  { address }: HandledRequest,
+  email: string,
+  password: string | null,
+): Promise<SignedIn | undefined> {
+  const attempt = throttle.begin(address);
+  const user = await signIn(email, password ?? '', attempt);
+  if (user.userId === undefined) {
+    await attempt.fail(user.account);
+    return undefined;
+  }
+  attempt.pass();
+  confirmPassword(user.userId, user.passwordVersion);
+  return user;
+}
+
+type SignedIn = Extract<Awaited<ReturnType<Auth['signIn']>>, { readonly userId: string }>;
+
 const CANCELLED = { error: 'access_denied', error_description: 'the user cancelled the request' };
 
 /**
@@ -44,7 +62,7 @@ export async function interact(
   const { req, res, params } = request;
   const interaction = await provider.interactionDetails(req, res).catch(ifEnded);
   if (!interaction || interaction.uid !== params.uid) return ended();
-  const csrf = csrfOf(parts.csrfSecret, interaction.uid);
+  const csrf = formToken(parts.csrfSecret, `csrf\n${interaction.uid}`);
   const step = new InteractionPage(provider, parts, request, interaction, csrf);
   if (req.method !== 'POST') return step.show();
   const form = new URLSearchParams(request.body.toString('utf8'));
@@ -102,16 +120,9 @@ class InteractionPage {
   }
 
   async signIn(form: URLSearchParams): Promise<Reply> {
-    const { throttle, signIn } = this.parts;
     const email = form.get('email') ?? '';
-    const attempt = throttle.begin(this.request.address);
-    const user = await signIn(email, form.get('password') ?? '', attempt);
-    if (user.userId === undefined) {
-      await attempt.fail(user.account);
-      return this.show(422, email.slice(0, 254), 'The email or the password is wrong.');
-    }
-    attempt.pass();
-    confirmPassword(user.userId, user.passwordVersion);
+    const user = await checkedPassword(this.parts, this.request, email, form.get('password'));
+    if (!user) return this.show(422, email.slice(0, 254), 'The email or the password is wrong.');
     return this.finish({ login: { accountId: user.userId, amr: ['pwd'] } });
   }
 
@@ -184,6 +195,3 @@ class InteractionPage {
 function pageReply(status: number, body: string, redirectUri?: string): Reply {
   return { status, headers: pageHeaders(redirectUri), body };
 }
-
-const csrfOf = (secret: string, uid: string) =>
-  createHmac('sha256', secret).update(`csrf\n${uid}`).digest('base64url');

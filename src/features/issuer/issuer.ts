@@ -17,9 +17,8 @@ import type { IssuerServices } from './endpoints.js';
 import { type InteractionParts, interact } from './interactions.js';
 import type { OwnTokens } from './own-tokens.js';
 import { Passkeys } from './passkeys.js';
-import { receivePosted } from './posted-requests.js';
 import { createProvider } from './provider.js';
-import { Guesses, guardResponses, limitGuesses } from './provider-guards.js';
+import { type Guesses, guardResponses } from './provider-guards.js';
 import { withSeenPasswords } from './seen-passwords.js';
 import { ISSUER_SETTINGS } from './settings.js';
 import { type IssuerKeys, openKeys, readKeys } from './signing-keys.js';
@@ -40,7 +39,7 @@ export class Issuer {
   #provider: Provider;
   #handle: ReturnType<Provider['callback']>;
   readonly #strangers: Strangers;
-  readonly #guesses = new Guesses();
+  readonly #guesses: Guesses = new WeakMap();
   readonly #timer: NodeJS.Timeout;
   readonly #reload = singleFlight(() => this.#readKeys());
 
@@ -79,7 +78,6 @@ export class Issuer {
       scopes,
       plain: (request) => withSeenPasswords(() => this.#respond(request)),
       limited: (request) => withSeenPasswords(() => this.#respondLimited(request)),
-      inAddressOrForm: (request) => withSeenPasswords(() => this.#respondToForm(request)),
       interact: (request) => withSeenPasswords(() => this.#interact(request)),
       account: (request) =>
         withSeenPasswords(() => account(this.#provider, { ...this.#parts(), users }, request)),
@@ -103,15 +101,8 @@ export class Issuer {
    * Rejects with 413 and 429.
    */
   async #respondLimited(request: HandledRequest): Promise<undefined> {
-    this.#guesses.begin(request.req, this.auth.throttle.begin(request.address));
+    this.#guesses.set(request.req, this.auth.throttle.begin(request.address));
     await this.#respond(request);
-  }
-
-  /** Responds to a request whose parameters are in the address, or by POST in a form. Rejects with 413 and 415. */
-  async #respondToForm(request: HandledRequest): Promise<Reply | undefined> {
-    if (request.req.method !== 'POST') return this.#respond(request);
-    requireSmall(request.body);
-    return (await receivePosted(this.#provider, request)) ?? this.#respond(request);
   }
 
   #interact(request: HandledRequest): Promise<Reply> {
@@ -131,7 +122,6 @@ export class Issuer {
     const keys = this.#keys;
     const parts = { config, db, checkReplay: auth.checkReplay, keys, strangers: this.#strangers };
     const provider = createProvider(parts);
-    limitGuesses(provider, this.#guesses);
     guardResponses(provider, this.#guesses);
     handleAccessJwts(provider, db, auth.own);
     provider.on('server_error', (ctx, error) => {

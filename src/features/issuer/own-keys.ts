@@ -1,8 +1,12 @@
-import { type CryptoKey, errors, importJWK, type JWK } from 'jose';
+import {
+  type CompactJWSHeaderParameters,
+  createLocalJWKSet,
+  errors,
+  type FlattenedJWSInput,
+  type JWK,
+} from 'jose';
 import type { Db } from '../../db/db.js';
 import { ISSUER_SQL } from './issuer-statements.js';
-
-const SIGNING_KEYS = ISSUER_SQL.signing_keys;
 
 /** The JWS algorithm of access tokens of the embedded authorization server. */
 export const OWN_ALGORITHM = 'ES256';
@@ -13,35 +17,33 @@ export const SIGNING = 'sign';
 /** After a read that did not find a key, since any client can name one. */
 const UNKNOWN_KEY_MS = 500;
 
-type Keys = ReadonlyMap<string, CryptoKey>;
+type FindKey = ReturnType<typeof createLocalJWKSet>;
 
 /** The public keys of access tokens of the embedded authorization server, from the database. */
 export class OwnKeys {
-  #keys: Promise<Keys> | undefined;
+  #keys: Promise<FindKey> | undefined;
   #readAt = Number.NEGATIVE_INFINITY;
 
   constructor(readonly db: Db) {}
 
   /** The key that a token's header names. Rejects with JWKSNoMatchingKey, and while the database is away. */
-  async find(kid: string | undefined): Promise<CryptoKey> {
-    const key = await this.#lookUp(kid ?? '');
-    if (!key) throw new errors.JWKSNoMatchingKey();
-    return key;
-  }
+  readonly find = async (...header: [CompactJWSHeaderParameters, FlattenedJWSInput]) => {
+    try {
+      return await (await (this.#keys ?? this.#read()))(...header);
+    } catch (error) {
+      // A key that another process added is read at once.
+      const isUnknown = error instanceof errors.JWKSNoMatchingKey;
+      if (!isUnknown || performance.now() - this.#readAt < UNKNOWN_KEY_MS) throw error;
+      return (await this.#read())(...header);
+    }
+  };
 
   /** Makes the next `find` read the database. */
   forget(): void {
     this.#keys = undefined;
   }
 
-  /** A key that another process added is read at once. */
-  async #lookUp(kid: string): Promise<CryptoKey | undefined> {
-    const known = (await (this.#keys ?? this.#read())).get(kid);
-    if (known || performance.now() - this.#readAt < UNKNOWN_KEY_MS) return known;
-    return (await this.#read()).get(kid);
-  }
-
-  #read(): Promise<Keys> {
+  #read(): Promise<FindKey> {
     this.#readAt = performance.now();
     const keys = readKeys(this.db);
     this.#keys = keys;
@@ -52,15 +54,7 @@ export class OwnKeys {
   }
 }
 
-async function readKeys(db: Db): Promise<Keys> {
-  const rows = await db.run(SIGNING_KEYS, []);
-  const entries = rows
-    .filter(({ purpose }) => purpose === SIGNING)
-    .map(
-      async ({ id, public: jwk }): Promise<[string, CryptoKey]> => [
-        String(id),
-        (await importJWK(JSON.parse(String(jwk)) as JWK, OWN_ALGORITHM)) as CryptoKey,
-      ],
-    );
-  return new Map(await Promise.all(entries));
+async function readKeys(db: Db): Promise<FindKey> {
+  const rows = (await db.run(ISSUER_SQL.signing_keys, [])).filter(({ purpose }) => purpose === SIGNING);
+  return createLocalJWKSet({ keys: rows.map((row) => JSON.parse(String(row.public)) as JWK) });
 }

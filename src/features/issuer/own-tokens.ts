@@ -128,7 +128,7 @@ export class OwnTokens implements TokenSource {
 
   async #signedClaims(text: string, config: Config): Promise<JWTPayload> {
     try {
-      const { payload, protectedHeader } = await jwtVerify(text, ({ kid }) => this.#keys.find(kid), {
+      const { payload, protectedHeader } = await jwtVerify(text, this.#keys.find, {
         algorithms: [OWN_ALGORITHM],
         issuer: config.issuer!,
         audience: config.audience!,

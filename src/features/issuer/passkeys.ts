@@ -152,10 +152,13 @@ export class Passkeys {
   }
 
   #macOf(use: string, challenge: string, until: number, context: string): string {
-    const text = `passkey\n${use}\n${challenge}\n${until}\n${context}`;
-    return createHmac('sha256', this.secret).update(text).digest('base64url');
+    return formToken(this.secret, `passkey\n${use}\n${challenge}\n${until}\n${context}`);
   }
 }
+
+/** A token that only this service can make, of a form or a challenge. */
+export const formToken = (secret: string, text: string): string =>
+  createHmac('sha256', secret).update(text).digest('base64url');
 
 const library = () => import('@simplewebauthn/server');
 

@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto';
-import { decodeProtectedHeader } from 'jose';
 import type { Client, Configuration, JWK, Provider as OAuthProvider } from 'oidc-provider';
 import { PROOF_ALGORITHMS } from '../../auth/tokens/access-token.js';
 import { CLAIMS } from '../../auth/user-scopes.js';
@@ -74,7 +73,6 @@ export function createProvider({ config, db, checkReplay, keys, strangers }: Pro
   };
   deriveSuccessors(provider, keys.pagesSecret);
   limitRefreshes(provider);
-  acceptFormerAlgorithms(provider);
   pinOrigin(provider, config.issuer!);
   return provider;
 }
@@ -90,17 +88,6 @@ function deriveSuccessors({ RefreshToken }: OAuthProvider, secret: string): void
     const rotated = Provider.ctx?.oidc.entities.RotatedRefreshToken;
     if (!rotated) return random.call(this);
     return createHmac('sha256', secret).update(`refresh token\n${rotated.jti}`).digest('base64url');
-  };
-}
-
-/** Accepts ID tokens as hints that were issued before the client got another algorithm. */
-function acceptFormerAlgorithms({ IdToken }: OAuthProvider): void {
-  const validate = IdToken.validate;
-  IdToken.validate = function accepting(token: string, client: Client) {
-    const { alg } = decodeProtectedHeader(token);
-    const idTokenSignedResponseAlg =
-      ID_TOKEN_ALGORITHMS.find((each) => each === alg) ?? client.idTokenSignedResponseAlg;
-    return validate.call(this, token, { clientId: client.clientId, idTokenSignedResponseAlg } as Client);
   };
 }
 

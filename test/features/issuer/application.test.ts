@@ -26,8 +26,8 @@ async function application(t: Test) {
   await setUserScopes(service.db, user.id, ['items:write', 'events:read']);
   const address = `${origin}/app/`;
   const { id } = await server.register({
-    redirectUris: [address],
-    postLogoutRedirectUris: [address],
+    redirect_uris: [address],
+    post_logout_redirect_uris: [address],
     scopes: ['items:write', 'events:read'],
   });
   config.set('/app/config.json', JSON.stringify({ service: issuer, client_id: id }));

@@ -12,14 +12,13 @@ export const REDIRECT = 'http://127.0.0.1:7777/callback';
 
 const CLIENT: ClientFields = {
   name: 'Reader',
-  confidential: false,
-  grantTypes: ['authorization_code', 'refresh_token'],
-  redirectUris: ['http://127.0.0.1/callback'],
-  postLogoutRedirectUris: [],
-  idTokenAlgorithm: 'ES256',
-  native: true,
+  type: 'public',
+  grant_types: ['authorization_code', 'refresh_token'],
+  redirect_uris: ['http://127.0.0.1/callback'],
+  post_logout_redirect_uris: [],
+  id_token_signed_response_alg: 'ES256',
   scopes: ['self', 'items:read'],
-  tokenFormat: 'jwt',
+  token_format: 'jwt',
 };
 
 export interface User {

@@ -1,6 +1,6 @@
 import { calculateJwkThumbprint, createRemoteJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
 import * as client from 'openid-client';
-import { getClient } from '../../../src/features/issuer/clients.js';
+import { CLIENT_TABLE } from '../../../src/features/issuer/clients.js';
 import { rotateKeys } from '../../../src/features/issuer/signing-keys.js';
 import { plinth } from '../../support/command.js';
 import { makeKey } from '../../support/credentials.js';
@@ -14,7 +14,9 @@ const RETURN = 'http://127.0.0.1:7777/signed-out';
 
 t.test('after a sign-out users return to a registered address', async (t) => {
   const server = await authorizationServer(t);
-  const { config, id } = await server.register({ postLogoutRedirectUris: ['http://127.0.0.1/signed-out'] });
+  const { config, id } = await server.register({
+    post_logout_redirect_uris: ['http://127.0.0.1/signed-out'],
+  });
   const flow = await begin(server, config, { scope: 'openid self' });
   const { url } = await consent(flow, server.user);
   const tokens = await client.authorizationCodeGrant(config, new URL(url), {
@@ -74,7 +76,7 @@ t.test('ID tokens by RS256 or ES256, as the client has it; rotation and hints', 
   const jwks = createRemoteJWKSet(new URL(`${issuer}/jwks`), { cooldownDuration: 0 });
   const kids = new Map<string, string | undefined>();
   for (const idTokenAlgorithm of ['RS256', 'ES256'] as const) {
-    const { id, config } = await server.register({ idTokenAlgorithm });
+    const { id, config } = await server.register({ id_token_signed_response_alg: idTokenAlgorithm });
     const tokens = await signIn(server, config);
     t.equal(decodeProtectedHeader(tokens.access_token).alg, 'ES256', 'access tokens stay');
     const renewed = await client.refreshTokenGrant(config, tokens.refresh_token!);
@@ -89,31 +91,10 @@ t.test('ID tokens by RS256 or ES256, as the client has it; rotation and hints', 
   }
   await rotateKeys(service.db, undefined, 0);
   await until('all are published', keysOf, ({ length }) => length === 4);
-  const { id, config } = await server.register({ idTokenAlgorithm: 'RS256' });
+  const { id, config } = await server.register({ id_token_signed_response_alg: 'RS256' });
   const tokens = await signIn(server, config);
   const { protectedHeader } = await jwtVerify(tokens.id_token!, jwks, { issuer, audience: id });
   t.not(protectedHeader.kid, kids.get('RS256'), 'the new key signs');
-});
-
-t.test('an ID token from before the algorithm changed is a hint still', async (t) => {
-  const server = await authorizationServer(t);
-  const { id, config } = await server.register({ postLogoutRedirectUris: ['http://127.0.0.1/signed-out'] });
-  const flow = await begin(server, config);
-  const { url } = await consent(flow, server.user);
-  const checks = { pkceCodeVerifier: flow.verifier, expectedState: flow.state };
-  const tokens = await client.authorizationCodeGrant(config, new URL(url), checks);
-  const env = { DATABASE_URL: server.service.databaseUrl };
-  t.equal((await plinth(t, ['clients', 'update', id, '--id-token-alg', 'RS256'], env)).code, 0);
-  const hint = { id_token_hint: tokens.id_token!, post_logout_redirect_uri: RETURN };
-  const page = await flow.visitor.open(String(client.buildEndSessionUrl(config, hint)));
-  t.equal((await flow.visitor.submit(page, { logout: 'yes' })).url, RETURN);
-  const [header, claims] = tokens.id_token!.split('.');
-  for (const forged of [`${header}.${claims}.${'A'.repeat(86)}`, 'x', `${header}.e30.x`])
-    t.equal(
-      (await flow.visitor.open(String(client.buildEndSessionUrl(config, { ...hint, id_token_hint: forged }))))
-        .status,
-      400,
-    );
 });
 
 t.test('clients update: what is given changes, all else stays', async (t) => {
@@ -138,36 +119,36 @@ t.test('clients update: what is given changes, all else stays', async (t) => {
   );
   t.equal(made.code, 0, made.err);
   const { id } = JSON.parse(made.out) as { id: string };
-  const before = (await getClient(db, id))!;
+  const before = (await CLIENT_TABLE.get(db, id))!;
   t.match(before, {
-    postLogoutRedirectUris: ['https://app.example.org/'],
-    idTokenAlgorithm: 'RS256',
+    post_logout_redirect_uris: ['https://app.example.org/'],
+    id_token_signed_response_alg: 'RS256',
     version: 1,
   });
-  const { created: _, version: __, ...fields } = before;
+  const { created_at: _, version: __, ...fields } = before;
   let expected: object = fields;
   for (const [options, change] of [
     [['--name', 'Web'], { name: 'Web' }],
     [
       ['--post-logout', 'https://app.example.org/bye'],
-      { postLogoutRedirectUris: ['https://app.example.org/bye'] },
+      { post_logout_redirect_uris: ['https://app.example.org/bye'] },
     ],
-    [['--post-logout', ''], { postLogoutRedirectUris: [] }],
+    [['--post-logout', ''], { post_logout_redirect_uris: [] }],
     [['--scopes', 'openid,items:write'], { scopes: ['openid', 'items:write'] }],
     [['--scopes', ''], { scopes: [] }],
-    [['--id-token-alg', 'ES256'], { idTokenAlgorithm: 'ES256' }],
-    [['--token-format', 'opaque'], { tokenFormat: 'opaque' }],
-    [['--token-format', 'jwt', '--name', 'web'], { tokenFormat: 'jwt', name: 'web' }],
-    [['--grant', 'authorization_code'], { grantTypes: ['authorization_code'] }],
+    [['--id-token-alg', 'ES256'], { id_token_signed_response_alg: 'ES256' }],
+    [['--token-format', 'opaque'], { token_format: 'opaque' }],
+    [['--token-format', 'jwt', '--name', 'web'], { token_format: 'jwt', name: 'web' }],
+    [['--grant', 'authorization_code'], { grant_types: ['authorization_code'] }],
     [
       ['--redirect', 'https://a.example.org/', '--redirect', 'https://b.example.org/'],
-      { redirectUris: ['https://a.example.org/', 'https://b.example.org/'] },
+      { redirect_uris: ['https://a.example.org/', 'https://b.example.org/'] },
     ],
   ] as const) {
     const updated = await plinth(t, ['clients', 'update', id, ...options], env);
     t.equal(updated.code, 0, updated.err);
     expected = { ...expected, ...change };
-    t.match(await getClient(db, id), expected, options.join(' '));
+    t.match(await CLIENT_TABLE.get(db, id), expected, options.join(' '));
   }
   for (const [args, code, err] of [
     [[id], 64, /needs an option/],
@@ -179,7 +160,7 @@ t.test('clients update: what is given changes, all else stays', async (t) => {
     [[id, '--id-token-alg', 'HS256'], 64, /must be ES256 or RS256/],
   ] as const)
     t.match(await plinth(t, ['clients', 'update', ...args], env), { code, err }, args.join(' '));
-  t.match(await getClient(db, id), expected, 'nothing changed');
+  t.match(await CLIENT_TABLE.get(db, id), expected, 'nothing changed');
 });
 
 t.test('clients change over HTTP, with conditions; running processes follow', async (t) => {
@@ -273,6 +254,9 @@ t.test('clients of earlier versions stay as they are', async (t) => {
      where id = $1`,
     [id],
   );
-  t.match(await getClient(db, id), { postLogoutRedirectUris: [], idTokenAlgorithm: 'ES256' });
+  t.match(await CLIENT_TABLE.get(db, id), {
+    post_logout_redirect_uris: [],
+    id_token_signed_response_alg: 'ES256',
+  });
   t.equal(decodeProtectedHeader((await signIn(server, config)).id_token!).alg, 'ES256');
 });

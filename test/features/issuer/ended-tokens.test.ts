@@ -14,7 +14,7 @@ const REQUESTS = 12;
 /** An authorization server that permits few failures, and the statuses of many requests at once with a token. */
 async function limited(t: Test, tokenFormat: 'jwt' | 'opaque') {
   const server = await authorizationServer(t, { AUTH_FAILURES: String(FAILURES) });
-  const { config } = await server.register({ tokenFormat });
+  const { config } = await server.register({ token_format: tokenFormat });
   const statusOf = async (token: string) => {
     const headers = { authorization: `Bearer ${token}` };
     return (await server.service.send('GET', '/whoami', { headers })).status;

@@ -5,14 +5,13 @@ import { authorizationServer, REDIRECT } from './authorization-server.js';
 const DEVICE_GRANT = 'urn:ietf:params:oauth:grant-type:device_code';
 const MACHINE = {
   name: 'Machine',
-  confidential: true,
-  native: false,
-  redirectUris: [],
-  postLogoutRedirectUris: [],
-  grantTypes: ['client_credentials'],
+  type: 'confidential',
+  redirect_uris: [],
+  post_logout_redirect_uris: [],
+  grant_types: ['client_credentials'],
   scopes: ['items:write'],
-  tokenFormat: 'jwt',
-  idTokenAlgorithm: 'ES256',
+  token_format: 'jwt',
+  id_token_signed_response_alg: 'ES256',
 } as const;
 
 t.test('refusals of requests to the authorization server have the codes of their standards', async (t) => {
@@ -27,10 +26,10 @@ t.test('refusals of requests to the authorization server have the codes of their
     ['/token', {}, 400, 'invalid_request'],
     ['/token', machine, 400, 'invalid_request'],
     ['/token', { ...machine, grant_type: 'password' }, 400, 'unsupported_grant_type'],
-    ['/token', { ...machine, grant_type: 'authorization_code', code: 'x' }, 400, 'unauthorized_client'],
-    ['/token', { ...machine, grant_type: 'refresh_token', refresh_token: 'x' }, 400, 'unauthorized_client'],
-    ['/token', { ...machine, grant_type: DEVICE_GRANT, device_code: 'x' }, 400, 'unauthorized_client'],
-    ['/token', { client_id: id, ...credentials }, 400, 'unauthorized_client'],
+    ['/token', { ...machine, grant_type: 'authorization_code', code: 'x' }, 400, 'invalid_request'],
+    ['/token', { ...machine, grant_type: 'refresh_token', refresh_token: 'x' }, 400, 'invalid_request'],
+    ['/token', { ...machine, grant_type: DEVICE_GRANT, device_code: 'x' }, 400, 'invalid_request'],
+    ['/token', { client_id: id, ...credentials }, 400, 'invalid_request'],
     ['/token', { client_id: item.id, ...credentials }, 401, 'invalid_client'],
     ['/token', { client_id: 'unknown', ...credentials }, 401, 'invalid_client'],
     ['/token', { ...machine, client_secret: 'x', ...credentials }, 401, 'invalid_client'],
@@ -38,9 +37,9 @@ t.test('refusals of requests to the authorization server have the codes of their
     ['/token', { ...machine, ...credentials, resource: 'https://other.example' }, 400, 'invalid_target'],
     ['/token', { client_id: id, grant_type: 'refresh_token', refresh_token: 'x' }, 400, 'invalid_grant'],
     ['/token', { client_id: id, grant_type: 'refresh_token' }, 400, 'invalid_request'],
-    ['/device_authorization', { client_id: id }, 400, 'unauthorized_client'],
-    ['/device_authorization', machine, 400, 'unauthorized_client'],
-    ['/par', { ...machine, ...pushed, ...challenge }, 400, 'unauthorized_client'],
+    ['/device_authorization', { client_id: id }, 400, 'invalid_request'],
+    ['/device_authorization', machine, 400, 'invalid_request'],
+    ['/par', { ...machine, ...pushed, ...challenge }, 400, 'invalid_request'],
     ['/par', { client_id: id, ...pushed }, 400, 'invalid_request'],
     ['/par', { client_id: id, ...pushed, ...challenge, scope: 'admin' }, 400, 'invalid_scope'],
     [

@@ -113,8 +113,6 @@ t.test('users and clients on the command line: what is wrong is one line', async
     [['users', 'create', 'a@example.org', '--name', 'A'], 'short\n', 1, /\/password must have at least/],
     [['users', 'set-password', 'none@example.org'], `${PASSWORD}\n`, 1, /there is no user none@example\.org/],
     [['users', 'set-scopes', 'a@example.org', '--scopes', 'item:read'], '', 64, /`item:read` is not a scope/],
-    [['users', 'passkeys', 'none@example.org'], '', 1, /there is no user none@example\.org/],
-    [['users', 'remove-passkeys'], '', 64, /users remove-passkeys needs EMAIL/],
     [['clients'], '', 64, /needs a subcommand/],
     [['clients', 'create', '--name', 'x'], '', 1, /\/type must be confidential for client_credentials/],
     [

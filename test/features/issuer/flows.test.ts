@@ -79,11 +79,10 @@ t.test('client credentials, introspection and revocation; opaque tokens too', as
   const server = await authorizationServer(t);
   for (const tokenFormat of ['jwt', 'opaque'] as const) {
     const { id, config } = await server.register({
-      confidential: true,
-      native: false,
-      redirectUris: [],
-      grantTypes: ['client_credentials'],
-      tokenFormat,
+      type: 'confidential',
+      redirect_uris: [],
+      grant_types: ['client_credentials'],
+      token_format: tokenFormat,
     });
     const { access_token: token, expires_in: seconds } = await client.clientCredentialsGrant(config, {
       scope: 'items:read',
@@ -112,9 +111,8 @@ t.test('client credentials, introspection and revocation; opaque tokens too', as
 t.test('a device', async (t) => {
   const server = await authorizationServer(t);
   const { config } = await server.register({
-    grantTypes: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
-    redirectUris: [],
-    native: false,
+    grant_types: ['urn:ietf:params:oauth:grant-type:device_code', 'refresh_token'],
+    redirect_uris: [],
   });
   const device = await client.initiateDeviceAuthorization(config, { scope: 'openid self' });
   t.equal(device.verification_uri, `${server.issuer}/device`);
@@ -169,7 +167,7 @@ t.test('pushed requests (RFC 9126) and tokens that are bound to a key (RFC 9449)
 t.test('a consent is remembered, except for a native application, which anyone can imitate', async (t) => {
   const server = await authorizationServer(t);
   const redirect = 'https://app.example.org/callback';
-  const { config } = await server.register({ native: false, confidential: true, redirectUris: [redirect] });
+  const { config } = await server.register({ type: 'confidential', redirect_uris: [redirect] });
   const parameters = { redirect_uri: redirect, scope: 'openid self', prompt: '' };
   const flow = await begin(server, config, parameters);
   t.match((await consent(flow, server.user)).url, `${redirect}?code=`);

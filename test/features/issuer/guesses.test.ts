@@ -20,7 +20,7 @@ for (const path of ['/token', '/introspect', '/revoke', '/par', '/device'])
       AUTH_FAILURES: String(FAILURES),
       SIGN_INS_PER_ADDRESS: '0',
     });
-    const { id } = await server.register({ confidential: true, native: false });
+    const { id } = await server.register({ type: 'confidential' });
     const guess = async (n: number) => {
       const authorization = `Basic ${Buffer.from(`${id}:wrong ${n}`).toString('base64')}`;
       const body = new URLSearchParams({ token: 'x', grant_type: 'client_credentials' });
@@ -53,9 +53,8 @@ t.test('a refresh with the right secret is not lost when others reach the limit 
   });
   const redirect = 'https://app.example.org/callback';
   const { id, config } = await server.register({
-    confidential: true,
-    native: false,
-    redirectUris: [redirect],
+    type: 'confidential',
+    redirect_uris: [redirect],
   });
   const all = { service, user, issuer, ...server };
   const tokens = await signIn(all, config, { redirect_uri: redirect });
@@ -95,12 +94,11 @@ t.test(
   async (t) => {
     const server = await authorizationServer(t);
     const { config } = await server.register();
-    const opaque = await server.register({ tokenFormat: 'opaque' });
+    const opaque = await server.register({ token_format: 'opaque' });
     const api = await server.register({
-      confidential: true,
-      native: false,
-      redirectUris: [],
-      grantTypes: ['client_credentials'],
+      type: 'confidential',
+      redirect_uris: [],
+      grant_types: ['client_credentials'],
     });
     for (const own of [config, opaque.config]) {
       const { access_token: access, refresh_token: refresh } = await signIn(server, own);
@@ -148,14 +146,13 @@ t.test('over https, other hosts cannot set the cookies', async (t) => {
   const redirect = 'https://app.example.org/callback';
   const { item: stored } = await createClient(service.db, {
     name: 'Web',
-    confidential: false,
-    grantTypes: ['authorization_code'],
-    redirectUris: [redirect],
-    postLogoutRedirectUris: [],
-    native: false,
+    type: 'public',
+    grant_types: ['authorization_code'],
+    redirect_uris: [redirect],
+    post_logout_redirect_uris: [],
     scopes: ['self'],
-    tokenFormat: 'jwt',
-    idTokenAlgorithm: 'ES256',
+    token_format: 'jwt',
+    id_token_signed_response_alg: 'ES256',
   });
   const parameters = new URLSearchParams({
     client_id: stored.id,

@@ -15,7 +15,7 @@ for (const tokenFormat of ['jwt', 'opaque'] as const)
     const server = await authorizationServer(t);
     const { service, user } = server;
     await setUserScopes(service.db, user.id, ['items:write']);
-    const { config } = await server.register({ scopes: ['items:write'], tokenFormat });
+    const { config } = await server.register({ scopes: ['items:write'], token_format: tokenFormat });
     const scopeOf = async (token: string) => sorted((await client.tokenIntrospection(config, token)).scope);
 
     const reader = await signIn(server, config, { scope: 'openid items:read' });
@@ -72,16 +72,15 @@ t.test('a client that requests more scopes than it is registered for gets what i
   });
   t.equal(pushed.status, 201, 'a pushed request');
   const device = await server.register({
-    grantTypes: ['urn:ietf:params:oauth:grant-type:device_code'],
-    redirectUris: [],
-    native: false,
+    grant_types: ['urn:ietf:params:oauth:grant-type:device_code'],
+    redirect_uris: [],
     scopes: ['items:write'],
   });
   t.ok((await client.initiateDeviceAuthorization(device.config, { scope })).user_code, 'a device');
-  const confidential = { confidential: true, native: false, redirectUris: [] };
+  const confidential = { type: 'confidential' as const, redirect_uris: [] };
   const robot = await server.register({
     ...confidential,
-    grantTypes: ['client_credentials'],
+    grant_types: ['client_credentials'],
     scopes: ['items:write', 'posts:read'],
   });
   for (const [requested, given] of [
@@ -106,8 +105,7 @@ t.test('a consent to write needs no further one to read', async (t) => {
   await setUserScopes(server.service.db, server.user.id, ['items:write']);
   const redirect = 'https://app.example.org/callback';
   const { config } = await server.register({
-    redirectUris: [redirect],
-    native: false,
+    redirect_uris: [redirect],
     scopes: ['items:write'],
   });
   const parameters = { redirect_uri: redirect, prompt: '' };

@@ -94,7 +94,7 @@ t.test('pages in a browser', { skip: noBrowser }, async (t) => {
   });
 
   t.test('a device with its code in the address', async (t) => {
-    const { config } = await server.register({ grantTypes: [DEVICE], redirectUris: [], native: false });
+    const { config } = await server.register({ grant_types: [DEVICE], redirect_uris: [] });
     const device = await client.initiateDeviceAuthorization(config, { scope: 'openid self' });
     const { page } = await visit(t, server);
     await page.goto(device.verification_uri_complete!);
@@ -116,7 +116,7 @@ t.test('pages in a browser', { skip: noBrowser }, async (t) => {
   });
 
   t.test('a device is connected with the keyboard alone', async (t) => {
-    const { config } = await server.register({ grantTypes: [DEVICE], redirectUris: [] });
+    const { config } = await server.register({ grant_types: [DEVICE], redirect_uris: [] });
     const device = await client.initiateDeviceAuthorization(config, { scope: 'openid self' });
     const { page } = await visit(t, server);
     await page.goto(device.verification_uri);

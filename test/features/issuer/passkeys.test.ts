@@ -107,9 +107,8 @@ t.test(
       return authenticator;
     };
     const listed = async () => {
-      const { code, out } = await plinth(t, ['users', 'passkeys', email, '--json'], env);
-      t.equal(code, 0);
-      return JSON.parse(out) as { id: string; created_at: string }[];
+      const rows = await admin.db.run('select id from passkeys where user_id = $1::uuid', [String(id)]);
+      return rows.map((row) => row.id);
     };
     let password = PASSWORD;
     const again = async () => {
@@ -143,7 +142,7 @@ t.test(
     const { config } = await server.register();
     for (const [name, reset] of resets) {
       const authenticator = await add(browser);
-      t.match(await listed(), [{ id: authenticator.id, created_at: /^\d{4}-.*Z$/ }], name);
+      t.same(await listed(), [authenticator.id], name);
       const next = `a new passphrase by ${name}`;
       await reset(next);
       password = next;
@@ -155,11 +154,6 @@ t.test(
       t.equal(refused.status, 422, name);
       browser = await again();
     }
-    await add(browser);
-    const removed = await plinth(t, ['users', 'remove-passkeys', email], env);
-    t.match(removed, { code: 0, out: 'removed:  1\n' });
-    t.same(await listed(), []);
-    t.match((await browser.open('/account')).text, /to your account/, 'sessions have ended');
   },
 );
 
@@ -171,7 +165,6 @@ t.test('a sign-in that was submitted before a reset does not continue after it',
       'set-password',
       (email) => plinth(t, ['users', 'set-password', email], env, { input: 'a new passphrase\n' }),
     ],
-    ['remove-passkeys', (email) => plinth(t, ['users', 'remove-passkeys', email], env)],
   ];
   for (const [name, reset] of resets) {
     const { email } = await server.addUser(`${name}@example.org`);

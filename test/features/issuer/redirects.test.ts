@@ -72,7 +72,7 @@ const FORGED: readonly (readonly [registered: string, forged: string])[] = [
 
 t.test('a redirect URI that is not the registered one is never followed', async (t) => {
   const server = await authorizationServer(t);
-  const web = await server.register({ native: false, confidential: true, redirectUris: [WEB] });
+  const web = await server.register({ type: 'confidential', redirect_uris: [WEB] });
   const native = await server.register();
   for (const [registered, forged] of FORGED) {
     const { config } = registered === WEB ? web : native;
@@ -94,7 +94,7 @@ t.test('a redirect URI that is not the registered one is never followed', async 
 t.test('a request without a redirect URI, with two, or by an unknown client stays too', async (t) => {
   const server = await authorizationServer(t);
   const { config } = await server.register({
-    redirectUris: ['http://127.0.0.1/callback', 'http://127.0.0.1/other'],
+    redirect_uris: ['http://127.0.0.1/callback', 'http://127.0.0.1/other'],
   });
   for (const change of [
     (parameters: URLSearchParams) => parameters.delete('redirect_uri'),

@@ -257,7 +257,6 @@ t.test('a reset ends the sign-ins that commit while it waits for them', async (t
   const resets: Readonly<Record<string, (user: User) => Promise<unknown>>> = {
     'users set-password': ({ email }) =>
       plinth(t, ['users', 'set-password', email], env, { input: `${NEXT}\n` }),
-    'users remove-passkeys': ({ email }) => plinth(t, ['users', 'remove-passkeys', email], env),
     PATCH: ({ id }) => admin.send('PATCH', `/users/${id}`, { body: { password: NEXT } }),
     PUT: ({ id, email }) =>
       admin.send('PUT', `/users/${id}`, { body: { name: 'Ann', email, password: NEXT } }),

@@ -11,10 +11,9 @@ t.jobs = 3;
 
 const SCOPES = ['events:read', 'items:read'];
 const MACHINE = {
-  confidential: true,
-  native: false,
-  redirectUris: [],
-  grantTypes: ['client_credentials'],
+  type: 'confidential',
+  redirect_uris: [],
+  grant_types: ['client_credentials'],
   scopes: SCOPES,
 } as const;
 
@@ -44,8 +43,10 @@ for (const tokenFormat of ['jwt', 'opaque'] as const)
         const second = await secondProcess(t, server);
         await setUserScopes(service.db, user.id, SCOPES);
         const { config } = await server.register({
-          ...(holder === 'client' ? { ...MACHINE, grantTypes: [...MACHINE.grantTypes] } : { scopes: SCOPES }),
-          tokenFormat,
+          ...(holder === 'client'
+            ? { ...MACHINE, grant_types: [...MACHINE.grant_types] }
+            : { scopes: SCOPES }),
+          token_format: tokenFormat,
         });
         const issue = async () =>
           holder === 'client'
@@ -89,7 +90,7 @@ for (const tokenFormat of ['jwt', 'opaque'] as const)
 t.test('200 without an effect: tokens that are not valid, and those of another client', async (t) => {
   const server = await authorizationServer(t);
   const { id, config } = await server.register();
-  const machine = await server.register({ ...MACHINE, grantTypes: [...MACHINE.grantTypes] });
+  const machine = await server.register({ ...MACHINE, grant_types: [...MACHINE.grant_types] });
   const { access_token: token, id_token: idToken = '' } = await signIn(server, config);
   const at = `${server.issuer}/revoke`;
   const [header, claims] = token.split('.');

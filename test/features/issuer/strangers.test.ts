@@ -33,7 +33,7 @@ t.test(
   async (t) => {
     const server = await authorizationServer(t);
     const { id, config } = await server.register();
-    const { id: device } = await server.register({ grantTypes: [DEVICE], redirectUris: [], native: false });
+    const { id: device } = await server.register({ grant_types: [DEVICE], redirect_uris: [] });
     const flow = await begin(server, config);
     for (const path of ['/device', '/sign-out', '/device?user_code=AAAA-AAAA', String(flow.url)])
       await new Visitor(server.issuer).open(path);
@@ -74,9 +74,8 @@ t.test('an address begins so many sign-ins a minute; a client with a secret is n
   const server = await authorizationServer(t, { SIGN_INS_PER_ADDRESS: '3' });
   const { config } = await server.register();
   const secret = await server.register({
-    confidential: true,
-    native: false,
-    redirectUris: ['https://app.example.org/callback'],
+    type: 'confidential',
+    redirect_uris: ['https://app.example.org/callback'],
   });
   const visitor = new Visitor(server.issuer);
   for (const path of ['/device', '/sign-out', '/device', '/sign-out'])

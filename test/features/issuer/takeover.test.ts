@@ -21,14 +21,14 @@ const DEVICE = 'urn:ietf:params:oauth:grant-type:device_code';
 const FLOWS: Readonly<Record<string, (server: AuthorizationServer) => Promise<string>>> = {
   code: async (server) => (await signIn(server, (await server.register()).config)).access_token,
   'opaque token': async (server) =>
-    (await signIn(server, (await server.register({ tokenFormat: 'opaque' })).config)).access_token,
+    (await signIn(server, (await server.register({ token_format: 'opaque' })).config)).access_token,
   refresh: async (server) => {
     const { config } = await server.register();
     const { refresh_token: refresh } = await signIn(server, config);
     return (await client.refreshTokenGrant(config, refresh!)).access_token;
   },
   device: async (server) => {
-    const { config } = await server.register({ grantTypes: [DEVICE], redirectUris: [], native: false });
+    const { config } = await server.register({ grant_types: [DEVICE], redirect_uris: [] });
     const device = await client.initiateDeviceAuthorization(config, { scope: 'openid self' });
     const { visitor } = await begin(server, (await server.register()).config);
     let page: Page = await visitor.open(device.verification_uri);

@@ -18,7 +18,10 @@ for (const tokenFormat of ['jwt', 'opaque'] as const)
       const { service, user } = server;
       const second = await secondProcess(t, server);
       await setUserScopes(service.db, user.id, ['events:read', 'items:read']);
-      const { config } = await server.register({ scopes: ['events:read', 'items:read'], tokenFormat });
+      const { config } = await server.register({
+        scopes: ['events:read', 'items:read'],
+        token_format: tokenFormat,
+      });
       const tokens = await signIn(server, config, { scope: 'openid events:read items:read offline_access' });
       const token = tokens.access_token;
       const headers = { authorization: `Bearer ${token}` };
@@ -55,7 +58,7 @@ for (const tokenFormat of ['jwt', 'opaque'] as const)
       const { service } = server;
       const scopes = ['events:read', 'items:read'];
       await setUserScopes(service.db, server.user.id, scopes);
-      const { config } = await server.register({ scopes, tokenFormat });
+      const { config } = await server.register({ scopes, token_format: tokenFormat });
       const { access_token: token } = await signIn(server, config, {
         scope: 'openid events:read items:read',
       });

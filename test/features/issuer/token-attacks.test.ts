@@ -77,7 +77,7 @@ t.test('a user whose id is that of a client is not the client', async (t) => {
   const server = await authorizationServer(t);
   const users = server.service.collections.find(({ resource }) => resource.hasPasswords)!;
   for (const tokenFormat of some(['jwt', 'opaque'] as const, 1)) {
-    const { id, config } = await server.register({ tokenFormat });
+    const { id, config } = await server.register({ token_format: tokenFormat });
     const user = { id, email: `${tokenFormat}@example.org` };
     await users.createWithId(id, users.check({ email: user.email, name: 'Eve', password: PASSWORD }));
     const { access_token: token } = await signIn({ ...server, user }, config);
@@ -90,17 +90,16 @@ t.test('grants that are off, or not of the client', async (t) => {
   const server = await authorizationServer(t);
   const { id } = await server.register();
   const machine = await server.register({
-    confidential: true,
-    native: false,
-    redirectUris: [],
-    grantTypes: ['client_credentials'],
+    type: 'confidential',
+    redirect_uris: [],
+    grant_types: ['client_credentials'],
   });
   for (const [fields, error] of [
     [{ grant_type: 'password', username: server.user.email, password: 'x' }, 'unsupported_grant_type'],
     [{ grant_type: 'implicit' }, 'unsupported_grant_type'],
     [{ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer' }, 'unsupported_grant_type'],
-    [{ grant_type: 'client_credentials' }, 'unauthorized_client'],
-    [{ grant_type: 'urn:ietf:params:oauth:grant-type:device_code' }, 'unauthorized_client'],
+    [{ grant_type: 'client_credentials' }, 'invalid_request'],
+    [{ grant_type: 'urn:ietf:params:oauth:grant-type:device_code' }, 'invalid_request'],
   ] as const) {
     const { status, json } = await post(server.issuer, '/token', { ...fields, client_id: id });
     t.match({ status, error: json.error }, { status: 400, error }, fields.grant_type);
@@ -109,7 +108,7 @@ t.test('grants that are off, or not of the client', async (t) => {
   t.equal((await post(server.issuer, '/token', noSecret)).status, 401, 'without a secret');
   t.equal((await post(server.issuer, '/token', { ...noSecret, client_secret: '' })).status, 401);
   const device = await post(server.issuer, '/device_authorization', { client_id: id });
-  t.match(device, { status: 400, json: { error: 'unauthorized_client' } });
+  t.match(device, { status: 400, json: { error: 'invalid_request' } });
   t.equal((await fetch(`${server.issuer}/reg`, { method: 'POST' })).status, 404, 'dynamic registration');
 });
 

@@ -36,8 +36,8 @@ async function tracker(t: Test) {
   const { issuer } = server;
   const address = `${origin}/tracker/`;
   const { id } = await server.register({
-    redirectUris: [address],
-    postLogoutRedirectUris: [address],
+    redirect_uris: [address],
+    post_logout_redirect_uris: [address],
     scopes: ['profile', 'self'],
   });
   config.set('/tracker/config.json', JSON.stringify({ service: issuer, client_id: id }));

@@ -22,7 +22,7 @@ for (const tokenFormat of ['jwt', 'opaque'] as const)
       await setUserScopes(service.db, user.id, ['items:write', 'events:read']);
       const { config } = await server.register({
         scopes: ['self', 'items:write', 'events:read'],
-        tokenFormat,
+        token_format: tokenFormat,
       });
       const tokens = await signIn(server, config, { scope: SCOPE });
       const { access_token: token } = tokens;

@@ -20,7 +20,6 @@ t.test('a command on a database without the table of a collection names what is 
       [['export', 'gadgets'], 1, MISSING],
       [['export'], 1, MISSING],
       [['import', 'gadgets', 'records.ndjson', '--dry-run'], 0, ''],
-      [['users', 'passkeys', 'a@example.org'], 1, NOBODY],
       [['access', 'explain', 'GET', '/gadgets', '--as', 'a@example.org'], 1, NOBODY],
       [['keys', 'list'], 0, ''],
       [['doctor'], isEmpty ? 0 : 1, ''],

@@ -1,6 +1,7 @@
 import { withImplied } from '../../../auth/user-scopes.js';
 import { html } from '../../../formats/html.js';
-import { hidden, layout } from './page-frame.js';
+import { layout } from './page-frame.js';
+import { hidden } from './passkey.js';
 
 export interface ConsentPage {
   readonly client: string;

@@ -5,7 +5,7 @@ import {
   htmlDocument,
   type Part,
 } from '../../../formats/html.js';
-import { SCRIPT_SOURCE } from './passkey-script.js';
+import { SCRIPT_SOURCE } from './passkey.js';
 
 /** A narrow page with one purpose. */
 export function layout(title: string, body: Html): string {
@@ -32,10 +32,6 @@ export function sourceOf(uri: string): string {
   const { protocol, origin } = new URL(uri);
   return protocol === 'http:' || protocol === 'https:' ? origin : protocol;
 }
-
-/** A hidden field of a form. */
-export const hidden = (name: string, value: string): Html =>
-  html`<input type="hidden" name="${name}" value="${value}">`;
 
 export const errorText = (message: string | undefined): Part =>
   message !== undefined && html`<p class="error" role="alert">${message}</p>`;

@@ -1,6 +1,30 @@
+import { createHash } from 'node:crypto';
 import { Html, html } from '../../../formats/html.js';
-import { hidden } from './page-frame.js';
-import { SCRIPT } from './passkey-script.js';
+
+/** Shows the buttons for passkeys where the browser has the API, and submits what it returns. All else works without. */
+const SCRIPT = `for (const button of document.querySelectorAll('[data-passkey]')) {
+  if (!window.PublicKeyCredential?.parseCreationOptionsFromJSON) continue;
+  button.form.hidden = false;
+  let isReady = false;
+  button.form.addEventListener('submit', async (event) => {
+    if (isReady) return;
+    event.preventDefault();
+    const options = JSON.parse(button.dataset.options);
+    try {
+      const credential = button.dataset.passkey === 'create'
+        ? await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options) })
+        : await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) });
+      button.form.elements.response.value = JSON.stringify(credential.toJSON());
+      isReady = true;
+      button.form.requestSubmit(button);
+    } catch {
+      button.form.querySelector('[role=status]').textContent = 'The passkey was not used.';
+    }
+  });
+}`;
+
+/** The source expression of the script, for the policy of pages that have it. */
+export const SCRIPT_SOURCE = `'sha256-${createHash('sha256').update(SCRIPT).digest('base64')}'`;
 
 /** The data with which a page lets a browser create or use a passkey. */
 export interface PasskeyForm {
@@ -22,3 +46,7 @@ ${hidden('response', '')}
 </form>
 <script>${new Html(SCRIPT)}</script>`;
 }
+
+/** A hidden field of a form. */
+export const hidden = (name: string, value: string): Html =>
+  html`<input type="hidden" name="${name}" value="${value}">`;

@@ -1,8 +1,8 @@
 import type { Client, ErrorOut, KoaContextWithOIDC } from 'oidc-provider';
 import { Html, html } from '../../../formats/html.js';
 import { PATHS } from '../paths.js';
-import { deviceConfirmationPage, deviceEntryPage, deviceSuccessPage, errorPage } from './device-page.js';
-import { layout, pageHeaders } from './page-frame.js';
+import { errorText, layout, pageHeaders } from './page-frame.js';
+import { hidden } from './passkey.js';
 
 const ACTION = PATHS.code_verification;
 
@@ -22,7 +22,7 @@ export async function showDeviceEntry(
   const reason = out && (REASONS[error?.name ?? ''] ?? out.error_description ?? 'This did not work.');
   // Guesses are limited by it.
   if (error?.name === 'NotFoundError') ctx.status = 422;
-  show(ctx, deviceEntryPage(ACTION, csrfOf(ctx), error?.userCode ?? '', reason));
+  show(ctx, deviceEntryPage(csrfOf(ctx), error?.userCode ?? '', reason));
 }
 
 const REASONS: Readonly<Record<string, string>> = {
@@ -40,7 +40,7 @@ export async function showDeviceConfirmation(
   _device: unknown,
   userCode: string,
 ): Promise<void> {
-  show(ctx, deviceConfirmationPage(ACTION, csrfOf(ctx), nameOf(client), userCode));
+  show(ctx, deviceConfirmationPage(csrfOf(ctx), nameOf(client), userCode));
 }
 
 export async function showDeviceSuccess(ctx: KoaContextWithOIDC): Promise<void> {
@@ -89,3 +89,40 @@ ${new Html(form)}
 }
 
 const signedOutPage = () => layout('Signed out', html`<p>You can close this page.</p>`);
+
+/** The form for the code that a device shows. `csrf` is its token. */
+function deviceEntryPage(csrf: string, code: string, error?: string): string {
+  return layout(
+    'Connect a device',
+    html`${errorText(error)}
+<form method="post" action="${ACTION}">
+${hidden('xsrf', csrf)}
+<label for="user_code">The code that your device shows</label>
+<input id="user_code" name="user_code" autocomplete="off" autocapitalize="characters" required value="${code}">
+<button class="main">Continue</button>
+</form>`,
+  );
+}
+
+/** The question whether the device shows this code. */
+function deviceConfirmationPage(csrf: string, client: string, code: string): string {
+  return layout(
+    'Connect a device',
+    html`<p><strong>${client}</strong> asks for access. Continue only if your device shows this code:</p>
+<p><code class="big">${code}</code></p>
+<form method="post" action="${ACTION}">
+${hidden('xsrf', csrf)}
+${hidden('user_code', code)}
+${hidden('confirm', 'yes')}
+<button class="main">Continue</button>
+<button name="abort" value="yes">Cancel</button>
+</form>`,
+  );
+}
+
+const deviceSuccessPage = (client: string) =>
+  layout('Device connected', html`<p><strong>${client}</strong> is connected. You can close this page.</p>`);
+
+/** An error of the authorization server, with its code by RFC 6749. */
+export const errorPage = (code: string, description: string) =>
+  layout('This did not work', html`${errorText(description)}<p>${code}</p>`);

@@ -1,6 +1,6 @@
 import { type Html, html } from '../../../formats/html.js';
-import { errorText, hidden, layout } from './page-frame.js';
-import { type PasskeyForm, passkeyForm } from './passkey.js';
+import { errorText, layout } from './page-frame.js';
+import { hidden, type PasskeyForm, passkeyForm } from './passkey.js';
 
 export interface SignInPage {
   /** The name of the client for which the user signs in. */
