@@ -8,9 +8,8 @@ import { ExitError } from './errors/exit-error.js';
 import type { Started } from './feature.js';
 import { FEATURES } from './features.js';
 import { startMessage } from './start/start-message.js';
-import { createLog, type Log } from './telemetry/log.js';
+import { createLog, type Log, readableLines } from './telemetry/log.js';
 import { logLines } from './telemetry/log-output.js';
-import { readableLines } from './telemetry/readable-lines.js';
 
 /**
  * Starts the service and prints its address. It ends with its process. Throws UsageError and ConfigError, ExitError without

@@ -1,5 +1,9 @@
-import type { AccountProtection, SignInChange } from '../auth/current-password.js';
-import { type VerifiedPassword, verifiedPasswordOf } from '../auth/verified-password.js';
+import {
+  type AccountProtection,
+  type SignInChange,
+  type VerifiedPassword,
+  verifiedPasswordOf,
+} from '../auth/accounts.js';
 import { admitsRecord, type Present } from '../collection/changes.js';
 import { isStored, type StoredRecord } from '../collection/record.js';
 import { etagOf, headersOf, validatorFields, withLinks } from '../collection/representation.js';

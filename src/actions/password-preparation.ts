@@ -1,4 +1,4 @@
-import type { SignInChange } from '../auth/current-password.js';
+import type { SignInChange } from '../auth/accounts.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { passwordNotGiven } from '../errors/caller-errors.js';
 import type { Request } from '../http/request.js';

@@ -1,4 +1,4 @@
-import type { VerifiedPassword } from '../auth/verified-password.js';
+import type { VerifiedPassword } from '../auth/accounts.js';
 import { isStored } from '../collection/record.js';
 import { NO_PRECONDITIONS } from '../collection/write-preconditions.js';
 import type { Collection } from '../list/open-collection.js';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { forwardReply, secretReply } from '../actions/secret-reply.js';
-import { whileSignedIn } from '../auth/verified-password.js';
+import { whileSignedIn } from '../auth/accounts.js';
 import type { Db, Row, Value } from '../db/db.js';
 import { absent, preconditionFailed } from '../errors/record-errors.js';
 import { badRequest } from '../errors/request-errors.js';

@@ -4,11 +4,16 @@ import { createLoginThrottle, FAILURE_WINDOW_S, type LoginThrottle } from '../li
 import type { OpenCounts } from '../limits/shared-counters.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import type { Log } from '../telemetry/log.js';
+import {
+  type AccountProtection,
+  accountProtection,
+  PasswordCheck,
+  passwordSignIn,
+  type SignIn,
+} from './accounts.js';
 import { type Authenticate, createAuthenticator, type FindSession } from './authenticate.js';
 import { CredentialCache } from './credentials/credential-cache.js';
 import { CredentialWatch } from './credentials/credential-watch.js';
-import { type AccountProtection, accountProtection, PasswordCheck } from './current-password.js';
-import { passwordSignIn, type SignIn } from './password-sign-in.js';
 import type { SchemeName } from './principal.js';
 import { type CheckReplay, createReplayGuard } from './replay-guard.js';
 import { quote, type Scheme } from './scheme.js';

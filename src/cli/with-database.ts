@@ -8,8 +8,7 @@ import { loadDeclarations } from '../declarations/load-declarations.js';
 import { ExitError, UnavailableError } from '../errors/exit-error.js';
 import type { Failure, Problem } from '../errors/problem.js';
 import { ensureCollections, storedResources } from '../schema/ensure-collections.js';
-import { createLog, type Log } from '../telemetry/log.js';
-import { readableLines } from '../telemetry/readable-lines.js';
+import { createLog, type Log, readableLines } from '../telemetry/log.js';
 import { configOf, type Io } from './io.js';
 
 /** Runs work on the database, also on the embedded one of a running service. Throws ExitError for a Problem. */

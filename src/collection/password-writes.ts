@@ -1,4 +1,4 @@
-import { lockVerifiedPassword } from '../auth/verified-password.js';
+import { lockVerifiedPassword } from '../auth/accounts.js';
 import { PASSWORDS_SQL } from '../db/core-statements.js';
 import type { Db, Run } from '../db/db.js';
 import { currentPasswordWrong } from '../errors/caller-errors.js';

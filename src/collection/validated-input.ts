@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { VerifiedPassword } from '../auth/verified-password.js';
+import type { VerifiedPassword } from '../auth/accounts.js';
 import { invalid, invalidBody } from '../errors/input-errors.js';
 import { unknownReference } from '../errors/record-errors.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../json.js';

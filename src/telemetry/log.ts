@@ -1,3 +1,5 @@
+import { isObject, type Json } from '../json.js';
+
 /** Writes a line with fields, a message, or both. An Error among the fields is `err`; alone it has its own message. */
 type WriteLine = (fields: object | string, message?: string) => void;
 
@@ -99,3 +101,24 @@ function causesOf(error: Error): Error[] {
     causes.push(cause);
   return causes;
 }
+
+const LEVEL_NAMES = new Map(
+  Object.entries(LEVELS).map(([name, level]): [number, string] => [level, name.toUpperCase()]),
+);
+
+/** Turns lines of JSON into lines for people at a terminal: the time, the level, the message and its details. */
+export function readableLines(lines: Lines): Lines {
+  return { write: (line) => lines.write(readable(line)) };
+}
+
+function readable(line: string): string {
+  const entry = JSON.parse(line) as Record<string, Json>;
+  const { level, time, msg, err, ...details } = entry;
+  const at = new Date(Number(time)).toTimeString().slice(0, 8);
+  const texts = Object.entries(details).map(([name, value]) => ` ${name}=${wordOf(value)}`);
+  const stack = isObject(err) ? `\n  ${String(err.stack ?? err.message).replaceAll('\n', '\n  ')}` : '';
+  return `${at} ${LEVEL_NAMES.get(Number(level)) ?? String(level)} ${String(msg ?? '')}${texts.join('')}${stack}\n`;
+}
+
+const wordOf = (value: Json) =>
+  typeof value === 'string' && /^[\w./:@-]+$/.test(value) ? value : JSON.stringify(value);

@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { newSecret } from '../../src/features/webhooks/secret.js';
-import { signWebhook } from '../../src/features/webhooks/sign.js';
+import { newSecret, signWebhook } from '../../src/features/webhooks/sign.js';
 import { documentOf, plinth, startPlinth } from '../support/command.js';
 import { until } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';

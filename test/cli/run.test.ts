@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { newSecret } from '../../src/features/webhooks/secret.js';
+import { newSecret } from '../../src/features/webhooks/sign.js';
 import { plinth, plinthProcess, startPlinth } from '../support/command.js';
 import { startNode } from '../support/process.js';
 import { testDatabase } from '../support/service.js';

@@ -3,8 +3,7 @@ import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writ
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { newSecret } from '../../src/features/webhooks/secret.js';
-import { signWebhook } from '../../src/features/webhooks/sign.js';
+import { newSecret, signWebhook } from '../../src/features/webhooks/sign.js';
 import { claimPort } from '../support/claimed-port.js';
 import { blocksOf } from '../support/page-commands.js';
 import { startProgram } from '../support/process.js';

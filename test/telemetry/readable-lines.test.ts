@@ -1,5 +1,4 @@
-import { createLog } from '../../src/telemetry/log.js';
-import { readableLines } from '../../src/telemetry/readable-lines.js';
+import { createLog, readableLines } from '../../src/telemetry/log.js';
 import t from '../support/test.js';
 
 t.test('lines for people have the time, the level, the message and its details', async (t) => {

@@ -1,6 +1,6 @@
 import type { Config } from '../../config/config.js';
 import type { Admission } from '../../limits/login-throttle.js';
-import type { SignIn } from '../password-sign-in.js';
+import type { SignIn } from '../accounts.js';
 import { CredentialRejected, type Principal } from '../principal.js';
 import { type AuthRequest, credentialsOf, quote, type Scheme } from '../scheme.js';
 

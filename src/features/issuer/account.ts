@@ -1,28 +1,24 @@
+import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 import { setPassword } from '../../actions/set-password.js';
-import { isEqual } from '../../auth/cookies.js';
+import { isEqual, SESSION_COOKIE, writeCookie } from '../../auth/cookies.js';
+import { isYoungerThan } from '../../auth/principal.js';
+import { usesHttps } from '../../config/parsers.js';
+import type { Db } from '../../db/db.js';
 import { type Failure, Problem } from '../../errors/problem.js';
 import type { Collection } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
-import {
-  beginSession,
-  browserCookie,
-  isRecent,
-  type Session,
-  sessionCookies,
-  sessionOf,
-} from './account-session.js';
 import { checkedPassword, type InteractionParts } from './interactions.js';
+import { ISSUER_SQL } from './issuer-statements.js';
 import { errors } from './oidc-provider.js';
-import { accountPage, accountSignInPage } from './pages/account-page.js';
-import { pageHeaders } from './pages/page-frame.js';
-import type { PasskeyForm } from './pages/passkey.js';
-import { formToken } from './passkeys.js';
+import { accountPage, accountSignInPage, type Entry } from './pages/account-page.js';
+import { type PasskeyForm, pageHeaders } from './pages/page-frame.js';
+import { formToken, timeText } from './passkeys.js';
 import { ACCOUNT } from './paths.js';
 import { confirmPassword } from './seen-passwords.js';
+import { SESSION_S } from './settings.js';
 import { findUser, type User } from './user-claims.js';
-import { endSession, grantsOf, revokeClient, sessionsOf } from './user-grants.js';
 
 export interface AccountParts extends InteractionParts {
   /** The users that sign in. */
@@ -186,3 +182,83 @@ const redirect = (cookies: readonly string[] = [], target: string = ACCOUNT): Re
 });
 
 const reply = (status: number, body: string): Reply => ({ status, headers: pageHeaders(), body });
+
+type Session = InstanceType<Provider['Session']>;
+type Config = InteractionParts['config'];
+
+/** How long after a sign-in a passkey may be added, which is a way to sign in for good. */
+const RECENT_S = 10 * 60;
+
+/** The session of a signed-in user; undefined: no user is signed in. */
+async function sessionOf(provider: Provider, { req, res }: HandledRequest): Promise<Session | undefined> {
+  const found = await provider.Session.get(provider.createContext(req, res) as never);
+  return found.accountId === undefined ? undefined : found;
+}
+
+/** A new session of a user who has entered the password. */
+async function beginSession(provider: Provider, accountId: string): Promise<Session> {
+  const session = new provider.Session();
+  session.loginAccount({ accountId, amr: ['pwd'] });
+  await session.save(SESSION_S);
+  return session;
+}
+
+const isRecent = ({ loginTs }: Session): boolean => isYoungerThan(RECENT_S, loginTs);
+
+/** The fields that set the cookies of a session; an empty id removes them. */
+function sessionCookies(provider: Provider, config: Config, req: IncomingMessage, id: string): string[] {
+  return [...providerCookie(provider, config, req, id), ...browserCookie(config, id)];
+}
+
+/**
+ * The cookie by which pages know the user. Unlike that of oidc-provider, which a request from the site of a client must
+ * carry, no request from another site carries it.
+ */
+function browserCookie(config: Config, id: string): string[] {
+  return ['Set-Cookie', writeCookie(SESSION_COOKIE, id, usesHttps(config), id === '' ? 0 : SESSION_S)];
+}
+
+/** The fields that set the cookie of the session, in the form that oidc-provider reads. */
+function providerCookie(provider: Provider, config: Config, req: IncomingMessage, id: string): string[] {
+  // Node 20 drops repeated fields of a response on which a field was set before, even if it was removed again.
+  const carrier = new ServerResponse(req);
+  const { cookies } = provider.createContext(req, carrier);
+  const secure = config.issuer!.startsWith('https:');
+  cookies.secure = secure;
+  cookies.set(provider.cookieName('session'), id, {
+    httpOnly: true,
+    sameSite: 'lax',
+    signed: true,
+    overwrite: true,
+    path: '/',
+    secure,
+    maxAge: id === '' ? 0 : SESSION_S * 1000,
+  });
+  return [carrier.getHeader('Set-Cookie') ?? []].flat().flatMap((field) => ['Set-Cookie', String(field)]);
+}
+
+/** The other sessions of a user, the newest first; `current` is the one of the request. */
+async function sessionsOf(db: Db, userId: string, current: string): Promise<Entry[]> {
+  const rows = await db.run(ISSUER_SQL.sessions_of_user, [userId]);
+  return rows
+    .filter(({ uid }) => uid !== current)
+    .map(({ uid, began }) => ({ id: String(uid), text: `Signed in ${timeText(Number(began))}` }));
+}
+
+/** The clients to which a user has allowed access. */
+async function grantsOf(db: Db, userId: string): Promise<Entry[]> {
+  const rows = await db.run(ISSUER_SQL.consents_of_user, [userId]);
+  return rows.map(({ id, name, scopes }) => ({ id: String(id), text: `${name}: ${scopes}` }));
+}
+
+/** Ends the access of a client to what a user allowed. */
+async function revokeClient(db: Db, userId: string, clientId: string): Promise<void> {
+  await db.transaction(async (run) => {
+    await run(ISSUER_SQL.forget_consent, [userId, clientId]);
+    await run(ISSUER_SQL.revoke_client, [userId, clientId]);
+  });
+}
+
+async function endSession(db: Db, userId: string, uid: string): Promise<void> {
+  await db.run(ISSUER_SQL.end_session, [userId, uid]);
+}

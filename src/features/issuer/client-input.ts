@@ -1,16 +1,20 @@
+import type { Endpoint } from '../../api/endpoint.js';
+import { type KnownScopes, managedEndpoints, type Store } from '../../api/managed-endpoints.js';
 import { isClaimScope, scopeFault } from '../../auth/user-scopes.js';
+import type { Db } from '../../db/db.js';
 import { invalid } from '../../errors/input-errors.js';
 import type { Failure } from '../../errors/problem.js';
 import type { Json } from '../../json.js';
 import { compileOnFirstUse } from '../../validation/validation.js';
 import {
+  CLIENT,
   CLIENT_SCHEMA,
   DEVICE_GRANT,
   type GrantType,
   ID_TOKEN_ALGORITHMS,
   SHORT_NAMES,
 } from './client-kind.js';
-import { type ClientFields, isNative, type StoredClient } from './clients.js';
+import { CLIENT_TABLE, type ClientFields, createClient, isNative, type StoredClient } from './clients.js';
 
 const check = compileOnFirstUse({
   schema: CLIENT_SCHEMA,
@@ -23,7 +27,7 @@ const fail = (path: string, message: string, keyword = 'client'): Failure => ({ 
  * Validates the fields of a client; `known` are the scopes of the API. Of a client that exists, the type stays as it was
  * `before`. Throws 400 with every failure.
  */
-export function readClientInput(
+function readClientInput(
   input: Json | undefined,
   known: readonly string[],
   before?: StoredClient,
@@ -99,3 +103,19 @@ function redirectFault(uri: string, native: boolean): string | undefined {
     ? undefined
     : 'must be https, http of a loopback address, or of a public client a scheme like com.example.app:';
 }
+
+/** The services that endpoints of clients run with. */
+export interface ClientServices extends KnownScopes {
+  readonly db: Db;
+}
+
+/** Clients of the embedded authorization server. */
+export const STORED_CLIENTS: Store<StoredClient, ClientFields, KnownScopes, Pick<ClientServices, 'db'>> = {
+  ...CLIENT_TABLE,
+  idOf: (text) => text,
+  read: ({ scopes }, body, before) => readClientInput(body, scopes, before),
+  create: createClient,
+  shown: ({ version: _, ...shown }) => shown,
+};
+
+export const CLIENTS: readonly Endpoint<ClientServices>[] = managedEndpoints(CLIENT, STORED_CLIENTS);

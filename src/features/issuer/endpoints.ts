@@ -5,7 +5,7 @@ import { badRequest } from '../../errors/request-errors.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { Handler, Request } from '../../http/request.js';
-import { CLIENTS, type ClientServices } from './client-endpoints.js';
+import { CLIENTS, type ClientServices } from './client-input.js';
 import { ACCOUNT, INTERACTION, PATHS } from './paths.js';
 import { claimsOf, findUser } from './user-claims.js';
 

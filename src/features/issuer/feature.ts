@@ -9,7 +9,7 @@ import type { IssuerServices } from './endpoints.js';
 export default {
   openCredentials: async ({ config, db, log }) => {
     const { OwnTokens } = await import('./own-tokens.js');
-    const { browserSessions } = await import('./browser-session.js');
+    const { browserSessions } = await import('./own-tokens.js');
     return { tokens: new OwnTokens(config, db, log), session: browserSessions(db, usesHttps(config)) };
   },
   endpoints: async () => (await import('./endpoints.js')).ENDPOINTS,
@@ -19,17 +19,17 @@ export default {
       authorization: 'The authorization server.',
     },
   },
-  open: async ({ config, db, log, auth, limitAddresses, collections }) => {
-    const { Issuer } = await withPackage(import('./issuer.js'), 'AUTH_SERVER=on', 'oidc-provider');
+  open: async (core) => {
+    const { openIssuer } = await withPackage(import('./issuer.js'), 'AUTH_SERVER=on', 'oidc-provider');
     const { OwnTokens } = await import('./own-tokens.js');
-    const { own } = auth;
+    const { ISSUER_PRUNES } = await import('./issuer-statements.js');
+    const { own } = core.auth;
     if (!(own instanceof OwnTokens))
       throw new TypeError('the tokens are those of another authorization server');
-    const issuer = await Issuer.open(config, db, log, { ...auth, own }, limitAddresses);
-    const users = collections.find(({ resource }) => resource.hasPasswords)!.whole;
-    const services = issuer.services(knownScopes(collections.map(({ resource }) => resource)), users);
-    const { ISSUER_PRUNES } = await import('./issuer-statements.js');
-    return { services: () => services, prunes: ISSUER_PRUNES, close: () => issuer.close() };
+    const scopes = knownScopes(core.collections.map(({ resource }) => resource));
+    const users = core.collections.find(({ resource }) => resource.hasPasswords)!.whole;
+    const { services, close } = await openIssuer(core, own, scopes, users);
+    return { services: () => services, prunes: ISSUER_PRUNES, close };
   },
   startLines: async (_config, { run }) => (await import('./start-lines.js')).startLines(run),
   commands: {
@@ -38,7 +38,7 @@ export default {
       group: 'access',
       run: async (args, io) => {
         const { managedCommand } = await import('../../cli/managed-command.js');
-        const { STORED_CLIENTS } = await import('./client-endpoints.js');
+        const { STORED_CLIENTS } = await import('./client-input.js');
         return managedCommand(CLIENT, STORED_CLIENTS, COMMANDS, args, io);
       },
     },

@@ -6,9 +6,8 @@ import type { Db, Row } from '../../db/db.js';
 import type { Auth } from '../../feature.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import type { Entry } from './pages/account-page.js';
-import type { PasskeyForm } from './pages/passkey.js';
+import type { PasskeyForm } from './pages/page-frame.js';
 import { notePassword, seenPassword } from './seen-passwords.js';
-import { timeText } from './user-grants.js';
 
 const LIFETIME_S = 300;
 const MAX_PASSKEYS = 20;
@@ -159,6 +158,10 @@ export class Passkeys {
 /** A token that only this service can make, of a form or a challenge. */
 export const formToken = (secret: string, text: string): string =>
   createHmac('sha256', secret).update(text).digest('base64url');
+
+/** A time for people, in UTC. */
+export const timeText = (seconds: number) =>
+  new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ');
 
 const library = () => import('@simplewebauthn/server');
 

@@ -1,7 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import { requestMac } from '../../auth/request-signature.js';
-import { keyOf } from './secret.js';
-import { webhookMac } from './sign.js';
+import { keyOf, webhookMac } from './sign.js';
 
 /** Why a message is not valid. `BAD_OPTION`, `BAD_SECRET` and `MISSING_PATH` are errors of the caller, not of the sender. */
 export type WebhookErrorCode =

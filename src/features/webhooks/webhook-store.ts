@@ -8,7 +8,7 @@ import { nextIdentity } from '../../uuid.js';
 import { compileOnFirstUse } from '../../validation/validation.js';
 import { tooManyWebhooks } from './errors.js';
 import type { Webhooks } from './open-webhooks.js';
-import { newSecret } from './secret.js';
+import { newSecret } from './sign.js';
 import { readTarget, type TargetRules } from './target-url.js';
 import { webhookSchema } from './webhook-kind.js';
 import { WEBHOOKS_SQL } from './webhook-statements.js';

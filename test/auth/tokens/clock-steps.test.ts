@@ -1,4 +1,4 @@
-import { PasswordCheck } from '../../../src/auth/current-password.js';
+import { PasswordCheck } from '../../../src/auth/accounts.js';
 import { CredentialRejected } from '../../../src/auth/principal.js';
 import type { AuthRequest } from '../../../src/auth/scheme.js';
 import { Bearer } from '../../../src/auth/schemes/bearer.js';

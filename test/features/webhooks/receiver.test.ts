@@ -1,6 +1,5 @@
 import { fileURLToPath } from 'node:url';
-import { newSecret } from '../../../src/features/webhooks/secret.js';
-import { signWebhook } from '../../../src/features/webhooks/sign.js';
+import { newSecret, signWebhook } from '../../../src/features/webhooks/sign.js';
 import { plinth } from '../../support/command.js';
 import { startNode } from '../../support/process.js';
 import { send, testService } from '../../support/service.js';

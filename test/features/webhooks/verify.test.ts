@@ -1,7 +1,6 @@
 import { createHmac } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
-import { keyOf, newSecret } from '../../../src/features/webhooks/secret.js';
-import { signWebhook } from '../../../src/features/webhooks/sign.js';
+import { keyOf, newSecret, signWebhook } from '../../../src/features/webhooks/sign.js';
 import { type VerifyOptions, verifyWebhook } from '../../../src/features/webhooks/verify.js';
 import t from '../../support/test.js';
 

@@ -1,7 +1,6 @@
 import { withImplied } from '../../../auth/user-scopes.js';
 import { html } from '../../../formats/html.js';
-import { layout } from './page-frame.js';
-import { hidden } from './passkey.js';
+import { hidden, layout } from './page-frame.js';
 
 export interface ConsentPage {
   readonly client: string;

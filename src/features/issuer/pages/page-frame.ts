@@ -1,11 +1,55 @@
-import {
-  type Html,
-  pageHeaders as headersOfPages,
-  html,
-  htmlDocument,
-  type Part,
-} from '../../../formats/html.js';
-import { SCRIPT_SOURCE } from './passkey.js';
+import { createHash } from 'node:crypto';
+import { Html, pageHeaders as headersOfPages, html, htmlDocument, type Part } from '../../../formats/html.js';
+
+/** Shows the buttons for passkeys where the browser has the API, and submits what it returns. All else works without. */
+const SCRIPT = `for (const button of document.querySelectorAll('[data-passkey]')) {
+  if (!window.PublicKeyCredential?.parseCreationOptionsFromJSON) continue;
+  button.form.hidden = false;
+  let isReady = false;
+  button.form.addEventListener('submit', async (event) => {
+    if (isReady) return;
+    event.preventDefault();
+    const options = JSON.parse(button.dataset.options);
+    try {
+      const credential = button.dataset.passkey === 'create'
+        ? await navigator.credentials.create({ publicKey: PublicKeyCredential.parseCreationOptionsFromJSON(options) })
+        : await navigator.credentials.get({ publicKey: PublicKeyCredential.parseRequestOptionsFromJSON(options) });
+      button.form.elements.response.value = JSON.stringify(credential.toJSON());
+      isReady = true;
+      button.form.requestSubmit(button);
+    } catch {
+      button.form.querySelector('[role=status]').textContent = 'The passkey was not used.';
+    }
+  });
+}`;
+
+/** The source expression of the script, for the policy of pages that have it. */
+const SCRIPT_SOURCE = `'sha256-${createHash('sha256').update(SCRIPT).digest('base64')}'`;
+
+/** The data with which a page lets a browser create or use a passkey. */
+export interface PasskeyForm {
+  /** The options of the WebAuthn API, as JSON. */
+  readonly options: string;
+  /** Binds the response of the browser to these options. */
+  readonly token: string;
+}
+
+/** A form with one button that creates or uses a passkey, and the script that makes it work. */
+export function passkeyForm(use: 'create' | 'get', csrf: string, { options, token }: PasskeyForm): Html {
+  const label = use === 'create' ? 'Add a passkey' : 'Sign in with a passkey';
+  return html`<form method="post" hidden>
+${hidden('csrf', csrf)}
+${hidden('token', token)}
+${hidden('response', '')}
+<button name="action" value="passkey" data-passkey="${use}" data-options="${options}">${label}</button>
+<p role="status"></p>
+</form>
+<script>${new Html(SCRIPT)}</script>`;
+}
+
+/** A hidden field of a form. */
+export const hidden = (name: string, value: string): Html =>
+  html`<input type="hidden" name="${name}" value="${value}">`;
 
 /** A narrow page with one purpose. */
 export function layout(title: string, body: Html): string {

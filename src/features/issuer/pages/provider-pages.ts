@@ -1,8 +1,7 @@
 import type { Client, ErrorOut, KoaContextWithOIDC } from 'oidc-provider';
 import { Html, html } from '../../../formats/html.js';
 import { PATHS } from '../paths.js';
-import { errorText, layout, pageHeaders } from './page-frame.js';
-import { hidden } from './passkey.js';
+import { errorText, hidden, layout, pageHeaders } from './page-frame.js';
 
 const ACTION = PATHS.code_verification;
 

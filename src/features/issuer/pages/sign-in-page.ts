@@ -1,6 +1,5 @@
 import { type Html, html } from '../../../formats/html.js';
-import { errorText, layout } from './page-frame.js';
-import { hidden, type PasskeyForm, passkeyForm } from './passkey.js';
+import { errorText, hidden, layout, type PasskeyForm, passkeyForm } from './page-frame.js';
 
 export interface SignInPage {
   /** The name of the client for which the user signs in. */

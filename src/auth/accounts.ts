@@ -1,15 +1,19 @@
 import { hash as digest } from 'node:crypto';
-import { AUTH_SQL } from '../db/core-statements.js';
-import type { Db, Row } from '../db/db.js';
+import { createBatcher } from '../db/batcher.js';
+import { AUTH_SQL, PASSWORDS_SQL } from '../db/core-statements.js';
+import type { Db, Row, Run } from '../db/db.js';
 import {
   currentPasswordRequired,
   currentPasswordWrong,
+  forbidden,
   passwordNotSet,
   userHasMoreScopes,
   writeDenied,
 } from '../errors/caller-errors.js';
-import type { LoginThrottle } from '../limits/login-throttle.js';
-import { verifyPassword } from '../passwords/password.js';
+import type { Admission, LoginThrottle } from '../limits/login-throttle.js';
+import { hashPassword, isOutdated, verifyPassword } from '../passwords/password.js';
+import { sharing } from '../telemetry/instruments.js';
+import type { Log } from '../telemetry/log.js';
 import { parseUuid } from '../uuid.js';
 import {
   ACCOUNT_DELETION,
@@ -21,7 +25,6 @@ import {
   scopesOf,
 } from './principal.js';
 import { TimedCache } from './timed-cache.js';
-import { type VerifiedPassword, verifiedPasswordOf } from './verified-password.js';
 
 /** Maximum age of a session in a browser that replaces the current password. */
 const MAX_SIGN_IN_AGE_S = 300;
@@ -154,4 +157,125 @@ function hasScopesOf({ scopes }: Principal, { scopes: granted }: Row): boolean {
 function hasSignedInRecently({ scheme, signedInAt }: Principal): boolean {
   if (scheme === 'basic') return true;
   return scheme === 'session' && isYoungerThan(MAX_SIGN_IN_AGE_S, signedInAt);
+}
+
+/** UTF-16 units of the 256 code points that a password may have. */
+const MAX_PASSWORD_UNITS = 512;
+const MAX_EMAIL_UNITS = 254;
+/** How much longer a text can be before NFC than after it. */
+const NFC_FACTOR = 8;
+
+const READS = { max: 256, inFlight: 2, waiting: 5000, keyOf: (email: string) => email };
+
+/** A user with the right password. */
+export interface SignedIn {
+  readonly userId: string;
+  /** SHA-256 of the email and the hash of the password; base64. */
+  readonly credential: string;
+  /** The version of the password. */
+  readonly passwordVersion: number;
+}
+
+/** Someone who is not signed in; `account` is the email in the form that accounts are looked up by, if it can be one. */
+export interface NotSignedIn {
+  readonly userId: undefined;
+  readonly account: string | undefined;
+}
+
+/**
+ * Verifies an email and a password. An unknown user costs as much time as a wrong password. Throws 429 while the account
+ * must wait, and 503 when too many passwords are being checked.
+ */
+export type SignIn = (
+  email: string,
+  password: string,
+  admission: Admission,
+) => Promise<SignedIn | NotSignedIn>;
+
+/** Opens the sign-in of users. A password whose hash has outdated parameters is hashed again. */
+export function passwordSignIn(db: Db, log: Log, check: PasswordCheck): SignIn {
+  const shared = sharing(db.metrics, 'read', 'passwords');
+  const find = createBatcher<string, Row | undefined>({ ...READS, sharing: shared }, async (emails) => {
+    const rows = await db.run(AUTH_SQL.passwords_of, [JSON.stringify(emails)]);
+    const byEmail = new Map(rows.map((row) => [row.email, row]));
+    return emails.map((email) => byEmail.get(email));
+  });
+
+  /** Replaces only the hash that was verified: a password set in the meantime stays. */
+  async function rehash(userId: string, hash: string, password: string): Promise<void> {
+    await db.run(AUTH_SQL.rehash, [userId, hash, await hashPassword(password)]);
+  }
+
+  return async (name, password, admission) => {
+    const email = accountOf(name, password);
+    if (email === undefined) return { userId: undefined, account: undefined };
+    admission.admit(email);
+    const row = await find(email);
+    const hash = row?.hash as string | undefined;
+    const isRemembered = check.remembers(password, hash);
+    if (!isRemembered && !(await check.isCorrect(password, hash)))
+      return { userId: undefined, account: email };
+    // The password may have been reset while it was verified, which takes long.
+    if (!isRemembered && (await find(email))?.version !== row!.version)
+      return { userId: undefined, account: email };
+    const userId = row!.user_id as string;
+    if (isOutdated(hash!, password)) {
+      rehash(userId, hash!, password).catch((err: unknown) =>
+        log.warn({ err }, 'a password cannot be hashed again; its old hash stays'),
+      );
+    }
+    return {
+      userId,
+      credential: digest('sha256', `${row!.email}\n${hash}`, 'base64'),
+      passwordVersion: row!.version as number,
+    };
+  };
+}
+
+/** The email as it is stored; undefined if no user can have this email and password. */
+function accountOf(text: string, password: string): string | undefined {
+  const name = text.trim();
+  // No user has longer ones, or U+0000, which PostgreSQL cannot store. Lengths first: NFC takes quadratic time.
+  if (name.length > NFC_FACTOR * MAX_EMAIL_UNITS || password.length > MAX_PASSWORD_UNITS) return undefined;
+  const email = name.normalize('NFC').toLowerCase();
+  return email.length > MAX_EMAIL_UNITS || email.includes('\0') ? undefined : email;
+}
+
+/** A user's password as it was when a request verified it, or a sign-in with it. */
+export interface VerifiedPassword {
+  readonly userId: string;
+  readonly version: number;
+}
+
+/** The password on which a sign-in is based; undefined: the credential is based on none. */
+export function verifiedPasswordOf({ subject, passwordVersion }: Principal): VerifiedPassword | undefined {
+  return passwordVersion === undefined ? undefined : { userId: subject, version: passwordVersion };
+}
+
+/**
+ * Whether a password is still the one that was verified, or the transaction itself has replaced it. Until the end of the
+ * transaction no other one can replace it.
+ */
+export async function lockVerifiedPassword(
+  run: Run,
+  { userId, version }: VerifiedPassword,
+): Promise<boolean> {
+  return (await run(PASSWORDS_SQL.lock_version, [userId, version])).length > 0;
+}
+
+/**
+ * Makes a change that gives access for longer than the sign-in of its caller, while that sign-in is valid: a reset of the
+ * password prevents the change, or waits for it. Throws 403.
+ */
+export function whileSignedIn<T>(
+  db: Db,
+  principal: Principal,
+  change: (db: Pick<Db, 'run' | 'transaction'>) => Promise<T>,
+): Promise<T> {
+  const verified = verifiedPasswordOf(principal);
+  if (!verified) return change(db);
+  return db.transaction(async (run) => {
+    if (!(await lockVerifiedPassword(run, verified))) throw forbidden(['admin']);
+    return change({ run, transaction: (work) => work(run) });
+  });
 }
