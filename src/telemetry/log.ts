@@ -12,7 +12,7 @@ export interface Lines {
 }
 
 /** The numbers of pino, which programs that read logs know. */
-export const LEVELS = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, fatal: 60 };
+const LEVELS = { trace: 10, debug: 20, info: 30, warn: 40, error: 50, fatal: 60 };
 
 const ignore = (): void => undefined;
 

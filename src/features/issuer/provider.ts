@@ -1,7 +1,15 @@
 import { createHmac } from 'node:crypto';
-import type { Client, Configuration, JWK, Provider as OAuthProvider } from 'oidc-provider';
+import type {
+  Client,
+  Configuration,
+  JWK,
+  KoaContextWithOIDC,
+  Provider as OAuthProvider,
+  ResourceServer,
+} from 'oidc-provider';
+import { scopesOf } from '../../auth/principal.js';
 import { PROOF_ALGORITHMS } from '../../auth/tokens/access-token.js';
-import { CLAIMS } from '../../auth/user-scopes.js';
+import { CLAIMS, permittedScopes, withImplied } from '../../auth/user-scopes.js';
 import type { Config } from '../../config/config.js';
 import type { Db } from '../../db/db.js';
 import type { Auth } from '../../feature.js';
@@ -9,6 +17,7 @@ import { ID_TOKEN_ALGORITHMS } from './client-kind.js';
 import { API_SCOPES, findMetadata, isSecret, TOKEN_FORMAT } from './clients.js';
 import { loadGrant } from './consents.js';
 import { errors, Provider } from './oidc-provider.js';
+import { OWN_ALGORITHM } from './own-keys.js';
 import { GRANT_CLAIM } from './own-tokens.js';
 import {
   showDeviceConfirmation,
@@ -20,11 +29,10 @@ import {
 } from './pages/provider-pages.js';
 import { INTERACTION, PATHS } from './paths.js';
 import { Records } from './provider-records.js';
-import { limitRefresh, limitRefreshes, resourceServer } from './resource-server.js';
 import { ISSUER_SETTINGS, SESSION_S } from './settings.js';
 import type { IssuerKeys } from './signing-keys.js';
 import { STRANGER_S, type Strangers } from './strangers.js';
-import { findAccount } from './user-claims.js';
+import { findAccount, type UserAccount } from './user-claims.js';
 
 const HOUR_S = 3600;
 const DAY_S = 24 * HOUR_S;
@@ -204,4 +212,69 @@ function features(audience: string, accessTokenSeconds: number): Configuration['
       },
     },
   };
+}
+
+/** This API as a client may use it. Limits the request to scopes that the client may have. Throws invalid_scope. */
+function resourceServer(
+  ctx: KoaContextWithOIDC,
+  client: Client,
+  audience: string,
+  accessTokenTTL: number,
+): ResourceServer {
+  const scopes = scopesOfClient(client);
+  limitRequest(ctx, (scope) => scope === 'offline_access' || scopes.has(scope));
+  return {
+    audience,
+    scope: stillAllowed(ctx, [...scopes].join(' ')),
+    accessTokenTTL,
+    accessTokenFormat: client[TOKEN_FORMAT] === 'opaque' ? 'opaque' : 'jwt',
+    jwt: { sign: { alg: OWN_ALGORITHM } },
+  };
+}
+
+const scopesOfClient = (client: Client): ReadonlySet<string> =>
+  withImplied([...scopesOf(client[API_SCOPES]), ...Object.keys(CLAIMS)]);
+
+/**
+ * Limits a request to scopes that it may have (RFC 6749 section 3.3), so that a client may request all that the metadata list.
+ * Throws invalid_scope for a request of others alone.
+ */
+function limitRequest(
+  { oidc: { params } }: KoaContextWithOIDC,
+  isPermitted: (scope: string) => boolean,
+): void {
+  if (params === undefined || scopesOf(params.scope).size === 0) return;
+  const permitted = permittedScopes(params.scope, isPermitted);
+  if (permitted === '')
+    throw new errors.InvalidScope('none of the requested scopes is allowed', String(params.scope));
+  params.scope = permitted;
+}
+
+/** Limits a refresh to scopes of its token, and to those that they imply, which oidc-provider would refuse. */
+function limitRefreshes({ RefreshToken }: OAuthProvider): void {
+  const find = RefreshToken.find;
+  RefreshToken.find = async function limited(...given: Parameters<typeof find>) {
+    const token = (await find.apply(this, given)) as { readonly scopes: ReadonlySet<string> } | undefined;
+    const { ctx } = Provider;
+    if (!token || ctx?.oidc.params?.grant_type !== 'refresh_token') return token;
+    const scopes = withImplied(token.scopes);
+    limitRequest(ctx, (scope) => scopes.has(scope));
+    return Object.defineProperty(token, 'scopes', { value: scopes });
+  } as typeof find;
+}
+
+/** Limits a refresh to scopes that the client may have and the user may still allow. Returns that the token is replaced. */
+function limitRefresh(ctx: KoaContextWithOIDC): true {
+  const { params, client, account, entities } = ctx.oidc;
+  params!.scope ??= entities.RefreshToken!.scope;
+  const scopes = scopesOfClient(client!);
+  limitRequest(ctx, (scope) => scope === 'offline_access' || scopes.has(scope));
+  params!.scope = (account as UserAccount).allowed(params!.scope);
+  return true;
+}
+
+/** At /token the scopes that the user may still allow: an operator may have withdrawn some since the consent. */
+function stillAllowed({ oidc }: KoaContextWithOIDC, scopes: string): string {
+  const account = oidc.route === 'token' ? (oidc.account as UserAccount | undefined) : undefined;
+  return account ? account.allowed(scopes) : scopes;
 }

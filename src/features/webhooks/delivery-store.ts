@@ -1,6 +1,6 @@
 import type { Db, Row, Run } from '../../db/db.js';
-import { filled } from '../../db/statements.js';
-import { WEBHOOKS_SQL } from './webhook-statements.js';
+import { fill, filled, statements } from '../../db/statements.js';
+import type { PruneTask } from '../../feature.js';
 
 export const STATUSES: readonly string[] = ['pending', 'delivered', 'dead'];
 
@@ -50,6 +50,15 @@ export interface Result {
   /** Whether the webhook is to be disabled. */
   readonly disable: boolean;
 }
+
+/** The statements of the feature. */
+// biome-ignore format: one name a line says no more
+export const WEBHOOKS_SQL = statements('features/webhooks/webhooks.sql', [
+  'create_webhook', 'list_webhooks', 'get_webhook', 'lock_webhook', 'change_webhook', 'delete_webhook',
+  'rotate_secret', 'lock_cursor', 'move_cursor', 'lock_enabled', 'lock_webhooks', 'insert_deliveries', 'claim',
+  'finish', 'list_deliveries', 'get_delivery', 'redeliver', 'prune_deliveries', 'past_ended', 'past_left',
+  'change_segment', 'truncate_expired',
+]);
 
 /** The members of a delivery in a response, the times in milliseconds since 1970. */
 const DELIVERY = `id::text, event_id, type, record_key as subject, status, tries,
@@ -110,3 +119,12 @@ export async function finish(db: Db, owner: string, results: readonly (Result & 
     await run(SQL.finish, [owner, JSON.stringify(results)]);
   });
 }
+
+/** Delivered and dead deliveries expire after this time; segments that have only such ones are truncated. */
+export const webhookPrunes = (retentionSeconds: number): readonly PruneTask[] =>
+  [
+    WEBHOOKS_SQL.truncate_expired,
+    WEBHOOKS_SQL.change_segment,
+    fill(WEBHOOKS_SQL.prune_deliveries, { past: WEBHOOKS_SQL.past_ended }),
+    fill(WEBHOOKS_SQL.prune_deliveries, { past: WEBHOOKS_SQL.past_left }),
+  ].map((text) => ({ text, args: [retentionSeconds] }));

@@ -1,8 +1,7 @@
 import type { Db } from '../../db/db.js';
 import type { Feed } from '../../feature.js';
 import type { Log } from '../../telemetry/log.js';
-import { insertDeliveries } from './delivery-store.js';
-import { WEBHOOKS_SQL } from './webhook-statements.js';
+import { insertDeliveries, WEBHOOKS_SQL } from './delivery-store.js';
 
 /** The feed, as webhooks read it. */
 export type Source = Pick<Feed, 'deliveries' | 'end'> & {

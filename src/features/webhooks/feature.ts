@@ -13,7 +13,7 @@ export default {
     const { openWebhooks } = await import('./open-webhooks.js');
     const { readerOf } = await import('./webhook-store.js');
     const { createWebhookMetrics } = await import('./metrics.js');
-    const { webhookPrunes } = await import('./webhook-statements.js');
+    const { webhookPrunes } = await import('./delivery-store.js');
     const metrics = createWebhookMetrics();
     const settings = WEBHOOK_SETTINGS.of(config);
     const rules = { insecure: config.insecure.includes('webhooks'), allowed: settings.webhookAllow };

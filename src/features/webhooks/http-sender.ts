@@ -4,8 +4,7 @@ import http from 'node:http';
 import https from 'node:https';
 import { isIP } from 'node:net';
 import type { Allowed } from './settings.js';
-import { mayConnect } from './ssrf-guard.js';
-import { hostOf } from './target-url.js';
+import { hostOf, mayConnect } from './target-url.js';
 
 /** The response of a target. */
 export interface TargetResponse {

@@ -6,12 +6,12 @@ import { invalid } from '../../errors/input-errors.js';
 import type { Json } from '../../json.js';
 import { nextIdentity } from '../../uuid.js';
 import { compileOnFirstUse } from '../../validation/validation.js';
+import { WEBHOOKS_SQL } from './delivery-store.js';
 import { tooManyWebhooks } from './errors.js';
 import type { Webhooks } from './open-webhooks.js';
 import { newSecret } from './sign.js';
 import { readTarget, type TargetRules } from './target-url.js';
 import { webhookSchema } from './webhook-kind.js';
-import { WEBHOOKS_SQL } from './webhook-statements.js';
 
 /** The fields of a webhook that clients set. */
 export interface WebhookFields {

@@ -391,7 +391,7 @@ t.test('what ends while the database is away is written down when it is back', a
 
 t.test('a deleted webhook leaves nothing, and what has ended goes past its time', async (t) => {
   const { prune } = await import('../../../src/db/maintenance.js');
-  const { webhookPrunes } = await import('../../../src/features/webhooks/webhook-statements.js');
+  const { webhookPrunes } = await import('../../../src/features/webhooks/delivery-store.js');
   const target = await testTarget(t);
   const service = await testService(t, LOOPBACK);
   const [active, deleted, disabled] = [

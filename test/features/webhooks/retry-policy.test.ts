@@ -1,4 +1,4 @@
-import { outcomeOf } from '../../../src/features/webhooks/retry-policy.js';
+import { outcomeOf } from '../../../src/features/webhooks/dispatcher.js';
 import { mockClock } from '../../support/pause.js';
 import t from '../../support/test.js';
 

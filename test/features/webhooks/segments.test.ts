@@ -1,5 +1,5 @@
 import { prune } from '../../../src/db/maintenance.js';
-import { webhookPrunes } from '../../../src/features/webhooks/webhook-statements.js';
+import { webhookPrunes } from '../../../src/features/webhooks/delivery-store.js';
 import { freshService, RETENTION } from '../../support/service.js';
 import { openSql } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';

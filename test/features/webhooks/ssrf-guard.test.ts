@@ -1,8 +1,7 @@
 import { promisify } from 'node:util';
 import { guardedLookup, openSender } from '../../../src/features/webhooks/http-sender.js';
 import { WEBHOOK_SETTINGS } from '../../../src/features/webhooks/settings.js';
-import { isInside } from '../../../src/features/webhooks/ssrf-guard.js';
-import { hostOf, readTarget } from '../../../src/features/webhooks/target-url.js';
+import { hostOf, isInside, readTarget } from '../../../src/features/webhooks/target-url.js';
 import { readSettings } from '../../support/settings.js';
 import t from '../../support/test.js';
 import { testTarget } from './target.js';

@@ -1,3 +1,4 @@
+import { withImplied } from '../../../auth/user-scopes.js';
 import { type Html, html } from '../../../formats/html.js';
 import { errorText, hidden, layout, type PasskeyForm, passkeyForm } from './page-frame.js';
 
@@ -34,3 +35,52 @@ export const signInFields = (csrf: string, email: string): Html => html`${hidden
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required>
 <button class="main" name="action" value="sign-in">Sign in</button>`;
+
+export interface ConsentPage {
+  readonly client: string;
+  readonly csrf: string;
+  /** The user's email. */
+  readonly account: string;
+  /** The scopes that the client requests and the user may allow. */
+  readonly scopes: readonly string[];
+}
+
+/** The meanings of scopes, as the consent page shows them. */
+const MEANINGS: Readonly<Record<string, string>> = {
+  openid: 'know who you are',
+  email: 'read your email address',
+  profile: 'read your name',
+  offline_access: 'stay connected when you have signed out',
+  self: 'read your account, and read, change and delete your own records, but not change your email or password, or delete your account',
+  'self:delete': 'delete your account with all your records',
+  'users:write': 'read, change and delete all users, and set their passwords',
+  'events:read': 'follow changes of records that it may read',
+  admin: 'administer this service: read and change everything, and create keys that never expire',
+};
+
+/** The question whether the client may act for the user. */
+export function consentPage({ client, csrf, account, scopes }: ConsentPage): string {
+  const items = named(scopes).map((scope) => html`<li>${meaningOf(scope)}</li>\n`);
+  return layout(
+    'Allow access',
+    html`<p><strong>${client}</strong> asks to act for ${account}:</p>
+<ul>
+${items}</ul>
+<form method="post">
+${hidden('csrf', csrf)}
+<button class="main" name="action" value="allow">Allow</button>
+<button name="action" value="cancel">Deny</button>
+</form>`,
+  );
+}
+
+/** Scopes without those that others of them imply, whose meanings include these. */
+const named = (scopes: readonly string[]): readonly string[] =>
+  scopes.filter((scope) => !withImplied(scopes.filter((other) => other !== scope)).has(scope));
+
+function meaningOf(scope: string): string {
+  const [collection, verb] = scope.split(':');
+  if (Object.hasOwn(MEANINGS, scope)) return MEANINGS[scope]!;
+  if (verb === 'write') return `read, change and delete ${collection}`;
+  return verb === 'read' ? `read ${collection}` : `do what the scope ${scope} permits`;
+}
