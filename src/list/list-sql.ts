@@ -32,21 +32,10 @@ type Cost = 'short' | 'search' | 'query';
 
 /** How the records of a numbered page are found. */
 interface Finding {
-  readonly name: keyof typeof COMMON;
+  /** The name of its statement, perhaps of one that only Citus has, and of the one in its place. No engine has `page_queried`. */
+  readonly names: readonly [string, string?];
   readonly cost: Cost;
 }
-
-/** The named statements of pages, and those in place of one that only Citus has; none: the page is read from its first rows on. */
-const COMMON = {
-  page_first: [],
-  page_queried: [],
-  page_counted: [],
-  page_found: [],
-  page_deep: ['page_found'],
-  page_of_parent: ['page_found'],
-  page_matching: [],
-  page_matching_short: ['page_matching'],
-} satisfies Record<string, readonly string[]>;
 
 /** A statement with its parameters. Names in it come from the declaration, values are parameters. */
 export interface ListStatement {
@@ -83,12 +72,12 @@ export class ListStatements {
     const end = offset + part.limit;
     const args: Value[] = [part.limit, offset];
     if (isInParts(keyset)) return { text: this.#rows(list, keyset, end, args), args, cost: 'query' };
-    const { name, cost } = findingOf(list, end, this.engine);
-    const template = [name, ...COMMON[name]].find((each) => this.#templates.has(each));
+    const { names, cost } = findingOf(list, end, this.engine);
+    const template = names.find((each) => this.#templates.has(each ?? ''));
     const text = template
       ? this.#page(template, list, keyset, args)
       : this.#rows(list, keyset, cost === 'query' ? end : undefined, args);
-    if (cost !== 'query') nameStatement(text, `${name} ${this.resource.name}`);
+    if (cost !== 'query') nameStatement(text, `${names[0]} ${this.resource.name}`);
     return { text, args, cost };
   }
 
@@ -291,21 +280,24 @@ function findingOf(list: ListRequest, end: number, engine: Engine): Finding {
     search.length > 1 ||
     words !== undefined ||
     (term !== undefined && parent !== undefined);
-  if (isComposed) return { name: composedPage(list, end, engine), cost: 'query' };
-  if (parent !== undefined) return { name: 'page_of_parent', cost: 'short' };
+  if (isComposed) return { names: [composedPage(list, end, engine)], cost: 'query' };
+  if (parent !== undefined) return { names: ['page_of_parent', 'page_found'], cost: 'short' };
   if (term !== undefined)
-    return { name: hasTrigram(term) ? 'page_matching' : 'page_matching_short', cost: 'search' };
-  if (end <= FIRST_ROWS) return { name: 'page_first', cost: 'short' };
+    return {
+      names: hasTrigram(term) ? ['page_matching'] : ['page_matching_short', 'page_matching'],
+      cost: 'search',
+    };
+  if (end <= FIRST_ROWS) return { names: ['page_first'], cost: 'short' };
   return sorts[0]!.field === 'created_at'
-    ? { name: 'page_counted', cost: 'short' }
-    : { name: 'page_deep', cost: 'search' };
+    ? { names: ['page_counted'], cost: 'short' }
+    : { names: ['page_deep', 'page_found'], cost: 'search' };
 }
 
 /**
  * The statement of a page with conditions that ends at `end`. If a total has to find all matches, those of costly conditions are
  * found once. A shorter statement takes less time to plan.
  */
-function composedPage({ selection, counts }: ListRequest, end: number, engine: Engine): Finding['name'] {
+function composedPage({ selection, counts }: ListRequest, end: number, engine: Engine): string {
   if (!engine.correlates) return 'page_queried';
   const isCostly = selection.conditions.some(({ kind }) => kind !== 'comparison');
   if (isSearch(selection) || (counts && isCostly)) return 'page_matching';

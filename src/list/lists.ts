@@ -80,9 +80,6 @@ export interface Lists {
   ): Promise<ReadonlyMap<string, number>>;
 }
 
-/** Whether the conditions of a request or of a caller are in a statement, so that it may take long. */
-const isComposed = ({ cost }: ListStatement): boolean => cost === 'query';
-
 /** SQLSTATE of a stored text that is no time. */
 const UNCOUNTABLE: ReadonlySet<string> = new Set(['22007', '22008']);
 
@@ -122,7 +119,8 @@ export function openLists(db: Db, resource: Resource): Lists {
     try {
       return await send(statement, run);
     } catch (error) {
-      const isTimeout = isComposed(statement) && databaseErrorOf(error)?.code === STATEMENT_TIMEOUT;
+      // The conditions of a request or of a caller may take long.
+      const isTimeout = statement.cost === 'query' && databaseErrorOf(error)?.code === STATEMENT_TIMEOUT;
       throw isTimeout ? queryTimeout() : error;
     }
   };
