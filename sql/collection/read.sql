@@ -4,7 +4,6 @@
 --   :document        a document, or the id and length of a large one (src/collection/document.ts)
 --   :separator       the character between two documents
 --   :tombstones      with TOMBSTONES, the deleted records among several ids
---   :parent          the column that names the parent record
 
 -- One text of all documents: a row for each would be slower.
 -- name: get ($1 ids)
@@ -33,16 +32,3 @@ from :table
 where id = any ($1::uuid[])
 order by id
 for update;
-
--- Locks records of one parent alone; others are neither locked nor waited for.
--- name: lock_owned ($1 ids, $2 parent)
-select id
-from :table
-where id = any ($1::uuid[]) and :parent = $2
-order by id
-for update;
-
--- name: owned ($1 ids, $2 parent)
-select id
-from :table
-where id = any ($1::uuid[]) and :parent = $2;

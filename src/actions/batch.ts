@@ -11,7 +11,6 @@ import { type Action, type Router, runOf } from '../http/router.js';
 import { isObject, member } from '../json.js';
 import type { HashedPassword } from '../passwords/password.js';
 import { MAX_PASSWORDS } from '../passwords/password-queue.js';
-import { ownershipOf } from '../policy/ownership.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import { readOperations } from './batch-operations.js';
@@ -120,8 +119,7 @@ async function runOne({ action, request, allow }: OperationStep, run: Run): Prom
 
 /**
  * Locks every record that is to be written, collection by collection and in the order of the ids, so that batches with
- * the same records cannot deadlock. A caller locks no records that it may not read, or if it may
- * write only its own records, no others.
+ * the same records cannot deadlock. A caller locks no records that it may not read.
  */
 async function lockAll(
   steps: readonly OperationStep[],
@@ -146,10 +144,7 @@ async function lockAll(
     const requests = written.filter(({ path }) => path.startsWith(`/${name}/`));
     const ids = requests.flatMap(({ params }) => parseUuid(params.id ?? '') ?? []);
     if (ids.length === 0) continue;
-    const { permission, principal } = requests[0]!;
-    const isOwn = permission === 'own' && ownershipOf(collection.resource, 'update') === 'record';
-    const owner = isOwn ? parseUuid(principal.subject) : undefined;
-    await collection.as({ principal }).lock(ids, owner, run);
+    await collection.as(requests[0]!).lock(ids, run);
   }
 }
 

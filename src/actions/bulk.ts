@@ -13,7 +13,6 @@ import { among, type Selection } from '../list/condition.js';
 import { filterIn } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
 import { searchIn, selectionOf } from '../list/read-list.js';
-import { ownParent, requireOwn } from '../policy/ownership.js';
 import { leadsTo } from '../policy/policy.js';
 import { readable, type ScopedCollection } from '../policy/scoped-collection.js';
 
@@ -65,10 +64,9 @@ export function forAllMatching(
       const work = async (run: Run): Promise<Reply> => {
         const found = await collection.ids(selection, MAX_MATCHES + 1, run);
         if (found.length > MAX_MATCHES) throw tooManyMatches(MAX_MATCHES, found[MAX_MATCHES - 1]!);
-        await collection.lock(found, undefined, run);
+        await collection.lock(found, run);
         // Others may have changed some before these were locked.
         const ids = await collection.ids(within(selection, found), found.length, run);
-        await requireOwn(scoped, verb, ids, { ...request, run });
         const latest = now() + timeoutMs / 2;
         let count = 0;
         const shared = sharedRun(run, () => {
@@ -96,11 +94,11 @@ const refersToItself = ({ name, references }: Resource): boolean =>
 
 /** Whether the change of a record can change what access rules permit with others. Then each change sees those before it. */
 function dependOnEachOther(
-  { resource, policy, store }: ScopedCollection,
+  { resource, policy }: ScopedCollection,
   related: readonly ScopedCollection[],
 ): boolean {
   const targets = related.filter((each) => resource.references.some(({ to }) => to === each.resource.name));
-  const grants = [{ policy, store }, ...targets].flatMap((each) => (each.store ? each.policy.grants : []));
+  const grants = [{ policy }, ...targets].flatMap((each) => each.policy.grants);
   const names = [resource.name, ...resource.children];
   return grants.some(({ conditions }) => leadsTo(conditions, names));
 }
@@ -147,10 +145,9 @@ function matching(
       'An ETag in If-Match is about one record, and this request is about several: send If-Match: *.',
     );
   const given = request.query.parameters;
-  const parent = ownParent(scoped, request);
   const records = scoped.as(request);
   const conditions = readFilter(filterIn(given), records, readable(related, request));
-  const selection = selectionOf(conditions, records, searchIn(given, scoped.resource), parent);
+  const selection = selectionOf(conditions, records, searchIn(given, scoped.resource), undefined);
   if (selection.conditions.length === 0) throw badRequest('The filter is empty.');
   return selection;
 }

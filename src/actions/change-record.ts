@@ -4,6 +4,7 @@ import {
   type VerifiedPassword,
   verifiedPasswordOf,
 } from '../auth/accounts.js';
+import { callerOf } from '../auth/principal.js';
 import { admitsRecord, type Present } from '../collection/changes.js';
 import { isStored, type StoredRecord } from '../collection/record.js';
 import { etagOf, headersOf, validatorFields, withLinks } from '../collection/representation.js';
@@ -21,7 +22,6 @@ import { prefersMinimal, type Request } from '../http/request.js';
 import { isObject, type Json, member } from '../json.js';
 import { ofDocument } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
-import { ownerCheck, validatePermitted } from '../policy/ownership.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import { missingForWrite } from './not-found.js';
@@ -172,11 +172,9 @@ export async function changeRecord(
   const id = parseUuid(request.params.id ?? '');
   const validated = async (present: Present | undefined): Promise<ValidatedInput> => {
     const { body, before } = await draft(present);
-    return withPasswordHash(validatePermitted(collection, body, request, before), request);
+    return withPasswordHash(collection.check(body, 'request', before, callerOf(request.principal)), request);
   };
-  const requireOwner = ownerCheck(scoped, 'update', request);
   const next = async (present: Present | undefined): Promise<ValidatedInput> => {
-    if (present) requireOwner?.(present.record);
     const input = await validated(present);
     const confirmed = confirmSignInChange(collection, request, signInChangeOf(input), settings);
     const confirmedBy = confirmed && (await confirmed);
@@ -186,11 +184,7 @@ export async function changeRecord(
   const outcome =
     id === undefined
       ? 'absent'
-      : await collection.change(
-          id,
-          { preconditions: only, isRead: isRead || requireOwner !== undefined, next },
-          request.run,
-        );
+      : await collection.change(id, { preconditions: only, isRead, next }, request.run);
   if (typeof outcome === 'string') {
     // A body is not compared with a record that is not there for the caller, and is invalid whether the record exists or not.
     if (request.method === 'PUT' && collection.access === undefined) await validated(undefined);

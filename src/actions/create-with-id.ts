@@ -1,12 +1,10 @@
 import { inAttempts } from '../collection/attempts.js';
 import type { StoredRecord } from '../collection/record.js';
 import { etagOf, withLinks } from '../collection/representation.js';
-import { forbidden } from '../errors/caller-errors.js';
 import { gone, invalidId, preconditionFailed } from '../errors/record-errors.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { ofDocument } from '../limits/turn.js';
-import { isOwn } from '../policy/ownership.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { createdAt, isVersion7, parseUuid } from '../uuid.js';
 import { checkNew, createdReply } from './create.js';
@@ -63,11 +61,8 @@ function newId(id: string | undefined): string {
   return id;
 }
 
-/** The 412 or 410 for an id that is not free; the 403 of every id for a caller that may not write its record. */
-async function existing(scoped: ScopedCollection, found: StoredRecord | 'gone', request: Request) {
-  const { resource } = scoped;
-  if (request.permission === 'own' && (found === 'gone' || !(await isOwn(scoped, 'read', found.id, request))))
-    return forbidden([resource.scopes.write]);
+/** The 412 or 410 for an id that is not free. */
+async function existing({ resource }: ScopedCollection, found: StoredRecord | 'gone', request: Request) {
   if (found === 'gone') return gone(resource.singular);
   return ofDocument(withLinks(resource, found, request.prefix), (record) =>
     preconditionFailed(etagOf(found), record),

@@ -6,7 +6,6 @@ import type { Action } from '../http/router.js';
 import { isPage } from '../list/list-request.js';
 import { hasGroups, readGroups } from '../list/read-groups.js';
 import { readList } from '../list/read-list.js';
-import { ownParent } from '../policy/ownership.js';
 import { readable, type ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import { groupsReply } from './groups.js';
@@ -22,7 +21,7 @@ export function list(
   related: readonly ScopedCollection[],
   feed?: FeedPosition,
 ): Action {
-  return listing(scoped, related, feed, (request) => ownParent(scoped, request));
+  return listing(scoped, related, feed, () => undefined);
 }
 
 /** Where the feed is. */

@@ -1,13 +1,6 @@
 import { callerOf } from '../auth/principal.js';
-import { inAttempts } from '../collection/attempts.js';
-import { admitsRecord } from '../collection/changes.js';
-import { onlyThis } from '../collection/write-preconditions.js';
 import { preconditionFailed } from '../errors/record-errors.js';
 import type { Action } from '../http/router.js';
-import type { JsonObject } from '../json.js';
-import { ofDocument } from '../limits/turn.js';
-import type { Collection } from '../list/open-collection.js';
-import { ownerCheck } from '../policy/ownership.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import {
@@ -32,13 +25,10 @@ export function remove(scoped: ScopedCollection, settings: WriteSettings): Actio
           { ...request, requirePermitted: () => requireWritable(collection, id, 'delete', request.run) },
           id,
         );
-      const requireOwner = ownerCheck(scoped, 'delete', request);
-      const removing = requireOwner ? afterCheck(collection, requireOwner) : collection.remove;
-      if (id === undefined) requireOwner?.({});
       const outcome =
         id === undefined
           ? 'absent'
-          : await removing(id, preconditions, request.run, callerOf(request.principal));
+          : await collection.remove(id, preconditions, request.run, callerOf(request.principal));
       if (typeof outcome === 'object')
         throw await preconditionProblem(resource, outcome.current, preconditions, request);
       // RFC 9110 section 13.1.1: If-Match is false, also with `*`, when there is no representation.
@@ -47,16 +37,3 @@ export function remove(scoped: ScopedCollection, settings: WriteSettings): Actio
     },
   };
 }
-
-/** Deletes a record after a check of its members, which throws. Then it is deleted in the version that was checked. */
-const afterCheck =
-  (collection: Collection, check: (record: JsonObject) => void): Collection['remove'] =>
-  (id, preconditions, run, actor) =>
-    inAttempts(async () => {
-      const found = await collection.get(id, run);
-      await ofDocument(typeof found === 'string' ? '{}' : found.doc, check);
-      if (typeof found === 'string') return 'absent';
-      if (!admitsRecord(preconditions, found)) return { current: found };
-      const outcome = await collection.remove(id, onlyThis(found), run, actor);
-      return outcome === 'removed' ? outcome : undefined;
-    });

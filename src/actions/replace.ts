@@ -21,7 +21,7 @@ export function replace(scoped: ScopedCollection, settings: WriteSettings): Acti
         scoped,
         request,
         // The fields that the caller may not read remain, and are not known yet.
-        scoped.store
+        scoped.resource.hasRules
           ? undefined
           : () => scoped.whole.check(request.body?.value, 'request', asItself(request)),
         (change) => confirmInAdvance(scoped, request, change, settings),

@@ -11,7 +11,7 @@ const MAX_RECORD_BYTES = 4096;
 /** Bytes of all bodies in the stored reply of a batch. */
 const MAX_BATCH_BYTES = 65_536;
 
-/** A stored reply. A large record is stored as a reference to its version. */
+/** A stored reply. Of a large record, the reference to its version is stored alone. */
 interface StoredReply {
   readonly status: number;
   readonly headers: readonly string[];
@@ -30,7 +30,7 @@ type Parts = { readonly record: RecordVersion } | { readonly results: readonly S
  */
 export function rowOf(reply: Reply, collections: readonly ScopedCollection[]): Value[] {
   const hasRules: HasRules = (name) =>
-    collections.some(({ resource, store }) => store && (name === undefined || resource.name === name));
+    collections.some(({ resource }) => resource.hasRules && (name === undefined || resource.name === name));
   const { status, headers, body, record } = reply.results
     ? { ...reply, body: undefined, record: undefined }
     : compact(reply, MAX_BATCH_BYTES, hasRules);
@@ -53,7 +53,7 @@ function compactAll(results: readonly Reply[], hasRules: HasRules): StoredReply[
 }
 
 /**
- * Of a record with access rules, a reference is stored: who may read it can change. Of lists and views, which may show such records,
+ * Of a record with access rules, a reference is stored alone: who may read it can change. Of lists and views, which may show such records,
  * nothing is stored.
  */
 function compact(
@@ -63,16 +63,19 @@ function compact(
 ): StoredReply {
   if (isRead && !record && hasRules()) return minimal(status, headers);
   const bytes = body === undefined ? 0 : Buffer.byteLength(body);
-  const isReference = record && collection !== undefined && hasRules(collection);
+  const version =
+    record && collection !== undefined ? ([collection, record.id, record.version] as const) : undefined;
+  const isReference = version && hasRules(version[0]);
   if (!isReference && bytes <= (record ? Math.min(MAX_RECORD_BYTES, maxBytes) : maxBytes))
-    return { status, headers, body };
-  if (!record || collection === undefined) throw storedResponseTooLarge(MAX_BATCH_BYTES);
-  return { status, headers, record: [collection, record.id, record.version] };
+    return { status, headers, body, record: version };
+  if (!version) throw storedResponseTooLarge(MAX_BATCH_BYTES);
+  return { status, headers, record: version };
 }
 
 /**
- * The reply in a row. A record that has changed or was deleted since is omitted, as if the client had preferred a minimal
- * response (RFC 7240 section 4.2). Status and headers still report what the request did. `prefix` precedes the paths of links.
+ * The reply in a row. A record that is stored as a reference, or that the caller may not read by its scopes alone, is read again. One
+ * that has changed or was deleted since is omitted, as if the client had preferred a minimal response (RFC 7240 section 4.2). Status
+ * and headers still report what the request did. `prefix` precedes the paths of links.
  */
 export async function replyOf(
   row: Row,
@@ -83,8 +86,10 @@ export async function replyOf(
   const headers = JSON.parse(row.headers as string) as string[];
   const parts = row.parts === null ? undefined : (JSON.parse(row.parts as string) as Parts);
   const stored = { status: row.status as number, headers };
-  if (!parts) return row.body === null ? stored : { ...stored, body: row.body as string };
-  if ('record' in parts) return restored({ ...stored, record: parts.record }, collections, run, request);
+  const body = row.body === null ? {} : { body: row.body as string };
+  if (!parts) return { ...stored, ...body };
+  if ('record' in parts)
+    return restored({ ...stored, ...body, record: parts.record }, collections, run, request);
   const results: Reply[] = [];
   for (const result of parts.results) results.push(await restored(result, collections, run, request));
   return { ...batchReply(results), ...stored };
@@ -99,6 +104,7 @@ async function restored(
   if (!record) return body === undefined ? { status, headers } : { status, headers, body };
   const [name, id, version] = record;
   const collection = collections.find(({ resource }) => resource.name === name)?.as({ principal });
+  if (body !== undefined && !collection?.access) return { status, headers, body };
   const current = await collection?.get(id, run);
   if (collection && typeof current === 'object' && current.version === version)
     return { status, headers, body: withLinks(collection.resource, current, prefix) };

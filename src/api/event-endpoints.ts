@@ -16,7 +16,7 @@ export interface EventServices {
 }
 
 /** With `self` alone, changes of the caller's own records. */
-const requires: ScopeRequirement = { scopes: ['events:read'], ownership: 'record' };
+const requires: ScopeRequirement = { scopes: ['events:read'], ownership: 'rules' };
 
 /** The feed of changes. */
 export const EVENTS: readonly Endpoint<EventServices>[] = [

@@ -18,8 +18,6 @@ import type { Feed } from '../events/feed.js';
 import type { Action } from '../http/router.js';
 import { openCollection } from '../list/open-collection.js';
 import { openScopedCollections } from '../policy/caller-scope.js';
-import { restrictCreationToOwn, restrictToOwnRecord } from '../policy/ownership.js';
-import type { Verb } from '../policy/policy.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import type { RecordMethod } from './endpoint.js';
 import type { ProtectedResource } from './service-endpoints.js';
@@ -103,27 +101,23 @@ interface Surroundings {
   readonly isRead?: true;
   readonly form?: keyof Adapter;
   readonly parent?: Resource;
-  /** The verb of the grants that permit a record to its owner. */
-  readonly own?: Verb;
 }
 
 /**
  * The action of a method with what the service has around it. `GET /users/<id>` is, from the outside in: a replica or else the
- * primary, in the form of json-server, of a record that the caller may read as its owner, `get`. `PATCH /users/<id>` is: once for
- * each Idempotency-Key, in the form of json-server, of a record that the caller may change as its owner, `patch`.
+ * primary, in the form of json-server, `get`. `PATCH /users/<id>` is: once for each Idempotency-Key, in the form of json-server,
+ * `patch`.
  */
 function composed(
   api: Api,
   resource: Resource,
-  { isOnce, isRead, form, parent, own }: Surroundings,
+  { isOnce, isRead, form, parent }: Surroundings,
   make: (reader: Reader) => Action,
 ): Action {
   const { adapter } = api;
   const onReader = (reader: Reader): Action => {
-    const restricted = own
-      ? restrictToOwnRecord(reader.db, ofName(reader.collections, resource), own, make(reader))
-      : make(reader);
-    return adapter && form ? adapter[form](restricted, reader, resource, parent) : restricted;
+    const action = make(reader);
+    return adapter && form ? adapter[form](action, reader, resource, parent) : action;
   };
   const action = isRead && api.read ? api.read(api, onReader) : onReader(api);
   return isOnce ? idempotent(api, action) : action;
@@ -138,19 +132,14 @@ function actionsOf(api: Api, collection: ScopedCollection): RecordActions {
     forAllMatching(db, collection, api.collections, { verb, action, timeoutMs: settings.dbTimeoutMs });
   const getting = ({ collections }: Reader) => get(ofName(collections, resource), collections);
   const listing = ({ collections, feed }: Reader) => list(ofName(collections, resource), collections, feed);
-  const creation = () => restrictCreationToOwn(collection, create(collection));
-  const withId = () => restrictCreationToOwn(collection, createWithId(collection));
+  const creation = () => create(collection);
+  const withId = () => createWithId(collection);
   const replacing = () => replace(collection, settings);
   const patching = patch(collection, settings);
   const removing = remove(collection, settings);
-  const putting = () => replaceOrCreate(is({ own: 'update' }, replacing), is({ isOnce: true }, withId));
+  const putting = () => replaceOrCreate(replacing(), is({ isOnce: true }, withId));
   const upserting = () =>
-    upsert(
-      db,
-      collection,
-      is({ form: 'record', own: 'update' }, replacing),
-      is({ form: 'creation' }, creation),
-    );
+    upsert(db, collection, is({ form: 'record' }, replacing), is({ form: 'creation' }, creation));
   return {
     list: is({ isRead: true, form: 'list' }, listing),
     query: queryBy(is({ isRead: true }, listing), resource),
@@ -158,13 +147,11 @@ function actionsOf(api: Api, collection: ScopedCollection): RecordActions {
     removeMatching: ofMatching('delete', removing),
     create: is({ isOnce: true, form: 'creation' }, creation),
     upsert: is({ isOnce: true }, upserting),
-    get: is({ isRead: true, form: 'record', own: 'read' }, getting),
-    replace: resource.hasClientIds
-      ? is({ form: 'record' }, putting)
-      : is({ form: 'record', own: 'update' }, replacing),
-    patch: is({ isOnce: true, form: 'record', own: 'update' }, () => patching),
-    remove: is({ form: 'record', own: 'delete' }, () => removing),
-    ...(feed && { history: history(collection, is({ own: 'read' }, getting), db, feed) }),
+    get: is({ isRead: true, form: 'record' }, getting),
+    replace: is({ form: 'record' }, resource.hasClientIds ? putting : replacing),
+    patch: is({ isOnce: true, form: 'record' }, () => patching),
+    remove: is({ form: 'record' }, () => removing),
+    ...(feed && { history: history(collection, getting(api), db, feed) }),
   };
 }
 

@@ -6,8 +6,14 @@ import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../http/media-types.js';
 import type { Offer } from '../http/router.js';
 import { RECORD_PARAMETERS } from '../list/read-fields-and-includes.js';
 import { keysetParameters, listParameters } from '../list/read-list.js';
-import { ownershipOf, ownField } from '../policy/ownership.js';
-import { isForAnyone, isPublic, leadsToLimited, type Verb } from '../policy/policy.js';
+import {
+  isByRecord,
+  isForAnyone,
+  isPublic,
+  leadsToLimited,
+  ownershipOf,
+  type Verb,
+} from '../policy/policy.js';
 import type { Description, Endpoint, RecordMethod } from './endpoint.js';
 import type { RecordActions } from './record-actions.js';
 
@@ -148,19 +154,15 @@ function nestedEndpoints(
   const parent = resources.find((each) => each.name === reference?.to);
   if (!parent) return [];
   // By `self` a caller reads its own record alone, if the parents are callers without access rules.
-  const ofOwn = ownField(parent, 'read') === 'id' ? 'path and rules' : undefined;
-  const ofRules = parent.hasRules || isPublic(parent) ? 'rules' : ofOwn;
-  // The caller in the path is the one with which a grant compares the reference.
-  const ofParent = (verb: Verb) => (ownField(resource, verb) === reference!.field ? 'path' : undefined);
-  const ownership = (verb: Verb) => (resource.hasRules ? ofRules : ofParent(verb));
+  const ofOwn = ownershipOf(parent, 'read') === 'path' ? 'path and rules' : undefined;
+  const ofRules = isByRecord(parent) || isPublic(parent) ? 'rules' : ofOwn;
+  const ownership = isByRecord(resource) ? ofRules : undefined;
   const writing = { read: scopes.write, write: scopes.write };
   const isOpen = (verb: Verb) => isForAnyone(resource, verb) && isForAnyone(parent, 'read');
   const read = isOpen('read')
     ? openReading(resource, resources)
-    : readingOf(limitedScopes(resource, parent), ownership('read'));
-  const write = isOpen('create')
-    ? 'optional'
-    : readingOf([writing, ...limitedScopes(parent)], ownership('create'));
+    : readingOf(limitedScopes(resource, parent), ownership);
+  const write = isOpen('create') ? 'optional' : readingOf([writing, ...limitedScopes(parent)], ownership);
   const path = `/${parent.name}/:id/${name}`;
   return [
     of(resource, path, 'GET', 'listNested', read, offers.list),

@@ -38,11 +38,10 @@ export interface ScopeRequirement {
   /** Scopes that suffice in place of those at the same positions of `scopes`. */
   readonly sufficient?: readonly (string | undefined)[] | undefined;
   /**
-   * The ownership that is sufficient with the scope `self`: a path whose `:id` is the caller's own, or a record whose parent
-   * is the caller, which the action itself checks, or with `rules` each record that access rules permit; with `path and rules`
-   * those below the caller's own path.
+   * The ownership that is sufficient with the scope `self`: a path whose `:id` is the caller's own, or with `rules` each record that
+   * grants permit; with `path and rules` those below the caller's own path.
    */
-  readonly ownership?: 'path' | 'record' | 'rules' | 'path and rules' | undefined;
+  readonly ownership?: 'path' | 'rules' | 'path and rules' | undefined;
   /** The action deletes the caller's own account, which `self` permits to the user in person alone. */
   readonly deletesAccount?: boolean | undefined;
 }
@@ -84,7 +83,7 @@ export const STRANGER: Principal = { ...NOBODY, scopes: new Set() };
 export const callerOf = ({ scheme, subject }: Principal): string | undefined =>
   scheme === 'none' ? undefined : subject;
 
-/** Whether the scopes of a caller permit an action with all records, with its own, or with those that access rules permit. */
+/** Whether the scopes of a caller permit an action with all records, with the own one in the path, or with those that grants permit. */
 export type Permission = 'all' | 'own' | 'rules';
 
 /**
@@ -118,7 +117,7 @@ export function permissionOf(
 
 function isOwn({ subject }: Principal, { ownership }: ScopeRequirement, { id }: Params): boolean {
   const isOfPath = ownership === 'path' || ownership === 'path and rules';
-  return ownership === 'record' || (isOfPath && id?.toLowerCase() === subject.toLowerCase());
+  return isOfPath && id?.toLowerCase() === subject.toLowerCase();
 }
 
 /** Basic and the session of a browser are the user in person; all other credentials are held by applications. */

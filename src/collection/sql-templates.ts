@@ -6,14 +6,12 @@ import { DOCUMENT_SQL } from './document.js';
 import { numberParts } from './numbers.js';
 import { givenRowsSql, parentColumn, type Resource } from './resource.js';
 
-/** Statements that a collection has once, by their names in sql/collection; lock_owned and owned only with a parent. */
+/** Statements that a collection has once, by their names in sql/collection. */
 type Single =
   | 'get'
   | 'get_large'
   | 'exists'
   | 'lock'
-  | 'lock_owned'
-  | 'owned'
   | 'create'
   | 'create_with_id'
   | 'deleted'
@@ -85,7 +83,6 @@ function partsOf(resource: Resource, hasTombstones: boolean): Record<string, str
     act_after_create: setActor(columns.length + 4),
     act_after_replace: setActor(columns.length + 7),
     has_tombstones: String(hasTombstones),
-    parent: parentColumn(resource),
     tombstone: hasTombstones ? '\nunion all select 0, null from tombstones where id = $1' : '',
     tombstones: hasTombstones
       ? `\n  union all select ${tombstone} from tombstones where id = any ($1::uuid[])`

@@ -36,17 +36,12 @@ export interface Collection extends Reads, Writes, Lists {
    * the others are permitted. Resolves to the error of each, undefined for a record that may be created. Absent: all may be.
    */
   creationErrors?(inputs: readonly ValidatedInput[], run: Run): Promise<readonly unknown[]>;
-  /**
-   * Locks records for the transaction of `run`, in the order of their ids; with `parent` only those of this parent.
-   * Others are neither locked nor waited for.
-   */
-  lock(ids: readonly string[], parent: string | undefined, run: Run): Promise<void>;
+  /** Locks records for the transaction of `run`, in the order of their ids. */
+  lock(ids: readonly string[], run: Run): Promise<void>;
   /** Makes the transaction of `run` wait for others that create records of these parents, if these have numbers. */
   lockNumbers(parents: readonly string[], run: Run): Promise<void>;
   /** Makes the transaction of `run` wait for others with the key, and others for it. */
   lockKey(key: string, run: Run): Promise<void>;
-  /** The ids of those of some records that belong to this parent. In a transaction, these are locked. */
-  belonging(ids: readonly string[], parent: string, run?: Run): Promise<ReadonlySet<string>>;
 }
 
 /** Opens a declared collection, whose table fits the declaration. */
@@ -58,33 +53,21 @@ export function openCollection(db: Db, resource: Resource, tombstones: boolean):
     check: compileInput(resource),
     ...reads,
     ...openLists(db, resource),
-    ...openLocks(db, statements),
+    ...openLocks(statements),
     ...openWrites(db, resource, statements, reads.get),
   };
 }
 
-function openLocks(
-  db: Db,
-  statements: Statements,
-): Pick<Collection, 'lock' | 'lockNumbers' | 'lockKey' | 'belonging'> {
+function openLocks(statements: Statements): Pick<Collection, 'lock' | 'lockNumbers' | 'lockKey'> {
   return {
-    lock: async (ids, parent, run) => {
-      const list = `{${ids.join(',')}}`;
-      if (parent === undefined) await run(statements.of('lock'), [list]);
-      else await run(statements.of('lock_owned'), [list, parent]);
+    lock: async (ids, run) => {
+      await run(statements.of('lock'), [`{${ids.join(',')}}`]);
     },
     lockNumbers: async (parents, run) => {
       await run(statements.of('lock_numbers'), [`{${[NO_PARENT, ...parents].join(',')}}`]);
     },
     lockKey: async (key, run) => {
       await run(statements.of('lock_key'), [key]);
-    },
-    belonging: async (ids, parent, run) => {
-      const values = [`{${ids.join(',')}}`, parent];
-      const found = run
-        ? await run(statements.of('lock_owned'), values)
-        : await db.run(statements.of('owned'), values);
-      return new Set(found.map(({ id }) => String(id)));
     },
   };
 }

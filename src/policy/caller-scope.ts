@@ -7,6 +7,7 @@ import type { Removed } from '../collection/removals.js';
 import type { Resource } from '../collection/resource.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { NO_PRECONDITIONS, onlyThis, type WritePreconditions } from '../collection/write-preconditions.js';
+import { creationOf, replacementOf } from '../collection/writes.js';
 import type { Db, Run } from '../db/db.js';
 import { writeDenied } from '../errors/caller-errors.js';
 import { accessDenied } from '../errors/record-errors.js';
@@ -17,6 +18,7 @@ import { checkWithMask, fieldsIn, maskRecord, requireSettable } from './column-m
 import {
   dependsOnTime,
   grantsFor,
+  isByRecord,
   isChangedByCreation,
   isUnlimited,
   leadsTo,
@@ -24,8 +26,7 @@ import {
   policyOf,
   type Verb,
 } from './policy.js';
-import { type Candidacy, PolicyStore } from './policy-store.js';
-import { PolicyWrites } from './policy-writes.js';
+import { PolicyStore } from './policy-store.js';
 import { hasLimitedReferences, referenceProblems, requireReferable } from './reference-check.js';
 import { readAccess } from './row-filter.js';
 import type { ScopedCollection } from './scoped-collection.js';
@@ -37,25 +38,27 @@ interface Inspected extends StoredRecord {
   readonly remove: number;
 }
 
-/** The grants that hold for a record of a collection without access rules. */
-const ALL = { read: -1, update: -1, remove: -1 };
-
 /** One collection as there is for one caller. */
 class CallerScope {
   readonly resource: Resource;
+  readonly policy: Policy;
   readonly #access: Access | undefined;
   readonly #free: Partial<Record<Verb, boolean>> = {};
 
   constructor(
     readonly whole: Collection,
-    readonly policy: Policy,
-    readonly store: PolicyStore | undefined,
+    readonly store: PolicyStore,
     readonly other: (name: string) => ScopedCollection,
     readonly principal: Principal,
-    readonly writes: () => PolicyWrites | undefined,
   ) {
     this.resource = whole.resource;
-    this.#access = store && readAccess(policy, principal);
+    this.policy = store.policy;
+    this.#access = isByRecord(this.resource) ? readAccess(this.policy, principal) : undefined;
+  }
+
+  /** Whether the caller may do everything. */
+  get isWhole(): boolean {
+    return this.#isFree('create') && this.#isFree('update') && this.#isFree('delete');
   }
 
   collection(): Collection {
@@ -78,7 +81,7 @@ class CallerScope {
           : this.#remove(id, preconditions, run, actor),
       creationErrors: async (inputs: readonly ValidatedInput[], run: Run) =>
         this.#isFree('create') ? inputs.map(() => undefined) : this.#creationErrors(inputs, run),
-      ...(this.store && { writesOf: (id: string, run?: Run) => this.#writesOf(id, run) }),
+      ...(isByRecord(this.resource) && { writesOf: (id: string, run?: Run) => this.#writesOf(id, run) }),
     };
     if (!access) return { ...whole, ...writes };
     const within = <T extends { readonly selection: Selection }>(list: T): T => ({
@@ -98,8 +101,7 @@ class CallerScope {
       stream: (list, ...reading) => whole.stream(within(list), ...reading),
       excerpts: (search, ids, run) => whole.excerpts(search, ids, run, access),
       ids: (selection, limit, run) => whole.ids({ ...selection, access }, limit, run),
-      lock: async (ids, parent, run) =>
-        whole.lock(await whole.ids({ ...among(ids), access }, ids.length, run), parent, run),
+      lock: async (ids, run) => whole.lock(await whole.ids({ ...among(ids), access }, ids.length, run), run),
       referring: (column, ids, limit, run) => whole.referring(column, ids, limit, run, access),
       referringCounts: (columns, ids, run) => whole.referringCounts(columns, ids, run, access),
     };
@@ -110,41 +112,27 @@ class CallerScope {
    * then no statement has to find it out.
    */
   #isFree(verb: Verb): boolean {
-    const { policy, store, principal, resource } = this;
+    const { policy, principal, resource } = this;
     this.#free[verb] ??=
       !this.#access &&
-      (!store || grantsFor(policy, verb, resource, principal).some(isUnlimited)) &&
+      (!isByRecord(resource) || grantsFor(policy, verb, resource, principal).some(isUnlimited)) &&
       (verb === 'delete' || !hasLimitedReferences(this));
     return this.#free[verb];
   }
 
-  /**
-   * The statements that have the rules in them; undefined: not in a transaction. The references to collections without rules are
-   * checked before. Throws 422.
-   */
-  async #statements(
-    input: ValidatedInput,
-    before: JsonObject,
-    run: Run | undefined,
-  ): Promise<PolicyWrites | undefined> {
-    const statements = run ? undefined : this.writes();
-    if (statements) await requireReferable(this, input, before, run, ({ store }) => !store);
-    return statements;
-  }
-
   async #readableBits(id: string, run: Run | undefined): Promise<number> {
-    return (await this.store!.held(id, this.principal, run))?.read ?? 0;
+    return (await this.store.held(id, this.principal, run))?.read ?? 0;
   }
 
   /** Whether the access rules permit the caller to write a record. */
   async #writesOf(id: string, run: Run | undefined): Promise<WritePermissions> {
     if (this.#isFree('update') && this.#isFree('delete')) return { update: true, remove: true };
-    const { update = 0, remove = 0 } = (await this.store!.held(id, this.principal, run, true)) ?? {};
+    const { update = 0, remove = 0 } = (await this.store.held(id, this.principal, run, true)) ?? {};
     return { update: update !== 0, remove: remove !== 0 };
   }
 
   async #get(id: string, run: Run | undefined): Promise<StoredRecord | NotFoundReason> {
-    const held = await this.store!.held(id, this.principal, run);
+    const held = await this.store.held(id, this.principal, run);
     if (!held) return 'absent';
     const { doc, version, read } = held;
     return doc === undefined ? this.#inspect(id, run) : this.#shown({ id, version, doc }, read);
@@ -153,7 +141,7 @@ class CallerScope {
   /** A record with the grants that hold for it, as of one moment: `absent` if there is none for the caller. */
   #inspect(id: string, run: Run | undefined): Promise<Inspected | NotFoundReason> {
     return inAttempts(async () => {
-      const held = this.store && (await this.store.held(id, this.principal, run, true));
+      const held = await this.store.held(id, this.principal, run, true);
       if (this.#access && !held?.read) return 'absent';
       const whole =
         held?.doc === undefined
@@ -161,8 +149,8 @@ class CallerScope {
           : { id, version: held.version, doc: held.doc };
       if (typeof whole === 'string') return this.#access ? 'absent' : whole;
       // A record that others have created or changed meanwhile may have other grants.
-      if (this.store && held?.version !== whole.version) return undefined;
-      const { read, update, remove } = held ?? ALL;
+      if (held?.version !== whole.version) return undefined;
+      const { read, update, remove } = held;
       return { ...this.#shown(whole, this.#access && read), whole, update, remove };
     });
   }
@@ -173,58 +161,55 @@ class CallerScope {
   }
 
   async #create(input: ValidatedInput, run: Run | undefined): Promise<StoredRecord> {
-    const { whole } = this;
-    const created = await (await this.#statements(input, {}, run))?.create(input, this.principal);
-    const readable = created ? created.readable : await this.#creation(input, run);
-    const creating = created ? Promise.resolve(created.stored) : whole.create(input, run);
+    const { whole, resource, principal } = this;
+    const written = await this.store.create(creationOf(resource, input), input, principal, run);
+    const readable = written ? written.readable : await this.#requireCreatable(input, run);
+    const creating = written ? Promise.resolve(written.stored) : whole.create(input, run);
     // The statement of the check knows neither the numbers that the record will have, nor the record as a related one.
     const isKnown =
-      this.#access &&
-      this.resource.numbers.length === 0 &&
-      !isChangedByCreation(this.#access.grants, this.resource);
+      this.#access && resource.numbers.length === 0 && !isChangedByCreation(this.#access.grants, resource);
     return isKnown ? this.#shown(await creating, readable) : this.#written(creating, run);
   }
 
   async #createWithId(id: string, input: ValidatedInput, run: Run | undefined) {
-    await this.#creation(input, run, { id, version: 0 });
+    await this.#requireCreatable(input, run, id);
     return this.#written(this.whole.createWithId(id, input, run), run);
   }
 
   /**
-   * Throws 403 unless the caller may create the record, 422 for a reference to a record that it may not read. Returns the bits of
+   * Throws 422 for a reference to a record that the caller may not read, and 403 unless it may create the record. Returns the bits of
    * the grants that decide which fields of the record the caller may read.
    */
-  async #creation(
-    input: ValidatedInput,
-    run: Run | undefined,
-    as?: Pick<StoredRecord, 'id' | 'version'>,
-  ): Promise<number> {
-    const [found] = await Promise.all([
-      this.store?.candidate('create', as, input, this.principal, run),
-      requireReferable(this, input, {}, run),
-    ]);
-    if (!found) return 0;
-    this.#requireCreatable(found, input);
-    return found.readable;
+  async #requireCreatable(input: ValidatedInput, run: Run | undefined, id?: string): Promise<number> {
+    await requireReferable(this, input, {}, run);
+    const write = creationOf(this.resource, input);
+    const stored = { ...write.stored, id: id ?? write.stored.id };
+    const [found] = await this.store.examine('create', [{ ...write, stored }], this.principal, run);
+    this.#requirePermitted(found!.mask, input, undefined);
+    return found!.readable;
   }
 
-  /** Throws 403 unless the grants that hold for a new record permit it, and each field that it sets. */
-  #requireCreatable({ mask }: Candidacy, input: ValidatedInput): void {
-    if (mask === 0) throw accessDenied('No access rule permits you to create this record.');
-    requireSettable(this.resource, fieldsIn(this.policy, mask), input, undefined);
+  /** Throws 403 unless the grants that hold for a write permit it, and each field that it sets. `before`: the record. */
+  #requirePermitted(mask: number, input: ValidatedInput, before: JsonObject | undefined): void {
+    if (mask === 0)
+      throw accessDenied(
+        before
+          ? 'No access rule permits the record as it would be after the change.'
+          : 'No access rule permits you to create this record.',
+      );
+    requireSettable(this.resource, fieldsIn(this.policy, mask), input, before);
   }
 
   /** Resolves to the error of each of the first new records, undefined for one that the caller may create, as a Collection does. */
   async #creationErrors(inputs: readonly ValidatedInput[], run: Run): Promise<unknown[]> {
     const decided = this.#isChangedByCreations() ? inputs.slice(0, 1) : inputs;
-    const [unreadable, found] = await Promise.all([
-      referenceProblems(this, decided, {}, run),
-      this.store?.creations(decided, this.principal, run),
-    ]);
+    const problems = await referenceProblems(this, decided, {}, run);
+    const writes = decided.map((input) => creationOf(this.resource, input));
+    const found = await this.store.examine('create', writes, this.principal, run);
     return decided.map((input, at) => {
-      if (unreadable[at] || !found) return unreadable[at];
+      if (problems[at]) return problems[at];
       try {
-        return this.#requireCreatable(found[at]!, input);
+        return this.#requirePermitted(found[at]!.mask, input, undefined);
       } catch (error) {
         return error;
       }
@@ -233,15 +218,14 @@ class CallerScope {
 
   /** Whether the creation of one record can change whether the caller may create another one. */
   #isChangedByCreations(): boolean {
-    const isChanged = ({ policy, store }: Pick<ScopedCollection, 'policy' | 'store'>, verb: Verb) =>
-      store !== undefined &&
+    const isChanged = ({ grants }: Policy, verb: Verb) =>
       isChangedByCreation(
-        policy.grants.filter(({ verbs }) => verbs.has(verb)),
+        grants.filter(({ verbs }) => verbs.has(verb)),
         this.resource,
       );
     return (
-      isChanged(this, 'create') ||
-      this.resource.references.some(({ to }) => isChanged(this.other(to), 'read'))
+      isChanged(this.policy, 'create') ||
+      this.resource.references.some(({ to }) => isChanged(this.other(to).policy, 'read'))
     );
   }
 
@@ -268,12 +252,8 @@ class CallerScope {
   ): Promise<Changed> {
     const { update, whole, hidden } = present!.stored;
     const before = { ...present!.record, ...hidden?.values() };
-    const written = await (await this.#statements(input, before, run))?.replace(
-      whole,
-      before,
-      input,
-      this.principal,
-    );
+    const write = replacementOf(whole.id, whole.version, input);
+    const written = await this.store.replace(write, before, input, this.principal, run);
     if (written) {
       // The statement knows the record before the change as a related one.
       const isKnown = !this.#access?.grants.some(({ conditions }) =>
@@ -284,27 +264,20 @@ class CallerScope {
         : this.#written(Promise.resolve(written.stored), run);
     }
     await requireReferable(this, input, before, run);
-    if (this.store) {
-      const after = await this.store.candidate('update', whole, input, this.principal, run);
-      const held = update & after.mask;
-      if (held === 0)
-        throw accessDenied('No access rule permits the record as it would be after the change.');
-      requireSettable(this.resource, fieldsIn(this.policy, held), input, before);
-    }
+    const [after] = await this.store.examine('update', [write], this.principal, run);
+    this.#requirePermitted(update & after!.mask, input, before);
     const outcome = await this.whole.replace(id, input, preconditions, run);
     return isStored(outcome) ? this.#written(Promise.resolve(outcome), run) : outcome;
   }
 
-  async #remove(
+  #remove(
     id: string,
     preconditions: WritePreconditions,
     run: Run | undefined,
     actor: string | undefined,
   ): Promise<Removed> {
-    if (!this.store) return this.whole.remove(id, preconditions, run, actor);
     return inAttempts(async () => {
-      const removed = run ? undefined : await this.writes()?.remove(id, preconditions, this.principal, actor);
-      if (removed) return 'removed';
+      if (await this.store.remove(id, preconditions, this.principal, run, actor)) return 'removed';
       const found = await this.#inspect(id, run);
       if (typeof found === 'string') return preconditions === NO_PRECONDITIONS ? 'removed' : 'absent';
       if (found.remove === 0) throw writeDenied('delete');
@@ -333,28 +306,19 @@ function openScoped(
   resources: readonly Resource[],
   other: (name: string) => ScopedCollection,
 ): ScopedCollection {
-  const { resource } = whole;
-  const policy = policyOf(resource, resources);
-  const store = resource.hasRules ? new PolicyStore(db, policy) : undefined;
-  let writes: PolicyWrites | undefined;
-  const openWrites = (): PolicyWrites | undefined => {
-    // On Citus a function writes, whose statements have no such conditions.
-    if (db.engine.writesMany) writes ??= store && new PolicyWrites(store, other);
-    return writes;
-  };
+  const policy = policyOf(whole.resource, resources);
+  const store = new PolicyStore(db, policy, other);
   /** Collections as there are for the last callers: the requests with a credential have one principal while it is cached. */
   const known = new QuickLRU<Principal, Collection>({ maxSize: MAX_KNOWN / 2 });
   const isTimed = dependsOnTime(policy);
   const open = (principal: Principal): Collection => {
-    const isLimited = store !== undefined || hasLimitedReferences({ resource, other, principal });
-    const collection = isLimited
-      ? new CallerScope(whole, policy, store, other, principal, openWrites).collection()
-      : whole;
+    const scope = new CallerScope(whole, store, other, principal);
+    const collection = scope.isWhole ? whole : scope.collection();
     if (!isTimed) known.set(principal, collection);
     return collection;
   };
   return {
-    resource,
+    resource: whole.resource,
     policy,
     store,
     whole,

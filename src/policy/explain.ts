@@ -42,7 +42,7 @@ export async function explain(
   run?: Run,
 ): Promise<Explanation[]> {
   const explanations: Explanation[] = [];
-  for (const verb of scoped.store ? VERBS : []) {
+  for (const verb of scoped.resource.hasRules ? VERBS : []) {
     const grants = scoped.policy.grants.filter(({ verbs }) => verbs.has(verb));
     const record = verb === 'create' ? undefined : id;
     const found: ExplainedGrant[] = [];

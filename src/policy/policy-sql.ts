@@ -1,6 +1,6 @@
 import { assignmentSql } from '../collection/column.js';
 import { DOCUMENT_SQL } from '../collection/document.js';
-import { definitionsOf, type Resource } from '../collection/resource.js';
+import { definitionsOf, type Reference, type Resource } from '../collection/resource.js';
 import type { Engine } from '../database-url/engine.js';
 import { joined, type Parameter, type SymbolSql } from '../list/comparison-sql.js';
 import { grantSql } from '../list/condition-sql.js';
@@ -64,18 +64,15 @@ where found.reading <> 0 or found.updating <> 0 or found.deleting <> 0`;
   }
 
   /**
-   * Reads the bits of the grants that hold for records as they are to be written, and of those that decide which fields of a new
-   * one its creator may read: $1 rows as JSON, $2 grants, $3 grants to read, $4... values.
+   * Reads the bits of the grants that hold for records of one caller as they are to be written, and of those that decide which fields
+   * of a new one its creator may read: $1 rows as JSON, with `callerColumns`, $2... values.
    */
-  candidates(verb: 'create' | 'update'): string {
-    return this.#text(`candidates_${verb}`, () => {
-      const columns = definitionsOf(this.resource);
-      const names = columns.map((each) => each.split(' ', 1)[0]);
-      const creating = { rows: 'record.', first: 4 };
-      return `select record.place$::integer as place, ${this.#mask(verb, 'record', creating, 'grants$')} as mask,
-  ${verb === 'create' ? this.deciding('record', creating, 'reading$') : '0'} as readable
-from rows from (json_to_recordset($1::text::json) as (${columns.join(', ')}), unnest($2::integer[], $3::integer[]${this.#unnested(4)}))
-  with ordinality as record (${names.join(', ')}, grants$, reading$${this.#names}, place$)`;
+  examined(verb: 'create' | 'update'): string {
+    return this.#text(`examine_${verb}`, () => {
+      const callers = { ...CALLERS, first: 2 };
+      return `select record.place$::integer as place, ${this.#mask(verb, 'record', callers, 'grants$')} as mask,
+  ${verb === 'create' ? this.deciding('record', callers, 'reading$') : '0'} as readable
+from ${rowsOf(this, []).source}`;
     });
   }
 
@@ -173,10 +170,9 @@ const valuesOf =
 
 /** A value of the declaration. */
 const literal: Parameter = (value, type = 'text') => `'${value.replaceAll("'", "''")}'::${type}`;
+
 /** A reference of the written records, and the statements of the collection that it leads to. */
-interface LimitedField {
-  readonly field: string;
-  readonly isList: boolean;
+interface LimitedField extends Pick<Reference, 'field' | 'isList'> {
   readonly sql: PolicySql;
 }
 

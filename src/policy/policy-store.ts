@@ -1,17 +1,22 @@
-import type { Principal } from '../auth/principal.js';
+import { actorSetting, type Principal } from '../auth/principal.js';
+import type { ColumnValue } from '../collection/column.js';
+import { removalProblem } from '../collection/constraint-errors.js';
 import { documentsIn } from '../collection/document.js';
 import type { StoredRecord } from '../collection/record.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
+import { batchWrites, rowsText, type Write } from '../collection/write-batching.js';
+import { preconditionArguments, type WritePreconditions } from '../collection/write-preconditions.js';
 import { createBatcher } from '../db/batcher.js';
 import type { Db, Run } from '../db/db.js';
 import { padForImmediateWrite } from '../db/pool/prepared.js';
 import { perRun } from '../db/shared-run.js';
-import { arrayElement } from '../db/statements.js';
+import { arrayLiteral } from '../db/statements.js';
+import type { JsonObject } from '../json.js';
 import { sharing } from '../telemetry/instruments.js';
-import { nextIdentity } from '../uuid.js';
-import type { Policy } from './policy.js';
-import { PolicySql } from './policy-sql.js';
-import { type Caller, callerIn } from './row-filter.js';
+import { changedNames } from './column-mask.js';
+import { bitsOf, grantsIn, type Policy } from './policy.js';
+import { callerColumns, changeSql, creationSql, PolicySql, removalSql } from './policy-sql.js';
+import { type Caller, callerIn, givenReferences, referableGrants } from './row-filter.js';
 
 /** A record, and the bits of the grants that hold for it, of those that a caller may use. */
 export interface Held {
@@ -25,8 +30,14 @@ export interface Held {
 }
 
 /** The bits of the grants that hold for a record to be written, and of those that decide which fields its creator may read. */
-export interface Candidacy {
+export interface Examined {
   readonly mask: number;
+  readonly readable: number;
+}
+
+/** A written record, and the bits of the grants that decide which of its fields its caller may read. */
+interface Written {
+  readonly stored: StoredRecord;
   readonly readable: number;
 }
 
@@ -38,12 +49,6 @@ interface Pair {
   readonly isWritten: boolean;
 }
 
-/** A record as it is to be written, with a caller. */
-interface Candidate {
-  readonly row: string;
-  readonly caller: Caller;
-}
-
 const READS = {
   max: 64,
   inFlight: 3,
@@ -51,38 +56,30 @@ const READS = {
   gather: { max: 32, ms: 10 },
   keyOf: ({ id, caller, isWritten }: Pair) => `${id}${isWritten ? '+' : ''}${caller.key}`,
 };
-/** In bytes. */
-const CANDIDATES = {
-  max: 1_048_576,
-  inFlight: 2,
-  waiting: 67_108_864,
-  weigh: ({ row }: Candidate) => Math.max(4096, row.length),
-};
 
-/** Finds out which grants of a policy hold for records. Without a `run`, requests of several callers share a statement. */
+/**
+ * Reads and writes records by statements that have a policy in them. Without a `run`, requests of several callers share a statement.
+ * A write resolves to undefined if it wrote nothing: then the checks before a single write find out why.
+ */
 export class PolicyStore {
   readonly sql: PolicySql;
+  readonly #columnNames: readonly string[];
   readonly #read;
-  readonly #candidacy;
+  #writes: ReturnType<typeof openWrites> | undefined;
+  #removal: string | undefined;
 
+  /** `other` has the policies of other collections. */
   constructor(
     readonly db: Db,
     readonly policy: Policy,
+    readonly other: (name: string) => { readonly store: PolicyStore },
   ) {
     const { resource } = policy;
     this.sql = new PolicySql(policy, db.engine);
-    const share = (operation: string) => sharing(db.metrics, operation, resource.name);
-    const candidates = (verb: 'create' | 'update') =>
-      perRun(db.run, (run) =>
-        createBatcher<Candidate, Candidacy>({ ...CANDIDATES, sharing: share(`access to ${verb}`) }, (given) =>
-          this.#candidates(verb, run, given),
-        ),
-      );
-    this.#candidacy = { create: candidates('create'), update: candidates('update') };
+    this.#columnNames = [...resource.columns.values()].map(({ name }) => name);
+    const shared = { ...READS, sharing: sharing(db.metrics, 'read with rules', resource.name) };
     this.#read = perRun(db.run, (run) =>
-      createBatcher<Pair, Held | undefined>({ ...READS, sharing: share('read with rules') }, (pairs) =>
-        this.#held(run, pairs),
-      ),
+      createBatcher<Pair, Held | undefined>(shared, (pairs) => this.#held(run, pairs)),
     );
   }
 
@@ -97,106 +94,183 @@ export class PolicyStore {
     return this.#read(run)?.(pair) ?? this.#held(run, [pair]).then(([found]) => found);
   }
 
-  /** The bits of the grants that hold for a record as it is to be written; `before`: its id, and the version that it replaces. */
-  candidate(
-    verb: 'create' | 'update',
-    before: Pick<StoredRecord, 'id' | 'version'> | undefined,
-    input: ValidatedInput,
-    principal: Principal,
-    run: Run | undefined = this.db.run,
-  ): Promise<Candidacy> {
-    const given = this.#candidateOf(before, input, principal);
-    return (
-      this.#candidacy[verb](run)?.(given) ?? this.#candidates(verb, run, [given]).then(([held]) => held!)
-    );
-  }
-
-  /** The bits of the grants that hold for each of some new records. */
-  creations(inputs: readonly ValidatedInput[], principal: Principal, run: Run): Promise<Candidacy[]> {
-    return this.#candidates(
-      'create',
-      run,
-      inputs.map((input) => this.#candidateOf(undefined, input, principal)),
-    );
-  }
-
-  #candidateOf(
-    before: Pick<StoredRecord, 'id' | 'version'> | undefined,
-    { columns }: ValidatedInput,
-    principal: Principal,
-  ): Candidate {
-    const { id, ms } = before ? { id: before.id, ms: Date.now() } : nextIdentity();
-    const names = [...this.policy.resource.columns.values()].map(({ name }) => name);
-    const row = JSON.stringify({
-      id,
-      version: (before?.version ?? 0) + 1,
-      updated_at: new Date(ms).toISOString(),
-      ...Object.fromEntries(names.map((name, index) => [name, columns[index]])),
-    });
-    return { row, caller: callerIn(this.policy, principal) };
-  }
-
-  #held(run: Run, pairs: readonly Pair[]): Promise<(Held | undefined)[]> {
-    return this.#byCaller(pairs, async (some) => {
+  async #held(run: Run, pairs: readonly Pair[]): Promise<(Held | undefined)[]> {
+    const found = pairs.map((): Held | undefined => undefined);
+    const read = async (some: readonly (readonly [Pair, number])[]) => {
       const grants = (['read', 'update', 'delete'] as const).map((verb) =>
-        arrayOf(some, ({ caller, isWritten }) => (isWritten || verb === 'read' ? caller.grants[verb] : 0)),
+        arrayLiteral(
+          some.map(([{ caller, isWritten }]) => (isWritten || verb === 'read' ? caller.grants[verb] : 0)),
+        ),
       );
-      const ids = padForImmediateWrite(arrayOf(some, ({ id }) => id));
-      const [row] = await run(this.sql.held, [ids, ...grants, ...this.#valuesOf(some)]);
-      const found = some.map((): Held | undefined => undefined);
+      const values = this.policy.symbols.map(({ place }) =>
+        arrayLiteral(some.map(([{ caller }]) => caller.values[place]!)),
+      );
+      const ids = padForImmediateWrite(`{${some.map(([{ id }]) => id).join(',')}}`);
+      const [row] = await run(this.sql.held, [ids, ...grants, ...values]);
       for (const text of documentsIn((row!.records as string | null) ?? '')) {
         const [place, version, read, update, remove] = text.split(':', 5).map(Number) as Five;
-        const at = text.indexOf('{');
-        const doc = text.endsWith('}') ? text.slice(at) : undefined;
-        found[place - 1] = { version, doc, read, update, remove };
+        const doc = text.endsWith('}') ? text.slice(text.indexOf('{')) : undefined;
+        found[some[place - 1]![1]] = { version, doc, read, update, remove };
       }
-      return found;
-    });
-  }
-
-  #candidates(verb: 'create' | 'update', run: Run, given: readonly Candidate[]): Promise<Candidacy[]> {
-    return this.#byCaller(given, async (some) => {
-      const rows = await run(this.sql.candidates(verb), [
-        padForImmediateWrite(`[${some.map(({ row }) => row).join(',')}]`),
-        arrayOf(some, ({ caller }) => caller.grants[verb]),
-        arrayOf(some, ({ caller }) => caller.grants.read),
-        ...this.#valuesOf(some),
-      ]);
-      const found = some.map((): Candidacy => ({ mask: 0, readable: 0 }));
-      for (const { place, mask, readable } of rows)
-        found[Number(place) - 1] = { mask: Number(mask), readable: Number(readable) };
-      return found;
-    });
-  }
-
-  /** On Citus a statement is of one caller. */
-  async #byCaller<T extends { readonly caller: Caller }, R>(
-    given: readonly T[],
-    work: (some: readonly T[]) => Promise<R[]>,
-  ): Promise<R[]> {
-    if (this.db.engine.correlates) return work(given);
-    const groups = new Map<string, number[]>();
-    for (const [at, { caller }] of given.entries())
-      groups.set(caller.key, [...(groups.get(caller.key) ?? []), at]);
-    const found: R[] = [];
-    await Promise.all(
-      [...groups.values()].map(async (places) => {
-        const results = await work(places.map((at) => given[at]!));
-        for (const [index, at] of places.entries()) found[at] = results[index]!;
-      }),
-    );
+    };
+    const all = pairs.map((pair, at) => [pair, at] as const);
+    // On Citus a statement is of one caller.
+    if (this.db.engine.correlates) await read(all);
+    else {
+      const keys = new Set(pairs.map(({ caller }) => caller.key));
+      await Promise.all([...keys].map((key) => read(all.filter(([{ caller }]) => caller.key === key))));
+    }
     return found;
   }
 
-  #valuesOf(given: readonly { readonly caller: Caller }[]): string[] {
-    return this.policy.symbols.map(({ place }) =>
-      arrayOf(given, ({ caller }) => arrayElement(caller.values[place]!)),
+  /** The bits of the grants of a caller that hold for each of some records as they are to be written. */
+  async examine(
+    verb: 'create' | 'update',
+    writes: readonly Write[],
+    principal: Principal,
+    run: Run = this.db.run,
+  ): Promise<Examined[]> {
+    const caller = callerIn(this.policy, principal);
+    const own = given(caller, caller.grants[verb]);
+    const rows = rowsText(
+      writes.map((write) => ({
+        ...write,
+        stored: { ...write.stored, doc: '' },
+        columns: [...write.columns, ...own],
+      })),
+      [...this.#columnNames, ...callerColumns(this.sql, [])],
     );
+    const values = this.db.engine.correlates ? [] : caller.values.map((value) => arrayLiteral([value]));
+    const found = writes.map((): Examined => ({ mask: 0, readable: 0 }));
+    for (const { place, mask, readable } of await run(this.sql.examined(verb), [rows, ...values]))
+      found[Number(place) - 1] = { mask: Number(mask), readable: Number(readable) };
+    return found;
   }
+
+  /** Creates a record if one grant permits it with all its fields, and if its creator may read the records to which it refers. */
+  async create(
+    write: Write,
+    input: ValidatedInput,
+    principal: Principal,
+    run: Run | undefined,
+  ): Promise<Written | undefined> {
+    // The statement would not know the numbers of the record.
+    if (this.policy.resource.numbers.length > 0) return undefined;
+    return this.#write('create', write, input, principal, undefined, run);
+  }
+
+  /** Replaces a record of this version if one grant permits all that changes, and the caller may read the records to which it refers. */
+  async replace(
+    write: Write,
+    before: JsonObject,
+    input: ValidatedInput,
+    principal: Principal,
+    run: Run | undefined,
+  ): Promise<Written | undefined> {
+    return this.#write('update', write, input, principal, before, run);
+  }
+
+  /** Deletes a record if the caller may read and delete it, and it fulfils the preconditions. */
+  async remove(
+    id: string,
+    preconditions: WritePreconditions,
+    principal: Principal,
+    run: Run | undefined,
+    actor: string | undefined,
+  ): Promise<boolean> {
+    const { db, policy, sql } = this;
+    const { grants, values } = callerIn(policy, principal);
+    // On Citus a function writes, whose statements have no such conditions.
+    if (run || !db.engine.writesMany || grants.delete === 0 || grants.read === 0) return false;
+    const by = [actorSetting(actor), grants.read, grants.delete, ...values];
+    try {
+      const args = [id, ...preconditionArguments(preconditions), ...by];
+      this.#removal ??= removalSql(sql);
+      return (await db.run(this.#removal, args)).length > 0;
+    } catch (error) {
+      throw removalProblem(error, policy.resource) ?? error;
+    }
+  }
+
+  /** Undefined also if the caller has no grant for the write, or a statement alone cannot write it. */
+  async #write(
+    verb: 'create' | 'update',
+    write: Write,
+    input: ValidatedInput,
+    principal: Principal,
+    before: JsonObject | undefined,
+    run: Run | undefined,
+  ): Promise<Written | undefined> {
+    const { policy, db } = this;
+    // A password is stored in a transaction with its record.
+    if (input.password !== undefined || input.passwordHash !== undefined || input.confirmedBy)
+      return undefined;
+    const caller = callerIn(policy, principal);
+    const grants = this.#sufficient(caller.grants[verb], input, before);
+    if (grants === 0 || !db.engine.writesMany) return undefined;
+    this.#writes ??= openWrites(this, this.#columnNames);
+    const { references, create, update } = this.#writes;
+    // A reference that the caller may not read is no known one, whether it is the present one or not.
+    if (references.some(({ field }) => input.unseen?.includes(field))) return undefined;
+    const others = references.map(({ reference, sql }) => {
+      const readable = bitsOf(referableGrants(policy.resource, reference, sql.policy, principal));
+      return { readable, ...callerIn(sql.policy, principal) };
+    });
+    const columns = [
+      ...write.columns,
+      ...given(caller, grants),
+      ...others.flatMap((each) => given(each, 0, each.readable)),
+    ];
+    // The claims of a token may be long.
+    const more = others.reduce((sum, { key }) => sum + key.length, caller.key.length);
+    return (verb === 'create' ? create : update)(run)?.({ ...write, columns, more });
+  }
+
+  /** The bits of the grants each of which permits a write of these fields. */
+  #sufficient(bits: number, input: ValidatedInput, before: JsonObject | undefined): number {
+    const { policy } = this;
+    const usable = grantsIn(policy, bits);
+    if (usable.every(({ fields }) => !fields)) return bits;
+    const changed = changedNames(policy.resource, input, before);
+    return bitsOf(usable.filter(({ fields }) => !fields || changed.every((name) => fields.includes(name))));
+  }
+}
+
+/** The statements that write records, by the transactions in which concurrent writes share them. */
+function openWrites({ db, policy, sql, other }: PolicyStore, ownNames: readonly string[]) {
+  const { resource } = policy;
+  const references = givenReferences(resource).map((reference) => {
+    const { field, isList, to } = reference;
+    return { field, isList, reference, sql: other(to).store.sql };
+  });
+  const columnNames = [...ownNames, ...callerColumns(sql, references)];
+  const writing = (text: string, operation: string, isAlone: boolean) =>
+    perRun(db.run, (run) =>
+      batchWrites<Write, Written | undefined>(
+        { run, engine: db.engine },
+        {
+          text,
+          columnNames,
+          resultOf: ({ stored }, { readable }) => ({ stored, readable: Number(readable) }),
+          writeSingle: async () => undefined,
+          isForOne: true,
+          isAlone,
+          sharing: sharing(db.metrics, operation, resource.name),
+        },
+      ),
+    );
+  return {
+    references,
+    create: writing(creationSql(sql, references), 'create with rules', true),
+    update: writing(changeSql(sql, references), 'replace with rules', false),
+  };
 }
 
 type Five = [number, number, number, number, number];
 
-/** An array of PostgreSQL. */
-const arrayOf = <T>(given: readonly T[], element: (each: T) => unknown): string =>
-  `{${given.map(element).join(',')}}`;
+/** The values of the columns that `callerColumns` names. */
+const given = ({ grants, values }: Caller, writing: number, readable = grants.read): ColumnValue[] => [
+  writing,
+  readable,
+  ...values,
+];

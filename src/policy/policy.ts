@@ -1,4 +1,4 @@
-import { includes, type Principal } from '../auth/principal.js';
+import { includes, type Principal, type ScopeRequirement } from '../auth/principal.js';
 import type { DeclaredGrant, Resource } from '../collection/resource.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { invalidQuery } from '../errors/input-errors.js';
@@ -124,6 +124,16 @@ function valuesOfCallers(resources: readonly Resource[]) {
 /** Whether a grant permits something. */
 export const isAbout = ({ can }: DeclaredGrant, verb: Verb): boolean =>
   can === 'all' || can === verb || (typeof can !== 'string' && (can.includes('all') || can.includes(verb)));
+
+/** Whether the record decides what a caller may do with it. Otherwise scopes and the path decide before a record is read. */
+export const isByRecord = ({ hasRules, callerField }: Resource): boolean =>
+  hasRules || (callerField !== undefined && callerField !== 'id');
+
+/** The ownership that is sufficient for a caller with the scope `self`, by the grants of a collection. */
+export function ownershipOf(resource: Resource, verb: Verb): ScopeRequirement['ownership'] {
+  if (isByRecord(resource)) return 'rules';
+  return resource.grants.some((each) => each.where !== undefined && isAbout(each, verb)) ? 'path' : undefined;
+}
 
 /** Whether a caller may use a grant with records for which its conditions hold. A token's scopes and the rules both apply. */
 export const appliesTo = (

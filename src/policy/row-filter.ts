@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import QuickLRU from 'quick-lru';
 import type { Principal } from '../auth/principal.js';
+import type { Reference, Resource } from '../collection/resource.js';
 import { arrayLiteral } from '../db/statements.js';
 import { type Json, member } from '../json.js';
 import {
@@ -90,16 +91,15 @@ const MAX_KNOWN = 1000;
 const known = new WeakMap<Policy, QuickLRU<string, Access>>();
 
 /**
- * The records and fields of a collection that a caller may read, by the grants that count; undefined: all. Equal callers have one
- * object.
+ * The records and fields of a collection that a caller may read, by its grants or some of these; undefined: all. Equal callers have
+ * one object.
  */
 export function readAccess(
   policy: Policy,
   principal: Principal,
-  counts: (grant: Grant) => boolean = () => true,
+  grants: readonly Grant[] = grantsIn(policy, callerIn(policy, principal).grants.read),
 ): Access | undefined {
   const caller = callerIn(policy, principal);
-  const grants = grantsIn(policy, caller.grants.read).filter(counts);
   if (grants.some(isUnlimited)) return undefined;
   const accesses = known.get(policy) ?? new QuickLRU({ maxSize: MAX_KNOWN / 2 });
   known.set(policy, accesses);
@@ -111,6 +111,30 @@ export function readAccess(
   const access = accesses.get(key) ?? accessBy(grants, values);
   accesses.set(key, access);
   return access;
+}
+
+/** The references of a collection that a caller sets: others name the record that the service chooses. */
+export const givenReferences = ({ references, set }: Resource): readonly Reference[] =>
+  references.filter(({ field }) => !set.some((each) => each.field === field));
+
+/**
+ * The grants of a policy for the records to which a caller may refer by a field of another collection: those to read. A caller that
+ * may write its own records alone refers with `restrict` to its own: otherwise it could prevent others from deleting theirs. Access
+ * rules say for themselves which these are.
+ */
+export function referableGrants(
+  resource: Resource,
+  { onDelete }: Reference,
+  policy: Policy,
+  principal: Principal,
+): readonly Grant[] {
+  const readable = grantsIn(policy, callerIn(policy, principal).grants.read);
+  const isAny =
+    onDelete !== 'restrict' ||
+    resource.hasRules ||
+    policy.resource.hasRules ||
+    grantsFor(resource, 'update', resource, principal).some(isUnlimited);
+  return isAny ? readable : readable.filter(({ where }) => where !== undefined);
 }
 
 function accessBy(grants: readonly Grant[], values: SymbolValues): Access {

@@ -10,8 +10,7 @@ import type { PolicyStore } from './policy-store.js';
 export interface ScopedCollection {
   readonly resource: Resource;
   readonly policy: Policy;
-  /** Undefined: there are no access rules, and the scopes of a caller decide before a record is read. */
-  readonly store: PolicyStore | undefined;
+  readonly store: PolicyStore;
   /** The collection as there is for a caller. */
   as(caller: { readonly principal: Principal }): Collection;
   /** The collection as a whole, for the service itself and its operator. */
@@ -24,7 +23,7 @@ export const readable =
   (name) => {
     const scoped = named(related, name);
     const { resource } = scoped;
-    if (scoped.store) return { resource, access: scoped.as({ principal }).access };
+    if (resource.hasRules) return { resource, access: scoped.as({ principal }).access };
     requireReadable(resource, principal);
     return { resource, access: undefined };
   };

@@ -184,11 +184,11 @@ t.test('a creation needs the scopes and the ownership of a POST', async (t) => {
   const [ann, bob] = [await user('ann'), await user('bob')];
   const [own, other] = [await as(ann, 'self'), await as(bob, 'self')];
   const path = `/tasks/${newId()}`;
-  t.equal((await own('PUT', path, { userId: bob })).status, 403);
+  t.equal((await own('PUT', path, { userId: bob })).status, 422);
   t.equal((await own('PUT', path, { userId: ann })).status, 201);
   t.equal((await own('PUT', path, { userId: ann })).status, 412);
   const refused = await other('PUT', path, { userId: bob });
-  t.equal(refused.status, 403);
+  t.equal(refused.status, 412);
   t.notMatch(refused.text, ann, 'the record of another caller is not shown');
   t.equal((await own('PUT', `/shelves/${newId()}`, { name: 'x' })).status, 403);
   t.equal((await operator('PUT', `/shelves/${newId()}`, { name: 'x' })).status, 201);

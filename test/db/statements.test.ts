@@ -124,9 +124,6 @@ t.test('every statement file parses, and PostgreSQL takes every statement', asyn
       'remove_if',
     ] as const)
       await isValid(statements.of(name), `${resource.name}: ${name}`);
-    if (resource.parent)
-      for (const name of ['lock_owned', 'owned'] as const)
-        await isValid(statements.of(name), `${resource.name}: ${name}`);
     const selections = [
       '',
       'page=100',

@@ -2,6 +2,7 @@ import { type Doc, type ErrorName, when } from '../../api/doc.js';
 import type { Description } from '../../api/endpoint.js';
 import { parametersIn } from '../../http/query-parameters.js';
 import type { JsonObject } from '../../json.js';
+import { isByRecord } from '../../policy/policy.js';
 import type { Version } from '../../versions/supported.js';
 import { parametersOf } from './parameters.js';
 import { type Responses, schemaOf } from './responses.js';
@@ -117,7 +118,7 @@ function errorsOf(
   const { method, requires, records, accepts, alwaysAvailable, outlivesVersion } = endpoint;
   const isOpen = auth.length === 0 || requires === 'nothing';
   const isRead = method === 'GET' || method === 'QUERY';
-  const hasRules = !isRead && records?.resource.hasRules === true;
+  const hasRules = !isRead && records !== undefined && isByRecord(records.resource);
   // A filter may lead to records of another collection.
   const isFiltered = method === 'QUERY' || parametersIn(endpoint, version)?.includes('filter') === true;
   // A page of another site may not write with what its browser adds on its own.

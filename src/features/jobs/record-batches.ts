@@ -6,14 +6,10 @@ import type { ScopedCollection } from '../../feature.js';
 import { markOf } from '../../formats/text-encoding.js';
 import { CSV_TYPE } from '../../http/media-types.js';
 import type { Request } from '../../http/request.js';
-import type { Action } from '../../http/router.js';
-import { turn } from '../../limits/turn.js';
-import { restrictCreationToOwn } from '../../policy/ownership.js';
 import { chunksOf, type Position } from '../transfer/chunks.js';
 import { type CsvHeader, headerOf } from '../transfer/csv-header.js';
 import { columnsOf } from '../transfer/csv-record.js';
-import type { Row } from '../transfer/import-row.js';
-import { ImportErrors } from '../transfer/import-row.js';
+import { ImportErrors, type Row } from '../transfer/import-row.js';
 import { FileError } from '../transfer/input.js';
 import { checkDrafts, type RecordRules, readDrafts } from '../transfer/read-rows.js';
 import { csvScanner, NDJSON } from '../transfer/scan.js';
@@ -78,9 +74,8 @@ const MAX_NAME_BYTES = 1000;
  * CSV that is not one, 413 for too many records, and 422 if records are refused and that is not lenient.
  */
 export async function createRecords(connection: BulkConnection, creation: Creation): Promise<void> {
-  const { collection, body, request, limit, isLenient, report, storing } = creation;
+  const { collection, body, limit, isLenient, report, storing } = creation;
   const { rules, scanner, first } = readerOf(creation);
-  const { authorize } = restrictCreationToOwn(collection, NOTHING);
   const from = creation.from ?? first;
   const { nameBytes = 0 } = rules.columns ?? {};
   const chunks = chunksOf(creation.bytesFrom(from.position), scanner, from, {
@@ -99,16 +94,7 @@ export async function createRecords(connection: BulkConnection, creation: Creati
       throw invalidBody(`the records repeat more than ${maxNames} bytes of the names of columns`, 'header');
     const refusals = new ImportErrors(false);
     const drafts = await readDrafts(chunk, rules, refusals.add);
-    for (const draft of authorize ? drafts : []) {
-      await turn();
-      try {
-        void authorize!({ ...request, body: { ...NO_BODY, value: draft.record } });
-      } catch (error) {
-        refusals.add(draft, error);
-      }
-    }
-    const permitted = drafts.filter(({ place }) => !refusals.has(place));
-    const rows = await checkDrafts(permitted, rules, refusals.add);
+    const rows = await checkDrafts(drafts, rules, refusals.add);
     await storing(async () => {
       await report.add(await storeRows(connection, creation, rows, refusals), refusals.list);
     }, chunk.next);
@@ -116,9 +102,6 @@ export async function createRecords(connection: BulkConnection, creation: Creati
   }
   if (!isLenient && report.refused > 0) throw recordsRefused(report.result(true));
 }
-
-const NOTHING: Action = { run: () => ({ status: 204, headers: [] }) };
-const NO_BODY = { type: '', bytes: Buffer.alloc(0) };
 
 /** How the records of a body are read, and where the first one is. Throws 400. */
 function readerOf({ collection, settings, body, request }: Creation) {

@@ -18,7 +18,8 @@ export default {
     const sourceOf = ({ collections }: Pick<Reader, 'collections'>, { name }: Resource): Source => {
       // The service refuses access rules with COMPAT=json-server.
       const related = collections.map(({ whole }) => whole);
-      return { collection: related.find(({ resource }) => resource.name === name)!, related, originOf };
+      const scoped = collections.find(({ resource }) => resource.name === name)!;
+      return { collection: scoped.whole, as: scoped.as, related, originOf };
     };
     return {
       represent: (routes, api) =>

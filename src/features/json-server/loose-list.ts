@@ -12,11 +12,9 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
-import { EVERYTHING, type Selection } from '../../list/condition.js';
 import { MAX_LARGE_RECORDS } from '../../list/list-request.js';
 import { type View, WHOLE } from '../../list/read-fields-and-includes.js';
 import { listParameters } from '../../list/read-list.js';
-import { parseUuid } from '../../uuid.js';
 import { newIdOf } from './loose-ids.js';
 import { type JsonServerQuery, readQuery } from './loose-query.js';
 import { addRelations, fitsEach, type Source } from './loose-relations.js';
@@ -93,8 +91,8 @@ async function looseList(
   const nested = { field: parentField ?? '', operator: 'eq', values: [request.params.id ?? ''] } as const;
   const own = query.conditions.filter(({ field, operator }) => field !== parentField || operator !== 'eq');
   const conditions = parentField === undefined ? own : [...own, nested];
-  const slice = sliceOf({ ...query, conditions }, selectionOf(request), resource, others);
-  const page = await source.collection.slice(slice, request.run).catch(fail);
+  const slice = sliceOf({ ...query, conditions }, resource, others);
+  const page = await source.as(request).slice(slice, request.run).catch(fail);
   const total = page.total!;
   const headers = query.isSlice
     ? [
@@ -151,7 +149,7 @@ async function largeReply(
   // The response has begun when the related records of one are read.
   if (!(await fitsEach(source, ids, query, request))) throw pageExceeds(MAX_PAGE_BYTES);
   async function* documents() {
-    for await (const doc of readDocuments(source.collection, ids, request.run)) {
+    for await (const doc of readDocuments(source.as(request), ids, request.run)) {
       if (!hasRelations(query)) yield doc;
       else {
         const record = JSON.parse(doc) as JsonObject;
@@ -162,12 +160,6 @@ async function largeReply(
   }
   const form = isLines(type) ? { lines: shownLines(type, { resource }, shownIn(resource, query)) } : {};
   return largePage(type, form, headers, documents);
-}
-
-/** A caller that may read only its own records gets these. */
-function selectionOf({ permission, principal }: Request): Selection {
-  if (permission !== 'own') return EVERYTHING;
-  return { ...EVERYTHING, parent: parseUuid(principal.subject) ?? NO_RECORD };
 }
 
 const NO_RECORD = '00000000-0000-0000-0000-000000000000';

@@ -24,7 +24,7 @@ export function asJsonServerRecord(action: Action, source: Source): Action {
       return readWithRelations(action, source, request);
     const id = parseUuid(request.params.id ?? '');
     const isAbsent =
-      request.method === 'DELETE' && !(id && (await source.collection.exists(id, request.run)));
+      request.method === 'DELETE' && !(id && (await source.as(request).exists(id, request.run)));
     // Run in any case: only then is it known whether the caller may learn that there is no record.
     const reply = await action.run(request);
     if (request.method !== 'DELETE' || reply.status !== 204) return reply;

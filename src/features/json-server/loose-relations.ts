@@ -15,6 +15,8 @@ const MAX_RELATIONS = 5;
 /** The collection of the records, and those that relations may lead to. */
 export interface Source {
   readonly collection: Collection;
+  /** The collection as there is for a caller. */
+  readonly as: (caller: Request) => Collection;
   readonly related: readonly Collection[];
   /** The origin by which a client reaches the service, with which json-server begins addresses. */
   readonly originOf: (headers: Request['headers']) => string;

@@ -1,5 +1,5 @@
 import { type Resource, singleReferences } from '../../collection/resource.js';
-import type { Expression, Selection } from '../../list/condition.js';
+import { EVERYTHING, type Expression } from '../../list/condition.js';
 import { sourceSql } from '../../list/condition-sql.js';
 import type { SliceRequest } from '../../list/list-request.js';
 import { idConditions, LEGACY_ID } from './loose-ids.js';
@@ -23,7 +23,6 @@ const ofValue = (builder: Builder, field: string, sql: string) =>
 /** The slice of a list that a query means, among the records of a selection. */
 export function sliceOf(
   { conditions, term, sorts, start, end }: JsonServerQuery,
-  selection: Selection,
   resource: Resource,
   others: ReadonlyMap<string, Resource>,
 ): SliceRequest {
@@ -42,8 +41,8 @@ export function sliceOf(
   if (term !== '') expressions.push(expressed((builder) => termSql(builder, term)));
   return {
     selection: {
-      ...selection,
-      conditions: [...selection.conditions, ...found.flatMap(({ onIds }) => onIds ?? [])],
+      ...EVERYTHING,
+      conditions: [...found.flatMap(({ onIds }) => onIds ?? [])],
       expressions,
     },
     order: sorts.map((sort) => expressed((builder) => orderSql(builder, sort))),

@@ -17,7 +17,7 @@ export default {
     const hasCursor = (replayed: number) =>
       !feed || feed.follower.commitHorizon.positionAt(replayed) !== undefined;
     const { databaseReadUrl, readMaxAgeMs } = REPLICA_SETTINGS.of(config);
-    const hasRules = collections.some(({ store }) => store);
+    const hasRules = collections.some(({ resource }) => resource.hasRules);
     const settings = { ...config, databaseReadUrl: databaseReadUrl!, readMaxAgeMs, hasRules };
     const replicas = new Replicas(settings, db, open, log, hasCursor);
     const readers = replicas.all.map((replica) => [replica, readerOf(replica, core)] as const);

@@ -86,8 +86,6 @@ t.test('statements without "fan-out" read and write one shard', async (t) => {
     ['posts', 'get_large', posts.of('get_large'), [post]],
     ['posts', 'exists', posts.of('exists'), [post]],
     ['items', 'lock', items.of('lock'), [`{${item}}`]],
-    ['posts', 'lock_owned', posts.of('lock_owned'), [`{${post}}`, user]],
-    ['posts', 'owned', posts.of('owned'), [`{${post}}`, user]],
     ['items', 'create', items.of('create'), [NEW_ID, MOMENT, doc, 'x', 1]],
     ['items', 'create_many', items.of('create_many'), [JSON.stringify([row])]],
     ['items', 'replace', items.of('replace'), [item, ...NO_PRECONDITIONS, MOMENT, '{"_version":', 'x', 1]],

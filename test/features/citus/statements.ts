@@ -15,7 +15,7 @@ export const HEADINGS: ReadonlyMap<string, string> = new Map(
 
 /** Statements of which the shards that they use are examined. */
 export const EXAMINED = [
-  ...['get', 'get_large', 'exists', 'lock', 'lock_owned', 'owned'],
+  ...['get', 'get_large', 'exists', 'lock'],
   ...['create', 'create_many', 'replace', 'replace_many', 'remove', 'remove_if'],
   ...['page_of_parent', 'page_first', 'page_deep', 'page_counted', 'page_queried'],
   ...['page_matching', 'page_matching_short'],

@@ -44,7 +44,7 @@ t.test('a caller sees and changes no more in the form of json-server', async (t)
     ['PATCH', { title: 'x' }],
     ['PUT', { userId: eve }],
   ] as const)
-    t.equal((await own(method, `/posts/${other.id}`, body)).status, 403, method);
+    t.equal((await own(method, `/posts/${other.id}`, body)).status, 404, method);
   const absent = await own('DELETE', '/posts/01900000-0000-7000-8000-000000000000');
   t.equal(absent.status, (await own('DELETE', `/posts/${other.id}`)).status, 'whether it exists is not said');
   t.equal((await admin('GET', `/posts/${other.id}`)).json.title, other.title);

@@ -4,6 +4,3 @@
 
 -- name: lock ($1 ids)
 select id from lock_records(':name', $1::uuid[], null, null);
-
--- name: lock_owned ($1 ids, $2 parent)
-select id from lock_records(':name', $1::uuid[], ':parent', $2);
