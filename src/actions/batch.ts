@@ -37,12 +37,10 @@ export function batch(
       atOperation(index, () => batchStep(operation, router, request, request.passwordHashes?.[index])),
     );
   return {
-    authorize: (request) => authorizeAll(stepsOf(request)),
     prepare: (request) => preparationOf(stepsOf(request), request),
     run: async (request) => {
       const permitted = stepsOf(request);
       if (request.run) return runAll(permitted, collections, request.run, limits);
-      await authorizeAll(permitted);
       const preparation = preparationOf(permitted, request);
       const steps = preparation ? stepsOf(await preparation()) : permitted;
       return db.transaction((run) => runAll(steps, collections, run, limits));
@@ -60,12 +58,6 @@ function batchStep(
     throw badRequest('A batch cannot contain a batch.');
   const step = stepOf(operation, router, request);
   return { ...step, request: { ...step.request, passwordHashes: [passwordHash] } };
-}
-
-async function authorizeAll(steps: readonly OperationStep[]): Promise<void> {
-  for (const [index, { action, request }] of steps.entries()) {
-    if (action?.authorize) await atOperationAsync(index, async () => action.authorize!(request));
-  }
 }
 
 /** Hashes the passwords of all operations, one after the other. Throws 400 for too many. */

@@ -25,7 +25,6 @@ export function replaceOrCreate(replacement: Action, creation: Action): Action {
       ? creation
       : replacement;
   return {
-    authorize: (request) => actionFor(request).authorize?.(request),
     prepare: (request) => actionFor(request).prepare?.(request),
     run: (request) => actionFor(request).run(request),
   };

@@ -1,15 +1,18 @@
+import { isDeepStrictEqual } from 'node:util';
 import { EVENTS_SQL } from '../db/core-statements.js';
-import type { Db, Row } from '../db/db.js';
+import type { Row } from '../db/db.js';
+import { Problem } from '../errors/problem.js';
 import type { Event } from '../events/event.js';
-import { showsActors } from '../events/event-filter.js';
+import { filterOf, showsActors } from '../events/event-filter.js';
 import type { Feed } from '../events/feed.js';
+import { timeOf } from '../events/outbox.js';
 import { type ReadableStates, readableStates } from '../events/readable-events.js';
-import { changedFields, type FieldChange, timeOf } from '../events/record-history.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import { NO_QUERY } from '../http/query-parameters.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
+import { type Json, type JsonObject, member } from '../json.js';
 import { readInteger } from '../list/query-names.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
@@ -21,29 +24,85 @@ const [MAX_CHANGES, DEFAULT_CHANGES] = [100, 20];
 /** Bytes of the documents around the changes of a page. */
 const MAX_BYTES = 1_048_576;
 
+/** A change of a record. */
+export interface Change {
+  readonly type: string;
+  readonly version: number;
+  /** RFC 3339. */
+  readonly time: string;
+  /** Who made it; null: unknown, or not for the caller. */
+  readonly actor: string | null;
+  /** The fields that it changed; null: the collection does not retain them, or the documents are too large. */
+  readonly changes: readonly FieldChange[] | null;
+}
+
+/** The values of a field before and after a change; undefined: it had none. */
+export interface FieldChange {
+  readonly name: string;
+  readonly before: Json | undefined;
+  readonly after: Json | undefined;
+}
+
 /**
  * A page of the changes of a record, the newest first, for callers that may read it now: 200, and what the action `getting` responds
  * with in place of the record. With access rules, a change has the values that the caller may read before and after it.
  */
-export function history(scoped: ScopedCollection, getting: Action, db: Db, feed: Feed): Action {
+export function history(scoped: ScopedCollection, getting: Action, feed: Feed): Action {
   return {
-    ...(getting.authorize && { authorize: getting.authorize }),
     run: async (request) => {
       const shown = await getting.run({ ...request, type: JSON_TYPE, query: NO_QUERY, headers: {} });
       if (shown.status !== 200) return shown;
-      return page(scoped, request, db, feed);
+      return page(scoped, request, feed);
     },
   };
 }
 
-async function page(scoped: ScopedCollection, request: Request, db: Db, feed: Feed): Promise<Reply> {
-  const { resource } = scoped;
+/** The newest changes of a record that the caller may read, each with the position of its event; undefined: it may not read the events. */
+export async function newestChanges(
+  scoped: ScopedCollection,
+  request: Request,
+  feed: Feed,
+): Promise<readonly (Change & { readonly seq: number })[] | undefined> {
+  try {
+    filterOf(request.principal, `${scoped.resource.name}.*`, feed.resources);
+  } catch (error) {
+    if (error instanceof Problem) return undefined;
+    throw error;
+  }
+  return (await readChanges(scoped, request, feed, Number.MAX_SAFE_INTEGER, DEFAULT_CHANGES)).data;
+}
+
+async function page(scoped: ScopedCollection, request: Request, feed: Feed): Promise<Reply> {
   const given = request.query.parameters;
   const limit = readInteger('limit', given.get('limit'), DEFAULT_CHANGES, MAX_CHANGES);
   const after = given.get('after');
   const position = after === null ? Number.MAX_SAFE_INTEGER : await feed.positionOf(after);
+  const { data, last } = await readChanges(scoped, request, feed, position, limit);
+  const self = `${request.prefix}/${scoped.resource.name}/${parseUuid(request.params.id!)}/history?limit=${limit}`;
+  const links = {
+    self: after === null ? self : `${self}&after=${encodeURIComponent(after)}`,
+    next: last === undefined ? null : `${self}&after=${encodeURIComponent(feed.cursorOf(last - 1))}`,
+  };
+  const shown = data.map(({ seq: _, ...change }) => change);
+  return {
+    status: 200,
+    headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
+    body: JSON.stringify({ data: shown, meta: { limit }, links }),
+    isRead: true,
+  };
+}
+
+/** The changes of a record up to a position, as far as the caller may read them; `last`: of what was read; undefined: that is all. */
+async function readChanges(
+  scoped: ScopedCollection,
+  request: Request,
+  feed: Feed,
+  position: number,
+  limit: number,
+) {
+  const { resource } = scoped;
   const id = parseUuid(request.params.id!)!;
-  const found = await (request.run ?? db.run)(EVENTS_SQL.history_page, [
+  const found = await (request.run ?? feed.db.run)(EVENTS_SQL.history_page, [
     ...[id, `${resource.name}.`, position, MAX_EXAMINED, limit, MAX_BYTES],
   ]);
   const rows = found.filter(({ seq }) => seq !== null);
@@ -51,10 +110,10 @@ async function page(scoped: ScopedCollection, request: Request, db: Db, feed: Fe
   const hidden = new Set(writeOnlyNames(resource.schema));
   const events = rows.map((row) => eventOf(row, id));
   const isShown = showsActors(resource, request.principal);
-  const states = access && (await readableStates(db, resource, access, events));
+  const states = access && (await readableStates(feed.db, resource, access, events));
   const data = rows.flatMap((row, at) => {
     const state = states?.[at];
-    const change = changeOf(row, hidden);
+    const change = { seq: events[at]!.seq, ...changeOf(row, hidden) };
     if (!states) return [change];
     return state?.before || state?.after
       ? [{ ...change, actor: isShown ? change.actor : null, changes: visible(change.changes, state) }]
@@ -62,19 +121,7 @@ async function page(scoped: ScopedCollection, request: Request, db: Db, feed: Fe
   });
   const { first, is_last: isLast } = found[0]!;
   const last = rows.length === limit ? Number(rows.at(-1)!.seq) : Number(first);
-  const isEnd = rows.length < limit && isLast === true;
-  const self = `${request.prefix}/${resource.name}/${id}/history?limit=${limit}`;
-  const links = {
-    self: after === null ? self : `${self}&after=${encodeURIComponent(after)}`,
-    next: isEnd ? null : `${self}&after=${encodeURIComponent(feed.cursorOf(last - 1))}`,
-  };
-  const body = JSON.stringify({ data, meta: { limit }, links });
-  return {
-    status: 200,
-    headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
-    body,
-    isRead: true,
-  };
+  return { data, last: rows.length < limit && isLast === true ? undefined : last };
 }
 
 const eventOf = ({ seq, type, time, version, data, former }: Row, record: string): Event => ({
@@ -85,7 +132,7 @@ const eventOf = ({ seq, type, time, version, data, former }: Row, record: string
   former: former as string | null,
 });
 
-function changeOf(row: Row, hidden: ReadonlySet<string>) {
+function changeOf(row: Row, hidden: ReadonlySet<string>): Change {
   const { type, version, time, actor, data, previous, is_whole: isWhole } = row;
   const isKnown = isWhole === true && (previous !== null || String(type).endsWith('.created'));
   return {
@@ -111,4 +158,22 @@ function visible(
       return [{ name, before: former ? values.before : undefined, after: later ? values.after : undefined }];
     }) ?? null
   );
+}
+
+/** Members that every write changes, or none does. */
+const OWN: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at', '_version']);
+
+/** The fields that differ between two documents, without those in `hidden`. Null: there is no record. */
+function changedFields(
+  previous: string | null,
+  data: string | null,
+  hidden: ReadonlySet<string>,
+): FieldChange[] {
+  const before = (previous === null ? {} : JSON.parse(previous)) as JsonObject;
+  const after = (data === null ? {} : JSON.parse(data)) as JsonObject;
+  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+  return [...names]
+    .filter((name) => !OWN.has(name) && !hidden.has(name))
+    .map((name) => ({ name, before: member(before, name), after: member(after, name) }))
+    .filter((change) => !isDeepStrictEqual(change.before, change.after));
 }

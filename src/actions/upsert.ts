@@ -34,7 +34,6 @@ export function upsert(db: Db, scoped: ScopedCollection, replacement: Action, cr
     return creation.run({ ...request, query: NO_QUERY, run });
   };
   return {
-    authorize: (request) => creation.authorize?.(withKey(request, keyIn(request), resource)),
     prepare: (request) => creation.prepare?.(withKey(request, keyIn(request), resource)),
     run: async (given) => {
       const key = keyIn(given);

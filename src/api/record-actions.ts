@@ -151,7 +151,7 @@ function actionsOf(api: Api, collection: ScopedCollection): RecordActions {
     replace: is({ form: 'record' }, resource.hasClientIds ? putting : replacing),
     patch: is({ isOnce: true, form: 'record' }, () => patching),
     remove: is({ form: 'record' }, () => removing),
-    ...(feed && { history: history(collection, getting(api), db, feed) }),
+    ...(feed && { history: history(collection, getting(api), feed) }),
   };
 }
 

@@ -203,8 +203,7 @@ async function responseTo(router: Router, { principal, operation }: AccessCase, 
     ...{ id: 'access-test', method, path, version, prefix: '', params: {}, query: NO_QUERY },
     ...{ headers: {}, type: '', permission: 'all', principal, run: undefined, body: undefined },
   });
-  const { authorize, prepare, run: respond } = action!;
-  await authorize?.(request);
+  const { prepare, run: respond } = action!;
   const reply = await respond({ ...((await prepare?.(request)?.()) ?? request), run });
   const { status, headers, content } = reply;
   if (!headers.some((value) => /\bjson\b/.test(value))) return { status };

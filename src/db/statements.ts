@@ -74,7 +74,7 @@ export const arrayLiteral = (values: readonly (string | number | null)[]): strin
   `{${values.map(arrayElement).join(',')}}`;
 
 /** An element of such an array. */
-export const arrayElement = (value: string | number | null): string =>
+const arrayElement = (value: string | number | null): string =>
   value === null ? 'null' : `"${String(value).replace(/["\\]/g, '\\$&')}"`;
 
 /** A name in statements. */

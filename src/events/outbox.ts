@@ -89,13 +89,15 @@ function eventOf(row: Row): Event {
     record: record as string,
     owner: owner as string | null,
     actor: actor as string | null,
-    // As PostgreSQL writes it in UTC: 2026-01-01 00:00:00.123456+00.
-    time: `${(time as string).slice(0, -3).replace(' ', 'T')}Z`,
+    time: timeOf(time),
     version: version as number,
     data: data as string | null,
     former: former as string | null,
   };
 }
+
+/** A time in RFC 3339, from the text that PostgreSQL has for one in UTC: 2026-01-01 00:00:00.123456+00. */
+export const timeOf = (time: unknown): string => `${String(time).slice(0, -3).replace(' ', 'T')}Z`;
 
 /** A PostgreSQL array. The names of types need no quoting. */
 function arrayOf(types: readonly string[] | null): string | null {

@@ -31,8 +31,6 @@ export class SseConnection {
   readonly expiresAt: number;
   /** The last event that was written, or skipped. */
   position: number;
-  /** Whether it receives new events at once. Before, it reads what it has missed. */
-  isLive = false;
   /** Whether events may expire before they are written: none was, of those that were retained at the start. */
   mayExpire: boolean;
   endReason: EndReason = 'left';

@@ -10,7 +10,6 @@ import type { FeedContext } from './cloudevents.js';
 import type { Event } from './event.js';
 import { type Filter, isCompared } from './event-filter.js';
 import type { FeedFollower } from './follower.js';
-import { readEvents } from './outbox.js';
 import type { ReaderSlot } from './reader-slots.js';
 import { type EndReason, SseConnection, type StreamLimits, type Subscription } from './sse-connection.js';
 import { type Delivery, SseLane } from './sse-lane.js';
@@ -22,9 +21,8 @@ export interface SseSettings extends StreamLimits {
 
 /** Tells clients to reconnect after this many milliseconds. */
 const RETRY = 'retry: 2000\n\n';
-/** Streams that read at once what they have missed, and events per read. */
+/** Lanes that read at once what their streams have missed. */
 const MAX_CATCHING_UP = 4;
-const PAGE_EVENTS = 500;
 /** Different conditions that streams of a process may have, and how many of them compare events at once. */
 const MAX_LANES = 256;
 /** Readers of collections with access rules, whose streams are compared for each of them. */
@@ -34,13 +32,11 @@ const MAX_COMPARING = 16;
 /** The event streams of a process (Server-Sent Events; HTML, section 9.2). */
 export class SseHub {
   readonly #connections = new Set<SseConnection>();
-  /** Connections that wait to read what they have missed. */
-  readonly #behind: SseConnection[] = [];
   readonly #heartbeat: NodeJS.Timeout;
-  /** Streams with conditions, by the keys of their filters. */
+  /** Streams by the keys of their filters. */
   readonly #lanes = new Map<string, SseLane>();
-  readonly #laneSlots = new WorkSlots(MAX_COMPARING, MAX_WITH_RULES);
-  #catchingUp = 0;
+  readonly #comparing = new WorkSlots(MAX_COMPARING, Number.POSITIVE_INFINITY);
+  readonly #catchingUp = new WorkSlots(MAX_CATCHING_UP, Number.POSITIVE_INFINITY);
   #latest: Delivery | undefined;
   #unsubscribe: (() => void) | undefined;
   isClosed = false;
@@ -63,8 +59,9 @@ export class SseHub {
 
   /** Throws 503 if there are too many different conditions for another stream. */
   requireLane(filter: Filter): void {
+    if (!isCompared(filter) || this.#lanes.has(filter.key)) return;
     const max = filter.policies.size > 0 ? MAX_WITH_RULES : MAX_LANES;
-    if (isCompared(filter) && this.#lanes.size >= max && !this.#lanes.has(filter.key))
+    if ([...this.#lanes.values()].filter((lane) => isCompared(lane.filter)).length >= max)
       throw beyond('conditions');
   }
 
@@ -105,23 +102,22 @@ export class SseHub {
     out.write(RETRY);
     slot.invalid.addEventListener('abort', revoke);
     if (slot.invalid.aborted) return revoke();
-    if (isCompared(subscription.filter)) this.#laneOf(subscription.filter).add(connection);
-    else this.#queue(connection);
+    this.#laneOf(subscription.filter).add(connection);
   }
 
-  #laneOf({ key }: Filter): SseLane {
+  #laneOf(filter: Filter): SseLane {
     const { db, follower, context } = this;
     const lane =
-      this.#lanes.get(key) ??
-      new SseLane({
+      this.#lanes.get(filter.key) ??
+      new SseLane(filter, {
         db,
         follower,
         context,
-        slots: this.#laneSlots,
+        slots: isCompared(filter) ? this.#comparing : this.#catchingUp,
         latest: () => this.#latest,
         onError: (err) => this.#logFault(err),
       });
-    this.#lanes.set(key, lane);
+    this.#lanes.set(filter.key, lane);
     return lane;
   }
 
@@ -150,41 +146,10 @@ export class SseHub {
     for (const connection of this.#connections) connection.end(reason);
   }
 
-  /** Writes new events. Connections at the same position with the same filter share the bytes. */
   #publish(events: readonly Event[]): void {
     const until = this.follower.delivered();
     this.#latest = { after: this.#latest?.until ?? until, until, events };
     for (const lane of this.#lanes.values()) lane.wake();
-    const last = events.at(-1)?.seq ?? 0;
-    const shared = new Map<string, Buffer>();
-    for (const connection of this.#connections) {
-      const { position, filter } = connection;
-      if (isCompared(filter) || !connection.isLive || position >= last) continue;
-      const key = `${position < events[0]!.seq ? 0 : position}${filter.key}`;
-      const bytes = shared.get(key) ?? Buffer.from(connection.textOf(events, this.context));
-      shared.set(key, bytes);
-      connection.position = last;
-      if (bytes.length > 0) connection.write(bytes);
-    }
-  }
-
-  #queue(connection: SseConnection): void {
-    this.#behind.push(connection);
-    if (this.#catchingUp < MAX_CATCHING_UP) void this.#catchUp();
-  }
-
-  /** Reads for connections that are behind, the one that waits longest first, until each is at the follower's position. */
-  async #catchUp(): Promise<void> {
-    this.#catchingUp++;
-    for (let next = this.#behind.shift(); next; next = this.#behind.shift()) {
-      try {
-        await this.#advance(next);
-      } catch (err) {
-        this.#logFault(err);
-        next.end('fault');
-      }
-    }
-    this.#catchingUp--;
   }
 
   /** The follower logs that the database is away; anything else is an internal error. The client reconnects. */
@@ -193,40 +158,11 @@ export class SseHub {
       this.log.error({ err }, 'an event stream could not be read on');
   }
 
-  async #advance(connection: SseConnection): Promise<void> {
-    if (connection.isClosed) return;
-    const delivered = this.follower.delivered();
-    if (connection.position >= delivered) {
-      connection.isLive = true;
-      return;
-    }
-    const { position: after, filter, out } = connection;
-    const { events, until, floor } = await readEvents(this.db.run, {
-      after,
-      horizon: delivered,
-      limit: PAGE_EVENTS,
-      filter,
-    });
-    if (after < floor && !connection.mayExpire) return connection.end('gone');
-    const text = connection.textOf(events, this.context);
-    connection.position = until;
-    if (text !== '') {
-      connection.mayExpire = false;
-      connection.write(text);
-    }
-    if (out.writableNeedDrain) out.once('drain', () => this.#queue(connection));
-    else this.#queue(connection);
-  }
-
   /** Sends each client its position, and disconnects those that read nothing since the last heartbeat. */
   #beat(): void {
     for (const connection of this.#connections) {
       if (connection.hasStalled()) connection.end('slow');
-      const { position, filter, isLive } = connection;
-      const cursor = this.context.cursorOf(
-        isCompared(filter) ? position : Math.max(position, this.follower.delivered()),
-      );
-      connection.write(isLive || isCompared(filter) ? `:\nid: ${cursor}\n\n` : ':\n\n');
+      connection.write(`:\nid: ${this.context.cursorOf(connection.position)}\n\n`);
     }
   }
 }

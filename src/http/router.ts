@@ -37,11 +37,9 @@ export interface Offer extends Parameters {
 /** The implementation of one method on one resource. */
 export interface Action {
   readonly run: (request: Request) => Promise<Reply> | Reply;
-  /** Throws a 403 that depends on more than the caller's scopes and the path. Changes and locks nothing. */
-  readonly authorize?: (request: Request) => Promise<void> | void;
   /**
    * Work that is too slow for a transaction and precedes it, resolving to the request to run; undefined: there is none.
-   * Throws what `run` throws for an invalid body.
+   * Throws what `run` throws for an invalid body, and the 403 of an operation of a batch.
    */
   readonly prepare?: (request: Request) => (() => Promise<Request>) | undefined;
   /** The caller, from the query instead of a credential; undefined: the query does not say. */

@@ -180,10 +180,10 @@ t.test('a caller writes no more than by POST and PUT', async (t) => {
   const [ann, bob] = [await user('ann'), await user('bob')];
   const own = await as(ann, 'self');
   const of = (id: string) => `/notes?filter[userId]=${id}&filter[day]=1`;
-  t.equal((await own('PUT', of(bob), {})).status, 403);
+  t.equal((await own('PUT', of(bob), {})).status, 422);
   t.equal((await own('PUT', of(ann), {})).status, 201);
   t.equal((await own('PUT', of(ann), {})).status, 200);
   t.equal((await operator('PUT', of(bob), {})).status, 201);
-  t.equal((await own('PUT', of(bob), {})).status, 403);
+  t.equal((await own('PUT', of(bob), {})).status, 422);
   t.equal((await own('PUT', '/users?filter[email]=ann@example.org', { name: 'x' })).status, 403);
 });

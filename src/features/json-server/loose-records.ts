@@ -49,13 +49,9 @@ function translated(
   addressed: Collection | undefined,
   run: (request: Request) => Promise<Reply> | Reply,
 ): Action {
-  const { authorize, prepare } = action;
   const translate = (request: Request) => withNewIds(request, source, addressed);
   return {
     ...action,
-    ...(authorize && { authorize: async (request: Request) => authorize(await translate(request)) }),
-    // `prepare` hashes passwords, which do not depend on references.
-    ...(prepare && { prepare }),
     run: async (request) => {
       try {
         return await run(await translate(request));

@@ -1,5 +1,4 @@
 import { HTML_TYPE, JSON_TYPE } from '../../http/media-types.js';
-import type { Request } from '../../http/request.js';
 import type { Action, OpenEndpoint, Route } from '../../http/router.js';
 import { isObject, setMember } from '../../json.js';
 import { newIdOf } from './loose-ids.js';
@@ -47,23 +46,18 @@ function nestedRoute(routes: readonly Route[], parent: Source, child: Source): R
 
 /** A creation of a record that refers to the record in the path. */
 function creationBelow(creation: OpenEndpoint, parent: Source, field: string): OpenEndpoint {
-  const { authorize, streams: _types, stream: _, ...action } = creation;
-  const below = async (request: Request): Promise<Request | undefined> => {
-    const id = await newIdOf(parent.collection, request.params.id ?? '', request);
-    if (id === undefined) return undefined;
-    const { body } = request;
-    if (!body || !isObject(body.value)) return request;
-    const value = { ...body.value };
-    setMember(value, field, id);
-    return { ...request, body: { ...body, value } };
-  };
+  const { streams: _types, stream: _, ...action } = creation;
   return {
     ...action,
     accepts: [JSON_TYPE],
-    ...(authorize && { authorize: async (request: Request) => authorize((await below(request)) ?? request) }),
     run: async (request) => {
-      const found = await below(request);
-      return found ? action.run(found) : MISSING;
+      const id = await newIdOf(parent.collection, request.params.id ?? '', request);
+      if (id === undefined) return MISSING;
+      const { body } = request;
+      if (!body || !isObject(body.value)) return action.run(request);
+      const value = { ...body.value };
+      setMember(value, field, id);
+      return action.run({ ...request, body: { ...body, value } });
     },
   };
 }

@@ -1,4 +1,4 @@
-import { readHistory } from '../../events/record-history.js';
+import { newestChanges } from '../../actions/history.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import { actorHtml, readActors } from './change-author.js';
@@ -33,20 +33,26 @@ export async function conflictPage(
       { text: editable.titleOf(current), href: action },
       { text: 'conflict' },
     ],
-    body: html`<p class="error" role="alert">${(await authorOf(editable, current, names)) ?? 'Another request'} changed this ${editable.singular} after you opened the form${when}. Nothing was ${method === 'DELETE' ? 'deleted' : 'saved'}.</p>
+    body: html`<p class="error" role="alert">${(await authorOf(editable, current, names, request)) ?? 'Another request'} changed this ${editable.singular} after you opened the form${when}. Nothing was ${method === 'DELETE' ? 'deleted' : 'saved'}.</p>
 ${method === 'DELETE' ? changedRecord(editable, current, submitted) : choices(editable, current, submitted, names)}
 <p><a href="${action}">Discard what you entered</a></p>`,
   };
 }
 
 /** Who made the last change of a record; undefined: the caller may not know, or the event is not final. */
-async function authorOf({ resource }: FormModel, current: JsonObject, names: Names): Promise<Part> {
-  const { site, caller } = names;
-  if (!resource || !site.feed) return undefined;
-  const changes = await readHistory(site.feed, resource, String(current.id), caller.principal);
-  const last = changes?.find(({ version }) => version === current._version);
-  await readActors(names, [last?.actor]);
-  return actorHtml(names, last?.actor);
+async function authorOf(
+  { resource }: FormModel,
+  current: JsonObject,
+  names: Names,
+  request: Submitted['request'],
+): Promise<Part> {
+  const { feed, collections } = names.site;
+  const collection = collections.find((each) => each.resource.name === resource?.name);
+  if (!collection || !feed) return undefined;
+  const changes = await newestChanges(collection, request, feed);
+  const actor = changes?.find(({ version }) => version === current._version)?.actor ?? null;
+  await readActors(names, [actor]);
+  return actorHtml(names, actor);
 }
 
 function changedRecord(editable: FormModel, current: JsonObject, { site, request, forms }: Submitted): Html {

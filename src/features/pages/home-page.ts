@@ -96,7 +96,7 @@ async function lastChanges({ site, request, names }: PageOptions): Promise<Part>
   );
   const events = (json?.data as JsonObject[] | undefined)?.slice(-MAX_CHANGES).reverse() ?? [];
   if (events.length === 0) return undefined;
-  const actorOf = ({ actor }: JsonObject) => (typeof actor === 'string' ? actor : undefined);
+  const actorOf = ({ actor }: JsonObject) => (typeof actor === 'string' ? actor : null);
   await readActors(names, events.map(actorOf));
   const items = events.map((event) => {
     const [collection = '', verb = ''] = String(event.type).split('.');

@@ -1,6 +1,6 @@
+import { type FieldChange, newestChanges } from '../../actions/history.js';
 import { hrefOf } from '../../collection/representation.js';
 import type { Reference, Resource } from '../../collection/resource.js';
-import { type Change, type FieldChange, readHistory } from '../../events/record-history.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { type Json, type JsonObject, member } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
@@ -62,7 +62,7 @@ export function recordPage(resource: Resource): Page {
         };
       const [lists, changes] = await Promise.all([
         related(resource, id, shown),
-        request.run ? undefined : history(resource, id, shown),
+        request.run ? undefined : history(resource, shown),
       ]);
       const { id: _id, _version, created_at: created, updated_at: updated, _links, ...rest } = json;
       const plain = { id, ...rest };
@@ -193,12 +193,15 @@ async function effects(resource: Resource, id: string, shown: PageOptions): Prom
   return items.length > 0 && html`<ul>${items}</ul>`;
 }
 
-async function history(resource: Resource, id: string, { site, request, names }: PageOptions): Promise<Part> {
-  const changes = site.feed && (await readHistory(site.feed, resource, id, request.principal));
+async function history(resource: Resource, { site, request, names }: PageOptions): Promise<Part> {
+  const { feed } = site;
+  const collection = site.collections.find((each) => each.resource.name === resource.name)!;
+  const changes = feed && (await newestChanges(collection, request, feed));
   if (!changes) return undefined;
+  const { after: floor } = await feed.start(undefined);
   const columns = columnsOf(resource);
-  const ids = changes.flatMap(({ fields: changed = [] }) =>
-    changed.flatMap(({ name, before, after }) => {
+  const ids = changes.flatMap(({ changes: changed }) =>
+    (changed ?? []).flatMap(({ name, before, after }) => {
       const to = columns.find((each) => each.name === name)?.to;
       return to === undefined
         ? []
@@ -218,10 +221,11 @@ async function history(resource: Resource, id: string, { site, request, names }:
     ),
   ]);
   const isComplete = changes.at(-1)?.version === 1;
-  const item = ({ cursor, type, time, version, actor, fields: changed }: Change): Html => {
+  const item = ({ seq, type, time, version, actor, changes: changed }: (typeof changes)[number]): Html => {
     const verb = type.slice(type.lastIndexOf('.') + 1);
-    const list = changed && verb === 'updated' && changed.map((each) => changeHtml(each, columns, names));
-    const event = cursor && html`<a href="${site.prefix}/events?after=${cursor}&limit=1">${verb}</a>`;
+    const list = verb === 'updated' && changed?.map((each) => changeHtml(each, columns, names));
+    const after = seq > floor ? feed.cursorOf(seq - 1) : undefined;
+    const event = after && html`<a href="${site.prefix}/events?after=${after}&limit=1">${verb}</a>`;
     return html`<li>${actorHtml(names, actor)} ${event || verb} ${timeHtml(time)} <span class="dim">version ${version}</span>${list}</li>\n`;
   };
   return html`<h2>Changes</h2>

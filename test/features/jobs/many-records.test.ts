@@ -215,15 +215,14 @@ t.test('scopes, owners and readable references apply to each record', async (t) 
     send('POST', '/posts', { type: NDJSON, body, headers: { 'x-api-key': key, ...(prefer && { prefer }) } });
   t.equal((await send('POST', '/posts', { type: NDJSON, body })).status, 401);
   t.equal((await post(reader.key)).status, 403);
-  const forbidden = { code: 'INSUFFICIENT_SCOPE' };
   const unreadable = { code: 'USER_NOT_FOUND', pointer: '/userId' };
   t.match(await post(own.key, 'handling=lenient'), {
     status: 201,
     json: {
       meta: { stored: 1, refused: 2 },
       faults: [
-        { line: 2, ...forbidden },
-        { line: 3, ...forbidden },
+        { line: 2, ...unreadable },
+        { line: 3, code: 'VALIDATION_ERROR' },
       ],
     },
   });

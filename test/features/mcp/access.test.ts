@@ -113,8 +113,8 @@ t.test('self: a caller sees and changes its own records', async (t) => {
   ]);
   const allowed = async (name: string, args: object) =>
     t.equal((await call(name, args as never)).isError, false, `${name} ${JSON.stringify(args)}`);
-  const refused = async (name: string, args: object) =>
-    t.match(await call(name, args as never), { isError: true, value: { error: { status: 403 } } });
+  const refused = async (name: string, args: object, status = 403) =>
+    t.match(await call(name, args as never), { isError: true, value: { error: { status } } });
   await allowed('users_get', { id: ada });
   await allowed('users_update', { id: ada, patch: { age: 40 } });
   await allowed('posts_update', { id: adas, patch: { title: 'b' } });
@@ -124,9 +124,10 @@ t.test('self: a caller sees and changes its own records', async (t) => {
   t.equal(value.meta.total, 2);
   await refused('users_get', { id: eve });
   await refused('users_update', { id: eve, patch: { age: 1 } });
-  await refused('posts_get', { id: eves });
-  await refused('posts_delete', { id: eves });
-  await refused('posts_create', { record: { userId: eve, title: 'd' } });
+  await refused('posts_get', { id: eves }, 404);
+  await allowed('posts_delete', { id: eves });
+  t.equal((await open.send('GET', `/posts/${eves}`)).status, 200, 'as one that does not exist');
+  await refused('posts_create', { record: { userId: eve, title: 'd' } }, 422);
   await refused('users_list', {});
   await t.rejects(client.readResource({ uri: `plinth://users/${eve}` }), {
     code: -32_600,
