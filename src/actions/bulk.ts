@@ -2,7 +2,6 @@ import type { Resource } from '../collection/resource.js';
 import type { Db, Run } from '../db/db.js';
 import { sharedRun } from '../db/shared-run.js';
 import { tooManyMatches } from '../errors/input-errors.js';
-import { Problem } from '../errors/problem.js';
 import { badRequest } from '../errors/request-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import { NO_QUERY } from '../http/query-parameters.js';
@@ -23,8 +22,6 @@ const MAX_MATCHES = 10_000;
  * those before are written.
  */
 const RECORDS_AT_ONCE = 128;
-/** How often the deletion of a record is attempted to which others of the request refer. */
-const MAX_PASSES = 10;
 
 let now = () => performance.now();
 
@@ -76,7 +73,9 @@ export function forAllMatching(
           await action.run(forRecord(request, id, shared));
           count++;
         };
-        await changeAll(ids, act, size, verb === 'delete' && refersToItself(scoped.resource));
+        // Most records refer to older ones.
+        const isReversed = verb === 'delete' && refersToItself(scoped.resource);
+        await changeAll(isReversed ? ids.toReversed() : ids, act, size);
         return {
           status: 200,
           headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
@@ -103,35 +102,17 @@ function dependOnEachOther(
   return grants.some(({ conditions }) => leadsTo(conditions, names));
 }
 
-/**
- * Changes records, some at a time. `isRepeated`: records that may refer to each other are deleted, the newest first, and those to which
- * others still referred in the opposite order, in turns. Throws 409 if records that refer to them remain.
- */
+/** Changes records, some at a time. */
 async function changeAll(
   ids: readonly string[],
   act: (id: string) => Promise<unknown>,
   size: number,
-  isRepeated: boolean,
 ): Promise<void> {
-  let left = isRepeated ? ids.toReversed() : ids;
-  for (let pass = 1; left.length > 0; pass++) {
-    const postponed: string[] = [];
-    for (let at = 0; at < left.length; at += size) {
-      const some = left.slice(at, at + size);
-      const outcomes = await Promise.allSettled(some.map(act));
-      for (const [index, outcome] of outcomes.entries()) {
-        if (outcome.status === 'fulfilled') continue;
-        if (isRepeated && pass < MAX_PASSES && isReferred(outcome.reason)) postponed.push(some[index]!);
-        else throw outcome.reason;
-        // Nothing has changed since they were refused.
-        if (postponed.length === left.length) throw outcome.reason;
-      }
-    }
-    left = postponed.reverse();
+  for (let at = 0; at < ids.length; at += size) {
+    const outcomes = await Promise.allSettled(ids.slice(at, at + size).map(act));
+    for (const outcome of outcomes) if (outcome.status === 'rejected') throw outcome.reason;
   }
 }
-
-const isReferred = (error: unknown): boolean => error instanceof Problem && error.code === 'REFERENCED';
 
 /** The records that a request about all that match a filter selects. Throws 400 for a request that is not valid, 403. */
 function matching(

@@ -14,7 +14,14 @@ import { type WritePreconditions, writePreconditionsOf } from '../collection/wri
 import type { Run } from '../db/db.js';
 import { currentPasswordRequired, writeDenied } from '../errors/caller-errors.js';
 import type { Problem } from '../errors/problem.js';
-import { preconditionFailed, preconditionRequired, versionConflict } from '../errors/record-errors.js';
+import {
+  absent,
+  gone,
+  notFoundCode,
+  preconditionFailed,
+  preconditionRequired,
+  versionConflict,
+} from '../errors/record-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
@@ -24,7 +31,6 @@ import { ofDocument } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
-import { missingForWrite } from './not-found.js';
 import { withPasswordHash } from './password-preparation.js';
 
 /** Settings for writes. */
@@ -188,7 +194,8 @@ export async function changeRecord(
   if (typeof outcome === 'string') {
     // A body is not compared with a record that is not there for the caller, and is invalid whether the record exists or not.
     if (request.method === 'PUT' && collection.access === undefined) await validated(undefined);
-    throw missingForWrite(resource, outcome);
+    const { singular } = resource;
+    throw outcome === 'gone' ? gone(singular) : absent(singular, 'simple', notFoundCode(singular));
   }
   if (isStored(outcome)) return writtenReply(resource, outcome, request);
   throw await preconditionProblem(resource, outcome.current, preconditions, request);

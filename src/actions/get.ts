@@ -1,6 +1,9 @@
-import type { StoredRecord } from '../collection/record.js';
+import type { NotFoundReason, StoredRecord } from '../collection/record.js';
 import { recordReply, viewReply } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
+import type { Problem } from '../errors/problem.js';
+import { absent, gone, notFoundCode } from '../errors/record-errors.js';
+import { JSON_TYPE } from '../http/media-types.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
@@ -9,7 +12,6 @@ import { isWhole, readView, type View } from '../list/read-fields-and-includes.j
 import { readable, type ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import { shownDocument, shownOf } from './included-records.js';
-import { notFoundProblem } from './not-found.js';
 
 /** Shows a record as JSON, HTML or CSV: 200, 304, 400, 404, 406, 410, 412. A query can include records of `related`. */
 export function get(scoped: ScopedCollection, related: readonly ScopedCollection[]): Action {
@@ -53,4 +55,15 @@ function viewer(
     const { type, prefix, headers } = request;
     return viewReply(resource, { ...found, doc }, type, prefix, readConditions(headers));
   };
+}
+
+/** The 404 or 410 for a missing record. A 404 for HTML or CSV has no body. */
+function notFoundProblem(
+  { singular, absent: shape }: Resource,
+  reason: NotFoundReason,
+  type: string,
+): Problem {
+  if (reason === 'gone') return gone(singular);
+  const code = shape === 'simple' ? notFoundCode(singular) : 'NOT_FOUND';
+  return absent(singular, type === JSON_TYPE ? shape : 'empty', code);
 }

@@ -2,28 +2,91 @@ import { MAX_PAGE_BYTES, withLastMember } from '../collection/document.js';
 import { referredIds } from '../collection/resource.js';
 import type { Run } from '../db/db.js';
 import type { Request } from '../http/request.js';
-import { type JsonObject, member } from '../json.js';
+import { type Json, type JsonObject, member } from '../json.js';
 import { ofDocument } from '../limits/turn.js';
 import { among, EVERYTHING } from '../list/condition.js';
+import type { ListRequest } from '../list/list-request.js';
 import type { Collection } from '../list/open-collection.js';
 import type { Include, View } from '../list/read-fields-and-includes.js';
-import type { ScopedCollection } from '../policy/scoped-collection.js';
-import { named } from '../policy/scoped-collection.js';
+import { named, type ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import { readDocuments } from './large-page.js';
 import { only } from './list-lines.js';
-import {
-  columnsOf,
-  counts,
-  firstOf,
-  type Included,
-  lengthOf,
-  MAX_RECORDS,
-  MAX_RELATED,
-  parsed,
-  type Relation,
-  type Shown,
-} from './relation.js';
+
+/** Max related records of one record, by a relation to several. */
+const MAX_RELATED = 20;
+/** Max records whose related records one statement reads. */
+const MAX_RECORDS = 2000;
+/** The length of a number of records. */
+const MAX_DIGITS = 16;
+
+/** A member of a record's `_included`, with its length as text. */
+interface Included {
+  readonly value: Json;
+  readonly length: number;
+}
+
+/** A relation that a view includes. */
+interface Relation {
+  readonly name: string;
+  /** The related records of several records; undefined: they are too large for memory. */
+  readonly ofAll: (
+    records: readonly JsonObject[],
+    run: Run | undefined,
+  ) => Promise<((record: JsonObject) => Included) | undefined>;
+  /** The related records of one record, as JSON text. Of several, as many as have MAX_PAGE_BYTES, at least one. */
+  readonly ofOne: (record: JsonObject, run: Run | undefined) => Promise<string>;
+}
+
+/** Reads the excerpts of records by their ids; absent: a response has none. */
+type Excerpts = (ids: readonly string[], run: Run | undefined) => Promise<ReadonlyMap<string, JsonObject>>;
+
+/** The fields and the related records that a response shows of each record. */
+export interface Shown extends Pick<View, 'fields'> {
+  readonly relations: readonly Relation[];
+  /** The excerpts in the member `_excerpts`; absent: the records have no such member. */
+  readonly excerpts?: Excerpts | undefined;
+}
+
+/** The number of records that refer to a record by any of some fields. */
+function counts(other: Collection, fields: readonly string[]): Omit<Relation, 'name'> {
+  const columns = columnsOf(other, fields).map(({ column }) => column.name);
+  const numbers = async (records: readonly JsonObject[], run: Run | undefined) => {
+    const ids = records.map(({ id }) => String(id));
+    const found = await other.referringCounts(columns, ids, run);
+    return ({ id }: JsonObject) => ({ value: found.get(String(id)) ?? 0, length: MAX_DIGITS });
+  };
+  return {
+    ofAll: async (records, run) => (records.length > MAX_RECORDS ? undefined : numbers(records, run)),
+    ofOne: async (record, run) => String((await numbers([record], run))(record).value),
+  };
+}
+
+/** The fields of a collection with their columns. */
+const columnsOf = ({ resource }: Collection, fields: readonly string[]) =>
+  fields.map((field) => ({ field, column: resource.columns.get(field)! }));
+
+/** The records in documents. */
+const parsed = (documents: Iterable<string>): JsonObject[] =>
+  [...documents].map((document) => JSON.parse(document) as JsonObject);
+
+/** The first records of lists, each of which is in the order of the ids. */
+function firstOf(lists: readonly string[]): readonly JsonObject[] {
+  const records = lists.map((docs) => JSON.parse(`[${docs}]`) as JsonObject[]);
+  if (records.length === 1) return records[0]!;
+  const byId = new Map(records.flat().map((record) => [String(record.id), record]));
+  const ids = [...byId.keys()].sort().slice(0, MAX_RELATED);
+  return ids.map((id) => byId.get(id)!);
+}
+
+/** The length of texts. */
+const lengthOf = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
+
+/** The excerpts that a list request asks for; undefined: it asks for none. */
+export const excerptsOf = (
+  collection: Collection,
+  { excerpts, search }: ListRequest,
+): Excerpts | undefined => (excerpts ? (ids, run) => collection.excerpts(search, ids, run) : undefined);
 
 export const shownOf = (
   related: readonly ScopedCollection[],

@@ -11,10 +11,9 @@ import type { Page } from '../list/lists.js';
 import type { Collection } from '../list/open-collection.js';
 import { isWhole } from '../list/read-fields-and-includes.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
-import { shownDocument, shownOf, shownRecords } from './included-records.js';
+import { excerptsOf, type Shown, shownDocument, shownOf, shownRecords } from './included-records.js';
 import { largePage, parsedDocuments, parsedElements, readDocuments } from './large-page.js';
 import { isLines, linesPage, pageFields, shownLines } from './list-lines.js';
-import { excerptsOf, type Shown } from './relation.js';
 import { linkFields } from './secret-reply.js';
 
 /** The response with a page of a list: 200, 304, 403, 412, 503. `more` are further header fields. */

@@ -10,7 +10,7 @@ import type { Body, Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { requireRecordBounds } from '../http/strict-json.js';
 import { isObject, type Json, type JsonObject, setMember } from '../json.js';
-import { inTurns, LONG_TASK_BYTES } from '../limits/turn.js';
+import { inTurns } from '../limits/turn.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { OWNED, writeOnlyNames } from '../validation/validation.js';
 import {
@@ -49,8 +49,7 @@ export function patch(scoped: ScopedCollection, settings: WriteSettings): Action
           const expected = expectedVersion(next);
           if (expected !== undefined && expected !== stored.version)
             throw await preconditionProblem(resource, stored, preconditions, request);
-          if (!isShort(stored.doc, body, settings))
-            requireRecordBounds(withoutOwned(next), settings.bodyLimit);
+          requireRecordBounds(withoutOwned(next), settings.bodyLimit);
           return { body: next, before: { record, isPatch: true, hidden } };
         },
       });
@@ -90,18 +89,6 @@ function nameRemoved(next: Json, patch: Json | undefined, { readable }: HiddenPa
   if (!isObject(next) || !isObject(patch)) return;
   for (const [name, value] of Object.entries(patch))
     if (value === null && !readable.has(name)) setMember(next, name, null);
-}
-
-/** Bytes of a character of UTF-16 in UTF-8. */
-const MAX_CHARACTER_BYTES = 3;
-
-/**
- * Whether a record is within the bounds of bodies after a patch, since record and patch are together. A JSON Patch can repeat parts of
- * the record, and the bytes of a patch in another request are unknown.
- */
-function isShort(doc: string, { type, bytes }: Body, { bodyLimit }: WriteSettings): boolean {
-  const most = MAX_CHARACTER_BYTES * doc.length + bytes.length;
-  return type !== JSON_PATCH && bytes.length > 0 && most <= Math.min(LONG_TASK_BYTES, bodyLimit);
 }
 
 /** The fields of the client: a record that is as large as a body may be can be patched. */

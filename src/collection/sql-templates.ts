@@ -4,7 +4,7 @@ import { nameStatement } from '../telemetry/wait-tracking.js';
 import { assignmentSql, parameterSql, rawParameter } from './column.js';
 import { DOCUMENT_SQL } from './document.js';
 import { numberParts } from './numbers.js';
-import { givenRowsSql, parentColumn, type Resource } from './resource.js';
+import { givenRowsSql, type Resource } from './resource.js';
 
 /** Statements that a collection has once, by their names in sql/collection. */
 type Single =

@@ -1,11 +1,17 @@
-import { hasField, type Resource } from '../collection/resource.js';
+import { storedValue } from '../collection/column.js';
+import { definitionsOf, hasField, type Resource } from '../collection/resource.js';
+import { databaseErrorOf, STATEMENT_TIMEOUT } from '../db/database-errors.js';
 import type { Db } from '../db/db.js';
-import type { JsonObject } from '../json.js';
-import type { Access } from '../list/condition.js';
+import { queryTimeout } from '../errors/input-errors.js';
+import { type Json, type JsonObject, member } from '../json.js';
+import { parametersIn } from '../list/comparison-sql.js';
+import type { Access, Condition, SymbolValues } from '../list/condition.js';
+import { recordsSql } from '../list/condition-sql.js';
 import { grantFields, partOf } from '../policy/column-mask.js';
+import { sharing } from '../telemetry/instruments.js';
+import { parseUuid } from '../uuid.js';
 import type { Event, Match } from './event.js';
-import { admitsEvent, type EventPolicy, type Filter, isCompared, type Live } from './event-filter.js';
-import { type Fulfilled, matchStates, type States, statesOf } from './matching.js';
+import { admitsEvent, type Filter, isCompared, type Live } from './event-filter.js';
 
 /**
  * The events that a filter admits, as far as its reader may read them, each with what the change means for the conditions of the
@@ -19,27 +25,35 @@ export async function readableEvents(
   const admitted = events.filter((event) => admitsEvent(filter, event));
   if (!isCompared(filter) || admitted.length === 0) return admitted;
   const found = new Map<Event, Event>();
-  for (const [name, group] of groupsOf(admitted)) {
-    const policies = filter.policies.get(name);
-    const read = policies
-      ? await eventsByPolicy(db, policies, filter.live, group)
-      : await liveEvents(db, filter.live, group);
-    for (const [event, shown] of read) found.set(event, shown);
+  for (const name of new Set(admitted.map(collectionOf))) {
+    const group = admitted.filter((event) => collectionOf(event) === name);
+    for (const [event, shown] of await readGroup(db, filter, name, group)) found.set(event, shown);
   }
   return admitted.flatMap((event) => found.get(event) ?? []);
 }
 
 const collectionOf = ({ type }: Event): string => type.slice(0, type.lastIndexOf('.'));
 
-type Read = readonly (readonly [event: Event, shown: Event])[];
-
-async function liveEvents(db: Db, live: Live | undefined, events: readonly Event[]): Promise<Read> {
-  if (!live) return events.map((event) => [event, event] as const);
-  const states = events.map((event) => statesOf(live.resource, event));
-  const [fulfilled] = await matchStates(db, live.resource, states, [live.conditions]);
+/**
+ * The events of one collection. With access rules, a reader gets an event if it might read the record before the change, or may read
+ * it after the change; and the record after the change only if it may read that.
+ */
+async function readGroup(
+  db: Db,
+  { policies, live }: Filter,
+  name: string,
+  events: readonly Event[],
+): Promise<(readonly [event: Event, shown: Event])[]> {
+  const policy = policies.get(name);
+  const states = policy ? await readableStates(db, policy.resource, policy.access(), events) : undefined;
+  const matches = live && (await matchesOf(db, live, events, states));
   return events.flatMap((event, at) => {
-    const match = matchOf(fulfilled![at]!);
-    return match ? [[event, { ...event, match }] as const] : [];
+    const { before, after } = states?.[at] ?? WHOLE;
+    const match = matches?.[at];
+    if ((!before && !after) || (live && !match)) return [];
+    const isActorShown = !policy || (policy.showsActors && (after || event.type.endsWith('.deleted')));
+    const shown = shownEvent(isActorShown ? event : { ...event, actor: null }, after);
+    return [[event, match ? { ...shown, match } : shown] as const];
   });
 }
 
@@ -53,6 +67,8 @@ export interface ReadableStates {
   readonly before: ReadableState | undefined;
   readonly after: ReadableState | undefined;
 }
+
+const WHOLE: ReadableStates = { before: { fields: undefined }, after: { fields: undefined } };
 
 /** The parts of records of one collection that a reader may read around changes, by the present state of other records. Throws 503. */
 export async function readableStates(
@@ -78,58 +94,33 @@ export async function readableStates(
   return events.map((_, at) => ({ before: stateIn(at, 'before'), after: stateIn(at, 'after') }));
 }
 
-/**
- * The events of a collection with access rules. A reader gets an event if it might read the record before the change, or may read it
- * after the change; and the record after the change only if it may read that.
- */
-async function eventsByPolicy(
-  db: Db,
-  { resource, access, showsActors }: EventPolicy,
-  live: Live | undefined,
-  events: readonly Event[],
-): Promise<Read> {
-  const states = await readableStates(db, resource, access(), events);
-  const matches = live && (await maskedMatches(db, live, events, states));
-  return events.flatMap((event, at) => {
-    const { before, after } = states[at]!;
-    if (!before && !after) return [];
-    const shown = shownEvent(
-      showsActors && isActorShown(event, after) ? event : { ...event, actor: null },
-      after,
-    );
-    if (!matches) return [[event, shown] as const];
-    const match = matches[at];
-    return match ? [[event, { ...shown, match }] as const] : [];
-  });
-}
-
-/** Whether the reader may read the record after the change, or might before its deletion. */
-const isActorShown = ({ type }: Event, after: ReadableState | undefined): boolean =>
-  after !== undefined || type.endsWith('.deleted');
-
 /** An event with the part of the record that its reader may read after the change. */
 function shownEvent(event: Event, after: ReadableState | undefined): Event {
   if (event.data === null || (after && !after.fields)) return event;
   return { ...event, data: after ? partOf(event.data, new Set(after.fields)) : null };
 }
 
-/** The meaning of changes for conditions, for which the fields are absent that the reader may not read in each state. */
-async function maskedMatches(
+/**
+ * The meaning of changes for conditions, for which the fields are absent that the reader may not read in each state; `readable`
+ * undefined: it may read all.
+ */
+async function matchesOf(
   db: Db,
   { resource, conditions }: Live,
   events: readonly Event[],
-  readable: readonly ReadableStates[],
+  readable: readonly ReadableStates[] | undefined,
 ): Promise<(Match | undefined)[]> {
-  const shown = (state: JsonObject | null | undefined, part: ReadableState | undefined) => {
-    if (!state || !part) return null;
+  const shown = <T extends JsonObject | null | undefined>(state: T, part: ReadableState | undefined) => {
+    if (!part) return null;
     const { fields } = part;
-    if (!fields) return state;
+    if (!state || !fields) return state;
     const hidden = [...resource.columns].filter(([field]) => !fields.includes(field));
     return { ...state, ...Object.fromEntries(hidden.map(([, { name }]) => [name, null])) };
   };
   const states = events.map((event, at): States => {
     const { before, after } = statesOf(resource, event);
-    return { before: shown(before, readable[at]!.before), after: shown(after, readable[at]!.after) };
+    const part = readable?.[at] ?? WHOLE;
+    return { before: shown(before, part.before), after: shown(after, part.after) };
   });
   const [fulfilled] = await matchStates(db, resource, states, [conditions]);
   return fulfilled!.map(matchOf);
@@ -140,13 +131,134 @@ function matchOf({ before, after }: Fulfilled): Match | undefined {
   return before === false ? undefined : 'left';
 }
 
-/** Events by their collections. */
-function groupsOf(events: readonly Event[]): ReadonlyMap<string, readonly Event[]> {
-  const groups = new Map<string, Event[]>();
-  for (const event of events) {
-    const group = groups.get(collectionOf(event)) ?? [];
-    group.push(event);
-    groups.set(collectionOf(event), group);
-  }
-  return groups;
+/** Whether conditions hold for the record of an event before and after the change. Without a record, they do not. */
+interface Fulfilled {
+  /** Undefined: it is unknown, since the event was written before events had the columns of the former record. */
+  readonly before: boolean | undefined;
+  readonly after: boolean;
 }
+
+/** The columns of a record by their names, before and after a change; null: there was no record. Undefined: they are unknown. */
+interface States {
+  readonly before: JsonObject | null | undefined;
+  readonly after: JsonObject | null;
+}
+
+/** The source of the states in statements, and the column with the number of a state. Fields have no such columns. */
+const SOURCE = 'plinth_states';
+const NUMBER = 'plinth_number';
+
+interface Matching {
+  readonly needsRelated?: boolean;
+  /** The values for the symbols of the conditions. */
+  readonly symbolValues?: SymbolValues;
+}
+
+/**
+ * Whether conditions hold for states of records, all of one collection: a row for each of `lists`, whose conditions must
+ * all hold. One statement compares the columns as the states have them, and conditions on related records with their present
+ * state. With `needsRelated`, it is unknown whether a condition held that no related record fulfils another one, if records of that
+ * relation have been deleted, and it does not hold. Only over relations may the statement take long, and then it waits with the
+ * queries of lists. Throws 503.
+ */
+async function matchStates(
+  { query, composed, engine, metrics }: Db,
+  resource: Resource,
+  given: readonly States[],
+  lists: readonly (readonly Condition[])[],
+  { needsRelated = false, symbolValues = [] }: Matching = {},
+): Promise<Fulfilled[][]> {
+  const numbers = new Map<string, number>();
+  const numberOf = (state: JsonObject): number => {
+    const compared = JSON.stringify(state);
+    const number = numbers.get(compared) ?? numbers.size;
+    numbers.set(compared, number);
+    return number;
+  };
+  const numbered = given.map(({ before, after }) => ({
+    before: before && numberOf(before),
+    after: after && numberOf(after),
+  }));
+  const rows = [...numbers].map(([compared, number]) => `{"${NUMBER}":${number},${compared.slice(1)}`);
+  const args = [`[${rows.join(',')}]`];
+  const columns = definitionsOf(resource).map((definition) => `, ${definition}`);
+  const parameter = parametersIn(args);
+  const matches = lists.map((conditions, list) => {
+    const selection = { conditions, symbolValues, search: [] };
+    const records = recordsSql(resource, selection, parameter, engine, SOURCE, needsRelated);
+    return `select ${list} as list, record.${NUMBER} as number from ${records}`;
+  });
+  const text = `with ${SOURCE} as materialized (
+    select * from json_to_recordset($1::text::json) as state (${NUMBER} integer${columns.join('')})
+  ) ${matches.join(' union all ')}`;
+  if (rows.length === 0) return lists.map(() => given.map(() => ({ before: false, after: false })));
+  const match = lists.flat().some(isOfRelation)
+    ? query(text, args, sharing(metrics, 'match', 'events'))
+    : composed(text, args);
+  const found = await match.catch((error: unknown) => {
+    throw databaseErrorOf(error)?.code === STATEMENT_TIMEOUT ? queryTimeout() : error;
+  });
+  const holding = new Set(found.map(({ list, number }) => `${list} ${number}`));
+  return lists.map((_, list) => {
+    const holds = (number: number | null) => number !== null && holding.has(`${list} ${number}`);
+    return numbered.map(({ before, after }) => ({
+      before: before === undefined ? undefined : holds(before),
+      after: holds(after),
+    }));
+  });
+}
+
+const isOfRelation = (condition: Condition): boolean =>
+  condition.kind === 'relation' ||
+  (condition.kind !== 'comparison' && condition.conditions.some(isOfRelation));
+
+/** Streams with other conditions read the states of an event as well. */
+const known = new WeakMap<Event, States>();
+
+/** The states of a record around the change of an event. */
+function statesOf(resource: Resource, event: Event): States {
+  const present = known.get(event) ?? readStates(resource, event);
+  known.set(event, present);
+  return present;
+}
+
+function readStates(resource: Resource, event: Event): States {
+  const { type, version, data, former } = event;
+  const columnsOf = (memberOf: MemberOf) => comparedColumns(resource, event, memberOf);
+  const document = data === null ? undefined : (JSON.parse(data) as JsonObject);
+  const after = document && {
+    ...columnsOf((field) => member(document, field)),
+    version,
+    updated_at: instantIn(document),
+  };
+  if (type.endsWith('.created')) return { before: null, after: after ?? null };
+  const columns = former === null ? undefined : (JSON.parse(former) as JsonObject);
+  const before = columns && {
+    ...columnsOf((_, name) => member(columns, name)),
+    version: Number(columns.version),
+    updated_at: instantIn(columns),
+  };
+  return { before, after: after ?? null };
+}
+
+type MemberOf = (field: string, name: string) => JsonObject[string] | undefined;
+
+/** The values of columns as the present declaration has them: a value of another type or field, from before a change of it, is none. */
+function comparedColumns(resource: Resource, { seq, record }: Event, memberOf: MemberOf): JsonObject {
+  const values: JsonObject = { id: record };
+  for (const [field, column] of resource.columns) {
+    if (column.type === 'jsonb' || !hasField(resource, field, seq)) continue;
+    const value = (storedValue(column, memberOf(field, column.name)) ?? null) as Json;
+    values[column.name] = value === null || !column.type.startsWith('uuid') ? value : canonical(value);
+  }
+  return values;
+}
+
+/** The ids in a value. */
+const canonical = (value: Json): Json =>
+  Array.isArray(value)
+    ? value.flatMap((each) => parseUuid(String(each)) ?? [])
+    : (parseUuid(String(value)) ?? null);
+
+const instantIn = ({ updated_at }: JsonObject): string | null =>
+  typeof updated_at === 'string' && !Number.isNaN(Date.parse(updated_at)) ? updated_at : null;

@@ -1,7 +1,7 @@
 import QuickLRU from 'quick-lru';
 import type { Principal } from '../auth/principal.js';
 import { inAttempts } from '../collection/attempts.js';
-import { admitsRecord, type Change, type Changed, changing, type Present } from '../collection/changes.js';
+import { admitsRecord, type Changed, changing, type Present } from '../collection/changes.js';
 import { isStored, type NotFoundReason, type StoredRecord } from '../collection/record.js';
 import type { Removed } from '../collection/removals.js';
 import type { Resource } from '../collection/resource.js';
@@ -68,20 +68,17 @@ class CallerScope {
       (id, run) => this.#changeable(id, run),
       (...args) => this.#replace(...args),
     );
-    const writes = {
-      create: (input: ValidatedInput, run?: Run) =>
-        this.#isFree('create') ? whole.create(input, run) : this.#create(input, run),
-      createWithId: (id: string, input: ValidatedInput, run?: Run) =>
-        this.#isFree('create') ? whole.createWithId(id, input, run) : this.#createWithId(id, input, run),
-      change: (id: string, given: Change, run?: Run) =>
-        this.#isFree('update') ? whole.change(id, given, run) : change(id, { ...given, isRead: true }, run),
-      remove: (id: string, preconditions: WritePreconditions, run?: Run, actor?: string) =>
-        this.#isFree('delete')
-          ? whole.remove(id, preconditions, run, actor)
-          : this.#remove(id, preconditions, run, actor),
-      creationErrors: async (inputs: readonly ValidatedInput[], run: Run) =>
-        this.#isFree('create') ? inputs.map(() => undefined) : this.#creationErrors(inputs, run),
-      ...(isByRecord(this.resource) && { writesOf: (id: string, run?: Run) => this.#writesOf(id, run) }),
+    const writes: Partial<Collection> = {
+      ...(!this.#isFree('create') && {
+        create: (input, run) => this.#create(input, run),
+        createWithId: (id, input, run) => this.#createWithId(id, input, run),
+        creationErrors: (inputs, run) => this.#creationErrors(inputs, run),
+      }),
+      ...(!this.#isFree('update') && {
+        change: (id, given, run) => change(id, { ...given, isRead: true }, run),
+      }),
+      ...(!this.#isFree('delete') && { remove: (...args) => this.#remove(...args) }),
+      ...(isByRecord(this.resource) && { writesOf: (id, run) => this.#writesOf(id, run) }),
     };
     if (!access) return { ...whole, ...writes };
     const within = <T extends { readonly selection: Selection }>(list: T): T => ({
@@ -93,7 +90,7 @@ class CallerScope {
       ...writes,
       access,
       check: (input, origin, present, caller) => checkWithMask(whole, input, origin, present, caller),
-      get: (id, run) => this.#get(id, run),
+      get: (id, run) => this.#inspect(id, run, false),
       exists: async (id, run) => (await this.#readableBits(id, run)) !== 0,
       page: (list, run) => whole.page(within(list), run),
       groups: (request, run) => whole.groups(within(request), run),
@@ -131,17 +128,10 @@ class CallerScope {
     return { update: update !== 0, remove: remove !== 0 };
   }
 
-  async #get(id: string, run: Run | undefined): Promise<StoredRecord | NotFoundReason> {
-    const held = await this.store.held(id, this.principal, run);
-    if (!held) return 'absent';
-    const { doc, version, read } = held;
-    return doc === undefined ? this.#inspect(id, run) : this.#shown({ id, version, doc }, read);
-  }
-
   /** A record with the grants that hold for it, as of one moment: `absent` if there is none for the caller. */
-  #inspect(id: string, run: Run | undefined): Promise<Inspected | NotFoundReason> {
+  #inspect(id: string, run: Run | undefined, isWritten = true): Promise<Inspected | NotFoundReason> {
     return inAttempts(async () => {
-      const held = await this.store.held(id, this.principal, run, true);
+      const held = await this.store.held(id, this.principal, run, isWritten);
       if (this.#access && !held?.read) return 'absent';
       const whole =
         held?.doc === undefined
@@ -162,7 +152,7 @@ class CallerScope {
 
   async #create(input: ValidatedInput, run: Run | undefined): Promise<StoredRecord> {
     const { whole, resource, principal } = this;
-    const written = await this.store.create(creationOf(resource, input), input, principal, run);
+    const written = await this.store.write(creationOf(resource, input), input, undefined, principal, run);
     const readable = written ? written.readable : await this.#requireCreatable(input, run);
     const creating = written ? Promise.resolve(written.stored) : whole.create(input, run);
     // The statement of the check knows neither the numbers that the record will have, nor the record as a related one.
@@ -253,7 +243,7 @@ class CallerScope {
     const { update, whole, hidden } = present!.stored;
     const before = { ...present!.record, ...hidden?.values() };
     const write = replacementOf(whole.id, whole.version, input);
-    const written = await this.store.replace(write, before, input, this.principal, run);
+    const written = await this.store.write(write, input, before, this.principal, run);
     if (written) {
       // The statement knows the record before the change as a related one.
       const isKnown = !this.#access?.grants.some(({ conditions }) =>
@@ -270,12 +260,7 @@ class CallerScope {
     return isStored(outcome) ? this.#written(Promise.resolve(outcome), run) : outcome;
   }
 
-  #remove(
-    id: string,
-    preconditions: WritePreconditions,
-    run: Run | undefined,
-    actor: string | undefined,
-  ): Promise<Removed> {
+  #remove(id: string, preconditions: WritePreconditions, run?: Run, actor?: string): Promise<Removed> {
     return inAttempts(async () => {
       if (await this.store.remove(id, preconditions, this.principal, run, actor)) return 'removed';
       const found = await this.#inspect(id, run);
@@ -293,35 +278,22 @@ const MAX_KNOWN = 1000;
 /** Opens collections of a database to callers, with the policy of each. Throws 400 for invalid access rules. */
 export function openScopedCollections(db: Db, collections: readonly Collection[]): ScopedCollection[] {
   const resources = collections.map(({ resource }) => resource);
-  const all: ScopedCollection[] = collections.map((whole) =>
-    openScoped(db, whole, resources, (name) => byName.get(name)!),
-  );
-  const byName = new Map(all.map((each) => [each.resource.name, each]));
-  return all;
-}
-
-function openScoped(
-  db: Db,
-  whole: Collection,
-  resources: readonly Resource[],
-  other: (name: string) => ScopedCollection,
-): ScopedCollection {
-  const policy = policyOf(whole.resource, resources);
-  const store = new PolicyStore(db, policy, other);
-  /** Collections as there are for the last callers: the requests with a credential have one principal while it is cached. */
-  const known = new QuickLRU<Principal, Collection>({ maxSize: MAX_KNOWN / 2 });
-  const isTimed = dependsOnTime(policy);
-  const open = (principal: Principal): Collection => {
-    const scope = new CallerScope(whole, store, other, principal);
-    const collection = scope.isWhole ? whole : scope.collection();
-    if (!isTimed) known.set(principal, collection);
-    return collection;
-  };
-  return {
-    resource: whole.resource,
-    policy,
-    store,
-    whole,
-    as: ({ principal }) => known.get(principal) ?? open(principal),
-  };
+  const all = new Map<string, ScopedCollection>();
+  const other = (name: string) => all.get(name)!;
+  for (const whole of collections) {
+    const { resource } = whole;
+    const policy = policyOf(resource, resources);
+    const store = new PolicyStore(db, policy, other);
+    /** Collections as there are for the last callers: the requests with a credential have one principal while it is cached. */
+    const known = new QuickLRU<Principal, Collection>({ maxSize: MAX_KNOWN / 2 });
+    const open = (principal: Principal): Collection => {
+      const scope = new CallerScope(whole, store, other, principal);
+      const collection = scope.isWhole ? whole : scope.collection();
+      if (!dependsOnTime(policy)) known.set(principal, collection);
+      return collection;
+    };
+    const as: ScopedCollection['as'] = ({ principal }) => known.get(principal) ?? open(principal);
+    all.set(resource.name, { resource, policy, store, whole, as });
+  }
+  return [...all.values()];
 }

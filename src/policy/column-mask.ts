@@ -21,19 +21,8 @@ export function grantFields(grants: readonly Pick<Grant, 'fields'>[]): Fields {
   return new Set(grants.flatMap(({ fields = [] }) => fields));
 }
 
-/** The most combinations of grants whose fields a collection retains. */
-const MAX_COMBINATIONS = 256;
-
-const combinations = new WeakMap<Policy, Map<number, Fields>>();
-
 /** The fields of any of the grants that `mask` has. */
-export function fieldsIn(policy: Policy, mask: number): Fields {
-  const known = combinations.get(policy) ?? new Map<number, Fields>();
-  if (known.has(mask)) return known.get(mask);
-  const fields = grantFields(grantsIn(policy, mask));
-  if (known.size < MAX_COMBINATIONS) combinations.set(policy, known.set(mask, fields));
-  return fields;
-}
+export const fieldsIn = (policy: Policy, mask: number): Fields => grantFields(grantsIn(policy, mask));
 
 /** A record of which a caller may read some fields. The order of its members remains. */
 export function maskRecord(record: StoredRecord, fields: Fields): StoredRecord {

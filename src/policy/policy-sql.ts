@@ -1,4 +1,4 @@
-import { assignmentSql } from '../collection/column.js';
+import { assignmentSql, type Column } from '../collection/column.js';
 import { DOCUMENT_SQL } from '../collection/document.js';
 import { definitionsOf, type Reference, type Resource } from '../collection/resource.js';
 import type { Engine } from '../database-url/engine.js';
@@ -73,6 +73,27 @@ where found.reading <> 0 or found.updating <> 0 or found.deleting <> 0`;
       return `select record.place$::integer as place, ${this.#mask(verb, 'record', callers, 'grants$')} as mask,
   ${verb === 'create' ? this.deciding('record', callers, 'reading$') : '0'} as readable
 from ${rowsOf(this, []).source}`;
+    });
+  }
+
+  /**
+   * Deletes a record that its caller may read and delete: $1 id, $2 $3 $4 preconditions, $5 actor, $6 and $7 the grants to read and to
+   * delete, $8... values.
+   */
+  get removal(): string {
+    return this.#text('remove', () => {
+      const values = this.policy.symbols.map((_, at) => [`value$${at}`, `$${at + 8}::text`] as const);
+      const given = [['reading$', '$6::integer'], ['grants$', '$7::integer'], ...values] as const;
+      return `delete from ${this.resource.table} as record
+using (values (${given.map(([, value]) => value).join(', ')})) as given (${given.map(([name]) => name).join(', ')}),
+  set_config('plinth.actor', $5, true) as actor$
+where record.id = $1
+  and ${this.anyOf('read', ['record'], { rows: 'given.' }, 'reading$')}
+  and ${this.anyOf('delete', ['record'], { rows: 'given.' }, 'grants$')}
+  and record.version = any (coalesce($2::integer[], array[record.version]))
+  and record.version <> all (coalesce($3::integer[], '{}'))
+  and date_trunc('second', record.updated_at) <= coalesce($4::timestamptz, 'infinity')
+returning record.id`;
     });
   }
 
@@ -187,88 +208,57 @@ export const callerColumns = (own: PolicySql, references: readonly LimitedField[
 const prefixOf = (reference: number): string => (reference < 0 ? '' : `to${reference}$`);
 
 /**
- * The statement that creates records for which a grant holds, and which refer to records that their creators may read: $1 rows as
- * JSON, with `callerColumns`, $2 actors. It returns the place of each record that it has created, and the bits of the grants that
- * decide which of its fields its creator may read.
+ * The statement that writes records that refer to records that their callers may read: $1 rows as JSON, with `callerColumns`, $2 actors.
+ * It creates records for which a grant holds, or replaces records for which a grant holds both before and after the change, and whose
+ * references of before may remain; a row has the version that the record gets. It returns the place of each record that it has
+ * written, and the bits of the grants that decide which of its fields its caller may read.
  */
-export function creationSql(own: PolicySql, references: readonly LimitedField[]): string {
+export function writeSql(
+  own: PolicySql,
+  references: readonly LimitedField[],
+  verb: 'create' | 'update',
+): string {
   const { resource } = own;
   const { source, columns } = rowsOf(own, references);
+  const isNew = verb === 'create';
+  const before = isNew ? undefined : 'current';
   const conditions = [
-    own.anyOf('create', ['record'], CALLERS, 'grants$'),
-    ...references.map((reference, at) => referenceSql(resource, reference, at)),
+    own.anyOf(verb, before ? [before, 'record'] : ['record'], CALLERS, 'grants$'),
+    ...references.map((reference, at) => referenceSql(resource, reference, at, before)),
   ];
+  const isSame = 'current.id = record.id and current.version = record.version - 1';
+  const text = `with permitted as materialized (
+  select record.*, ${own.deciding('record', CALLERS, 'reading$')} as readable$
+  from ${source}${isNew ? '' : `\n  join ${resource.table} as current on ${isSame}`}
+  where ${conditions.join('\n    and ')}
+  order by record.id
+), written as (
+  ${isNew ? insertSql(resource, columns) : updateSql(resource, columns, isSame)}
+)
+select permitted.place$::integer as key, permitted.readable$ as readable from written join permitted using (id)`;
+  nameStatement(text, `${isNew ? 'create' : 'replace'}_with_rules ${resource.name}`);
+  return text;
+}
+
+function insertSql(resource: Resource, columns: readonly Column[]): string {
   const inserted = columns.map(
     ({ name, type }) => `, ${type === 'jsonb' ? `jsonb_strip_nulls(${name})` : name}`,
   );
   const unique = resource.unique.flatMap(({ fields }) => fields.map((field) => columnOf(resource, field)));
-  const text = `with permitted as materialized (
-  select record.*, ${own.deciding('record', CALLERS, 'reading$')} as readable$
-  from ${source}
-  where ${conditions.join('\n    and ')}
-), created as (
-  insert into ${resource.table} (id, version, updated_at, doc${columns.map(({ name }) => `, ${name}`).join('')})
+  return `insert into ${resource.table} (id, version, updated_at, doc${columns.map(({ name }) => `, ${name}`).join('')})
   select id, version, updated_at, doc${inserted.join('')} from permitted, ${ACTING}
   order by ${[...unique, 'id'].join(', ')}
   on conflict do nothing
-  returning id
-)
-select permitted.place$::integer as key, permitted.readable$ as readable from created join permitted using (id)`;
-  nameStatement(text, `create_with_rules ${resource.name}`);
-  return text;
+  returning id`;
 }
 
-/**
- * The statement that replaces records for which a grant holds both before and after it, and which refer to records that their callers
- * may read, or referred to before. A row has the version that the record gets. Parameters and results are those of `creationSql`.
- */
-export function changeSql(own: PolicySql, references: readonly LimitedField[]): string {
-  const { resource } = own;
-  const { source, columns } = rowsOf(own, references);
-  const conditions = [
-    own.anyOf('update', ['current', 'record'], CALLERS, 'grants$'),
-    ...references.map((reference, at) => referenceSql(resource, reference, at, 'current')),
-  ];
-  const isSame = 'current.id = record.id and current.version = record.version - 1';
+function updateSql({ table }: Resource, columns: readonly Column[], isSame: string): string {
   const assigned = columns.map((column) => `, ${assignmentSql(column, `record.${column.name}`)}`);
-  const text = `with permitted as materialized (
-  select record.*, ${own.deciding('record', CALLERS, 'reading$')} as readable$
-  from ${source}
-  join ${resource.table} as current on ${isSame}
-  where ${conditions.join('\n    and ')}
-  order by record.id
-), changed as (
-  update ${resource.table} as current
+  return `update ${table} as current
   set version = record.version, updated_at = record.updated_at, doc = record.doc${assigned.join('')}
   from permitted as record, ${ACTING}
   where ${isSame}
-  returning current.id
-)
-select permitted.place$::integer as key, permitted.readable$ as readable from changed join permitted using (id)`;
-  nameStatement(text, `replace_with_rules ${resource.name}`);
-  return text;
-}
-
-/**
- * The statement that deletes a record that its caller may read and delete: $1 id, $2 $3 $4 preconditions, $5 actor, $6 and $7 the
- * grants to read and to delete, $8... values.
- */
-export function removalSql(own: PolicySql): string {
-  const { resource, policy } = own;
-  const values = policy.symbols.map((_, at) => [`value$${at}`, `$${at + 8}::text`] as const);
-  const given = [['reading$', '$6::integer'], ['grants$', '$7::integer'], ...values] as const;
-  const text = `delete from ${resource.table} as record
-using (values (${given.map(([, value]) => value).join(', ')})) as given (${given.map(([name]) => name).join(', ')}),
-  set_config('plinth.actor', $5, true) as actor$
-where record.id = $1
-  and ${own.anyOf('read', ['record'], { rows: 'given.' }, 'reading$')}
-  and ${own.anyOf('delete', ['record'], { rows: 'given.' }, 'grants$')}
-  and record.version = any (coalesce($2::integer[], array[record.version]))
-  and record.version <> all (coalesce($3::integer[], '{}'))
-  and date_trunc('second', record.updated_at) <= coalesce($4::timestamptz, 'infinity')
-returning record.id`;
-  nameStatement(text, `remove_with_rules ${resource.name}`);
-  return text;
+  returning current.id`;
 }
 
 const CALLERS = { rows: 'record.' };

@@ -15,7 +15,7 @@ import type { JsonObject } from '../json.js';
 import { sharing } from '../telemetry/instruments.js';
 import { changedNames } from './column-mask.js';
 import { bitsOf, grantsIn, type Policy } from './policy.js';
-import { callerColumns, changeSql, creationSql, PolicySql, removalSql } from './policy-sql.js';
+import { callerColumns, PolicySql, writeSql } from './policy-sql.js';
 import { type Caller, callerIn, givenReferences, referableGrants } from './row-filter.js';
 
 /** A record, and the bits of the grants that hold for it, of those that a caller may use. */
@@ -66,7 +66,6 @@ export class PolicyStore {
   readonly #columnNames: readonly string[];
   readonly #read;
   #writes: ReturnType<typeof openWrites> | undefined;
-  #removal: string | undefined;
 
   /** `other` has the policies of other collections. */
   constructor(
@@ -147,27 +146,42 @@ export class PolicyStore {
     return found;
   }
 
-  /** Creates a record if one grant permits it with all its fields, and if its creator may read the records to which it refers. */
-  async create(
+  /**
+   * Creates a record, or with `before` replaces it in the version before, if one grant permits all that changes, and if the caller may
+   * read the records to which it refers. Undefined also if the caller has no grant, or a statement alone cannot write the record.
+   */
+  async write(
     write: Write,
     input: ValidatedInput,
+    before: JsonObject | undefined,
     principal: Principal,
     run: Run | undefined,
   ): Promise<Written | undefined> {
-    // The statement would not know the numbers of the record.
-    if (this.policy.resource.numbers.length > 0) return undefined;
-    return this.#write('create', write, input, principal, undefined, run);
-  }
-
-  /** Replaces a record of this version if one grant permits all that changes, and the caller may read the records to which it refers. */
-  async replace(
-    write: Write,
-    before: JsonObject,
-    input: ValidatedInput,
-    principal: Principal,
-    run: Run | undefined,
-  ): Promise<Written | undefined> {
-    return this.#write('update', write, input, principal, before, run);
+    const { policy, db } = this;
+    const verb = before ? 'update' : 'create';
+    // A statement would not know the numbers of a new record. A password is stored in a transaction with its record.
+    const isKnown = verb === 'update' || policy.resource.numbers.length === 0;
+    if (!isKnown || input.password !== undefined || input.passwordHash !== undefined || input.confirmedBy)
+      return undefined;
+    const caller = callerIn(policy, principal);
+    const grants = this.#sufficient(caller.grants[verb], input, before);
+    if (grants === 0 || !db.engine.writesMany) return undefined;
+    this.#writes ??= openWrites(this, this.#columnNames);
+    const { references } = this.#writes;
+    // A reference that the caller may not read is no known one, whether it is the present one or not.
+    if (references.some(({ field }) => input.unseen?.includes(field))) return undefined;
+    const others = references.map(({ reference, sql }) => {
+      const readable = bitsOf(referableGrants(policy.resource, reference, sql.policy, principal));
+      return { readable, ...callerIn(sql.policy, principal) };
+    });
+    const columns = [
+      ...write.columns,
+      ...given(caller, grants),
+      ...others.flatMap((each) => given(each, 0, each.readable)),
+    ];
+    // The claims of a token may be long.
+    const more = others.reduce((sum, { key }) => sum + key.length, caller.key.length);
+    return this.#writes[verb](run)?.({ ...write, columns, more });
   }
 
   /** Deletes a record if the caller may read and delete it, and it fulfils the preconditions. */
@@ -185,45 +199,10 @@ export class PolicyStore {
     const by = [actorSetting(actor), grants.read, grants.delete, ...values];
     try {
       const args = [id, ...preconditionArguments(preconditions), ...by];
-      this.#removal ??= removalSql(sql);
-      return (await db.run(this.#removal, args)).length > 0;
+      return (await db.run(sql.removal, args)).length > 0;
     } catch (error) {
       throw removalProblem(error, policy.resource) ?? error;
     }
-  }
-
-  /** Undefined also if the caller has no grant for the write, or a statement alone cannot write it. */
-  async #write(
-    verb: 'create' | 'update',
-    write: Write,
-    input: ValidatedInput,
-    principal: Principal,
-    before: JsonObject | undefined,
-    run: Run | undefined,
-  ): Promise<Written | undefined> {
-    const { policy, db } = this;
-    // A password is stored in a transaction with its record.
-    if (input.password !== undefined || input.passwordHash !== undefined || input.confirmedBy)
-      return undefined;
-    const caller = callerIn(policy, principal);
-    const grants = this.#sufficient(caller.grants[verb], input, before);
-    if (grants === 0 || !db.engine.writesMany) return undefined;
-    this.#writes ??= openWrites(this, this.#columnNames);
-    const { references, create, update } = this.#writes;
-    // A reference that the caller may not read is no known one, whether it is the present one or not.
-    if (references.some(({ field }) => input.unseen?.includes(field))) return undefined;
-    const others = references.map(({ reference, sql }) => {
-      const readable = bitsOf(referableGrants(policy.resource, reference, sql.policy, principal));
-      return { readable, ...callerIn(sql.policy, principal) };
-    });
-    const columns = [
-      ...write.columns,
-      ...given(caller, grants),
-      ...others.flatMap((each) => given(each, 0, each.readable)),
-    ];
-    // The claims of a token may be long.
-    const more = others.reduce((sum, { key }) => sum + key.length, caller.key.length);
-    return (verb === 'create' ? create : update)(run)?.({ ...write, columns, more });
   }
 
   /** The bits of the grants each of which permits a write of these fields. */
@@ -244,8 +223,9 @@ function openWrites({ db, policy, sql, other }: PolicyStore, ownNames: readonly 
     return { field, isList, reference, sql: other(to).store.sql };
   });
   const columnNames = [...ownNames, ...callerColumns(sql, references)];
-  const writing = (text: string, operation: string, isAlone: boolean) =>
-    perRun(db.run, (run) =>
+  const writing = (verb: 'create' | 'update', operation: string, isAlone: boolean) => {
+    const text = writeSql(sql, references, verb);
+    return perRun(db.run, (run) =>
       batchWrites<Write, Written | undefined>(
         { run, engine: db.engine },
         {
@@ -259,10 +239,11 @@ function openWrites({ db, policy, sql, other }: PolicyStore, ownNames: readonly 
         },
       ),
     );
+  };
   return {
     references,
-    create: writing(creationSql(sql, references), 'create with rules', true),
-    update: writing(changeSql(sql, references), 'replace with rules', false),
+    create: writing('create', 'create with rules', true),
+    update: writing('update', 'replace with rules', false),
   };
 }
 

@@ -122,7 +122,7 @@ function valuesOfCallers(resources: readonly Resource[]) {
 }
 
 /** Whether a grant permits something. */
-export const isAbout = ({ can }: DeclaredGrant, verb: Verb): boolean =>
+const isAbout = ({ can }: DeclaredGrant, verb: Verb): boolean =>
   can === 'all' || can === verb || (typeof can !== 'string' && (can.includes('all') || can.includes(verb)));
 
 /** Whether the record decides what a caller may do with it. Otherwise scopes and the path decide before a record is read. */
@@ -166,9 +166,7 @@ export const grantsFor = <T extends DeclaredGrant>(
 
 /** Whether a caller may read all records and fields of a collection. */
 export const readsAll = (resource: Resource, principal: Principal): boolean =>
-  resource.grants.some(
-    (grant) => isUnlimited(grant) && isAbout(grant, 'read') && appliesTo(grant, 'read', resource, principal),
-  );
+  grantsFor(resource, 'read', resource, principal).some(isUnlimited);
 
 /** Whether a grant permits something to callers without a credential. */
 export const isForAnyone = ({ grants }: Pick<Resource, 'grants'>, verb: Verb): boolean =>

@@ -138,12 +138,12 @@ t.test('a request that waits ends, and has nothing that came after the revocatio
   const { id, key } = await makeKey(service.db);
   const headers = { 'x-api-key': key, prefer: 'wait=60' };
   const waiting = service.send('GET', EVENTS, { headers });
-  await until('it waits', () => service.feed!.streams.size, 2);
+  await until('it waits', () => service.feed!.streams.metrics.readers.value, 2);
   await service.send('DELETE', `/keys/${id}`, { headers: admin });
   const { status, json } = await waiting;
   t.equal(status, 200);
   t.same(json.data, []);
-  await until('its place is free', () => service.feed!.streams.size, 1);
+  await until('its place is free', () => service.feed!.streams.metrics.readers.value, 1);
 });
 
 t.test('bearer tokens: `exp`', async (t) => {

@@ -96,7 +96,7 @@ t.test('a reader that does not read is cut, and gets the rest when it comes agai
   const COUNT = 26;
   for (let count = 0; count < COUNT; count++) await create(service, `large ${count}`, { note });
   await untilLength('the quick one has all', () => quick.messages, COUNT + 1);
-  await until('the slow one is cut', () => service.feed!.streams.size, 1);
+  await until('the slow one is cut', () => service.feed!.streams.metrics.readers.value, 1);
   const resumed = await follow('/events', { 'last-event-id': slow.lastId() });
   await untilLength('it has the rest', () => resumed.messages, COUNT);
   t.same(
@@ -114,8 +114,8 @@ t.test('a reader that takes nothing between two heartbeats is cut', async (t) =>
   );
   t.teardown(() => socket.destroy());
   socket.pause();
-  await until('it is there', () => service.feed!.streams.size, 1);
-  await until('it is gone', () => service.feed!.streams.size, 0);
+  await until('it is there', () => service.feed!.streams.metrics.readers.value, 1);
+  await until('it is gone', () => service.feed!.streams.metrics.readers.value, 0);
 });
 
 t.test('places are bounded, and free again when a reader leaves', async (t) => {
@@ -126,7 +126,7 @@ t.test('places are bounded, and free again when a reader leaves', async (t) => {
     headers: { prefer: 'wait=60' },
     signal: controller.signal,
   }).catch(() => 'left');
-  await until('all are accepted', () => service.feed!.streams.size, 2);
+  await until('all are accepted', () => service.feed!.streams.metrics.readers.value, 2);
   t.equal((await follow('/events')).status, 503);
   controller.abort();
   t.equal(await waiting, 'left');
@@ -138,7 +138,7 @@ t.test('places are bounded, and free again when a reader leaves', async (t) => {
   t.equal((await service.send('GET', '/events')).status, 200, 'a client that does not wait needs none');
   stream.leave();
   second.leave();
-  await until('both are free', () => service.feed!.streams.size, 0);
+  await until('both are free', () => service.feed!.streams.metrics.readers.value, 0);
 });
 
 t.test('a stream ends after its time, and with the service', async (t) => {
@@ -148,7 +148,7 @@ t.test('a stream ends after its time, and with the service', async (t) => {
   const { service, follow } = await setup(t);
   const last = await follow('/events');
   const waiting = service.send('GET', '/events?after=now', { headers: { prefer: 'wait=60' } });
-  await until('both are there', () => service.feed!.streams.size, 2);
+  await until('both are there', () => service.feed!.streams.metrics.readers.value, 2);
   await service.feed!.close();
   await until('the stream is over', () => last.isOver());
   t.same((await waiting).json.data, []);
