@@ -65,25 +65,17 @@ function peerOf(socket: Socket, trustProxy: readonly Network[] | undefined): Pee
   let peer = peers.get(socket);
   if (!peer) {
     const address = plain(socket.remoteAddress ?? '');
-    peer = { address, isLoopback: isLoopbackAddress(address), isProxy: isTrusted(address, trustProxy) };
+    const isProxy = trustProxy !== undefined && isInNetworks(trustProxy, parseIp(address));
+    peer = { address, isLoopback: isLoopbackAddress(address), isProxy };
     peers.set(socket, peer);
   }
   return peer;
 }
 
-/** Whether an address is that of a trusted proxy. */
-function isTrusted(address: string, trusted: readonly Network[] | undefined): boolean {
-  return trusted !== undefined && isInNetworks(trusted, parseIp(address));
-}
-
 /** Any field of either family applies: a client that forges one only loses what loopback permits. */
 function mentionsProxy({ headers }: IncomingMessage): boolean {
-  return (
-    headers['x-forwarded-for'] !== undefined ||
-    headers.forwarded !== undefined ||
-    headers['x-forwarded-proto'] !== undefined ||
-    headers.via !== undefined
-  );
+  const { 'x-forwarded-for': address, 'x-forwarded-proto': scheme, forwarded, via } = headers;
+  return (address ?? scheme ?? forwarded ?? via) !== undefined;
 }
 
 /** One proxy's report of the hop before it. */

@@ -79,6 +79,7 @@ export function corsFor(origins: readonly string[], ofFeatures: readonly FieldNa
   if (origins.length === 0) return undefined;
   const allowed = [...ALLOWED, ...ofFeatures.flatMap(({ request = [] }) => request)].join(', ');
   const exposed = [...EXPOSED, ...ofFeatures.flatMap(({ response = [] }) => response)].join(', ');
+  const permitted = ['Access-Control-Allow-Headers', allowed, 'Access-Control-Max-Age', MAX_AGE];
   const known = new Map(
     origins.map((origin) => [
       origin,
@@ -91,15 +92,6 @@ export function corsFor(origins: readonly string[], ofFeatures: readonly FieldNa
     isPreflight,
     fields: (origin) => known.get(origin ?? '') ?? OTHER_ORIGIN,
     preflight: (headers, allow) =>
-      isPreflight(headers)
-        ? [
-            'Access-Control-Allow-Methods',
-            allow,
-            'Access-Control-Allow-Headers',
-            allowed,
-            'Access-Control-Max-Age',
-            MAX_AGE,
-          ]
-        : [],
+      isPreflight(headers) ? ['Access-Control-Allow-Methods', allow, ...permitted] : [],
   };
 }

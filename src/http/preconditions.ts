@@ -35,18 +35,9 @@ const MAX_TAGS = 100;
 
 /** Reads the preconditions; undefined: there are none. Throws 400 for an invalid list of entity tags. */
 export function readConditions(headers: IncomingHttpHeaders): Conditions | undefined {
-  const match = headers['if-match'];
-  const noneMatch = headers['if-none-match'];
-  const unmodifiedSince = headers['if-unmodified-since'];
-  const modifiedSince = headers['if-modified-since'];
-  if (
-    match === undefined &&
-    noneMatch === undefined &&
-    unmodifiedSince === undefined &&
-    modifiedSince === undefined
-  ) {
-    return undefined;
-  }
+  const { 'if-match': match, 'if-none-match': noneMatch } = headers;
+  const { 'if-unmodified-since': unmodifiedSince, 'if-modified-since': modifiedSince } = headers;
+  if ((match ?? noneMatch ?? unmodifiedSince ?? modifiedSince) === undefined) return undefined;
   const { coding } = negotiateCoding(headers['accept-encoding']);
   return {
     match: match === undefined ? undefined : readTags(match, 'If-Match', coding),

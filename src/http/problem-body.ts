@@ -40,8 +40,9 @@ const NO_STORE = ['Cache-Control', 'no-store'];
 
 /** Only the request id differs between responses to the same problem, so that the rest is rendered once. */
 function textOf(problem: Problem, requestId: string): string {
+  const { shape = 'envelope' } = problem.more;
   problem.body ??= document(problem);
-  if (!hasRequestId(problem)) return problem.body;
+  if (shape !== 'envelope' && shape !== 'validation') return problem.body;
   return requestId === '' ? `${problem.body}}}` : `${problem.body},"requestId":"${requestId}"}}`;
 }
 
@@ -62,10 +63,6 @@ function document(problem: Problem): string {
     case 'envelope':
       return JSON.stringify({ error }).slice(0, -2);
   }
-}
-
-function hasRequestId({ more: { shape = 'envelope' } }: Problem): boolean {
-  return shape === 'envelope' || shape === 'validation';
 }
 
 function problemDocument(problem: Problem, requestId: string, form: DocumentForm): string {

@@ -58,7 +58,7 @@ export function listen(
   };
 
   // Not before: each renewal is a gap in the feed, and a database may be read-only for long.
-  hosts.onWritable(() => current?.destroy());
+  hosts.on('writable', () => current?.destroy());
   void listenOn();
   return async () => {
     hasEnded = true;

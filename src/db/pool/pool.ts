@@ -57,7 +57,7 @@ export class Pool {
     this.#limits = limitsOf(options.timeoutMs);
     this.#dialler = new Dialler(options, (lost) => this.#drop(lost));
     this.#startChecks = checkRegularly(this.#limits.checkMs, (now) => this.#check(now));
-    options.hosts.onReadOnly(() => this.#renew());
+    options.hosts.on('readOnly', () => this.#renew());
   }
 
   /**
