@@ -10,7 +10,7 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
 import { pagesNav } from './collection-page.js';
-import type { PageServices } from './declaration-files.js';
+import { jsonReply, type PageServices } from './declaration-files.js';
 import { crumbsOf, type FormModel } from './form-model.js';
 import { assignmentsOf } from './form-patch.js';
 import { readAs, readListAs } from './inner-read.js';
@@ -45,16 +45,11 @@ export const USER_ENDPOINTS: readonly Endpoint<PageServices>[] = [
   {
     ...at('PATCH', `${USERS_PATH}/:id`, ADMIN),
     accepts: [JSON_TYPE],
+    notInBatch: 'scopes of users',
     offers: [JSON_TYPE],
     run: ({ site }, request) => change(site(), request),
   },
 ];
-
-const jsonReply = (value: object): Reply => ({
-  status: 200,
-  headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
-  body: JSON.stringify(value),
-});
 
 const usersIn = ({ collections }: Site) =>
   collections.find(({ resource }) => resource.hasPasswords)?.resource;
@@ -162,7 +157,7 @@ export function userPage(scopes: readonly string[]): Page {
         title: String(json.user),
         crumbs,
         tools: html`<a class="button" href="${site.prefix}/${users}/${String(json.id)}">The record</a><a class="button main" href="${here}?_edit">Edit</a>`,
-        body: recordTable(json),
+        body: recordTable({ ...json, scopes: (json.scopes as string[]).join(', ') }),
       };
     },
     form: changeAction(model),
