@@ -94,7 +94,8 @@ function displayOf({
     find((name) => name === 'name') ??
     find((name) => name === 'title') ??
     find((name, field) => required.includes(name) && field['x-search']) ??
-    find((_name, field) => field['x-index'])
+    find((_name, field) => field['x-index']) ??
+    find((name) => required.includes(name))
   );
 }
 

@@ -34,7 +34,7 @@ function styleOf(config: Config): string {
 /** The name of the service, and the elements that load the style and the script. */
 export const lookOf = (config: Config): { name: string; head: Html } => ({
   name: PAGE_SETTINGS.of(config).siteName,
-  head: html`<link rel="stylesheet" href="${config.publicPrefix}${pathOf(styleOf(config), 'css')}"><script src="${config.publicPrefix}${SCRIPT_PATH}" defer></script>`,
+  head: html`<link rel="stylesheet" href="${config.publicPrefix}${pathOf(styleOf(config), 'css')}"><script src="${config.publicPrefix}${SCRIPT_PATH}" defer blocking="render"></script>`,
 });
 
 /** The fields of a page, which loads its style and its script from this service. */

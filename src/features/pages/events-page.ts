@@ -1,9 +1,10 @@
 import type { Feed } from '../../feature.js';
 import { type Html, html } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
-import { cellOf } from './list-cells.js';
+import { shortTitleOf } from './labels.js';
 import type { Page } from './pages.js';
-import { collectionsFor } from './site.js';
+import { collectionsFor, type Site } from './site.js';
+import { timeHtml } from './values.js';
 
 const LIMIT = 50;
 /** The parameter of the link to the newest events. */
@@ -36,7 +37,7 @@ export const eventsPage: Page = {
         types,
         collectionsFor(site, request.principal).map(({ resource }) => resource.name),
       )}
-${data.length === 0 ? html`<p>No events.</p>` : table(data)}
+${data.length === 0 ? html`<p>No events.</p>` : table(data, site)}
 <nav class="pages" aria-label="Pages"><a href="${rest === '' ? path : `${path}?${rest.slice(1)}`}">oldest</a> ${meta.more && html`<a href="${links.next}">next</a> `}<a href="${newest}">newest</a></nav>`,
     };
   },
@@ -67,10 +68,13 @@ function typesForm(path: string, types: string, collections: readonly string[]):
 <select id="types" name="types">${options.map((type) => html`<option value="${type}"${type === types && html` selected`}>${type === '' ? 'all' : type}</option>`)}</select> <button>Show</button></p></form>`;
 }
 
-function table(events: readonly JsonObject[]): Html {
+function table(events: readonly JsonObject[], { collections }: Site): Html {
   const rows = events.map(({ time, type, subject, data, previous }) => {
     const version = isObject(data) ? data._version : previous;
-    return html`<tr><td class="whole" data-label="time">${cellOf(time)}</td><td class="whole" data-label="type">${String(type)}</td><td class="id" data-label="record"><a href="${String(subject)}">${String(subject)}</a></td><td class="number" data-label="version">${String(version ?? '')}</td></tr>\n`;
+    const name = String(type).split('.', 1)[0];
+    const resource = collections.find((each) => each.resource.name === name)?.resource;
+    const title = resource && isObject(data) ? shortTitleOf(resource, data) : String(subject);
+    return html`<tr><td class="whole" data-label="Time">${timeHtml(String(time))}</td><td class="whole" data-label="Type">${String(type)}</td><td data-label="Record"><a href="${String(subject)}">${title}</a></td><td class="number" data-label="Version">${String(version ?? '')}</td></tr>\n`;
   });
-  return html`<div class="scroll"><table class="list"><thead><tr><th scope="col">time</th><th scope="col">type</th><th scope="col">record</th><th scope="col" class="number">version</th></tr></thead><tbody>${rows}</tbody></table></div>`;
+  return html`<div class="scroll"><table class="list"><thead><tr><th scope="col">Time</th><th scope="col">Type</th><th scope="col">Record</th><th scope="col" class="number">Version</th></tr></thead><tbody>${rows}</tbody></table></div>`;
 }

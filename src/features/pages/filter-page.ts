@@ -139,7 +139,7 @@ function range({ name, label, kind }: Column, id: string, view: ListView): Contr
     html`<div><label for="${id}${suffix}">${label} ${says}</label><input type="${type}"${!isDay && html` step="any"`} id="${id}${suffix}" name="${end}" value="${value}"></div>`;
   return {
     names: [from, to],
-    input: html`<div class="field two">${input(from, 'from', (view.parameters.get(from) ?? '').slice(0, isDay ? 10 : undefined), '-from')}${input(isDay ? LAST_DAY + to : to, 'to', last, '-to')}</div>${isDay && html`<div class="field"><label for="${id}-days">or ${label} on</label><select id="${id}-days" name="${NAMED_DAYS + from}"><option value=""></option>${Object.keys(DAYS).map((days) => html`<option>${days}</option>`)}</select></div>`}\n`,
+    input: html`<div class="field two">${input(from, 'from', (view.parameters.get(from) ?? '').slice(0, isDay ? 10 : undefined), '-from')}${input(isDay ? LAST_DAY + to : to, 'to', last, '-to')}${isDay && html`<div><label for="${id}-days">${label}: days</label><select id="${id}-days" name="${NAMED_DAYS + from}"><option value="">any</option>${Object.keys(DAYS).map((days) => html`<option>${days}</option>`)}</select></div>`}</div>\n`,
   };
 }
 

@@ -29,12 +29,12 @@ export const MAX_ITEMS = 20;
 /** Characters of a name that pages repeat, and up to which a name is entered in a form. */
 export const MAX_NAME_CHARACTERS = 200;
 
-/** The text by which people know a record: the value of its display field, or its word and id. */
+/** The text by which people know a record: the value of its display field, or its word and the end of its id, which differs also among records of one moment. */
 export function titleOf({ display, singular }: Resource, record: JsonObject): string {
   const given = display === undefined ? undefined : member(record, display);
   return typeof given === 'string' && given.trim() !== ''
     ? given
-    : `${capitalized(singular)} ${String(record.id)}`;
+    : `${capitalized(singular)} …${String(record.id).slice(-8)}`;
 }
 
 /** The title of a record where a page may have many: a long one is cut. */

@@ -1,18 +1,20 @@
 import { noBrowser, openPage } from '../../support/chromium.js';
-import { COLOUR_RULES, checkPage, SIZE_RULES, type View } from '../../support/page-checks.js';
+import { COLOUR_RULES, checkPage, type View } from '../../support/page-checks.js';
 import type { TestService } from '../../support/service.js';
 import t from '../../support/test.js';
 import { some } from '../../support/thorough.js';
 import { serviceWithTasks } from './collections.js';
 import { NAUGHTY } from './naughty.js';
 
-/** The style has one boundary of widths, and two sets of colours. All rules apply in one of two views that follow each other. */
+/** The style has two boundaries of widths, and two sets of colours. All rules apply at each width. */
 const VIEWS: readonly View[] = some(
   [
     { width: 320, colorScheme: 'dark' },
-    { width: 768, colorScheme: 'light', rules: SIZE_RULES },
-    { width: 1440, colorScheme: 'light' },
-    { width: 1440, colorScheme: 'dark', rules: COLOUR_RULES },
+    { width: 390, colorScheme: 'light' },
+    { width: 768, colorScheme: 'dark' },
+    { width: 1280, colorScheme: 'light' },
+    { width: 1280, colorScheme: 'dark', rules: COLOUR_RULES },
+    { width: 390, colorScheme: 'dark', rules: COLOUR_RULES },
   ],
   2,
 );
@@ -94,6 +96,10 @@ t.test('pages in a browser', { skip: noBrowser }, async (t) => {
       `/tasks/${task}?_delete`,
       '/tasks?_filter',
       '/tasks?group=state',
+      '/tasks?_columns=1',
+      '/jobs',
+      '/webhooks',
+      '/webhooks?_new',
       '/?_search=Task',
       '/events',
       '/errors',
@@ -120,6 +126,28 @@ t.test('pages in a browser', { skip: noBrowser }, async (t) => {
     await page.getByRole('button', { name: 'Create' }).click();
     await page.getByRole('alert').waitFor();
     await checkPage(t, page, 'failures', VIEWS);
+  });
+
+  t.test('the first record is near the top, and nothing moves after it is shown', async (t) => {
+    const { task } = await filled(service);
+    for (const [width, max] of [
+      [1280, 240],
+      [390, 700],
+    ] as const) {
+      const page = await openPage(t, service.url, { width });
+      for (const path of ['/tasks?filter[state]=open', `/tasks/${task}`, '/']) {
+        await page.goto(path);
+        const [shift, y] = await page.evaluate<[number, number]>(`new Promise((done) => {
+          let sum = 0;
+          const add = (list) => list.getEntries().forEach(({ value }) => { sum += value; });
+          new PerformanceObserver(add).observe({ type: 'layout-shift', buffered: true });
+          const { y } = (document.querySelector('tbody tr') ?? document.body).getBoundingClientRect();
+          requestAnimationFrame(() => requestAnimationFrame(() => done([sum, y])));
+        })`);
+        t.equal(shift, 0, `${width} px, ${path}`);
+        t.ok(y <= max, `${width} px, ${path}: the first row is at ${y}`);
+      }
+    }
   });
 
   t.test('naughty strings add no element and run nothing', async (t) => {

@@ -9,7 +9,7 @@ import { ACCEPT, linksOf, PageVisitor } from './visitor.js';
 t.jobs = 2;
 
 /** A page without the element of its script. */
-const ownText = (text: string) => text.replace(/<script src="[^"]*" defer><\/script>/, '');
+const ownText = (text: string) => text.replace(/<script src="[^"]*" defer blocking="render"><\/script>/, '');
 
 t.test('a page loads one style and one script, which browsers store for good, and is small', async (t) => {
   const service = await serviceWithTasks(t);
