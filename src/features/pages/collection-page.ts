@@ -133,9 +133,9 @@ function exportMenu(view: ListView, { total }: ListJson['meta']): Html {
   const { parameters, path } = view;
   const many = total === undefined ? 'All' : `All ${total.toLocaleString('en')}`;
   const page = new URLSearchParams([...parameters, ['_format', 'csv']]);
-  return html`<details class="pop"><summary class="button">Export</summary><div>
-<a href="${view.hrefWith({ [EXPORT]: 'csv' })}">${many} for a spreadsheet (CSV)</a><br>
-<a href="${view.hrefWith({ [EXPORT]: 'json' })}">${many} as JSON</a><br>
+  return html`<details class="pop"><summary class="button">Export</summary><div class="links">
+<a href="${view.hrefWith({ [EXPORT]: 'csv' })}">${many} for a spreadsheet (CSV)</a>
+<a href="${view.hrefWith({ [EXPORT]: 'json' })}">${many} as JSON</a>
 <a href="${path}?${String(page)}">This page (CSV)</a></div></details>`;
 }
 

@@ -41,9 +41,9 @@ export function groupsNav(view: ListView): Part {
   const links = few.slice(0, MAX_LINKS).map(({ name }) => {
     const href = view.hrefWith({ ...without, group: escapeName(name), ...sort });
     const label = columnsOf(resource).find((each) => each.name === name)?.label ?? fieldLabel(name);
-    return html`<a href="${href}">${label}</a><br>`;
+    return html`<a href="${href}">${label}</a>`;
   });
-  return html`<h2>Count by</h2>\n<p>${links}</p>`;
+  return html`<h2>Count by</h2>\n<p class="links">${links}</p>`;
 }
 
 /** The groups of a list. The value of a field leads to the records that have it. */
