@@ -47,6 +47,7 @@ export const FEATURES: readonly FeatureEntry[] = [
   {
     name: 'issuer',
     settings: ISSUER_SETTINGS,
+    uses: ['accounts'],
     load: () => import('./features/issuer/feature.js'),
   },
   { name: 'accounts', settings: ACCOUNTS_SETTINGS, load: () => import('./features/accounts/feature.js') },

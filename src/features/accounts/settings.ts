@@ -1,4 +1,4 @@
-import { type CoreConfig, FeatureSettings } from '../../config/config.js';
+import { type Config, type CoreConfig, FeatureSettings } from '../../config/config.js';
 import type { Reader } from '../../config/env-reader.js';
 import { isLoopback, parseJson } from '../../config/parsers.js';
 
@@ -55,6 +55,10 @@ const parseSmtpUrl = (text: string): string | undefined =>
 /** Whether the service sends messages. */
 export const hasMail = ({ smtpUrl, mail }: AccountsConfig): boolean =>
   smtpUrl !== undefined || mail === 'log';
+
+/** The page for people who have forgotten their password; undefined: the service does not send messages. */
+export const forgottenPage = (config: Config): string | undefined =>
+  hasMail(ACCOUNTS_SETTINGS.of(config)) ? '/forgotten-password' : undefined;
 
 /** The address of links in messages, which no header field of a request decides. Undefined: it is not known. */
 export const linkOrigin = ({

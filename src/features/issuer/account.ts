@@ -9,6 +9,7 @@ import { type Failure, Problem } from '../../errors/problem.js';
 import type { Collection } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
+import { forgottenPage } from '../accounts/settings.js';
 import { checkedPassword, type InteractionParts } from './interactions.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { errors } from './oidc-provider.js';
@@ -63,7 +64,7 @@ class AccountRequest {
   }
 
   async showSignIn(status: number, email: string, error?: string): Promise<Reply> {
-    return reply(status, accountSignInPage(this.#csrfOf(''), email, error));
+    return reply(status, accountSignInPage(this.#csrfOf(''), email, forgottenPage(this.parts.config), error));
   }
 
   async signIn(form: URLSearchParams): Promise<Reply> {

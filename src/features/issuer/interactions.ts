@@ -6,6 +6,7 @@ import type { Db } from '../../db/db.js';
 import type { Auth } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
+import { forgottenPage } from '../accounts/settings.js';
 import { addScopes, rememberConsent } from './consents.js';
 import { errors } from './oidc-provider.js';
 import { pageHeaders } from './pages/page-frame.js';
@@ -111,6 +112,7 @@ class InteractionPage {
             client,
             csrf,
             email: email ?? String(hint ?? ''),
+            forgotten: forgottenPage(this.parts.config),
             error,
             passkey: await this.#passkeyForm(),
           })

@@ -24,13 +24,18 @@ export interface AccountPage {
 }
 
 /** The form with which a user signs in to its account page. */
-export function accountSignInPage(csrf: string, email: string, error: string | undefined): string {
+export function accountSignInPage(
+  csrf: string,
+  email: string,
+  forgotten: string | undefined,
+  error: string | undefined,
+): string {
   return layout(
     'Sign in',
     html`<p>to your account</p>
 ${errorText(error)}
 <form method="post">
-${signInFields(csrf, email)}
+${signInFields(csrf, email, forgotten)}
 </form>`,
   );
 }

@@ -8,6 +8,8 @@ export interface SignInPage {
   /** The token of the form. */
   readonly csrf: string;
   readonly email: string;
+  /** The page for people who have forgotten their password; undefined: there is none. */
+  readonly forgotten: string | undefined;
   /** Why the last attempt failed. */
   readonly error: string | undefined;
   /** Undefined: passkeys are not available. */
@@ -15,13 +17,13 @@ export interface SignInPage {
 }
 
 /** The form with an email and a password. */
-export function signInPage({ client, csrf, email, error, passkey }: SignInPage): string {
+export function signInPage({ client, csrf, email, forgotten, error, passkey }: SignInPage): string {
   return layout(
     'Sign in',
     html`<p>to continue to <strong>${client}</strong></p>
 ${errorText(error)}
 <form method="post">
-${signInFields(csrf, email)}
+${signInFields(csrf, email, forgotten)}
 <button name="action" value="cancel" formnovalidate>Cancel</button>
 </form>
 ${passkey && passkeyForm('get', csrf, passkey)}`,
@@ -29,12 +31,17 @@ ${passkey && passkeyForm('get', csrf, passkey)}`,
 }
 
 /** The fields and the button of a form with which a user signs in by password. */
-export const signInFields = (csrf: string, email: string): Html => html`${hidden('csrf', csrf)}
+export const signInFields = (
+  csrf: string,
+  email: string,
+  forgotten: string | undefined,
+): Html => html`${hidden('csrf', csrf)}
 <label for="email">Email</label>
 <input id="email" name="email" type="email" autocomplete="username" required value="${email}">
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required>
-<button class="main" name="action" value="sign-in">Sign in</button>`;
+<button class="main" name="action" value="sign-in">Sign in</button>
+${forgotten !== undefined && html`<p><a href="${forgotten}">Forgotten password?</a></p>`}`;
 
 export interface ConsentPage {
   readonly client: string;
