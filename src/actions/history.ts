@@ -57,12 +57,12 @@ export function history(scoped: ScopedCollection, getting: Action, feed: Feed): 
   };
 }
 
-/** The newest changes of a record that the caller may read, each with the position of its event; undefined: it may not read the events. */
+/** The newest changes of a record that the caller may read, each with the cursor before its event; undefined: it may not read the events. */
 export async function newestChanges(
   scoped: ScopedCollection,
   request: Request,
   feed: Feed,
-): Promise<readonly (Change & { readonly seq: number })[] | undefined> {
+): Promise<readonly (Change & { readonly cursor: string | undefined })[] | undefined> {
   try {
     filterOf(request.principal, `${scoped.resource.name}.*`, feed.resources);
   } catch (error) {
@@ -83,7 +83,7 @@ async function page(scoped: ScopedCollection, request: Request, feed: Feed): Pro
     self: after === null ? self : `${self}&after=${encodeURIComponent(after)}`,
     next: last === undefined ? null : `${self}&after=${encodeURIComponent(feed.cursorOf(last - 1))}`,
   };
-  const shown = data.map(({ seq: _, ...change }) => change);
+  const shown = data.map(({ cursor: _, ...change }) => change);
   return {
     status: 200,
     headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
@@ -113,7 +113,8 @@ async function readChanges(
   const states = access && (await readableStates(feed.db, resource, access, events));
   const data = rows.flatMap((row, at) => {
     const state = states?.[at];
-    const change = { seq: events[at]!.seq, ...changeOf(row, hidden) };
+    const cursor = row.is_expired === true ? undefined : feed.cursorOf(events[at]!.seq - 1);
+    const change = { cursor, ...changeOf(row, hidden) };
     if (!states) return [change];
     return state?.before || state?.after
       ? [{ ...change, actor: isShown ? change.actor : null, changes: visible(change.changes, state) }]

@@ -80,10 +80,7 @@ export async function readableStates(
   const conditions = grants.map((grant) => grant.conditions);
   // A rule that hides a record because of a related one hides it after the deletion of that one as well.
   const given = events.map((event) => statesOf(resource, event));
-  const held = await matchStates(db, resource, given, conditions, {
-    needsRelated: true,
-    symbolValues: values,
-  });
+  const held = await matchStates(db, resource, given, conditions, values);
   const stateIn = (at: number, side: 'before' | 'after'): ReadableState | undefined => {
     const holding = grants.filter((_, grant) => held[grant]![at]![side] === true);
     if (holding.length === 0) return undefined;
@@ -148,16 +145,10 @@ interface States {
 const SOURCE = 'plinth_states';
 const NUMBER = 'plinth_number';
 
-interface Matching {
-  readonly needsRelated?: boolean;
-  /** The values for the symbols of the conditions. */
-  readonly symbolValues?: SymbolValues;
-}
-
 /**
  * Whether conditions hold for states of records, all of one collection: a row for each of `lists`, whose conditions must
  * all hold. One statement compares the columns as the states have them, and conditions on related records with their present
- * state. With `needsRelated`, it is unknown whether a condition held that no related record fulfils another one, if records of that
+ * state. With `symbolValues`, the conditions are those of grants, and it is unknown whether a condition held that no related record fulfils another one, if records of that
  * relation have been deleted, and it does not hold. Only over relations may the statement take long, and then it waits with the
  * queries of lists. Throws 503.
  */
@@ -166,7 +157,7 @@ async function matchStates(
   resource: Resource,
   given: readonly States[],
   lists: readonly (readonly Condition[])[],
-  { needsRelated = false, symbolValues = [] }: Matching = {},
+  symbolValues?: SymbolValues,
 ): Promise<Fulfilled[][]> {
   const numbers = new Map<string, number>();
   const numberOf = (state: JsonObject): number => {
@@ -184,8 +175,8 @@ async function matchStates(
   const columns = definitionsOf(resource).map((definition) => `, ${definition}`);
   const parameter = parametersIn(args);
   const matches = lists.map((conditions, list) => {
-    const selection = { conditions, symbolValues, search: [] };
-    const records = recordsSql(resource, selection, parameter, engine, SOURCE, needsRelated);
+    const selection = { conditions, symbolValues: symbolValues ?? [], search: [] };
+    const records = recordsSql(resource, selection, parameter, engine, SOURCE, symbolValues !== undefined);
     return `select ${list} as list, record.${NUMBER} as number from ${records}`;
   });
   const text = `with ${SOURCE} as materialized (
@@ -224,27 +215,28 @@ function statesOf(resource: Resource, event: Event): States {
 
 function readStates(resource: Resource, event: Event): States {
   const { type, version, data, former } = event;
-  const columnsOf = (memberOf: MemberOf) => comparedColumns(resource, event, memberOf);
   const document = data === null ? undefined : (JSON.parse(data) as JsonObject);
   const after = document && {
-    ...columnsOf((field) => member(document, field)),
+    ...comparedColumns(resource, event, (field) => member(document, field)),
     version,
     updated_at: instantIn(document),
   };
   if (type.endsWith('.created')) return { before: null, after: after ?? null };
   const columns = former === null ? undefined : (JSON.parse(former) as JsonObject);
   const before = columns && {
-    ...columnsOf((_, name) => member(columns, name)),
+    ...comparedColumns(resource, event, (_, name) => member(columns, name)),
     version: Number(columns.version),
     updated_at: instantIn(columns),
   };
   return { before, after: after ?? null };
 }
 
-type MemberOf = (field: string, name: string) => JsonObject[string] | undefined;
-
 /** The values of columns as the present declaration has them: a value of another type or field, from before a change of it, is none. */
-function comparedColumns(resource: Resource, { seq, record }: Event, memberOf: MemberOf): JsonObject {
+function comparedColumns(
+  resource: Resource,
+  { seq, record }: Event,
+  memberOf: (field: string, name: string) => Json | undefined,
+): JsonObject {
   const values: JsonObject = { id: record };
   for (const [field, column] of resource.columns) {
     if (column.type === 'jsonb' || !hasField(resource, field, seq)) continue;

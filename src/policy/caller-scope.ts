@@ -27,7 +27,7 @@ import {
   type Verb,
 } from './policy.js';
 import { PolicyStore } from './policy-store.js';
-import { hasLimitedReferences, referenceProblems, requireReferable } from './reference-check.js';
+import { hasLimitedReferences, referenceProblems } from './reference-check.js';
 import { readAccess } from './row-filter.js';
 import type { ScopedCollection } from './scoped-collection.js';
 
@@ -117,7 +117,7 @@ class CallerScope {
     return this.#free[verb];
   }
 
-  async #readableBits(id: string, run: Run | undefined): Promise<number> {
+  async #readableBits(id: string, run?: Run): Promise<number> {
     return (await this.store.held(id, this.principal, run))?.read ?? 0;
   }
 
@@ -171,7 +171,8 @@ class CallerScope {
    * the grants that decide which fields of the record the caller may read.
    */
   async #requireCreatable(input: ValidatedInput, run: Run | undefined, id?: string): Promise<number> {
-    await requireReferable(this, input, {}, run);
+    const [problem] = await referenceProblems(this, [input], {}, run);
+    if (problem) throw problem;
     const write = creationOf(this.resource, input);
     const stored = { ...write.stored, id: id ?? write.stored.id };
     const [found] = await this.store.examine('create', [{ ...write, stored }], this.principal, run);
@@ -253,7 +254,8 @@ class CallerScope {
         ? this.#shown(written.stored, this.#access && written.readable)
         : this.#written(Promise.resolve(written.stored), run);
     }
-    await requireReferable(this, input, before, run);
+    const [problem] = await referenceProblems(this, [input], before, run);
+    if (problem) throw problem;
     const [after] = await this.store.examine('update', [write], this.principal, run);
     this.#requirePermitted(update & after!.mask, input, before);
     const outcome = await this.whole.replace(id, input, preconditions, run);

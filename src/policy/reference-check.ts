@@ -38,18 +38,10 @@ const limitedReferences = ({ resource, other, principal }: Writer): LimitedRefer
 /** Whether a caller may refer to some records alone by any field of a collection. */
 export const hasLimitedReferences = (writer: Writer): boolean => limitedReferences(writer).length > 0;
 
-/** Throws 422 if a write sets a reference to a record that the caller may not read, as for one to no record. `before`: the record. */
-export async function requireReferable(
-  writer: Writer,
-  input: ValidatedInput,
-  before: JsonObject,
-  run: Run | undefined,
-): Promise<void> {
-  const [problem] = await referenceProblems(writer, [input], before, run);
-  if (problem) throw problem;
-}
-
-/** The problem that `requireReferable` throws for each of some writes. Each collection is looked up once for all. */
+/**
+ * The 422 for each of some writes that sets a reference to a record that the caller may not read, as for one to no record. `before`:
+ * the record. Each collection is looked up once for all.
+ */
 export async function referenceProblems(
   writer: Writer,
   inputs: readonly ValidatedInput[],

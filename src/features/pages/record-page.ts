@@ -198,7 +198,6 @@ async function history(resource: Resource, { site, request, names }: PageOptions
   const collection = site.collections.find((each) => each.resource.name === resource.name)!;
   const changes = feed && (await newestChanges(collection, request, feed));
   if (!changes) return undefined;
-  const { after: floor } = await feed.start(undefined);
   const columns = columnsOf(resource);
   const ids = changes.flatMap(({ changes: changed }) =>
     (changed ?? []).flatMap(({ name, before, after }) => {
@@ -221,11 +220,10 @@ async function history(resource: Resource, { site, request, names }: PageOptions
     ),
   ]);
   const isComplete = changes.at(-1)?.version === 1;
-  const item = ({ seq, type, time, version, actor, changes: changed }: (typeof changes)[number]): Html => {
+  const item = ({ cursor, type, time, version, actor, changes: changed }: (typeof changes)[number]): Html => {
     const verb = type.slice(type.lastIndexOf('.') + 1);
     const list = verb === 'updated' && changed?.map((each) => changeHtml(each, columns, names));
-    const after = seq > floor ? feed.cursorOf(seq - 1) : undefined;
-    const event = after && html`<a href="${site.prefix}/events?after=${after}&limit=1">${verb}</a>`;
+    const event = cursor && html`<a href="${site.prefix}/events?after=${cursor}&limit=1">${verb}</a>`;
     return html`<li>${actorHtml(names, actor)} ${event || verb} ${timeHtml(time)} <span class="dim">version ${version}</span>${list}</li>\n`;
   };
   return html`<h2>Changes</h2>
