@@ -11,8 +11,7 @@ import type { ExitCode } from '../../errors/exit-error.js';
 import { type Check, messageOf, resultsOf } from './check.js';
 import { checkIssuerClock } from './check-clock.js';
 import { checkDatabase, checkReplicas } from './check-database.js';
-import { checkDisk, checkFiles, checkPorts, checkTls } from './check-host.js';
-import { checkProxies } from './check-proxies.js';
+import { checkDisk, checkFiles, checkPorts, checkProxies, checkTls } from './check-host.js';
 import { COMMANDS } from './commands.js';
 
 /** Checks the settings and what they need. Returns the exit code, 1 if there is a problem. Throws UsageError. */

@@ -82,8 +82,7 @@ export class CollectionImport {
     const drafts = await readDrafts(chunk, this.#rules, refusals.add);
     const waits = this.#resource.references.length > 0;
     const rows = waits ? undefined : await checkDrafts(drafts, this.#rules, refusals.add);
-    // The records that were read are released: later stages need the rows alone.
-    return { chunk, drafts: waits ? drafts : [], rows, refusals };
+    return { chunk, drafts, rows, refusals };
   }
 
   async #store({ chunk, drafts, rows, refusals }: Batch): Promise<void> {
