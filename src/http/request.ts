@@ -102,14 +102,14 @@ export const preferredWait = (prefer: Field): number => {
 /** The value of a preference in lower case; undefined: there is none. If it is repeated, the first applies (section 2). */
 function preference(prefer: Field, name: string): string | undefined {
   for (const member of String(prefer ?? '').match(MEMBER) ?? []) {
-    const [, found, value = ''] = PREFERENCE.exec(member) ?? [];
+    const [, found, value = ''] = PREFERENCE.exec(member.replaceAll(/[ \t]/g, '')) ?? [];
     if (found?.toLowerCase() === name) return value.toLowerCase();
   }
   return undefined;
 }
 
 /** A preference with its value, before its parameters. */
-const PREFERENCE = /^\s*([\w-]+)\s*(?:=\s*"?([^";\s]*)"?\s*)?(?:;|$)/;
+const PREFERENCE = /^([\w-]+)(?:="?([^";]*)"?)?(?:;|$)/;
 
 /** Text between commas outside quoted strings. */
 const MEMBER = /(?:[^",]|"(?:[^"\\]|\\.)*"?)+/g;

@@ -16,7 +16,7 @@ const KNOWN: Readonly<Record<string, string>> = {
   'app/app-parts.ts': 'names the tables of callers for their credentials',
   'collection/numbers.ts': 'continues a series of numbers after the greatest one',
   'db/row-counts.ts': 'counts all records, in background',
-  'auth/credentials/current-credentials.ts': 'reads the versions of the passwords of callers',
+  'auth/credentials/credential-watch.ts': 'reads the versions of the passwords of callers',
 };
 
 /** Folders whose statements are about whole tables, for operators. */

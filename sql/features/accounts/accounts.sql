@@ -1,5 +1,5 @@
 -- name: linked_users ($1 issuers and subjects, as a JSON array of arrays)
-select issuer, subject, user_id::text, claims
+select issuer, subject, user_id::text as owner, claims
 from plinth_user_links
 where (issuer, subject) in (
   select value ->> 0, value ->> 1 from json_array_elements($1::text::json)
@@ -48,7 +48,7 @@ set attempts = attempts + 1, next_at = now() + make_interval(secs => $1::float8 
 where id = any (array(
   select id from plinth_mail where next_at <= now() order by next_at limit $2 for update skip locked
 ))
-returning id::text, purpose, recipient, language, user_id::text;
+returning id::text, purpose, recipient, language, user_id::text as owner;
 
 -- name: end_mail ($1 id)
 delete from plinth_mail where id = $1::uuid;
@@ -58,7 +58,7 @@ insert into plinth_mail_codes (hash, purpose, recipient, user_id, expires_at)
 values (decode($1, 'base64'), $2, $3, $4::uuid, now() + make_interval(secs => $5::float8));
 
 -- name: find_code ($1 hash in base64, $2 purpose)
-select recipient, user_id::text from plinth_mail_codes
+select recipient, user_id::text as owner from plinth_mail_codes
 where hash = decode($1, 'base64') and purpose = $2 and expires_at > now();
 
 -- Once a code is used, the others of its user are worth nothing.
@@ -71,7 +71,7 @@ with used as (
   delete from plinth_mail_codes using used
   where plinth_mail_codes.user_id = used.user_id and plinth_mail_codes.purpose = $2
 )
-select recipient, user_id::text from used;
+select recipient, user_id::text as owner from used;
 
 -- name: end_code ($1 hash in base64)
 delete from plinth_mail_codes where hash = decode($1, 'base64');

@@ -167,9 +167,9 @@ export class IssuerUsers {
   async #readLinks(keys: readonly string[]): Promise<(Link | undefined)[]> {
     const rows = await this.db.run(ACCOUNTS_SQL.linked_users, [`[${keys.join(',')}]`]);
     const links = new Map(
-      rows.map(({ issuer, subject, user_id: userId, claims }) => [
+      rows.map(({ issuer, subject, owner, claims }) => [
         JSON.stringify([issuer, subject]),
-        { userId: String(userId), values: String(claims) },
+        { userId: String(owner), values: String(claims) },
       ]),
     );
     return keys.map((key) => links.get(key));

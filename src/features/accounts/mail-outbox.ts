@@ -79,7 +79,7 @@ export class Outbox {
     const code = row.purpose === 'reset' ? newCode() : '';
     try {
       if (code !== '') {
-        const args = [codeHash(code), String(row.purpose), recipient, String(row.user_id), CODE_S];
+        const args = [codeHash(code), String(row.purpose), recipient, String(row.owner), CODE_S];
         await this.db.run(ACCOUNTS_SQL.create_code, args);
       }
       await this.send(id, recipient, this.#messageOf(row, code));

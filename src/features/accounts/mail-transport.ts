@@ -33,7 +33,7 @@ export function smtpTransport(
     disableUrlAccess: true,
   });
   return async (id, recipient, message) => {
-    const domain = mailFrom!.split('@').at(-1)!.replace(/>.*$/, '');
+    const domain = mailFrom!.slice(mailFrom!.lastIndexOf('@') + 1).replace('>', '');
     try {
       // An attempt that is repeated has the same id, by which servers recognize it.
       await transport.sendMail({

@@ -81,7 +81,7 @@ async function setByCode({ db, users }: AccountServices, code: string, password:
   const key = [codeHash(code), 'reset'];
   const [found] = await db.run(ACCOUNTS_SQL.find_code, key);
   if (!found) throw codeEnded();
-  const id = String(found.user_id);
+  const id = String(found.owner);
   const record = await recordOf(users, id);
   const checked = users.check({ ...record, password }, 'request', { record, isPatch: true });
   const passwordHash = await storedPassword(checked);

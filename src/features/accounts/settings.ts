@@ -91,5 +91,4 @@ export const ACCOUNTS_SETTINGS = new FeatureSettings({
   read: readAccounts,
   isOn: (own) => own.usersFromIssuer !== undefined || hasMail(own),
   faults: faultsOf,
-  paths: ['forgotten-password', 'reset-password'],
 });

@@ -11,11 +11,13 @@ import { claimsOf, findUser } from './user-claims.js';
 
 /**
  * The services that endpoints of the authorization server run with. `plain` and `limited` handle requests to oidc-provider,
- * the latter where secrets could be guessed, `interact` those to the pages on which users sign in and consent, `account` those to the page about their account.
+ * the latter where secrets could be guessed, `inAddressOrForm` those whose parameters are in the address or in a form, `interact`
+ * those to the pages on which users sign in and consent, `account` those to the page about their account.
  */
 export interface IssuerServices extends ClientServices {
   readonly plain: Handler;
   readonly limited: Handler;
+  readonly inAddressOrForm: Handler;
   readonly interact: Handler;
   readonly account: Handler;
 }
@@ -30,7 +32,7 @@ const CLAIMS: Pick<Doc, 'tag' | 'success' | 'errors'> = {
 const handled = (
   methods: readonly Endpoint['method'][],
   path: string,
-  by: 'plain' | 'limited' | 'interact' | 'account',
+  by: 'plain' | 'limited' | 'inAddressOrForm' | 'interact' | 'account',
 ): Endpoint<IssuerServices>[] =>
   methods.map((method) => ({
     method,
@@ -48,7 +50,7 @@ export const ENDPOINTS: readonly Endpoint<IssuerServices>[] = [
   ...handled(['GET'], '/.well-known/openid-configuration', 'plain'),
   ...handled(['GET'], '/.well-known/oauth-authorization-server', 'plain'),
   ...handled(['GET'], PATHS.jwks, 'plain'),
-  ...handled(['GET'], PATHS.authorization, 'plain'),
+  ...handled(['GET', 'POST'], PATHS.authorization, 'inAddressOrForm'),
   ...handled(['GET'], `${PATHS.authorization}/:uid`, 'plain'),
   ...handled(['POST'], PATHS.token, 'limited'),
   ...handled(['POST'], PATHS.introspection, 'limited'),
@@ -57,7 +59,7 @@ export const ENDPOINTS: readonly Endpoint<IssuerServices>[] = [
   ...handled(['POST'], PATHS.device_authorization, 'limited'),
   ...handled(['GET', 'POST'], PATHS.code_verification, 'limited'),
   ...handled(['GET'], `${PATHS.code_verification}/:uid`, 'plain'),
-  ...handled(['GET'], PATHS.end_session, 'plain'),
+  ...handled(['GET', 'POST'], PATHS.end_session, 'inAddressOrForm'),
   ...handled(['POST'], `${PATHS.end_session}/confirm`, 'plain'),
   ...handled(['GET'], `${PATHS.end_session}/success`, 'plain'),
   ...handled(['GET', 'POST'], `${INTERACTION}/:uid`, 'interact'),

@@ -12,6 +12,7 @@ import type { IssuerServices } from './endpoints.js';
 import { type InteractionParts, interact } from './interactions.js';
 import type { OwnTokens } from './own-tokens.js';
 import { Passkeys } from './passkeys.js';
+import { receivePosted } from './posted-requests.js';
 import { createProvider } from './provider.js';
 import { type Guesses, guardResponses } from './provider-guards.js';
 import { withSeenPasswords } from './seen-passwords.js';
@@ -58,8 +59,9 @@ export async function openIssuer(
   const timer = setInterval(reload, READ_KEYS_MS).unref();
 
   /** oidc-provider writes the response. Rejects with 413. */
-  async function respond({ req, res, begin, body, address }: HandledRequest): Promise<undefined> {
-    if (body.length > MAX_FORM_BYTES) throw payloadTooLarge(MAX_FORM_BYTES);
+  async function respond(request: HandledRequest): Promise<undefined> {
+    requireSmall(request);
+    const { req, res, begin, address } = request;
     strangers.arrived(req, address);
     begin();
     await current.handle(req, res);
@@ -76,10 +78,19 @@ export async function openIssuer(
       guesses.set(request.req, auth.throttle.begin(request.address));
       return respond(request);
     }),
+    inAddressOrForm: seeing(async (request) => {
+      if (request.req.method !== 'POST') return respond(request);
+      requireSmall(request);
+      return (await receivePosted(current.provider, request)) ?? respond(request);
+    }),
     interact: seeing((request) => interact(current.provider, current.parts, request)),
     account: seeing((request) => account(current.provider, { ...current.parts, users }, request)),
   };
   return { services, close: () => clearInterval(timer) };
+}
+
+function requireSmall({ body }: HandledRequest): void {
+  if (body.length > MAX_FORM_BYTES) throw payloadTooLarge(MAX_FORM_BYTES);
 }
 
 /** A provider with these keys. */

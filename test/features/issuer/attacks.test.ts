@@ -115,19 +115,6 @@ t.test('the forms are bound to the browser and to the page', async (t) => {
   t.match(denied.url, /error=access_denied/);
 });
 
-t.test('a form of another site for the address of a request is refused', async (t) => {
-  const { issuer } = await authorizationServer(t);
-  for (const path of ['/authorize', '/sign-out']) {
-    const response = await fetch(issuer + path, {
-      method: 'POST',
-      body: new URLSearchParams({ scope: 'openid' }),
-    });
-    await response.body?.cancel();
-    t.equal(response.status, 405);
-    t.match(response.headers.get('allow'), /^GET, HEAD, OPTIONS$/);
-  }
-});
-
 t.test('wrong passwords are counted, and then refused for a while', async (t) => {
   const server = await authorizationServer(t, { AUTH_FAILURES: '3' });
   const { config } = await server.register();
