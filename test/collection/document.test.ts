@@ -15,7 +15,7 @@ const UPDATED = '2026-02-03T04:05:06.789Z';
 
 /** Text and offsets of the layout: members of the service, and positions in a document. */
 const LAYOUT =
-  /\{"id":"|"_version":|"(created|updated)_at":"|(?<![\d.])(43|44|46|55|92|138)(?![\d.])|\b(slice|substr|substring|left|right)\((doc, ?)?7\b/;
+  /\{"id":"|"_version":|"(created|updated)_at":"|(?<!\.)\b(43|44|46|55|92|138)\b|\b(slice|substr|substring|left|right)\((doc, ?)?7\b/;
 
 /** The first line of a file that contains part of the layout. Comments and applied migrations are ignored. */
 function layoutIn(file: URL): string | undefined {
