@@ -152,6 +152,7 @@ function resourceOf(
     hasPasswords,
     importOnly: named((field) => field['x-import-only']),
     columns,
+    ...settingsOf(name, options),
     fieldsSince: new Map(),
     unique: [
       ...fields.flatMap(([field, { 'x-unique': unique }]) =>
@@ -160,35 +161,39 @@ function resourceOf(
       ...(options.unique ?? []).map((key) => ('fields' in key ? key : { fields: key, code: 'DUPLICATE' })),
     ],
     references,
-    hasClientIds: options.ids === 'client',
     parent: nested === false ? undefined : parent,
-    owner: options.owner ?? false,
-    hasHistory: options.history ?? false,
-    hidesActors: options.actors === 'hidden',
     display: displayOf(schema),
-    group: options.group,
     callerField: undefined,
-    list: options.list ?? 'array',
-    direction: options.sort === '-created_at' ? 'desc' : 'asc',
-    hasTolerantLists: (options.lists ?? (options.sortKeys === 'one' ? 'tolerant' : 'strict')) === 'tolerant',
     filterable: named((field) => field['x-index'] || declaredReference(field) || field['x-unique']),
     sortable: named((field) => field['x-index'] && field.type !== 'array' && !field['x-references']),
     sorts: sortsOf(declaration, columns),
     searchable: named((field) => field['x-search'] === true),
     words: named((field) => field['x-search'] === 'words'),
-    language: options.language ?? 'simple',
-    scopes: {
-      read: (options.public ? undefined : options.scopes?.read) ?? `${name}:read`,
-      write: options.scopes?.write ?? `${name}:write`,
-    },
     grants: [],
     hasRules: false,
-    requireIfMatch: options.requireIfMatch,
-    absent: options.absent ?? 'simple',
     referredBy: [],
     children: [],
   };
 }
+
+/** The part of a resource that the options of its collection decide. */
+const settingsOf = (name: string, options: NonNullable<DeclaredSchema['x-collection']>) => ({
+  hasClientIds: options.ids === 'client',
+  owner: options.owner ?? false,
+  hasHistory: options.history ?? false,
+  hidesActors: options.actors === 'hidden',
+  group: options.group,
+  list: options.list ?? ('array' as const),
+  direction: options.sort === '-created_at' ? ('desc' as const) : ('asc' as const),
+  hasTolerantLists: (options.lists ?? (options.sortKeys === 'one' ? 'tolerant' : 'strict')) === 'tolerant',
+  language: options.language ?? 'simple',
+  scopes: {
+    read: (options.public ? undefined : options.scopes?.read) ?? `${name}:read`,
+    write: options.scopes?.write ?? `${name}:write`,
+  },
+  requireIfMatch: options.requireIfMatch,
+  absent: options.absent ?? ('simple' as const),
+});
 
 /** The references of a declaration. `sorts` has the names once all collections are known. */
 function referencesOf(
