@@ -188,13 +188,12 @@ t.test('invalid configuration ends it with 78, every fault reported and nothing 
   t.notOk(existsSync(bad.DATA_DIR));
 });
 
-t.test('renamed and removed settings are a warning each, once for all workers', async (t) => {
-  const env = { EVENTS_KEEP: '60', DB_QUEUE: '5', WORKERS: '2' };
+t.test('a removed setting is a warning, once for all workers', async (t) => {
+  const env = { JOBS_MAX: '5', WORKERS: '2' };
   const service = startProcess(t, { DATABASE_URL: await testDatabase(t), ...env });
   await service.ready();
   const count = (text: string) => service.stdout().split(text).length - 1;
-  t.equal(count('EVENTS_KEEP is now EVENTS_RETENTION'), 1);
-  t.equal(count('DB_QUEUE is no longer a setting'), 1);
+  t.equal(count('JOBS_MAX is no longer a setting'), 1);
 });
 
 t.test('a database that cannot be used is reported in one line', async (t) => {

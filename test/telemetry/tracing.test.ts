@@ -111,7 +111,7 @@ t.test('statements, transactions and streams', async (t) => {
   await send('GET', '/users?page=1');
   t.same(names(), ['page users']);
   await send('GET', `/users/${json.id}/posts`);
-  t.match(names(), ['exists users', /^stream posts/]);
+  t.match(names(), ['exists users', 'connect', /^stream posts/]);
 });
 
 t.test('what is an error, and what is not', async (t) => {

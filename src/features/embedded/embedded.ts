@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, realpath, rm, writeFile } from 'node:fs/promises';
-import { join, resolve } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type postgres from 'postgres';
 import { openSession, withSession } from '../../db/session.js';
@@ -196,10 +196,20 @@ function superviseServer(cluster: Cluster, claim: Claim, first: Server, options:
 
 const messageOf = (error: unknown) => (error as Error).message.replaceAll('\n', ' | ');
 
+/** Creates a folder and those above it. The recursive mkdir of Node never ends below /proc. */
+async function makeFolders(path: string): Promise<void> {
+  if (existsSync(path)) return;
+  await makeFolders(dirname(path));
+  await mkdir(path).catch((error: NodeJS.ErrnoException) => {
+    // Another process was faster.
+    if (error.code !== 'EEXIST') throw error;
+  });
+}
+
 /** Creates the folder and returns its real path, since a cluster is identified by its path. */
 async function makeFolder(dataDir: string): Promise<string> {
   try {
-    await mkdir(dataDir, { recursive: true });
+    await makeFolders(dataDir);
     const probe = join(dataDir, `.write-${process.pid}`);
     await writeFile(probe, '');
     await rm(probe, { force: true }); // a process with the same id in another container may have removed it

@@ -98,15 +98,12 @@ t.test('statements without "fan-out" read and write one shard', async (t) => {
     ['items', 'page_counted', ...page('items', 'page=100&limit=10')],
     ['items', 'page_matching', ...page('items', 'page=1&limit=10&search=chair')],
     ['items', 'page_matching_short', ...page('items', 'page=1&limit=10&search=ch')],
-    ['items', 'page_queried', ...page('items', 'limit=10&filter[price][gt]=1')],
   ];
   t.same([...new Set(cases.map(([, name]) => name))].sort(), EXAMINED.toSorted());
   for (const [table, name, text, args] of cases) {
     const { shards, commands } = await sent(table, text, args);
     const isFanOut =
-      name === 'page_queried' ||
-      HEADINGS.get(name)!.includes('fan-out') ||
-      (table === 'posts' && FAN_OUT_OF_CHILDREN.has(name));
+      HEADINGS.get(name)!.includes('fan-out') || (table === 'posts' && FAN_OUT_OF_CHILDREN.has(name));
     t.ok(shards.size > 0, `${name} reads ${table}`);
     if (!isFanOut) t.equal(shards.size, 1, `${name} uses one shard`);
     else t.ok(isBounded(commands), `${name} is bounded in each shard`);

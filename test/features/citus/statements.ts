@@ -17,7 +17,7 @@ export const HEADINGS: ReadonlyMap<string, string> = new Map(
 export const EXAMINED = [
   ...['get', 'get_large', 'exists', 'lock'],
   ...['create', 'create_many', 'replace', 'replace_many', 'remove', 'remove_if'],
-  ...['page_of_parent', 'page_first', 'page_deep', 'page_counted', 'page_queried'],
+  ...['page_of_parent', 'page_first', 'page_deep', 'page_counted'],
   ...['page_matching', 'page_matching_short'],
 ];
 

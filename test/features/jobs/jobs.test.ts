@@ -157,7 +157,7 @@ t.test('only its principal and admins see a job, and its permission is that of i
   const location = accepted.headers.location!;
   const { json } = await ended(service, location, as(key));
   t.match(json, {
-    report: { meta: { stored: 1, refused: 1 }, faults: [{ line: 2, code: 'INSUFFICIENT_SCOPE' }] },
+    report: { meta: { stored: 1, refused: 1 }, faults: [{ line: 2, code: 'USER_NOT_FOUND' }] },
   });
   for (const method of ['GET', 'DELETE'])
     t.equal((await service.send(method, location, { headers: as(other) })).status, 404);
