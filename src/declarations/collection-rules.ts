@@ -73,10 +73,9 @@ function mayBeInKey(properties: DeclaredSchema['properties'], name: string): boo
 
 /** The keywords that a file may not change of the fields by which people sign in, and of their credentials. */
 const FIXED = {
-  name: ['type', 'writeOnly', 'x-unique', 'x-normalize', 'x-references', 'x-import-only'],
+  name: ['type', 'writeOnly', 'x-normalize', 'x-references', 'x-import-only'],
   credential: [
     'type',
-    'format',
     'writeOnly',
     'readOnly',
     'x-was',
@@ -84,8 +83,8 @@ const FIXED = {
     'x-unique',
     'x-search',
     'x-references',
-    'x-import-only',
   ],
+  hash: ['format', 'x-import-only'],
 };
 
 /** Rules of the collection with which people sign in: others would publish a credential, or let two users sign in by one name. */
@@ -110,7 +109,10 @@ export function signInRules(): Rule<CollectionPlace>[] {
     ),
   ];
   return [
-    ...CREDENTIALS.flatMap((field) => rulesOf(field, FIXED.credential)),
+    ...CREDENTIALS.flatMap((field) =>
+      rulesOf(field, field === 'password_hash' ? [...FIXED.credential, ...FIXED.hash] : FIXED.credential),
+    ),
     ...rulesOf('email', FIXED.name),
+    rule('/properties/email/x-unique', 'must be set: users sign in by it', (_, value) => !value),
   ];
 }

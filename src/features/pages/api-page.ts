@@ -71,7 +71,7 @@ function subjectPage(
 function schemaOf(operation: JsonObject | undefined): string | undefined {
   const { responses } = (operation ?? {}) as { responses?: Record<string, { content?: JsonObject }> };
   const text = JSON.stringify(responses?.['200']?.content?.[JSON_TYPE] ?? null);
-  return /#\/components\/schemas\/([^"]+)"/.exec(text)?.[1];
+  return /"#\/components\/schemas\/([\w.-]{1,200})"/.exec(text)?.[1];
 }
 
 function operationItem(
