@@ -60,7 +60,13 @@ export async function sendStream(
 }
 
 /** The codes of errors of a response whose connection is closed. */
-const GONE = new Set(['ERR_STREAM_PREMATURE_CLOSE', 'ERR_STREAM_DESTROYED', 'ECONNRESET', 'EPIPE']);
+const GONE = new Set([
+  'ERR_STREAM_PREMATURE_CLOSE',
+  'ERR_STREAM_DESTROYED',
+  'ABORT_ERR',
+  'ECONNRESET',
+  'EPIPE',
+]);
 
 async function* bytesOf(chunks: AsyncIterable<Buffer | string>): AsyncGenerator<Buffer, void> {
   for await (const chunk of chunks) yield typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
