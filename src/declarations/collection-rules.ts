@@ -74,16 +74,7 @@ function mayBeInKey(properties: DeclaredSchema['properties'], name: string): boo
 /** The keywords that a file may not change of the fields by which people sign in, and of their credentials. */
 const FIXED = {
   name: ['type', 'writeOnly', 'x-normalize', 'x-references', 'x-import-only'],
-  credential: [
-    'type',
-    'writeOnly',
-    'readOnly',
-    'x-was',
-    'x-index',
-    'x-unique',
-    'x-search',
-    'x-references',
-  ],
+  credential: ['type', 'writeOnly', 'readOnly', 'x-was', 'x-index', 'x-unique', 'x-search', 'x-references'],
   hash: ['format', 'x-import-only'],
 };
 
