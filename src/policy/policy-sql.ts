@@ -209,8 +209,8 @@ const prefixOf = (reference: number): string => (reference < 0 ? '' : `to${refer
 
 /**
  * The statement that writes records that refer to records that their callers may read: $1 rows as JSON, with `callerColumns`, $2 actors.
- * It creates records for which a grant holds, or replaces records for which a grant holds both before and after the change, and whose
- * references of before may remain; a row has the version that the record gets. It returns the place of each record that it has
+ * The statement creates records for which a grant holds, or replaces records for which a grant holds before and after the change.
+ * References that a record had before may remain. A row has the version that the record gets. It returns the place of each record that it has
  * written, and the bits of the grants that decide which of its fields its caller may read.
  */
 export function writeSql(

@@ -57,15 +57,19 @@ delete from plinth_mail where id = $1::uuid;
 insert into plinth_mail_codes (hash, purpose, recipient, user_id, expires_at)
 values (decode($1, 'base64'), $2, $3, $4::uuid, now() + make_interval(secs => $5::float8));
 
+-- A code is valid while its user has the address to which it was sent.
 -- name: find_code ($1 hash in base64, $2 purpose)
-select recipient, user_id::text as owner from plinth_mail_codes
+select recipient, user_id::text as owner
+from plinth_mail_codes
+join plinth_users as users on users.id = user_id and users.email = recipient
 where hash = decode($1, 'base64') and purpose = $2 and expires_at > now();
 
 -- Once a code is used, the others of its user are worth nothing.
 -- name: use_code ($1 hash in base64, $2 purpose)
 with used as (
-  delete from plinth_mail_codes
+  delete from plinth_mail_codes using plinth_users as users
   where hash = decode($1, 'base64') and purpose = $2 and expires_at > now()
+    and users.id = user_id and users.email = recipient
   returning recipient, user_id
 ), others as (
   delete from plinth_mail_codes using used

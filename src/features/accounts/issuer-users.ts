@@ -80,9 +80,7 @@ export class IssuerUsers {
     const found = await this.#find(key);
     if (found) return found;
     const hasEmail = arrival.values.fields.email !== undefined;
-    const known = hasEmail
-      ? arrival.values
-      : this.#valuesOf({ ...(await arrival.more()), ...arrival.claims });
+    const known = hasEmail ? arrival.values : await this.#valuesWithMore(arrival);
     try {
       return await this.db.transaction((run) => this.#link(run, arrival, known));
     } catch (error) {
@@ -91,6 +89,12 @@ export class IssuerUsers {
       if (made) return made;
       throw error;
     }
+  }
+
+  /** An address and whether it is verified come from one source. */
+  async #valuesWithMore({ claims, more }: Arrival): Promise<Values> {
+    const { email: _, email_verified: _verified, ...others } = claims;
+    return this.#valuesOf({ ...others, ...(await more()) });
   }
 
   async #link(run: Run, { issuer, subject, values }: Arrival, known: Values): Promise<Link> {
@@ -141,7 +145,7 @@ export class IssuerUsers {
   #valuesOf(claims: Claims): Values {
     const { email, email_verified: verified, name, preferred_username: login } = claims;
     const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
-    const address = isText(email) && verified !== false ? email : undefined;
+    const address = isText(email) && verified !== false && verified !== 'false' ? email : undefined;
     const mapped = [...(this.settings.userClaims ?? [])].map(([field, path]) => [
       field,
       claimAt(claims, path),

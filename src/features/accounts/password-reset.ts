@@ -30,11 +30,10 @@ const MAX_WAITING = 10_000;
 /** The input of a person or a program: the fields of a form, or of a JSON object. */
 interface Input {
   readonly isForm: boolean;
-  readonly language: ReturnType<typeof languageOf>;
   readonly field: (name: string) => string;
 }
 
-/** Responds to requests for a message with a link: the response is the same for each address. Throws 400, 413, 429. */
+/** Responds to requests for a message with a link: the response is the same for each address. Throws 413 and 429. */
 export async function requestReset(services: AccountServices, request: HandledRequest): Promise<Reply> {
   const { req, address } = request;
   const language = languageOf(req.headers['accept-language']);
@@ -119,7 +118,6 @@ function inputOf({ req, body }: HandledRequest): Input {
   const json: Record<string, unknown> = isForm ? {} : objectOf(body.toString());
   return {
     isForm,
-    language: languageOf(req.headers['accept-language']),
     field: (name) => (isForm ? (form.get(name) ?? '') : typeof json[name] === 'string' ? json[name] : ''),
   };
 }

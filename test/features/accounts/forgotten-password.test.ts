@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { NO_PRECONDITIONS } from '../../../src/collection/write-preconditions.js';
 import { authority, withoutOpenssl } from '../../support/certificates.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { type MailServer, mailServer } from '../../support/mail-server.js';
@@ -127,6 +128,17 @@ t.test('a code ends after its time', async (t) => {
   const code = codeIn((await messageAt(mail, 0)).text);
   await service.db.run("update plinth_mail_codes set expires_at = now() - interval '1 second'", []);
   t.equal((await reset(code)).status, 403);
+});
+
+t.test('a code ends when the user has another address', async (t) => {
+  const { mail, ask, reset, service, id, enter } = await start(t);
+  await ask('ann@example.org');
+  const code = codeIn((await messageAt(mail, 0)).text);
+  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
+  const next = users.check({ email: 'ann@new.example', name: 'Ann' });
+  await users.replace(id, next, NO_PRECONDITIONS);
+  t.equal((await reset(code)).status, 403);
+  t.equal(await enter(NEXT), 401);
 });
 
 t.test('nothing tells whether an address is known', async (t) => {

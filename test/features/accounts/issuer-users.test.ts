@@ -138,6 +138,12 @@ const REFUSED: readonly [says: string, claims: JWTPayload, status: number, code:
     403,
     'ACCOUNT_INCOMPLETE',
   ],
+  [
+    'an address that the issuer has not verified, as a text',
+    { email: 'eve@example.org', email_verified: 'false' },
+    403,
+    'ACCOUNT_INCOMPLETE',
+  ],
   ['an invalid address', { email: 'nothing' }, 403, 'ACCOUNT_INCOMPLETE'],
   [
     'the verified address of a user with a password',
@@ -219,6 +225,7 @@ t.test('a client has no user', async (t) => {
 const USERINFO: readonly [says: string, response: object, status: number, expected: number][] = [
   ['the claims of the subject', { sub: 'ann', ...ann }, 200, 200],
   ['the claims of another subject', { sub: 'bob', ...ann }, 200, 403],
+  ['an address that is not verified', { sub: 'ann', ...ann, email_verified: false }, 200, 403],
   ['an error', {}, 500, 403],
   ['no object', [], 200, 403],
 ];
@@ -232,7 +239,8 @@ t.test('the issuer says who a user is if the token does not', async (t) => {
       json({ issuer: url, jwks_uri: `${url}/jwks`, userinfo_endpoint: `${url}/me` }),
     );
     issuer.paths.set('/me', json(response, status));
-    const token = await tokenOf('ann');
+    // The token says nothing of the address that the issuer shows.
+    const token = await tokenOf('ann', { email_verified: true });
     t.equal((await send('GET', '/whoami', token)).status, expected, says);
     if (expected === 200) await send('GET', '/whoami', await tokenOf('ann', { jti: 'second' }));
     t.equal(issuer.requests.filter((path) => path === '/me').length, 1, 'once');
