@@ -8,6 +8,7 @@ import { parametersIn } from '../list/comparison-sql.js';
 import type { Access, Condition, SymbolValues } from '../list/condition.js';
 import { recordsSql } from '../list/condition-sql.js';
 import { grantFields, partOf } from '../policy/column-mask.js';
+import { relationsIn } from '../policy/policy.js';
 import { sharing } from '../telemetry/instruments.js';
 import { parseUuid } from '../uuid.js';
 import type { Event, Match } from './event.js';
@@ -183,9 +184,10 @@ async function matchStates(
     select * from json_to_recordset($1::text::json) as state (${NUMBER} integer${columns.join('')})
   ) ${matches.join(' union all ')}`;
   if (rows.length === 0) return lists.map(() => given.map(() => ({ before: false, after: false })));
-  const match = lists.flat().some(isOfRelation)
-    ? query(text, args, sharing(metrics, 'match', 'events'))
-    : composed(text, args);
+  const match =
+    relationsIn(lists.flat()).length > 0
+      ? query(text, args, sharing(metrics, 'match', 'events'))
+      : composed(text, args);
   const found = await match.catch((error: unknown) => {
     throw databaseErrorOf(error)?.code === STATEMENT_TIMEOUT ? queryTimeout() : error;
   });
@@ -198,10 +200,6 @@ async function matchStates(
     }));
   });
 }
-
-const isOfRelation = (condition: Condition): boolean =>
-  condition.kind === 'relation' ||
-  (condition.kind !== 'comparison' && condition.conditions.some(isOfRelation));
 
 /** Streams with other conditions read the states of an event as well. */
 const known = new WeakMap<Event, States>();

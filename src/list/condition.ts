@@ -2,30 +2,40 @@ import type { Column, ColumnType } from '../collection/column.js';
 import type { Resource } from '../collection/resource.js';
 import type { Words } from './words.js';
 
-/** How many values each operator compares a field with. */
+/** The properties of an operator of conditions. */
+interface OperatorTraits {
+  /** How many values the operator compares a field with. */
+  readonly values: 'one' | 'two' | 'many';
+  /** Whether the operator requires that the field, or an element of it, equals one of the values. */
+  readonly isEquality: boolean;
+}
+
 const OPERATORS = {
-  eq: 'one',
-  ne: 'one',
-  lt: 'one',
-  lte: 'one',
-  gt: 'one',
-  gte: 'one',
-  between: 'two',
-  in: 'many',
-  nin: 'many',
-  has: 'one',
-  any: 'many',
-  prefix: 'one',
-  contains: 'one',
-  null: 'one',
-} as const;
+  eq: { values: 'one', isEquality: true },
+  ne: { values: 'one', isEquality: false },
+  lt: { values: 'one', isEquality: false },
+  lte: { values: 'one', isEquality: false },
+  gt: { values: 'one', isEquality: false },
+  gte: { values: 'one', isEquality: false },
+  between: { values: 'two', isEquality: false },
+  in: { values: 'many', isEquality: true },
+  nin: { values: 'many', isEquality: false },
+  has: { values: 'one', isEquality: true },
+  any: { values: 'many', isEquality: true },
+  prefix: { values: 'one', isEquality: false },
+  contains: { values: 'one', isEquality: false },
+  null: { values: 'one', isEquality: false },
+} as const satisfies Readonly<Record<string, OperatorTraits>>;
 export type Operator = keyof typeof OPERATORS;
 
-const operatorsWith = (...counts: readonly string[]): ReadonlySet<string> =>
-  new Set(Object.keys(OPERATORS).filter((operator) => counts.includes(OPERATORS[operator as Operator])));
+const operatorsWith = (matches: (traits: OperatorTraits) => boolean): ReadonlySet<string> =>
+  new Set(Object.keys(OPERATORS).filter((operator) => matches(OPERATORS[operator as Operator])));
 
 /** The operators with several values. */
-export const LIST_OPERATORS = operatorsWith('two', 'many');
+export const LIST_OPERATORS = operatorsWith(({ values }) => values !== 'one');
+
+/** The operators by which the field, or an element of it, equals one of the values. */
+export const EQUALITY_OPERATORS = operatorsWith(({ isEquality }) => isEquality);
 
 /** How many of several related records must match: with `every`, a record without any matches as well. */
 export const QUANTIFIERS = ['some', 'none', 'every'] as const;
@@ -122,7 +132,7 @@ export const hides = (access: Access | undefined, field: string): boolean =>
 export const hidesFields = ({ grants }: Access): boolean => grants.some(({ fields }) => fields);
 
 /** The operators whose values are read by a query of their own. */
-const OF_LISTS = operatorsWith('many');
+const OF_LISTS = operatorsWith(({ values }) => values === 'many');
 
 /** Whether the SQL of a condition reads the columns of a record and nothing else. */
 export const isOfColumns = (condition: Condition): boolean =>

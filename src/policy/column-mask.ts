@@ -146,14 +146,11 @@ export function changedNames(
 /** SQL that is true if conditions hold for a record of a source. */
 type Holds = (conditions: readonly Condition[], source?: string) => string;
 
-/** The columns of records from the source `granted`, and what precedes the conditions after that source. */
-interface ReadableColumns {
-  readonly columns: string;
-  readonly joins: string;
-}
-
-/** The columns of the source `granted` that a caller may read, without values of fields that it may not read. */
-export function readableColumns(granted: Source, access: Access, holds: Holds): ReadableColumns {
+/**
+ * The columns of the source `granted` that a caller may read, without values of fields that it may not read, and the joins that
+ * precede the conditions after that source.
+ */
+export function readableColumns(granted: Source, access: Access, holds: Holds) {
   if (!hidesFields(access)) return { columns: 'granted.*', joins: '' };
   const joins: string[] = [];
   const held = access.grants.map(({ conditions }, at) => {

@@ -223,7 +223,7 @@ export const leadsTo = (conditions: readonly Condition[], names: readonly string
   relationsIn(conditions).some(({ other }) => names.includes(other.name));
 
 /** The relations of some conditions, over any number of steps. */
-const relationsIn = (conditions: readonly Condition[]): RelationCondition[] =>
+export const relationsIn = (conditions: readonly Condition[]): RelationCondition[] =>
   conditions.flatMap((each) => {
     if (each.kind === 'comparison') return [];
     const further = relationsIn(each.conditions);

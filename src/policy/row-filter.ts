@@ -8,7 +8,7 @@ import {
   type Access,
   type Condition,
   conditionIdentity,
-  type Operator,
+  EQUALITY_OPERATORS,
   type Symbolic,
   type SymbolValues,
 } from '../list/condition.js';
@@ -175,29 +175,11 @@ function implies(condition: Condition, other: Condition): boolean {
 const isEqual = (condition: Condition, other: Condition): boolean =>
   isDeepStrictEqual(conditionIdentity(condition), conditionIdentity(other));
 
-/** Whether an operator requires that the field, or an element of it, equals one of the values. */
-const IS_EQUALITY: Readonly<Record<Operator, boolean>> = {
-  eq: true,
-  ne: false,
-  lt: false,
-  lte: false,
-  gt: false,
-  gte: false,
-  between: false,
-  in: true,
-  nin: false,
-  has: true,
-  any: true,
-  prefix: false,
-  contains: false,
-  null: false,
-};
-
 /** Whether a condition holds only for records that have to do with the caller. */
 function isAboutCaller(condition: Condition): boolean {
   switch (condition.kind) {
     case 'comparison':
-      return condition.symbol !== undefined && IS_EQUALITY[condition.operator];
+      return condition.symbol !== undefined && EQUALITY_OPERATORS.has(condition.operator);
     case 'relation':
       return (
         (condition.quantifier === 'one' || condition.quantifier === 'some') &&
