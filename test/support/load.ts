@@ -47,8 +47,10 @@ export async function load(
     rename: new Map(),
     recordLimit: 1_048_576,
     digest,
-    onRefused: (position, reason) => refusals.push(`${position}: ${reason}`),
-    onProgress: () => undefined,
+    report: {
+      refused: (position, reason) => refusals.push(`${position}: ${reason}`),
+      proceeded: () => undefined,
+    },
     ...options,
   });
   return { ...outcome, refusals: refusals.sort() };

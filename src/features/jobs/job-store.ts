@@ -14,7 +14,7 @@ export const SQL = statements('features/jobs/jobs.sql', [
   'set_actor', 'advance_job', 'end_job', 'release_job', 'cancel_job', 'list_jobs', 'prune_jobs',
 ]);
 
-/** The job is not that of this process any more: it was cancelled, or another process has taken it over. */
+/** This process does the job no more: it stops, the job was cancelled, or another process has the job. */
 export class LeaseLost extends Error {}
 
 /** How far a job has got. */

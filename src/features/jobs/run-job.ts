@@ -24,9 +24,6 @@ export interface RunnerServices extends CreationServices {
 /** Attempts after which a job has failed whose process ends again and again. */
 const MAX_TRIES = 5;
 
-/** The service is stopping. */
-class Stopping extends Error {}
-
 /** Makes one attempt at a job. */
 export async function runJob(
   services: RunnerServices,
@@ -42,8 +39,7 @@ export async function runJob(
   }, RENEW_MS);
   try {
     await doJob(services, job, () => {
-      if (stopping.aborted) throw new Stopping();
-      if (lost.signal.aborted) throw new LeaseLost();
+      if (stopping.aborted || lost.signal.aborted) throw new LeaseLost();
     });
   } catch (error) {
     await afterFailure(services, job, error);
@@ -109,8 +105,8 @@ async function afterFailure(
   { id, tries, lease }: ClaimedJob,
   error: unknown,
 ): Promise<void> {
-  if (error instanceof LeaseLost) return;
-  if (error instanceof Stopping) return void (await lease.release(db.run));
+  // Without effect if the lease is that of another process.
+  if (error instanceof LeaseLost) return void (await lease.release(db.run));
   const problem = error instanceof Problem ? error : problemOf(error);
   const isPassing = !problem || problem.status >= 500;
   if (isPassing) log.warn({ err: error, job: id, tries }, 'a job was interrupted');

@@ -115,26 +115,25 @@ export class CollectionImport {
     refusals: ImportErrors,
   ): Progress {
     const { strict, size, end } = refusals;
+    const ending = strict && size > 0 ? records.find(({ place }) => place === end) : undefined;
     const before = this.#progress;
-    const total = {
+    return {
       ...before,
       stored: before.stored + stored,
       unchanged: before.unchanged + unchanged,
-      finished: false,
+      ...(ending ? { position: offset + ending.start, place: end } : next),
+      refused: ending ? 1 : before.refused + size,
     };
-    if (!strict || size === 0) return { ...total, ...next, refused: before.refused + size };
-    const { start } = records.find(({ place }) => place === end)!;
-    return { ...total, position: offset + start, place: end, refused: 1 };
   }
 
   #report({ list, strict }: ImportErrors): void {
-    const { onRefused, onProgress } = this.run;
+    const { report } = this.run;
     const { placeText, collection, input } = this.source;
     for (const { place, errors, given } of strict ? list.slice(0, 1) : list)
       for (const error of errors)
         for (const [path, reason] of reasonsOf(error, this.#resource, given))
-          onRefused(`${placeText(place)}${path}`, reason);
-    onProgress(collection, this.#progress, input.size);
+          report.refused(`${placeText(place)}${path}`, reason);
+    report.proceeded(collection, this.#progress, input.size);
   }
 }
 

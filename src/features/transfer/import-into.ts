@@ -17,7 +17,7 @@ import { LEGACY_ID, oldIdField } from './reference-names.js';
 import type { Source } from './sources.js';
 
 /** The options of the command, from which those of the import follow. */
-export interface LoadOptions extends Omit<ImportOptions, 'recordLimit' | 'onRefused' | 'onProgress'> {
+export interface LoadOptions extends Omit<ImportOptions, 'recordLimit'> {
   readonly io: Io;
   readonly infer: boolean;
   readonly report: ImportReport;
@@ -79,13 +79,8 @@ async function load(
   for (const source of sources)
     requireHeader(source, resources.find(({ name }) => name === source.collection)!, options.rename);
   for (const [field, lookup] of options.lookups) requireLookup(field, lookup, sources, resources);
-  const { report } = options;
-  return importSources({ url, resources, events, tombstones, databaseEngine }, sources, {
-    ...options,
-    recordLimit,
-    onRefused: (place, reason) => report.refused(place, reason),
-    onProgress: (collection, progress, size) => report.proceeded(collection, progress, size),
-  });
+  const target = { url, resources, events, tombstones, databaseEngine };
+  return importSources(target, sources, { ...options, recordLimit });
 }
 
 /** Throws FileError for a header with which every record would be refused, with its columns and the fields. */

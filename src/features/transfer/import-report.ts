@@ -43,14 +43,10 @@ export class ImportReport {
   }
 
   /** Shows how far a collection is, now and then: by bytes, since the number of records is not known before the end. */
-  proceeded(
-    collection: string,
-    { stored, refused, unchanged, position }: Progress,
-    size: number | undefined,
-  ): void {
+  proceeded(collection: string, { stored, refused, unchanged, position }: Progress, size: number): void {
     if (Date.now() - this.#shownAt < INTERVAL_MS) return;
-    const percentage = size === undefined ? '' : ` (${Math.floor((100 * position) / Math.max(1, size))}%)`;
-    this.showProgress(`${collection}: ${stored + refused + unchanged} records${percentage}`);
+    const percentage = Math.floor((100 * position) / Math.max(1, size));
+    this.showProgress(`${collection}: ${stored + refused + unchanged} records (${percentage}%)`);
   }
 
   showProgress(line: string): void {

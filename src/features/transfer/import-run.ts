@@ -33,10 +33,12 @@ export interface ImportOptions {
   readonly recordLimit: number;
   /** Identifies what is imported. */
   readonly digest: string;
-  /** Called for each reason to refuse a record, with its place in the file. */
-  readonly onRefused: (place: string, reason: string) => void;
-  /** Called after each batch, with the size of the file in bytes. */
-  readonly onProgress: (collection: string, progress: Progress, size: number | undefined) => void;
+  readonly report: {
+    /** Called for each reason to refuse a record, with its place in the file. */
+    refused(place: string, reason: string): void;
+    /** Called after each batch, with the size of the file in bytes. */
+    proceeded(collection: string, progress: Progress, size: number): void;
+  };
 }
 
 /** The state that all collections of an import share. */
