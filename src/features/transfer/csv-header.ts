@@ -32,8 +32,8 @@ export function headerOf(
   const place = opened.place + from.lines;
   const known = delimiter ?? opened.delimiter;
   const found = (known === undefined ? DELIMITERS : [known]).flatMap((each) => {
-    const scanned = scanRow(head, from.position, each, isWhole);
-    return scanned ? [{ ...scanned, delimiter: each }] : [];
+    const row = scanRow(head, from.position, each, isWhole);
+    return row ? [{ row, delimiter: each }] : [];
   });
   const [first] = found;
   if (from.position >= head.length) throw new FileError(`${name} has no header`);
@@ -57,7 +57,7 @@ export function headerOf(
     names,
     nameBytes: bytes.length,
     delimiter: best.delimiter,
-    from: { position: best.next, place: place + best.row.breaks + 1 },
+    from: { position: best.row.next, place: place + best.row.breaks + 1 },
     isExport: OWNED_FIELDS.every((each) => seen.has(each)),
   };
 }

@@ -8,6 +8,8 @@ export interface CsvRow {
   readonly isQuoted: boolean[];
   /** The offset after the row, without its line break. */
   end: number;
+  /** The offset of the next row. */
+  next: number;
   /** The line breaks within the row. */
   breaks: number;
   /** The first malformed quotation, if there is one. */
@@ -19,27 +21,17 @@ const emptyRow = (from: number): CsvRow => ({
   ends: [],
   isQuoted: [],
   end: from,
+  next: from,
   breaks: 0,
   fault: undefined,
 });
-
-/** A row, and the offset of the next one. */
-export interface ScannedRow {
-  readonly row: CsvRow;
-  readonly next: number;
-}
 
 /**
  * Reads the row of CSV (RFC 4180) that begins at an offset; undefined: it may continue after the bytes, unless these are at
  * the end. A line break is LF, CR or CR LF. A quotation mark within a cell that does not begin with one is literal, as
  * spreadsheets have it. After a malformed quotation the row goes on to the end of its line.
  */
-export function scanRow(
-  bytes: Buffer,
-  from: number,
-  delimiter: number,
-  isEnd: boolean,
-): ScannedRow | undefined {
+export function scanRow(bytes: Buffer, from: number, delimiter: number, isEnd: boolean): CsvRow | undefined {
   const row = emptyRow(from);
   let at = from;
   for (;;) {
@@ -65,7 +57,8 @@ export function scanRow(
     }
     row.end = at;
     const next = afterBreak(bytes, at);
-    return next === undefined && !isEnd ? undefined : { row, next: next ?? bytes.length };
+    row.next = next ?? bytes.length;
+    return next === undefined && !isEnd ? undefined : row;
   }
 }
 

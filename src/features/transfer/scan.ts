@@ -60,14 +60,13 @@ export const csvScanner =
   ({ bytes, from, place, isEnd, max }, found) => {
     let [next, line] = [from, place];
     while (next < bytes.length && found.length < max) {
-      const scanned = scanRow(bytes, next, delimiter, isEnd);
-      if (!scanned) break;
-      const { row } = scanned;
+      const row = scanRow(bytes, next, delimiter, isEnd);
+      if (!row) break;
       const record = { start: next, end: row.end, place: line, row };
       // A line of spaces is no row, and one of delimiters is.
       if (row.starts.length > 1 || !isBlank(bytes, record)) found.push(record);
       line += row.breaks + 1;
-      next = scanned.next;
+      next = row.next;
     }
     return { next: Math.min(next, bytes.length), place: line, isDone: isEnd };
   };

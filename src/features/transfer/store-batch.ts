@@ -47,16 +47,16 @@ export async function storeBatch(
   // Before the transaction: a hash takes long.
   const hashes = await hashPasswords(rows, refusals);
   await inTransaction(execute, isPart, async () => {
-    const hashed = rows.filter(({ place }) => !refusals.has(place));
+    const isValid = ({ place }: Row) => !refusals.has(place);
+    const hashed = rows.filter(isValid);
     const settled = await settleConflicts(connection, resource, hashed, onConflict, refusals.add);
     const written = [...settled.fresh, ...settled.changed];
     await requireUnique(run, written, resource, refusals.add);
-    const isUnique = ({ place }: Row) => !refusals.has(place);
-    await requireReferences(connection, written.filter(isUnique), resource, refusals.add);
+    await requireReferences(connection, written.filter(isValid), resource, refusals.add);
     const { end } = refusals;
-    const isValid = ({ place }: Row) => !refusals.has(place) && place < end;
-    const copied = await writeRows(target, settled.fresh.filter(isValid), refusals, copyRows);
-    const replaced = await writeRows(target, settled.changed.filter(isValid), refusals, replaceRows);
+    const isWanted = (row: Row) => isValid(row) && row.place < end;
+    const copied = await writeRows(target, settled.fresh.filter(isWanted), refusals, copyRows);
+    const replaced = await writeRows(target, settled.changed.filter(isWanted), refusals, replaceRows);
     const stored = [...copied, ...replaced];
     const ids = new Set(stored.map(({ id }) => id));
     const passwords = [...hashes].filter(([id]) => ids.has(id));
