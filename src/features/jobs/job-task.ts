@@ -11,8 +11,16 @@ import { DEFAULT_VERSION } from '../../versions/supported.js';
 /** The media type of a report. Its profile distinguishes it from the record of another creation, also in generated clients. */
 export const REPORT_TYPE = 'application/json; profile=report';
 
-/** The permission of a job. Claims of a token are no part of it. */
-interface Permitted {
+export const CREATION = 'creation';
+
+/** A job that creates records. One of another kind, which another version of the service has stored, has the kind and the collection alone. */
+export interface Task {
+  readonly kind: string;
+  readonly collection: string;
+  /** The media type of the body. */
+  readonly type: string;
+  readonly isLenient: boolean;
+  /** The permission of the request. Claims of a token are no part of it. */
   readonly subject: string;
   readonly scopes: readonly string[];
   readonly scheme: Principal['scheme'];
@@ -20,22 +28,6 @@ interface Permitted {
   /** The collection with the user on which the job depends: it ends with that record. Absent: there is none. */
   readonly userCollection?: string | undefined;
 }
-
-export const CREATION = 'creation';
-
-/** A job that creates records. One of another kind, which another version of the service has stored, has the kind and the collection alone. */
-export interface Task extends Permitted {
-  readonly kind: string;
-  readonly collection: string;
-  /** The media type of the body. */
-  readonly type: string;
-  readonly isLenient: boolean;
-}
-
-/** The permission of a request, for its job. */
-export const permittedBy = ({ permission, principal: { subject, scopes, scheme } }: Request): Permitted => ({
-  ...{ subject, scopes: [...scopes], scheme, permission },
-});
 
 /** The request for a job, as far as it matters to the records. */
 export const requestOf = (

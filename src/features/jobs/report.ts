@@ -32,15 +32,10 @@ const MAX_FAULTS = 100;
 const MAX_FAULT_BYTES = 49_152;
 
 /** A report that is not complete. */
-export interface ReportState {
-  readonly stored: number;
-  readonly refused: number;
-  readonly omitted: number;
-  readonly faults: readonly RecordFault[];
-}
+export type ReportState = Readonly<Pick<Report, 'stored' | 'refused' | 'omitted' | 'faults'>>;
 
 /** Counts records, and lists why some are refused. */
-export class Report implements ReportState {
+export class Report {
   stored = 0;
   refused = 0;
   omitted = 0;

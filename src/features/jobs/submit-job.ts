@@ -7,7 +7,7 @@ import { nextIdentity } from '../../uuid.js';
 import { jobCancelled } from './errors.js';
 import { acceptedReply, type JobServices } from './job-actions.js';
 import { addInput, openJob, PART_BYTES, queueJob, removeJob } from './job-store.js';
-import { CREATION, permittedBy, requireNoClaims, type Task, userOf } from './job-task.js';
+import { CREATION, requireNoClaims, type Task, userOf } from './job-task.js';
 
 /** Stores the body of a request, for a job that creates its records: 202 with Location, 400, 408, 413, 429, 503. */
 export async function submitCreation(
@@ -15,7 +15,7 @@ export async function submitCreation(
   collection: ScopedCollection,
   request: Request,
 ): Promise<Reply> {
-  const { headers, body } = request;
+  const { headers, body, permission, principal } = request;
   const { db, idempotency, jobBytes, collections } = services;
   requireNoClaims(collection, collections);
   const content = body!.stream!;
@@ -25,11 +25,11 @@ export async function submitCreation(
     collection: collection.resource.name,
     type: body!.type,
     isLenient: prefersLenient(headers.prefer),
-    ...permittedBy(request),
-    ...(await userOf(collections, request.principal)),
+    ...{ subject: principal.subject, scopes: [...principal.scopes], scheme: principal.scheme, permission },
+    ...(await userOf(collections, principal)),
   };
   const { id } = nextIdentity();
-  await openJob(db, id, callerKey(request.principal), task, services);
+  await openJob(db, id, callerKey(principal), task, services);
   let isQueued = false;
   try {
     await storeInput(db.run, id, content.read(jobBytes));
