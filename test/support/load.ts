@@ -37,7 +37,7 @@ export async function load(
   const nothing = { buildIndexes: async () => undefined, onIndex: () => undefined };
   const databaseEngine = CITUS_URL === '' ? POSTGRESQL : CITUS;
   const target = { url, resources, databaseEngine, events: true, tombstones: false, ...nothing } as const;
-  const outcome = await importSources(target, await sourcesOf(input, undefined), {
+  const outcome = await importSources(target, await sourcesOf(input), {
     strict: false,
     resume: false,
     restart: false,

@@ -12,7 +12,7 @@ import type { OnConflict } from './id-conflicts.js';
 import { importInto, type LoadOptions } from './import-into.js';
 import { ImportReport } from './import-report.js';
 import { FileError, type Input, openInput } from './input.js';
-import { type Source, sourcesOf } from './sources.js';
+import { type Source, type SourceOptions, sourcesOf } from './sources.js';
 
 interface Options extends Omit<LoadOptions, 'digest'> {
   readonly files: readonly NamedFile[];
@@ -20,10 +20,8 @@ interface Options extends Omit<LoadOptions, 'digest'> {
 }
 
 /** A file of an import. `as`: the collection of its records; `fallback`: that of a file which names none. */
-interface NamedFile {
+interface NamedFile extends Pick<SourceOptions, 'as' | 'fallback'> {
   readonly file: string;
-  readonly as: string | undefined;
-  readonly fallback: string | undefined;
 }
 
 /** Loads the records of files. Throws ExitError; refused records are printed, and make the exit code that it returns 1. */
@@ -56,12 +54,8 @@ async function sourcesIn(
   const onOther = (name: string) => report.note(`${name} is not an array of records: left out.`);
   const all = new Map<string, Source>();
   for (const [at, input] of inputs.entries()) {
-    const { as, fallback } = files[at]!;
-    for (const source of await sourcesOf(input, as, {
-      delimiter,
-      fallback,
-      onOther: infer ? onOther : undefined,
-    })) {
+    const given = { ...files[at]!, delimiter, onOther: infer ? onOther : undefined };
+    for (const source of await sourcesOf(input, given)) {
       const other = all.get(source.collection)?.input;
       if (other && other !== input)
         throw new FileError(`${other.name} and ${input.name} both hold records of ${source.collection}`);
@@ -129,10 +123,10 @@ const NAMED = /^([a-z][a-z0-9_]*)=(.+)$/s;
 function filesOf(positionals: readonly string[], as: string | undefined): NamedFile[] {
   const [first, second, ...others] = positionals;
   const isPair = second !== undefined && others.length === 0 && NAME.test(first!) && !NAMED.test(second);
-  if (isPair && as === undefined) return [{ file: second, as: first, fallback: undefined }];
+  if (isPair && as === undefined) return [{ file: second, as: first }];
   if (as !== undefined && second !== undefined)
     throw new UsageError('name one file, or several without a collection', 'import');
-  if (as !== undefined) return [{ file: first!, as, fallback: undefined }];
+  if (as !== undefined) return [{ file: first!, as }];
   return positionals.map((text) => {
     const [, name, file = text] = NAMED.exec(text) ?? [];
     const fallback = second === undefined ? undefined : parsePath(file).name;

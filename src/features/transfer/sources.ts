@@ -18,6 +18,8 @@ export interface Source {
 }
 
 export interface SourceOptions {
+  /** The collection of all records of the file. */
+  readonly as?: string | undefined;
   /** Of CSV; absent: the one that its header uses. */
   readonly delimiter?: number | undefined;
   readonly onOther?: ((name: string) => void) | undefined;
@@ -26,34 +28,23 @@ export interface SourceOptions {
 }
 
 /**
- * The records of a file by collection; `as` names the one collection of its records. Throws FileError, also for a member
- * that is no array, unless `onOther` is there to be called with its name.
+ * The records of a file by collection. Throws FileError, also for a member that is no array, unless `onOther` is there to be
+ * called with its name.
  */
-export async function sourcesOf(
-  input: Input,
-  as: string | undefined,
-  { delimiter, onOther, fallback }: SourceOptions = {},
-): Promise<Source[]> {
-  if (input.format === 'json') return jsonSources(input, as, fallback, onOther);
-  const collection = as ?? fallback;
+export async function sourcesOf(input: Input, options: SourceOptions = {}): Promise<Source[]> {
+  if (input.format === 'json') return jsonSources(input, options);
+  const collection = options.as ?? options.fallback;
   if (collection === undefined)
     throw new FileError(`${input.name} holds records of one collection: is its name missing?`);
   const placeText = (line: number) => `${input.name}:${line}`;
   if (input.format === 'ndjson')
     return [{ collection, input, scanner: NDJSON, from: { position: input.start, place: 1 }, placeText }];
-  const header = headerOf(input, delimiter);
+  const header = headerOf(input, options.delimiter);
   const { from } = header;
   return [{ collection, input, scanner: csvScanner(header.delimiter), from, header, placeText }];
 }
 
-async function jsonSources(
-  input: Input,
-  given: string | undefined,
-  fallback: string | undefined,
-  onOther: (name: string) => void = (name) => {
-    throw new FileError(`${input.name}: ${name} is not an array of records`);
-  },
-): Promise<Source[]> {
+async function jsonSources(input: Input, { as: given, fallback, onOther }: SourceOptions): Promise<Source[]> {
   const { arrays, others } = await findArrays(input);
   const source = (collection: string, start: number): Source => ({
     collection,
@@ -71,7 +62,10 @@ async function jsonSources(
   }
   if (arrays.some(({ name }) => name === undefined) || (arrays.length === 0 && others.length === 0))
     throw new FileError(`${input.name} holds no {"collection": [records]}: is --as missing?`);
-  for (const name of others) onOther(name);
+  for (const name of others) {
+    if (!onOther) throw new FileError(`${input.name}: ${name} is not an array of records`);
+    onOther(name);
+  }
   return arrays.map(({ name, start }) => source(name!, start));
 }
 
