@@ -34,11 +34,13 @@ where key = any (array(
 ))
 returning true;
 
+-- Without the users who are disabled.
 -- name: passwords_of ($1 emails, as a JSON array)
 select email, user_id, hash, passwords.version
 from plinth_users as users
 join passwords on user_id = users.id
-where email = any (array(select json_array_elements_text($1::text::json)));
+where email = any (array(select json_array_elements_text($1::text::json)))
+  and not exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id);
 
 -- name: password_of ($1 user id)
 select email, hash, passwords.version, array_to_string(user_scopes.scopes, ' ') as scopes
@@ -61,7 +63,8 @@ with used as (
 select kind, subject, array_to_string(scopes, ' ') as scopes,
   (extract(epoch from expires_at) * 1000)::float8 as expires
 from credentials
-where hash = decode($1, 'base64');
+where hash = decode($1, 'base64')
+  and not exists (select from plinth_disabled_users where user_id::text = lower(subject));
 
 -- name: create_credential ($1 id, $2 kind, $3 hash in base64, $4 label, $5 subject, $6 scopes, $7 expires, ms since 1970)
 insert into credentials (id, kind, hash, label, subject, scopes, expires_at)
@@ -82,18 +85,20 @@ limit $2;
 -- name: revoke_credential ($1 id)
 delete from credentials where id = $1 returning encode(hash, 'base64') as hash;
 
--- One row for each key, certificate and user that still exists.
+-- One row for each key, certificate and user that still exists, and that no disabled user has or is.
 -- name: current_credentials ($1 SHA-256s in base64, as a JSON array, $2 ids of users, as a JSON array)
 select encode(hash, 'base64') as id, subject, array_to_string(scopes, ' ') as scopes,
   (extract(epoch from expires_at) * 1000)::float8 as expires, null as credential
 from credentials
 where hash = any (array(select decode(value, 'base64') from json_array_elements_text($1::text::json)))
+  and not exists (select from plinth_disabled_users where user_id::text = lower(subject))
 union all
 select users.id::text, null, null, null,
   encode(sha256(convert_to(email || chr(10) || passwords.hash, 'UTF8')), 'base64')
 from plinth_users as users
 left join passwords on user_id = users.id
-where users.id = any (array(select value::uuid from json_array_elements_text($2::text::json)));
+where users.id = any (array(select value::uuid from json_array_elements_text($2::text::json)))
+  and not exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id);
 
 -- A further part of current_credentials: the records of another collection whose records are callers.
 -- name: current_callers (:table the collection, $2 ids of records, as a JSON array)
@@ -111,3 +116,28 @@ on conflict (user_id) do update set scopes = excluded.scopes;
 
 -- name: scopes_of_user ($1 user id)
 select array_to_string(scopes, ' ') as scopes from user_scopes where user_id = $1::uuid;
+
+-- `:which` is about an id, $1.
+-- name: accounts ($2 limit)
+select users.id::text, email, array_to_string(user_scopes.scopes, ' ') as scopes,
+  (extract(epoch from disabled_at) * 1000)::float8 as disabled,
+  exists (select from passwords where passwords.user_id = users.id) as has_password,
+  (select count(*) from passkeys where passkeys.user_id = users.id)::int as passkeys,
+  (select count(*) from issuer_records
+   where issuer_records.user_id = users.id and model = 'Session' and expires_at > now())::int as sessions
+from plinth_users as users
+left join user_scopes on user_scopes.user_id = users.id
+left join plinth_disabled_users on plinth_disabled_users.user_id = users.id
+where :which
+order by users.id desc
+limit $2;
+
+-- One change of an account at a time.
+-- name: lock_account ($1 user id)
+select from plinth_users as users where users.id = $1::uuid for no key update;
+
+-- name: disable_user ($1 user id)
+insert into plinth_disabled_users (user_id) values ($1::uuid) on conflict do nothing;
+
+-- name: enable_user ($1 user id)
+delete from plinth_disabled_users where user_id = $1::uuid;

@@ -19,6 +19,7 @@ import {
   metadata,
   WHOAMI,
 } from './service-endpoints.js';
+import { ACCOUNTS } from './user-accounts.js';
 
 /** The services that endpoints of the core run with. */
 export interface Services
@@ -49,6 +50,8 @@ export function coreEndpoints(
     ...ERRORS,
     ...(events ? EVENTS : []),
   ];
+  const hasUsers =
+    (auth.includes('basic') || auth.includes('bearer')) && resources.some(({ hasPasswords }) => hasPasswords);
   const hasKeys = auth.includes('api-key') || auth.includes('mtls');
   return [
     ...first,
@@ -59,6 +62,7 @@ export function coreEndpoints(
     ...HEALTH,
     ...(metricsPort === undefined ? [METRICS] : []),
     ...(hasKeys ? KEYS : [NO_KEYS]),
+    ...(hasUsers ? ACCOUNTS : []),
   ];
 }
 

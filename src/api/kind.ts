@@ -54,8 +54,8 @@ export interface Kind {
   /** Maximum entries of a page of the list. */
   readonly limit: number;
   readonly homeLink: HomeLink;
-  /** The member that only the response to a creation or a rotation has. */
-  readonly secret: string;
+  /** The member that only the response to a creation or a rotation has; absent: it is created and deleted in another way. */
+  readonly secret?: string;
   /** The text about its type in the documents about the API. */
   readonly about?: string;
   /** The message about a cursor that is no id, if it is another one. */
@@ -84,6 +84,8 @@ export interface KindPage {
   readonly removal?: string;
   /** Keywords for the inputs of a form, by the fields; `scopes` are those of the service. */
   readonly inputs: (scopes: readonly string[]) => Readonly<Record<string, object>>;
+  /** Each has the id of a user, to which its page leads. */
+  readonly isOfUsers?: true;
   /** Pages about it, by the last segment of their paths. */
   readonly links?: Readonly<Record<string, string>>;
   /** Buttons that send a POST, by the last segment of its path. */

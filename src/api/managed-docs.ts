@@ -101,12 +101,14 @@ function schemasOf(
     [type]: about === undefined ? whole : { ...whole, description: about },
     [`${type}Input`]: given,
     ...(canChange && { [`${type}Patch`]: { ...given, required: [] } }),
-    [`New${type}`]: {
-      allOf: [
-        schemaRef(type),
-        { ...objectOf({ [secret]: TEXT }, []), description: `\`${secret}\` is shown once.` },
-      ],
-    },
+    ...(secret !== undefined && {
+      [`New${type}`]: {
+        allOf: [
+          schemaRef(type),
+          { ...objectOf({ [secret]: TEXT }, []), description: `\`${secret}\` is shown once.` },
+        ],
+      },
+    }),
     [`${type}List`]: listOf(type),
   };
 }

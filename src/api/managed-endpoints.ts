@@ -43,7 +43,7 @@ export interface Store<Item extends Stored, Input, Rules, Services> {
   readonly read: (rules: Rules, body: Json | undefined, before?: Item) => Input;
   /** Runs before a creation. */
   readonly prepare?: (services: Services) => Promise<void>;
-  readonly create: (db: Changeable, input: Input) => Promise<Created<Item>>;
+  readonly create?: (db: Changeable, input: Input) => Promise<Created<Item>>;
   /** The resources after an id in the order of the list, up to `max`. */
   readonly list: (db: Db, after: string | undefined, max: number) => Promise<readonly Item[]>;
   readonly get: (db: Db, id: string) => Promise<Item | undefined>;
@@ -54,7 +54,7 @@ export interface Store<Item extends Stored, Input, Rules, Services> {
     change: (before: Item) => Input,
   ) => Promise<Item | undefined>;
   /** Whether there was one. `permit` receives what is about to be deleted, and may throw. */
-  readonly remove: (
+  readonly remove?: (
     services: Services,
     id: string,
     permit: (current: Item | undefined) => void,
@@ -132,15 +132,11 @@ export function managedEndpoints<Item extends Stored, Input, Rules, Services ext
   const actions = new ManagedActions(kind, store);
   return [
     { ...described.list, run: actions.list },
-    { ...described.create, run: actions.create },
+    ...(store.create ? [{ ...described.create, run: actions.create }] : []),
     { ...described.get, run: actions.get },
-    ...(kind.canChange
-      ? [
-          { ...described.replace, run: actions.replace },
-          { ...described.change, run: actions.patch },
-        ]
-      : []),
-    { ...described.remove, run: actions.remove },
+    ...(kind.canChange && store.create ? [{ ...described.replace, run: actions.replace }] : []),
+    ...(kind.canChange ? [{ ...described.change, run: actions.patch }] : []),
+    ...(store.remove ? [{ ...described.remove, run: actions.remove }] : []),
     ...(kind.rotation === undefined ? [] : [{ ...described.rotate, run: actions.rotate }]),
   ];
 }
@@ -177,7 +173,7 @@ class ManagedActions<Item extends Stored, Input, Rules, Services extends { reado
     const { store } = this;
     const input = store.read(services, inputOf(this.kind, request.body?.value));
     await store.prepare?.(services);
-    const created = await whileSignedIn(services.db, request.principal, (db) => store.create(db, input));
+    const created = await whileSignedIn(services.db, request.principal, (db) => store.create!(db, input));
     return this.#reply(request, created, 201);
   };
 
@@ -201,7 +197,7 @@ class ManagedActions<Item extends Stored, Input, Rules, Services extends { reado
     const permit = (current: Item | undefined) => this.#requireMatch(request, current);
     const id = this.#idIn(request);
     if (id === undefined) permit(undefined);
-    else await this.store.remove(services, id, permit);
+    else await this.store.remove!(services, id, permit);
     return { status: 204, headers: [] };
   };
 
@@ -235,7 +231,7 @@ class ManagedActions<Item extends Stored, Input, Rules, Services extends { reado
     const { method, prefix } = request;
     const etag = etagOf(item);
     if ((method === 'GET' || method === 'HEAD') && isUnchanged(request, etag)) return unchanged(etag);
-    const secrets = secret === undefined ? {} : { [this.kind.secret]: secret };
+    const secrets = secret === undefined ? {} : { [this.kind.secret!]: secret };
     const location = status === 201 ? ['Location', `${prefix}${this.kind.path}/${item.id}`] : [];
     return secretReply(status, this.#membersOf(request, item, secrets), ['ETag', etag, ...location]);
   }

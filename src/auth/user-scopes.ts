@@ -44,7 +44,11 @@ export const allowedScopes = (scopes: ReadonlySet<string>, list: unknown): strin
   permittedScopes(list, (scope) => scope === 'offline_access' || mayAllow(scopes, scope));
 
 /** Sets what a user may do beyond `self`, and allow to clients. */
-export async function setUserScopes(db: Db, id: string, scopes: readonly string[]): Promise<void> {
+export async function setUserScopes(
+  db: Pick<Db, 'run'>,
+  id: string,
+  scopes: readonly string[],
+): Promise<void> {
   await db.run(AUTH_SQL.set_user_scopes, [id, scopes.join(' ')]);
 }
 

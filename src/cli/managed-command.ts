@@ -25,7 +25,7 @@ export async function managedCommand<Item extends Stored, Input>(
   args: readonly string[],
   io: Io,
 ): Promise<void> {
-  const { singular, limit, secret: member } = kind;
+  const { singular, limit, secret: member = '' } = kind;
   const { name, create, update, defaults } = kind.command!;
   const { verb, rest } = subcommandOf(table, name, args);
   const { values, positionals } = parse(table, name, verb, rest);
@@ -39,7 +39,7 @@ export async function managedCommand<Item extends Stored, Input>(
     const known = await scopesKnown();
     const input = checked(kind, () => store.read(known, defaults?.(fields) ?? fields));
     return onDatabase(async (db) => {
-      const { item, secret } = await store.create(db, input);
+      const { item, secret } = await store.create!(db, input);
       const shown = { id: item.id, ...(secret !== undefined && { [member]: secret }) };
       const width = member.length + 3;
       const lines = Object.entries(shown).map(([name, value]) => `${`${name}:`.padEnd(width)}${value}\n`);
@@ -61,7 +61,7 @@ export async function managedCommand<Item extends Stored, Input>(
   const absent = () => new ExitError(`there is no ${singular} ${id}`);
   if (verb !== 'update')
     return onDatabase(async (db) => {
-      if (!(await store.remove({ db }, id, () => undefined))) throw absent();
+      if (!(await store.remove!({ db }, id, () => undefined))) throw absent();
       print(io, json, { id }, '');
     });
   const patch = fieldsIn(kind, update!, given, io);

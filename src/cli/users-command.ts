@@ -1,40 +1,59 @@
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
 import { setPassword } from '../actions/set-password.js';
-import { knownScopes, scopeFault, setUserScopes } from '../auth/user-scopes.js';
+import { STORED_ACCOUNTS } from '../api/user-accounts.js';
+import { knownScopes, scopeFault } from '../auth/user-scopes.js';
+import { NO_PRECONDITIONS } from '../collection/write-preconditions.js';
 import type { Config } from '../config/config.js';
+import type { Db } from '../db/db.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { openCollection } from '../list/open-collection.js';
 import { parse, subcommandOf } from './arguments.js';
 import { type Io, nextLine, UsageError } from './io.js';
-import { print } from './output.js';
+import { ListOutput, print } from './output.js';
 import { ACCESS_COMMANDS } from './table/access-commands.js';
 import { idOf, withResources } from './with-database.js';
 
-/** Creates users, and sets their passwords and scopes. Throws UsageError and ExitError. */
+/** Creates, shows, changes and deletes users. Throws UsageError and ExitError. */
 export async function usersCommand(args: string[], io: Io): Promise<void> {
   const { verb, rest } = subcommandOf(ACCESS_COMMANDS, 'users', args);
   const { values, positionals } = parse(ACCESS_COMMANDS, 'users', verb, rest);
   const { name, scopes: list, json } = values as Partial<Record<'name' | 'scopes', string>> & typeof values;
-  const [email] = positionals as [string];
+  const [email = ''] = positionals as string[];
   // An empty list withdraws all scopes.
   const scopes = list?.split(',').filter((scope) => scope !== '');
-  const password = verb === 'set-scopes' ? undefined : await readPassword(io);
+  const password = verb === 'create' || verb === 'set-password' ? await readPassword(io) : undefined;
   await withResources(io, async (resources, database, config) => {
-    const users = openCollection(
-      database.db,
-      resources.find(({ hasPasswords }) => hasPasswords)!,
-      config.tombstones,
-    );
+    const { db } = database;
+    const users = openCollection(db, resources.find(({ hasPasswords }) => hasPasswords)!, config.tombstones);
+    if (verb === 'list') return printAll(io, json, db);
     await requireKnown(scopes ?? [], config);
     const isNew = verb === 'create';
     const id = isNew
       ? (await users.create(users.check({ email, name: name!, password: password! }))).id
       : await idOf(database, email);
     if (!isNew && password !== undefined) await setPassword(users, id, password);
-    if (scopes) await setUserScopes(database.db, id, scopes);
-    print(io, json, { id, ...(verb === 'set-scopes' && { scopes }) }, isNew ? `id:  ${id}\n` : '');
+    if (verb === 'delete') await users.remove(id, NO_PRECONDITIONS);
+    const account = await STORED_ACCOUNTS.change(db, id, (before) => ({
+      scopes: scopes ?? before.scopes,
+      disabled: verb === 'disable' || (verb !== 'enable' && before.disabled),
+    }));
+    if (verb === 'show') print(io, json, account!.members, `${JSON.stringify(account!.members)}\n`);
+    else print(io, json, { id, ...(!isNew && scopes && { scopes }) }, isNew ? `id:  ${id}\n` : '');
   });
+}
+
+/** Accounts that are read at a time. */
+const LIMIT = 1000;
+
+async function printAll(io: Io, json: boolean, db: Db): Promise<void> {
+  const output = new ListOutput(io, json);
+  let page: Awaited<ReturnType<typeof STORED_ACCOUNTS.list>> = [];
+  do {
+    page = await STORED_ACCOUNTS.list(db, page.at(-1)?.id, LIMIT);
+    for (const { members } of page) output.add(members);
+  } while (page.length === LIMIT);
+  output.end();
 }
 
 async function requireKnown(scopes: readonly string[], config: Config): Promise<void> {

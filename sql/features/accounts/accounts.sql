@@ -1,5 +1,6 @@
 -- name: linked_users ($1 issuers and subjects, as a JSON array of arrays)
-select issuer, subject, user_id::text as owner, claims
+select issuer, subject, user_id::text as owner, claims,
+  exists (select from plinth_disabled_users as disabled where disabled.user_id = plinth_user_links.user_id) as is_disabled
 from plinth_user_links
 where (issuer, subject) in (
   select value ->> 0, value ->> 1 from json_array_elements($1::text::json)
@@ -19,18 +20,20 @@ update plinth_user_links set claims = $3 where issuer = $1 and subject = $2;
 select users.id::text
 from plinth_users as users
 where email = $1
+  and not exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id)
   and not exists (select from passwords where user_id = users.id)
   and not exists (select from passkeys where user_id = users.id)
   and not exists (select from plinth_user_links where user_id = users.id)
 for update;
 
--- A message about a new password to the user with an address, unless another issuer signs the user in. One statement for known and
+-- A message about a new password to the user with an address, unless another issuer signs the user in or the user is disabled. One statement for known and
 -- unknown addresses. An address gets three messages in the time that a code is valid, and the table has a limit.
 -- name: request_reset ($1 id, $2 email, $3 language, $4 most messages)
 insert into plinth_mail (id, purpose, recipient, language, user_id)
 select $1::uuid, 'reset', users.email, $3, users.id
 from plinth_users as users
 where users.email = $2
+  and not exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id)
   and not exists (select from plinth_user_links where user_id = users.id)
   and (select count(*) from (select from plinth_mail limit $4) as waiting) < $4
   and (select count(*) from plinth_mail where recipient = users.email)

@@ -107,9 +107,10 @@ from issuer_records as token
 join issuer_clients on issuer_clients.id = client_id
 left join user_scopes using (user_id)
 left join passwords using (user_id)
-where token.hash = any (array(select decode(value, 'base64') from json_array_elements_text($1::text::json)));
+where token.hash = any (array(select decode(value, 'base64') from json_array_elements_text($1::text::json)))
+  and not exists (select from plinth_disabled_users as disabled where disabled.user_id = token.user_id);
 
--- One row for each grant and client that still exists, and for each token that was revoked. The scopes are what an operator
+-- One row for each grant that still exists and whose user is not disabled, for each client that still exists, and for each token that was revoked. The scopes are what an operator
 -- granted to the user of the grant.
 -- name: active_grants ($1 hashes of grants and revoked tokens in base64, as a JSON array, $2 ids of clients, as a JSON array)
 select encode(issuer_records.hash, 'base64') as id, user_id is not null as is_of_user,
@@ -120,6 +121,7 @@ left join user_scopes using (user_id)
 left join passwords using (user_id)
 where issuer_records.hash = any (array(select decode(value, 'base64') from json_array_elements_text($1::text::json)))
   and expires_at > now()
+  and not exists (select from plinth_disabled_users as disabled where disabled.user_id = issuer_records.user_id)
 union all
 select id, false, null, metadata, null
 from issuer_clients
@@ -199,7 +201,8 @@ delete from issuer_clients where id = $1 returning id;
 select users.id::text, doc, array_to_string(user_scopes.scopes, ' ') as scopes
 from plinth_users as users
 left join user_scopes on user_id = users.id
-where users.id = $1::uuid;
+where users.id = $1::uuid
+  and not exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id);
 
 -- name: consent ($1 user id, $2 client id)
 select array_to_string(scopes, ' ') as scopes from issuer_consents where user_id = $1::uuid and client_id = $2;
@@ -245,7 +248,8 @@ limit 20;
 select id, user_id::text as owner, public_key, counter::float8 as counter, transports, version
 from passkeys
 left join passwords using (user_id)
-where id = $1;
+where id = $1
+  and not exists (select from plinth_disabled_users as disabled where disabled.user_id = passkeys.user_id);
 
 -- name: add_passkey ($1 id, $2 user id, $3 public key in base64url, $4 counter, $5 transports as JSON, $6 maximum, $7 version of the password that the request knows)
 -- No row: there are too many, or the password was reset since the request began. The locks are those of upsert_record.
@@ -268,7 +272,7 @@ returning true;
 -- name: remove_passkey ($1 user id, $2 id)
 delete from passkeys where user_id = $1::uuid and id = $2;
 
--- The user of a session that has not ended.
+-- The user of a session that has not ended, unless the user is disabled.
 -- name: browser_session ($1 hash in base64)
 select users.id::text, payload, extract(epoch from expires_at)::float8 as expires,
   array_to_string(user_scopes.scopes, ' ') as scopes, passwords.version
@@ -276,4 +280,5 @@ from issuer_records
 join plinth_users as users on users.id = issuer_records.user_id
 left join user_scopes on user_scopes.user_id = users.id
 left join passwords on passwords.user_id = users.id
-where issuer_records.hash = decode($1, 'base64') and model = 'Session' and expires_at > now();
+where issuer_records.hash = decode($1, 'base64') and model = 'Session' and expires_at > now()
+  and not exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id);

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { type Claims, claimAt, refusal, type Token } from '../../auth/tokens/access-token.js';
+import { type Claims, claimAt, ended, refusal, type Token } from '../../auth/tokens/access-token.js';
 import { NO_PRECONDITIONS } from '../../collection/write-preconditions.js';
 import { createBatcher } from '../../db/batcher.js';
 import type { Db, Run } from '../../db/db.js';
@@ -12,7 +12,7 @@ import { ACCOUNTS_SQL } from './accounts-statements.js';
 import { accountExists, accountIncomplete, accountUnknown } from './errors.js';
 import type { AccountsConfig } from './settings.js';
 
-/** How long a user is cached with its token: after this time, a deleted user's token is examined again. */
+/** How long a user is cached with its token: after this time, the token of a deleted or disabled user is examined again. */
 const MAX_AGE_MS = 1000;
 const MAX_SUBJECT = 1000;
 const READS = { max: 256, inFlight: 2, waiting: 5000, keyOf: (key: string) => key };
@@ -22,6 +22,7 @@ interface Link {
   readonly userId: string;
   /** SHA-256 of the values that the last token gave the user. */
   readonly values: string;
+  readonly isDisabled: boolean;
 }
 
 /** The values that claims give to the fields of a user. */
@@ -70,6 +71,7 @@ export class IssuerUsers {
     const values = this.#valuesOf(claims);
     const arrival = { issuer, subject, claims, more, values };
     const link = await this.#linkOf(arrival);
+    if (link.isDisabled) throw ended('The user of the access token is disabled.');
     if (link.values !== values.hash) await this.#update(arrival, link.userId);
     const cachedUntil = Math.min(token.cachedUntil, Date.now() + MAX_AGE_MS);
     return { ...token, cachedUntil, principal: { ...token.principal, subject: link.userId } };
@@ -101,7 +103,7 @@ export class IssuerUsers {
     const userId = (await this.#present(run, known)) ?? (await this.#create(run, known));
     const made = await run(ACCOUNTS_SQL.link_user, [issuer, subject, userId, values.hash]);
     if (made.length === 0) throw accountExists();
-    return { userId, values: values.hash };
+    return { userId, values: values.hash, isDisabled: false };
   }
 
   async #present(run: Run, { verifiedEmail }: Values): Promise<string | undefined> {
@@ -171,9 +173,9 @@ export class IssuerUsers {
   async #readLinks(keys: readonly string[]): Promise<(Link | undefined)[]> {
     const rows = await this.db.run(ACCOUNTS_SQL.linked_users, [`[${keys.join(',')}]`]);
     const links = new Map(
-      rows.map(({ issuer, subject, owner, claims }) => [
+      rows.map(({ issuer, subject, owner, claims, is_disabled }) => [
         JSON.stringify([issuer, subject]),
-        { userId: String(owner), values: String(claims) },
+        { userId: String(owner), values: String(claims), isDisabled: is_disabled === true },
       ]),
     );
     return keys.map((key) => links.get(key));

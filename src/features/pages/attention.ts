@@ -3,13 +3,14 @@ import type { JsonObject } from '../../json.js';
 import { readAs } from './inner-read.js';
 import type { PageOptions } from './pages.js';
 import { hasSignIn } from './site.js';
-import { USERS_PATH } from './user-pages.js';
 import { timeHtml } from './values.js';
 
 /** How long before its end a key is shown. */
 const EXPIRY_MS = 14 * 24 * 3_600_000;
 /** Things of one kind that are shown. */
 const MAX_SHOWN = 5;
+
+const ACCOUNTS = '/user-accounts';
 
 interface Concern {
   readonly path: string;
@@ -38,9 +39,9 @@ const CONCERNS: readonly Concern[] = [
     text: ({ collection }) => html`A job of ${String(collection)} failed`,
   },
   {
-    path: USERS_PATH,
+    path: ACCOUNTS,
     needsCare: ({ scopes }) => Array.isArray(scopes) && scopes.length === 0,
-    text: ({ user }) => html`${String(user)} has no scopes`,
+    text: ({ email }) => html`${String(email)} has no scopes`,
   },
 ];
 
@@ -49,7 +50,7 @@ export async function attention({ site, request }: PageOptions): Promise<Part> {
   if (!request.principal.scopes.has('admin') || request.run) return undefined;
   const found = await Promise.all(
     CONCERNS.map(async ({ path, needsCare, text }) => {
-      if (path === USERS_PATH && !hasSignIn(site)) return [];
+      if (path === ACCOUNTS && !hasSignIn(site)) return [];
       const entries = ((await readAs(site, request, { template: path }))?.data ?? []) as JsonObject[];
       const all = entries.filter(needsCare);
       const more =

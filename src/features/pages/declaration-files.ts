@@ -82,7 +82,7 @@ async function change({ files }: PageServices, { body, headers }: Request): Prom
   return jsonReply({ ...file, text, steps, drops, violations, isRefused: isRefused(plan, {}), isApplied });
 }
 
-export const jsonReply = (value: object): Reply => ({
+const jsonReply = (value: object): Reply => ({
   status: 200,
   headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
   body: JSON.stringify(value),

@@ -21,6 +21,7 @@ export function managedPages(kind: Kind, resources: readonly Resource[]): [path:
   if (!page) return [];
   const model = modelOf(kind, page, resources);
   const { columns, links = {}, buttons = {} } = page;
+  const users = page.isOfUsers && resources.find(({ hasPasswords }) => hasPasswords)?.name;
   const list: Page = {
     query: ({ text }) => (text === '_new' ? '' : text),
     content: (shown) => {
@@ -70,7 +71,7 @@ export function managedPages(kind: Kind, resources: readonly Resource[]): [path:
       return {
         title,
         crumbs,
-        tools: html`${others}${isEdited && html`<a class="button main" href="${self}?_edit">Edit</a>`}${may('DELETE') && html`<a class="button danger" href="${self}?_delete">${page.removal ?? 'Delete'}…</a>`}`,
+        tools: html`${others}${users && html`<a class="button" href="${site.prefix}/${users}/${String(json.id)}">The record</a>`}${isEdited && html`<a class="button main" href="${self}?_edit">Edit</a>`}${may('DELETE') && html`<a class="button danger" href="${self}?_delete">${page.removal ?? 'Delete'}…</a>`}`,
         body: html`${recordTable(record)}\n${more}`,
       };
     },
@@ -88,7 +89,7 @@ export function rotationForms(kind: Kind): [path: string, form: PageForm][] {
   const form: PageForm = {
     next: (reply, { site, request }) => {
       const record = JSON.parse(reply.body!) as JsonObject;
-      return secretPage(site, kind, String(request.params.id), String(record[kind.secret]));
+      return secretPage(site, kind, String(request.params.id), String(record[kind.secret!]));
     },
   };
   return [[`${kind.path}/:id/rotate`, form]];
@@ -116,7 +117,7 @@ function modelOf(kind: Kind, { columns, inputs }: KindPage, resources: readonly 
     titleOf: (record) => String(record[columns[0]!]),
     changesIn: assignmentsOf,
     created: (record, { site }) => {
-      const { [secret]: shown } = record;
+      const shown = secret === undefined ? undefined : record[secret];
       return typeof shown === 'string'
         ? secretPage(site, kind, String(record.id), shown)
         : `${site.prefix}${path}/${String(record.id)}?_done=created`;
@@ -125,7 +126,7 @@ function modelOf(kind: Kind, { columns, inputs }: KindPage, resources: readonly 
 }
 
 /** A secret, which no later page shows. */
-function secretPage(site: Site, { path, secret: name }: Kind, id: string, secret: string) {
+function secretPage(site: Site, { path, secret: name = '' }: Kind, id: string, secret: string) {
   return {
     title: `The new ${name}`,
     crumbs: [...crumbsOf(site, path.slice(1)), { text: `new ${name}` }],

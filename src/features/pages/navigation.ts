@@ -5,14 +5,14 @@ import { visible } from '../../http/router.js';
 import { mayRead, readsAll } from '../../policy/policy.js';
 import { type Caller, readListAs } from './inner-read.js';
 import { collectionLabel } from './labels.js';
-import { collectionsFor, hasSignIn, type Site } from './site.js';
+import { collectionsFor, type Site } from './site.js';
 
 /** For how long a number of records in the navigation holds. */
 const COUNT_MS = 5000;
 
 /** The pages about the service itself, by their paths. */
 const SERVICE: readonly (readonly [path: string, label: string])[] = [
-  ['/user-scopes', 'Scopes of users'],
+  ['/user-accounts', 'Accounts'],
   ['/keys', 'Keys'],
   ['/webhooks', 'Webhooks'],
   ['/oauth-clients', 'Applications'],
@@ -70,10 +70,9 @@ export function navigation(site: Site, request: ErrorPageRequest): Html {
   return html`<nav class="side" id="menu" aria-label="Collections">${[...groups].map(([group, items]) => html`<h2>${group}</h2><ul>${items}</ul>`)}</nav>`;
 }
 
-/** Whether a page exists, and the caller may open it. Keys exist where they are accepted, and scopes of users where users sign in. */
+/** Whether a page exists, and the caller may open it. Keys exist where they are accepted. */
 export function isOpen(site: Site, path: string, { principal }: ErrorPageRequest): boolean {
   const { routes, auth } = site;
-  if (path === '/user-scopes' && !auth.includes('basic') && !hasSignIn(site)) return false;
   if (path === '/keys' && !auth.includes('api-key') && !auth.includes('mtls')) return false;
   const get = routes.get(path)?.actions.GET;
   return get !== undefined && visible(principal, get);

@@ -1,7 +1,6 @@
 import { ERRORS_PATH } from '../../api/document-endpoints.js';
 import { type Description, type Endpoint, offerOf } from '../../api/endpoint.js';
 import type { Kind } from '../../api/kind.js';
-import { knownScopes } from '../../auth/user-scopes.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Route } from '../../http/router.js';
 import { apiPage } from './api-page.js';
@@ -16,7 +15,6 @@ import { managedPages, rotationForms } from './managed-pages.js';
 import { type Page, withHtml, withPage } from './pages.js';
 import { recordPage } from './record-page.js';
 import type { Site } from './site.js';
-import { USERS_PATH, userPage, usersPage } from './user-pages.js';
 
 /** Pages, and the forms of addresses that have none, by the templates of their paths. */
 interface Added {
@@ -76,8 +74,6 @@ function pagesOf(
     ['/', homePage],
     ['/docs', apiPage],
     [DECLARATIONS_PATH, declarationPage],
-    [USERS_PATH, usersPage],
-    [`${USERS_PATH}/:id`, userPage(knownScopes(resources))],
     [ERRORS_PATH, errorsPage],
     [`${ERRORS_PATH}/:code`, errorCodePage],
     ['/whoami', whoamiPage],

@@ -113,9 +113,9 @@ t.test('an administrator creates, changes, tests and deletes webhooks, and sends
 
 t.test('an administrator grants scopes to users, and sees what needs attention', async (t) => {
   const { service, visitor } = await signedIn(t, 'admin');
-  const list = await visitor.get('/user-scopes');
-  t.match(list.text, /<h1>Scopes of users<\/h1>[\s\S]*>Ann<\/a>/);
-  const path = linksOf(list.text).find((href) => href.startsWith('/user-scopes/'))!;
+  const list = await visitor.get('/user-accounts');
+  t.match(list.text, /<h1>Accounts<\/h1>[\s\S]*>ann@example.org<\/a>/);
+  const path = linksOf(list.text).find((href) => href.startsWith('/user-accounts/'))!;
   const saved = await visitor.submit(t, await visitor.get(`${path}?_edit`), 'Save', {
     '/scopes': ['items:read', 'posts:write'],
   });
@@ -123,14 +123,14 @@ t.test('an administrator grants scopes to users, and sees what needs attention',
   const id = path.split('/').at(-1)!;
   const [stored] = await service.db.run('select scopes from user_scopes where user_id = $1::uuid', [id]);
   t.equal(stored!.scopes, '{items:read,posts:write}');
-  t.match((await visitor.get('/user-scopes')).text, 'items:read');
+  t.match((await visitor.get('/user-accounts')).text, 'items:read');
   const wrong = await visitor.submit(t, await visitor.get(`${path}?_edit`), 'Save', {
     '/scopes': 'all:things',
   });
   t.match([wrong.status, wrong.text], [400, 'is not a scope']);
-  t.equal((await visitor.get('/user-scopes/x')).status, 404);
+  t.equal((await visitor.get('/user-accounts/x')).status, 404);
   const { visitor: other } = await signedIn(t, 'users:read');
-  for (const refused of ['/user-scopes', path]) t.equal((await other.get(refused)).status, 403);
+  for (const refused of ['/user-accounts', path]) t.equal((await other.get(refused)).status, 403);
   t.notMatch((await other.get('/')).text, 'Needs attention');
 
   const soon = new Date(Date.now() + 86_400_000).toISOString();
@@ -171,9 +171,9 @@ t.test('axe-core has no findings on pages of administrators', { skip: noLongBrow
   await checkPage(t, page, 'a webhook', VIEWS);
   await page.getByRole('link', { name: 'Deliveries' }).click();
   await checkPage(t, page, 'deliveries', VIEWS);
-  await page.goto('/user-scopes');
-  await checkPage(t, page, 'scopes of users', VIEWS);
-  await page.getByRole('link', { name: 'Ann' }).click();
+  await page.goto('/user-accounts');
+  await checkPage(t, page, 'accounts', VIEWS);
+  await page.getByRole('link', { name: 'ann@example.org' }).click();
   await checkPage(t, page, 'a user', VIEWS);
   await page.getByRole('link', { name: 'Edit' }).click();
   await checkPage(t, page, 'the scopes of a user', VIEWS);

@@ -1,0 +1,132 @@
+import { hash } from 'node:crypto';
+import { timeOf } from '../actions/secret-reply.js';
+import { scopesOf } from '../auth/principal.js';
+import { scopeFault, setUserScopes } from '../auth/user-scopes.js';
+import { AUTH_SQL } from '../db/core-statements.js';
+import type { Db, Row } from '../db/db.js';
+import { fill } from '../db/statements.js';
+import { invalid } from '../errors/input-errors.js';
+import { compileOnFirstUse } from '../validation/validation.js';
+import { ID, TEXTS, TIME_OR_NULL } from './doc.js';
+import type { Endpoint } from './endpoint.js';
+import type { InputSchema, Kind } from './kind.js';
+import {
+  ABOVE_IDS,
+  type KnownScopes,
+  managedEndpoints,
+  type Store,
+  type Stored,
+} from './managed-endpoints.js';
+
+const SCHEMA = {
+  type: 'object',
+  required: [],
+  additionalProperties: false,
+  properties: {
+    scopes: { type: 'array', maxItems: 50, uniqueItems: true, items: { type: 'string', maxLength: 100 } },
+    disabled: { type: 'boolean' },
+  },
+} as const satisfies InputSchema;
+
+/** The accounts of the users that sign in: what an operator decides about them. A user itself is a record. */
+const ACCOUNT: Kind = {
+  path: '/user-accounts',
+  type: 'Account',
+  singular: 'user',
+  one: 'the account of a user',
+  many: 'accounts',
+  order: 'newest first',
+  limit: 100,
+  homeLink: { name: 'accounts', position: 12 },
+  about:
+    'What a user may do beyond its own records, and how it signs in. A disabled user cannot sign in, and its tokens, sessions and keys have ended.',
+  canChange: true,
+  input: () => SCHEMA,
+  members: () => ({
+    id: ID,
+    email: { type: ['string', 'null'] },
+    scopes: TEXTS,
+    disabled: { type: 'boolean' },
+    disabled_at: TIME_OR_NULL,
+    has_password: { type: 'boolean' },
+    passkeys: { type: 'integer' },
+    sessions: { type: 'integer' },
+  }),
+  page: {
+    columns: ['email', 'scopes', 'disabled', 'sessions'],
+    isOfUsers: true,
+    inputs: (scopes) => ({ scopes: { items: { type: 'string', enum: scopes } } }),
+  },
+};
+
+interface AccountInput {
+  readonly scopes: readonly string[];
+  readonly disabled: boolean;
+}
+
+interface Account extends AccountInput, Stored {
+  readonly members: Readonly<Record<string, unknown>>;
+}
+
+const check = compileOnFirstUse({ schema: SCHEMA, normalize: {} });
+
+const accountsSql = (which: string): string => fill(AUTH_SQL.accounts, { which });
+
+/** Accounts begin and end with the records of users. */
+export const STORED_ACCOUNTS: Store<Account, AccountInput, KnownScopes, { readonly db: Db }> &
+  Required<Pick<Store<Account, AccountInput, KnownScopes, unknown>, 'change'>> = {
+  read: ({ scopes: known }, body) => {
+    const { scopes = [], disabled = false } = check(body).fields as unknown as Partial<AccountInput>;
+    const failures = scopes.flatMap((scope, index) => {
+      const message = scopeFault(scope, known);
+      return message === undefined ? [] : [{ path: `/scopes/${index}`, message, keyword: 'enum' }];
+    });
+    if (failures.length > 0) throw invalid(failures);
+    return { scopes, disabled };
+  },
+  list: async (db, after, max) =>
+    (await db.run(accountsSql('users.id < $1'), [after ?? ABOVE_IDS, max])).map(accountOf),
+  get: async ({ run }, id) => {
+    const [row] = await run(accountsSql('users.id = $1'), [id, 1]);
+    return row && accountOf(row);
+  },
+  change: (db, id, change) =>
+    db.transaction(async (run) => {
+      const read = async () => {
+        const [row] = await run(accountsSql('users.id = $1'), [id, 1]);
+        return row && accountOf(row);
+      };
+      await run(AUTH_SQL.lock_account, [id]);
+      const before = await read();
+      if (!before) return undefined;
+      const { scopes, disabled } = change(before);
+      if (scopes.join() !== before.scopes.join()) await setUserScopes({ run }, id, scopes);
+      if (disabled !== before.disabled)
+        await run(disabled ? AUTH_SQL.disable_user : AUTH_SQL.enable_user, [id]);
+      return read();
+    }),
+  shown: ({ members }) => members,
+};
+
+export const ACCOUNTS: readonly Endpoint<KnownScopes & { readonly db: Db }>[] = managedEndpoints(
+  ACCOUNT,
+  STORED_ACCOUNTS,
+);
+
+/** The version is a number of the content: several tables have it. */
+function accountOf({
+  id,
+  email,
+  scopes: granted,
+  disabled: at,
+  has_password,
+  passkeys,
+  sessions,
+}: Row): Account {
+  const scopes = [...scopesOf(granted)];
+  const disabled = typeof at === 'number';
+  const disabled_at = timeOf(disabled ? at : undefined);
+  const members = { id, email, scopes, disabled, disabled_at, has_password, passkeys, sessions };
+  const version = 1 + hash('sha1', JSON.stringify(members), 'buffer').readUIntBE(0, 6);
+  return { id: String(id), version, scopes, disabled, members };
+}

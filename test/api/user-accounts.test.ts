@@ -1,0 +1,83 @@
+import { setUserScopes } from '../../src/auth/user-scopes.js';
+import { authorizationServer, signIn } from '../features/issuer/authorization-server.js';
+import { plinth } from '../support/command.js';
+import { makeKey } from '../support/credentials.js';
+import t from '../support/test.js';
+import { until } from '../support/until.js';
+
+const server = await authorizationServer(t, { AUTH: 'bearer,api-key' });
+const { service, user } = server;
+const { key: admin } = await makeKey(service.db);
+const send = (method: string, path: string, body?: object, key = admin) =>
+  service.send(method, path, { headers: { 'x-api-key': key }, ...(body && { body }) });
+const path = `/user-accounts/${user.id}`;
+
+t.test('an administrator reads and changes accounts', async (t) => {
+  const { key: other } = await makeKey(service.db, { scopes: ['users:write'] });
+  for (const refused of ['/user-accounts', path])
+    t.equal((await send('GET', refused, undefined, other)).status, 403);
+  const { json, headers } = await send('GET', path);
+  t.match(json, {
+    id: user.id,
+    email: user.email,
+    scopes: [],
+    disabled: false,
+    has_password: true,
+    passkeys: 0,
+  });
+  t.match((await send('GET', '/user-accounts')).json.data, [{ id: user.id }]);
+  const changed = await send('PATCH', path, { scopes: ['items:read'] });
+  t.match([changed.status, changed.json], [200, { scopes: ['items:read'], disabled: false }]);
+  const stale = { 'x-api-key': admin, 'if-match': String(headers.etag) };
+  t.equal((await service.send('PATCH', path, { headers: stale, body: { scopes: [] } })).status, 412);
+  t.match(await send('PATCH', path, { scopes: ['all:things'] }), {
+    status: 400,
+    json: { error: { details: [{ path: '/scopes/0', keyword: 'enum' }] } },
+  });
+  for (const id of ['x', '01a20900-0000-7000-8000-000000000001'])
+    t.equal((await send('PATCH', `/user-accounts/${id}`, { scopes: [] })).status, 404);
+  for (const [method, at] of [
+    ['POST', '/user-accounts'],
+    ['DELETE', path],
+    ['PUT', path],
+  ] as const)
+    t.equal((await send(method, at, {})).status, 405, 'users begin and end as records');
+});
+
+t.test('the tokens, sessions and keys of a disabled user end, and do not come back', async (t) => {
+  const { config } = await server.register();
+  const { access_token: token } = await signIn(server, config);
+  const { key: own } = await makeKey(service.db, { subject: user.id, scopes: ['self'] });
+  const statuses = async () => [
+    (await service.send('GET', '/whoami', { headers: { authorization: `Bearer ${token}` } })).status,
+    (await send('GET', '/whoami', undefined, own)).status,
+  ];
+  t.same(await statuses(), [200, 200]);
+  t.match((await send('PATCH', path, { disabled: true })).json, { disabled: true, sessions: 0 });
+  await until('both end', statuses, (seen) => seen.every((status) => status === 401));
+  await t.rejects(signIn(server, config), /the sign-in ends at/);
+  t.match((await send('PATCH', path, { disabled: false })).json, { disabled: false, disabled_at: null });
+  t.equal((await statuses())[0], 401, 'a token that has ended');
+  await until('the key, which is not deleted, is valid again', async () => (await statuses())[1], 200);
+  t.ok((await signIn(server, config)).access_token);
+});
+
+t.test('the command lists, shows, disables, enables and deletes users', async (t) => {
+  const env = { DATABASE_URL: service.databaseUrl };
+  const { id, email } = await server.addUser('bob@example.org');
+  await setUserScopes(service.db, id, ['items:read']);
+  const run = async (...args: string[]) => {
+    const { code, out, err } = await plinth(t, ['users', ...args], env);
+    t.equal(code, 0, err);
+    return out;
+  };
+  t.match(JSON.parse((await run('list')).split('\n')[0]!), { id, email, scopes: ['items:read'] });
+  await run('disable', email);
+  t.match(JSON.parse(await run('show', email)), { email, disabled: true, scopes: ['items:read'] });
+  await run('enable', email);
+  await run('scopes', email, '--scopes', '');
+  t.match(JSON.parse(await run('show', email, '--json')), { disabled: false, scopes: [] });
+  await run('delete', email);
+  t.equal((await plinth(t, ['users', 'show', email], env)).code, 1);
+  t.equal((await send('GET', `/user-accounts/${id}`)).status, 404);
+});
