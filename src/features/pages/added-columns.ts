@@ -1,10 +1,9 @@
 import { hrefOf } from '../../collection/representation.js';
-import type { ScopedCollection } from '../../feature.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type Json, type JsonObject, member } from '../../json.js';
 import type { Include, View } from '../../list/read-fields-and-includes.js';
-import { editableOf } from './form-model.js';
 import { excerptsOf, MAX_CELL_CHARACTERS } from './list-cells.js';
+import type { Names } from './names.js';
 
 /** A column of a list that shows more of a record than its fields, or a field in another way. */
 export interface AddedColumn {
@@ -17,10 +16,10 @@ export interface AddedColumn {
 export function addedColumns(
   { include, excerpts }: View,
   records: readonly JsonObject[],
-  collections: readonly ScopedCollection[],
+  names: Names,
 ): AddedColumn[] {
   const found = excerpts ? new Set(records.flatMap((record) => Object.keys(excerptsOf(record)))) : [];
-  return [...[...found].map(excerptColumn), ...include.map((each) => relatedColumn(each, collections))];
+  return [...[...found].map(excerptColumn), ...include.map((each) => relatedColumn(each, names))];
 }
 
 const excerptColumn = (name: string): AddedColumn => ({
@@ -32,15 +31,11 @@ const excerptColumn = (name: string): AddedColumn => ({
 });
 
 /** Links to the related records of each record, or their number. */
-function relatedColumn(
-  { name, relation, isCount }: Include,
-  collections: readonly ScopedCollection[],
-): AddedColumn {
-  const { resource } = collections.find((each) => each.resource.name === relation.collection)!;
-  const { titleOf } = editableOf(resource);
+function relatedColumn({ name, relation, isCount }: Include, names: Names): AddedColumn {
+  const { resource } = names.site.collections.find((each) => each.resource.name === relation.collection)!;
   const link = (related: Json): Part =>
     isObject(related) &&
-    html`<a href="${hrefOf(resource, String(related.id))}">${cut(titleOf(related), MAX_CELL_CHARACTERS)}</a>`;
+    html`<a href="${hrefOf(resource, String(related.id))}">${cut(names.titleOf(resource, related), MAX_CELL_CHARACTERS)}</a>`;
   return {
     name,
     cell: (record) => {

@@ -8,8 +8,9 @@ import { type FormField, formFields } from './form-fields.js';
 import { inputOf } from './form-html.js';
 import { editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
-import { collectionLabel, shortTitleOf, wordsOf } from './labels.js';
+import { collectionLabel, wordsOf } from './labels.js';
 import type { PageContent } from './layout.js';
+import { Names } from './names.js';
 import type { PageOptions } from './pages.js';
 import { failuresIn } from './record-form-actions.js';
 import { hidden } from './record-forms.js';
@@ -119,6 +120,8 @@ async function confirmation(
     },
   );
   const records = found?.data ?? [];
+  const names = new Names(site, request);
+  await names.readTitles(resource, records);
   const many = `${records.length} ${wordsOf(records.length === 1 ? resource.singular : resource.name)}`;
   const verb = isDeletion ? 'Delete' : 'Change';
   const crumbs = [{ text: collectionLabel(resource.name), href: path }];
@@ -135,7 +138,7 @@ async function confirmation(
     crumbs,
     body: html`${faults.map((fault) => html`<p class="error" role="alert">${fault}</p>`)}<form class="edit" method="post" action="${path}">
 ${hidden('_token', forms.token)}${hidden('_method', isDeletion ? 'DELETE' : 'PATCH')}${hidden('_etag', '*')}${field && hidden('_field', field.name)}${ids.map((id) => hidden('_id', id))}
-<ul>${records.map((record) => html`<li>${shortTitleOf(resource, record)}</li>`)}</ul>
+<ul>${records.map((record) => html`<li>${names.shortTitleOf(resource, record)}</li>`)}</ul>
 ${field ? html`${inputOf(field, { id: 'bulk', texts, named })}<p class="hint">An empty value removes the field.</p>` : html`<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>`}
 <p><button class="${isDeletion ? 'danger' : 'main'}">${verb} ${many}</button> <a href="${path}">Cancel</a></p></form>`,
   };

@@ -1,4 +1,6 @@
+import type { Resource } from '../../collection/resource.js';
 import { html, type Part } from '../../formats/html.js';
+import { isObject, type JsonObject } from '../../json.js';
 import type { Names } from './names.js';
 
 /** The collection of the users that sign in, whose ids are the actors of changes. */
@@ -20,3 +22,31 @@ export function actorHtml(names: Names, actor: string | null): Part {
     return html`<a href="${names.site.prefix}/${owners.name}/${actor}">${name}</a>`;
   return /^[\da-f-]{36}$/i.test(actor) ? 'Another user' : actor;
 }
+
+/** The actor of an event, as `readActors` and `actorHtml` have it. */
+export const actorOf = ({ actor }: JsonObject): string | null => (typeof actor === 'string' ? actor : null);
+
+/** Reads the names of the actors of some events, and the names in the titles of their records. */
+export async function readEventNames(names: Names, events: readonly JsonObject[]): Promise<void> {
+  const records = new Map<Resource, JsonObject[]>();
+  for (const event of events) {
+    const resource = resourceOf(names, event);
+    if (resource && isObject(event.data))
+      records.set(resource, [...(records.get(resource) ?? []), event.data]);
+  }
+  await Promise.all([
+    readActors(names, events.map(actorOf)),
+    ...[...records].map(([resource, found]) => names.readTitles(resource, found)),
+  ]);
+}
+
+/** The title of the record of an event; undefined: the event has no record. */
+export function eventTitle(names: Names, event: JsonObject): string | undefined {
+  const resource = resourceOf(names, event);
+  return resource && isObject(event.data) ? names.shortTitleOf(resource, event.data) : undefined;
+}
+
+const resourceOf = ({ site }: Names, { type }: JsonObject): Resource | undefined => {
+  const [name] = String(type).split('.', 1);
+  return site.collections.find(({ resource }) => resource.name === name)?.resource;
+};

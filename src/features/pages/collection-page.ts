@@ -9,7 +9,7 @@ import { EXPORT, exportReply } from './export.js';
 import { filterChips, filterPage } from './filter-page.js';
 import { editableOf } from './form-model.js';
 import { groupsNav, groupsPage, isGroups } from './groups-page.js';
-import { collectionLabel, titleOf, wordsOf } from './labels.js';
+import { collectionLabel, wordsOf } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
 import { ListView, listQueryOf } from './list-query.js';
 import { recordsTable } from './list-table.js';
@@ -57,7 +57,7 @@ async function contentOf(
   if (given.has('_columns')) return columnsPage(view, data, [...up, here]);
   await names.readFor(resource, data);
   const chosen = view.parameters.get('fields')?.split(',');
-  const added = addedColumns(view.list, data, site.collections);
+  const added = addedColumns(view.list, data, names);
   const self = links.self.slice(links.self.indexOf('?') + 1);
   return {
     title: here.text,
@@ -87,7 +87,7 @@ async function crumbsTo(
   const up = `${site.prefix}/${parent.name}`;
   return [
     { text: collectionLabel(parent.name), href: up },
-    { text: names.of(id) ?? titleOf(parent, { id }), href: `${up}/${id}` },
+    { text: names.of(id) ?? names.titleOf(parent, { id }), href: `${up}/${id}` },
   ];
 }
 

@@ -27,10 +27,10 @@ export async function conflictPage(
   if (editable.resource) await names.readFor(editable.resource, [current], MAX_NAMES);
   const when = typeof current.updated_at === 'string' && [', ', timeHtml(current.updated_at)];
   return {
-    title: `${editable.titleOf(current)} has changed`,
+    title: `${editable.titleOf(current, names)} has changed`,
     crumbs: [
       ...crumbsOf(site, editable.name),
-      { text: editable.titleOf(current), href: action },
+      { text: editable.titleOf(current, names), href: action },
       { text: 'conflict' },
     ],
     body: html`<p class="error" role="alert">${(await authorOf(editable, current, names, request)) ?? 'Another request'} changed this ${editable.singular} after you opened the form${when}. Nothing was ${method === 'DELETE' ? 'deleted' : 'saved'}.</p>

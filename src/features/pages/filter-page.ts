@@ -1,22 +1,17 @@
 import type { Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { LIST_OPERATORS, type Operator, operatorsOf } from '../../list/condition.js';
-import {
-  conditionName,
-  escapeName,
-  filterName,
-  filterSegments,
-  unescapeName,
-} from '../../list/query-names.js';
+import { conditionName, escapeName, filterSegments, unescapeName } from '../../list/query-names.js';
 import { isRelevance } from '../../list/read-sort.js';
-import { relatedOf } from '../../list/relations.js';
 import { type Column, columnsOf } from './columns.js';
 import { readListAs } from './inner-read.js';
-import { fieldLabel, nameFields, shortTitleOf } from './labels.js';
+import { fieldLabel } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
 import { DAYS, dayAfter, LAST_DAY, type ListView, NAMED_DAYS } from './list-query.js';
-import type { Names } from './names.js';
+import { Names } from './names.js';
 import type { PageOptions } from './pages.js';
+import { collectionsFor } from './site.js';
+import { nameCondition, nameFields, titleFields } from './title.js';
 
 /** Records of a collection up to which a filter offers all of them by name. */
 const MAX_OFFERED = 50;
@@ -143,17 +138,18 @@ function range({ name, label, kind }: Column, id: string, view: ListView): Contr
   };
 }
 
-/** All records by name if there are few, otherwise a part of the name where the other collection can search it. */
+/** All records by name if there are few, otherwise a part of the name where a filter finds it. */
 async function referenceControl(
   view: ListView,
   { name, label, to }: Column,
   id: string,
   { site, request }: Pick<PageOptions, 'site' | 'request'>,
 ): Promise<Control | undefined> {
-  const other = site.collections.find((each) => each.resource.name === to)?.resource;
+  const known = collectionsFor(site, request.principal);
+  const other = known.find((each) => each.resource.name === to)?.resource;
   const operators = operatorsOf(view.resource).get(name) ?? [];
   const operator = operators.includes('in') ? 'in' : 'any';
-  if (other?.display === undefined || !operators.includes(operator)) return undefined;
+  if (!other || titleFields(other).length === 0 || !operators.includes(operator)) return undefined;
   const listed = await readListAs(
     site,
     request,
@@ -162,27 +158,21 @@ async function referenceControl(
   );
   const parameter = conditionName(name, operator);
   const values = valuesOf(view, parameter);
-  if (listed && listed.total <= MAX_OFFERED)
+  if (listed && listed.total <= MAX_OFFERED) {
+    const names = new Names(site, request);
+    await names.readTitles(other, listed.data);
     return {
       names: [parameter],
-      input: html`<fieldset><legend>${label}</legend><div class="checks">${listed.data.map((record) => html`<label class="check"><input type="checkbox" name="${parameter}" value="${String(record.id)}"${values.includes(String(record.id)) && html` checked`}> ${shortTitleOf(other, record)}</label>`)}</div></fieldset>\n`,
+      input: html`<fieldset><legend>${label}</legend><div class="checks">${listed.data.map((record) => html`<label class="check"><input type="checkbox" name="${parameter}" value="${String(record.id)}"${values.includes(String(record.id)) && html` checked`}> ${names.shortTitleOf(other, record)}</label>`)}</div></fieldset>\n`,
     };
-  const relation = relatedOf(view.resource).find((each) => each.collection === to && each.field === name);
-  const within = operatorsOf(other).get(other.display) ?? [];
-  const comparison = within.includes('contains')
-    ? 'contains'
-    : within.includes('prefix')
-      ? 'prefix'
-      : undefined;
-  if (!relation || !comparison) return undefined;
-  const segments = relation.isMany
-    ? [relation.name, 'some', other.display, comparison]
-    : [relation.name, other.display, comparison];
-  const path = filterName(segments);
-  return {
-    names: [path],
-    input: html`<div class="field"><label for="${id}">${label} ${SIGNS[comparison]}</label><input type="search" id="${id}" name="${path}" value="${view.parameters.get(path) ?? ''}"></div>\n`,
-  };
+  }
+  const found = nameCondition(view.resource, name, known);
+  return (
+    found && {
+      names: [found.parameter],
+      input: html`<div class="field"><label for="${id}">${label} ${SIGNS[found.operator]}</label><input type="search" id="${id}" name="${found.parameter}" value="${view.parameters.get(found.parameter) ?? ''}"></div>\n`,
+    }
+  );
 }
 
 /** The conditions of a list, each with a link that removes it. */

@@ -2,15 +2,15 @@ import type { Failure } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { descriptionOf } from '../../validation/failure.js';
 import { choicesOf, type FieldSchema, type FormField, fixedValues, type Texts } from './form-fields.js';
-import { meaningKey, type Named } from './reference-input.js';
+import { meaningKey, type Named, type Offer } from './reference-input.js';
 
 /** The texts that a form shows, and their faults. `id` distinguishes the forms of a page. */
 export interface Filled {
   readonly id: string;
   readonly texts: Texts;
   readonly failures?: readonly Failure[];
-  /** The names that references may have, by the collection. */
-  readonly offers?: ReadonlyMap<string, readonly string[]>;
+  /** The records to which references may lead, by the collection. */
+  readonly offers?: ReadonlyMap<string, Offer>;
   /** The meanings of the names that were entered, by `meaningKey`. */
   readonly named?: ReadonlyMap<string, Named>;
 }
@@ -78,15 +78,18 @@ function rowInputs(field: FormField, texts: readonly string[], filled: Filled): 
 }
 
 const hasOffers = ({ to }: FormField, { offers }: Filled): boolean =>
-  to !== undefined && (offers?.get(to) ?? []).length > 0;
+  (offers?.get(to ?? '')?.names ?? []).length > 0;
 
 const offersId = ({ name }: FormField, { id }: Filled): string =>
   `${id}-offers-${name.slice(1).replace(/[^\w-]/g, '-')}`;
 
-/** The names that a reference may have, for the browser to propose. */
+/** The names that a reference may have, for the browser to propose; or if there is no record, the way to the first one. */
 function offerList(field: FormField, filled: Filled): Part {
+  const { missing, creation } = filled.offers?.get(field.to ?? '') ?? {};
+  if (missing !== undefined)
+    return html`<p class="hint">There is no ${missing} yet.${creation !== undefined && html` <a href="${creation}" target="_blank" rel="noopener">Create one in another tab</a>`}</p>`;
   if (!hasOffers(field, filled)) return undefined;
-  const names = filled.offers!.get(field.to!)!;
+  const { names } = filled.offers!.get(field.to!)!;
   return html`<datalist id="${offersId(field, filled)}">${names.map((each) => html`<option value="${each}">`)}</datalist>`;
 }
 

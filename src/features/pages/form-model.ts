@@ -4,8 +4,9 @@ import type { Body, Request } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
 import type { FormField, FormRules } from './form-fields.js';
 import { jsonPatchOf } from './form-patch.js';
-import { collectionLabel, titleOf } from './labels.js';
+import { collectionLabel } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
+import type { Names } from './names.js';
 import type { Site } from './site.js';
 import type { FaultsOf, Submitted } from './submitted-form.js';
 
@@ -20,7 +21,8 @@ export interface FormModel {
   readonly creation: (request: Pick<Request, 'params'>) => FormRules;
   /** The fields of a form by which a caller changes one. */
   readonly change: FormRules;
-  readonly titleOf: (record: JsonObject) => string;
+  /** The text by which people know a record, of the names that are read. */
+  readonly titleOf: (record: JsonObject, names: Names) => string;
   /** The body of a PATCH with what was changed. */
   readonly changesIn: (submitted: Submitted, fields: readonly FormField[]) => Promise<Body>;
   /** The fields of an input that violate the rules of the collection; absent: only the action knows. */
@@ -52,7 +54,7 @@ export function editableOf(resource: Resource): FormModel {
       omitted: [...omitted, 'current_password', ...(params.id !== undefined && parent ? [parent.field] : [])],
     }),
     change: { schema, omitted: [...omitted, ...immutable] },
-    titleOf: (record) => titleOf(resource, record),
+    titleOf: (record, names) => names.titleOf(resource, record),
     changesIn: (submitted, fields) => jsonPatchOf(submitted, fields, faultsOf),
     faultsOf,
     created: ({ id }, { site }) => `${site.prefix}/${name}/${String(id)}?_done=created`,

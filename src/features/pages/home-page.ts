@@ -1,13 +1,13 @@
 import { canSearch, type Resource } from '../../collection/resource.js';
 import type { ScopedCollection } from '../../feature.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
-import { isObject, type JsonObject } from '../../json.js';
+import type { JsonObject } from '../../json.js';
 import { mayRead } from '../../policy/policy.js';
 import { attention } from './attention.js';
-import { actorHtml, readActors } from './change-author.js';
+import { actorHtml, actorOf, eventTitle, readEventNames } from './change-author.js';
 import { declarationLink } from './declaration-page.js';
 import { readAs, readListAs } from './inner-read.js';
-import { collectionLabel, titleOf, wordsOf } from './labels.js';
+import { collectionLabel, wordsOf } from './labels.js';
 import { type PageContent, SEARCH_EVERYTHING } from './layout.js';
 import { isCounted, readCounts } from './navigation.js';
 import type { Page, PageOptions } from './pages.js';
@@ -96,13 +96,10 @@ async function lastChanges({ site, request, names }: PageOptions): Promise<Part>
   );
   const events = (json?.data as JsonObject[] | undefined)?.slice(-MAX_CHANGES).reverse() ?? [];
   if (events.length === 0) return undefined;
-  const actorOf = ({ actor }: JsonObject) => (typeof actor === 'string' ? actor : null);
-  await readActors(names, events.map(actorOf));
+  await readEventNames(names, events);
   const items = events.map((event) => {
     const [collection = '', verb = ''] = String(event.type).split('.');
-    const resource = site.collections.find((each) => each.resource.name === collection)?.resource;
-    const { data } = event;
-    const title = resource && isObject(data) ? titleOf(resource, data) : undefined;
+    const title = eventTitle(names, event);
     const record =
       title === undefined
         ? html`a record of ${wordsOf(collection)}`
@@ -113,7 +110,7 @@ async function lastChanges({ site, request, names }: PageOptions): Promise<Part>
 }
 
 /** The first records of each collection in which a search finds something. */
-async function searchPage(text: string, { site, request }: PageOptions): Promise<PageContent> {
+async function searchPage(text: string, { site, request, names }: PageOptions): Promise<PageContent> {
   const searched = collectionsFor(site, request.principal).filter(({ resource }) => canSearch(resource));
   const found = await Promise.all(
     searched.map(async ({ resource }) => {
@@ -125,9 +122,10 @@ async function searchPage(text: string, { site, request }: PageOptions): Promise
         { search: text, limit: String(MAX_FOUND) },
       );
       if (!list || list.data.length === 0) return undefined;
+      await names.readTitles(resource, list.data);
       const all = `${prefix}/${name}?${new URLSearchParams({ search: text })}`;
       return html`<h2><a href="${all}">${collectionLabel(name)}</a> <span class="dim">${list.total.toLocaleString('en')}</span></h2>
-<ul>${list.data.map((record) => html`<li><a href="${prefix}/${name}/${String(record.id)}">${cut(titleOf(resource, record), 200)}</a></li>`)}</ul>`;
+<ul>${list.data.map((record) => html`<li><a href="${prefix}/${name}/${String(record.id)}">${names.shortTitleOf(resource, record)}</a></li>`)}</ul>`;
     }),
   );
   return {

@@ -1,8 +1,3 @@
-import type { Resource } from '../../collection/resource.js';
-import { cut } from '../../formats/html.js';
-import { type JsonObject, member } from '../../json.js';
-import { escapeName } from '../../list/query-names.js';
-
 /** The first letter as a capital. */
 export const capitalized = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
 
@@ -29,19 +24,10 @@ export const MAX_ITEMS = 20;
 /** Characters of a name that pages repeat, and up to which a name is entered in a form. */
 export const MAX_NAME_CHARACTERS = 200;
 
-/** The text by which people know a record: the value of its display field, or its word and the end of its id, which differs also among records of one moment. */
-export function titleOf({ display, singular }: Resource, record: JsonObject): string {
-  const given = display === undefined ? undefined : member(record, display);
-  return typeof given === 'string' && given.trim() !== ''
-    ? given
-    : `${capitalized(singular)} …${String(record.id).slice(-8)}`;
+const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+
+/** A day that begins a text, as people read it: `4 Jul 1996`. */
+export function dayText(text: string): string {
+  const [year, month, day] = text.slice(0, 10).split('-').map(Number);
+  return `${day} ${MONTHS[month! - 1]} ${year}`;
 }
-
-/** The title of a record where a page may have many: a long one is cut. */
-export const shortTitleOf = (resource: Resource, record: JsonObject): string =>
-  cut(titleOf(resource, record), MAX_NAME_CHARACTERS);
-
-/** The parameter of a list that shows the names of its records alone. */
-export const nameFields = ({ display }: Resource): Readonly<Record<string, string>> => ({
-  fields: display === undefined ? 'id' : `id,${escapeName(display)}`,
-});

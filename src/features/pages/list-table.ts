@@ -5,7 +5,7 @@ import { type Json, type JsonObject, member } from '../../json.js';
 import { isRelevance } from '../../list/read-sort.js';
 import type { AddedColumn } from './added-columns.js';
 import type { Column } from './columns.js';
-import { collectionLabel, fieldLabel, titleOf } from './labels.js';
+import { collectionLabel, fieldLabel } from './labels.js';
 import { cellOf, columnsOf, layoutOf, MAX_CELL_CHARACTERS } from './list-cells.js';
 import type { ListView, Sort } from './list-query.js';
 import type { Names } from './names.js';
@@ -91,7 +91,7 @@ export function recordsTable(resource: Resource, records: readonly JsonObject[],
   const badge = columns.find(({ kind }) => kind === 'choice')?.name;
   const rows = records.map((record) => {
     const id = String(record.id);
-    const text = cut(cellOf(titleOf(resource, record)), MAX_CELL_CHARACTERS);
+    const text = cut(cellOf(names.titleOf(resource, record)), MAX_CELL_CHARACTERS);
     const cells = columns.map(({ name, label, kind }, at) => {
       const style = name === badge ? 'badge' : kind === 'number' ? 'number' : '';
       return html`<td${style !== '' && html` class="${style}"`} data-label="${cut(label, MAX_CELL_CHARACTERS)}">${valueHtml(columns[at]!, member(record, name), names)}</td>`;

@@ -51,7 +51,7 @@ export function managedPages(kind: Kind, resources: readonly Resource[]): [path:
       const { site, request, json, forms, may } = shown;
       const { _links: _, ...record } = json;
       const self = `${site.prefix}${path}/${String(json.id)}`;
-      const title = model.titleOf(json);
+      const title = model.titleOf(json, shown.names);
       const more = Object.entries(links).map(
         ([name, text]) => html`<p><a href="${self}/${name}">${text}</a></p>\n`,
       );

@@ -1,9 +1,11 @@
-import { type Resource, referredIds } from '../../collection/resource.js';
+import { type Reference, type Resource, referredIds } from '../../collection/resource.js';
+import { cut } from '../../formats/html.js';
 import { type JsonObject, member } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
 import { type Caller, readListAs } from './inner-read.js';
-import { MAX_ITEMS, MAX_NAME_CHARACTERS, nameFields, shortTitleOf } from './labels.js';
+import { capitalized, dayText, MAX_ITEMS, MAX_NAME_CHARACTERS } from './labels.js';
 import type { Site } from './site.js';
+import { MAX_STEPS, nameFields, titleFields } from './title.js';
 
 /** Records of a collection whose names one request reads. */
 const MAX_NAMES = 100;
@@ -19,10 +21,22 @@ export class Names {
   ) {}
 
   /** Reads the names of the records to which these refer, by default of as many items of an array as pages show. */
-  async readFor(
-    { references }: Resource,
+  readFor({ references }: Resource, records: readonly JsonObject[], maxItems = MAX_ITEMS): Promise<void> {
+    return this.#readReferred(references, records, maxItems);
+  }
+
+  /** Reads the names of which the titles of some records consist. */
+  readTitles(resource: Resource, records: readonly JsonObject[], steps = 0): Promise<void> {
+    const fields = titleFields(resource);
+    const followed = resource.references.filter(({ field }) => fields.includes(field));
+    return this.#readReferred(followed, records, 1, steps);
+  }
+
+  async #readReferred(
+    references: readonly Reference[],
     records: readonly JsonObject[],
-    maxItems = MAX_ITEMS,
+    maxItems: number,
+    steps = 0,
   ): Promise<void> {
     const wanted = new Map<string, Set<string>>();
     for (const reference of references) {
@@ -31,19 +45,19 @@ export class Names {
         for (const { id } of referredIds(record, reference).slice(0, maxItems)) ids.add(id);
       wanted.set(reference.to, ids);
     }
-    await Promise.all([...wanted].map(([to, ids]) => this.read(to, ids)));
+    await Promise.all([...wanted].map(([to, ids]) => this.read(to, ids, steps)));
   }
 
   /** Reads the names of some records of a collection. */
-  async read(collection: string, ids: Iterable<string>): Promise<void> {
+  async read(collection: string, ids: Iterable<string>, steps = 0): Promise<void> {
     const resource = this.site.collections.find((each) => each.resource.name === collection)?.resource;
     const unknown = [...ids].filter((id) => ID.test(id) && !this.#names.has(id));
-    if (resource?.display === undefined) return;
+    if (!resource || titleFields(resource).length === 0) return;
     for (let at = 0; at < unknown.length; at += MAX_NAMES)
-      await this.#readPart(resource, unknown.slice(at, at + MAX_NAMES));
+      await this.#readPart(resource, unknown.slice(at, at + MAX_NAMES), steps);
   }
 
-  async #readPart(resource: Resource, ids: readonly string[]): Promise<void> {
+  async #readPart(resource: Resource, ids: readonly string[], steps: number): Promise<void> {
     const found = await readListAs(
       this.site,
       this.caller,
@@ -53,12 +67,49 @@ export class Names {
         ...{ ...nameFields(resource), limit: String(MAX_NAMES), count: 'none' },
       },
     );
-    for (const record of found?.data ?? []) {
+    const records = found?.data ?? [];
+    if (steps < MAX_STEPS) await this.readTitles(resource, records, steps + 1);
+    for (const record of records) {
       const id = String(record.id);
-      const name = shortTitleOf(resource, record);
-      this.#names.set(id, name);
-      if (name === member(record, resource.display!) && isEntered(name)) this.#entered.add(id);
+      this.#names.set(id, this.shortTitleOf(resource, record));
+      if (this.entryOf(resource, record) !== undefined) this.#entered.add(id);
     }
+  }
+
+  /** The text by which people know a record, of the names that are read; or its word and the end of its id, which differs also among records of one moment. */
+  titleOf(resource: Resource, record: JsonObject): string {
+    return (
+      this.#titleOf(resource, record) ?? `${capitalized(resource.singular)} …${String(record.id).slice(-8)}`
+    );
+  }
+
+  #titleOf(resource: Resource, record: JsonObject): string | undefined {
+    const { display, singular, references } = resource;
+    const fields = titleFields(resource);
+    const isReference = (name: string) => references.some(({ field }) => field === name);
+    const texts = fields.map((field): string | undefined => {
+      const value = member(record, field);
+      if (typeof value !== 'string' || value.trim() === '') return undefined;
+      if (isReference(field)) return this.of(value);
+      return field === display ? value : dayText(value);
+    });
+    const title = texts.filter((text) => text !== undefined).join(', ');
+    if (title === '') return undefined;
+    // Two references name a record, one says only what the record belongs to.
+    return display !== undefined || (fields.every(isReference) && fields.length > 1)
+      ? title
+      : `${capitalized(singular)} of ${title}`;
+  }
+
+  /** The title of a record where a page may have many: a long one is cut. */
+  shortTitleOf(resource: Resource, record: JsonObject): string {
+    return cut(this.titleOf(resource, record), MAX_NAME_CHARACTERS);
+  }
+
+  /** The title by which a form finds a record again; undefined: it has none. */
+  entryOf(resource: Resource, record: JsonObject): string | undefined {
+    const title = this.#titleOf(resource, record);
+    return title !== undefined && isEntered(title) ? title : undefined;
   }
 
   /** Forgets all names, of which a long file would need too many. */
@@ -78,7 +129,7 @@ export class Names {
 }
 
 /** Whether a form finds a record by this name. One that looks like an id would mean another record. */
-export const isEntered = (name: string): boolean =>
+const isEntered = (name: string): boolean =>
   name.length <= MAX_NAME_CHARACTERS && name === name.trim() && !/[\r\n]/.test(name) && !ID.test(name);
 
 /** An id, of which a form knows no name. */

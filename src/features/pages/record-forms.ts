@@ -94,7 +94,7 @@ export async function editPage(
   const filled = { id: 'edit', texts: visible(fields, texts), offers };
   const state = stateOf(record, fields, change, names);
   return {
-    title: `Edit ${titleOf(record)}`,
+    title: `Edit ${titleOf(record, names)}`,
     crumbs,
     body: changeForm(site.prefix + request.path, fields, filled, state, forms),
   };

@@ -2,6 +2,7 @@ import { type FieldChange, newestChanges } from '../../actions/history.js';
 import { hrefOf } from '../../collection/representation.js';
 import type { Reference, Resource } from '../../collection/resource.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
+import { visible } from '../../http/router.js';
 import { type Json, type JsonObject, member } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
 import { isWhole, readView } from '../../list/read-fields-and-includes.js';
@@ -9,7 +10,8 @@ import { actorHtml, readActors } from './change-author.js';
 import { type Column, columnsOf } from './columns.js';
 import { crumbsOf, editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
-import { capitalized, collectionLabel, nameFields, shortTitleOf, titleOf, wordsOf } from './labels.js';
+import { capitalized, collectionLabel, wordsOf } from './labels.js';
+import type { Crumb } from './layout.js';
 import { cellOf } from './list-cells.js';
 import { recordTable } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
@@ -17,6 +19,7 @@ import { changeAction } from './record-form-actions.js';
 import { deletionForm, editPage, etagOf } from './record-forms.js';
 import { collectionsFor, othersOf } from './site.js';
 import { MAX_NAMES } from './submitted-form.js';
+import { nameFields } from './title.js';
 import { timeHtml, valueHtml } from './values.js';
 
 /** Related records that a page names, of each collection. */
@@ -43,9 +46,9 @@ export function recordPage(resource: Resource): Page {
       const may = (method: string) =>
         canEdit && shown.may(method) && (writes?.[method === 'DELETE' ? 'remove' : 'update'] ?? true);
       await names.readFor(resource, [json], given.has('_edit') ? MAX_NAMES : undefined);
-      const title = titleOf(resource, json);
+      const title = names.titleOf(resource, json);
       const path = site.prefix + request.path;
-      const above = [...crumbsOf(site, resource.name), ...parentCrumb(resource, json, shown)];
+      const above = crumbsAbove(resource, json, shown);
       const below = [...above, { text: title, href: path }];
       if (given.has('_edit') && may('PATCH')) return editPage(editable, json, shown, below);
       if (given.has('_delete') && may('DELETE'))
@@ -79,10 +82,17 @@ export function recordPage(resource: Resource): Page {
   };
 }
 
-function parentCrumb({ parent }: Resource, record: JsonObject, { site, names }: PageOptions) {
+/** The list of a record, below its parent if the caller sees the name of this. */
+function crumbsAbove({ name, parent }: Resource, record: JsonObject, { site, names }: PageOptions): Crumb[] {
   const id = parent && member(record, parent.field);
-  const name = typeof id === 'string' ? names.of(id) : undefined;
-  return name === undefined ? [] : [{ text: name, href: `${site.prefix}/${parent!.to}/${String(id)}` }];
+  const above = typeof id === 'string' ? names.of(id) : undefined;
+  if (!parent || above === undefined) return crumbsOf(site, name);
+  const href = `${site.prefix}/${parent.to}/${String(id)}`;
+  return [
+    ...crumbsOf(site, parent.to),
+    { text: above, href },
+    { text: collectionLabel(name), href: `${href}/${name}` },
+  ];
 }
 
 /** Long texts first, then the other fields as pairs, then what is JSON. */
@@ -114,6 +124,8 @@ interface RelatedList {
   readonly label: string;
   readonly href: string;
   readonly condition: string;
+  /** The form that creates a record which refers to this one; undefined: the caller may not, or the reference is chosen there. */
+  readonly creation: string | undefined;
   readonly onDelete: Reference['onDelete'];
 }
 
@@ -140,13 +152,15 @@ function listsOf(resource: Resource, id: string, { site, request }: PageOptions)
     const href = isNested
       ? `${hrefOf(resource, id)}/${collection}`
       : `${site.prefix}/${collection}?${new URLSearchParams({ [condition]: id })}`;
-    return [{ resource: other, label, href, condition, onDelete: reference.onDelete }];
+    const post = isNested && site.routes.get(`/${resource.name}/:id/${collection}`)?.actions.POST;
+    const creation = post && visible(request.principal, post) ? `${href}?_new` : undefined;
+    return [{ resource: other, label, href, condition, creation, onDelete: reference.onDelete }];
   });
 }
 
 /** The names of the first records that refer to a record, and their number as far as it is counted, of each collection. */
 function referring(resource: Resource, id: string, shown: PageOptions) {
-  const { site, request } = shown;
+  const { site, request, names } = shown;
   return Promise.all(
     listsOf(resource, id, shown).map(async (each) => {
       const query = { [each.condition]: id, limit: String(MAX_COUNTED + 1), count: 'none' };
@@ -157,6 +171,7 @@ function referring(resource: Resource, id: string, shown: PageOptions) {
         { ...query, ...nameFields(each.resource) },
       );
       const records = list?.data ?? [];
+      await names.readTitles(each.resource, records.slice(0, MAX_RELATED));
       const count = records.length > MAX_COUNTED ? `more than ${MAX_COUNTED}` : String(records.length);
       return { ...each, records, count: list && count };
     }),
@@ -167,9 +182,9 @@ function referring(resource: Resource, id: string, shown: PageOptions) {
 async function related(resource: Resource, id: string, shown: PageOptions): Promise<Part> {
   const lists = await referring(resource, id, shown);
   return lists.map(
-    ({ resource: other, label, href, records, count }) =>
-      html`<h2><a href="${href}">${label}</a> <span class="dim">${count}</span></h2>
-${records.length > 0 && html`<ul>${records.slice(0, MAX_RELATED).map((each) => html`<li><a href="${hrefOf(other, String(each.id))}">${shortTitleOf(other, each)}</a></li>`)}</ul>`}`,
+    ({ resource: other, label, href, creation, records, count }) =>
+      html`<h2><a href="${href}">${label}</a> <span class="dim">${count}</span>${creation !== undefined && html` <a class="button" href="${creation}">New ${wordsOf(other.singular)}</a>`}</h2>
+${records.length > 0 && html`<ul>${records.slice(0, MAX_RELATED).map((each) => html`<li><a href="${hrefOf(other, String(each.id))}">${shown.names.shortTitleOf(other, each)}</a></li>`)}</ul>`}`,
   );
 }
 

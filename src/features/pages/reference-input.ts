@@ -1,13 +1,14 @@
-import type { Resource } from '../../collection/resource.js';
 import type { Failure } from '../../errors/problem.js';
 import { cut } from '../../formats/html.js';
-import { operatorsOf } from '../../list/condition.js';
-import { conditionName } from '../../list/query-names.js';
+import { visible } from '../../http/router.js';
+import type { JsonObject } from '../../json.js';
+import { conditionName, filterName } from '../../list/query-names.js';
 import type { FormField } from './form-fields.js';
 import { type Caller, readListAs } from './inner-read.js';
-import { MAX_NAME_CHARACTERS, nameFields, shortTitleOf, titleOf } from './labels.js';
-import { ID, isEntered } from './names.js';
-import type { Site } from './site.js';
+import { capitalized, MAX_NAME_CHARACTERS } from './labels.js';
+import { ID, Names } from './names.js';
+import { collectionsFor, type Site } from './site.js';
+import { nameFields, titleFields, titlePath } from './title.js';
 
 /** Records up to which a form offers all names of a collection, and which it compares with a name that is not found. */
 const MAX_OFFERED = 50;
@@ -29,66 +30,83 @@ export type Named =
 /** The key of the meaning of a text in a field. */
 export const meaningKey = ({ to }: FormField, text: string): string => `${to} ${text.trim()}`;
 
-/** The collections to which the fields of a form refer, each with its names if these are few. */
+/** The records to which a reference may lead, as a form offers them. */
+export interface Offer {
+  /** The names of all records, if these are few. */
+  readonly names: readonly string[];
+  /** The word for a record, if there is none yet. */
+  readonly missing: string | undefined;
+  /** The page that creates one; undefined: the caller may not. */
+  readonly creation: string | undefined;
+}
+
+/** The collections to which the fields of a form refer, with what the caller may choose from. */
 export async function offersFor(
   site: Site,
   caller: Caller,
   fields: readonly FormField[],
-): Promise<ReadonlyMap<string, readonly string[]>> {
-  const collections = [...new Set(fields.flatMap(({ to }) => to ?? []))];
+): Promise<ReadonlyMap<string, Offer>> {
+  const names = new Names(site, caller);
+  const known = collectionsFor(site, caller.principal).filter(({ resource }) =>
+    fields.some(({ to }) => to === resource.name),
+  );
   const offers = await Promise.all(
-    collections.map(async (name) => {
-      const { resource, query } = listOf(site, name);
-      const list =
-        resource &&
-        (await readListAs(site, caller, { template: `/${name}` }, { ...query, limit: String(MAX_OFFERED) }));
-      const names = list && list.total <= MAX_OFFERED ? list.data.map((each) => titleOf(resource, each)) : [];
-      return [name, names.filter(isEntered)] as const;
+    known.map(async ({ resource }) => {
+      const path = `/${resource.name}`;
+      const query = { ...nameFields(resource), limit: String(MAX_OFFERED) };
+      const { data, total } = (await readListAs(site, caller, { template: path }, query)) ?? NOTHING;
+      const shown = total <= MAX_OFFERED ? data : [];
+      await names.readTitles(resource, shown);
+      const post = site.routes.get(path)?.actions.POST;
+      return [
+        resource.name,
+        {
+          names: shown.flatMap((each) => names.entryOf(resource, each) ?? []),
+          missing: total === 0 ? resource.singular : undefined,
+          creation: post && visible(caller.principal, post) ? `${site.prefix}${path}?_new` : undefined,
+        },
+      ] as const;
     }),
   );
   return new Map(offers);
 }
 
-function listOf(
-  { collections }: Site,
-  name: string,
-): { resource: Resource | undefined; query: Readonly<Record<string, string>> } {
-  const resource = collections.find((each) => each.resource.name === name)?.resource;
-  return { resource, query: resource ? nameFields(resource) : {} };
-}
+/** The list that a caller does not get, which says nothing about its records. */
+const NOTHING = { data: [], total: Number.POSITIVE_INFINITY };
 
 /** Finds the record that a person named in a form: by its id, its name, or a part of the name that only one record has. */
 export async function findNamed(site: Site, caller: Caller, field: FormField, text: string): Promise<Named> {
   const collection = field.to!;
-  const { resource, query } = listOf(site, collection);
+  const known = collectionsFor(site, caller.principal);
+  const resource = known.find((each) => each.resource.name === collection)?.resource;
   const wrong = (message: string, choices: readonly Choice[] = []): Named => ({
     failure: { path: field.name, message, keyword: 'reference' },
     choices,
   });
   if (!resource) return wrong('must be an id');
+  const names = new Names(site, caller);
   const read = async (more: Readonly<Record<string, string>>): Promise<Choice[]> => {
-    const list = await readListAs(
-      site,
-      caller,
-      { template: `/${collection}` },
-      { ...query, count: 'none', ...more },
-    );
-    return (list?.data ?? []).map((record) => ({
-      id: String(record.id),
-      name: shortTitleOf(resource, record),
-    }));
+    const query = { ...nameFields(resource), count: 'none', ...more };
+    const list = await readListAs(site, caller, { template: `/${collection}` }, query);
+    const records: readonly JsonObject[] = list?.data ?? [];
+    await names.readTitles(resource, records);
+    return records.map((record) => ({ id: String(record.id), name: names.shortTitleOf(resource, record) }));
   };
   if (ID.test(text)) {
     const [found] = await read({ [conditionName('id')]: text, limit: '1' });
     return found ? { id: found.id } : wrong(`no ${resource.singular} has this id`);
   }
-  if (resource.display === undefined) return wrong('must be an id');
+  const fields = titleFields(resource);
+  if (fields.length === 0) return wrong('must be an id');
   const called = `called “${cut(text, MAX_NAME_CHARACTERS)}”`;
   if (text.length > MAX_NAME_CHARACTERS) return wrong(`no ${resource.singular} is ${called}`);
-  const known = new Set(operatorsOf(resource).get(resource.display) ?? []);
-  const exact = known.has('eq') ? await read({ [conditionName(resource.display)]: text, limit: '3' }) : [];
-  const parts = known.has('contains')
-    ? await read({ [conditionName(resource.display, 'contains')]: text, limit: String(MAX_CHOICES) })
+  const { path = [], operators = [] } = titlePath(resource, known) ?? {};
+  // Filters find the first part of a title of several, and the titles themselves are compared.
+  const part = resource.display === undefined ? firstPart(text, resource.singular) : text;
+  const most = String(resource.display === undefined ? MAX_COMPARED : MAX_CHOICES);
+  const exact = operators.includes('eq') ? await read({ [filterName(path)]: part, limit: most }) : [];
+  const parts = operators.includes('contains')
+    ? await read({ [filterName([...path, 'contains'])]: part, limit: most })
     : [];
   const others = exact.length + parts.length > 0 ? [] : await read({ limit: String(MAX_COMPARED) });
   const same = [...exact, ...parts, ...others].filter(
@@ -96,14 +114,22 @@ export async function findNamed(site: Site, caller: Caller, field: FormField, te
   );
   const found = [...new Map(same.map((each) => [each.id, each])).values()];
   if (found.length === 1) return { id: found[0]!.id };
-  if (found.length > 1) return wrong(`several ${collection} are ${called}: choose one`, found);
-  if (!known.has('eq') && !known.has('contains') && others.length === MAX_COMPARED)
+  if (found.length > 1)
+    return wrong(`several ${collection} are ${called}: choose one`, found.slice(0, MAX_CHOICES));
+  if (!operators.includes('eq') && !operators.includes('contains') && others.length === MAX_COMPARED)
     return wrong(`${collection} cannot be searched by name: enter the id`);
-  const near = parts.length > 0 ? parts : nearest(text, others);
+  const near = parts.length > 0 ? parts.slice(0, MAX_CHOICES) : nearest(text, others);
   const [first] = near;
   const guess =
     first && near.length === 1 ? ` Is ${first.name} meant?` : near.length > 1 ? ' Choose one of these.' : '';
   return wrong(`no ${resource.singular} is ${called}.${guess}`, near);
+}
+
+/** The first part of a title that consists of several: what stands before a comma, without the word for the record. */
+function firstPart(text: string, singular: string): string {
+  const word = `${capitalized(singular)} of `;
+  const title = text.toLowerCase().startsWith(word.toLowerCase()) ? text.slice(word.length) : text;
+  return title.split(', ', 1)[0]!;
 }
 
 /** The records with the most pairs of letters in common with a text, if these are at least half of the pairs. */

@@ -1,11 +1,10 @@
 import { type Html, html, type Part } from '../../formats/html.js';
 import type { Json } from '../../json.js';
 import type { Column } from './columns.js';
-import { MAX_ITEMS } from './labels.js';
+import { dayText, MAX_ITEMS } from './labels.js';
 import { cellOf } from './list-cells.js';
 import type { Names } from './names.js';
 
-const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const TONES = 4;
 
@@ -47,14 +46,15 @@ function referenceHtml(names: Names, collection: string, id: string): Html {
   return html`<a href="${names.site.prefix}/${collection}/${id}">${text}</a>`;
 }
 
-const TIME = /^(\d{4})-(\d\d)-(\d\d)(?:T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z)?$/;
+const TIME = /^\d{4}-\d\d-\d\d(?:T(\d\d:\d\d)(?::\d\d(?:\.\d+)?)?Z)?$/;
 
 /** A date or a time in UTC, short, with the exact value for programs and the script of the page. Anything else stays text. */
 export function timeHtml(value: string): Part {
-  const [, year, month, day, time] = TIME.exec(value) ?? [];
-  if (year === undefined) return cellOf(value);
+  const found = TIME.exec(value);
+  if (!found) return cellOf(value);
+  const [, time] = found;
   const weekday = DAYS[new Date(`${value.slice(0, 10)}T00:00:00Z`).getUTCDay()] ?? '';
-  const date = `${Number(day)} ${MONTHS[Number(month) - 1]} ${year}`;
+  const date = dayText(value);
   const text = time === undefined ? `${weekday}, ${date}` : `${date}, ${time} UTC`;
   return html`<time datetime="${value}"${time !== undefined && html` title="${value}"`}>${text}</time>`;
 }
