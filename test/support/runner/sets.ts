@@ -1,7 +1,8 @@
 /**
  * The sets of files besides the default one, by their folders and files. Continuous integration runs all of them except `citus`.
  * `faults` kills processes and databases, `postgres-clusters` needs Patroni, etcd, pgBackRest and PgBouncer of Debian, and
- * `release` builds, looks in a browser, needs test/clients, sends much or repeats a rule for many names; few changes break
+ * `release` builds, looks in a browser, needs test/clients, sends much, starts several
+ * databases or repeats a rule for many names; few changes break
  * one of these alone.
  */
 export const SETS: Readonly<Record<string, readonly string[]>> = {
@@ -41,12 +42,16 @@ export const SETS: Readonly<Record<string, readonly string[]>> = {
     'auth/tokens/oidc',
     'collection/field-names',
     'db/row-counts',
+    'db/wait-for-database',
     'declarations/credentials',
     'events/actors',
     'events/bytes',
+    'features/accounts/recipes',
     'features/api-docs/docs-page',
     'features/api-docs/openapi-tools',
     'features/api-docs/related-filters',
+    'features/embedded/backup',
+    'features/embedded/claim',
     'features/issuer/application',
     'features/issuer/clocks',
     'features/issuer/guesses',
@@ -64,6 +69,7 @@ export const SETS: Readonly<Record<string, readonly string[]>> = {
     'features/mcp/field-names',
     'features/pages/chromium',
     'features/pages/field-names',
+    'features/pages/ten-tasks',
     'features/transfer/inferred',
     'features/transfer/peculiar-names',
     'features/transfer/published-files',
@@ -71,6 +77,7 @@ export const SETS: Readonly<Record<string, readonly string[]>> = {
     'features/transfer/round-trip',
     'features/webhooks/public-prefix',
     'features/webhooks/segments',
+    'features/workers/primary',
     'list/array-plans',
     'list/drawn-declarations',
     'list/word-plans',
@@ -94,5 +101,6 @@ export const SETS: Readonly<Record<string, readonly string[]>> = {
     'system/typed-clients',
     'validation/times',
     'validation/work-limits',
+    'validation/work-of-keywords',
   ],
 };

@@ -1,0 +1,129 @@
+import { declare } from '../../support/collections.js';
+import { testService } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
+import { PageVisitor } from './visitor.js';
+
+const NAMED = {
+  type: 'object',
+  required: ['name'],
+  properties: { name: { type: 'string', maxLength: 100, 'x-index': true, 'x-search': true } },
+};
+
+const COLLECTIONS = {
+  'people.json': { title: 'Person', ...NAMED },
+  'teams.json': { title: 'Team', ...NAMED },
+  'memberships.json': {
+    title: 'Membership',
+    type: 'object',
+    required: ['teamId', 'personId'],
+    properties: {
+      teamId: { type: 'string', 'x-references': 'teams', 'x-on-delete': 'cascade' },
+      personId: { type: 'string', 'x-references': 'people', 'x-on-delete': 'cascade' },
+      role: { type: 'string', enum: ['owner', 'member'], 'x-index': true },
+    },
+    'x-collection': { nested: 'teamId' },
+  },
+  'orders.json': {
+    title: 'Order',
+    type: 'object',
+    required: ['personId'],
+    properties: {
+      personId: { type: 'string', 'x-references': 'people' },
+      orderedOn: { type: 'string', format: 'date', 'x-index': true },
+    },
+  },
+  'tasks.json': {
+    title: 'Task',
+    type: 'object',
+    required: ['name'],
+    properties: {
+      name: { type: 'string', maxLength: 100, 'x-index': true },
+      assigneeId: { type: 'string', 'x-references': 'memberships', 'x-on-delete': 'null' },
+      orderId: { type: 'string', 'x-references': 'orders', 'x-on-delete': 'null' },
+    },
+  },
+};
+
+/** A team with a member, an order, and a visitor of their pages. */
+async function office(t: Test) {
+  const service = await testService(t, { COLLECTIONS: declare(t, COLLECTIONS), MIGRATE: 'auto' });
+  const make = async (path: string, body: unknown): Promise<{ id: string }> =>
+    (await service.send('POST', path, { body })).json;
+  const visitor = new PageVisitor(service);
+  const empty = await visitor.get('/tasks?_new');
+  const team = await make('/teams', { name: 'Roof' });
+  const [ann, bob] = [await make('/people', { name: 'Ann' }), await make('/people', { name: 'Bob' })];
+  const member = await make('/memberships', { teamId: team.id, personId: ann.id, role: 'owner' });
+  await make('/memberships', { teamId: team.id, personId: bob.id });
+  const order = await make('/orders', { personId: bob.id, orderedOn: '1996-07-04' });
+  return { service, make, visitor, empty, team, member, order };
+}
+
+t.test('a record without a text is named by the records to which it refers', async (t) => {
+  const { make, visitor, member, order, team } = await office(t);
+  const task = await make('/tasks', { name: 'Leak', assigneeId: member.id, orderId: order.id });
+  const membership = `<a href="/memberships/${member.id}">Roof, Ann</a>`;
+  const ordered = `<a href="/orders/${order.id}">Order of Bob, 4 Jul 1996</a>`;
+  const rows: readonly (readonly [path: string, shown: string])[] = [
+    ['/memberships', `<th scope="row">${membership}</th>`],
+    ['/orders', `<th scope="row">${ordered}</th>`],
+    ['/tasks', membership],
+    [`/tasks/${task.id}`, membership],
+    [`/tasks/${task.id}`, ordered],
+    [`/memberships/${member.id}`, '<h1>Roof, Ann</h1>'],
+    [`/teams/${team.id}`, `<li>${membership}</li>`],
+    [`/tasks/${task.id}?_edit`, 'value="Roof, Ann"'],
+    ['/tasks?_filter', '> Roof, Ann</label>'],
+    ['/events', '>Order of Bob, 4 Jul 1996</a>'],
+    ['/', '>Roof, Ann</a>'],
+  ];
+  for (const [path, shown] of rows) t.match((await visitor.get(path)).text, shown, path);
+});
+
+/** What a person enters as an assignee or an order, with what comes of it. */
+const ENTERED: readonly (readonly [field: string, text: string, result: RegExp])[] = [
+  ['/assigneeId', 'Roof, Ann', /^303$/],
+  ['/assigneeId', 'roof, ann', /^303$/],
+  ['/assigneeId', 'Roof, Eve', /no membership is called “Roof, Eve”/],
+  ['/orderId', 'Order of Bob, 4 Jul 1996', /^303$/],
+  ['/orderId', 'Order of Ann, 4 Jul 1996', /no order is called “Order of Ann, 4 Jul 1996”/],
+];
+
+t.test('a form offers these names, and accepts them', async (t) => {
+  const { service, visitor, empty, member, order } = await office(t);
+  t.match(empty.text, 'There is no membership yet.');
+  t.match(empty.text, '<a href="/memberships?_new"');
+  const form = await visitor.get('/tasks?_new');
+  for (const name of ['Roof, Ann', 'Roof, Bob', 'Order of Bob, 4 Jul 1996'])
+    t.match(form.text, `<option value="${name}">`);
+  for (const [field, text, result] of ENTERED) {
+    const page = await visitor.get('/tasks?_new');
+    const response = await visitor.submit(t, page, 'Create', { '/name': text, [field]: text });
+    t.match(response.status === 303 ? '303' : response.text, result, text);
+  }
+  const stored = (await service.send('GET', '/tasks')).json;
+  t.match(
+    stored.map(({ assigneeId, orderId }: Record<string, string>) => assigneeId ?? orderId),
+    [member.id, member.id, order.id],
+  );
+});
+
+t.test('a record page leads to its parent, and to a new record below it', async (t) => {
+  const { visitor, team, member } = await office(t);
+  const page = await visitor.get(`/memberships/${member.id}`);
+  for (const link of [`/teams/${team.id}">Roof<`, `/teams/${team.id}/memberships">Memberships<`])
+    t.match(page.text, `<a href="${link}`);
+  t.match(
+    (await visitor.get(`/teams/${team.id}`)).text,
+    `<a class="button" href="/teams/${team.id}/memberships?_new">New membership</a>`,
+  );
+});
+
+t.test('events are listed with the newest first, or from the oldest on', async (t) => {
+  const { visitor } = await office(t);
+  const order = ({ text }: { text: string }) =>
+    [...text.matchAll(/data-label="Type">(\w+)/g)].map(([, type]) => type);
+  const newest = order(await visitor.get('/events'));
+  t.equal(newest[0], 'orders');
+  t.same(order(await visitor.get('/events?_oldest=1')), newest.toReversed());
+});
