@@ -50,7 +50,9 @@ export async function attention({ site, request }: PageOptions): Promise<Part> {
   if (!request.principal.scopes.has('admin') || request.run) return undefined;
   const found = await Promise.all(
     CONCERNS.map(async ({ path, needsCare, text }) => {
-      if (path === ACCOUNTS && !hasSignIn(site)) return [];
+      // Access rules permit much to users without scopes.
+      const hasRules = site.collections.some(({ resource }) => resource.hasRules);
+      if (path === ACCOUNTS && (hasRules || !hasSignIn(site))) return [];
       const entries = ((await readAs(site, request, { template: path }))?.data ?? []) as JsonObject[];
       const all = entries.filter(needsCare);
       const more =

@@ -1,5 +1,5 @@
 import { newestChanges } from '../../actions/history.js';
-import { cut, type Html, html, type Part } from '../../formats/html.js';
+import { cut, type Html, html } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import { actorHtml, readActors } from './change-author.js';
 import { digestOf, type FormField, formFields, type Texts, textsOf } from './form-fields.js';
@@ -25,6 +25,7 @@ export async function conflictPage(
   const action = site.prefix + request.path;
   const names = new Names(site, request);
   if (editable.resource) await names.readFor(editable.resource, [current], MAX_NAMES);
+  const author = await authorOf(editable, current, names, request);
   const when = typeof current.updated_at === 'string' && [', ', timeHtml(current.updated_at)];
   return {
     title: `${editable.titleOf(current, names)} has changed`,
@@ -33,26 +34,26 @@ export async function conflictPage(
       { text: editable.titleOf(current, names), href: action },
       { text: 'conflict' },
     ],
-    body: html`<p class="error" role="alert">${(await authorOf(editable, current, names, request)) ?? 'Another request'} changed this ${editable.singular} after you opened the form${when}. Nothing was ${method === 'DELETE' ? 'deleted' : 'saved'}.</p>
+    body: html`<p class="error" role="alert">${actorHtml(names, author) ?? 'Another request'} changed this ${editable.singular}${author === request.principal.subject && ' in another window'} after you opened the form${when}. Nothing was ${method === 'DELETE' ? 'deleted' : 'saved'}.</p>
 ${method === 'DELETE' ? changedRecord(editable, current, submitted) : choices(editable, current, submitted, names)}
 <p><a href="${action}">Discard what you entered</a></p>`,
   };
 }
 
-/** Who made the last change of a record; undefined: the caller may not know, or the event is not final. */
+/** The actor of the last change of a record; null: the caller may not know, or the event is not final. */
 async function authorOf(
   { resource }: FormModel,
   current: JsonObject,
   names: Names,
   request: Submitted['request'],
-): Promise<Part> {
+): Promise<string | null> {
   const { feed, collections } = names.site;
   const collection = collections.find((each) => each.resource.name === resource?.name);
-  if (!collection || !feed) return undefined;
+  if (!collection || !feed) return null;
   const changes = await newestChanges(collection, request, feed);
   const actor = changes?.find(({ version }) => version === current._version)?.actor ?? null;
   await readActors(names, [actor]);
-  return actorHtml(names, actor);
+  return actor;
 }
 
 function changedRecord(editable: FormModel, current: JsonObject, { site, request, forms }: Submitted): Html {

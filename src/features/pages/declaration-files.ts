@@ -36,6 +36,8 @@ export interface DeclarationFile {
 export interface DeclarationPlan
   extends DeclarationFile,
     Pick<CheckedPlan, 'steps' | 'drops' | 'violations'> {
+  /** The text of the file before. */
+  readonly former: string;
   /** Whether stored records prevent it. */
   readonly isRefused: boolean;
   readonly isApplied: boolean;
@@ -79,7 +81,10 @@ async function change({ files }: PageServices, { body, headers }: Request): Prom
   const isApplied = applies === true && file.applies && !isRefused(plan, {});
   if (isApplied) await files.apply(file, text);
   const { steps, drops, violations } = plan;
-  return jsonReply({ ...file, text, steps, drops, violations, isRefused: isRefused(plan, {}), isApplied });
+  return jsonReply({
+    ...{ ...file, text, former: file.text, steps, drops, violations },
+    ...{ isRefused: isRefused(plan, {}), isApplied },
+  });
 }
 
 const jsonReply = (value: object): Reply => ({

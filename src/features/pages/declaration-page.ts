@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { isDeepStrictEqual } from 'node:util';
 import { newDeclaration } from '../../declarations/declaration.js';
 import type { Problem } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
@@ -145,10 +146,33 @@ function planPage(plan: DeclarationPlan, own: FormOf): PageContent {
     title: `Plan for ${collectionLabel(collection)}`,
     body: html`${found && html`<pre class="error" role="alert">${violationsText({ ...plan, changes: [] } as never)}</pre>`}
 ${!applies && html`<p class="note">This service does not apply declarations: that needs <code>plinth serve --watch</code>, MIGRATE=auto and COLLECTIONS, a folder that it can write. Download the file instead.</p>`}
-${steps.length === 0 ? html`<p>The tables need no change.</p>` : html`<ol class="steps">${steps.map(stepItem)}</ol>`}
+${changesList(plan)}${steps.length === 0 ? html`<p>The tables need no change.</p>` : html`<ol class="steps">${steps.map(stepItem)}</ol>`}
 ${drops.length > 0 && html`<h2>Only by <code>plinth migrate --allow-drop</code></h2><ul class="steps">${drops.map(stepItem)}</ul>`}
 ${editor(own, html`${hidden('_planned', digestOf(text))}${textInput(text)}`, buttons)}`,
   };
+}
+
+/** The changes of the declaration itself: of its fields, and of its other members. */
+function changesList({ former, text }: DeclarationPlan): Html {
+  const [before, after] = [former, text].map((each) => objectIn(each) ?? {}) as [JsonObject, JsonObject];
+  const { properties: fields, ...others } = after;
+  const { properties: formerFields, ...formerOthers } = before;
+  const changes = [...differences(formerFields, fields, 'Field '), ...differences(formerOthers, others, '')];
+  return changes.length === 0
+    ? html`<p>The declaration stays as it is.</p>`
+    : html`<ul class="steps">${changes.map((each) => html`<li>${each}</li>`)}</ul>`;
+}
+
+/** The members that are added, removed and changed between two objects, in words. */
+function differences(former: Json | undefined, present: Json | undefined, kind: string): string[] {
+  const [before, after] = [former, present].map(
+    (each) => new Map(Object.entries(isObject(each) ? each : {})),
+  );
+  return [...new Set([...after!.keys(), ...before!.keys()])].flatMap((name) => {
+    if (!before!.has(name)) return `${kind}${name} is added.`;
+    if (!after!.has(name)) return `${kind}${name} is no longer declared.`;
+    return isDeepStrictEqual(before!.get(name), after!.get(name)) ? [] : `${kind}${name} changes.`;
+  });
 }
 
 const stepItem = ({ title, locks, loses, sql }: DeclarationPlan['steps'][number]): Html =>

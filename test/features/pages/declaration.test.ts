@@ -194,6 +194,7 @@ t.test('a service that needs a restart offers the file', async (t) => {
     type: ['Text', 'Text', 'Date'],
   };
   const plan = await visitor.submit(t, page, 'Show the plan', { ...values, choices: ['', 'open, done', ''] });
+  t.match(plan.text, '<li>Field x is added.</li>');
   t.match(plan.text, /does not apply declarations[\s\S]*download="tasks\.json" href="data:application\/json/);
   t.notMatch(plan.text, '>Apply<');
   const forged = await visitor.submit(t, plan, 'Show the plan again', { _apply: '1' });

@@ -80,7 +80,7 @@ t.test('a record without a text is named by the records to which it refers', asy
   for (const [path, shown] of rows) t.match((await visitor.get(path)).text, shown, path);
 });
 
-/** What a person enters as an assignee or an order, with what comes of it. */
+/** Names that a person enters as an assignee or an order, and the results. */
 const ENTERED: readonly (readonly [field: string, text: string, result: RegExp])[] = [
   ['/assigneeId', 'Roof, Ann', /^303$/],
   ['/assigneeId', 'roof, ann', /^303$/],

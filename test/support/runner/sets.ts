@@ -1,9 +1,8 @@
 /**
  * The sets of files besides the default one, by their folders and files. Continuous integration runs all of them except `citus`.
  * `faults` kills processes and databases, `postgres-clusters` needs Patroni, etcd, pgBackRest and PgBouncer of Debian, and
- * `release` builds, looks in a browser, needs test/clients, sends much, starts several
- * databases or repeats a rule for many names; few changes break
- * one of these alone.
+ * `release` builds, looks in a browser, needs test/clients, sends much, starts several databases, or repeats a rule for many
+ * names; few changes break one of these alone.
  */
 export const SETS: Readonly<Record<string, readonly string[]>> = {
   faults: [
