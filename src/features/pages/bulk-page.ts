@@ -2,6 +2,7 @@ import type { Resource } from '../../collection/resource.js';
 import { badRequest, filterRequired } from '../../errors/request-errors.js';
 import { type Html, html } from '../../formats/html.js';
 import { MERGE_PATCH } from '../../http/media-types.js';
+import type { Reply } from '../../http/reply.js';
 import { conditionName } from '../../list/query-names.js';
 import type { PageForm } from './form-action.js';
 import { type FormField, formFields } from './form-fields.js';
@@ -9,7 +10,7 @@ import { inputOf } from './form-html.js';
 import { editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
-import type { PageContent } from './layout.js';
+import { type PageContent, RECORDS_DONE } from './layout.js';
 import { Names } from './names.js';
 import type { PageOptions } from './pages.js';
 import { failuresIn } from './record-form-actions.js';
@@ -33,7 +34,7 @@ export function bulkBar(
   const remove = may('DELETE') && html`<button name="_bulk" value="DELETE" class="danger">Delete…</button>`;
   return (
     table,
-  ) => html`<form method="post" action="${site.prefix + request.path}">${hidden('_token', forms.token)}
+  ) => html`<form method="post" action="${site.prefix + request.path}">${hidden('_token', forms.token)}${hidden('_back', request.query.text)}
 ${table}<div class="bulk tools"><span id="chosen">Choose ${wordsOf(resource.name)} to change them together</span> ${edit}${remove}</div></form>`;
 }
 
@@ -79,9 +80,7 @@ export function bulkPage(resource: Resource, creation: PageForm): PageForm {
       return bodyOf(MERGE_PATCH, { [field.member]: value ?? null });
     },
     next: (reply, submitted) =>
-      isBulk(submitted)
-        ? `${submitted.site.prefix}${submitted.request.path}?_done=${submitted.method === 'DELETE' ? 'deleted' : 'saved'}`
-        : creation.next(reply, submitted),
+      isBulk(submitted) ? listAfter(submitted, matchedIn(reply)) : creation.next(reply, submitted),
     failed: (problem, submitted) =>
       isBulk(submitted)
         ? confirmation(resource, submitted.method === 'DELETE', submitted, [
@@ -90,6 +89,27 @@ export function bulkPage(resource: Resource, creation: PageForm): PageForm {
         : creation.failed?.(problem, submitted),
   };
 }
+
+/** The list from which records were chosen, with its filter. */
+const listHref = (
+  { site, request, entered }: Submitted,
+  more: Readonly<Record<string, string>> = {},
+): string => {
+  const query = new URLSearchParams(entered.own('_back'));
+  for (const name of ['_done', RECORDS_DONE]) query.delete(name);
+  for (const [name, value] of Object.entries(more)) query.set(name, value);
+  return `${site.prefix}${request.path}${query.size > 0 ? `?${query}` : ''}`;
+};
+
+/** The list after a change, with the number of records that it changed. */
+const listAfter = (submitted: Submitted, matched: number): string =>
+  listHref(submitted, {
+    _done: submitted.method === 'DELETE' ? 'deleted' : 'saved',
+    [RECORDS_DONE]: String(matched),
+  });
+
+const matchedIn = ({ body = '' }: Reply): number =>
+  (JSON.parse(body) as { readonly meta: { readonly matched: number } }).meta.matched;
 
 const idsIn = ({ entered }: Submitted): readonly string[] =>
   (entered.texts.get('_id') ?? []).slice(0, MAX_CHOSEN);
@@ -109,6 +129,7 @@ async function confirmation(
 ): Promise<PageContent> {
   const { site, request, forms, entered } = submitted;
   const path = site.prefix + request.path;
+  const back = listHref(submitted);
   const ids = idsIn(submitted);
   const found = await readListAs(
     site,
@@ -124,12 +145,12 @@ async function confirmation(
   await names.readTitles(resource, records);
   const many = `${records.length} ${wordsOf(records.length === 1 ? resource.singular : resource.name)}`;
   const verb = isDeletion ? 'Delete' : 'Change';
-  const crumbs = [{ text: collectionLabel(resource.name), href: path }];
+  const crumbs = [{ text: collectionLabel(resource.name), href: back }];
   if (records.length === 0)
     return {
       title: 'Nothing is chosen',
       crumbs,
-      body: html`<p>Choose records in the <a href="${path}">list</a> first.</p>`,
+      body: html`<p>Choose records in the <a href="${back}">list</a> first.</p>`,
     };
   const field = isDeletion ? undefined : chosenField(resource, submitted);
   const { texts, named } = entered;
@@ -137,9 +158,9 @@ async function confirmation(
     title: `${verb} ${many}`,
     crumbs,
     body: html`${faults.map((fault) => html`<p class="error" role="alert">${fault}</p>`)}<form class="edit" method="post" action="${path}">
-${hidden('_token', forms.token)}${hidden('_method', isDeletion ? 'DELETE' : 'PATCH')}${hidden('_etag', '*')}${field && hidden('_field', field.name)}${ids.map((id) => hidden('_id', id))}
+${hidden('_token', forms.token)}${hidden('_method', isDeletion ? 'DELETE' : 'PATCH')}${hidden('_etag', '*')}${hidden('_back', entered.own('_back'))}${field && hidden('_field', field.name)}${ids.map((id) => hidden('_id', id))}
 <ul>${records.map((record) => html`<li>${names.shortTitleOf(resource, record)}</li>`)}</ul>
-${field ? html`${inputOf(field, { id: 'bulk', texts, named })}<p class="hint">An empty value removes the field.</p>` : html`<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>`}
-<p><button class="${isDeletion ? 'danger' : 'main'}">${verb} ${many}</button> <a href="${path}">Cancel</a></p></form>`,
+${field ? html`${inputOf(field, { id: 'bulk', texts, named })}${!field.isRequired && html`<p class="hint">An empty value removes the field.</p>`}` : html`<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>`}
+<p><button class="${isDeletion ? 'danger' : 'main'}">${verb} ${many}</button> <a href="${back}">Cancel</a></p></form>`,
   };
 }

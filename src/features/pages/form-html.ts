@@ -33,7 +33,7 @@ export function inputsOf(fields: readonly FormField[], filled: Filled): Html[] {
 /** A labelled input with its hint and what is wrong with it. */
 export function inputOf(field: FormField, filled: Filled): Html {
   const id = idOf(field, filled);
-  const [hint, faults] = [hintOf(field), failuresOf(field, filled)];
+  const [hint, faults] = [hintOf(field, filled), failuresOf(field, filled)];
   const described = [hint === '' ? [] : `${id}-hint`, faults.length === 0 ? [] : `${id}-error`]
     .flat()
     .join(' ');
@@ -161,7 +161,7 @@ function checkboxes({ name, schema }: FormField, texts: readonly string[]): Html
 }
 
 /** The rule of a field, for people. */
-function hintOf({ kind, schema, isRequired }: FormField): string {
+function hintOf({ kind, schema, isRequired }: FormField, { id }: Filled): string {
   const { description, minLength = 0, maxLength, pattern } = schema;
   const parts = [
     description,
@@ -173,7 +173,7 @@ function hintOf({ kind, schema, isRequired }: FormField): string {
       : `Max ${maxLength} characters.`,
     pattern === undefined ? undefined : `Pattern: ${pattern}`,
     formatHint(schema),
-    kind === 'secret' && !isRequired ? 'Stays as it is if empty.' : undefined,
+    kind === 'secret' && !isRequired && id === 'edit' ? 'Stays as it is if empty.' : undefined,
   ];
   return parts.filter((part) => part !== undefined).join(' ');
 }

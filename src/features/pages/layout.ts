@@ -22,6 +22,8 @@ export interface PageContent {
   /** Buttons beside the heading. */
   readonly tools?: Part;
   readonly body: Html;
+  /** The name of the user who is signed in. */
+  readonly user?: string | undefined;
   /** The query of its other representations, if it is another one than that of the page. */
   readonly query?: string;
 }
@@ -32,7 +34,7 @@ const MAX_HEADING = 200;
 export function layout(
   site: Site,
   request: ErrorPageRequest,
-  { title, crumbs = [], tools, body }: PageContent,
+  { title, crumbs = [], tools, body, user = 'You' }: PageContent,
   foot?: Html,
 ): string {
   const heading = cut(title, MAX_HEADING);
@@ -40,7 +42,7 @@ export function layout(
     heading === site.name ? heading : `${heading} · ${site.name}`,
     html`<a class="skip" href="#main">Skip to the content</a>
 <div class="page"><header class="top"><a class="brand" href="${site.prefix}/">${site.name}</a>
-${searchForm(site, request)}<a class="menu" href="#menu">Menu</a><p>${whoIs(site, request)}</p></header>
+${searchForm(site, request)}<a class="menu" href="#menu">Menu</a><p>${whoIs(site, request, user)}</p></header>
 <main id="main">
 ${crumbs.length > 0 && html`<nav class="crumbs" aria-label="Path"><ol>${crumbs.map(crumbItem)}</ol></nav>`}
 <div class="head"><h1>${heading}</h1>${tools}</div>
@@ -64,19 +66,19 @@ function searchForm(site: Site, { principal, query }: ErrorPageRequest): Part {
 export const returnPathOf = ({ path, query }: ErrorPageRequest): string =>
   query.text === '' ? path : `${path}?${query.text}`;
 
-function whoIs(site: Site, request: ErrorPageRequest): Part {
+function whoIs(site: Site, request: ErrorPageRequest, user: string): Part {
   const { principal } = request;
   if (site.auth.length === 0) return undefined;
   const account = hasSignIn(site) && html`<a href="${site.prefix}${ACCOUNT_PATH}">Account</a>`;
-  if (isKnown(principal)) return html`${subjectOf(site, principal)} ${account}`;
+  if (isKnown(principal)) return html`${subjectOf(site, principal, user)} ${account}`;
   return hasSignIn(site) && html`<a href="${signInHref(site, returnPathOf(request))}">Sign in</a>`;
 }
 
 /** The caller, as a link to its record if it is a user. */
-function subjectOf({ collections, prefix }: Site, { subject, scheme }: Principal): Html {
+function subjectOf({ collections, prefix }: Site, { subject, scheme }: Principal, user: string): Html {
   const owner = collections.find(({ resource }) => resource.owner);
   return owner && (scheme === 'session' || scheme === 'basic')
-    ? html`<a href="${prefix}/${owner.resource.name}/${subject}">You</a>`
+    ? html`<a href="${prefix}/${owner.resource.name}/${subject}">${cut(user, 40)}</a>`
     : html`<span class="dim">Signed in as ${cut(subject, 40)}</span>`;
 }
 
@@ -96,7 +98,12 @@ const DONE: Readonly<Record<string, string>> = {
   sent: 'The delivery is due now.',
 };
 
+/** The parameter with the number of records that a form has changed. */
+export const RECORDS_DONE = '_records';
+
 function statusOf({ query }: ErrorPageRequest): Part {
   const done = query.parameters.get('_done') ?? '';
-  return Object.hasOwn(DONE, done) && html`<p class="note" role="status">${DONE[done]}</p>`;
+  const records = Number(query.parameters.get(RECORDS_DONE)) || 0;
+  const number = records > 0 && ` ${records} ${records === 1 ? 'record' : 'records'}.`;
+  return Object.hasOwn(DONE, done) && html`<p class="note" role="status">${DONE[done]}${number}</p>`;
 }

@@ -52,6 +52,7 @@ export function managedPages(kind: Kind, resources: readonly Resource[]): [path:
       const { _links: _, ...record } = json;
       const self = `${site.prefix}${path}/${String(json.id)}`;
       const title = model.titleOf(json, shown.names);
+      const removal = page.removal ?? 'Delete';
       const more = Object.entries(links).map(
         ([name, text]) => html`<p><a href="${self}/${name}">${text}</a></p>\n`,
       );
@@ -61,9 +62,9 @@ export function managedPages(kind: Kind, resources: readonly Resource[]): [path:
       if (request.query.text === '_edit' && isEdited) return editPage(model, json, shown, below);
       if (request.query.text === '_delete' && may('DELETE'))
         return {
-          title: `Delete ${title}`,
+          title: `${removal} ${title}`,
           crumbs: below,
-          body: deletionForm(self, singular, etagOf(json), forms),
+          body: deletionForm(self, singular, etagOf(json), forms, { verb: removal }),
         };
       const others =
         may('PATCH') &&
@@ -71,7 +72,7 @@ export function managedPages(kind: Kind, resources: readonly Resource[]): [path:
       return {
         title,
         crumbs,
-        tools: html`${others}${users && html`<a class="button" href="${site.prefix}/${users}/${String(json.id)}">The record</a>`}${isEdited && html`<a class="button main" href="${self}?_edit">Edit</a>`}${may('DELETE') && html`<a class="button danger" href="${self}?_delete">${page.removal ?? 'Delete'}…</a>`}`,
+        tools: html`${others}${users && html`<a class="button" href="${site.prefix}/${users}/${String(json.id)}">The record</a>`}${isEdited && html`<a class="button main" href="${self}?_edit">Edit</a>`}${may('DELETE') && html`<a class="button danger" href="${self}?_delete">${removal}…</a>`}`,
         body: html`${recordTable(record)}\n${more}`,
       };
     },

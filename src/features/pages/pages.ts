@@ -6,6 +6,7 @@ import type { Request } from '../../http/request.js';
 import { type Action, type OpenEndpoint, type Route, visible } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
 import { pageFields } from './assets.js';
+import { readActors } from './change-author.js';
 import { formEndpoint, type PageForm } from './form-action.js';
 import { FormTokens } from './form-token.js';
 import { formatLinks } from './format-links.js';
@@ -105,6 +106,7 @@ async function show(
     }),
     // Other callers would see what a transaction has not committed.
     request.run ? undefined : readCounts(site, request),
+    readActors(names, [request.principal.subject]),
   ]);
   const { query: shown = request.query.text } = content;
   const at = { ...request, path: page.source ?? request.path };
@@ -113,7 +115,7 @@ async function show(
   return {
     status: 200,
     headers: [...pageFields(), ...fields, ...retained(reply.headers, page.isRecord)],
-    body: layout(site, request, content, foot),
+    body: layout(site, request, { ...content, user: names.of(request.principal.subject) }, foot),
   };
 }
 

@@ -163,13 +163,13 @@ export function deletionForm(
   singular: string,
   etag: string,
   forms: FormTokens,
-  effects?: Part,
+  { effects, verb = 'Delete' }: { readonly effects?: Part; readonly verb?: string } = {},
 ): Html {
   const word = wordsOf(singular);
   return html`<form method="post" action="${action}">
 ${hidden('_method', 'DELETE')}${hidden('_token', forms.token)}${hidden('_etag', etag)}
-${effects}<p>A deleted ${word} cannot be restored.</p>
-<p><button class="danger">Delete this ${word}</button> <a href="${action}">Cancel</a></p>
+${effects}<p>A ${verb.toLowerCase()}d ${word} cannot be restored.</p>
+<p><button class="danger">${verb} this ${word}</button> <a href="${action}">Cancel</a></p>
 </form>`;
 }
 

@@ -55,13 +55,9 @@ export function recordPage(resource: Resource): Page {
         return {
           title: `Delete ${title}`,
           crumbs: below,
-          body: deletionForm(
-            path,
-            resource.singular,
-            etagOf(json),
-            shown.forms,
-            await effects(resource, id, shown),
-          ),
+          body: deletionForm(path, resource.singular, etagOf(json), shown.forms, {
+            effects: await effects(resource, id, shown),
+          }),
         };
       const [lists, changes] = await Promise.all([
         related(resource, id, shown),

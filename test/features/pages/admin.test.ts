@@ -42,7 +42,7 @@ t.test('an administrator creates and revokes keys', async (t) => {
   t.match(page.text, '<h1>a &#60;b&#62;</h1>');
   t.notMatch(page.text, key!);
   t.match(
-    (await visitor.submit(t, await visitor.get(`${path}?_delete`), 'Delete this key')).headers.location,
+    (await visitor.submit(t, await visitor.get(`${path}?_delete`), 'Revoke this key')).headers.location,
     '/keys?_done=deleted',
   );
   t.equal((await read()).status, 401);

@@ -209,7 +209,7 @@ t.test('tasks of administrators', { skip: noBrowser }, async (t) => {
       await person.go('Keys');
       await person.link(name);
       await person.link('Revoke…');
-      await person.press('Delete this key');
+      await person.press('Revoke this key');
       await person.read('Deleted.');
       t.notMatch(await page.locator('main').innerText(), name);
     });
