@@ -54,7 +54,7 @@ export interface Comparison {
   readonly operator: Operator;
   /** One, or with one of LIST_OPERATORS several; text of the column's type. */
   readonly values: readonly string[];
-  /** The value that a rule takes from a request, in place of `values`; absent in the conditions of requests. */
+  /** The value that a rule takes from a request, in place of `values`; in a request, one that its caller does not have. */
   readonly symbol?: Symbolic;
 }
 

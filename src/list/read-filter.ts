@@ -30,7 +30,7 @@ const MAX_RELATIONS = 20;
 
 /**
  * Reads conditions, as `filter[price][gte]=10`, `filter[or][0][status]=open`, `filter[author][name]=Ann` and
- * `filter[books][some][title]=Dune`. Without `others`, no relations are known. Throws 400 that names what is valid, 403.
+ * `filter[books][some][title]=Dune`. Without `others`, no relations and no `$caller` are known. Throws 400 that names what is valid, 403.
  */
 export function readFilter(
   filter: FilterTree,
@@ -40,8 +40,21 @@ export function readFilter(
 ): Condition[] {
   // Most lists have no conditions, and the table of operators takes longer than the rest of their parameters.
   if (filter.size === 0) return [];
-  return conditionsOf(filter, new Scope(records, others, symbols, 0, { relations: 0 }));
+  const known = symbols ?? (others && ofCaller(others.subject));
+  return conditionsOf(filter, new Scope(records, others, known, 0, { relations: 0 }));
 }
+
+/**
+ * Reads `$caller` in a request. The condition has the value itself, by which cursors and shared statements differ between callers.
+ * For a caller without one, the symbol remains: its place is that of no value, and the comparison never holds.
+ */
+const ofCaller =
+  (caller: string | undefined): ReadSymbol =>
+  (text, _name, { isList, read }) => {
+    if (text !== '$caller') return undefined;
+    const value = caller === undefined ? undefined : read(caller);
+    return { kind: 'subject', place: -1, name: '', through: undefined, isList, read, value };
+  };
 
 /** The collection about whose records conditions are. */
 class Scope {
@@ -180,12 +193,15 @@ function relationConditions(
   });
 }
 
-/** Reads a value that a rule takes from a request, like `$caller`; undefined: the text is a value itself. Throws 400. */
+/**
+ * Reads a value that a rule takes from a request, like `$caller`, or that of the request at hand. Undefined: the text is a value
+ * itself. Throws 400.
+ */
 export type ReadSymbol = (
   text: string,
   name: string,
   compared: Pick<Symbolic, 'isList' | 'read'> & { readonly column: ComparedColumn },
-) => Symbolic | undefined;
+) => (Symbolic & { readonly value?: string | undefined }) | undefined;
 
 /** The comparison of a field at a place of a filter. Throws 400. */
 function comparisonOf(
@@ -226,7 +242,9 @@ function comparisonOf(
     throw invalidQuery(name, `cannot be compared with ${first} by ${operator}`);
   if (symbol.through && !isComparable(column, symbol.through.type, isList))
     throw invalidQuery(name, `cannot be compared with ${first}, whose values have another type`);
-  return { ...comparison, values: [], symbol };
+  return symbol.value === undefined
+    ? { ...comparison, values: [], symbol }
+    : { ...comparison, values: [symbol.value] };
 }
 
 /** Whether a field of the caller has values of a column's type, or for an operator with several values a list of these. */

@@ -3,7 +3,11 @@ import { fieldsUnreadable } from '../errors/caller-errors.js';
 import { type Access, OWN_COLUMNS } from './condition.js';
 
 /** The collection of a name, for the conditions and records of a relation. Throws 403 unless the caller may read its records. */
-export type Others = (collection: string) => Accessible;
+export interface Others {
+  (collection: string): Accessible;
+  /** The subject for which `$caller` stands in a condition; absent: there is none, and such a condition never holds. */
+  readonly subject?: string | undefined;
+}
 
 /** A collection as a caller may read it. */
 export interface Accessible {

@@ -20,7 +20,7 @@ export function identify(
   const { requires } = action;
   if (!authenticate) return NOBODY;
   const isPage = isForm || isPageRequest(context.req);
-  if (!isPage && requires === 'nothing') return STRANGER;
+  if (!isPage && requires === 'nothing' && !mayNameCaller(context.req)) return STRANGER;
   const isOfMany = writesMany(context.req, action);
   const authRequest = { ...authRequestOf(context), ...(isOfMany && { reason: OF_MANY }) };
   const isOptional = !isOfMany && (requires === 'nothing' || requires === 'optional');
@@ -28,6 +28,10 @@ export function identify(
   const found = isPage && !hasCredential(authRequest) ? session?.(authRequest.headers.cookie) : undefined;
   return found ? found.then((principal) => principal ?? others()) : others();
 }
+
+/** Whether the filter of a request may name its caller: that of QUERY is in the body. */
+const mayNameCaller = ({ method, url = '' }: IncomingMessage): boolean =>
+  method === 'QUERY' || /(?:\$|%24)caller/i.test(url);
 
 const OF_MANY = 'A request that writes many records needs a credential.';
 

@@ -1,4 +1,4 @@
-import type { Principal } from '../auth/principal.js';
+import { callerOf, type Principal } from '../auth/principal.js';
 import type { Resource } from '../collection/resource.js';
 import type { Request } from '../http/request.js';
 import type { Collection } from '../list/open-collection.js';
@@ -18,15 +18,19 @@ export interface ScopedCollection {
 }
 
 /** The collections to which relations lead. Its function throws 403 unless the caller may read all records of one. */
-export const readable =
-  (related: readonly ScopedCollection[], { principal }: Pick<Request, 'principal'>): Others =>
-  (name) => {
+export function readable(
+  related: readonly ScopedCollection[],
+  { principal }: Pick<Request, 'principal'>,
+): Others {
+  const others = (name: string) => {
     const scoped = named(related, name);
     const { resource } = scoped;
     if (resource.hasRules) return { resource, access: scoped.as({ principal }).access };
     requireReadable(resource, principal);
     return { resource, access: undefined };
   };
+  return Object.assign(others, { subject: callerOf(principal) });
+}
 
 /** The collection of a name. */
 export const named = (related: readonly ScopedCollection[], name: string): ScopedCollection =>
