@@ -56,6 +56,7 @@ async function measure(databaseUrl: string, plinth: Contestant, alone: Contestan
       id_token_signed_response_alg: 'ES256',
       scopes: ['items:read'],
       token_format: tokenFormat,
+      first_party: false,
     });
     const credentials = Buffer.from(`${client.id}:${secret}`).toString('base64');
     return { authorization: `Basic ${credentials}`, 'content-type': 'application/x-www-form-urlencoded' };

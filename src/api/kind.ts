@@ -29,7 +29,7 @@ export interface FieldOption {
   readonly required?: true;
   readonly isFile?: true;
   /** The value of the field with an option that has none. */
-  readonly means?: string;
+  readonly means?: string | true;
 }
 
 /** A command that creates things, or changes them. */

@@ -125,6 +125,7 @@ t.test('express-openid-connect, with its default algorithm', { skip: noBrowser }
     post_logout_redirect_uris: [origin],
     scopes: ['self'],
     token_format: 'jwt',
+    first_party: false,
     id_token_signed_response_alg: 'RS256',
   });
   const { default: openIdConnect } = await foreign<{ default: OpenIdConnect }>('express-openid-connect');

@@ -41,6 +41,7 @@ function readClientInput(
     scopes: [],
     token_format: 'jwt',
     id_token_signed_response_alg: ID_TOKEN_ALGORITHMS[0],
+    first_party: false,
     ...given,
     grant_types: given.grant_types.map((each) => SHORT_NAMES[each] ?? (each as GrantType)),
   };

@@ -39,6 +39,7 @@ export const CLIENT_SCHEMA = {
     scopes: { type: 'array', maxItems: 50, uniqueItems: true, items: { type: 'string', maxLength: 100 } },
     token_format: { type: 'string', enum: ['jwt', 'opaque'] },
     id_token_signed_response_alg: { type: 'string', enum: [...ID_TOKEN_ALGORITHMS] },
+    first_party: { type: 'boolean' },
   },
 } satisfies InputSchema;
 
@@ -109,6 +110,11 @@ export const CLIENT: Kind = {
           sets: 'type',
           means: 'confidential',
           text: 'the client has a secret, which is printed once',
+        },
+        'first-party': {
+          sets: 'first_party',
+          means: true,
+          text: 'an application of your own, for which users see no page of consent',
         },
         opaque: { sets: 'token_format', means: 'opaque', text: 'access tokens are not JWTs' },
       },

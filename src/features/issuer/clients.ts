@@ -9,9 +9,10 @@ import { type GrantType, ID_TOKEN_ALGORITHMS, type IdTokenAlgorithm } from './cl
 import { ISSUER_SQL } from './issuer-statements.js';
 import { API_SCOPES } from './own-tokens.js';
 
-/** Names of our own in a client's metadata: its scopes of this API, and the format of its access tokens. */
+/** Names of our own in a client's metadata: its scopes of this API, the format of its access tokens, and whether users see no consent. */
 export { API_SCOPES };
 export const TOKEN_FORMAT = 'plinth_token_format';
+export const FIRST_PARTY = 'plinth_first_party';
 
 /** A client as operators see it. */
 export interface ClientFields {
@@ -28,6 +29,8 @@ export interface ClientFields {
   readonly scopes: readonly string[];
   readonly token_format: 'jwt' | 'opaque';
   readonly id_token_signed_response_alg: IdTokenAlgorithm;
+  /** Whether the client is an application of the operator, to which users need not consent. */
+  readonly first_party: boolean;
 }
 
 export interface StoredClient extends ClientFields, Stored {
@@ -80,7 +83,7 @@ const secretHash = (secret: string) => hash('sha256', secret, 'base64url');
 
 /** `secret`: its SHA-256; undefined for a public client. */
 function metadataOf(id: string, fields: ClientFields, secret: string | undefined) {
-  const { name, type: _, scopes, token_format, ...metadata } = fields;
+  const { name, type: _, scopes, token_format, first_party, ...metadata } = fields;
   return {
     client_id: id,
     client_name: name,
@@ -91,10 +94,11 @@ function metadataOf(id: string, fields: ClientFields, secret: string | undefined
     ...(secret === undefined ? {} : { client_secret: secret }),
     [API_SCOPES]: scopes.join(' '),
     [TOKEN_FORMAT]: token_format,
+    [FIRST_PARTY]: first_party,
   };
 }
 
-/** Clients of earlier versions have neither addresses after a sign-out nor an algorithm. */
+/** Clients of earlier versions have no addresses after a sign-out, no algorithm and no FIRST_PARTY. */
 function clientOf({ id, metadata, version, created }: Row): StoredClient {
   const stored = JSON.parse(String(metadata));
   return {
@@ -108,6 +112,7 @@ function clientOf({ id, metadata, version, created }: Row): StoredClient {
     scopes: [...scopesOf(stored[API_SCOPES])],
     token_format: stored[TOKEN_FORMAT],
     id_token_signed_response_alg: stored.id_token_signed_response_alg ?? ID_TOKEN_ALGORITHMS[0],
+    first_party: stored[FIRST_PARTY] ?? false,
     created_at: timeOf(Number(created))!,
   };
 }

@@ -2,6 +2,7 @@ import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { scopesOf } from '../../auth/principal.js';
 import { isClaimScope, mayAllow, withImplied } from '../../auth/user-scopes.js';
 import type { Db } from '../../db/db.js';
+import { FIRST_PARTY } from './clients.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { findUser, type User } from './user-claims.js';
 
@@ -34,7 +35,7 @@ export function addScopes(grant: Grant, audience: string, scopes: readonly strin
 
 /**
  * The grant of an authorization request: the one of the session, or a new one with the scopes that the user allowed to the
- * client before. Requested scopes that the user may not allow are rejected, so that no consent is requested for them.
+ * client before. For an application of the operator, the user allows what it requests without a page. Requested scopes that the user may not allow are rejected, so that no consent is requested for them.
  */
 export async function loadGrant(
   ctx: KoaContextWithOIDC,
@@ -45,12 +46,19 @@ export async function loadGrant(
   const clientId = client!.clientId;
   const user = await findUser(db, account!.accountId);
   if (!user) return undefined;
+  const requested = [...ctx.oidc.requestParamScopes];
+  const granted = client![FIRST_PARTY] === true ? requested.filter((scope) => !isRefused(user, scope)) : [];
+  if (granted.length > 0) await rememberConsent(db, user.id, clientId, granted);
   const { Grant } = ctx.oidc.provider;
   const grantId = result?.consent?.grantId ?? session!.grantIdFor(clientId);
   const found = grantId === undefined ? undefined : await Grant.find(grantId);
   const grant =
     found?.accountId === user.id ? found : await renewed(ctx.oidc.provider, db, user, clientId, audience);
-  const refused = [...ctx.oidc.requestParamScopes].filter((scope) => isRefused(user, scope));
+  if (grant && granted.length > 0) {
+    addScopes(grant, audience, granted);
+    await grant.save();
+  }
+  const refused = requested.filter((scope) => isRefused(user, scope));
   if (grant && refused.length > 0) grant.rejectResourceScope(audience, refused.join(' '));
   return grant;
 }

@@ -14,7 +14,7 @@ import type { Config } from '../../config/config.js';
 import type { Db } from '../../db/db.js';
 import type { Auth } from '../../feature.js';
 import { ID_TOKEN_ALGORITHMS } from './client-kind.js';
-import { API_SCOPES, findMetadata, isSecret, TOKEN_FORMAT } from './clients.js';
+import { API_SCOPES, FIRST_PARTY, findMetadata, isSecret, TOKEN_FORMAT } from './clients.js';
 import { loadGrant } from './consents.js';
 import { errors, Provider } from './oidc-provider.js';
 import { OWN_ALGORITHM } from './own-keys.js';
@@ -62,7 +62,7 @@ export function createProvider({ config, db, checkReplay, keys, strangers }: Pro
       keys: [keys.pagesSecret],
       names: cookieNames(config.issuer!),
     },
-    extraClientMetadata: { properties: [API_SCOPES, TOKEN_FORMAT] },
+    extraClientMetadata: { properties: [API_SCOPES, TOKEN_FORMAT, FIRST_PARTY] },
     features: features(config.audience!, accessTokenSeconds),
     findAccount: (_ctx, id) => findAccount(db, id),
     loadExistingGrant: (ctx) => loadGrant(ctx, db, config.audience!),

@@ -19,6 +19,7 @@ const CLIENT: ClientFields = {
   id_token_signed_response_alg: 'ES256',
   scopes: ['self', 'items:read'],
   token_format: 'jwt',
+  first_party: false,
 };
 
 export interface User {

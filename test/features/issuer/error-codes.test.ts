@@ -11,6 +11,7 @@ const MACHINE = {
   grant_types: ['client_credentials'],
   scopes: ['items:write'],
   token_format: 'jwt',
+  first_party: false,
   id_token_signed_response_alg: 'ES256',
 } as const;
 

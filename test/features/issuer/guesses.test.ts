@@ -152,6 +152,7 @@ t.test('over https, other hosts cannot set the cookies', async (t) => {
     post_logout_redirect_uris: [],
     scopes: ['self'],
     token_format: 'jwt',
+    first_party: false,
     id_token_signed_response_alg: 'ES256',
   });
   const parameters = new URLSearchParams({
