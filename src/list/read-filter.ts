@@ -30,7 +30,8 @@ const MAX_RELATIONS = 20;
 
 /**
  * Reads conditions, as `filter[price][gte]=10`, `filter[or][0][status]=open`, `filter[author][name]=Ann` and
- * `filter[books][some][title]=Dune`. Without `others`, no relations and no `$caller` are known. Throws 400 that names what is valid, 403.
+ * `filter[books][some][title]=Dune`. Without `others`, no relations and no `$caller` are known. Throws 400 that names what is
+ * valid, 403.
  */
 export function readFilter(
   filter: FilterTree,

@@ -35,7 +35,8 @@ export function addScopes(grant: Grant, audience: string, scopes: readonly strin
 
 /**
  * The grant of an authorization request: the one of the session, or a new one with the scopes that the user allowed to the
- * client before. For an application of the operator, the user allows what it requests without a page. Requested scopes that the user may not allow are rejected, so that no consent is requested for them.
+ * client before. For an application of the operator, the user allows what it requests without a page. Requested scopes that the
+ * user may not allow are rejected, so that no consent is requested for them.
  */
 export async function loadGrant(
   ctx: KoaContextWithOIDC,

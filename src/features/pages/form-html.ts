@@ -52,8 +52,12 @@ export function inputOf(field: FormField, filled: Filled): Html {
     field.kind === 'reference'
       ? html`${referenceControl(field, texts[0] ?? '', filled, html`${attributes}${field.isRequired && html` required`}`)}${offerList(field, filled)}`
       : control(field, texts[0] ?? '', attributes);
-  return html`<div class="field"><label for="${id}">${label}</label>
+  const row = html`<div class="field"><label for="${id}">${label}</label>
 ${input}${notes}</div>\n`;
+  // Few people enter what no field is declared for.
+  return field.kind === 'others' && faults.length === 0 && texts.join('').length <= '{}'.length
+    ? html`<details><summary>More fields</summary><div>${row}</div></details>\n`
+    : row;
 }
 
 /** An input for the name of a record; a choice where several records, or one of nearly this name, may be meant. */

@@ -78,7 +78,7 @@ const NOTHING = { data: [], total: Number.POSITIVE_INFINITY };
 export async function findNamed(site: Site, caller: Caller, field: FormField, text: string): Promise<Named> {
   const collection = field.to!;
   const known = collectionsFor(site, caller.principal);
-  const resource = known.find((each) => each.resource.name === collection)?.resource;
+  const resource = site.collections.find((each) => each.resource.name === collection)?.resource;
   const wrong = (message: string, choices: readonly Choice[] = []): Named => ({
     failure: { path: field.name, message, keyword: 'reference' },
     choices,

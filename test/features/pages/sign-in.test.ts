@@ -1,5 +1,6 @@
 import { setUserScopes } from '../../../src/auth/user-scopes.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
+import { declare } from '../../support/collections.js';
 import { checkPage } from '../../support/page-checks.js';
 import t, { type Test } from '../../support/test.js';
 import { some } from '../../support/thorough.js';
@@ -197,4 +198,21 @@ t.test('signing in and out in a browser', { skip: noBrowser }, async (t) => {
   await page.getByRole('button', { name: 'Sign out' }).click();
   await page.goto(`/users/${user.id}`);
   await page.getByRole('heading', { name: 'Unauthorized' }).waitFor();
+});
+
+t.test('a form that access rules refuse leads to no sign-in', async (t) => {
+  const properties = { text: { type: 'string', 'x-index': true } };
+  const access = [{ can: 'read' }, { can: 'create', where: { text: { null: true } } }];
+  const note = { title: 'Note', type: 'object', properties, 'x-collection': { access } };
+  const own = await authorizationServer(t, {
+    ...{ AUTH: 'basic,bearer', AUTH_SERVER: 'on', INSECURE: 'basic', BASIC_SCOPES: 'self', MIGRATE: 'auto' },
+    COLLECTIONS: declare(t, { 'notes.json': note }),
+  });
+  const authorization = `Basic ${Buffer.from(`ann@example.org:${PASSWORD}`).toString('base64')}`;
+  const visitor = new PageVisitor(own.service, { authorization });
+  const form = await visitor.get('/notes?_new');
+  const refused = await visitor.submit(t, form, 'Create', { '/text': 'x' });
+  t.equal(refused.status, 403);
+  t.match(refused.text, 'Nothing was saved, and what you entered is below. No access rule permits');
+  t.notMatch(refused.text, 'Sign in');
 });
