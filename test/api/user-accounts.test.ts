@@ -30,6 +30,12 @@ t.test('an administrator reads and changes accounts', async (t) => {
   t.match([changed.status, changed.json], [200, { scopes: ['items:read'], disabled: false }]);
   const stale = { 'x-api-key': admin, 'if-match': String(headers.etag) };
   t.equal((await service.send('PATCH', path, { headers: stale, body: { scopes: [] } })).status, 412);
+  t.equal((await service.send('GET', path, { headers: stale })).status, 412);
+  for (const each of ['/user-accounts', path]) {
+    const { etag } = (await send('GET', each)).headers;
+    const same = { 'x-api-key': admin, 'if-none-match': String(etag) };
+    t.equal((await service.send('GET', each, { headers: same })).status, 304, each);
+  }
   t.match(await send('PATCH', path, { scopes: ['all:things'] }), {
     status: 400,
     json: { error: { details: [{ path: '/scopes/0', keyword: 'enum' }] } },
