@@ -33,13 +33,17 @@ export async function usersCommand(args: string[], io: Io): Promise<void> {
       ? (await users.create(users.check({ email, name: name!, password: password! }))).id
       : await idOf(database, email);
     if (!isNew && password !== undefined) await setPassword(users, id, password);
+    if (verb === 'show') {
+      const { members = {} } = (await STORED_ACCOUNTS.get(db, id)) ?? {};
+      return print(io, json, members, `${JSON.stringify(members)}\n`);
+    }
     if (verb === 'delete') await users.remove(id, NO_PRECONDITIONS);
-    const account = await STORED_ACCOUNTS.change(db, id, (before) => ({
-      scopes: scopes ?? before.scopes,
-      disabled: verb === 'disable' || (verb !== 'enable' && before.disabled),
-    }));
-    if (verb === 'show') print(io, json, account!.members, `${JSON.stringify(account!.members)}\n`);
-    else print(io, json, { id, ...(!isNew && scopes && { scopes }) }, isNew ? `id:  ${id}\n` : '');
+    if (scopes || verb === 'disable' || verb === 'enable')
+      await STORED_ACCOUNTS.change(db, id, (before) => ({
+        scopes: scopes ?? before.scopes,
+        disabled: scopes ? before.disabled : verb === 'disable',
+      }));
+    print(io, json, { id, ...(!isNew && scopes && { scopes }) }, isNew ? `id:  ${id}\n` : '');
   });
 }
 

@@ -210,8 +210,8 @@ const prefixOf = (reference: number): string => (reference < 0 ? '' : `to${refer
 /**
  * The statement that writes records that refer to records that their callers may read: $1 rows as JSON, with `callerColumns`, $2 actors.
  * The statement creates records for which a grant holds, or replaces records for which a grant holds before and after the change.
- * References that a record had before may remain. A row has the version that the record gets. It returns the place of each record that it has
- * written, and the bits of the grants that decide which of its fields its caller may read.
+ * References that a record had before may remain. A row has the version that the record gets. The statement returns the place of
+ * each record that it has written, and the bits of the grants that decide which of its fields its caller may read.
  */
 export function writeSql(
   own: PolicySql,

@@ -26,8 +26,8 @@ where email = $1
   and not exists (select from plinth_user_links where user_id = users.id)
 for update;
 
--- A message about a new password to the user with an address, unless another issuer signs the user in or the user is disabled. One statement for known and
--- unknown addresses. An address gets three messages in the time that a code is valid, and the table has a limit.
+-- A message about a new password to the user with an address, unless another issuer signs the user in or the user is disabled. One
+-- statement for known and unknown addresses. An address gets three messages in the time that a code is valid, and the table has a limit.
 -- name: request_reset ($1 id, $2 email, $3 language, $4 most messages)
 insert into plinth_mail (id, purpose, recipient, language, user_id)
 select $1::uuid, 'reset', users.email, $3, users.id

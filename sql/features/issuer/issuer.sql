@@ -110,8 +110,8 @@ left join passwords using (user_id)
 where token.hash = any (array(select decode(value, 'base64') from json_array_elements_text($1::text::json)))
   and not exists (select from plinth_disabled_users as disabled where disabled.user_id = token.user_id);
 
--- One row for each grant that still exists and whose user is not disabled, for each client that still exists, and for each token that was revoked. The scopes are what an operator
--- granted to the user of the grant.
+-- One row for each grant that still exists and has no disabled user, for each client that still exists, and for each token that
+-- was revoked. The scopes are what an operator granted to the user of the grant.
 -- name: active_grants ($1 hashes of grants and revoked tokens in base64, as a JSON array, $2 ids of clients, as a JSON array)
 select encode(issuer_records.hash, 'base64') as id, user_id is not null as is_of_user,
   array_to_string(user_scopes.scopes, ' ') as scopes, metadata as client, passwords.version

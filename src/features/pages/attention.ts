@@ -48,10 +48,10 @@ const CONCERNS: readonly Concern[] = [
 /** The part of the first page about what needs attention; undefined: nothing does, or the caller is no administrator. */
 export async function attention({ site, request }: PageOptions): Promise<Part> {
   if (!request.principal.scopes.has('admin') || request.run) return undefined;
+  // Access rules permit much to users without scopes.
+  const hasRules = site.collections.some(({ resource }) => resource.hasRules);
   const found = await Promise.all(
     CONCERNS.map(async ({ path, needsCare, text }) => {
-      // Access rules permit much to users without scopes.
-      const hasRules = site.collections.some(({ resource }) => resource.hasRules);
       if (path === ACCOUNTS && (hasRules || !hasSignIn(site))) return [];
       const entries = ((await readAs(site, request, { template: path }))?.data ?? []) as JsonObject[];
       const all = entries.filter(needsCare);

@@ -1,8 +1,8 @@
-import type { Feed } from '../../feature.js';
 import { type Html, html } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { actorHtml, actorOf, eventTitle, readEventNames } from './change-author.js';
 import type { Names } from './names.js';
+import { type EventsJson, newestEvents } from './newest-events.js';
 import type { Page } from './pages.js';
 import { collectionsFor } from './site.js';
 import { timeHtml } from './values.js';
@@ -13,9 +13,10 @@ const OLDEST = '_oldest';
 
 /** The newest events, the last one first; or in the order of the feed the oldest ones, or the events after a cursor. */
 export const eventsPage: Page = {
-  query: async (query, { feed }) => {
+  query: (query) => {
     const given = new URLSearchParams(query.parameters);
-    if (isNewest(given)) await startAtNewest(given, feed!);
+    // The page reads the newest events itself, and the action examines the query.
+    if (isNewest(given)) given.set('after', 'now');
     given.delete(OLDEST);
     if (given.get('types') === '') given.delete('types');
     if (!given.has('limit')) given.set('limit', String(LIMIT));
@@ -25,12 +26,18 @@ export const eventsPage: Page = {
     const { site, request, json, names } = shown;
     const path = `${site.prefix}${request.path}`;
     const { data, meta, links } = json as unknown as EventsJson;
-    const types = request.query.parameters.get('types') ?? '';
-    const rest = [...request.query.parameters]
-      .filter(([name, value]) => (name === 'types' && value !== '') || name.startsWith('filter['))
+    const given = request.query.parameters;
+    const types = given.get('types') ?? '';
+    const selected = [...given].filter(
+      ([name, value]) => (name === 'types' && value !== '') || name.startsWith('filter['),
+    );
+    const rest = selected
       .map(([name, value]) => `&${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
       .join('');
-    await readEventNames(names, data);
+    const events = isNewest(given)
+      ? await newestEvents(site, request, new URLSearchParams(selected), Number(given.get('limit') ?? LIMIT))
+      : data;
+    await readEventNames(names, events);
     return {
       title: 'Events',
       crumbs: [{ text: 'Home', href: `${site.prefix}/` }, { text: 'events' }],
@@ -39,26 +46,13 @@ export const eventsPage: Page = {
         types,
         collectionsFor(site, request.principal).map(({ resource }) => resource.name),
       )}
-${data.length === 0 ? html`<p>No events.</p>` : table(isNewest(request.query.parameters) ? data.toReversed() : data, names)}
+${events.length === 0 ? html`<p>No events${isNewest(given) && ' among the newest'}.</p>` : table(events, names)}
 <nav class="pages" aria-label="Pages"><a href="${`${path}?${OLDEST}=1${rest}`}">oldest</a> ${meta.more && html`<a href="${links.next}">next</a> `}<a href="${rest === '' ? path : `${path}?${rest.slice(1)}`}">newest</a></nav>`,
     };
   },
 };
 
-interface EventsJson {
-  readonly data: readonly JsonObject[];
-  readonly meta: { readonly cursor: string; readonly more: boolean };
-  readonly links: { readonly next: string };
-}
-
 const isNewest = (given: URLSearchParams): boolean => !given.has('after') && !given.has(OLDEST);
-
-/** Sets the position of the newest events, or of the oldest ones if there are few. */
-async function startAtNewest(given: URLSearchParams, feed: Feed): Promise<void> {
-  const { after } = await feed.start(undefined);
-  const position = feed.follower.horizon() - LIMIT;
-  if (position > after) given.set('after', feed.cursorOf(position));
-}
 
 function typesForm(path: string, types: string, collections: readonly string[]): Html {
   const known = ['', ...collections.map((name) => `${name}.*`)];

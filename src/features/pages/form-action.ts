@@ -11,7 +11,7 @@ import { METHODS, type OpenEndpoint, type Route, requiring } from '../../http/ro
 import { pageFields } from './assets.js';
 import { signedOut } from './errors.js';
 import { FormTokens } from './form-token.js';
-import { layout, type PageContent } from './layout.js';
+import { type PageContent, pageFor } from './layout.js';
 import { hasSignIn, originOf, type Site } from './site.js';
 import { type Submitted, SubmittedForm } from './submitted-form.js';
 
@@ -108,7 +108,11 @@ const seeOther = (location: string): Reply => ({
   headers: ['Location', location, 'Cache-Control', 'no-store'],
 });
 
-function pageReply(status: number, content: PageContent, { site, request, forms }: Submitted): Reply {
-  const body = layout(site, request, content);
+async function pageReply(
+  status: number,
+  content: PageContent,
+  { site, request, forms }: Submitted,
+): Promise<Reply> {
+  const body = await pageFor(site, request, content);
   return { status, headers: [...pageFields(), ...forms.fields], body };
 }

@@ -1,22 +1,21 @@
 import { canSearch, type Resource } from '../../collection/resource.js';
 import type { ScopedCollection } from '../../feature.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
-import type { JsonObject } from '../../json.js';
 import { mayRead } from '../../policy/policy.js';
 import { attention } from './attention.js';
 import { actorHtml, actorOf, eventTitle, readEventNames } from './change-author.js';
 import { declarationLink } from './declaration-page.js';
-import { readAs, readListAs } from './inner-read.js';
+import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
 import { type PageContent, SEARCH_EVERYTHING } from './layout.js';
 import { isCounted, readCounts } from './navigation.js';
+import { newestEvents } from './newest-events.js';
 import type { Page, PageOptions } from './pages.js';
 import { collectionsFor } from './site.js';
 import { timeHtml } from './values.js';
 
-/** Changes that the first page shows, and events among which it finds them. */
+/** Changes that the first page shows. */
 const MAX_CHANGES = 8;
-const MAX_EVENTS = 50;
 /** Records of each collection that a search over all of them shows. */
 const MAX_FOUND = 5;
 
@@ -85,16 +84,7 @@ async function totalOf(resource: Resource, { site, request }: PageOptions): Prom
 
 /** The newest changes, each with the name of its record and of who made it. */
 async function lastChanges({ site, request, names }: PageOptions): Promise<Part> {
-  if (!site.feed) return undefined;
-  const { after } = await site.feed.start(undefined);
-  const position = Math.max(after, site.feed.follower.horizon() - MAX_EVENTS);
-  const json = await readAs(
-    site,
-    request,
-    { template: '/events' },
-    { after: site.feed.cursorOf(position), limit: String(MAX_EVENTS) },
-  );
-  const events = (json?.data as JsonObject[] | undefined)?.slice(-MAX_CHANGES).reverse() ?? [];
+  const events = await newestEvents(site, request, new URLSearchParams(), MAX_CHANGES);
   if (events.length === 0) return undefined;
   await readEventNames(names, events);
   const items = events.map((event) => {

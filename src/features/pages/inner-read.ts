@@ -26,7 +26,7 @@ export async function readAs(
   site: Site,
   caller: Caller,
   path: InnerPath,
-  query: Readonly<Record<string, string>> = {},
+  query: Readonly<Record<string, string>> | URLSearchParams = {},
 ): Promise<JsonObject | undefined> {
   try {
     const reply = await replyTo(site, caller, path, query);
@@ -54,7 +54,7 @@ async function replyTo(
   { routes }: Site,
   caller: Caller,
   { template, id }: InnerPath,
-  query: Readonly<Record<string, string>>,
+  query: Readonly<Record<string, string>> | URLSearchParams,
 ): Promise<Reply | undefined> {
   const endpoint = routes.get(template)?.actions.GET;
   const { id: requestId, version, prefix, principal, run } = caller;

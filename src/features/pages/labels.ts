@@ -26,8 +26,8 @@ export const MAX_NAME_CHARACTERS = 200;
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
-/** A day that begins a text, as people read it: `4 Jul 1996`. */
+/** The day that begins a text, as people read it: `4 Jul 1996`. A text of another form stays as it is. */
 export function dayText(text: string): string {
-  const [year, month, day] = text.slice(0, 10).split('-').map(Number);
-  return `${day} ${MONTHS[month! - 1]} ${year}`;
+  const [, year, month, day] = /^(\d{4})-(0[1-9]|1[0-2])-(\d\d)/.exec(text) ?? [];
+  return year === undefined ? text : `${Number(day)} ${MONTHS[Number(month) - 1]} ${year}`;
 }

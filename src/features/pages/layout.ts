@@ -1,7 +1,8 @@
 import { NOBODY, type Principal } from '../../auth/principal.js';
 import { canSearch } from '../../collection/resource.js';
 import { cut, type Html, html, htmlDocument, type Part } from '../../formats/html.js';
-import type { ErrorPageRequest } from '../../http/request.js';
+import type { ErrorPageRequest, Request } from '../../http/request.js';
+import { ownName } from './names.js';
 import { navigation } from './navigation.js';
 import { ACCOUNT_PATH, collectionsFor, hasSignIn, type Site, signInHref } from './site.js';
 
@@ -22,20 +23,29 @@ export interface PageContent {
   /** Buttons beside the heading. */
   readonly tools?: Part;
   readonly body: Html;
-  /** The name of the user who is signed in. */
-  readonly user?: string | undefined;
   /** The query of its other representations, if it is another one than that of the page. */
   readonly query?: string;
 }
 
 const MAX_HEADING = 200;
 
-/** A page with the navigation, the path to it, its heading and tools. `foot`: other representations and commands. */
+/** A page with the navigation, and the name of the user who is signed in. `foot`: other representations and commands. */
+export async function pageFor(
+  site: Site,
+  request: Request,
+  content: PageContent,
+  foot?: Html,
+): Promise<string> {
+  return layout(site, request, content, foot, await ownName(site, request));
+}
+
+/** A page with the navigation, the path to it, its heading and tools. `user`: the name of the user who is signed in. */
 export function layout(
   site: Site,
   request: ErrorPageRequest,
-  { title, crumbs = [], tools, body, user = 'You' }: PageContent,
+  { title, crumbs = [], tools, body }: PageContent,
   foot?: Html,
+  user = 'You',
 ): string {
   const heading = cut(title, MAX_HEADING);
   return htmlDocument(
@@ -103,7 +113,7 @@ export const RECORDS_DONE = '_records';
 
 function statusOf({ query }: ErrorPageRequest): Part {
   const done = query.parameters.get('_done') ?? '';
-  const records = Number(query.parameters.get(RECORDS_DONE)) || 0;
-  const number = records > 0 && ` ${records} ${records === 1 ? 'record' : 'records'}.`;
+  const records = query.parameters.get(RECORDS_DONE) ?? '';
+  const number = /^\d{1,5}$/.test(records) && ` ${records} ${records === '1' ? 'record' : 'records'}.`;
   return Object.hasOwn(DONE, done) && html`<p class="note" role="status">${DONE[done]}${number}</p>`;
 }

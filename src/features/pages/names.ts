@@ -2,7 +2,7 @@ import { type Reference, type Resource, referredIds } from '../../collection/res
 import { cut } from '../../formats/html.js';
 import { type JsonObject, member } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
-import { type Caller, readListAs } from './inner-read.js';
+import { type Caller, readAs, readListAs } from './inner-read.js';
 import { capitalized, dayText, MAX_ITEMS, MAX_NAME_CHARACTERS } from './labels.js';
 import type { Site } from './site.js';
 import { MAX_STEPS, nameFields, titleFields } from './title.js';
@@ -76,7 +76,10 @@ export class Names {
     }
   }
 
-  /** The text by which people know a record, of the names that are read; or its word and the end of its id, which differs also among records of one moment. */
+  /**
+   * The text by which people know a record, of the names that are read; or its word and the end of its id, which differs also
+   * among records of one moment.
+   */
   titleOf(resource: Resource, record: JsonObject): string {
     return (
       this.#titleOf(resource, record) ?? `${capitalized(resource.singular)} …${String(record.id).slice(-8)}`
@@ -126,6 +129,20 @@ export class Names {
   enteredOf(id: string): string | undefined {
     return this.#entered.has(id) ? this.#names.get(id) : undefined;
   }
+}
+
+/** The name of the caller; undefined: the caller is no user, or may not read its own record. */
+export async function ownName(site: Site, caller: Caller): Promise<string | undefined> {
+  const { subject, scheme } = caller.principal;
+  const owner = site.collections.find(({ resource }) => resource.owner)?.resource;
+  if (!owner || (scheme !== 'session' && scheme !== 'basic')) return undefined;
+  const record = await readAs(
+    site,
+    caller,
+    { template: `/${owner.name}/:id`, id: subject },
+    nameFields(owner),
+  );
+  return record && new Names(site, caller).shortTitleOf(owner, record);
 }
 
 /** Whether a form finds a record by this name. One that looks like an id would mean another record. */

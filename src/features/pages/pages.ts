@@ -6,12 +6,11 @@ import type { Request } from '../../http/request.js';
 import { type Action, type OpenEndpoint, type Route, visible } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
 import { pageFields } from './assets.js';
-import { readActors } from './change-author.js';
 import { formEndpoint, type PageForm } from './form-action.js';
 import { FormTokens } from './form-token.js';
 import { formatLinks } from './format-links.js';
 import { jsonOf } from './inner-read.js';
-import { layout, type PageContent } from './layout.js';
+import { type PageContent, pageFor } from './layout.js';
 import { Names } from './names.js';
 import { readCounts } from './navigation.js';
 import type { Site } from './site.js';
@@ -92,7 +91,7 @@ async function show(
     const content = error instanceof Problem ? await page.refused?.(error, context) : undefined;
     if (!content) throw error;
     const { status } = error as Problem;
-    return { status, headers: pageFields(), body: layout(site, request, content) };
+    return { status, headers: pageFields(), body: await pageFor(site, request, content) };
   }
   if (reply.status !== 200) return reply;
   const json = (await jsonOf(reply))!;
@@ -106,7 +105,6 @@ async function show(
     }),
     // Other callers would see what a transaction has not committed.
     request.run ? undefined : readCounts(site, request),
-    readActors(names, [request.principal.subject]),
   ]);
   const { query: shown = request.query.text } = content;
   const at = { ...request, path: page.source ?? request.path };
@@ -115,7 +113,7 @@ async function show(
   return {
     status: 200,
     headers: [...pageFields(), ...fields, ...retained(reply.headers, page.isRecord)],
-    body: layout(site, request, { ...content, user: names.of(request.principal.subject) }, foot),
+    body: await pageFor(site, request, content, foot),
   };
 }
 

@@ -1,6 +1,5 @@
-import { fieldsDenied } from '../../errors/caller-errors.js';
+import { STRANGER } from '../../auth/principal.js';
 import type { Failure, Problem } from '../../errors/problem.js';
-import { accessDenied } from '../../errors/record-errors.js';
 import { html, type Part } from '../../formats/html.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
 import { conflictPage } from './conflict-page.js';
@@ -98,17 +97,13 @@ function withoutSecrets(fields: readonly FormField[], { texts }: SubmittedForm):
 /** Statuses whose problem says that the form has nothing to change any more. */
 const WITHOUT_FORM = [404, 405, 410, 412];
 
-const BY_RULES: readonly string[] = [accessDenied.type.code, fieldsDenied.type.code];
-
 /** Why nothing was saved, and the way on, above what was entered; undefined: the problem is a page of its own. */
-function noticeOf({ status, code, message }: Problem, { site }: Submitted): Part {
+function noticeOf({ status, code, message }: Problem, { site, request }: Submitted): Part {
   if (code === 'IDEMPOTENCY_KEY_REUSED')
     return html`<p class="error" role="alert">This form has created a record before. Create another one?</p>`;
   if (WITHOUT_FORM.includes(status)) return undefined;
   const signIn =
-    (status === 401 || status === 403) &&
-    // Access rules decide about a person who is signed in.
-    !BY_RULES.includes(code) &&
+    request.principal === STRANGER &&
     hasSignIn(site) &&
     html` <a href="${signInHref(site, '/')}" target="_blank" rel="noopener">Sign in in another tab</a>, then submit this form again.`;
   return html`<p class="error" role="alert">Nothing was saved, and what you entered is below. ${message}${signIn}</p>`;

@@ -211,8 +211,11 @@ t.test('a form that access rules refuse leads to no sign-in', async (t) => {
   const authorization = `Basic ${Buffer.from(`ann@example.org:${PASSWORD}`).toString('base64')}`;
   const visitor = new PageVisitor(own.service, { authorization });
   const form = await visitor.get('/notes?_new');
+  const top = `<a href="/users/${own.user.id}">Ann</a>`;
+  t.match(form.text, top);
   const refused = await visitor.submit(t, form, 'Create', { '/text': 'x' });
   t.equal(refused.status, 403);
   t.match(refused.text, 'Nothing was saved, and what you entered is below. No access rule permits');
   t.notMatch(refused.text, 'Sign in');
+  t.match(refused.text, top);
 });

@@ -127,3 +127,26 @@ t.test('events are listed with the newest first, or from the oldest on', async (
   t.equal(newest[0], 'orders');
   t.same(order(await visitor.get('/events?_oldest=1')), newest.toReversed());
 });
+
+t.test('the newest events of a type are found behind many of others', async (t) => {
+  const { service, make, visitor } = await office(t);
+  const names = Array.from({ length: 120 }, (_, at) => ({
+    method: 'POST',
+    path: '/people',
+    body: { name: `p${at}` },
+  }));
+  await service.send('POST', '/batch', { body: { operations: names.slice(0, 60) } });
+  await service.send('POST', '/batch', { body: { operations: names.slice(60) } });
+  await make('/teams', { name: 'Last' });
+  const types = async (query: string) =>
+    [...(await visitor.get(`/events?${query}`)).text.matchAll(/data-label="Record"><a [^>]*>([^<]*)</g)].map(
+      ([, text]) => text,
+    );
+  t.same(await types('types=teams.*'), ['Last', 'Roof']);
+  t.same(await types('types=teams.created&types=orders.created'), [
+    'Last',
+    'Order of Bob, 4 Jul 1996',
+    'Roof',
+  ]);
+  t.match((await visitor.get('/events?types=tasks.*')).text, 'No events among the newest.');
+});
