@@ -52,16 +52,6 @@ export function markOf(head: Buffer): {
   return { encoding: 'utf-8', bytes: 0 };
 }
 
-/** The bytes of a text in UTF-16 as UTF-8, without the mark. Throws TypeError for bytes that are not UTF-16. */
-export async function* toUtf8(
-  bytes: AsyncIterable<Buffer>,
-  encoding: 'utf-16le' | 'utf-16be',
-): AsyncGenerator<Buffer> {
-  const decoder = new TextDecoder(encoding, { fatal: true });
-  for await (const part of bytes) yield Buffer.from(decoder.decode(part, { stream: true }));
-  yield Buffer.from(decoder.decode());
-}
-
 /** The text of a small file, without its byte order mark. Throws TypeError for bytes that are neither UTF-8 nor UTF-16. */
 export function textOf(bytes: Buffer): string {
   const { encoding, bytes: mark } = markOf(bytes);

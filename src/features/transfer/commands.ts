@@ -21,10 +21,6 @@ export const COMMANDS = {
             many: true,
             text: 'FIELD has the value of that field of the record to which it refers, not its id; may be repeated',
           },
-          delimiter: {
-            value: 'CHARACTER',
-            text: 'what separates the cells of CSV, or tab; by default what the header uses: , ; tab or |',
-          },
           'keep-ids': {
             text: 'keep id, created_at, updated_at and _version of the records, as an export has them; the default for an export if its collections have no records',
           },

@@ -6,7 +6,6 @@ import type { Config } from '../../config/config.js';
 import type { ExitCode } from '../../errors/exit-error.js';
 import { hashOnAllCores } from '../../passwords/password-queue.js';
 import { COMMANDS } from './commands.js';
-import { delimiterOf } from './csv-header.js';
 import { declareSources } from './declare-sources.js';
 import type { OnConflict } from './id-conflicts.js';
 import { importInto, type LoadOptions } from './import-into.js';
@@ -16,7 +15,6 @@ import { type Source, type SourceOptions, sourcesOf } from './sources.js';
 
 interface Options extends Omit<LoadOptions, 'digest'> {
   readonly files: readonly NamedFile[];
-  readonly delimiter: number | undefined;
 }
 
 /** A file of an import. `as`: the collection of its records; `fallback`: that of a file which names none. */
@@ -47,14 +45,11 @@ export async function importCommand(args: string[], io: Io): Promise<ExitCode> {
 }
 
 /** The records of all files, by collection. Throws FileError. */
-async function sourcesIn(
-  inputs: readonly Input[],
-  { files, infer, delimiter, report }: Options,
-): Promise<Source[]> {
+async function sourcesIn(inputs: readonly Input[], { files, infer, report }: Options): Promise<Source[]> {
   const onOther = (name: string) => report.note(`${name} is not an array of records: left out.`);
   const all = new Map<string, Source>();
   for (const [at, input] of inputs.entries()) {
-    const given = { ...files[at]!, delimiter, onOther: infer ? onOther : undefined };
+    const given = { ...files[at]!, onOther: infer ? onOther : undefined };
     for (const source of await sourcesOf(input, given)) {
       const other = all.get(source.collection)?.input;
       if (other && other !== input)
@@ -95,9 +90,6 @@ function readOptions(args: string[], io: Io): Options {
     throw new UsageError('--resume goes on, and --restart begins anew: choose one', 'import');
   if (resume && dryRun)
     throw new UsageError('--dry-run stores nothing that --resume could continue', 'import');
-  const delimiter = values.delimiter === undefined ? undefined : delimiterOf(values.delimiter);
-  if (values.delimiter !== undefined && delimiter === undefined)
-    throw new UsageError(`--delimiter must be one character, or tab, not ${values.delimiter}`, 'import');
   const report = new ImportReport(io, values.json, dryRun);
   return {
     io,
@@ -105,7 +97,6 @@ function readOptions(args: string[], io: Io): Options {
     strict,
     resume,
     infer,
-    delimiter,
     keepIds: values['keep-ids'] || conflict !== undefined ? true : undefined,
     onConflict: (conflict ?? 'fail') as OnConflict,
     dryRun,

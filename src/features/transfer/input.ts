@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { ExitError } from '../../errors/exit-error.js';
-import { markOf, toUtf8 } from '../../formats/text-encoding.js';
+import { markOf } from '../../formats/text-encoding.js';
 
 /** The file cannot be loaded. */
 export class FileError extends ExitError {
@@ -38,23 +38,13 @@ const HEAD_BYTES = 65_536;
 /** Bytes of a file that are read at once. */
 const READ_BYTES = 131_072;
 
-/** Where the input is: a file with its name in messages, or a stream. */
-export type Origin = { readonly file: string; readonly name: string } | Readable;
-
-/** Opens a file, or a stream, which is copied to a file: an import may read it several times. Throws FileError. */
-export async function openInput(origin: Origin): Promise<Input> {
-  const opened = 'file' in origin ? await openFile(origin.file, origin.name) : await spool('-', origin);
-  const { encoding } = markOf(opened.head);
-  if (encoding === 'utf-8') return opened;
-  try {
-    return await spool(opened.name, toUtf8(opened.read(0), encoding));
-  } catch (error) {
-    if (error instanceof TypeError) throw new FileError(`${opened.name} is not ${encoding.toUpperCase()}`);
-    throw error;
-  } finally {
-    opened.close();
-  }
-}
+/**
+ * Opens a file, which has a name in messages, or a stream, which is copied to a file: an import may read it several times. Throws
+ * FileError.
+ */
+export const openInput = (
+  origin: { readonly file: string; readonly name: string } | Readable,
+): Promise<Input> => ('file' in origin ? openFile(origin.file, origin.name) : spool('-', origin));
 
 async function openFile(file: string, name: string): Promise<Input> {
   let handle: FileHandle | undefined;
@@ -66,7 +56,8 @@ async function openFile(file: string, name: string): Promise<Input> {
     const read = (start: number) =>
       createReadStream(file, { start, highWaterMark: READ_BYTES }) as AsyncIterable<Buffer>;
     const digest = createHash('sha256').update(head).update(String(size)).digest('hex');
-    const { bytes: start } = markOf(head);
+    const { encoding, bytes: start } = markOf(head);
+    if (encoding !== 'utf-8') throw new Error('it is in UTF-16: save it as UTF-8');
     const format = formatOf(name, head);
     const isWhole = size === head.length;
     return { name, format, head, size, digest, start, isWhole, read, close: () => undefined };
@@ -107,20 +98,9 @@ export const EXTENSIONS: Readonly<Record<string, Format>> = {
 function formatOf(name: string, head: Buffer): Format {
   const known = EXTENSIONS[/\.([a-z]+)$/i.exec(name)?.[1]?.toLowerCase() ?? ''];
   if (known !== undefined) return known;
-  const text = head
-    .toString('utf8')
-    .replace(/^\uFEFF/, '')
-    .trimStart();
-  if (!text.startsWith('{')) return text.startsWith('[') ? 'json' : 'csv';
-  const isOneObject = !text.trimEnd().includes('\n') && /^\{\s*"[^"]*"\s*:\s*\[/.test(text);
-  return isJson(text.split('\n', 1)[0]!) && !isOneObject ? 'ndjson' : 'json';
-}
-
-function isJson(line: string): boolean {
-  try {
-    JSON.parse(line);
-    return true;
-  } catch {
-    return false;
-  }
+  // Without the byte order mark.
+  const text = head.toString('utf8').trimStart();
+  if (!/^[[{]/.test(text)) return 'csv';
+  // A line of NDJSON holds a whole record, and a file of JSON begins with an array.
+  return /^(?:\[|\{[ \r]*(?:\n|"[^"]*"\s*:\s*\[))/.test(text) ? 'json' : 'ndjson';
 }

@@ -7,7 +7,7 @@ import { csvScanner, ELEMENTS, NDJSON, type Scanner } from './scan.js';
 /** The records of one collection in a file. */
 export interface Source {
   readonly collection: string;
-  readonly input: Pick<Input, 'name' | 'read' | 'size' | 'close'>;
+  readonly input: Input;
   readonly scanner: Scanner;
   /** Where the records begin. */
   readonly from: Position;
@@ -20,8 +20,6 @@ export interface Source {
 export interface SourceOptions {
   /** The collection of all records of the file. */
   readonly as?: string | undefined;
-  /** Of CSV; absent: the one that its header uses. */
-  readonly delimiter?: number | undefined;
   readonly onOther?: ((name: string) => void) | undefined;
   /** The collection of records that the file does not name; absent: it is an error. */
   readonly fallback?: string | undefined;
@@ -39,13 +37,14 @@ export async function sourcesOf(input: Input, options: SourceOptions = {}): Prom
   const placeText = (line: number) => `${input.name}:${line}`;
   if (input.format === 'ndjson')
     return [{ collection, input, scanner: NDJSON, from: { position: input.start, place: 1 }, placeText }];
-  const header = headerOf(input, options.delimiter);
+  const header = headerOf(input);
   const { from } = header;
   return [{ collection, input, scanner: csvScanner(header.delimiter), from, header, placeText }];
 }
 
 async function jsonSources(input: Input, { as: given, fallback, onOther }: SourceOptions): Promise<Source[]> {
-  const { arrays, others } = await findArrays(input);
+  const members = await findMembers(input);
+  const arrays = [...members].flatMap(([name, start]) => (start === undefined ? [] : [{ name, start }]));
   const source = (collection: string, start: number): Source => ({
     collection,
     input,
@@ -53,35 +52,20 @@ async function jsonSources(input: Input, { as: given, fallback, onOther }: Sourc
     from: { position: start, place: 0 },
     placeText: (index) => `${collection}[${index}]`,
   });
-  const isList = arrays.length === 1 && arrays[0]!.name === undefined;
+  const isList = members.has(undefined);
   const as = given ?? (isList ? fallback : undefined);
   if (as !== undefined) {
-    const [array, ...more] = arrays;
-    if (!array || more.length > 0) throw new FileError(`${input.name} does not hold one array of records`);
-    return [source(as, array.start)];
+    if (arrays.length !== 1) throw new FileError(`${input.name} does not hold one array of records`);
+    return [source(as, arrays[0]!.start)];
   }
-  if (arrays.some(({ name }) => name === undefined) || (arrays.length === 0 && others.length === 0))
+  if (isList || members.size === 0)
     throw new FileError(`${input.name} holds no {"collection": [records]}: is --as missing?`);
-  for (const name of others) {
+  for (const [name, start] of members) {
+    if (start !== undefined) continue;
     if (!onOther) throw new FileError(`${input.name}: ${name} is not an array of records`);
-    onOther(name);
+    onOther(name!);
   }
-  return arrays.map(({ name, start }) => source(name!, start));
-}
-
-/** An array of records in a JSON file. */
-interface JsonArray {
-  /** The name of the array in the file's object; undefined: the file is the array. */
-  readonly name: string | undefined;
-  /** The offset after its opening bracket. */
-  readonly start: number;
-}
-
-/** The members of a JSON file's top level. */
-interface JsonArrays {
-  readonly arrays: readonly JsonArray[];
-  /** Names of members that are not arrays. */
-  readonly others: readonly string[];
+  return arrays.toSorted((a, b) => a.start - b.start).map(({ name, start }) => source(name!, start));
 }
 
 const [QUOTE, BACKSLASH] = [0x22, 0x5c];
@@ -89,8 +73,11 @@ const [OPEN_ARRAY, CLOSE_ARRAY, OPEN_OBJECT, CLOSE_OBJECT] = [0x5b, 0x5d, 0x7b, 
 /** Bytes of a JSON file beside its arrays and objects. */
 const MAX_OUTLINE_BYTES = 1_048_576;
 
-/** Finds the arrays of a file without reading their records. Throws FileError for what is not JSON as a whole. */
-async function findArrays(input: Input): Promise<JsonArrays> {
+/**
+ * The members of a file's object, without reading their records: the offset after the bracket that opens an array, or undefined for
+ * another value. A file that is an array has no name. Throws FileError for what is not JSON as a whole.
+ */
+async function findMembers(input: Input): Promise<ReadonlyMap<string | undefined, number | undefined>> {
   const { text, count } = await outlineOf(input);
   let top: Json | undefined;
   try {
@@ -98,15 +85,13 @@ async function findArrays(input: Input): Promise<JsonArrays> {
   } catch {
     // Refused below, as other values.
   }
-  if (Array.isArray(top)) return { arrays: [{ name: undefined, start: top[0] as number }], others: [] };
+  const startOf = (value: Json) => (Array.isArray(value) ? (value[0] as number) : undefined);
+  if (Array.isArray(top)) return new Map([[undefined, startOf(top)]]);
   if (!isObject(top)) throw new FileError(`${input.name}: The file is not valid JSON.`);
-  const members = Object.entries(top);
-  const arrays = members.flatMap(([name, value]) =>
-    Array.isArray(value) ? [{ name, start: value[0] as number }] : [],
-  );
-  if (arrays.length < count) throw new FileError(`${input.name} has an array more than once`);
-  arrays.sort((a, b) => a.start - b.start);
-  return { arrays, others: members.filter(([, value]) => !Array.isArray(value)).map(([name]) => name) };
+  const members = new Map(Object.entries(top).map(([name, value]) => [name, startOf(value)]));
+  if ([...members.values()].filter((start) => start !== undefined).length < count)
+    throw new FileError(`${input.name} has an array more than once`);
+  return members;
 }
 
 /** The JSON of a file in which arrays have the offset of their content instead of it, and objects nothing; and how many arrays. */
