@@ -111,7 +111,7 @@ function serverOf(
     parseLimit: new ParseLimit(),
     authenticate: auth.authenticate,
     session: auth.session,
-    errorPage: memberOf(features, 'errorPage') ?? (() => undefined),
+    errorPage: memberOf(features, 'errorPage') ?? (async () => undefined),
     challenge: auth.challenge,
     requireOrigin: originRule(config),
     requireAllowedHost: auth.authenticate ? undefined : allowHosts(hostsOf(config)),

@@ -78,7 +78,7 @@ export interface OpenFeature<Services = unknown> {
   /** Gives the routes of the service the representations that the feature has added to their descriptions. */
   represent?(routes: readonly Route[], api: Api): Route[];
   /** The page about an error for a browser; undefined: the body is the same in each media type. */
-  errorPage?(request: ErrorPageRequest, problem: Problem, requestId: string): ErrorPage | undefined;
+  errorPage?(request: ErrorPageRequest, problem: Problem): Promise<ErrorPage | undefined>;
   /** Metrics of the feature: names, meanings, and the values at the time of a scrape. */
   readonly metrics?: Readonly<Record<string, { readonly family: Family }>>;
   /** Called with the number of events that expired before it had them. */

@@ -76,10 +76,15 @@ export interface HandledRequest {
 /** Responds to requests for paths that are not resources of the API: with a reply, or by writing to the response. */
 export type Handler = (request: HandledRequest) => Promise<Reply | undefined>;
 
-/** The request that a page responds to. */
-export type ErrorPageRequest = Pick<Request, 'path' | 'query' | 'principal'> & {
+/** The request that the page of an error responds to. */
+export type ErrorPageRequest = Pick<
+  Request,
+  'id' | 'version' | 'prefix' | 'path' | 'query' | 'headers' | 'principal' | 'run'
+> & {
   /** Whether a browser opens the address in a window (Fetch Metadata). */
-  readonly isNavigation?: boolean;
+  readonly isNavigation: boolean;
+  /** Whether the page may read from the database. */
+  readonly reads: boolean;
 };
 
 type Field = string | string[] | undefined;

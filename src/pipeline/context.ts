@@ -70,11 +70,7 @@ export interface PipelineOptions extends BodyLimits, VersionSettings {
   /** The user that has signed in in a browser; undefined: the service is not an authorization server. */
   readonly session: FindSession | undefined;
   /** The page about an error for a browser; undefined: the body is the same in each media type. */
-  readonly errorPage: (
-    request: ErrorPageRequest,
-    problem: Problem,
-    requestId: string,
-  ) => ErrorPage | undefined;
+  readonly errorPage: (request: ErrorPageRequest, problem: Problem) => Promise<ErrorPage | undefined>;
   /** Throws 421; undefined: any Host is allowed. */
   readonly requireAllowedHost: RequireAllowedHost | undefined;
   /** Throws 403 for a write that a page of another site had its browser send. */

@@ -45,7 +45,7 @@ function writesMany(
 }
 
 /** Whether a browser opens a page: a script of a page names another destination (Fetch Metadata). */
-function isPageRequest({ method, headers }: IncomingMessage): boolean {
+export function isPageRequest({ method, headers }: IncomingMessage): boolean {
   if ((method !== 'GET' && method !== 'HEAD') || !prefersPage(headers.accept)) return false;
   const destination = headers['sec-fetch-dest'];
   return destination === undefined || destination === 'document';

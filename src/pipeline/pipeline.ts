@@ -117,7 +117,7 @@ async function handle(context: RequestContext): Promise<void> {
     respond(context, reply);
   } catch (error) {
     const isCounted = !options.rateLimit || context.isRateCounted || isPreflight(context);
-    fail(context, isCounted ? error : await countFailedRequest(context, error));
+    await fail(context, isCounted ? error : await countFailedRequest(context, error));
   } finally {
     if (context.parsedBytes > 0) options.parseLimit.leave(context.parsedBytes);
     context.stream?.close();

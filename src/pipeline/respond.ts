@@ -1,3 +1,4 @@
+import { STRANGER } from '../auth/principal.js';
 import { knownProblem } from '../db/database-errors.js';
 import { Problem } from '../errors/problem.js';
 import { beyond, internal } from '../errors/service-errors.js';
@@ -14,6 +15,7 @@ import { BodyAborted } from '../transport/body-stream.js';
 import { lingerOnClose } from '../transport/connections.js';
 import { arrange } from '../transport/copy-rows.js';
 import { staysUnread } from '../transport/request-body.js';
+import type { Target } from '../transport/request-target.js';
 import { ReaderGone, sendStream } from '../transport/response-stream.js';
 import {
   type CompleteReply,
@@ -22,9 +24,10 @@ import {
   sendHead,
   sendLive,
 } from '../transport/response-writer.js';
+import { DEFAULT_VERSION } from '../versions/supported.js';
 import { codingOf, compressed, withCoding } from './compression.js';
 import type { RequestContext } from './context.js';
-import { clientOf } from './identify.js';
+import { clientOf, isPageRequest } from './identify.js';
 
 /** Responds with the reply of an action: at once, as a stream, or when a pending reply is ready. */
 export function respond(context: RequestContext, reply: Reply): void {
@@ -153,11 +156,15 @@ function sendComplete(context: RequestContext, reply: CompleteReply, unread: boo
   observation.end(reply.status);
 }
 
-/** Responds to a request that failed, or closes its connection if there can be no response. Never throws. */
-export function fail(context: RequestContext, error: unknown): void {
-  const { options, observation } = context;
+/**
+ * Responds to a request that failed, or closes its connection if there can be no response: at once, except with a page. Never
+ * rejects.
+ */
+export async function fail(context: RequestContext, error: unknown): Promise<void> {
+  const { req, options, observation, target } = context;
   try {
-    respondWithProblem(context, error);
+    const page = target && prefersPage(req.headers.accept) ? await pageOf(context, target, error) : undefined;
+    respondWithProblem(context, error, page);
   } catch (failure) {
     options.log.error({ err: failure, ...observation.identity() }, 'an error response could not be sent');
     try {
@@ -168,7 +175,7 @@ export function fail(context: RequestContext, error: unknown): void {
   }
 }
 
-function respondWithProblem(context: RequestContext, error: unknown): void {
+function respondWithProblem(context: RequestContext, error: unknown, page?: Rendered): void {
   const { id, req, res, options, observation } = context;
   const { log } = options;
   if (error instanceof BodyAborted) return abortResponse(context, 'body');
@@ -183,7 +190,7 @@ function respondWithProblem(context: RequestContext, error: unknown): void {
   // An incomplete array must not look complete.
   if (res.headersSent) return abortResponse(context, 'fault');
   const shown = problem ?? internal();
-  const rendered = renderAsPage(context, shown) ?? render(shown, id, documentForm(context));
+  const rendered = page ?? render(shown, id, documentForm(context));
   const scope = problem?.more.scope;
   if (scope !== undefined) rendered.headers.push(...options.challenge(scope));
   finish(context, rendered);
@@ -197,15 +204,24 @@ function documentForm({ req, served, versions }: RequestContext): DocumentForm |
   return { errorsPath: `${prefix}/errors`, requestId, failures };
 }
 
-/** An error as a page, if the client prefers one. */
-function renderAsPage(
-  { id, req, options, target, observation: { principal } }: RequestContext,
-  problem: Problem,
-): Rendered | undefined {
-  if (!target || !prefersPage(req.headers.accept)) return undefined;
-  const isNavigation = req.headers['sec-fetch-mode'] === 'navigate';
-  const page = options.errorPage({ ...target, principal, isNavigation }, problem, id);
+/** An error as a page, for the user who has signed in. Nothing is read while the service refuses for want of something. */
+async function pageOf(
+  context: RequestContext,
+  target: Target,
+  error: unknown,
+): Promise<Rendered | undefined> {
+  const { id, req, options, observation, versions } = context;
+  const { headers } = req;
+  const problem = knownProblem(error) ?? internal();
   const { status, more } = problem;
+  const reads = status < 500 && status !== 429;
+  if (reads && observation.principal === STRANGER && isPageRequest(req))
+    observation.principal = (await options.session?.(headers.cookie)) ?? STRANGER;
+  const { principal } = observation;
+  const { version, prefix } = versions.get(DEFAULT_VERSION)!;
+  const request = { ...target, id, headers, version, prefix, principal, run: undefined };
+  const isNavigation = headers['sec-fetch-mode'] === 'navigate';
+  const page = await options.errorPage({ ...request, isNavigation, reads }, problem);
   return page && { status, headers: [...(more.headers ?? []), ...page.headers], body: page.body };
 }
 

@@ -10,11 +10,12 @@ import { inputOf } from './form-html.js';
 import { editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
-import { type PageContent, RECORDS_DONE } from './layout.js';
+import { type PageContent, RECORDS_DONE, returnPathOf } from './layout.js';
 import { Names } from './names.js';
 import type { PageOptions } from './pages.js';
 import { failuresIn } from './record-form-actions.js';
 import { hidden } from './record-forms.js';
+import { mayWrite } from './site.js';
 import { bodyOf, type Submitted, valuesIn } from './submitted-form.js';
 
 /** Records that one form changes: as many as a page of a list has. */
@@ -23,8 +24,9 @@ const MAX_CHOSEN = 100;
 /** The form around a list by which chosen records are changed or deleted; undefined: the caller may do neither. */
 export function bulkBar(
   resource: Resource,
-  { may, forms, site, request }: PageOptions,
+  { forms, site, request }: PageOptions,
 ): ((table: Html) => Html) | undefined {
+  const may = (method: 'PATCH' | 'DELETE') => mayWrite(site, request, resource, method);
   if (!may('PATCH') && !may('DELETE')) return undefined;
   const fields = options.get(resource) ?? optionsOf(resource);
   options.set(resource, fields);
@@ -34,7 +36,7 @@ export function bulkBar(
   const remove = may('DELETE') && html`<button name="_bulk" value="DELETE" class="danger">Delete…</button>`;
   return (
     table,
-  ) => html`<form method="post" action="${site.prefix + request.path}">${hidden('_token', forms.token)}${hidden('_back', request.query.text)}
+  ) => html`<form method="post" action="${site.prefix}/${resource.name}">${hidden('_token', forms.token)}${hidden('_back', returnPathOf(request))}
 ${table}<div class="bulk tools"><span id="chosen">Choose ${wordsOf(resource.name)} to change them together</span> ${edit}${remove}</div></form>`;
 }
 
@@ -90,15 +92,20 @@ export function bulkPage(resource: Resource, creation: PageForm): PageForm {
   };
 }
 
+/** A path of a list, also of one below a record. */
+const LIST_PATH = /^(\/[\w-]{1,60}){1,3}$/;
+
 /** The list from which records were chosen, with its filter. */
 const listHref = (
   { site, request, entered }: Submitted,
   more: Readonly<Record<string, string>> = {},
 ): string => {
-  const query = new URLSearchParams(entered.own('_back'));
+  const [path = '', text = ''] = entered.own('_back').split('?', 2);
+  const query = new URLSearchParams(text);
   for (const name of ['_done', RECORDS_DONE]) query.delete(name);
   for (const [name, value] of Object.entries(more)) query.set(name, value);
-  return `${site.prefix}${request.path}${query.size > 0 ? `?${query}` : ''}`;
+  const list = LIST_PATH.test(path) ? path : request.path;
+  return `${site.prefix}${list}${query.size > 0 ? `?${query}` : ''}`;
 };
 
 /** The list after a change, with the number of records that it changed. */

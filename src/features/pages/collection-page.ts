@@ -16,7 +16,7 @@ import { recordsTable } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { creationAction } from './record-form-actions.js';
 import { newRecordPage } from './record-forms.js';
-import { othersOf } from './site.js';
+import { mayWrite, othersOf } from './site.js';
 
 /** The page of a list: to search, filter, sort, choose and turn pages. `parent` is that above a nested one. */
 export function listPage(resource: Resource, parent?: Resource): Page {
@@ -46,8 +46,8 @@ async function contentOf(
   const up = await crumbsTo(parent, shown);
   const here = { text: collectionLabel(resource.name), href: path };
   const given = request.query.parameters;
-  if (given.has('_new') && shown.may('POST'))
-    return newRecordPage(editableOf(resource), shown, [...up, here]);
+  const canCreate = mayWrite(site, request, resource, 'POST', request.params.id);
+  if (given.has('_new') && canCreate) return newRecordPage(editableOf(resource), shown, [...up, here]);
   if (given.has('_filter')) {
     const page = await filterPage(view, shown, [...up, here]);
     return { ...page, body: html`${page.body}${groupsNav(view)}` };
@@ -62,10 +62,10 @@ async function contentOf(
   return {
     title: here.text,
     crumbs: up,
-    tools: html`${declarationLink(shown, 'Declaration', resource.name)}<a class="button" href="${view.hrefWith({ _columns: '1' })}">Columns</a>${exportMenu(view, meta)}${shown.may('POST') && html`<a class="button main" href="${path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
+    tools: html`${declarationLink(shown, 'Declaration', resource.name)}<a class="button" href="${view.hrefWith({ _columns: '1' })}">Columns</a>${exportMenu(view, meta)}${canCreate && html`<a class="button main" href="${path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
     body: html`${searchBar(view, html`<span class="dim">${summaryOf(resource, data.length, meta)}</span>`)}
 <div class="chips">${filterChips(view, names)}</div>
-${data.length === 0 ? emptyText(view, shown) : recordsTable(resource, data, { view, names, added, columns: listColumns(resource, chosen, data), bulk: bulkBar(resource, shown) })}
+${data.length === 0 ? emptyText(view, canCreate) : recordsTable(resource, data, { view, names, added, columns: listColumns(resource, chosen, data), bulk: bulkBar(resource, shown) })}
 ${pagesNav(links, meta)}`,
     query: self,
   };
@@ -139,12 +139,12 @@ function exportMenu(view: ListView, { total }: ListJson['meta']): Html {
 <a href="${path}?${String(page)}">This page (CSV)</a></div></details>`;
 }
 
-function emptyText(view: ListView, { may }: PageOptions): Html {
+function emptyText(view: ListView, canCreate: boolean): Html {
   const { resource, path, parameters } = view;
   const many = wordsOf(resource.name);
   const isSelected = [...parameters.keys()].some((name) => name === 'search' || name.startsWith('filter['));
   if (isSelected) return html`<p>No ${many} match. <a href="${path}">Show all</a></p>`;
-  return html`<p>There are no ${many} yet.${may('POST') && html` <a href="${path}?_new">Create the first one</a>`}</p>`;
+  return html`<p>There are no ${many} yet.${canCreate && html` <a href="${path}?_new">Create the first one</a>`}</p>`;
 }
 
 function summaryOf({ name, singular }: Resource, shown: number, { page, total }: ListJson['meta']): string {

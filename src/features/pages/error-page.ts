@@ -8,18 +8,18 @@ import { pageFields } from './assets.js';
 import { collectionLabel } from './labels.js';
 import { isKnown, layout, returnPathOf } from './layout.js';
 import { recordTable } from './list-table.js';
+import { ownName } from './names.js';
 import { hasSignIn, type Site, signInHref } from './site.js';
 
 /**
  * The page of an error response. Undefined for those whose body is the same in each media type: the 406, what the specification
  * gives one form, and the 404 of a record, which has a page only where a browser opens it.
  */
-export function errorPage(
+export async function errorPage(
   site: Site,
   request: ErrorPageRequest,
   problem: Problem,
-  requestId: string,
-): ErrorPage | undefined {
+): Promise<ErrorPage | undefined> {
   const { status, code, message, more } = problem;
   const { shape } = more;
   const isMissing = shape === 'empty' && status === 404 && request.isNavigation;
@@ -32,8 +32,9 @@ export function errorPage(
   const body = html`<p class="error">${message}</p>
 ${signIn && html`<p><a class="button main" href="${signInHref(site, here)}">Sign in</a></p>`}
 ${isObject(details) && recordTable(details)}
-<p class="dim">${status} <a href="${site.prefix}/errors/${code}">${code}</a>${requestId !== '' && html`, request ${requestId}`}</p>
+<p class="dim">${status} <a href="${site.prefix}/errors/${code}">${code}</a>, request ${request.id}</p>
 <p>${list !== undefined && html`<a href="${site.prefix}/${list}">${collectionLabel(list)}</a> · `}<a href="${site.prefix}/">The first page</a></p>`;
   const title = STATUS_CODES[status] ?? 'Error';
-  return { headers: pageFields(), body: layout(site, request, { title, body }) };
+  const user = request.reads ? await ownName(site, request) : undefined;
+  return { headers: pageFields(), body: layout(site, request, { title, body }, undefined, user) };
 }

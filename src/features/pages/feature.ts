@@ -29,7 +29,7 @@ export default {
         site = siteOf(api, routes, lookOf(core.config));
         return withPages(routes, kindsOf(endpoints), deliveries, site);
       },
-      errorPage: (request, problem, requestId) => site && errorPage(site, request, problem, requestId),
+      errorPage: async (request, problem) => site && errorPage(site, request, problem),
     };
   },
 } satisfies Feature<PageServices>;

@@ -11,7 +11,7 @@ import { type PageContent, SEARCH_EVERYTHING } from './layout.js';
 import { isCounted, readCounts } from './navigation.js';
 import { newestEvents } from './newest-events.js';
 import type { Page, PageOptions } from './pages.js';
-import { collectionsFor } from './site.js';
+import { collectionsFor, mayWrite } from './site.js';
 import { timeHtml } from './values.js';
 
 /** Changes that the first page shows. */
@@ -69,9 +69,9 @@ async function row(collection: ScopedCollection, shown: PageOptions): Promise<Ht
   const { site } = shown;
   const total = await totalOf(collection.resource, shown);
   const description = typeof schema.description === 'string' ? schema.description : '';
-  const post = site.routes.get(`/${name}`)?.actions.POST;
   const add =
-    post && shown.mayUse(post) && html`<a href="${prefix}/${name}?_new">New ${wordsOf(singular)}</a>`;
+    mayWrite(site, shown.request, collection.resource, 'POST') &&
+    html`<a href="${prefix}/${name}?_new">New ${wordsOf(singular)}</a>`;
   return html`<tr><th scope="row"><a href="${prefix}/${name}">${collectionLabel(name)}</a></th><td class="number badge" data-label="Records">${total?.toLocaleString('en')}</td><td data-label="About">${description}</td><td>${add}</td></tr>\n`;
 }
 

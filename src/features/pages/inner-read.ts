@@ -12,6 +12,9 @@ import type { Site } from './site.js';
 /** The parts of the request for a page that its inner requests repeat. */
 export type Caller = Pick<Request, 'id' | 'version' | 'prefix' | 'headers' | 'principal' | 'run'>;
 
+/** The parts of the request for a page that its layout shows. */
+export type ShownRequest = Pick<Request, 'path' | 'query' | 'principal'>;
+
 /** A path by its template, such as `/issues/:id`, with the id that stands in it. */
 export interface InnerPath {
   readonly template: string;

@@ -1,7 +1,8 @@
 import { NOBODY, type Principal } from '../../auth/principal.js';
 import { canSearch } from '../../collection/resource.js';
 import { cut, type Html, html, htmlDocument, type Part } from '../../formats/html.js';
-import type { ErrorPageRequest, Request } from '../../http/request.js';
+import type { Request } from '../../http/request.js';
+import type { ShownRequest } from './inner-read.js';
 import { ownName } from './names.js';
 import { navigation } from './navigation.js';
 import { ACCOUNT_PATH, collectionsFor, hasSignIn, type Site, signInHref } from './site.js';
@@ -42,7 +43,7 @@ export async function pageFor(
 /** A page with the navigation, the path to it, its heading and tools. `user`: the name of the user who is signed in. */
 export function layout(
   site: Site,
-  request: ErrorPageRequest,
+  request: ShownRequest,
   { title, crumbs = [], tools, body }: PageContent,
   foot?: Html,
   user = 'You',
@@ -65,7 +66,7 @@ ${foot && html`<footer class="foot">${foot}</footer>`}</div>`,
 }
 
 /** The form that searches all collections; undefined: none has fields in which the caller may search. */
-function searchForm(site: Site, { principal, query }: ErrorPageRequest): Part {
+function searchForm(site: Site, { principal, query }: ShownRequest): Part {
   if (!collectionsFor(site, principal).some(({ resource }) => canSearch(resource))) return undefined;
   const text = query.parameters.get(SEARCH_EVERYTHING) ?? '';
   return html`<form role="search" aria-label="All collections" action="${site.prefix}/"><input type="search" name="${SEARCH_EVERYTHING}" aria-label="Search all collections" placeholder="Search everything" value="${text}"></form>
@@ -73,10 +74,10 @@ function searchForm(site: Site, { principal, query }: ErrorPageRequest): Part {
 }
 
 /** Where a sign-in leads back to. */
-export const returnPathOf = ({ path, query }: ErrorPageRequest): string =>
+export const returnPathOf = ({ path, query }: ShownRequest): string =>
   query.text === '' ? path : `${path}?${query.text}`;
 
-function whoIs(site: Site, request: ErrorPageRequest, user: string): Part {
+function whoIs(site: Site, request: ShownRequest, user: string): Part {
   const { principal } = request;
   if (site.auth.length === 0) return undefined;
   const account = hasSignIn(site) && html`<a href="${site.prefix}${ACCOUNT_PATH}">Account</a>`;
@@ -111,7 +112,7 @@ const DONE: Readonly<Record<string, string>> = {
 /** The parameter with the number of records that a form has changed. */
 export const RECORDS_DONE = '_records';
 
-function statusOf({ query }: ErrorPageRequest): Part {
+function statusOf({ query }: ShownRequest): Part {
   const done = query.parameters.get('_done') ?? '';
   const records = query.parameters.get(RECORDS_DONE) ?? '';
   const number = /^\d{1,5}$/.test(records) && ` ${records} ${records === '1' ? 'record' : 'records'}.`;

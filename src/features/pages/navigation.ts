@@ -1,9 +1,8 @@
 import type { Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
-import type { ErrorPageRequest } from '../../http/request.js';
 import { visible } from '../../http/router.js';
 import { mayRead, readsAll } from '../../policy/policy.js';
-import { type Caller, readListAs } from './inner-read.js';
+import { type Caller, readListAs, type ShownRequest } from './inner-read.js';
 import { collectionLabel } from './labels.js';
 import { collectionsFor, type Site } from './site.js';
 
@@ -53,7 +52,7 @@ export const isCounted = (resource: Resource, { principal }: Pick<Caller, 'princ
   !resource.hasRules && mayRead(resource, principal) && readsAll(resource, principal);
 
 /** The collections by their groups, and the pages about the service, as far as the caller may use them. */
-export function navigation(site: Site, request: ErrorPageRequest): Html {
+export function navigation(site: Site, request: ShownRequest): Html {
   const groups = new Map<string, Part[]>();
   for (const { resource } of collectionsFor(site, request.principal)) {
     const { name, group = 'Collections' } = resource;
@@ -71,14 +70,14 @@ export function navigation(site: Site, request: ErrorPageRequest): Html {
 }
 
 /** Whether a page exists, and the caller may open it. Keys exist where they are accepted. */
-export function isOpen(site: Site, path: string, { principal }: ErrorPageRequest): boolean {
+export function isOpen(site: Site, path: string, { principal }: ShownRequest): boolean {
   const { routes, auth } = site;
   if (path === '/keys' && !auth.includes('api-key') && !auth.includes('mtls')) return false;
   const get = routes.get(path)?.actions.GET;
   return get !== undefined && visible(principal, get);
 }
 
-function item(site: Site, { path }: ErrorPageRequest, to: string, label: string, total?: number): Html {
+function item(site: Site, { path }: ShownRequest, to: string, label: string, total?: number): Html {
   const isCurrent = path === to || path.startsWith(`${to}/`);
   return html`<li><a href="${site.prefix}${to}"${isCurrent && html` aria-current="page"`}>${label}${total !== undefined && html` <small>${total.toLocaleString('en')}</small>`}</a></li>`;
 }

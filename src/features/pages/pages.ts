@@ -24,8 +24,6 @@ export interface PageOptions {
   readonly forms: FormTokens;
   /** Whether the caller may use a method of the page's resource. */
   readonly may: (method: string) => boolean;
-  /** Whether the caller may use another endpoint. */
-  readonly mayUse: (endpoint: OpenEndpoint) => boolean;
   readonly names: Names;
 }
 
@@ -99,10 +97,7 @@ async function show(
   const may = (method: string) => mayUse(request, actions[method]);
   const names = new Names(site, request);
   const [content] = await Promise.all([
-    page.content({
-      ...{ ...context, json, forms, may, names },
-      mayUse: (endpoint) => mayUse({ ...request, params: {} }, endpoint),
-    }),
+    page.content({ ...context, json, forms, may, names }),
     // Other callers would see what a transaction has not committed.
     request.run ? undefined : readCounts(site, request),
   ]);

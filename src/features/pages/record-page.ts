@@ -2,7 +2,6 @@ import { type FieldChange, newestChanges } from '../../actions/history.js';
 import { hrefOf } from '../../collection/representation.js';
 import type { Reference, Resource } from '../../collection/resource.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
-import { visible } from '../../http/router.js';
 import { type Json, type JsonObject, member } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
 import { isWhole, readView } from '../../list/read-fields-and-includes.js';
@@ -17,7 +16,7 @@ import { recordTable } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { changeAction } from './record-form-actions.js';
 import { deletionForm, editPage, etagOf } from './record-forms.js';
-import { collectionsFor, othersOf } from './site.js';
+import { collectionsFor, mayWrite, othersOf } from './site.js';
 import { MAX_NAMES } from './submitted-form.js';
 import { nameFields } from './title.js';
 import { timeHtml, valueHtml } from './values.js';
@@ -148,8 +147,7 @@ function listsOf(resource: Resource, id: string, { site, request }: PageOptions)
     const href = isNested
       ? `${hrefOf(resource, id)}/${collection}`
       : `${site.prefix}/${collection}?${new URLSearchParams({ [condition]: id })}`;
-    const post = isNested && site.routes.get(`/${resource.name}/:id/${collection}`)?.actions.POST;
-    const creation = post && visible(request.principal, post) ? `${href}?_new` : undefined;
+    const creation = isNested && mayWrite(site, request, other, 'POST', id) ? `${href}?_new` : undefined;
     return [{ resource: other, label, href, condition, creation, onDelete: reference.onDelete }];
   });
 }

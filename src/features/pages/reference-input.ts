@@ -1,13 +1,12 @@
 import type { Failure } from '../../errors/problem.js';
 import { cut } from '../../formats/html.js';
-import { visible } from '../../http/router.js';
 import type { JsonObject } from '../../json.js';
 import { conditionName, filterName } from '../../list/query-names.js';
 import type { FormField } from './form-fields.js';
 import { type Caller, readListAs } from './inner-read.js';
 import { capitalized, MAX_NAME_CHARACTERS } from './labels.js';
 import { ID, Names } from './names.js';
-import { collectionsFor, type Site } from './site.js';
+import { collectionsFor, mayWrite, type Site } from './site.js';
 import { nameFields, titleFields, titlePath } from './title.js';
 
 /** Records up to which a form offers all names of a collection, and which it compares with a name that is not found. */
@@ -57,13 +56,12 @@ export async function offersFor(
       const { data, total } = (await readListAs(site, caller, { template: path }, query)) ?? NOTHING;
       const shown = total <= MAX_OFFERED ? data : [];
       await names.readTitles(resource, shown);
-      const post = site.routes.get(path)?.actions.POST;
       return [
         resource.name,
         {
           names: shown.flatMap((each) => names.entryOf(resource, each) ?? []),
           missing: total === 0 ? resource.singular : undefined,
-          creation: post && visible(caller.principal, post) ? `${site.prefix}${path}?_new` : undefined,
+          creation: mayWrite(site, caller, resource, 'POST') ? `${site.prefix}${path}?_new` : undefined,
         },
       ] as const;
     }),

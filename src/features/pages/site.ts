@@ -1,12 +1,14 @@
 import type { Api } from '../../api/record-actions.js';
 import { type Principal, type SchemeName, STRANGER } from '../../auth/principal.js';
+import type { Resource } from '../../collection/resource.js';
 import { usesHttps } from '../../config/parsers.js';
 import type { Db } from '../../db/db.js';
 import type { Feed, ScopedCollection } from '../../feature.js';
 import type { Html } from '../../formats/html.js';
-import type { Route } from '../../http/router.js';
+import type { Request } from '../../http/request.js';
+import { type Route, visible } from '../../http/router.js';
 import type { Others } from '../../list/relations.js';
-import { mayRead } from '../../policy/policy.js';
+import { grantsFor, mayRead, type Verb } from '../../policy/policy.js';
 
 /** How many records of a collection a page has read, and when. */
 interface Count {
@@ -57,6 +59,27 @@ export function siteOf(
 /** The collections that pages name: those of which the caller may read records. A stranger may sign in. */
 export const collectionsFor = ({ collections }: Site, principal: Principal): readonly ScopedCollection[] =>
   collections.filter(({ resource }) => principal === STRANGER || mayRead(resource, principal));
+
+const VERBS = { POST: 'create', PATCH: 'update', DELETE: 'delete' } satisfies Record<string, Verb>;
+
+/**
+ * Whether a caller may write records of a collection: by its scopes and, if there are access rules, by one of them at least.
+ * `above` is the record in whose list it does. A batch has no forms.
+ */
+export function mayWrite(
+  { routes }: Site,
+  { principal, run }: Pick<Request, 'principal' | 'run'>,
+  resource: Resource,
+  method: keyof typeof VERBS,
+  above?: string,
+): boolean {
+  const { name, parent, hasRules } = resource;
+  const path = above === undefined ? `/${name}` : `/${parent?.to}/:id/${name}`;
+  const endpoint = routes.get(path)?.actions[method];
+  if (run || !endpoint || !visible(principal, endpoint, above === undefined ? {} : { id: above }))
+    return false;
+  return !hasRules || grantsFor(resource, VERBS[method], resource, principal).length > 0;
+}
 
 /** The collections of relations, for a query that the action has read, and permitted, already. */
 export const othersOf =

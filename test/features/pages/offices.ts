@@ -43,6 +43,9 @@ async function office(t: Test, env: Record<string, string>, scopes: readonly str
     t.equal(status, 201, text);
     return json;
   };
+  /** Sends a request as the administrator. */
+  const send: typeof service.send = (method, path, options = {}) =>
+    service.send(method, path, { ...options, headers: { 'x-api-key': key, ...options.headers } });
   /** A page of the service for a user who has signed in. */
   const open = async (email: string, options: PageOptions = {}): Promise<Page> => {
     const page = await openPage(t, service.url, options);
@@ -53,7 +56,7 @@ async function office(t: Test, env: Record<string, string>, scopes: readonly str
     await page.getByRole('heading', { level: 1, name: 'Plinth' }).waitFor();
     return page;
   };
-  return { ...server, admin, member, open, make };
+  return { ...server, admin, member, open, make, send };
 }
 
 /** Northwind, imported with `--infer`. Members read all, and change the orders of one country. */
@@ -91,7 +94,7 @@ export async function northwind(t: Test) {
 }
 
 /** The tracker of the recipes, whose issues have a day on which they are due. */
-export async function recipes(t: Test) {
+export async function recipes(t: Test, env: Record<string, string> = {}) {
   const files = declarationsUnder(RECIPES, 'Teams with roles');
   const issues = JSON.parse(files['issues.json']!) as Declaration & { readonly properties: object };
   const dueOn = { type: 'string', format: 'date', 'x-index': true };
@@ -102,8 +105,62 @@ export async function recipes(t: Test) {
   };
   const own = await office(
     t,
-    { COLLECTIONS: declare(t, collections), DATABASE_URL: await undeclaredDatabase(t) },
+    { COLLECTIONS: declare(t, collections), DATABASE_URL: await undeclaredDatabase(t), ...env },
     ['self'],
   );
   return own;
+}
+
+const SUBJECTS = ['Labels print at half size', 'Export leaves out the VAT', 'Crash when the phone turns'];
+
+/** The tracker with something on every page, and the addresses of one page of each kind. */
+export async function filledTracker(t: Test) {
+  const own = await recipes(t, { WEBHOOK_ALLOW: '127.0.0.1', INSECURE: 'webhooks' });
+  const { make, admin, member, service, register } = own;
+  const team = await make('/teams', { name: 'Web' });
+  const ben = await make('/memberships', { teamId: team.id, userId: member.id, role: 'member' });
+  const projects = [
+    await make('/projects', { name: 'Checkout redesign', teamId: team.id }),
+    await make('/projects', { name: 'Push notifications', teamId: team.id }),
+  ];
+  let issue = '';
+  for (let at = 0; at < 60; at++)
+    issue = (
+      await make('/issues', {
+        title: `${SUBJECTS[at % 3]} (${at})`,
+        projectId: projects[at % 2].id,
+        status: at % 4 === 0 ? 'closed' : 'open',
+        dueOn: `2026-11-${String(10 + (at % 20))}`,
+        text: `Ben: seen again in version ${at}. `.repeat(6),
+        ...(at % 2 === 1 && { assigneeId: ben.id }),
+      })
+    ).id;
+  for (const text of ['Works on a Pixel 9 now.', 'Seen on two printers', 'No longer', 'Again'])
+    await make('/comments', { issueId: issue, text });
+  await own.send('PATCH', `/issues/${issue}`, {
+    body: { status: 'closed', text: 'Fixed by the new layout.' },
+  });
+  const key = await makeKey(service.db, {
+    ...{ subject: member.id, scopes: ['self'], label: 'Reports' },
+    expires_at: new Date(Date.now() + 86_400_000).toISOString(),
+  });
+  await register({ name: 'Planning board' });
+  const hook = await make('/webhooks', { url: 'http://127.0.0.1:9/hooks', types: ['issues.*'] });
+  const lines = projects.map(({ id }) => JSON.stringify({ title: 'Imported', projectId: id })).join('\n');
+  const job = await own.send('POST', '/issues', {
+    ...{ body: lines, type: 'application/x-ndjson', headers: { prefer: 'respond-async' } },
+  });
+  const paths = [
+    ...['/', '/?_search=vat', '/issues', '/issues?filter[status]=open&search=vat&sort=dueOn'],
+    ...['/issues?search=nothing', `/issues/${issue}`, `/issues/${issue}?_edit`, `/issues/${issue}?_delete`],
+    ...['/issues?_new', '/issues?_filter=1', '/issues?_columns=1', '/issues?group=status&sort=-count'],
+    ...[`/projects/${projects[0].id}/issues`, `/projects/${projects[0].id}`, '/users', `/users/${admin.id}`],
+    ...['/user-accounts', `/user-accounts/${member.id}`, `/user-accounts/${member.id}?_edit`],
+    ...['/keys', `/keys/${key.id}`, '/keys?_new', '/webhooks', '/webhooks?_new', `/webhooks/${hook.id}`],
+    ...[`/webhooks/${hook.id}/deliveries`, '/oauth-clients', '/oauth-clients?_new'],
+    ...['/jobs', job.headers.location, '/events', '/events?_oldest=1'],
+    ...['/declaration-files', '/declaration-files?collection=issues', '/docs', '/docs?_subject=issues'],
+    ...['/errors', '/errors/GONE', '/whoami', '/account', '/nothing', '/issues/nothing'],
+  ];
+  return { ...own, issue, paths: paths as string[] };
 }

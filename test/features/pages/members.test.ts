@@ -1,0 +1,67 @@
+import t from '../../support/test.js';
+import { PASSWORD } from '../issuer/authorization-server.js';
+import { recipes } from './offices.js';
+import { linksOf, PageVisitor } from './visitor.js';
+
+t.test('pages of members under access rules', async (t) => {
+  const { service, admin, member, make, send } = await recipes(t);
+  const open = async (email: string) => {
+    const visitor = new PageVisitor(service, { 'sec-fetch-mode': 'navigate' });
+    const form = await visitor.get('/account');
+    const csrf = /name="csrf" value="([^"]*)"/.exec(form.text)![1]!;
+    const fields = new URLSearchParams({ csrf, email, password: PASSWORD, action: 'sign-in' });
+    t.equal((await visitor.post('/account', fields)).status, 303);
+    return visitor;
+  };
+  const [ada, ben] = [await open(admin.email), await open(member.email)];
+  const team = await make('/teams', { name: 'Web' });
+  await make('/memberships', { teamId: team.id, userId: member.id, role: 'member' });
+  const project = await make('/projects', { name: 'Checkout', teamId: team.id });
+  const issues = await Promise.all(
+    ['One', 'Two'].map((title) => make('/issues', { title, projectId: project.id })),
+  );
+
+  t.test('buttons that no rule permits are absent', async (t) => {
+    for (const [visitor, isOffered] of [
+      [ada, true],
+      [ben, false],
+    ] as const)
+      for (const path of ['/', '/users', '/users?filter[name]=none']) {
+        const { text } = await visitor.get(path);
+        t.equal(linksOf(text).includes('/users?_new'), isOffered, path);
+      }
+    t.ok(linksOf((await ben.get('/')).text).includes('/teams?_new'), 'each user may create a team');
+    t.match((await ben.get('/users')).text, 'Delete…', 'one record is its own');
+    t.notMatch((await ben.get('/users?_new')).text, '<h1>New user</h1>');
+  });
+
+  t.test('pages of errors name the user who has signed in', async (t) => {
+    for (const path of ['/nothing', '/issues/nothing', '/keys', '/issues?sort=nothing']) {
+      const { status, text } = await ben.get(path);
+      t.ok(status >= 400 && status < 500, path);
+      t.match(text, `<a href="/users/${member.id}">Ben Example</a>`, path);
+      t.notMatch(text, 'Sign in', path);
+    }
+    t.match((await new PageVisitor(service).get('/nothing')).text, 'Sign in');
+    const cookie = [...ben.cookies].map(([name, value]) => `${name}=${value}`).join('; ');
+    const script = { accept: 'text/html', cookie, 'sec-fetch-dest': 'empty' };
+    t.notMatch((await service.send('GET', '/nothing', { headers: script })).text, 'Ben Example');
+  });
+
+  t.test('the list below a record changes several records, and is the way back', async (t) => {
+    const path = `/projects/${project.id}/issues`;
+    const list = await ada.get(`${path}?sort=title`);
+    const ids = issues.map(({ id }) => id);
+    const chosen = { _id: ids, _bulk: 'PATCH', _field: '/status' };
+    const confirmation = await ada.submit(t, list, 'Edit…', chosen);
+    t.match(confirmation.text, `<a href="${path}?sort=title">Cancel</a>`);
+    const changed = await ada.submit(t, confirmation, 'Change 2 issues', { '/status': 'closed', _id: ids });
+    t.match(changed, {
+      status: 303,
+      headers: { location: `${path}?sort=title&_done=saved&_records=2` },
+    });
+    t.equal((await send('GET', `/issues/${ids[0]}`)).json.status, 'closed');
+    for (const _back of ['//example.org/issues', '/\\example.org', 'https://example.org/', ''])
+      t.match((await ada.submit(t, list, 'Edit…', { ...chosen, _back })).text, '<a href="/issues">Cancel</a>');
+  });
+});
