@@ -1,13 +1,23 @@
 import { createHash } from 'node:crypto';
+import type { Io } from '../../src/cli/io.js';
 import type { Resource } from '../../src/collection/resource.js';
 import { CITUS, POSTGRESQL } from '../../src/database-url/engine.js';
+import { ImportReport } from '../../src/features/transfer/import-report.js';
 import type { ImportOptions } from '../../src/features/transfer/import-run.js';
-import { importSources, type Load } from '../../src/features/transfer/import-sources.js';
+import { importSources } from '../../src/features/transfer/import-sources.js';
 import { sourcesOf } from '../../src/features/transfer/sources.js';
 import type { Json } from '../../src/json.js';
 import { CITUS_URL } from './citus.js';
 
-export interface Outcome extends Load {
+export interface Outcome {
+  readonly imported: readonly {
+    readonly collection: string;
+    readonly stored: number;
+    readonly refused: number;
+    readonly unchanged: number;
+  }[];
+  /** The error that ended the load early and that no record caused. */
+  readonly fault: unknown;
   /** Place and reason of each refusal, sorted. */
   readonly refusals: string[];
 }
@@ -16,7 +26,7 @@ export interface Outcome extends Load {
 export async function load(
   { url, resources }: { url: string; resources: readonly Resource[] },
   records: Record<string, Json[]> | string,
-  options: Partial<ImportOptions> = {},
+  { bodyLimit = 1_048_576, ...options }: Partial<ImportOptions> & { readonly bodyLimit?: number } = {},
 ): Promise<Outcome> {
   const bytes = Buffer.from(typeof records === 'string' ? records : JSON.stringify(records));
   const digest = createHash('sha256').update(bytes).digest('hex');
@@ -33,25 +43,33 @@ export async function load(
     },
     close: () => undefined,
   };
-  const refusals: string[] = [];
-  const nothing = { buildIndexes: async () => undefined, onIndex: () => undefined };
-  const databaseEngine = CITUS_URL === '' ? POSTGRESQL : CITUS;
-  const target = { url, resources, databaseEngine, events: true, tombstones: false, ...nothing } as const;
-  const outcome = await importSources(target, await sourcesOf(input), {
-    strict: false,
-    resume: false,
-    restart: false,
-    lookups: new Map(),
-    onConflict: 'fail',
-    dryRun: false,
-    rename: new Map(),
-    recordLimit: 1_048_576,
-    digest,
-    report: {
-      refused: (position, reason) => refusals.push(`${position}: ${reason}`),
-      proceeded: () => undefined,
+  let printed = '';
+  const stdout = {
+    write: (text: string) => {
+      printed += text;
     },
-    ...options,
-  });
-  return { ...outcome, refusals: refusals.sort() };
+  };
+  const report = new ImportReport({ stdout, stderr: {} } as unknown as Io, true, false);
+  const databaseEngine = CITUS_URL === '' ? POSTGRESQL : CITUS;
+  const settings = { url, databaseEngine, events: true, tombstones: false, bodyLimit } as const;
+  let fault: unknown;
+  try {
+    await importSources(settings, resources, await sourcesOf(input), {
+      strict: false,
+      resume: false,
+      restart: false,
+      lookups: new Map(),
+      onConflict: 'fail',
+      dryRun: false,
+      rename: new Map(),
+      report,
+      ...options,
+    });
+  } catch (error) {
+    fault = error;
+  }
+  report.end();
+  const { collections: imported, refusals } = JSON.parse(printed);
+  const lines = refusals.map(({ place, reason }: Record<string, string>) => `${place}: ${reason}`);
+  return { imported, fault, refusals: lines.sort() };
 }

@@ -45,9 +45,12 @@ on conflict (key, collection, old) do update set id = excluded.id;
 -- name: forget_ids ($1 key)
 delete from import_ids where key = $1;
 
--- References to later records that an earlier version has left to be set.
--- name: deferred ($1 key)
-select from plinth_import_references where key = $1 limit 1;
+-- An import of an earlier version, which has left references to later records to be set, or has registered ids in advance.
+-- name: begun_before ($1 key)
+select from plinth_import_references where key = $1
+union all
+select from imports where key = $1 and collection like '%#'
+limit 1;
 
 -- Draws the next numbers of series, after those that the records of the batch have already. :last is the last one by the records.
 -- name: draw_numbers ($1 collection, $2 field, $3 series, as a JSON array)

@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { configOf, fileOf } from '../../cli/io.js';
+import { configOf, fileOf, type Io } from '../../cli/io.js';
 import { ownPathsOf } from '../../config/config.js';
 import { checkDeclarations } from '../../declarations/check-declarations.js';
 import { resourcesOf } from '../../declarations/load-declarations.js';
 import { readDeclarations } from '../../declarations/read-declarations.js';
 import { ExitError } from '../../errors/exit-error.js';
 import type { CollectionStats } from './collection-stats.js';
-import type { LoadOptions } from './import-into.js';
+import type { ImportOptions } from './import-run.js';
 import { infer } from './infer.js';
 import type { Source } from './sources.js';
 
@@ -15,13 +15,11 @@ import type { Source } from './sources.js';
 const FOLDER = './collections';
 
 /** The declarations that were inferred from sources. */
-interface Declared {
+export interface Declared {
   readonly folder: string;
   readonly sources: readonly Source[];
-  /** The collections whose declarations are new. */
-  readonly names: readonly string[];
-  /** Removes the new declarations. */
-  readonly undo: () => void;
+  /** Removes the new declarations; undefined: there are none. */
+  readonly undo: (() => void) | undefined;
 }
 
 /**
@@ -30,8 +28,9 @@ interface Declared {
  */
 export async function declareSources(
   sources: readonly Source[],
+  io: Io,
   folder: string = FOLDER,
-  { io, rename, report, dryRun }: LoadOptions,
+  { rename, report, dryRun }: ImportOptions,
 ): Promise<Declared> {
   const path = fileOf(io, folder);
   const isNew = !existsSync(path);
@@ -68,8 +67,7 @@ export async function declareSources(
   return {
     folder,
     sources: proposals.map(({ source, name }) => ({ ...source, collection: name })),
-    names: proposals.filter(({ schema }) => schema).map(({ name }) => name),
-    undo,
+    undo: written.length > 0 ? undo : undefined,
   };
 }
 

@@ -2,19 +2,22 @@ import { parse as parsePath } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { parse } from '../../cli/arguments.js';
 import { configOf, fileOf, type Io, UsageError } from '../../cli/io.js';
-import type { Config } from '../../config/config.js';
 import type { ExitCode } from '../../errors/exit-error.js';
 import { hashOnAllCores } from '../../passwords/password-queue.js';
 import { COMMANDS } from './commands.js';
 import { declareSources } from './declare-sources.js';
 import type { OnConflict } from './id-conflicts.js';
-import { importInto, type LoadOptions } from './import-into.js';
+import { importInto } from './import-into.js';
 import { ImportReport } from './import-report.js';
+import type { ImportOptions } from './import-run.js';
 import { FileError, type Input, openInput } from './input.js';
 import { type Source, type SourceOptions, sourcesOf } from './sources.js';
 
-interface Options extends Omit<LoadOptions, 'digest'> {
+/** The arguments of the command. */
+interface Arguments {
   readonly files: readonly NamedFile[];
+  readonly infer: boolean;
+  readonly options: ImportOptions;
 }
 
 /** A file of an import. `as`: the collection of its records; `fallback`: that of a file which names none. */
@@ -24,12 +27,13 @@ interface NamedFile extends Pick<SourceOptions, 'as' | 'fallback'> {
 
 /** Loads the records of files. Throws ExitError; refused records are printed, and make the exit code that it returns 1. */
 export async function importCommand(args: string[], io: Io): Promise<ExitCode> {
-  const options = readOptions(args, io);
+  const given = readArguments(args, io);
+  const { files, infer, options } = given;
   const inputs: Input[] = [];
   try {
-    for (const { file } of options.files)
+    for (const { file } of files)
       inputs.push(await openInput(file === '-' ? io.stdin : { file: fileOf(io, file), name: file }));
-    const found = await sourcesIn(inputs, options);
+    const found = await sourcesIn(inputs, given);
     if (io.process) {
       io.process.exitOnSignals();
       hashOnAllCores();
@@ -37,16 +41,20 @@ export async function importCommand(args: string[], io: Io): Promise<ExitCode> {
       setFlagsFromString('--semi-space-growth-factor=1');
     }
     const config = configOf(io);
-    const load = { ...options, digest: inputs.map(({ digest }) => digest).join(' ') };
-    return await (options.infer ? declareAndImport : importInto)(config, found, load);
+    if (!infer) return await importInto(config, found, options);
+    const declared = await declareSources(found, io, config.collections, options);
+    const { folder: collections, sources } = declared;
+    if (!options.dryRun) return await importInto({ ...config, collections }, sources, options, declared);
+    options.report.end();
+    return 0;
   } finally {
     for (const input of inputs) input.close();
   }
 }
 
 /** The records of all files, by collection. Throws FileError. */
-async function sourcesIn(inputs: readonly Input[], { files, infer, report }: Options): Promise<Source[]> {
-  const onOther = (name: string) => report.note(`${name} is not an array of records: left out.`);
+async function sourcesIn(inputs: readonly Input[], { files, infer, options }: Arguments): Promise<Source[]> {
+  const onOther = (name: string) => options.report.note(`${name} is not an array of records: left out.`);
   const all = new Map<string, Source>();
   for (const [at, input] of inputs.entries()) {
     const given = { ...files[at]!, onOther: infer ? onOther : undefined };
@@ -60,21 +68,8 @@ async function sourcesIn(inputs: readonly Input[], { files, infer, report }: Opt
   return [...all.values()];
 }
 
-/** Declares the collections of the sources and imports them. If nothing is stored, no declaration and no table remains. */
-async function declareAndImport(
-  config: Config,
-  found: readonly Source[],
-  options: LoadOptions,
-): Promise<ExitCode> {
-  const declared = await declareSources(found, config.collections, options);
-  if (!options.dryRun)
-    return importInto({ ...config, collections: declared.folder }, declared.sources, options, declared);
-  options.report.end([]);
-  return 0;
-}
-
 /** Throws UsageError. */
-function readOptions(args: string[], io: Io): Options {
+function readArguments(args: string[], io: Io): Arguments {
   const { values, positionals } = parse(COMMANDS, 'import', '', args);
   const files = filesOf(positionals, values.as);
   const pairsOf = (option: 'rename' | 'lookup', form: string, pattern: RegExp) =>
@@ -90,20 +85,20 @@ function readOptions(args: string[], io: Io): Options {
     throw new UsageError('--resume goes on, and --restart begins anew: choose one', 'import');
   if (resume && dryRun)
     throw new UsageError('--dry-run stores nothing that --resume could continue', 'import');
-  const report = new ImportReport(io, values.json, dryRun);
   return {
-    io,
     files,
-    strict,
-    resume,
     infer,
-    keepIds: values['keep-ids'] || conflict !== undefined ? true : undefined,
-    onConflict: (conflict ?? 'fail') as OnConflict,
-    dryRun,
-    restart: values.restart,
-    rename: new Map(renames.map(([from, to]) => [from, to])),
-    lookups: new Map(lookups.map(([field, to, by]) => [field, { to, by }])),
-    report,
+    options: {
+      strict,
+      resume,
+      keepIds: values['keep-ids'] || conflict !== undefined ? true : undefined,
+      onConflict: (conflict ?? 'fail') as OnConflict,
+      dryRun,
+      restart: values.restart,
+      rename: new Map(renames.map(([from, to]) => [from, to])),
+      lookups: new Map(lookups.map(([field, to, by]) => [field, { to, by }])),
+      report: new ImportReport(io, values.json, dryRun),
+    },
   };
 }
 

@@ -1,7 +1,17 @@
 import type { Io } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
-import type { Progress } from './import-run.js';
-import type { Imported } from './import-sources.js';
+import type { Position } from './chunks.js';
+
+/** How far the import of a collection has got. It goes on at the record whose place it has. */
+export interface Progress extends Position {
+  readonly stored: number;
+  readonly refused: number;
+  /** Records whose id was in use, and that were left out. */
+  readonly unchanged: number;
+  /** Whether the records keep their ids. */
+  readonly retainsIds: boolean;
+  readonly finished: boolean;
+}
 
 /** Refusals that the JSON document lists, and that are printed as lines; more are counted. */
 const [MAX_REFUSALS, MAX_LINES] = [1000, 100];
@@ -16,6 +26,7 @@ const INTERVAL_MS = 100;
 export class ImportReport {
   readonly #notes: string[] = [];
   readonly #refusals: { readonly place: string; readonly reason: string }[] = [];
+  readonly #progress = new Map<string, Progress>();
   #omitted = 0;
   #shownAt = Date.now();
 
@@ -25,6 +36,16 @@ export class ImportReport {
     /** Whether nothing is stored. */
     readonly isDryRun: boolean,
   ) {}
+
+  /** Whether the import of a collection has begun. */
+  get hasBegun(): boolean {
+    return this.#progress.size > 0;
+  }
+
+  /** The records of all collections that have an outcome. */
+  count(outcome: 'stored' | 'refused' | 'unchanged'): number {
+    return [...this.#progress.values()].reduce((sum, each) => sum + each[outcome], 0);
+  }
 
   note(...lines: readonly string[]): void {
     if (this.json) this.#notes.push(...lines);
@@ -42,9 +63,11 @@ export class ImportReport {
     this.io.stderr.write(`${place}: ${reason}\n`);
   }
 
-  /** Shows how far a collection is, now and then: by bytes, since the number of records is not known before the end. */
-  proceeded(collection: string, { stored, refused, unchanged, position }: Progress, size: number): void {
+  /** Notes how far a collection is, and shows it now and then: by bytes, since the number of records is not known before the end. */
+  proceeded(collection: string, progress: Progress, size: number): void {
+    this.#progress.set(collection, progress);
     if (Date.now() - this.#shownAt < INTERVAL_MS) return;
+    const { stored, refused, unchanged, position } = progress;
     const percentage = Math.floor((100 * position) / Math.max(1, size));
     this.showProgress(`${collection}: ${stored + refused + unchanged} records (${percentage}%)`);
   }
@@ -58,9 +81,12 @@ export class ImportReport {
     if (this.io.stderr.isTTY === true) this.io.stderr.write('\r\x1b[K');
   }
 
-  end(collections: readonly Imported[]): void {
+  end(): void {
     this.clearProgress();
     if (!this.json && this.#omitted > 0) this.io.stderr.write(`... and ${this.#omitted} more reasons\n`);
+    const collections = [...this.#progress].map(([collection, { stored, refused, unchanged }]) => ({
+      ...{ collection, stored, refused, unchanged },
+    }));
     const lines = collections.map(({ collection, stored, refused, unchanged }) => {
       const rest = unchanged === 0 ? '' : `, ${unchanged} unchanged`;
       return `${collection}: ${stored} ${this.isDryRun ? 'valid' : 'stored'}, ${refused} refused${rest}\n`;

@@ -50,13 +50,10 @@ export class ImportErrors {
     return this.#byPlace.has(place);
   }
 
-  get size(): number {
-    return this.#byPlace.size;
-  }
-
-  /** In the order of the file. */
+  /** In the order of the file; with `strict` the first alone. */
   get list(): readonly RefusedRecord[] {
-    return [...this.#byPlace.values()].sort((a, b) => a.place - b.place);
+    const all = [...this.#byPlace.values()].sort((a, b) => a.place - b.place);
+    return this.strict ? all.slice(0, 1) : all;
   }
 
   /** The place from which on nothing is stored. */

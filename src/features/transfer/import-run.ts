@@ -2,8 +2,8 @@ import type { Resource } from '../../collection/resource.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
 import type { Run } from '../../db/db.js';
 import { ExitError } from '../../errors/exit-error.js';
-import type { Position } from './chunks.js';
 import type { OnConflict } from './id-conflicts.js';
+import type { ImportReport, Progress } from './import-report.js';
 import { IMPORT_SQL } from './import-statements.js';
 
 /** The field that has the values of a reference, and its collection. */
@@ -29,51 +29,31 @@ export interface ImportOptions {
   readonly onConflict: OnConflict;
   /** Check everything, and roll it back at the end. */
   readonly dryRun: boolean;
-  /** Max bytes of a record. */
-  readonly recordLimit: number;
-  /** Identifies what is imported. */
-  readonly digest: string;
-  readonly report: {
-    /** Called for each reason to refuse a record, with its place in the file. */
-    refused(place: string, reason: string): void;
-    /** Called after each batch, with the size of the file in bytes. */
-    proceeded(collection: string, progress: Progress, size: number): void;
-  };
+  readonly report: ImportReport;
 }
 
 /** The state that all collections of an import share. */
 export interface ImportRun extends ImportOptions {
   readonly connection: BulkConnection;
+  /** Identifies the import by its content, and by what is done with it. */
   readonly key: string;
   readonly resources: ReadonlyMap<string, Resource>;
   readonly tombstones: boolean;
+  /** Max bytes of a record. */
+  readonly bodyLimit: number;
   /** Whether records keep their ids. */
   readonly retainsIds: boolean;
 }
 
-/** How far the import of a collection has got. It goes on at the record whose place it has. */
-export interface Progress extends Position {
-  readonly stored: number;
-  readonly refused: number;
-  /** Records whose id was in use, and that were left out. */
-  readonly unchanged: number;
-  /** Whether the records keep their ids. */
-  readonly retainsIds: boolean;
-  readonly finished: boolean;
-}
-
 /** Locks an import for the session. Throws ExitError if another process imports the same, or an earlier version has begun it. */
-export async function lockImport(run: Run, key: string): Promise<void> {
+export async function lockImport({ connection: { run }, key }: ImportRun): Promise<void> {
   const [lock] = await run(IMPORT_SQL.lock_import, [key]);
   if (!lock?.locked) throw new ExitError('this file is being imported by another process');
   await run(IMPORT_SQL.forget_old, []);
-  const [begun] = await run(IMPORT_SQL.deferred, [key]);
-  if (begun) throw begunBefore();
+  const [begun] = await run(IMPORT_SQL.begun_before, [key]);
+  if (begun)
+    throw new ExitError('an earlier version of plinth has begun this import: complete it with that version');
 }
-
-/** The error of an import whose later references were to be set at its end. */
-export const begunBefore = (): ExitError =>
-  new ExitError('an earlier version of plinth has begun this import: complete it with that version');
 
 /** The progress of an import by collection. */
 export async function readProgress(run: Run, key: string): Promise<ReadonlyMap<string, Progress>> {
@@ -83,8 +63,7 @@ export async function readProgress(run: Run, key: string): Promise<ReadonlyMap<s
 
 /** Records progress; in the transaction of the records that it counts. */
 export async function recordProgress(
-  run: Run,
-  key: string,
+  { connection: { run }, key }: ImportRun,
   collection: string,
   { position, place, stored, refused, unchanged, retainsIds, finished }: Progress,
 ): Promise<void> {

@@ -2,103 +2,81 @@ import { createHash } from 'node:crypto';
 import type { Resource } from '../../collection/resource.js';
 import { type BulkSettings, withBulkConnection } from '../../db/bulk-connection.js';
 import { problemOf } from '../../db/database-errors.js';
+import { fill } from '../../db/statements.js';
 import { ExitError } from '../../errors/exit-error.js';
 import { Problem } from '../../errors/problem.js';
-import { CollectionImport, isEmpty } from './import-collection.js';
-import {
-  begunBefore,
-  type ImportOptions,
-  type ImportRun,
-  lockImport,
-  type Progress,
-  readProgress,
-} from './import-run.js';
-import { IMPORT_SQL } from './import-statements.js';
+import { CollectionImport } from './import-collection.js';
+import type { Progress } from './import-report.js';
+import { type ImportOptions, type ImportRun, lockImport, readProgress } from './import-run.js';
+import { IMPORT_SQL, recordStatement } from './import-statements.js';
 import { parentsFirst } from './parents-first.js';
 import { isExported } from './record-identity.js';
 import { recordsOf } from './source-records.js';
 import type { Source } from './sources.js';
 
-/** Where an import goes. */
-export interface ImportTarget extends BulkSettings {
-  readonly url: string;
-  readonly resources: readonly Resource[];
-}
-
-export interface Imported {
-  readonly collection: string;
-  readonly stored: number;
-  readonly refused: number;
-  /** Records whose retained id a stored record has, which stays as it is. */
-  readonly unchanged: number;
-}
-
-export interface Load {
-  readonly imported: readonly Imported[];
-  /** The error that ended the load early and that no record caused. */
-  readonly fault: unknown;
-  /** Advice for records that refer to later collections; undefined: there are none. */
-  readonly advice: string | undefined;
-}
-
 /**
  * Stores the records of each source with the checks of HTTP requests, in the order of the file, but parents first. References
- * to records of the sources follow their new ids. Each batch is one transaction, with the progress for `resume`.
+ * to records of the sources follow their new ids. Each batch is one transaction, with the progress for `resume`. Throws ExitError
+ * for what no record caused.
  */
 export async function importSources(
-  target: ImportTarget,
+  settings: BulkSettings & Pick<ImportRun, 'tombstones' | 'bodyLimit'> & { readonly url: string },
+  all: readonly Resource[],
   sources: readonly Source[],
   options: ImportOptions,
-): Promise<Load> {
-  const imported = new Map<string, Imported>();
-  const resources = new Map(target.resources.map((resource) => [resource.name, resource]));
-  const { ordered, advice } = orderOf(sources, resources);
-  const { tombstones } = target;
-  let fault: unknown;
+): Promise<void> {
+  const { tombstones, bodyLimit, url } = settings;
+  const resources = new Map(all.map((resource) => [resource.name, resource]));
+  const shared = { ...options, tombstones, bodyLimit, resources, key: keyOf(sources, options) };
   try {
-    await withBulkConnection(target.url, target, async (connection) => {
-      if (options.dryRun) await connection.execute('begin');
+    await withBulkConnection(url, settings, async (connection) => {
+      const { dryRun } = options;
+      if (dryRun) await connection.execute('begin');
       // After a crash of the server, its progress is that of its records. On Citus these are on other servers.
       else if (!connection.engine.isDistributed) await connection.execute('set synchronous_commit = off');
-      const run = { ...options, connection, key: keyOf(sources, options), resources, tombstones };
-      await importAll({ ...run, retainsIds: false }, ordered, imported);
-      await connection.execute(options.dryRun ? 'rollback' : 'set synchronous_commit = on');
+      await importAll({ ...shared, connection, retainsIds: false }, orderOf(sources, resources));
+      await connection.execute(dryRun ? 'rollback' : 'set synchronous_commit = on');
     });
   } catch (error) {
-    fault = (error instanceof Problem ? error : problemOf(error)) ?? error;
+    const problem = error instanceof Problem ? error : problemOf(error);
+    if (!problem) throw error;
+    throw new ExitError(
+      `the rest was not loaded: ${problem.message} See that the database runs and its disk has free space, then repeat the command with --resume.`,
+    );
   }
-  return { imported: [...imported.values()], fault, advice };
 }
 
-async function importAll(
-  open: ImportRun,
-  ordered: readonly Source[],
-  imported: Map<string, Imported>,
-): Promise<void> {
-  const { connection, key, keepIds, strict, resume } = open;
-  await lockImport(connection.run, key);
+async function importAll(open: ImportRun, ordered: readonly Source[]): Promise<void> {
+  const { connection, key, keepIds, resources, resume, report } = open;
+  await lockImport(open);
   if (!resume) {
     requireNoInterruption(await readProgress(connection.run, key), ordered, open);
     await connection.run(IMPORT_SQL.restart, [key]);
   }
   const progress = await readProgress(connection.run, key);
-  if ([...progress.keys()].some((name) => name.endsWith('#'))) throw begunBefore();
   const run = { ...open, retainsIds: keepIds ?? (await isRestored(open, ordered, progress)) };
-  const names = new Set(ordered.map(({ collection }) => collection));
+  const referencesOf = ({ collection }: Source) => resources.get(collection)!.references;
   for (const given of ordered) {
     const { collection } = given;
+    const isReferenced = ordered.some((each) => referencesOf(each).some(({ to }) => to === collection));
     const source = await parentsFirst(run, given);
-    const each = new CollectionImport(run, source, names, progress.get(collection));
     try {
-      await each.importAll();
+      const recordsIds = isReferenced && !run.retainsIds;
+      if (!(await new CollectionImport(run, source, recordsIds, progress.get(collection)).importAll())) break;
     } finally {
       if (source !== given) source.input.close();
-      const { stored, refused, unchanged } = each.progress;
-      imported.set(collection, { collection, stored, refused, unchanged });
     }
-    if (strict && each.progress.refused > 0) break;
   }
   await connection.run(IMPORT_SQL.forget_ids, [key]);
+  const later = ordered.flatMap((source, at) =>
+    referencesOf(source)
+      .filter(({ to }) => ordered.findIndex(({ collection }) => collection === to) > at)
+      .map(({ field }) => `${field} of ${source.collection}`),
+  );
+  if (later.length > 0 && report.count('refused') > 0)
+    report.note(
+      `Collections refer to each other. Import the records without ${later.join(' and ')} first, then all by --on-conflict replace.`,
+    );
 }
 
 /** Throws ExitError if an interrupted import has stored records that this one would store again. */
@@ -125,8 +103,12 @@ async function isRestored(
 ): Promise<boolean> {
   // An interrupted import goes on as it began.
   if (progress.size > 0) return [...progress.values()].some(({ retainsIds }) => retainsIds);
-  for (const { collection } of sources)
-    if (!(await isEmpty(connection, resources.get(collection)!))) return false;
+  const { run, engine } = connection;
+  for (const { collection } of sources) {
+    const { table } = resources.get(collection)!;
+    const [row] = await run(fill(recordStatement(engine, 'is_empty'), { table }), []);
+    if (row?.empty !== true) return false;
+  }
   let isExport = false;
   for (const source of sources)
     for await (const first of recordsOf(source, rename)) {
@@ -138,61 +120,34 @@ async function isRestored(
 }
 
 /** Identifies an import by its content, and by what is done with it. */
-function keyOf(
-  sources: readonly Source[],
-  { digest, rename, lookups, keepIds, onConflict }: ImportOptions,
-): string {
+function keyOf(sources: readonly Source[], { rename, lookups, keepIds, onConflict }: ImportOptions): string {
+  const digests = [...new Set(sources.map(({ input }) => input.digest))].join(' ');
   const names = sources.map(({ collection }) => collection);
   const options = [...rename, ...lookups];
   return createHash('sha256')
-    .update(JSON.stringify([digest, names, options, keepIds, onConflict]))
+    .update(JSON.stringify([digests, names, options, keepIds, onConflict]))
     .digest('hex');
 }
 
-/** The sources in the order in which they are stored. */
-interface ImportOrder {
-  readonly ordered: readonly Source[];
-  /** Advice for records that refer to a collection which is stored later; undefined: there is none. */
-  readonly advice: string | undefined;
-}
-
 /** The sources in the order of the file, each after those to which it refers. In a circle, required references decide. */
-function orderOf(sources: readonly Source[], resources: ReadonlyMap<string, Resource>): ImportOrder {
+function orderOf(sources: readonly Source[], resources: ReadonlyMap<string, Resource>): readonly Source[] {
   const byName = new Map(sources.map((source) => [source.collection, source]));
-  const referred = (
-    from: string,
-    isRequired?: boolean,
-  ): { readonly to: string; readonly field: string }[] => {
-    const resource = resources.get(from)!;
-    return resource.references.filter(
-      (each) =>
-        byName.has(each.to) &&
-        each.to !== from &&
-        (isRequired === undefined || resource.schema.required.includes(each.field) === isRequired),
-    );
+  const referred = (from: string, isRequired?: boolean): readonly string[] => {
+    const { references, schema } = resources.get(from)!;
+    return references
+      .filter(({ to }) => byName.has(to) && to !== from)
+      .filter(({ field }) => isRequired === undefined || schema.required.includes(field) === isRequired)
+      .map(({ to }) => to);
   };
   const reaches = (from: string, to: string, seen = new Set<string>()): boolean =>
-    from === to ||
-    referred(from).some((each) => seen.size < seen.add(each.to).size && reaches(each.to, to, seen));
+    from === to || referred(from).some((each) => seen.size < seen.add(each).size && reaches(each, to, seen));
   const ordered = new Set<string>();
   const add = (name: string, path: readonly string[]): void => {
     if (ordered.has(name) || path.includes(name)) return;
-    for (const { to } of referred(name, true)) add(to, [...path, name]);
-    for (const { to } of referred(name, false)) if (!reaches(to, name)) add(to, [...path, name]);
+    for (const to of referred(name, true)) add(to, [...path, name]);
+    for (const to of referred(name, false)) if (!reaches(to, name)) add(to, [...path, name]);
     ordered.add(name);
   };
   for (const { collection } of sources) add(collection, []);
-  const names = [...ordered];
-  const later = names.flatMap((from, at) =>
-    referred(from)
-      .filter(({ to }) => names.indexOf(to) > at)
-      .map(({ field }) => `${field} of ${from}`),
-  );
-  return {
-    ordered: names.map((name) => byName.get(name)!),
-    advice:
-      later.length === 0
-        ? undefined
-        : `Collections refer to each other. Import the records without ${later.join(' and ')} first, then all by --on-conflict replace.`,
-  };
+  return [...ordered].map((name) => byName.get(name)!);
 }

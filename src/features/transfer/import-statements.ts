@@ -4,7 +4,7 @@ import { statements, statementsOn } from '../../db/statements.js';
 // biome-ignore format: one name a line says no more
 export const IMPORT_SQL = statements('features/transfer/import.sql', [
   'lock_import', 'forget_old', 'progress', 'restart', 'record_progress', 'record_ids', 'forget_ids',
-  'deferred', 'draw_numbers', 'find_ids', 'existing',
+  'begun_before', 'draw_numbers', 'find_ids', 'existing',
   'find_by_values', 'copy_records', 'taken', 'equal_records', 'replace_records', 'forget_tombstones', 'set_passwords',
   'is_empty', 'begin_export', 'copy_documents', 'field_names',
 ]);

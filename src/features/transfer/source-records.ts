@@ -24,7 +24,7 @@ export async function* sourceChunks(
 
 /** The rules for the records of a source. */
 export function rulesOf(
-  { resources, rename, recordLimit: maxBytes, retainsIds }: ImportRun,
+  { resources, rename, bodyLimit: maxBytes, retainsIds }: ImportRun,
   { collection, header }: Source,
 ): RecordRules {
   const resource = resources.get(collection)!;
