@@ -87,14 +87,15 @@ function escapeHtml(text: string): string {
 /** Characters of a title. */
 const MAX_TITLE = 200;
 
-/** A whole page. `body` is what the element body contains, and `style` loads its style, or has its text. */
+/** A whole page. `body` is what the element body contains, and `style` loads its style, or has its text; `language` is the language of the page. */
 export function htmlDocument(
   title: string,
   body: Html,
   style = html`<style>${new Html(STYLE)}</style>`,
+  language = 'en',
 ): string {
   return html`<!doctype html>
-<html lang="en">
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">

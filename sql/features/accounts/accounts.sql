@@ -26,19 +26,39 @@ where email = $1
   and not exists (select from plinth_user_links where user_id = users.id)
 for update;
 
--- A message about a new password to the user with an address, unless another issuer signs the user in or the user is disabled. One
--- statement for known and unknown addresses. An address gets three messages in the time that a code is valid, and the table has a limit.
--- name: request_reset ($1 id, $2 email, $3 language, $4 most messages)
-insert into plinth_mail (id, purpose, recipient, language, user_id)
-select $1::uuid, 'reset', users.email, $3, users.id
-from plinth_users as users
-where users.email = $2
-  and not exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id)
-  and not exists (select from plinth_user_links where user_id = users.id)
-  and (select count(*) from (select from plinth_mail limit $4) as waiting) < $4
-  and (select count(*) from plinth_mail where recipient = users.email)
-    + (select count(*) from plinth_mail_codes where recipient = users.email and expires_at > now()) < 3
-returning true;
+-- One transaction at a time counts and uses the codes of an address.
+-- name: lock_recipient ($1 recipient)
+select from pg_advisory_xact_lock(x'6d61696c'::integer, hashtext($1));
+
+-- A message with a code, whether or not the address is known: the statement reads no users. An address gets three messages of a
+-- purpose in the time that a code is valid, and the tables have a limit. A row: beyond these, with the seconds until the next one.
+-- name: request_code ($1 id, $2 purpose, $3 recipient, $4 language, $5 about, $6 most messages and codes, $7 most seconds)
+with counted as (
+  select count(distinct message) as messages, min(expires_at) as ends_at
+  from (
+    select mail_id as message, expires_at
+    from plinth_mail_codes where recipient = $3 and purpose = $2 and expires_at > now()
+    union all
+    select id, null from plinth_mail where recipient = $3 and purpose = $2
+  ) as requests
+), requested as (
+  insert into plinth_mail (id, purpose, recipient, language, about)
+  select $1::uuid, $2, $3, $4, $5::uuid
+  from counted
+  where messages < 3
+    and (select count(*) from (select from plinth_mail limit $6) as waiting)
+      + (select count(*) from (select from plinth_mail_codes where purpose = $2 limit $6) as valid) < $6
+  returning true
+)
+select coalesce(extract(epoch from ends_at - now()), $7)::float8 as wait
+from counted where not exists (select from requested);
+
+-- `is_reset`: a password signs the user in, or can.
+-- name: user_at ($1 email)
+select users.id::text as owner,
+  not exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id)
+    and not exists (select from plinth_user_links where user_id = users.id) as is_reset
+from plinth_users as users where email = $1;
 
 -- name: tell_changed ($1 id, $2 user id, $3 language)
 insert into plinth_mail (id, purpose, recipient, language, user_id)
@@ -51,37 +71,30 @@ set attempts = attempts + 1, next_at = now() + make_interval(secs => $1::float8 
 where id = any (array(
   select id from plinth_mail where next_at <= now() order by next_at limit $2 for update skip locked
 ))
-returning id::text, purpose, recipient, language, user_id::text as owner;
+returning id::text, purpose, recipient, language;
 
 -- name: end_mail ($1 id)
 delete from plinth_mail where id = $1::uuid;
 
--- name: create_code ($1 hash in base64, $2 purpose, $3 recipient, $4 user id, $5 seconds)
-insert into plinth_mail_codes (hash, purpose, recipient, user_id, expires_at)
-values (decode($1, 'base64'), $2, $3, $4::uuid, now() + make_interval(secs => $5::float8));
+-- Another attempt to send the message has another code, which replaces the former one.
+-- name: create_code ($1 hash in base64, $2 id of the message, $3 user id, $4 seconds)
+insert into plinth_mail_codes (hash, mail_id, purpose, recipient, user_id, about, expires_at)
+select decode($1, 'base64'), id, purpose, recipient, $3::uuid, about, now() + make_interval(secs => $4::float8)
+from plinth_mail where id = $2::uuid
+on conflict (mail_id) do update
+set hash = excluded.hash, user_id = excluded.user_id, expires_at = excluded.expires_at
+returning true;
 
--- A code is valid while its user has the address to which it was sent.
+-- The code of a user is valid while the user has the address to which it was sent.
 -- name: find_code ($1 hash in base64, $2 purpose)
-select recipient, user_id::text as owner
+select recipient, user_id::text as owner, about::text
 from plinth_mail_codes
-join plinth_users as users on users.id = user_id and users.email = recipient
-where hash = decode($1, 'base64') and purpose = $2 and expires_at > now();
-
--- Once a code is used, the others of its user are worth nothing.
--- name: use_code ($1 hash in base64, $2 purpose)
-with used as (
-  delete from plinth_mail_codes using plinth_users as users
-  where hash = decode($1, 'base64') and purpose = $2 and expires_at > now()
-    and users.id = user_id and users.email = recipient
-  returning recipient, user_id
-), others as (
-  delete from plinth_mail_codes using used
-  where plinth_mail_codes.user_id = used.user_id and plinth_mail_codes.purpose = $2
-)
-select recipient, user_id::text as owner from used;
+where hash = decode($1, 'base64') and purpose = $2 and expires_at > now()
+  and (user_id is null
+    or exists (select from plinth_users as users where users.id = user_id and users.email = recipient));
 
 -- name: end_code ($1 hash in base64)
-delete from plinth_mail_codes where hash = decode($1, 'base64');
+delete from plinth_mail_codes where hash = decode($1, 'base64') returning true;
 
 -- name: prune_mail
 delete from plinth_mail

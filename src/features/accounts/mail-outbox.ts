@@ -1,4 +1,3 @@
-import { hash, randomBytes } from 'node:crypto';
 import type { Db, Row } from '../../db/db.js';
 import { counter } from '../../telemetry/instruments.js';
 import type { Log } from '../../telemetry/log.js';
@@ -6,14 +5,26 @@ import { singleFlight } from '../../work/shared-runs.js';
 import { ACCOUNTS_SQL } from './accounts-statements.js';
 import { type Language, type Message, messageOf, type Purpose } from './mail-messages.js';
 import { MailRefused, type Send } from './mail-transport.js';
+import { CODE_SECONDS, type CodeKind, createCode } from './mailed-code.js';
 
-/** How long a code in a message is valid. */
-const CODE_S = 30 * 60;
 /** Messages that are sent at a time. */
 const AT_ONCE = 10;
-const CODE_BYTES = 10;
-/** Letters and digits that people do not confuse (Crockford). */
-const ALPHABET = '0123456789ABCDEFGHJKMNPQRSTVWXYZ';
+
+/** The user with the address of a message. */
+interface Known {
+  readonly owner: string;
+  /** Whether a password signs the user in, or can. */
+  readonly isReset: boolean;
+}
+
+/**
+ * The messages of requests; undefined: none. Whether an address is known is read when the message is sent, where nothing shows it to
+ * the requester.
+ */
+const MESSAGES: Readonly<Record<CodeKind | 'changed', (user: Known | undefined) => Purpose | undefined>> = {
+  reset: (user) => (user?.isReset ? 'reset' : undefined),
+  changed: () => 'changed',
+};
 
 /** The pages to which messages lead, by their purposes. */
 const PAGES: Readonly<Record<Purpose, string>> = {
@@ -76,46 +87,38 @@ export class Outbox {
 
   async #sendOne(row: Row): Promise<void> {
     const [id, recipient] = [String(row.id), String(row.recipient)];
-    const code = row.purpose === 'reset' ? newCode() : '';
+    const kind = row.purpose as keyof typeof MESSAGES;
     try {
-      if (code !== '') {
-        const args = [codeHash(code), String(row.purpose), recipient, String(row.owner), CODE_S];
-        await this.db.run(ACCOUNTS_SQL.create_code, args);
+      const user = await this.#userAt(recipient);
+      // A code that is not sent counts as well, so that the limit of an address does not show whether it is known.
+      const code = isCodeKind(kind) ? await createCode(this.db.run, kind, id, user?.owner) : '';
+      const purpose = MESSAGES[kind](user);
+      if (purpose) {
+        await this.send(id, recipient, this.#messageOf(purpose, row.language as Language, code));
+        this.metrics.mail.of('sent').value++;
       }
-      await this.send(id, recipient, this.#messageOf(row, code));
-      this.metrics.mail.of('sent').value++;
     } catch (err) {
       const isRefused = err instanceof MailRefused;
       this.metrics.mail.of(isRefused ? 'refused' : 'retry').value++;
       this.log.warn({ err, mail: id }, isRefused ? 'a message is refused' : 'a message is sent again later');
-      // The next attempt has a code of its own.
-      if (code !== '') await this.db.run(ACCOUNTS_SQL.end_code, [codeHash(code)]);
       if (!isRefused) return;
     }
     await this.db.run(ACCOUNTS_SQL.end_mail, [id]);
   }
 
-  #messageOf({ purpose, language }: Row, code: string): Message {
+  async #userAt(email: string): Promise<Known | undefined> {
+    const [user] = await this.db.run(ACCOUNTS_SQL.user_at, [email]);
+    return user && { owner: String(user.owner), isReset: user.is_reset === true };
+  }
+
+  #messageOf(purpose: Purpose, language: Language, code: string): Message {
     const { origin, site, textOf } = this.options;
-    const kind = purpose as Purpose;
-    const link = `${origin}${PAGES[kind]}${code === '' ? '' : `?code=${code}`}`;
-    return messageOf(textOf(kind, language as Language), { site, minutes: CODE_S / 60, link, code });
+    const hasCode = isCodeKind(purpose);
+    const link = `${origin}${PAGES[purpose]}${hasCode ? `?code=${code}` : ''}`;
+    const minutes = hasCode ? CODE_SECONDS[purpose] / 60 : 0;
+    return messageOf(textOf(purpose, language), { site, minutes, link, code: hasCode ? code : '' });
   }
 }
 
-/** 80 random bits in four groups of letters and digits. */
-function newCode(): string {
-  const bits = [...randomBytes(CODE_BYTES)].map((byte) => byte.toString(2).padStart(8, '0')).join('');
-  const letters = bits.match(/.{5}/g)!.map((five) => ALPHABET[Number.parseInt(five, 2)]);
-  return letters.join('').match(/.{4}/g)!.join('-');
-}
-
-/** The SHA-256 of a code as a person may type it; base64. */
-export function codeHash(code: string): string {
-  const typed = code
-    .toUpperCase()
-    .replaceAll('O', '0')
-    .replaceAll(/[IL]/g, '1')
-    .replaceAll(/[^0-9A-Z]/g, '');
-  return hash('sha256', `code ${typed}`, 'base64');
-}
+/** Whether messages of a purpose have a code. */
+const isCodeKind = (purpose: string): purpose is CodeKind => Object.hasOwn(CODE_SECONDS, purpose);

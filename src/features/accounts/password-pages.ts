@@ -42,8 +42,9 @@ export const pageReply = (status: number, body: string): Reply => ({ status, hea
 /** The page on which a person requests a message; `sent`: after that. */
 export function forgottenPage(language: Language, state: 'ask' | 'sent'): string {
   const text = TEXTS[language];
-  if (state === 'sent') return page(text.forgotten, html`<p role="status">${text.sent}</p>`);
+  if (state === 'sent') return page(language, text.forgotten, html`<p role="status">${text.sent}</p>`);
   return page(
+    language,
     text.forgotten,
     html`<p>${text.ask}</p>
 <form method="post" action="/forgotten-password">
@@ -66,11 +67,13 @@ export function resetPage(language: Language, { code, reason }: ResetState): str
   const text = TEXTS[language];
   if (reason === 'done')
     return page(
+      language,
       text.choose,
       html`<p role="status">${text.done}</p>\n<p><a href="/account">${text.signIn}</a></p>`,
     );
   const fault = reason === 'ended' ? text.ended : reason ? `${text.refused} ${reason.password}.` : undefined;
   return page(
+    language,
     text.choose,
     html`${fault !== undefined && html`<p class="error" role="alert">${fault}</p>`}
 <form method="post" action="/reset-password">
@@ -84,5 +87,5 @@ export function resetPage(language: Language, { code, reason }: ResetState): str
   );
 }
 
-const page = (title: string, body: Html): string =>
-  htmlDocument(title, html`<main class="narrow">\n<h1>${title}</h1>\n${body}\n</main>`);
+const page = (language: Language, title: string, body: Html): string =>
+  htmlDocument(title, html`<main class="narrow">\n<h1>${title}</h1>\n${body}\n</main>`, undefined, language);

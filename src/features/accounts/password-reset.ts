@@ -12,7 +12,8 @@ import { nextIdentity } from '../../uuid.js';
 import { ACCOUNTS_SQL } from './accounts-statements.js';
 import { codeEnded } from './errors.js';
 import { languageOf } from './mail-messages.js';
-import { codeHash, type Outbox } from './mail-outbox.js';
+import type { Outbox } from './mail-outbox.js';
+import { findCode, requestCode, useCode } from './mailed-code.js';
 import { forgottenPage, pageReply, resetPage } from './password-pages.js';
 
 export interface AccountServices {
@@ -24,8 +25,6 @@ export interface AccountServices {
 }
 
 const MAX_BYTES = 8192;
-/** Messages that wait to be sent: an attacker with many addresses cannot fill the disk. */
-const MAX_WAITING = 10_000;
 
 /** The input of a person or a program: the fields of a form, or of a JSON object. */
 interface Input {
@@ -43,7 +42,7 @@ export async function requestReset(services: AccountServices, request: HandledRe
   const { db, users, outbox } = services;
   const email = normalized(users, input.field('email'));
   if (email !== undefined)
-    await db.run(ACCOUNTS_SQL.request_reset, [nextIdentity().id, email, language, MAX_WAITING]);
+    await db.transaction((run) => requestCode(run, { kind: 'reset', recipient: email, language }));
   outbox.wake();
   return input.isForm
     ? pageReply(200, forgottenPage(language, 'sent'))
@@ -77,16 +76,12 @@ export async function reset(services: AccountServices, request: HandledRequest):
 
 /** In one transaction, so that a code is used if and only if the password is set. */
 async function setByCode({ db, users }: AccountServices, code: string, password: string, language: string) {
-  const key = [codeHash(code), 'reset'];
-  const [found] = await db.run(ACCOUNTS_SQL.find_code, key);
-  if (!found) throw codeEnded();
-  const id = String(found.owner);
+  const id = (await findCode(db, 'reset', code)).owner!;
   const record = await recordOf(users, id);
   const checked = users.check({ ...record, password }, 'request', { record, isPatch: true });
   const passwordHash = await storedPassword(checked);
   await db.transaction(async (run) => {
-    const [used] = await run(ACCOUNTS_SQL.use_code, key);
-    if (!used) throw codeEnded();
+    await useCode(run, 'reset', code);
     const next = ({ record }: { record: typeof checked.fields }) => {
       const input = users.check(record, 'request', { record, isPatch: true });
       return { ...input, passwordHash };

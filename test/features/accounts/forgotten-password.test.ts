@@ -166,19 +166,45 @@ t.test('nothing tells whether an address is known', async (t) => {
   t.same([...new Set(mail.received.map(({ to }) => to))], ['ann@example.org']);
 });
 
-t.test('an address gets three messages while their codes are valid', async (t) => {
+t.test(
+  'an address gets three messages while their codes are valid, whether or not it is known',
+  async (t) => {
+    const { mail, ask, service } = await start(t);
+    for (const email of ['ann@example.org', 'nothing@example.org'])
+      for (const status of [202, 202, 202, 429]) {
+        const { status: got, headers } = await ask(email);
+        t.equal(got, status);
+        if (status === 429) t.match(headers['retry-after'], /^1[78]\d\d$/);
+        await until('nothing waits', () => waitingIn(service), 0);
+      }
+    t.equal(mail.received.length, 3);
+  },
+);
+
+t.test('of ten requests at once, an address gets three messages', async (t) => {
   const { mail, ask, service } = await start(t);
-  for (let count = 0; count < 6; count++) {
-    await ask('ann@example.org');
-    await until('nothing waits', () => waitingIn(service), 0);
-  }
+  const responses = await Promise.all(Array.from({ length: 10 }, () => ask('ann@example.org')));
+  t.equal(responses.filter(({ status }) => status === 202).length, 3);
+  await until('nothing waits', () => waitingIn(service), 0);
   t.equal(mail.received.length, 3);
+});
+
+t.test('a password that is set by any way ends the codes', async (t) => {
+  const { mail, ask, reset, service, id } = await start(t);
+  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
+  await ask('ann@example.org');
+  const code = codeIn((await messageAt(mail, 0)).text);
+  await service.db.run("update passwords set hash = hash || ''", []);
+  t.equal((await service.db.run('select from plinth_mail_codes', [])).length, 1, 'a new hash of it');
+  const next = users.check({ email: 'ann@example.org', name: 'Ann', password: NEXT });
+  await users.replace(id, next, NO_PRECONDITIONS);
+  t.equal((await reset(code)).status, 403);
 });
 
 t.test('an address of a network makes so many requests', async (t) => {
   const { ask } = await start(t);
   const statuses: number[] = [];
-  for (let count = 0; count < 32; count++) statuses.push((await ask('nothing@example.org')).status);
+  for (let count = 0; count < 32; count++) statuses.push((await ask(`${count}@example.org`)).status);
   t.same([...new Set(statuses)], [202, 429]);
   t.equal(statuses.indexOf(429), 30);
 });
@@ -232,10 +258,12 @@ t.test('in German, and with texts of the operator', async (t) => {
   const folder = mkdtempSync(join(tmpdir(), 'plinth-mail-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, 'reset.en.txt'), 'Hello from {{site}}\nCode {{code}}, {{unknown}}\n');
-  const { mail, ask } = await start(t, { MAIL_TEMPLATES: folder });
+  const { mail, ask, service } = await start(t, { MAIL_TEMPLATES: folder });
   await ask('ann@example.org', { 'accept-language': 'de-AT,de;q=0.9,en;q=0.5' });
   t.match((await messageAt(mail, 0)).text, /Oder geben Sie diesen Code ein/);
   await ask('ann@example.org');
+  const page = await service.send('GET', '/reset-password', { headers: { 'accept-language': 'de' } });
+  t.match(page.text, '<html lang="de">');
   const own = await messageAt(mail, 1);
   t.match(own.raw, /^Subject: Hello from api\.example\.org/m);
   t.match(own.text, /Code [0-9A-Z-]{19}, \{\{unknown\}\}/);
@@ -248,7 +276,7 @@ t.test('a user of another issuer has no password to forget', async (t) => {
   ]);
   await ask('ann@example.org');
   await ask('nothing@example.org');
-  t.equal((await service.db.run('select from plinth_mail', [])).length, 0);
+  await until('nothing waits', () => waitingIn(service), 0);
   t.equal(mail.attempts.length, 0);
 });
 
