@@ -1,6 +1,7 @@
 import { arrayOf, ID, json, objectOf, schemaRef, TEXT, TIME, TIME_OR_NULL } from '../../api/doc.js';
 import { at, type Endpoint } from '../../api/endpoint.js';
-import { deleteJob, getJob, getJobs, type JobServices } from './job-actions.js';
+import { deleteJob, getJob, getJobs } from './job-actions.js';
+import type { JobServices } from './settings.js';
 
 const COUNT = { type: 'integer', minimum: 0 } as const;
 

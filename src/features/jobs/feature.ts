@@ -2,8 +2,7 @@ import { openIdempotency } from '../../actions/idempotency.js';
 import { typesIn } from '../../errors/catalogue.js';
 import type { Feature } from '../../feature.js';
 import type { Creations } from './create-many.js';
-import type { JobServices } from './job-actions.js';
-import { JOB_SETTINGS } from './settings.js';
+import { JOB_SETTINGS, type JobServices } from './settings.js';
 
 /** Creations of many records by one request, and jobs. */
 export default {
@@ -19,17 +18,18 @@ export default {
     const metrics = createJobMetrics();
     const settings = JOB_SETTINGS.of(config);
     const idempotency = openIdempotency(config.idempotencyTtlSeconds, collections);
-    const wrote = () => feed?.follower.wrote();
-    const opened = { db, log, collections, databaseUrl, idempotency, metrics, wrote };
-    const all = { ...config, ...settings, ...opened };
+    const services: JobServices = {
+      ...{ ...config, ...settings, db, log, collections, databaseUrl, idempotency, metrics },
+      wrote: () => feed?.follower.wrote(),
+      wake: () => loop.wake(),
+    };
     let opening: Promise<Creations> | undefined;
     // Loaded on demand, so that a start without it takes less time and memory.
-    const load = async () => new (await import('./create-many.js')).Creations(all);
-    const loop = new JobLoop(all);
-    const jobs: JobServices = { ...all, wake: () => loop.wake() };
+    const load = async () => new (await import('./create-many.js')).Creations(services);
+    const loop = new JobLoop(services);
     return {
-      services: () => jobs,
-      represent: (routes, api) => withJobs(routes, api, () => (opening ??= load()), jobs),
+      services: () => services,
+      represent: (routes, api) => withJobs(routes, api, () => (opening ??= load()), services),
       metrics,
       prunes: jobPrunes(settings.jobTtl),
       stop: async (ms) => {

@@ -1,26 +1,13 @@
-import { callerKey, type Idempotency } from '../../actions/idempotency.js';
-import type { Db } from '../../db/db.js';
+import { callerKey } from '../../actions/idempotency.js';
 import { notFound } from '../../errors/request-errors.js';
-import type { ScopedCollection } from '../../feature.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import { readsAll } from '../../policy/policy.js';
 import { parseUuid } from '../../uuid.js';
-import { cancelJob, findJob, type Job, type JobBounds, listJobs, removeJob } from './job-store.js';
+import { cancelJob, findJob, type Job, listJobs, removeJob } from './job-store.js';
 import { CREATION, type Task } from './job-task.js';
-
-/** The services of the endpoints of jobs, and of requests for jobs. */
-export interface JobServices extends JobBounds {
-  readonly db: Db;
-  readonly collections: readonly ScopedCollection[];
-  readonly idempotency: Idempotency;
-  /** Bytes of the body of a request for a job. */
-  readonly jobBytes: number;
-  readonly jobTtl: number;
-  /** Called when there is a job to do. */
-  readonly wake: () => void;
-}
+import type { JobServices } from './settings.js';
 
 /** GET /jobs: the newest 100 of the caller, or of all for `admin`. */
 export async function getJobs(services: JobServices, request: Request): Promise<Reply> {

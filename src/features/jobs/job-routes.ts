@@ -6,8 +6,8 @@ import { CSV_TYPE, NDJSON_TYPE } from '../../http/media-types.js';
 import { prefersAsync, type Request } from '../../http/request.js';
 import type { Action, Route } from '../../http/router.js';
 import type { Creations } from './create-many.js';
-import type { JobServices } from './job-actions.js';
 import { REPORT_TYPE } from './job-task.js';
+import type { JobServices } from './settings.js';
 import { submitCreation } from './submit-job.js';
 
 /** The media types of a body with many records. */

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Db, Row, Run } from '../../db/db.js';
+import type { Row, Run } from '../../db/db.js';
 import { statements } from '../../db/statements.js';
 import { unavailable } from '../../errors/service-errors.js';
 import type { PruneTask } from '../../feature.js';
@@ -7,6 +7,7 @@ import type { Position } from '../transfer/chunks.js';
 import { tooManyJobs } from './errors.js';
 import type { Task } from './job-task.js';
 import type { ReportState } from './report.js';
+import type { JobServices } from './settings.js';
 
 // biome-ignore format: one name a line says no more
 export const SQL = statements('features/jobs/jobs.sql', [
@@ -38,8 +39,8 @@ export interface Job {
 }
 
 /** A job that this process does. */
-export interface ClaimedJob extends Pick<Job, 'id' | 'task' | 'inputBytes' | 'progress'> {
-  readonly lease: Lease;
+export interface ClaimedJob extends Pick<Job, 'id' | 'task' | 'progress'> {
+  readonly lease: ReturnType<typeof leaseOf>;
   readonly tries: number;
 }
 
@@ -48,42 +49,43 @@ const LEASE_SECONDS = 15;
 /** How often a process reports. */
 export const RENEW_MS = 5000;
 
-/** The bounds of unfinished jobs. */
-export interface JobBounds {
-  readonly jobsMax: number;
-  readonly jobsPerCaller: number;
-}
-
 /** Makes room for a job. Throws 429 and 503. */
-export const openJob = (db: Db, id: string, caller: string, task: Task, bounds: JobBounds): Promise<void> =>
+export const openJob = (
+  { db, jobsMax, jobsPerCaller }: Pick<JobServices, 'db' | 'jobsMax' | 'jobsPerCaller'>,
+  id: string,
+  caller: string,
+  task: Task,
+): Promise<void> =>
   db.transaction(async (run) => {
     await run(SQL.lock_jobs, []);
     const [count] = await run(SQL.count_jobs, [caller]);
-    if (Number(count!.own) >= bounds.jobsPerCaller) throw tooManyJobs(bounds.jobsPerCaller);
-    if (Number(count!.number) >= bounds.jobsMax) throw unavailable('Too many jobs are unfinished.', 10);
+    if (Number(count!.own) >= jobsPerCaller) throw tooManyJobs(jobsPerCaller);
+    if (Number(count!.number) >= jobsMax) throw unavailable('Too many jobs are unfinished.', 10);
     await run(SQL.open_job, [id, caller, JSON.stringify(task), LEASE_SECONDS * 4]);
   });
 
 /** Bytes of the body in one row. */
 export const PART_BYTES = 262_144;
 
-/** Stores the part of the body at a position. False: the job was cancelled. */
-export const addInput = async (run: Run, id: string, position: number, bytes: Buffer): Promise<boolean> =>
-  (await run(SQL.add_input, [id, position, bytes.toString('base64'), LEASE_SECONDS * 4])).length > 0;
+/** Whether a statement has changed a job. */
+const changes = async (run: Run, text: string, ...args: Parameters<Run>[1]): Promise<boolean> =>
+  (await run(text, args)).length > 0;
 
-/** The body of a job from a position on. */
-export async function* inputFrom(run: Run, id: string, position: number): AsyncGenerator<Buffer> {
-  for (let at = position - (position % PART_BYTES); ; at += PART_BYTES) {
+/** Stores the part of the body at a position. False: the job was cancelled. */
+export const addInput = (run: Run, id: string, position: number, bytes: Buffer): Promise<boolean> =>
+  changes(run, SQL.add_input, id, position, bytes.toString('base64'), LEASE_SECONDS * 4);
+
+/** The body of a job. */
+export async function* inputOf(run: Run, id: string): AsyncGenerator<Buffer> {
+  for (let at = 0; ; at += PART_BYTES) {
     const [row] = await run(SQL.input, [id, at]);
     if (!row) return;
-    const bytes = Buffer.from(row.bytes as string, 'base64');
-    yield at < position ? bytes.subarray(position - at) : bytes;
+    yield Buffer.from(row.bytes as string, 'base64');
   }
 }
 
 /** Begins to wait for a process. False: the job was cancelled. */
-export const queueJob = async (run: Run, id: string): Promise<boolean> =>
-  (await run(SQL.queue_job, [id])).length > 0;
+export const queueJob = (run: Run, id: string): Promise<boolean> => changes(run, SQL.queue_job, id);
 
 export const removeJob = async (run: Run, id: string): Promise<void> =>
   void (await run(SQL.remove_job, [id]));
@@ -93,7 +95,7 @@ export async function claimJob(run: Run): Promise<ClaimedJob | undefined> {
   const lease = randomUUID();
   const [row] = await run(SQL.claim_job, [lease, LEASE_SECONDS]);
   const id = row?.id as string;
-  return row && { id, lease: new Lease(id, lease), tries: Number(row.tries), ...contentOf(row) };
+  return row && { id, lease: leaseOf(id, lease), tries: Number(row.tries), ...contentOf(row) };
 }
 
 const contentOf = ({ task, input_bytes, progress }: Row) => ({
@@ -103,27 +105,21 @@ const contentOf = ({ task, input_bytes, progress }: Row) => ({
 });
 
 /** The writes of a process about its job. Each resolves to false if another process has the job, or none. */
-class Lease {
-  constructor(
-    private readonly id: string,
-    private readonly lease: string,
-  ) {}
-
-  renew = (run: Run) => this.#write(run, SQL.renew_lease, LEASE_SECONDS);
-  advance = (run: Run, progress: JobProgress) => this.#write(run, SQL.advance_job, JSON.stringify(progress));
-  end = (run: Run, state: 'done' | 'failed', outcome: unknown, progress?: JobProgress) =>
-    this.#write(run, SQL.end_job, state, JSON.stringify(outcome), progress ? JSON.stringify(progress) : null);
+const leaseOf = (id: string, lease: string) => ({
+  renew: (run: Run) => changes(run, SQL.renew_lease, id, lease, LEASE_SECONDS),
+  advance: (run: Run, progress: JobProgress) =>
+    changes(run, SQL.advance_job, id, lease, JSON.stringify(progress)),
+  end: (run: Run, state: 'done' | 'failed', outcome: unknown, progress?: JobProgress) =>
+    changes(
+      ...[run, SQL.end_job, id, lease, state, JSON.stringify(outcome)],
+      progress ? JSON.stringify(progress) : null,
+    ),
   /** Has another process continue at once. */
-  release = (run: Run) => this.#write(run, SQL.release_job);
-
-  async #write(run: Run, text: string, ...values: readonly (string | number | null)[]): Promise<boolean> {
-    return (await run(text, [this.id, this.lease, ...values])).length > 0;
-  }
-}
+  release: (run: Run) => changes(run, SQL.release_job, id, lease),
+});
 
 /** False: the job has ended before. */
-export const cancelJob = async (run: Run, id: string): Promise<boolean> =>
-  (await run(SQL.cancel_job, [id])).length > 0;
+export const cancelJob = (run: Run, id: string): Promise<boolean> => changes(run, SQL.cancel_job, id);
 
 export async function findJob(run: Run, id: string): Promise<Job | undefined> {
   const [row] = await run(SQL.list_jobs, [null, id]);

@@ -25,7 +25,7 @@ export interface Task {
   readonly scopes: readonly string[];
   readonly scheme: Principal['scheme'];
   readonly permission: Permission;
-  /** The collection with the user on which the job depends: it ends with that record. Absent: there is none. */
+  /** The collection with the user whose job it is: it ends with that record. Absent: there is none. */
   readonly userCollection?: string | undefined;
 }
 
@@ -39,16 +39,13 @@ export const requestOf = (
   principal: { subject, scheme, scopes: new Set(scopes), expiresAt: undefined },
 });
 
-/** Credentials that remain valid when the user of their subject is deleted, unless they have the scope `self`. */
-const INDEPENDENT: readonly Principal['scheme'][] = ['api-key', 'mtls', 'signature', 'none'];
-
-/** The collection with the user on which the credential of a request depends; no member: it depends on none. */
+/** The collection with the user that the subject of a request is; no member: it is none. */
 export async function userOf(
   collections: readonly ScopedCollection[],
-  { scheme, subject, scopes }: Principal,
+  { subject }: Principal,
 ): Promise<Pick<Task, 'userCollection'>> {
   const id = parseUuid(subject);
-  if (id === undefined || (INDEPENDENT.includes(scheme) && !scopes.has('self'))) return {};
+  if (id === undefined) return {};
   for (const { resource, whole } of collections)
     if (resource.owner && (await whole.exists(id))) return { userCollection: resource.name };
   return {};

@@ -1,5 +1,5 @@
 import { actorSetting, callerOf } from '../../auth/principal.js';
-import type { BulkConnection } from '../../db/bulk-connection.js';
+import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';
 import { inTransaction } from '../../db/session.js';
 import { invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
 import type { ScopedCollection } from '../../feature.js';
@@ -17,6 +17,7 @@ import { storeBatch } from '../transfer/store-batch.js';
 import { recordsRefused, tooManyRecords } from './errors.js';
 import { SQL } from './job-store.js';
 import type { Report } from './report.js';
+import type { JobServices } from './settings.js';
 
 /** Bytes of records that are stored together, and of those with passwords, which take long. */
 export const CHUNK_BYTES = 262_144;
@@ -28,42 +29,65 @@ const CHUNK_NAME_BYTES = 4_194_304;
 /** How many times as many bytes as the body the names may have that its records repeat. */
 const NAMES_FACTOR = 8;
 
-/** The collections and settings that creations need. */
-export interface CreationSettings {
-  readonly collections: readonly ScopedCollection[];
-  /** Bytes of one record. */
-  readonly bodyLimit: number;
-  readonly tombstones: boolean;
-}
-
-/** A body with records: its media type and its first bytes. */
-interface Body {
+/** A body with records: its beginning, and the rest, which is read once. */
+export interface Body {
   readonly type: string;
-  readonly head: Buffer;
-  /** Whether nothing follows the first bytes. */
-  readonly isWhole: boolean;
   /** Bytes that it may have. */
   readonly maxBytes: number;
+  readonly head: Buffer;
+  /** Whether nothing follows the beginning. */
+  readonly isWhole: boolean;
+  readonly rest: AsyncIterable<Buffer>;
+}
+
+/** A body with its beginning in memory. */
+export async function bodyOf(type: string, maxBytes: number, rest: AsyncGenerator<Buffer>): Promise<Body> {
+  const parts: Buffer[] = [];
+  let [bytes, isWhole] = [0, false];
+  while (bytes < CHUNK_BYTES && !isWhole) {
+    const { done = false, value } = await rest.next();
+    isWhole = done;
+    if (value) parts.push(value);
+    bytes += value?.length ?? 0;
+  }
+  return { type, maxBytes, head: Buffer.concat(parts), isWhole, rest };
 }
 
 /** How the records of a body are created. */
 export interface Creation {
   readonly collection: ScopedCollection;
-  readonly settings: CreationSettings;
-  readonly body: Body;
   /** The request of the caller, whose permission applies to each record. */
   readonly request: Request;
-  /** Where to begin; absent: with the first record. */
-  readonly from?: Position | undefined;
-  /** The bytes of the body from a position on. */
-  readonly bytesFrom: (position: number) => AsyncIterable<Buffer>;
+  readonly body: Body;
+  /** The place of the first record; absent: all of the body are created. */
+  readonly from?: number | undefined;
   /** The most records. */
   readonly limit: number;
   /** Whether records are stored although others are refused. */
   readonly isLenient: boolean;
   readonly report: Report;
   /** Stores the records of a chunk by `store`, in a transaction. */
-  readonly storing: (store: () => Promise<void>, next: Position) => Promise<void>;
+  readonly storing: (store: () => Promise<void>, next: Position, connection: BulkConnection) => Promise<void>;
+}
+
+/** Opens a connection, and runs `work`, which has the records of a body created within its transactions. Throws what createRecords does. */
+export async function createInto<T>(
+  services: JobServices,
+  creation: Creation,
+  work: (connection: BulkConnection, createAll: () => Promise<void>) => Promise<T>,
+): Promise<T> {
+  const { report } = creation;
+  const { records } = services.metrics;
+  const [before, refused] = [report.stored, report.refused];
+  try {
+    const result = await withBulkConnection(services.databaseUrl, services, (connection) =>
+      work(connection, () => createRecords(connection, services, creation)),
+    );
+    records.of('stored').value += report.stored - before;
+    return result;
+  } finally {
+    records.of('refused').value += report.refused - refused;
+  }
 }
 
 /** Bytes of the name of a column: each record repeats it, while its row has two bytes for it. */
@@ -73,13 +97,17 @@ const MAX_NAME_BYTES = 1000;
  * Creates the records of a body in batches, with the checks that a request for each record would pass. Throws 400 for a header of
  * CSV that is not one, 413 for too many records, and 422 if records are refused and that is not lenient.
  */
-export async function createRecords(connection: BulkConnection, creation: Creation): Promise<void> {
-  const { collection, body, limit, isLenient, report, storing } = creation;
-  const { rules, scanner, first } = readerOf(creation);
-  const from = creation.from ?? first;
+async function createRecords(
+  connection: BulkConnection,
+  services: JobServices,
+  creation: Creation,
+): Promise<void> {
+  const { collection, body, from, limit, isLenient, report, storing } = creation;
+  const { rules, scanner, first } = readerOf(creation, services.bodyLimit);
   const { nameBytes = 0 } = rules.columns ?? {};
-  const chunks = chunksOf(creation.bytesFrom(from.position), scanner, from, {
+  const chunks = chunksOf(bytesFrom(body, first.position), scanner, first, {
     size: collection.resource.hasPasswords ? PASSWORD_CHUNK_BYTES : CHUNK_BYTES,
+    since: from,
     maxRecords: Math.ceil(CHUNK_NAME_BYTES / (nameBytes || 1)),
     maxRecordBytes: rules.maxBytes,
     tooLong: () => payloadTooLarge(rules.maxBytes),
@@ -95,16 +123,16 @@ export async function createRecords(connection: BulkConnection, creation: Creati
     const refusals = new ImportErrors(false);
     const drafts = await readDrafts(chunk, rules, refusals.add);
     const rows = await checkDrafts(drafts, rules, refusals.add);
-    await storing(async () => {
-      await report.add(await storeRows(connection, creation, rows, refusals), refusals.list);
-    }, chunk.next);
-    if (!isLenient && report.isFull) break;
+    const store = async () =>
+      report.add(await storeRows(connection, services, creation, rows, refusals), refusals.list);
+    await storing(store, chunk.next, connection);
+    if (!isLenient && report.omitted > 0) break;
   }
   if (!isLenient && report.refused > 0) throw recordsRefused(report.result(true));
 }
 
 /** How the records of a body are read, and where the first one is. Throws 400. */
-function readerOf({ collection, settings, body, request }: Creation) {
+function readerOf({ collection, body, request }: Creation, maxBytes: number) {
   const { resource, check: checkOf } = collection.whole;
   const caller = callerOf(request.principal);
   const check: RecordRules['check'] = (input, origin) => checkOf(input, origin, undefined, caller);
@@ -113,17 +141,24 @@ function readerOf({ collection, settings, body, request }: Creation) {
   const header = body.type === CSV_TYPE ? headerIn(body, start) : undefined;
   const rename = new Map<string, string>();
   const rules: RecordRules = {
-    ...{ resource, check, origin: 'request', rename, maxBytes: settings.bodyLimit, retainsIds: false },
+    ...{ resource, check, origin: 'request', rename, maxBytes, retainsIds: false },
     columns: header && columnsOf(header, resource, rename, 'request'),
   };
   const scanner = header ? csvScanner(header.delimiter) : NDJSON;
   return { rules, scanner, first: header?.from ?? { position: start, place: 1 } };
 }
 
+/** The bytes of a body from a position within its beginning on. */
+async function* bytesFrom({ head, rest }: Body, position: number): AsyncGenerator<Buffer> {
+  yield head.subarray(position);
+  yield* rest;
+}
+
 /** Stores the records of a chunk as a part of the transaction that is open. Returns their number. */
 async function storeRows(
   connection: BulkConnection,
-  { collection: whole, settings: { tombstones }, request }: Creation,
+  { tombstones }: JobServices,
+  { collection: whole, request }: Creation,
   rows: readonly Row[],
   refusals: ImportErrors,
 ): Promise<number> {

@@ -40,7 +40,6 @@ export class Report {
   refused = 0;
   omitted = 0;
   readonly faults: RecordFault[] = [];
-  #bytes = 0;
 
   /** `before`: the part of the body that was reported before. */
   constructor(
@@ -48,19 +47,13 @@ export class Report {
     before?: ReportState,
   ) {
     if (!before) return;
-    const { stored, refused, omitted, faults } = before;
-    for (const fault of faults) this.#list(fault);
-    [this.stored, this.refused, this.omitted] = [stored, refused, omitted];
+    [this.stored, this.refused, this.omitted] = [before.stored, before.refused, before.omitted];
+    this.faults.push(...before.faults);
   }
 
   get state(): ReportState {
     const { stored, refused, omitted, faults } = this;
     return { stored, refused, omitted, faults };
-  }
-
-  /** Whether further faults are only counted. */
-  get isFull(): boolean {
-    return this.omitted > 0;
   }
 
   async add(stored: number, refusals: readonly RefusedRecord[]): Promise<void> {
@@ -75,13 +68,10 @@ export class Report {
   }
 
   #list(fault: RecordFault): void {
-    const bytes = Buffer.byteLength(JSON.stringify(fault));
-    if (this.omitted > 0 || this.faults.length === MAX_FAULTS || this.#bytes + bytes > MAX_FAULT_BYTES) {
+    const isFull = this.omitted > 0 || this.faults.length === MAX_FAULTS;
+    if (isFull || Buffer.byteLength(JSON.stringify([...this.faults, fault])) > MAX_FAULT_BYTES)
       this.omitted++;
-      return;
-    }
-    this.#bytes += bytes;
-    this.faults.push(fault);
+    else this.faults.push(fault);
   }
 
   /** `isUndone`: what was stored is rolled back. */

@@ -1,4 +1,9 @@
-import { FeatureSettings } from '../../config/config.js';
+import type { Idempotency } from '../../actions/idempotency.js';
+import { type Config, FeatureSettings } from '../../config/config.js';
+import type { Db } from '../../db/db.js';
+import type { ScopedCollection } from '../../feature.js';
+import type { Log } from '../../telemetry/log.js';
+import type { JobMetrics } from './metrics.js';
 
 export const JOB_SETTINGS = new FeatureSettings({
   read: ({ flag }) => ({
@@ -21,6 +26,22 @@ export const JOB_SETTINGS = new FeatureSettings({
   removed: ['BULK_BYTES', 'BULK_RECORDS', 'JOB_BYTES', 'JOB_TTL', 'JOBS_MAX', 'JOBS_PER_PRINCIPAL'],
   typeNames: ['CreationReport', 'Job', 'JobList', 'Jobs', 'RefusedRecord'],
 });
+
+/** The settings and the parts of the service that creations of many records and jobs need. */
+export interface JobServices
+  extends Omit<Config, 'collections' | 'databaseUrl'>,
+    ReturnType<typeof JOB_SETTINGS.of> {
+  readonly db: Db;
+  readonly databaseUrl: string;
+  readonly log: Log;
+  readonly collections: readonly ScopedCollection[];
+  readonly idempotency: Idempotency;
+  readonly metrics: JobMetrics;
+  /** Called when records were written. */
+  readonly wrote: () => void;
+  /** Called when there is a job to do. */
+  readonly wake: () => void;
+}
 
 /** Requests with many records that this process stores at a time, each on a connection of its own to the database. */
 export const MAX_CREATIONS = 2;

@@ -5,9 +5,10 @@ import type { Reply } from '../../http/reply.js';
 import { prefersLenient, type Request } from '../../http/request.js';
 import { nextIdentity } from '../../uuid.js';
 import { jobCancelled } from './errors.js';
-import { acceptedReply, type JobServices } from './job-actions.js';
+import { acceptedReply } from './job-actions.js';
 import { addInput, openJob, PART_BYTES, queueJob, removeJob } from './job-store.js';
 import { CREATION, requireNoClaims, type Task, userOf } from './job-task.js';
+import type { JobServices } from './settings.js';
 
 /** Stores the body of a request, for a job that creates its records: 202 with Location, 400, 408, 413, 429, 503. */
 export async function submitCreation(
@@ -29,7 +30,7 @@ export async function submitCreation(
     ...(await userOf(collections, principal)),
   };
   const { id } = nextIdentity();
-  await openJob(db, id, callerKey(principal), task, services);
+  await openJob(services, id, callerKey(principal), task);
   let isQueued = false;
   try {
     await storeInput(db.run, id, content.read(jobBytes));

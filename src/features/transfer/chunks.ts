@@ -31,6 +31,8 @@ const MAX_RECORDS = 4096;
 interface ChunkBounds {
   /** Bytes that are scanned together, about. */
   readonly size: number;
+  /** The place of the first record that is wanted. */
+  readonly since?: number | undefined;
   readonly maxRecords?: number;
   readonly maxRecordBytes?: number;
   /** The error of a record with more. */
@@ -42,7 +44,13 @@ export async function* chunksOf(
   bytes: AsyncIterable<Buffer>,
   scanner: Scanner,
   from: Position,
-  { size, maxRecords = MAX_RECORDS, maxRecordBytes = MAX_RECORD_BYTES, tooLong = tooLongInFile }: ChunkBounds,
+  {
+    size,
+    since = 0,
+    maxRecords = MAX_RECORDS,
+    maxRecordBytes = MAX_RECORD_BYTES,
+    tooLong = tooLongInFile,
+  }: ChunkBounds,
 ): AsyncGenerator<Chunk> {
   let parts: Buffer[] = [];
   let { position, place } = from;
@@ -56,7 +64,8 @@ export async function* chunksOf(
       ({ next, place, isDone } = scanner({ bytes: all, from: next, place, isEnd, max }, records));
       position = offset + next;
       count = records.length;
-      if (count > 0) yield { bytes: all, records, offset, next: { position, place } };
+      const wanted = records.filter((each) => each.place >= since);
+      if (wanted.length > 0) yield { bytes: all, records: wanted, offset, next: { position, place } };
     }
     // A copy, so that the bytes before it are released.
     parts = [Buffer.from(all.subarray(next))];

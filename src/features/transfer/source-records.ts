@@ -10,17 +10,12 @@ import type { Source } from './sources.js';
 
 const CHUNK_BYTES = 262_144;
 
-/** The records of a source from a place on, in chunks of about `size` bytes. */
-export async function* sourceChunks(
+/** The records of a source from the place `since` on, in chunks of about `size` bytes. */
+export const sourceChunks = (
   { input, scanner, from }: Source,
-  place = from.place,
+  since?: number,
   size = CHUNK_BYTES,
-): AsyncGenerator<Chunk> {
-  for await (const chunk of chunksOf(input.read(from.position), scanner, from, { size })) {
-    const records = chunk.records.filter((each) => each.place >= place);
-    if (records.length > 0) yield { ...chunk, records };
-  }
-}
+): AsyncGenerator<Chunk> => chunksOf(input.read(from.position), scanner, from, { size, since });
 
 /** The rules for the records of a source. */
 export function rulesOf(

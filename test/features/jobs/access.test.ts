@@ -10,7 +10,6 @@ import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
 
 const NDJSON = 'application/x-ndjson';
-const BOUNDS = { jobsMax: 50, jobsPerCaller: 5 };
 
 const text = { type: 'string', maxLength: 200, 'x-index': true };
 /** Collections without access rules, and one whose rules name a claim. */
@@ -81,11 +80,10 @@ async function withIssues(t: Test) {
       permission: 'rules',
     };
     await openJob(
-      service.db,
+      { db: service.db, jobsMax: 50, jobsPerCaller: 5 },
       id,
       callerKey({ scheme: 'api-key', subject }),
       { ...permitted, ...task } as unknown as Task,
-      BOUNDS,
     );
     if (input !== undefined) t.ok(await addInput(service.db.run, id, 0, Buffer.from(input)));
     t.ok(await queueJob(service.db.run, id));

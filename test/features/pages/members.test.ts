@@ -62,6 +62,9 @@ t.test('pages of members under access rules', async (t) => {
     });
     t.equal((await send('GET', `/issues/${ids[0]}`)).json.status, 'closed');
     for (const _back of ['//example.org/issues', '/\\example.org', 'https://example.org/', ''])
-      t.match((await ada.submit(t, list, 'Edit…', { ...chosen, _back })).text, '<a href="/issues">Cancel</a>');
+      t.match(
+        (await ada.submit(t, list, 'Edit…', { ...chosen, _back })).text,
+        '<a href="/issues">Cancel</a>',
+      );
   });
 });
