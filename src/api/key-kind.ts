@@ -50,8 +50,10 @@ export const KEY: Kind = {
   }),
   page: {
     columns: ['label', 'kind', 'subject', 'scopes', 'expires_at', 'last_used_at'],
+    user: 'subject',
     removal: 'Revoke',
     inputs: (scopes) => ({
+      subject: { description: 'A user, or another text for a program.' },
       scopes: { items: { ...KEY_SCHEMA.properties.scopes.items, enum: scopes } },
       expires_at: { format: 'date-time' },
     }),

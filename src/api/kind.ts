@@ -84,8 +84,8 @@ export interface KindPage {
   readonly removal?: string;
   /** Keywords for the inputs of a form, by the fields; `scopes` are those of the service. */
   readonly inputs: (scopes: readonly string[]) => Readonly<Record<string, object>>;
-  /** Each has the id of a user, to which its page leads. */
-  readonly isOfUsers?: true;
+  /** The member with the id of a user, or with a text for another caller. Pages show and take names of users. */
+  readonly user?: string;
   /** Pages about it, by the last segment of their paths. */
   readonly links?: Readonly<Record<string, string>>;
   /** Buttons that send a POST, by the last segment of its path. */

@@ -54,7 +54,7 @@ const ACCOUNT: Kind = {
   }),
   page: {
     columns: ['email', 'scopes', 'disabled', 'sessions'],
-    isOfUsers: true,
+    user: 'id',
     inputs: (scopes) => ({ scopes: { items: { type: 'string', enum: scopes } } }),
   },
 };

@@ -3,6 +3,7 @@ import { JSON_TYPE } from '../../http/media-types.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { collectionLabel } from './labels.js';
 import { isKnown, type PageContent } from './layout.js';
+import { headCell, tableOf } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 
 /** The parameters of the address: a subject, and the page on which requests can be tried. */
@@ -106,5 +107,8 @@ function fieldsTable(schema: JsonObject | undefined): Part {
     const state = readOnly === true ? 'by the service' : required.includes(name) ? 'required' : '';
     return html`<tr><th scope="row">${name}</th><td data-label="Type">${kind}</td><td data-label="State">${state}</td><td data-label="About">${String(description ?? '')}</td></tr>\n`;
   });
-  return html`<h2>Fields</h2><div class="scroll"><table class="list"><thead><tr><th scope="col">Field</th><th scope="col">Type</th><th scope="col">State</th><th scope="col">About</th></tr></thead><tbody>${rows}</tbody></table></div>`;
+  return html`<h2>Fields</h2>${tableOf(
+    ['Field', 'Type', 'State', 'About'].map((head) => headCell(head)),
+    rows,
+  )}`;
 }

@@ -2,20 +2,22 @@ import type { Resource } from '../../collection/resource.js';
 import { html, type Part } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
 import type { Names } from './names.js';
+import type { Site } from './site.js';
 
 /** The collection of the users that sign in, whose ids are the actors of changes. */
-const ownersOf = ({ site }: Names) => site.collections.find(({ resource }) => resource.owner)?.resource;
+export const ownersOf = ({ collections }: Site): Resource | undefined =>
+  collections.find(({ resource }) => resource.owner)?.resource;
 
 /** Reads the names of those who made some changes, as far as the caller may read these users. */
 export async function readActors(names: Names, actors: readonly (string | null)[]): Promise<void> {
-  const owners = ownersOf(names);
+  const owners = ownersOf(names.site);
   if (owners) await names.read(owners.name, new Set(actors.filter((actor) => actor !== null)));
 }
 
 /** Who made a change: the caller, a user by name, another user, or a program by its own text. */
 export function actorHtml(names: Names, actor: string | null): Part {
   if (actor === null) return undefined;
-  const owners = ownersOf(names);
+  const owners = ownersOf(names.site);
   if (actor === names.caller.principal.subject) return html`<b>You</b>`;
   const name = names.of(actor);
   if (name !== undefined && owners)

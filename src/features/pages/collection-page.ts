@@ -57,6 +57,7 @@ async function contentOf(
   if (given.has('_columns')) return columnsPage(view, data, [...up, here]);
   await names.readFor(resource, data);
   const chosen = view.parameters.get('fields')?.split(',');
+  const columns = listColumns(resource, chosen, data);
   const added = addedColumns(view.list, data, names);
   const self = links.self.slice(links.self.indexOf('?') + 1);
   return {
@@ -65,7 +66,7 @@ async function contentOf(
     tools: html`${declarationLink(shown, 'Declaration', resource.name)}<a class="button" href="${view.hrefWith({ _columns: '1' })}">Columns</a>${exportMenu(view, meta)}${canCreate && html`<a class="button main" href="${path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
     body: html`${searchBar(view, html`<span class="dim">${summaryOf(resource, data.length, meta)}</span>`)}
 <div class="chips">${filterChips(view, names)}</div>
-${data.length === 0 ? emptyText(view, canCreate) : recordsTable(resource, data, { view, names, added, columns: listColumns(resource, chosen, data), bulk: bulkBar(resource, shown) })}
+${data.length === 0 ? emptyText(view, canCreate) : recordsTable(resource, data, { view, names, added, columns: parent && !chosen ? columns.filter(({ name }) => name !== resource.parent?.field) : columns, bulk: bulkBar(resource, shown) })}
 ${pagesNav(links, meta)}`,
     query: self,
   };

@@ -1,7 +1,7 @@
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
 import type { FieldSchema } from './form-fields.js';
-import { fieldLabel } from './labels.js';
+import { capitalized, fieldLabel } from './labels.js';
 
 /** How people read the values of a field. Lists show the kinds in this order; those from `long` on only if they are chosen. */
 const KINDS = [
@@ -15,6 +15,7 @@ const KINDS = [
   'long',
   'json',
   'id',
+  'plain',
 ] as const;
 export type ColumnKind = (typeof KINDS)[number];
 const FIRST_HIDDEN = KINDS.indexOf('long');
@@ -69,7 +70,7 @@ function findColumns({ schema, references, writeOnly }: Resource): Column[] {
 
 /** A field that no declaration describes. */
 const undeclared = (name: string): Column => ({
-  ...{ name, label: name.includes('_') ? fieldLabel(name) : name, kind: 'text' },
+  ...{ name, label: name.includes('_') ? fieldLabel(name) : name, kind: 'plain' },
   ...{ choices: [], to: undefined, isList: false },
 });
 
@@ -93,12 +94,14 @@ export function listColumns(
   chosen: readonly string[] | undefined,
   records: readonly JsonObject[],
 ): readonly Column[] {
-  const rest = undeclaredNames(resource, records).map(undeclared);
   if (chosen) {
-    const all = columnsOf(resource).filter(({ name }) => name !== resource.display);
-    const id = chosen.includes('id') ? [idColumn] : [];
-    return [...all, ...rest, ...id].filter(({ name }) => chosen.includes(name));
+    const all = columnsOf(resource);
+    const rest = chosen.filter((name) => !all.some((each) => each.name === name));
+    return [...all, ...rest.map((name) => (name === 'id' ? idColumn : undeclared(name)))].filter(
+      ({ name }) => name !== resource.display && chosen.includes(name),
+    );
   }
+  const rest = undeclaredNames(resource, records).map(undeclared);
   const known = likely.get(resource) ?? likelyColumns(resource);
   likely.set(resource, known);
   return rest.length === 0 || known.length === MAX_COLUMNS
@@ -119,6 +122,12 @@ function likelyColumns(resource: Resource): readonly Column[] {
   const created = all.filter(({ name }) => name === 'created_at');
   return [...compared.sort((a, b) => rank(a) - rank(b)), ...created].slice(0, MAX_COLUMNS);
 }
+
+/** The label of the column that names the records of a list. */
+export const titleLabel = ({ display, schema, singular }: Resource): string =>
+  display === undefined
+    ? capitalized(singular)
+    : fieldLabel(display, (schema.properties[display] as FieldSchema).title);
 
 const idColumn: Column = { ...undeclared('id'), label: 'Id', kind: 'id' };
 

@@ -8,6 +8,7 @@ import {
 import { type Html, html } from '../../formats/html.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
 import { refusal } from './declaration-files.js';
+import { headCell, tableOf } from './list-table.js';
 import { hidden } from './record-forms.js';
 import type { SubmittedForm } from './submitted-form.js';
 
@@ -174,6 +175,9 @@ export function fieldTable(rows: readonly FieldRow[]): Html {
     );
     return html`<tr><th scope="row">${hidden('was', was)}<input name="name" aria-label="Name of ${of}" placeholder="Name" value="${name}"></th><td data-label="Type"><select name="type" aria-label="Type of ${of}">${options}</select></td><td data-label="Choices"><input name="choices" aria-label="Choices of ${of}" value="${choices}"></td><td>${boxes}</td></tr>\n`;
   });
-  return html`<div class="scroll"><table class="list"><thead><tr>${['Name', 'Type', 'Choices', 'Rules'].map((head) => html`<th scope="col">${head}</th>`)}</tr></thead><tbody>${body}</tbody></table></div>
+  return html`${tableOf(
+    ['Name', 'Type', 'Choices', 'Rules'].map((head) => headCell(head)),
+    body,
+  )}
 <p class="hint">A field without a name is removed. Choices are texts between commas, of a reference its collection. Keywords that the table does not show stay.</p>`;
 }

@@ -5,7 +5,7 @@ import { pagesNav } from './collection-page.js';
 import type { PageForm } from './form-action.js';
 import { crumbsOf } from './form-model.js';
 import type { Crumb } from './layout.js';
-import { listTable, recordTable } from './list-table.js';
+import { entriesTable, labelled, recordTable } from './list-table.js';
 import { button } from './managed-pages.js';
 import type { Page, PageOptions } from './pages.js';
 
@@ -25,20 +25,15 @@ const list: Page = {
     const { site, request, json } = shown;
     const { data, links } = json as unknown as { data: JsonObject[]; links: Record<string, string | null> };
     const path = site.prefix + request.path;
-    const rows = data.map(({ id, type, subject, status, tries, created_at, last_answer }) => ({
-      id: id!,
-      type: type!,
-      subject: subject!,
-      status: status!,
-      tries: tries!,
-      created_at: created_at!,
+    const entries = data.map(({ last_answer, ...entry }) => ({
+      ...entry,
       last_response: isObject(last_answer) ? (last_answer.status ?? last_answer.error ?? '') : '',
     }));
     return {
       title: 'Deliveries',
       crumbs: [...crumbsTo(shown), { text: 'deliveries' }],
       body: html`${statusForm(path, request.query.parameters.get('status') ?? '')}
-${listTable(rows, ({ id }, field) => (field === 'id' ? `${path}/${String(id)}` : undefined))}
+${entriesTable(entries, ['type', 'status', 'subject', 'tries', 'last_response', 'created_at'], path)}
 ${pagesNav({ first: links.first!, next: links.next!, self: links.self! })}`,
     };
   },
@@ -59,7 +54,7 @@ const one: Page = {
     return {
       title: `Delivery ${String(json.id)}`,
       crumbs: [...crumbsTo(shown), { text: 'deliveries', href: up }, { text: String(json.id) }],
-      body: html`${recordTable(json, ({ subject }, field) => (field === 'subject' ? String(subject) : undefined))}
+      body: html`${recordTable(labelled(json), ({ Subject: record }, field) => (field === 'Subject' ? String(record) : undefined))}
 ${request.run ? undefined : html`<p>Sends the event again, with all attempts.</p>${button(`${path}/redeliver`, 'Redeliver', forms)}`}`,
     };
   },

@@ -1,6 +1,7 @@
 import { type Html, html } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { actorHtml, actorOf, eventTitle, readEventNames } from './change-author.js';
+import { headCell, tableOf } from './list-table.js';
 import type { Names } from './names.js';
 import { type EventsJson, newestEvents } from './newest-events.js';
 import type { Page } from './pages.js';
@@ -39,8 +40,7 @@ export const eventsPage: Page = {
       : data;
     await readEventNames(names, events);
     return {
-      title: 'Events',
-      crumbs: [{ text: 'Home', href: `${site.prefix}/` }, { text: 'events' }],
+      title: 'Changes',
       body: html`${typesForm(
         path,
         types,
@@ -65,7 +65,12 @@ function table(events: readonly JsonObject[], names: Names): Html {
   const rows = events.map((event) => {
     const { time, type, subject, data, previous } = event;
     const version = isObject(data) ? data._version : previous;
-    return html`<tr><td class="whole" data-label="Time">${timeHtml(String(time))}</td><td class="whole" data-label="Type">${String(type)}</td><td data-label="Record"><a href="${String(subject)}">${eventTitle(names, event) ?? String(subject)}</a></td><td data-label="By">${actorHtml(names, actorOf(event))}</td><td class="number" data-label="Version">${String(version ?? '')}</td></tr>\n`;
+    return html`<tr><th scope="row"><a href="${String(subject)}">${eventTitle(names, event) ?? String(subject)}</a></th><td class="badge" data-label="Type">${String(type)}</td><td data-label="By">${actorHtml(names, actorOf(event))}</td><td data-label="Time">${timeHtml(String(time))}</td><td class="number" data-label="Version">${String(version ?? '')}</td></tr>\n`;
   });
-  return html`<div class="scroll"><table class="list"><thead><tr><th scope="col">Time</th><th scope="col">Type</th><th scope="col">Record</th><th scope="col">By</th><th scope="col" class="number">Version</th></tr></thead><tbody>${rows}</tbody></table></div>`;
+  return tableOf(
+    ['Record', 'Type', 'By', 'Time']
+      .map((head) => headCell(head))
+      .concat(headCell('Version', undefined, true)),
+    rows,
+  );
 }

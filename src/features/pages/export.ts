@@ -5,9 +5,9 @@ import { Query } from '../../http/query-parameters.js';
 import type { Lines, Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
-import { type JsonObject, setMember } from '../../json.js';
+import { type Json, type JsonObject, member } from '../../json.js';
 import { ofDocument } from '../../limits/turn.js';
-import { columnsOf } from './columns.js';
+import { listColumns, titleLabel } from './columns.js';
 import { listQueryOf } from './list-query.js';
 import { Names } from './names.js';
 import type { Site } from './site.js';
@@ -24,8 +24,8 @@ const BYTE_ORDER_MARK = '\ufeff';
 const OF_PAGES = ['page', 'limit', 'count', 'include', 'excerpts', 'group', 'aggregate'];
 
 /**
- * A file with all records of a list, streamed as the list in lines is: JSON, or CSV for spreadsheets with the name of each record
- * that is referred to beside its id. Undefined: the page is no file.
+ * A file with all records of a list, streamed as the list in lines is: JSON with all fields, or CSV for spreadsheets with the columns
+ * of the page. Undefined: the page is no file.
  */
 export function exportReply(
   resource: Resource,
@@ -77,15 +77,39 @@ function arrayLines({ lineOf = (document) => document }: Lines): Lines {
   };
 }
 
-const nameOf = (field: string) => `${field} (name)`;
+/** A column of a spreadsheet: its label, and its value in a record. */
+type SheetColumn = readonly [label: string, value: (record: JsonObject) => Json | undefined];
+
+/** The columns of a list with their labels, of references the id beside the name. */
+function sheetColumns(
+  resource: Resource,
+  chosen: readonly string[] | undefined,
+  names: Names,
+): readonly SheetColumn[] {
+  const columns = listColumns(resource, chosen, []).filter(({ kind }) => kind !== 'id');
+  return [
+    [titleLabel(resource), (record) => names.titleOf(resource, record)],
+    ...columns.flatMap(({ name, label }): SheetColumn[] => {
+      const own: SheetColumn = [label, (record) => member(record, name)];
+      const reference = resource.references.find(({ field }) => field === name);
+      if (!reference) return [own];
+      const nameIn = (record: JsonObject) =>
+        referredIds(record, reference)
+          .map(({ id }) => names.of(id) ?? '')
+          .join(', ');
+      return [
+        [label, nameIn],
+        [`${label} id`, own[1]],
+      ];
+    }),
+    ['Id', ({ id }) => id],
+  ];
+}
 
 /** The rows of a spreadsheet. Records wait for each other, so that the names of many are read by one request. */
 function spreadsheetLines(resource: Resource, chosen: readonly string[] | undefined, names: Names): Lines {
-  const columns = columnsOf(resource).filter(({ name }) => !chosen || chosen.includes(name));
-  const header = [
-    'id',
-    ...columns.flatMap(({ name, kind }) => (kind === 'reference' ? [name, nameOf(name)] : [name])),
-  ];
+  const columns = sheetColumns(resource, chosen, names);
+  const places = columns.map((_, at) => String(at));
   let waiting: JsonObject[] = [];
   let characters = 0;
   const flush = async (): Promise<string> => {
@@ -93,10 +117,11 @@ function spreadsheetLines(resource: Resource, chosen: readonly string[] | undefi
     [waiting, characters] = [[], 0];
     names.clear();
     await names.readFor(resource, records, Number.POSITIVE_INFINITY);
-    return records.map((record) => csvRow(named(resource, record, names), header)).join('');
+    const rows = records.map((record) => columns.map(([, value]) => value(record) ?? null));
+    return rows.map((row) => csvRow({ ...row } as unknown as JsonObject, places)).join('');
   };
   return {
-    header: BYTE_ORDER_MARK + csvHeader(header),
+    header: BYTE_ORDER_MARK + csvHeader(columns.map(([label]) => label)),
     lineOf: async (document) => {
       waiting.push(await ofDocument(document, (record) => record));
       characters += document.length;
@@ -104,13 +129,4 @@ function spreadsheetLines(resource: Resource, chosen: readonly string[] | undefi
     },
     footer: flush,
   };
-}
-
-/** A record with the names of what it refers to. */
-function named({ references }: Resource, record: JsonObject, names: Names): JsonObject {
-  for (const reference of references) {
-    const found = referredIds(record, reference).map(({ id }) => names.of(id) ?? '');
-    setMember(record, nameOf(reference.field), found.join(', '));
-  }
-  return record;
 }

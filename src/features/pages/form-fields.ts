@@ -22,6 +22,8 @@ export interface FieldSchema {
   readonly pattern?: string;
   readonly writeOnly?: boolean;
   readonly 'x-references'?: string;
+  /** A text that names no record is a value, too. */
+  readonly 'x-open'?: boolean;
   readonly default?: Json;
   readonly items?: FieldSchema | boolean;
   readonly properties?: Readonly<Record<string, object>>;

@@ -5,8 +5,7 @@ import { MAX_INCLUDES } from '../../list/read-fields-and-includes.js';
 const MAX_SUMMARY = 100;
 /** Characters of its texts: more than a name that a form looks up has, so that none of these is cut. */
 const MAX_SUMMARY_CHARACTERS = 300;
-/** Columns of a table, and characters of a label, a text and a nested value. */
-const MAX_COLUMNS = 8;
+/** Characters of a label, a text and a nested value. */
 export const MAX_CELL_CHARACTERS = 200;
 const MAX_TEXT_CHARACTERS = 120;
 const MAX_NESTED_CHARACTERS = 80;
@@ -57,24 +56,6 @@ function includedIn({ _included: given }: JsonObject): JsonObject {
   return included;
 }
 
-/** The names that come first among the fields of records, without those of the service. */
-export function columnsOf(records: readonly JsonObject[]): string[] {
-  const names = new Set<string>();
-  for (const record of records) {
-    for (const name of Object.keys(record)) {
-      if (names.size === MAX_COLUMNS) return timesLast(names);
-      if (!name.startsWith('_')) names.add(name);
-    }
-  }
-  return timesLast(names);
-}
-
-/** The times that the service owns follow the fields of clients. */
-function timesLast(names: ReadonlySet<string>): string[] {
-  const isTime = (name: string) => name === 'created_at' || name === 'updated_at';
-  return [...[...names].filter((name) => !isTime(name)), ...[...names].filter(isTime)];
-}
-
 const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d+Z$/;
 
 /** The text of a cell, without the indentation and the quotation marks of JSON, and without fractions of seconds. */
@@ -100,16 +81,4 @@ function inner(value: Json | undefined): string {
 
 function cutCell(text: string, max: number): string {
   return text.length <= max ? text : `${text.slice(0, max).toWellFormed()}…`;
-}
-
-const WHOLE = /^(\d{4}-\d\d-\d\dT[\d:.]+Z|[\w.+-]{1,40}@[\w.-]{1,40})$/;
-const ID = /^[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}$/i;
-
-/** How a column's value is laid out: ids, numbers, times and addresses stay in one line. */
-export function layoutOf(value: Json | undefined): 'id' | 'number whole' | 'whole' | 'text' {
-  if (typeof value === 'number') return 'number whole';
-  if (typeof value === 'boolean') return 'whole';
-  if (typeof value !== 'string') return 'text';
-  if (ID.test(value)) return 'id';
-  return WHOLE.test(value) ? 'whole' : 'text';
 }

@@ -1,12 +1,12 @@
 import { hrefOf } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
-import { type Json, type JsonObject, member } from '../../json.js';
+import { isObject, type Json, type JsonObject, member } from '../../json.js';
 import { isRelevance } from '../../list/read-sort.js';
 import type { AddedColumn } from './added-columns.js';
-import type { Column } from './columns.js';
-import { collectionLabel, fieldLabel } from './labels.js';
-import { cellOf, columnsOf, layoutOf, MAX_CELL_CHARACTERS } from './list-cells.js';
+import { type Column, titleLabel } from './columns.js';
+import { collectionLabel, fieldLabel, MAX_ITEMS } from './labels.js';
+import { cellOf, MAX_CELL_CHARACTERS } from './list-cells.js';
 import type { ListView, Sort } from './list-query.js';
 import type { Names } from './names.js';
 import { valueHtml } from './values.js';
@@ -14,6 +14,8 @@ import { valueHtml } from './values.js';
 /** Fields of a record that its page shows, and characters of each value. */
 const MAX_FIELDS = 1000;
 const MAX_CHARACTERS = 16_384;
+/** Characters of a text that is shown as one of several. */
+const MAX_TAG_CHARACTERS = 100;
 /** Characters of JSON up to which a value is indented. */
 const MAX_INDENTED = 4096;
 
@@ -25,13 +27,11 @@ export function recordTable(record: JsonObject, hrefOf: HrefOf = () => undefined
   const names = Object.keys(record);
   let left = 4 * MAX_CHARACTERS;
   const rows = names.slice(0, MAX_FIELDS).map((name) => {
-    const value = textOf(member(record, name));
-    const shown = cut(value.text, Math.min(MAX_CHARACTERS, left));
+    const value = member(record, name);
+    const shown = cut(textOf(value), Math.min(MAX_CHARACTERS, left));
     const heading = cut(name, MAX_CELL_CHARACTERS);
     left -= Math.min(left, shown.length + heading.length);
-    const content =
-      value.isJson && shown !== '' ? html`<pre>${shown}</pre>` : linked(shown, hrefOf(record, name));
-    return html`<tr><th scope="row">${heading}</th><td>${content}</td></tr>\n`;
+    return html`<tr><th scope="row">${heading}</th><td>${linked(fieldHtml(value, shown), hrefOf(record, name))}</td></tr>\n`;
   });
   const rest = names.length - rows.length;
   return html`<table class="record">${rows}</table>${
@@ -39,24 +39,69 @@ export function recordTable(record: JsonObject, hrefOf: HrefOf = () => undefined
   }`;
 }
 
-/** A table of things that are no records of a collection: the first fields of each row, with links to other pages. */
+/** A value in the table of a record, whose text is `shown`. */
+function fieldHtml(value: Json | undefined, shown: string): Part {
+  if (shown === '' || shown === '[]') return html`<span class="dim">–</span>`;
+  const isList = Array.isArray(value) && value.length <= MAX_ITEMS && !value.some(isLarge);
+  if (isNested(value) && !isList) return html`<pre>${shown}</pre>`;
+  return typeof value === 'string' && value.length > MAX_CELL_CHARACTERS ? shown : valueHtml(value);
+}
+
+const isLarge = (value: Json): boolean => isNested(value) || String(value).length > MAX_TAG_CHARACTERS;
+const isNested = (value: Json | undefined): boolean => typeof value === 'object' && value !== null;
+
+/** An object with labels in place of names, and the members of its objects beside the others. */
+export function labelled(json: JsonObject, within = ''): JsonObject {
+  const entries = Object.entries(json).flatMap(([name, value]): [string, Json][] => {
+    const label = within === '' ? fieldLabel(name) : `${within}: ${fieldLabel(name).toLowerCase()}`;
+    if (name.startsWith('_')) return [];
+    return isObject(value) ? (Object.entries(labelled(value, label)) as [string, Json][]) : [[label, value]];
+  });
+  return Object.fromEntries(entries);
+}
+
+/** A table of things that are no records of a collection, all with the fields of the first one, with links to other pages. */
 export function listTable(rows: readonly JsonObject[], hrefOf: HrefOf): Html {
   if (rows.length === 0) return html`<p>There are none yet.</p>`;
-  const names = columnsOf(rows);
-  const labels = names.map((name) => fieldLabel(cut(name, MAX_CELL_CHARACTERS)));
-  const head = names.map((name, index) => {
-    const isNumber = rows.every((row) => typeof member(row, name) === 'number');
-    return html`<th scope="col"${isNumber && html` class="number"`}>${labels[index]}</th>`;
-  });
-  const body = rows.map((row) => {
-    const cells = names.map((name, index) => {
-      const content = linked(cellOf(member(row, name)), hrefOf(row, name));
-      return html`<td class="${layoutOf(member(row, name))}" data-label="${labels[index]}">${content}</td>`;
+  const columns = Object.keys(rows[0]!)
+    .filter((name) => !name.startsWith('_'))
+    .map((name) => {
+      const isNumber = rows.every((row) => typeof member(row, name) === 'number');
+      return { name, label: fieldLabel(cut(name, MAX_CELL_CHARACTERS)), isNumber };
     });
-    return html`<tr>${cells}</tr>\n`;
+  const body = rows.map((row) => {
+    const [first, ...others] = columns.map(({ name, label, isNumber }) => {
+      const content = linked(valueHtml(member(row, name)), hrefOf(row, name));
+      return { label, content, style: isNumber && html` class="number"` };
+    });
+    const cells = others.map(
+      ({ label, content, style }) => html`<td${style} data-label="${label}">${content}</td>`,
+    );
+    return html`<tr><th scope="row">${first!.content}</th>${cells}</tr>\n`;
   });
-  return html`<div class="scroll"><table class="list"><thead><tr>${head}</tr></thead><tbody>${body}</tbody></table></div>`;
+  return tableOf(
+    columns.map(({ label, isNumber }) => headCell(label, undefined, isNumber)),
+    body,
+  );
 }
+
+/** Some members of things that are no records of a collection. The first one leads to the page of its thing, named by `key`. */
+export function entriesTable(
+  entries: readonly JsonObject[],
+  columns: readonly string[],
+  path: string,
+  key = 'id',
+): Html {
+  const rows = entries.map((entry) => ({
+    ...Object.fromEntries(columns.map((name) => [name, member(entry, name) ?? null])),
+    _href: `${path}/${String(entry[key])}`,
+  }));
+  return listTable(rows, ({ _href }, field) => (field === columns[0] ? String(_href) : undefined));
+}
+
+/** A table that becomes cards on narrow screens. */
+export const tableOf = (head: readonly Part[], rows: readonly Part[]): Html =>
+  html`<div class="scroll"><table class="list"><thead><tr>${head}</tr></thead><tbody>${rows}</tbody></table></div>`;
 
 /** How the records of a list are shown. */
 export interface RecordsView {
@@ -77,14 +122,10 @@ export function recordsTable(resource: Resource, records: readonly JsonObject[],
   const sortOf = (name: string) => sorts.find(({ field }) => field === name);
   const relevance = sorts.find(({ field }) => isRelevance(resource, field));
   const first = resource.display ?? 'id';
-  const title = fieldLabel(
-    first,
-    (resource.schema.properties[first] as { title?: string } | undefined)?.title,
-  );
   const head = [
     bulk &&
       html`<td class="pick"><input id="all" type="checkbox" aria-label="Choose all on this page" hidden></td>`,
-    headCell(title, sortOf(first)),
+    headCell(titleLabel(resource), sortOf(first)),
     ...columns.map(({ name, label, kind }) => headCell(label, sortOf(name), kind === 'number')),
     ...added.map(({ name }) => headCell(fieldLabel(cut(name, MAX_CELL_CHARACTERS)))),
   ];
@@ -92,9 +133,10 @@ export function recordsTable(resource: Resource, records: readonly JsonObject[],
   const rows = records.map((record) => {
     const id = String(record.id);
     const text = cut(cellOf(names.titleOf(resource, record)), MAX_CELL_CHARACTERS);
-    const cells = columns.map(({ name, label, kind }, at) => {
+    const cells = columns.map((column) => {
+      const { name, label, kind } = column;
       const style = name === badge ? 'badge' : kind === 'number' ? 'number' : '';
-      return html`<td${style !== '' && html` class="${style}"`} data-label="${cut(label, MAX_CELL_CHARACTERS)}">${valueHtml(columns[at]!, member(record, name), names)}</td>`;
+      return html`<td${style !== '' && html` class="${style}"`} data-label="${cut(label, MAX_CELL_CHARACTERS)}">${valueHtml(member(record, column.name), column, names)}</td>`;
     });
     const more = added.map(
       ({ name, cell }) =>
@@ -107,7 +149,7 @@ export function recordsTable(resource: Resource, records: readonly JsonObject[],
   return html`${order}${bulk ? bulk(table) : table}`;
 }
 
-function headCell(label: string, sort?: Sort, isNumber = false): Html {
+export function headCell(label: string, sort?: Sort, isNumber = false): Html {
   const direction = sort?.order && html` aria-sort="${sort.order}ending"`;
   const text = cut(label, MAX_CELL_CHARACTERS);
   return html`<th scope="col"${isNumber && html` class="number"`}${direction}>${sort ? sortLink(sort, text) : text}</th>`;
@@ -119,15 +161,14 @@ function sortLink({ href, order }: Sort, label: string): Html {
   return html`<a href="${href()}"${order && html` aria-current="true"`}>${label}${arrow}</a>`;
 }
 
-/** A text, as a link if there is an address. */
-function linked(text: string, href: string | undefined): Part {
-  return href === undefined || text === '' ? text : html`<a href="${href}">${text}</a>`;
-}
+/** A value, as a link if there is an address. */
+const linked = (value: Part, href: string | undefined): Part =>
+  href === undefined || value === undefined ? value : html`<a href="${href}">${value}</a>`;
 
 /** A value as text; JSON is indented as long as it is short. */
-function textOf(value: Json | undefined): { text: string; isJson: boolean } {
-  if (value === undefined || value === null) return { text: '', isJson: false };
-  if (typeof value !== 'object') return { text: String(value), isJson: false };
+function textOf(value: Json | undefined): string {
+  if (value === undefined || value === null) return '';
+  if (typeof value !== 'object') return String(value);
   const text = JSON.stringify(value);
-  return { text: text.length <= MAX_INDENTED ? JSON.stringify(value, null, 2) : text, isJson: true };
+  return text.length <= MAX_INDENTED ? JSON.stringify(value, null, 2) : text;
 }

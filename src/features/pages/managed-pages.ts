@@ -1,16 +1,18 @@
 import type { Kind, KindPage } from '../../api/kind.js';
 import { knownScopes } from '../../auth/user-scopes.js';
 import type { Resource } from '../../collection/resource.js';
-import { type Html, html } from '../../formats/html.js';
+import { type Html, html, type Part } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
+import { ownersOf, readActors } from './change-author.js';
 import { pagesNav } from './collection-page.js';
 import type { PageForm } from './form-action.js';
 import { crumbsOf, type FormModel } from './form-model.js';
 import { assignmentsOf } from './form-patch.js';
 import type { FormTokens } from './form-token.js';
 import { capitalized } from './labels.js';
-import { listTable, recordTable } from './list-table.js';
-import type { Page } from './pages.js';
+import { entriesTable, labelled, recordTable } from './list-table.js';
+import { SERVICE } from './navigation.js';
+import type { Page, PageOptions } from './pages.js';
 import { changeAction, creationAction } from './record-form-actions.js';
 import { deletionForm, editPage, etagOf, hidden, newRecordPage } from './record-forms.js';
 import type { Site } from './site.js';
@@ -20,43 +22,37 @@ export function managedPages(kind: Kind, resources: readonly Resource[]): [path:
   const { path, singular, many, canChange, page } = kind;
   if (!page) return [];
   const model = modelOf(kind, page, resources);
-  const { columns, links = {}, buttons = {} } = page;
-  const users = page.isOfUsers && resources.find(({ hasPasswords }) => hasPasswords)?.name;
+  const { columns, user, links = {}, buttons = {} } = page;
+  const heading = SERVICE.find(([each]) => each === path)?.[1] ?? capitalized(many);
   const list: Page = {
     query: ({ text }) => (text === '_new' ? '' : text),
-    content: (shown) => {
+    content: async (shown) => {
       const { site, request, json } = shown;
-      const here = { text: capitalized(many), href: `${site.prefix}${path}` };
+      const here = { text: heading, href: site.prefix + path };
       if (request.query.text === '_new') return newRecordPage(model, shown, [here]);
       const { data, links } = json as {
         data: JsonObject[];
         links: Record<string, string | null>;
       } & JsonObject;
-      const rows = data.map((each) => ({
-        ...Object.fromEntries(columns.map((name) => [name, each[name]!])),
-        _id: each.id!,
-      }));
-      const own = ({ _id }: JsonObject, field: string) =>
-        field === columns[0] ? `${site.prefix}${path}/${String(_id)}` : undefined;
+      const own = user !== undefined && columns.includes(user) ? await withNames(data, user, shown) : data;
       return {
-        title: capitalized(many),
+        title: heading,
         tools: shown.may('POST') && html`<a class="button main" href="${here.href}?_new">New ${singular}</a>`,
-        body: html`${listTable(rows, own)}\n${pagesNav(links)}`,
+        body: html`${entriesTable(own, columns, here.href)}\n${pagesNav(links)}`,
       };
     },
     form: creationAction(model),
   };
   const one: Page = {
-    content: (shown) => {
+    content: async (shown) => {
       const { site, request, json, forms, may } = shown;
-      const { _links: _, ...record } = json;
       const self = `${site.prefix}${path}/${String(json.id)}`;
       const title = model.titleOf(json, shown.names);
       const removal = page.removal ?? 'Delete';
       const more = Object.entries(links).map(
         ([name, text]) => html`<p><a href="${self}/${name}">${text}</a></p>\n`,
       );
-      const crumbs = crumbsOf(site, model.name);
+      const crumbs = [{ text: heading, href: site.prefix + path }];
       const below = [...crumbs, { text: title, href: self }];
       const isEdited = canChange && may('PATCH');
       if (request.query.text === '_edit' && isEdited) return editPage(model, json, shown, below);
@@ -72,8 +68,8 @@ export function managedPages(kind: Kind, resources: readonly Resource[]): [path:
       return {
         title,
         crumbs,
-        tools: html`${others}${users && html`<a class="button" href="${site.prefix}/${users}/${String(json.id)}">The record</a>`}${isEdited && html`<a class="button main" href="${self}?_edit">Edit</a>`}${may('DELETE') && html`<a class="button danger" href="${self}?_delete">${removal}…</a>`}`,
-        body: html`${recordTable(record)}\n${more}`,
+        tools: html`${others}${user !== undefined && (await userLink(String(json[user]), shown))}${isEdited && html`<a class="button main" href="${self}?_edit">Edit</a>`}${may('DELETE') && html`<a class="button danger" href="${self}?_delete">${removal}…</a>`}`,
+        body: html`${recordTable(labelled(json))}\n${more}`,
       };
     },
     form: changeAction(model),
@@ -82,6 +78,22 @@ export function managedPages(kind: Kind, resources: readonly Resource[]): [path:
     [path, list],
     [`${path}/:id`, one],
   ];
+}
+
+/** Entries with the names of users in place of their ids, as far as the caller may read these users. */
+async function withNames(entries: readonly JsonObject[], user: string, { names }: PageOptions) {
+  await readActors(
+    names,
+    entries.map((entry) => String(entry[user])),
+  );
+  return entries.map((entry) => ({ ...entry, [user]: names.of(String(entry[user])) ?? entry[user]! }));
+}
+
+/** A link to the user with an id; undefined: the id is another text, or the caller may not read the user. */
+async function userLink(id: string, { site, names }: PageOptions): Promise<Part> {
+  await readActors(names, [id]);
+  const [name, owner] = [names.of(id), ownersOf(site)];
+  return name !== undefined && html`<a class="button" href="${site.prefix}/${owner!.name}/${id}">${name}</a>`;
 }
 
 /** The form of the address that creates another secret, which has no page. */
@@ -101,12 +113,18 @@ export function button(action: string, label: string, forms: FormTokens): Html {
   return html`<form method="post" action="${action}">${hidden('_token', forms.token)}<button>${label}</button></form>`;
 }
 
-function modelOf(kind: Kind, { columns, inputs }: KindPage, resources: readonly Resource[]): FormModel {
+function modelOf(kind: Kind, page: KindPage, resources: readonly Resource[]): FormModel {
   const { path, singular, secret } = kind;
+  const { columns, inputs, user = '' } = page;
+  const owner = resources.find((resource) => resource.owner);
   const schema = kind.input(resources.map(({ name }) => name));
   const added = Object.entries(inputs(knownScopes(resources))).map(([name, keywords]) => [
     name,
-    { ...schema.properties[name], ...keywords },
+    {
+      ...schema.properties[name],
+      ...keywords,
+      ...(name === user && owner && { 'x-references': owner.name, 'x-open': true }),
+    },
   ]);
   const properties = { ...schema.properties, ...Object.fromEntries(added) } as Record<string, object>;
   const rules = { schema: { ...schema, properties }, omitted: [] };

@@ -10,7 +10,7 @@ import { collectionsFor, type Site } from './site.js';
 const COUNT_MS = 5000;
 
 /** The pages about the service itself, by their paths. */
-const SERVICE: readonly (readonly [path: string, label: string])[] = [
+export const SERVICE: readonly (readonly [path: string, label: string])[] = [
   ['/user-accounts', 'Accounts'],
   ['/keys', 'Keys'],
   ['/webhooks', 'Webhooks'],

@@ -11,7 +11,6 @@ import { crumbsOf, editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
 import { capitalized, collectionLabel, wordsOf } from './labels.js';
 import type { Crumb } from './layout.js';
-import { cellOf } from './list-cells.js';
 import { recordTable } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { changeAction } from './record-form-actions.js';
@@ -110,7 +109,7 @@ function fields(resource: Resource, record: JsonObject, { names }: PageOptions):
   ]);
   const rest = Object.fromEntries(Object.entries(record).filter(([name]) => !known.has(name)));
   return html`${long.map(({ name, label }) => html`<h2>${label}</h2><p class="long">${cut(String(member(record, name)), MAX_LONG)}</p>\n`)}
-<dl>${pairs.map((column) => html`<dt>${column.label}</dt><dd>${valueHtml(column, member(record, column.name), names) ?? html`<span class="dim">–</span>`}</dd>\n`)}</dl>
+<dl>${pairs.map((column) => html`<dt>${column.label}</dt><dd>${valueHtml(member(record, column.name), column, names) ?? html`<span class="dim">–</span>`}</dd>\n`)}</dl>
 ${Object.keys(rest).length > 0 && html`<h2>More fields</h2>${recordTable(rest)}`}`;
 }
 
@@ -248,10 +247,6 @@ function changeHtml(
 ): Html {
   const column = columns.find((each) => each.name === name);
   const value = (given: Json | undefined): Part =>
-    given === undefined
-      ? html`<span class="dim">none</span>`
-      : column
-        ? valueHtml(column, given, names)
-        : cellOf(given);
+    given === undefined ? html`<span class="dim">none</span>` : valueHtml(given, column, names);
   return html`<br>${column?.label ?? capitalized(name)}: ${value(before)} → ${value(after)}`;
 }

@@ -197,6 +197,7 @@ async function referredId(
   const named = entered.named.get(key) ?? (await findNamed(site, request, field, text));
   entered.named.set(key, named);
   if ('id' in named) return named.id;
+  if (field.schema['x-open'] && named.choices.length === 0) return text;
   throw invalid([{ ...named.failure, path: '' }]);
 }
 

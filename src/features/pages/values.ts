@@ -8,28 +8,31 @@ import type { Names } from './names.js';
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const TONES = 4;
 
-/** A value as people read it; undefined: there is none. */
-export function valueHtml(column: Column, value: Json | undefined, names: Names): Part {
+type ShownAs = Pick<Column, 'kind' | 'choices' | 'to'>;
+const PLAIN: ShownAs = { kind: 'plain', choices: [], to: undefined };
+
+/** A value as people read it, also one that no declaration describes; undefined: there is none. */
+export function valueHtml(value: Json | undefined, column: ShownAs = PLAIN, names?: Names): Part {
   if (value === undefined || value === null || value === '') return undefined;
   if (!Array.isArray(value)) return oneValue(column, value, names);
   const shown = value.slice(0, MAX_ITEMS).map((each) => itemHtml(column, each, names));
   return value.length > shown.length ? [...shown, ` and ${value.length - shown.length} more`] : shown;
 }
 
-function itemHtml(column: Column, value: Json, names: Names): Part {
-  const isTag = column.kind === 'text' && typeof value !== 'object';
+function itemHtml(column: ShownAs, value: Json, names?: Names): Part {
+  const isTag = (column.kind === 'text' || column.kind === 'plain') && typeof value !== 'object';
   return isTag ? html`<span class="tag">${cellOf(value)}</span>` : [oneValue(column, value, names), ' '];
 }
 
-function oneValue({ kind, choices, to }: Column, value: Json, names: Names): Part {
+function oneValue({ kind, choices, to }: ShownAs, value: Json, names?: Names): Part {
   if (typeof value === 'object' || value === null) return cellOf(value);
+  if (typeof value === 'boolean') return value ? 'Yes' : 'No';
   switch (kind) {
     case 'choice':
       return html`<span class="tag s${(choices.indexOf(value) % TONES) + 1}">${cellOf(value)}</span>`;
     case 'reference':
-      return referenceHtml(names, to!, String(value));
-    case 'flag':
-      return typeof value === 'boolean' ? (value ? 'Yes' : 'No') : cellOf(value);
+      return referenceHtml(names!, to!, String(value));
+    case 'plain':
     case 'date':
     case 'time':
       return timeHtml(String(value));

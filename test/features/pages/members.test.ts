@@ -35,6 +35,24 @@ t.test('pages of members under access rules', async (t) => {
     t.notMatch((await ben.get('/users?_new')).text, '<h1>New user</h1>');
   });
 
+  t.test('a key is for a user by name, or for a program by another text', async (t) => {
+    const form = await ada.get('/keys?_new');
+    t.match(form.text, '<option value="Ben Example">');
+    for (const [subject, stored] of [
+      ['Ben Example', member.id],
+      ['nightly-report', 'nightly-report'],
+    ]) {
+      const values = { '/label': `of ${subject}`, '/subject': subject!, '/scopes': 'self' };
+      t.equal((await ada.submit(t, form, 'Create', { ...values, _key: subject! })).status, 200);
+      const { data } = (await send('GET', '/keys')).json;
+      t.equal(data[0].subject, stored);
+      t.match((await ada.get('/keys')).text, `>of ${subject}</a></th>`);
+      t.match((await ada.get('/keys')).text, `data-label="Subject">${subject}</td>`);
+    }
+    const near = await ada.submit(t, form, 'Create', { '/label': 'x', '/subject': 'Ben Exampel' });
+    t.match(near.text, 'Is Ben Example meant?');
+  });
+
   t.test('pages of errors name the user who has signed in', async (t) => {
     for (const path of ['/nothing', '/issues/nothing', '/keys', '/issues?sort=nothing']) {
       const { status, text } = await ben.get(path);

@@ -139,7 +139,7 @@ t.test('the newest events of a type are found behind many of others', async (t) 
   await service.send('POST', '/batch', { body: { operations: names.slice(60) } });
   await make('/teams', { name: 'Last' });
   const types = async (query: string) =>
-    [...(await visitor.get(`/events?${query}`)).text.matchAll(/data-label="Record"><a [^>]*>([^<]*)</g)].map(
+    [...(await visitor.get(`/events?${query}`)).text.matchAll(/<tr><th scope="row"><a [^>]*>([^<]*)</g)].map(
       ([, text]) => text,
     );
   t.same(await types('types=teams.*'), ['Last', 'Roof']);
