@@ -18,12 +18,18 @@ export function readCookie(field: string | undefined, name: string, isSecure: bo
 }
 
 /**
- * The field Set-Cookie of a cookie that scripts cannot read and that requests from other sites do not carry. `maxAgeS`
- * undefined: until the browser ends; 0: the browser deletes it.
+ * The field Set-Cookie of a cookie that scripts cannot read and that requests from other sites do not carry, with `Lax` except links.
+ * `maxAgeS` undefined: until the browser ends; 0: the browser deletes it.
  */
-export function writeCookie(name: string, value: string, isSecure: boolean, maxAgeS?: number): string {
+export function writeCookie(
+  name: string,
+  value: string,
+  isSecure: boolean,
+  maxAgeS?: number,
+  sameSite: 'Strict' | 'Lax' = 'Strict',
+): string {
   const age = maxAgeS === undefined ? '' : `; Max-Age=${maxAgeS}`;
-  return `${nameOf(name, isSecure)}=${value}; Path=/${age}; HttpOnly; SameSite=Strict${isSecure ? '; Secure' : ''}`;
+  return `${nameOf(name, isSecure)}=${value}; Path=/${age}; HttpOnly; SameSite=${sameSite}${isSecure ? '; Secure' : ''}`;
 }
 
 /** Compares a value that a client has sent with the secret one in constant time. */

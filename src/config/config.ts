@@ -126,7 +126,7 @@ const removedBy = (settings: readonly FeatureSettings[]): readonly string[] =>
 
 /** One line for each name that is not a setting. */
 export function unknownSettings(env: Env, settings: readonly FeatureSettings[]): string[] {
-  const names = settingNames(settings);
+  const names = settingNames(settings, env);
   return Object.keys(env)
     .filter((name) => !names.includes(name))
     .map((name) => {
@@ -141,9 +141,9 @@ export function settingFor(option: string, settings: readonly FeatureSettings[])
   return settingNames(settings).find((each) => each === name);
 }
 
-/** The names of all settings, those of the core first. */
-export function settingNames(settings: readonly FeatureSettings[]): readonly string[] {
-  const reader = createReader({});
+/** The names of all settings, those of the core first. `env` has names of which a setting consists in part. */
+export function settingNames(settings: readonly FeatureSettings[], env: Env = {}): readonly string[] {
+  const reader = createReader(env);
   readAll(reader);
   for (const { part } of settings) part.read(reader);
   return [...reader.names, ...settings.flatMap(({ part }) => part.ofCommands ?? [])];

@@ -21,6 +21,7 @@ const NAMED = ['docs/architecture.md', 'docs/security.md', 'docs/glossary.md', '
 
 /** Names in capital letters that are no settings, and settings that the changelog says are gone. */
 const CAPITALS = new Set([
+  'NAME',
   'GET',
   'HEAD',
   'POST',

@@ -15,15 +15,21 @@ returning true;
 -- name: link_values ($1 issuer, $2 subject, $3 SHA-256 of the values)
 update plinth_user_links set claims = $3 where issuer = $1 and subject = $2;
 
--- A user whose account no password and no subject of another issuer can enter.
--- name: unlinked_user ($1 email)
-select users.id::text
+-- name: link_signed_in ($1 issuer, $2 subject, $3 user id, $4 SHA-256 of the values, $5 email)
+-- No row: the user has another address by now.
+insert into plinth_user_links (issuer, subject, user_id, claims)
+select $1, $2, users.id, $4 from plinth_users as users where users.id = $3::uuid and email = $5
+on conflict (issuer, subject) do nothing;
+
+-- A user with an address, and whether a password, a passkey or a subject of another issuer can enter its account, or it is disabled.
+-- name: user_with_email ($1 email)
+select users.id::text,
+  exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id)
+    or exists (select from passwords where user_id = users.id)
+    or exists (select from passkeys where user_id = users.id)
+    or exists (select from plinth_user_links where user_id = users.id) as is_enterable
 from plinth_users as users
 where email = $1
-  and not exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id)
-  and not exists (select from passwords where user_id = users.id)
-  and not exists (select from passkeys where user_id = users.id)
-  and not exists (select from plinth_user_links where user_id = users.id)
 for update;
 
 -- One transaction at a time counts and uses the codes of an address.
@@ -57,7 +63,10 @@ from counted where not exists (select from requested);
 -- name: user_at ($1 email)
 select users.id::text as owner,
   not exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id)
-    and not exists (select from plinth_user_links where user_id = users.id) as is_reset
+    and (
+      exists (select from passwords where user_id = users.id)
+      or not exists (select from plinth_user_links where user_id = users.id)
+    ) as is_reset
 from plinth_users as users where email = $1;
 
 -- name: tell_changed ($1 id, $2 user id, $3 language)

@@ -1,13 +1,15 @@
 -- name: upsert_record ($1 hash in base64, $2 model, $3 payload, $4 grant hash in base64, $5 session uid, $6 user code hash in base64, $7 user id, $8 client id, $9 seconds to live, $10 version of the password that the request knows)
--- No row: the grant of the record has been revoked, or the password of its user was reset since the request began. The
--- locks have the order of a deletion of the user and of a reset.
+-- No row: the grant of the record has been revoked, the password of its user was reset since the request began, or the user is
+-- disabled. A user without a password signs in elsewhere. The locks have the order of a deletion of the user and of a reset.
 insert into issuer_records (hash, model, payload, grant_hash, session_uid, user_code_hash, user_id, client_id, expires_at)
 select decode($1, 'base64'), $2, $3, decode($4, 'base64'), $5, decode($6, 'base64'), $7::uuid, $8,
   now() + make_interval(secs => $9::float8)
 where case
   when $7::uuid is not null and not exists (select from plinth_users as users where id = $7::uuid for key share) then false
   when $7::uuid is not null
-    and not exists (select from passwords where user_id = $7::uuid and version = $10::integer for share) then false
+    and (select version from passwords where user_id = $7::uuid for share) is distinct from $10::integer then false
+  when $7::uuid is not null
+    and exists (select from plinth_disabled_users as disabled where disabled.user_id = $7::uuid) then false
   else $4::text is null or exists (select from issuer_records where hash = decode($4, 'base64') for key share)
 end
 on conflict (hash) do update set
@@ -198,9 +200,10 @@ returning id, metadata, version, (extract(epoch from created_at) * 1000)::float8
 delete from issuer_clients where id = $1 returning id;
 
 -- name: account ($1 user id)
-select users.id::text, doc, array_to_string(user_scopes.scopes, ' ') as scopes
+select users.id::text, doc, array_to_string(user_scopes.scopes, ' ') as scopes, passwords.version
 from plinth_users as users
 left join user_scopes on user_id = users.id
+left join passwords on passwords.user_id = users.id
 where users.id = $1::uuid
   and not exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id);
 
@@ -257,7 +260,7 @@ insert into passkeys (id, user_id, public_key, counter, transports)
 select $1, $2::uuid, $3, $4::bigint, $5
 where case
   when not exists (select from plinth_users as users where id = $2::uuid for key share) then false
-  when not exists (select from passwords where user_id = $2::uuid and version = $7::integer for share) then false
+  when (select version from passwords where user_id = $2::uuid for share) is distinct from $7::integer then false
   else (select count(*) from passkeys where user_id = $2::uuid) < $6::integer
 end
 on conflict do nothing

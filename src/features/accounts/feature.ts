@@ -21,8 +21,10 @@ export default {
     const found = new IssuerUsers(db, log, settings, users);
     return (...token) => found.identify(...token);
   },
-  open: async ({ config, db, log, collections, limitAddresses }) => {
+  open: async ({ config, db, log, auth, collections, limitAddresses }) => {
     const settings = ACCOUNTS_SETTINGS.of(config);
+    if (settings.upstreams.length > 0 && auth.own === undefined)
+      throw new ConfigError(['UPSTREAM_<NAME>_ISSUER needs AUTH_SERVER=on, which has the sign-in page']);
     const users = collections.find(({ resource }) => resource.hasPasswords)!.whole;
     const { properties } = users.resource.schema;
     const unknown = [...(settings.userClaims?.keys() ?? [])].filter(

@@ -26,25 +26,27 @@ interface Link {
 }
 
 /** The values that claims give to the fields of a user. */
-interface Values {
+export interface Values {
   readonly fields: JsonObject;
   readonly hash: string;
   /** The address in the form of the collection of users; undefined: the issuer has not verified one. */
   readonly verifiedEmail: string | undefined;
 }
 
-/** A token of which the user is to be found. */
-interface Arrival {
+export interface Subject {
   readonly issuer: string;
   readonly subject: string;
+}
+
+/** A subject of which the user is to be found. */
+interface Arrival extends Subject {
   readonly claims: Claims;
   /** Requests the claims that the token does not have. */
   readonly more: () => Promise<Claims>;
-  readonly values: Values;
 }
 
 /**
- * The users of tokens of other issuers. A subject means the user to which a link leads. Without a link, the token makes a user, or is
+ * The users of subjects of other issuers. A subject means the user to which a link leads. Without a link, the token makes a user, or is
  * linked to one with the same address, which the issuer has verified, and that nothing else can enter.
  */
 export class IssuerUsers {
@@ -66,25 +68,36 @@ export class IssuerUsers {
   async identify(issuer: string, token: Token, claims: Claims, more: () => Promise<Claims>): Promise<Token> {
     const { subject } = token.principal;
     if (subject !== claims.sub) return token;
-    if (subject.length > MAX_SUBJECT || subject.includes('\0'))
-      throw refusal('The access token has an unusable subject.');
-    const values = this.#valuesOf(claims);
-    const arrival = { issuer, subject, claims, more, values };
-    const link = await this.#linkOf(arrival);
-    if (link.isDisabled) throw ended('The user of the access token is disabled.');
-    if (link.values !== values.hash) await this.#update(arrival, link.userId);
+    const userId = await this.userOf({ issuer, subject, claims, more });
+    if (userId === undefined) throw ended('The user of the access token is disabled.');
     const cachedUntil = Math.min(token.cachedUntil, Date.now() + MAX_AGE_MS);
-    return { ...token, cachedUntil, principal: { ...token.principal, subject: link.userId } };
+    return { ...token, cachedUntil, principal: { ...token.principal, subject: userId } };
   }
 
-  async #linkOf(arrival: Arrival): Promise<Link> {
+  /** The user that a subject means; undefined: it is disabled. Rejects with CredentialRejected, and 403. */
+  async userOf(arrival: Arrival): Promise<string | undefined> {
+    const { subject, claims } = arrival;
+    if (subject.length > MAX_SUBJECT || subject.includes('\0'))
+      throw refusal('The access token has an unusable subject.');
+    const values = this.valuesOf(claims);
+    const { isDisabled, userId, values: before } = await this.#linkOf(arrival, values);
+    if (isDisabled) return undefined;
+    if (before !== values.hash) await this.#update(arrival, values, userId);
+    return userId;
+  }
+
+  /** Links a subject to the user with a verified address, who has signed in. Without an effect if the user has another one. */
+  async linkTo(userId: string, { issuer, subject }: Subject, email: string, hash: string): Promise<void> {
+    await this.db.run(ACCOUNTS_SQL.link_signed_in, [issuer, subject, userId, hash, email]);
+  }
+
+  async #linkOf(arrival: Arrival, values: Values): Promise<Link> {
     const key = JSON.stringify([arrival.issuer, arrival.subject]);
     const found = await this.#find(key);
     if (found) return found;
-    const hasEmail = arrival.values.fields.email !== undefined;
-    const known = hasEmail ? arrival.values : await this.#valuesWithMore(arrival);
+    const known = values.fields.email !== undefined ? values : await this.#valuesWithMore(arrival);
     try {
-      return await this.db.transaction((run) => this.#link(run, arrival, known));
+      return await this.db.transaction((run) => this.#link(run, arrival, known, values.hash));
     } catch (error) {
       // Another request with the subject may have linked it, or made its user, meanwhile.
       const made = await this.#find(key);
@@ -96,19 +109,20 @@ export class IssuerUsers {
   /** An address and whether it is verified come from one source. */
   async #valuesWithMore({ claims, more }: Arrival): Promise<Values> {
     const { email: _, email_verified: _verified, ...others } = claims;
-    return this.#valuesOf({ ...others, ...(await more()) });
+    return this.valuesOf({ ...others, ...(await more()) });
   }
 
-  async #link(run: Run, { issuer, subject, values }: Arrival, known: Values): Promise<Link> {
+  async #link(run: Run, { issuer, subject }: Subject, known: Values, hash: string): Promise<Link> {
     const userId = (await this.#present(run, known)) ?? (await this.#create(run, known));
-    const made = await run(ACCOUNTS_SQL.link_user, [issuer, subject, userId, values.hash]);
+    const made = await run(ACCOUNTS_SQL.link_user, [issuer, subject, userId, hash]);
     if (made.length === 0) throw accountExists();
-    return { userId, values: values.hash, isDisabled: false };
+    return { userId, values: hash, isDisabled: false };
   }
 
   async #present(run: Run, { verifiedEmail }: Values): Promise<string | undefined> {
     if (verifiedEmail === undefined) return undefined;
-    const [user] = await run(ACCOUNTS_SQL.unlinked_user, [verifiedEmail]);
+    const [user] = await run(ACCOUNTS_SQL.user_with_email, [verifiedEmail]);
+    if (user?.is_enterable === true) throw accountExists();
     return user && String(user.id);
   }
 
@@ -126,7 +140,7 @@ export class IssuerUsers {
   }
 
   /** Follows claims that have changed. A user that the values do not fit stays as it is. */
-  async #update({ issuer, subject, values: { fields, hash } }: Arrival, id: string): Promise<void> {
+  async #update({ issuer, subject }: Subject, { fields, hash }: Values, id: string): Promise<void> {
     const users = this.users();
     const next = ({ record }: { record: JsonObject }) =>
       users.check({ ...record, ...fields }, 'request', { record, isPatch: true });
@@ -144,7 +158,7 @@ export class IssuerUsers {
   }
 
   /** Email and name by the claims of OpenID Connect, and the fields of USER_CLAIMS. */
-  #valuesOf(claims: Claims): Values {
+  valuesOf(claims: Claims): Values {
     const { email, email_verified: verified, name, preferred_username: login } = claims;
     const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
     const address = isText(email) && verified !== false && verified !== 'false' ? email : undefined;

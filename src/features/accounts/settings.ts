@@ -1,6 +1,6 @@
 import { type Config, type CoreConfig, FeatureSettings } from '../../config/config.js';
 import type { Reader } from '../../config/env-reader.js';
-import { isLoopback, parseJson } from '../../config/parsers.js';
+import { isLoopback, parseJson, parseSecureUrl, SECURE_URL } from '../../config/parsers.js';
 
 /** The first token of a subject makes a user, or is accepted for a user that exists. */
 const MODES = ['create', 'known'] as const;
@@ -9,8 +9,21 @@ const MAX_MAPPED = 50;
 
 export type AccountsConfig = Readonly<ReturnType<typeof readAccounts>>;
 
-function readAccounts({ optional, oneOf, text, path }: Reader) {
+/** Another issuer, at which people can sign in to this service. */
+export interface Upstream {
+  /** The last segment of the address to which the issuer returns. */
+  readonly name: string;
+  /** The name on buttons. */
+  readonly label: string;
+  readonly issuer: string;
+  readonly clientId: string;
+  readonly clientSecret: string;
+}
+
+function readAccounts(reader: Reader) {
+  const { optional, oneOf, text, path } = reader;
   return {
+    upstreams: readUpstreams(reader),
     /** Undefined: the subject of a token is the id of a user. */
     usersFromIssuer: optional('USERS_FROM_ISSUER', MODES.join(' or '), (text) =>
       MODES.find((mode) => mode === text),
@@ -39,6 +52,27 @@ function readAccounts({ optional, oneOf, text, path }: Reader) {
   };
 }
 
+/** An upstream for each `<NAME>` of the variables `UPSTREAM_<NAME>_ISSUER` and so on. */
+function readUpstreams({ variables, optional, text, faults }: Reader): readonly Upstream[] {
+  const names = Object.keys(variables).flatMap((name) => UPSTREAM.exec(name)?.[1] ?? []);
+  return [...new Set(names)].sort().flatMap((name) => {
+    const [issuer, clientId, clientSecret] = [
+      optional(`UPSTREAM_${name}_ISSUER`, SECURE_URL, parseSecureUrl),
+      text(`UPSTREAM_${name}_CLIENT_ID`),
+      text(`UPSTREAM_${name}_CLIENT_SECRET`),
+    ];
+    const words = name.toLowerCase().split('_');
+    const label = words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(' ');
+    if (issuer !== undefined && clientId !== undefined && clientSecret !== undefined)
+      return [{ name: words.join('-'), label, issuer, clientId, clientSecret }];
+    if ((issuer ?? clientId ?? clientSecret) !== undefined)
+      faults.push(`UPSTREAM_${name} needs its three settings: _ISSUER, _CLIENT_ID and _CLIENT_SECRET`);
+    return [];
+  });
+}
+
+const UPSTREAM = /^UPSTREAM_([A-Z0-9]+(?:_[A-Z0-9]+)*)_(?:ISSUER|CLIENT_ID|CLIENT_SECRET)$/;
+
 function parseClaims(text: string): ReadonlyMap<string, string> | undefined {
   const value = parseJson(text);
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return undefined;
@@ -56,6 +90,9 @@ const parseSmtpUrl = (text: string): string | undefined =>
 export const hasMail = ({ smtpUrl, mail }: AccountsConfig): boolean =>
   smtpUrl !== undefined || mail === 'log';
 
+/** Whether people can sign in at other issuers. */
+export const hasUpstreams = (config: Config): boolean => ACCOUNTS_SETTINGS.of(config).upstreams.length > 0;
+
 /** The page for people who have forgotten their password; undefined: the service does not send messages. */
 export const forgottenPage = (config: Config): string | undefined =>
   hasMail(ACCOUNTS_SETTINGS.of(config)) ? '/forgotten-password' : undefined;
@@ -69,14 +106,18 @@ export const linkOrigin = ({
   publicUrl ?? (isLoopback(host) && port !== 0 ? `http://${host}:${port}` : undefined);
 
 function faultsOf(own: AccountsConfig, core: CoreConfig): string[] {
-  const { usersFromIssuer, userClaims, smtpUrl, mailFrom, mail } = own;
+  const { usersFromIssuer, userClaims, smtpUrl, mailFrom, mail, upstreams } = own;
   const { auth, issuer } = core;
+  const hasUpstream = upstreams.length > 0;
   const rules: [fault: string, isValid: boolean][] = [
     [
-      'USERS_FROM_ISSUER needs AUTH=bearer and ISSUER, the issuer of the users',
-      usersFromIssuer === undefined || (auth.includes('bearer') && issuer !== undefined),
+      'USERS_FROM_ISSUER needs AUTH=bearer and ISSUER, the issuer of the users, or UPSTREAM_<NAME>_ISSUER',
+      usersFromIssuer === undefined || (auth.includes('bearer') && (hasUpstream || issuer !== undefined)),
     ],
-    ['USER_CLAIMS needs USERS_FROM_ISSUER=create or known', !userClaims || usersFromIssuer !== undefined],
+    [
+      'USER_CLAIMS needs USERS_FROM_ISSUER=create or known, or UPSTREAM_<NAME>_ISSUER',
+      !userClaims || usersFromIssuer !== undefined || hasUpstream,
+    ],
     ['SMTP_URL needs MAIL_FROM, the sender of messages', smtpUrl === undefined || mailFrom !== undefined],
     ['MAIL=log and SMTP_URL exclude each other', mail !== 'log' || smtpUrl === undefined],
     [
@@ -89,6 +130,6 @@ function faultsOf(own: AccountsConfig, core: CoreConfig): string[] {
 
 export const ACCOUNTS_SETTINGS = new FeatureSettings({
   read: readAccounts,
-  isOn: (own) => own.usersFromIssuer !== undefined || hasMail(own),
+  isOn: (own) => own.usersFromIssuer !== undefined || own.upstreams.length > 0 || hasMail(own),
   faults: faultsOf,
 });

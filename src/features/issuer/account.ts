@@ -13,7 +13,7 @@ import { forgottenPage } from '../accounts/settings.js';
 import { checkedPassword, type InteractionParts } from './interactions.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { errors } from './oidc-provider.js';
-import { accountPage, accountSignInPage, type Entry } from './pages/account-page.js';
+import { accountPage, accountSignInPage, type Entry, signedInPage } from './pages/account-page.js';
 import { type PasskeyForm, pageHeaders } from './pages/page-frame.js';
 import { formToken, timeText } from './passkeys.js';
 import { ACCOUNT } from './paths.js';
@@ -37,7 +37,7 @@ export async function account(
   const session = await sessionOf(provider, request);
   const user = session?.accountId === undefined ? undefined : await findUser(parts.db, session.accountId);
   const page = new AccountRequest(provider, parts, request);
-  if (request.req.method !== 'POST') return user ? page.enter(user, session!) : page.showSignIn(200, '');
+  if (request.req.method !== 'POST') return user ? page.enter(user, session!) : page.arrive();
   const form = new URLSearchParams(request.body.toString('utf8'));
   if (!page.isOwnForm(form, session)) return page.showSignIn(403, '', 'The form has expired. Try again.');
   try {
@@ -63,14 +63,30 @@ class AccountRequest {
     return isEqual(form.get('csrf') ?? '', this.#csrfOf(session?.uid ?? ''));
   }
 
-  async showSignIn(status: number, email: string, error?: string): Promise<Reply> {
-    return reply(status, accountSignInPage(this.#csrfOf(''), email, forgottenPage(this.parts.config), error));
+  /** The form of the sign-in, or a step of a sign-in at another issuer. */
+  async arrive(): Promise<Reply> {
+    const step = await this.parts.upstreams?.step(this.request, this.#back);
+    if (step?.userId === undefined)
+      return step?.reply ?? this.showSignIn(step?.status ?? 200, '', step?.error, step?.link);
+    const target = this.#returnTo() ?? ACCOUNT;
+    const { headers, ...page } = reply(200, signedInPage(target));
+    const { jti } = await beginSession(this.provider, step.userId, 'fed');
+    // A redirect would still come from the other issuer, without the cookie that no other site may use.
+    return { ...page, headers: [...headers!, 'Refresh', `0; url=${target}`, ...this.#cookies(jti)] };
+  }
+
+  async showSignIn(status: number, email: string, error?: string, link?: string): Promise<Reply> {
+    const upstream = this.parts.upstreams?.linksOf(this.#back, link);
+    const forgotten = forgottenPage(this.parts.config);
+    return reply(status, accountSignInPage(this.#csrfOf(''), email, forgotten, error, upstream));
   }
 
   async signIn(form: URLSearchParams): Promise<Reply> {
     const email = form.get('email') ?? '';
     const user = await checkedPassword(this.parts, this.request, email, form.get('password'));
-    if (!user) return this.showSignIn(422, email.slice(0, 254), 'The email or the password is wrong.');
+    const link = form.get('link') ?? undefined;
+    if (!user) return this.showSignIn(422, email.slice(0, 254), 'The email or the password is wrong.', link);
+    await this.parts.upstreams?.link(link, this.#back, user.userId);
     return redirect(this.#cookies((await beginSession(this.provider, user.userId)).jti), this.#returnTo());
   }
 
@@ -81,6 +97,14 @@ class AccountRequest {
     if (target !== undefined) return redirect(cookie, target);
     const page = await this.show(user, session);
     return { ...page, headers: [...page.headers, ...cookie] };
+  }
+
+  /** The address of this page, with the one from which the user came. */
+  get #back(): string {
+    const target = this.#returnTo();
+    return target === undefined
+      ? ACCOUNT
+      : `${ACCOUNT}?return=${encodeURIComponent(target.slice(new URL(target).origin.length))}`;
   }
 
   /** The address from which the user came to sign in; undefined: none, or not one of this service. */
@@ -104,7 +128,18 @@ class AccountRequest {
     ]);
     const csrf = this.#csrfOf(session.uid);
     const home = `${this.parts.config.publicPrefix}/`;
-    const page = accountPage({ home, email, csrf, sessions, grants, passkeys, passkey, ...more });
+    const hasPassword = user.passwordVersion !== undefined;
+    const page = accountPage({
+      home,
+      email,
+      hasPassword,
+      csrf,
+      sessions,
+      grants,
+      passkeys,
+      passkey,
+      ...more,
+    });
     return reply(more.error === undefined ? 200 : 422, page);
   }
 
@@ -196,10 +231,10 @@ async function sessionOf(provider: Provider, { req, res }: HandledRequest): Prom
   return found.accountId === undefined ? undefined : found;
 }
 
-/** A new session of a user who has entered the password. */
-async function beginSession(provider: Provider, accountId: string): Promise<Session> {
+/** A new session of a user who has entered the password, or signed in at another issuer. */
+async function beginSession(provider: Provider, accountId: string, way = 'pwd'): Promise<Session> {
   const session = new provider.Session();
-  session.loginAccount({ accountId, amr: ['pwd'] });
+  session.loginAccount({ accountId, amr: [way] });
   await session.save(SESSION_S);
   return session;
 }

@@ -6,7 +6,7 @@ import { JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { Handler, Request } from '../../http/request.js';
 import { CLIENTS, type ClientServices } from './client-input.js';
-import { ACCOUNT, INTERACTION, PATHS } from './paths.js';
+import { ACCOUNT, INTERACTION, PATHS, UPSTREAM } from './paths.js';
 import { claimsOf, findUser } from './user-claims.js';
 
 /**
@@ -20,6 +20,8 @@ export interface IssuerServices extends ClientServices {
   readonly inAddressOrForm: Handler;
   readonly interact: Handler;
   readonly account: Handler;
+  /** Receives browsers that return from other issuers. */
+  readonly returned: Handler;
 }
 
 const CLAIMS: Pick<Doc, 'tag' | 'success' | 'errors'> = {
@@ -32,7 +34,7 @@ const CLAIMS: Pick<Doc, 'tag' | 'success' | 'errors'> = {
 const handled = (
   methods: readonly Endpoint['method'][],
   path: string,
-  by: 'plain' | 'limited' | 'inAddressOrForm' | 'interact' | 'account',
+  by: 'plain' | 'limited' | 'inAddressOrForm' | 'interact' | 'account' | 'returned',
 ): Endpoint<IssuerServices>[] =>
   methods.map((method) => ({
     method,
@@ -43,6 +45,9 @@ const handled = (
       throw badRequest('A batch cannot contain requests to the authorization server.');
     },
   }));
+
+/** The address to which other issuers return. */
+export const UPSTREAM_ENDPOINTS = handled(['GET'], `${UPSTREAM}/:upstream`, 'returned');
 
 /** The endpoints and pages of the embedded authorization server, at the root only, and its clients. */
 export const ENDPOINTS: readonly Endpoint<IssuerServices>[] = [

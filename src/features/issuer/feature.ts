@@ -1,6 +1,7 @@
 import { knownScopes } from '../../auth/user-scopes.js';
 import { usesHttps } from '../../config/parsers.js';
 import { type Feature, withPackage } from '../../feature.js';
+import { hasUpstreams } from '../accounts/settings.js';
 import { CLIENT } from './client-kind.js';
 import { COMMANDS } from './commands.js';
 import type { IssuerServices } from './endpoints.js';
@@ -12,7 +13,10 @@ export default {
     const { browserSessions } = await import('./own-tokens.js');
     return { tokens: new OwnTokens(config, db, log), session: browserSessions(db, usesHttps(config)) };
   },
-  endpoints: async () => (await import('./endpoints.js')).ENDPOINTS,
+  endpoints: async (config) => {
+    const { ENDPOINTS, UPSTREAM_ENDPOINTS } = await import('./endpoints.js');
+    return hasUpstreams(config) ? [...ENDPOINTS, ...UPSTREAM_ENDPOINTS] : ENDPOINTS;
+  },
   documentation: {
     tags: {
       clients: 'Clients of the authorization server.',
@@ -28,8 +32,8 @@ export default {
       throw new TypeError('the tokens are those of another authorization server');
     const scopes = knownScopes(core.collections.map(({ resource }) => resource));
     const users = core.collections.find(({ resource }) => resource.hasPasswords)!.whole;
-    const { services, close } = await openIssuer(core, own, scopes, users);
-    return { services: () => services, prunes: ISSUER_PRUNES, close };
+    const { services, metrics, close } = await openIssuer(core, own, scopes, users);
+    return { services: () => services, metrics, prunes: ISSUER_PRUNES, close };
   },
   startLines: async (_config, { run }) => (await import('./start-lines.js')).startLines(run),
   commands: {

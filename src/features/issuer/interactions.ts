@@ -13,7 +13,9 @@ import { pageHeaders } from './pages/page-frame.js';
 import { errorPage, nameOf } from './pages/provider-pages.js';
 import { consentPage, signInPage } from './pages/sign-in-page.js';
 import { formToken, type Passkeys } from './passkeys.js';
+import { INTERACTION } from './paths.js';
 import { confirmPassword } from './seen-passwords.js';
+import type { UpstreamSignIn } from './upstream-sign-in.js';
 import { findUser } from './user-claims.js';
 
 type Interaction = InstanceType<Provider['Interaction']>;
@@ -26,6 +28,8 @@ export interface InteractionParts {
   readonly throttle: Auth['throttle'];
   readonly csrfSecret: string;
   readonly passkeys: Passkeys;
+  /** Undefined: people sign in here only. */
+  readonly upstreams: UpstreamSignIn | undefined;
 }
 
 /** The user with an email and a password that a form has; undefined: they are wrong. Throws 429 and 503. */
@@ -64,7 +68,7 @@ export async function interact(
   if (!interaction || interaction.uid !== params.uid) return ended();
   const csrf = formToken(parts.csrfSecret, `csrf\n${interaction.uid}`);
   const step = new InteractionPage(provider, parts, request, interaction, csrf);
-  if (req.method !== 'POST') return step.show();
+  if (req.method !== 'POST') return (await step.arrive().catch(ifEnded)) ?? ended();
   const form = new URLSearchParams(request.body.toString('utf8'));
   if (!isEqual(form.get('csrf') ?? '', csrf))
     return pageReply(
@@ -102,7 +106,24 @@ class InteractionPage {
     readonly csrf: string,
   ) {}
 
-  async show(status = 200, email?: string, error?: string): Promise<Reply> {
+  /** The page, or a step of a sign-in at another issuer. */
+  async arrive(): Promise<Reply> {
+    const { interaction, parts, request } = this;
+    const { upstreams } = parts;
+    if (!upstreams || interaction.prompt.name !== 'login') return this.show();
+    const isAnew = String(interaction.params.prompt ?? '')
+      .split(' ')
+      .includes('login');
+    const step = await upstreams.step(request, this.#back, isAnew ? 'login' : undefined);
+    if (step?.userId !== undefined) return this.finish({ login: { accountId: step.userId, amr: ['fed'] } });
+    return step?.reply ?? this.show(step?.status, undefined, step?.error, step?.link);
+  }
+
+  get #back(): string {
+    return `${INTERACTION}/${this.interaction.uid}`;
+  }
+
+  async show(status = 200, email?: string, error?: string, link?: string): Promise<Reply> {
     const { interaction, csrf } = this;
     const client = await this.#clientName();
     const { redirect_uri: redirectUri, login_hint: hint } = interaction.params;
@@ -115,6 +136,7 @@ class InteractionPage {
             forgotten: forgottenPage(this.parts.config),
             error,
             passkey: await this.#passkeyForm(),
+            upstream: this.parts.upstreams?.linksOf(this.#back, link),
           })
         : consentPage({ client, csrf, ...(await this.#requested()) });
     return pageReply(status, html, typeof redirectUri === 'string' ? redirectUri : undefined);
@@ -123,7 +145,9 @@ class InteractionPage {
   async signIn(form: URLSearchParams): Promise<Reply> {
     const email = form.get('email') ?? '';
     const user = await checkedPassword(this.parts, this.request, email, form.get('password'));
-    if (!user) return this.show(422, email.slice(0, 254), 'The email or the password is wrong.');
+    const link = form.get('link') ?? undefined;
+    if (!user) return this.show(422, email.slice(0, 254), 'The email or the password is wrong.', link);
+    await this.parts.upstreams?.link(link, this.#back, user.userId);
     return this.finish({ login: { accountId: user.userId, amr: ['pwd'] } });
   }
 

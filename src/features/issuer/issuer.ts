@@ -1,11 +1,12 @@
 import type { EventEmitter } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
-import type { Core } from '../../app/open-features.js';
+import type { Core, OpenFeature } from '../../app/open-features.js';
 import { problemOf } from '../../db/database-errors.js';
 import { payloadTooLarge } from '../../errors/input-errors.js';
 import type { Auth, Collection } from '../../feature.js';
 import type { HandledRequest, Handler } from '../../http/request.js';
 import { singleFlight } from '../../work/shared-runs.js';
+import { hasUpstreams } from '../accounts/settings.js';
 import { handleAccessJwts } from './access-jwts.js';
 import { account } from './account.js';
 import type { IssuerServices } from './endpoints.js';
@@ -19,6 +20,7 @@ import { withSeenPasswords } from './seen-passwords.js';
 import { ISSUER_SETTINGS } from './settings.js';
 import { type IssuerKeys, openKeys, readKeys } from './signing-keys.js';
 import { Strangers } from './strangers.js';
+import type { UpstreamSignIn } from './upstream-sign-in.js';
 
 /** A notification of new keys can be lost, and a key begins to sign at its own time. */
 const READ_KEYS_MS = 10_000;
@@ -29,6 +31,13 @@ const MAX_FORM_BYTES = 8192;
 /** The parts of the core that the authorization server uses. */
 type IssuerCore = Pick<Core, 'config' | 'db' | 'log' | 'limitAddresses'> & { readonly auth: Auth };
 
+/** The open authorization server. */
+interface Open {
+  readonly services: IssuerServices;
+  readonly metrics: NonNullable<OpenFeature['metrics']>;
+  close(): void;
+}
+
 /**
  * Opens the embedded authorization server, and creates its keys on the first start. `scopes` are those of the API, `users` the
  * collection of those that sign in. Throws ExitError for a wrong AUTH_SERVER_KEY.
@@ -38,13 +47,16 @@ export async function openIssuer(
   own: OwnTokens,
   scopes: readonly string[],
   users: Collection,
-): Promise<{ readonly services: IssuerServices; close(): void }> {
+): Promise<Open> {
   const { config, db, log, auth, limitAddresses } = core;
   const { authServerKey, signInsPerAddress } = ISSUER_SETTINGS.of(config);
   const strangers = new Strangers(signInsPerAddress, limitAddresses);
   const guesses: Guesses = new WeakMap();
-  const open = (keys: IssuerKeys) => openProvider(core, own, keys, strangers, guesses);
-  let current = open(await openKeys(db, authServerKey));
+  const { UpstreamSignIn } = hasUpstreams(config) ? await import('./upstream-sign-in.js') : {};
+  const keys = await openKeys(db, authServerKey);
+  const upstreams = UpstreamSignIn && new UpstreamSignIn(core, keys.pagesSecret, users);
+  const open = (keys: IssuerKeys) => openProvider(core, own, keys, strangers, guesses, upstreams);
+  let current = open(keys);
 
   /** Requests in flight continue with the former keys, which stay published. */
   const reload = singleFlight(async () => {
@@ -85,8 +97,9 @@ export async function openIssuer(
     }),
     interact: seeing((request) => interact(current.provider, current.parts, request)),
     account: seeing((request) => account(current.provider, { ...current.parts, users }, request)),
+    returned: async (request) => upstreams!.returned(request),
   };
-  return { services, close: () => clearInterval(timer) };
+  return { services, metrics: { ...upstreams?.metrics }, close: () => clearInterval(timer) };
 }
 
 function requireSmall({ body }: HandledRequest): void {
@@ -100,6 +113,7 @@ function openProvider(
   keys: IssuerKeys,
   strangers: Strangers,
   guesses: Guesses,
+  upstreams: UpstreamSignIn | undefined,
 ) {
   const { signIn, throttle, checkReplay } = auth;
   const provider = createProvider({ config, db, checkReplay, keys, strangers });
@@ -119,6 +133,6 @@ function openProvider(
   );
   const { pagesSecret: csrfSecret } = keys;
   const passkeys = new Passkeys(db, new URL(config.issuer!), csrfSecret, checkReplay);
-  const parts: InteractionParts = { config, db, signIn, throttle, csrfSecret, passkeys };
+  const parts: InteractionParts = { config, db, signIn, throttle, csrfSecret, passkeys, upstreams };
   return { keys, provider, handle: provider.callback(), parts };
 }

@@ -17,3 +17,6 @@ export const ACCOUNT = '/account';
 
 /** The path at which users sign in and consent. */
 export const INTERACTION = '/interaction';
+
+/** The path to which other issuers return, each at a segment of its own. */
+export const UPSTREAM = '/sign-in';

@@ -22,5 +22,5 @@ export function confirmPassword(userId: string, version: number): void {
   seen.getStore()?.set(userId, version);
 }
 
-/** Undefined: the request has seen no password of the user, and so may store nothing. */
+/** Undefined: the request has seen no password of the user, and so may store something only if the user has none. */
 export const seenPassword = (userId: string): number | undefined => seen.getStore()?.get(userId);

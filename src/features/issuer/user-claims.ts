@@ -1,5 +1,5 @@
 import type { Account } from 'oidc-provider';
-import { scopesOf } from '../../auth/principal.js';
+import { passwordVersionOf, scopesOf } from '../../auth/principal.js';
 import { allowedScopes, userScopes } from '../../auth/user-scopes.js';
 import type { Db } from '../../db/db.js';
 import type { JsonObject } from '../../json.js';
@@ -12,6 +12,8 @@ export interface User {
   readonly record: JsonObject;
   /** The scopes that an operator granted, and those of the user's own account. */
   readonly scopes: ReadonlySet<string>;
+  /** Undefined: the user has no password. */
+  readonly passwordVersion: number | undefined;
 }
 
 export async function findUser(db: Db, id: string): Promise<User | undefined> {
@@ -22,6 +24,7 @@ export async function findUser(db: Db, id: string): Promise<User | undefined> {
       id: String(row.id),
       record: JSON.parse(String(row.doc)) as JsonObject,
       scopes: userScopes(row.scopes),
+      passwordVersion: passwordVersionOf(row),
     }
   );
 }

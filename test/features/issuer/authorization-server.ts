@@ -10,7 +10,7 @@ export const PASSWORD = 'correct horse battery staple';
 /** An address of a native application, which nothing listens on: the visitor stops there. */
 export const REDIRECT = 'http://127.0.0.1:7777/callback';
 
-const CLIENT: ClientFields = {
+export const CLIENT: ClientFields = {
   name: 'Reader',
   type: 'public',
   grant_types: ['authorization_code', 'refresh_token'],
@@ -69,7 +69,7 @@ const free = new WeakMap<Test, number[]>();
  */
 async function startOnClaimedPort(t: Test, host: string, env: Record<string, string>, constants: Constants) {
   const isOwn = Object.keys(env).length + Object.keys(constants).length > 0;
-  const port = isOwn ? await claimPort(t) : await sharedPort(t);
+  const port = env.PORT ?? (isOwn ? await claimPort(t) : await sharedPort(t));
   const issuer = `http://${host}:${port}`;
   const settings = { AUTH: 'bearer', AUTH_SERVER: 'on', PORT: String(port), PUBLIC_URL: issuer };
   return { service: await testService(t, { ...settings, ...env }, constants), issuer };

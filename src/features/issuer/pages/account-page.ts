@@ -1,6 +1,6 @@
 import { type Html, html } from '../../../formats/html.js';
 import { errorText, hidden, layout, type PasskeyForm, passkeyForm } from './page-frame.js';
-import { signInFields } from './sign-in-page.js';
+import { pendingNote, signInFields, type UpstreamLinks, upstreamButtons } from './sign-in-page.js';
 
 /** A session or an application of the user. */
 export interface Entry {
@@ -19,6 +19,8 @@ export interface AccountPage {
   readonly passkeys: readonly Entry[];
   /** Undefined: passkeys are not available. `stale`: the sign-in was too long ago to add one. */
   readonly passkey: PasskeyForm | 'stale' | undefined;
+  /** A user without one signs in elsewhere. */
+  readonly hasPassword: boolean;
   readonly message?: string | undefined;
   readonly error?: string | undefined;
 }
@@ -29,21 +31,29 @@ export function accountSignInPage(
   email: string,
   forgotten: string | undefined,
   error: string | undefined,
+  upstream: UpstreamLinks | undefined,
 ): string {
   return layout(
     'Sign in',
     html`<p>to your account</p>
 ${errorText(error)}
+${pendingNote(upstream)}
 <form method="post">
-${signInFields(csrf, email, forgotten)}
-</form>`,
+${signInFields(csrf, email, forgotten, upstream)}
+</form>
+${upstreamButtons(upstream)}`,
   );
 }
+
+/** The page that leads a person from another issuer on. */
+export const signedInPage = (target: string): string =>
+  layout('Signed in', html`<p role="status">You are signed in. <a href="${target}">Continue</a></p>`);
 
 /** The parts of an account that its user can see and change. */
 export function accountPage({
   home,
   email,
+  hasPassword,
   csrf,
   sessions,
   grants,
@@ -67,7 +77,9 @@ ${
 ${list(passkeys, csrf, 'remove-passkey', 'Remove', 'There are no passkeys.')}
 ${passkey === undefined ? '' : passkey === 'stale' ? html`<p>To add a passkey, sign out and sign in again.</p>` : passkeyForm('create', csrf, passkey)}`
 }
-<h2>Password</h2>
+${
+  hasPassword &&
+  html`<h2>Password</h2>
 <form method="post">
 ${hidden('csrf', csrf)}
 <input type="email" name="email" autocomplete="username" value="${email}" hidden>
@@ -76,7 +88,8 @@ ${hidden('csrf', csrf)}
 <label for="password">New password</label>
 <input id="password" name="password" type="password" autocomplete="new-password" required>
 <button class="main" name="action" value="change-password">Change password</button>
-</form>
+</form>`
+}
 <form method="post">
 ${hidden('csrf', csrf)}
 <button name="action" value="sign-out">Sign out</button>

@@ -1,5 +1,5 @@
 import { withImplied } from '../../../auth/user-scopes.js';
-import { type Html, html } from '../../../formats/html.js';
+import { type Html, html, type Part } from '../../../formats/html.js';
 import { errorText, hidden, layout, type PasskeyForm, passkeyForm } from './page-frame.js';
 
 export interface SignInPage {
@@ -14,30 +14,55 @@ export interface SignInPage {
   readonly error: string | undefined;
   /** Undefined: passkeys are not available. */
   readonly passkey: PasskeyForm | undefined;
+  readonly upstream: UpstreamLinks | undefined;
+}
+
+/** Other issuers at which a person can sign in. */
+export interface UpstreamLinks {
+  readonly buttons: readonly { readonly label: string; readonly href: string }[];
+  /** The account that is linked when its user signs in, and the issuer to which. `token`: a field of the form. */
+  readonly pending: { readonly label: string; readonly email: string; readonly token: string } | undefined;
 }
 
 /** The form with an email and a password. */
-export function signInPage({ client, csrf, email, forgotten, error, passkey }: SignInPage): string {
+export function signInPage(page: SignInPage): string {
+  const { client, csrf, email, forgotten, error, passkey, upstream } = page;
   return layout(
     'Sign in',
     html`<p>to continue to <strong>${client}</strong></p>
 ${errorText(error)}
+${pendingNote(upstream)}
 <form method="post">
-${signInFields(csrf, email, forgotten)}
+${signInFields(csrf, email, forgotten, upstream)}
 <button name="action" value="cancel" formnovalidate>Cancel</button>
 </form>
-${passkey && passkeyForm('get', csrf, passkey)}`,
+${passkey && passkeyForm('get', csrf, passkey)}
+${upstreamButtons(upstream)}`,
   );
 }
+
+/** Says that the next sign-in links an account. */
+export const pendingNote = (upstream: UpstreamLinks | undefined): Part =>
+  upstream?.pending &&
+  html`<p class="note" role="status">There is an account with the address ${upstream.pending.email}. Sign in with its password once: then it is connected with ${upstream.pending.label}, and you can sign in there from now on.</p>`;
+
+/** Links to other issuers, which lead through no form: its policy would have to name the hosts of the issuers. */
+export const upstreamButtons = (upstream: UpstreamLinks | undefined): Part =>
+  upstream?.buttons.map(
+    ({ label, href }) => html`<p><a class="button" href="${href}">Sign in with ${label}</a></p>
+`,
+  );
 
 /** The fields and the button of a form with which a user signs in by password. */
 export const signInFields = (
   csrf: string,
   email: string,
   forgotten: string | undefined,
+  upstream: UpstreamLinks | undefined,
 ): Html => html`${hidden('csrf', csrf)}
+${upstream?.pending && hidden('link', upstream.pending.token)}
 <label for="email">Email</label>
-<input id="email" name="email" type="email" autocomplete="username" required value="${email}">
+<input id="email" name="email" type="email" autocomplete="username" required value="${upstream?.pending?.email ?? email}">
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required>
 <button class="main" name="action" value="sign-in">Sign in</button>

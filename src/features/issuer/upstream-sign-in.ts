@@ -1,0 +1,226 @@
+import { randomBytes } from 'node:crypto';
+import type { Core } from '../../app/open-features.js';
+import { isEqual, readCookie, writeCookie } from '../../auth/cookies.js';
+import { CredentialRejected } from '../../auth/principal.js';
+import { usesHttps } from '../../config/parsers.js';
+import { rateLimited } from '../../errors/caller-errors.js';
+import { type Failure, Problem } from '../../errors/problem.js';
+import type { Collection } from '../../feature.js';
+import type { Reply } from '../../http/reply.js';
+import type { HandledRequest } from '../../http/request.js';
+import { counter } from '../../telemetry/instruments.js';
+import { IssuerUsers } from '../accounts/issuer-users.js';
+import { ACCOUNTS_SETTINGS } from '../accounts/settings.js';
+import { type Person, type Proofs, UpstreamClient, UpstreamError } from '../accounts/upstream-client.js';
+import { pageHeaders } from './pages/page-frame.js';
+import { errorPage } from './pages/provider-pages.js';
+import type { UpstreamLinks } from './pages/sign-in-page.js';
+import { formToken } from './passkeys.js';
+import { UPSTREAM } from './paths.js';
+import { notePassword } from './seen-passwords.js';
+import { findUser } from './user-claims.js';
+
+const COOKIE = 'plinth_upstream';
+/** For the sign-in at the issuer, and for the one with a password that links an account. */
+const LIFETIME_S = 15 * 60;
+/** Responses of issuers that a browser brings from one address. */
+const QUOTA = { requests: 60, seconds: 60 };
+
+/** The outcome of a step of a sign-in: a response, a user, or the sign-in page again. */
+interface Step {
+  readonly reply?: Reply;
+  readonly userId?: string;
+  readonly status?: number;
+  readonly error?: string;
+  /** The account that becomes linked when its user signs in: a token for the form. */
+  readonly link?: string;
+}
+
+/** A subject that waits for the sign-in of the user with its address. */
+interface Pending {
+  readonly label: string;
+  readonly issuer: string;
+  readonly subject: string;
+  readonly email: string;
+  readonly hash: string;
+}
+
+/** A sign-in that a browser has begun. `back`: the page of this service from which it comes. */
+interface Begun {
+  readonly upstream: string;
+  readonly back: string;
+  readonly random: string;
+}
+
+type UpstreamCore = Pick<Core, 'config' | 'db' | 'log' | 'limitAddresses'>;
+
+const createUpstreamMetrics = () => ({
+  signIns: counter('plinth_upstream_sign_ins_total', 'Sign-ins at other issuers, by how they ended.', [
+    'outcome',
+  ]),
+});
+
+/**
+ * Sign-ins at other issuers, from any page with the form of a sign-in. A cookie, signed and valid for 15 minutes, remembers which one
+ * a browser has begun; state, nonce and the secret of PKCE follow from the cookie and the secret of the pages. Nothing is stored.
+ */
+export class UpstreamSignIn {
+  readonly metrics = createUpstreamMetrics();
+  readonly #clients: ReadonlyMap<string, UpstreamClient>;
+  readonly #users: IssuerUsers;
+  readonly #limit: ReturnType<Core['limitAddresses']>;
+
+  constructor(
+    readonly core: UpstreamCore,
+    readonly secret: string,
+    users: Collection,
+  ) {
+    const { config, db, log, limitAddresses } = core;
+    const settings = ACCOUNTS_SETTINGS.of(config);
+    this.#clients = new Map(
+      settings.upstreams.map((upstream) => [
+        upstream.name,
+        new UpstreamClient(upstream, `${config.issuer}${UPSTREAM}/${upstream.name}`),
+      ]),
+    );
+    this.#users = new IssuerUsers(db, log, settings, () => users);
+    this.#limit = limitAddresses('upstream', QUOTA);
+  }
+
+  /** The buttons of a sign-in page at the path `back`, and the account that a token of its form links. */
+  linksOf(back: string, link: string | undefined): UpstreamLinks {
+    const pending = this.#open<Pending>(`link\n${back}`, link ?? '');
+    const separator = back.includes('?') ? '&' : '?';
+    return {
+      buttons: [...this.#clients.values()].map(({ upstream: { name, label } }) => ({
+        label,
+        href: `${back}${separator}upstream=${name}`,
+      })),
+      pending: pending && { ...pending, token: link! },
+    };
+  }
+
+  /** A step of a sign-in, as the address of a sign-in page at `back` says; undefined: it says nothing. Throws 429. */
+  async step({ req, address }: HandledRequest, back: string, prompt?: string): Promise<Step | undefined> {
+    const { searchParams } = new URL(req.url!, 'http://localhost');
+    const client = this.#clients.get(searchParams.get('upstream') ?? '');
+    if (!client && !searchParams.has('state')) return undefined;
+    const seconds = await this.#limit(address);
+    if (seconds !== undefined) throw rateLimited(seconds);
+    try {
+      if (client) return await this.#begin(client, back, prompt === undefined ? {} : { prompt });
+      searchParams.delete('return');
+      return await this.#complete(searchParams, this.#cookieOf(req), back);
+    } catch (error) {
+      if (!(error instanceof UpstreamError)) throw error;
+      const { label } = error.upstream;
+      if (error.isCancelled) return this.#refused(403, `You did not sign in with ${label}.`);
+      this.core.log.warn({ err: error, upstream: label }, 'a sign-in at another issuer fails');
+      this.metrics.signIns.of('failed').value++;
+      return { status: 503, error: `${label} does not sign you in now. Try again.` };
+    }
+  }
+
+  /** The response to the return of a browser from an issuer: on to the page where the sign-in began. */
+  async returned({ req, params }: HandledRequest): Promise<Reply> {
+    const begun = this.#open<Begun>('begun', this.#cookieOf(req));
+    if (begun?.upstream !== params.upstream) {
+      const body = errorPage('invalid_request', 'The sign-in has expired. Start again from the application.');
+      return { status: 400, headers: pageHeaders(), body };
+    }
+    const { search } = new URL(req.url!, 'http://localhost');
+    const location = begun!.back + (begun!.back.includes('?') ? search.replace('?', '&') : search);
+    return { status: 303, headers: ['Location', location, 'Cache-Control', 'no-store'] };
+  }
+
+  /** Links the subject of a token in a form to the user who has signed in with this form, if the address is that of the user. */
+  async link(token: string | undefined, back: string, userId: string): Promise<void> {
+    const pending = this.#open<Pending>(`link\n${back}`, token ?? '');
+    if (!pending) return;
+    await this.#users.linkTo(userId, pending, pending.email, pending.hash);
+    this.metrics.signIns.of('linked').value++;
+  }
+
+  async #begin(client: UpstreamClient, back: string, more: Readonly<Record<string, string>>): Promise<Step> {
+    const random = randomBytes(16).toString('base64url');
+    const cookie = this.#seal('begun', { upstream: client.upstream.name, back, random } satisfies Begun);
+    const location = await client.address(this.#proofsOf(cookie), more);
+    // The browser comes back from another site, so that the cookie is not SameSite=Strict.
+    const set = writeCookie(COOKIE, cookie, usesHttps(this.core.config), LIFETIME_S, 'Lax');
+    const headers = ['Location', location, 'Cache-Control', 'no-store', 'Set-Cookie', set];
+    return { reply: { status: 303, headers } };
+  }
+
+  async #complete(response: URLSearchParams, cookie: string, back: string): Promise<Step> {
+    const begun = this.#open<Begun>('begun', cookie);
+    const client = this.#clients.get(begun?.upstream ?? '');
+    const proofs = this.#proofsOf(cookie);
+    if (!client || begun?.back !== back || !isEqual(response.get('state') ?? '', proofs.state))
+      return this.#refused(400, 'The sign-in has expired. Try again.');
+    return this.#enter(client.upstream.label, await client.personOf(response, proofs), back);
+  }
+
+  async #enter(label: string, { issuer, subject, claims }: Person, back: string): Promise<Step> {
+    const { fields, verifiedEmail, hash } = this.#users.valuesOf(claims);
+    try {
+      const userId = await this.#users.userOf({ issuer, subject, claims, more: async () => ({}) });
+      const user = userId === undefined ? undefined : await findUser(this.core.db, userId);
+      if (!user) return this.#refused(403, 'This account cannot sign in.');
+      notePassword(user.id, user.passwordVersion);
+      this.metrics.signIns.of('ok').value++;
+      return { userId: user.id };
+    } catch (error) {
+      if (error instanceof CredentialRejected)
+        return this.#refused(403, `${label} does not say who you are.`);
+      if (!(error instanceof Problem) || error.status !== 403) throw error;
+      const email = String(claims.email);
+      if (error.code === 'ACCOUNT_EXISTS' && verifiedEmail !== undefined) {
+        const pending: Pending = { label, issuer, subject, email: verifiedEmail, hash };
+        return { link: this.#seal(`link\n${back}`, pending) };
+      }
+      if (error.code === 'ACCOUNT_UNKNOWN')
+        return this.#refused(403, `There is no account for ${claims.email ?? 'you'} here.`);
+      if (error.code === 'ACCOUNT_EXISTS' || (claims.email !== undefined && fields.email === undefined))
+        return this.#refused(
+          403,
+          `${label} does not say that the address ${email} is yours: verify it there.`,
+        );
+      const details = (error.more.details ?? []) as readonly Failure[];
+      const faults = details.map(({ path, message }) => `${path.slice(1)} ${message}`).join(', ');
+      return this.#refused(403, `${label} does not say enough to make an account: ${faults}.`);
+    }
+  }
+
+  #refused(status: number, error: string): Step {
+    this.metrics.signIns.of('refused').value++;
+    return { status, error };
+  }
+
+  #cookieOf({ headers }: HandledRequest['req']): string {
+    return readCookie(headers.cookie, COOKIE, usesHttps(this.core.config)) ?? '';
+  }
+
+  #proofsOf(cookie: string): Proofs {
+    const [state, nonce, verifier] = ['state', 'nonce', 'verifier'].map((use) => this.#mac(use, cookie));
+    return { state: state!, nonce: nonce!, verifier: verifier! };
+  }
+
+  /** A value as a text that only this service can make, for one use. */
+  #seal(use: string, value: object): string {
+    const until = Math.floor(Date.now() / 1000) + LIFETIME_S;
+    const text = Buffer.from(JSON.stringify({ ...value, until })).toString('base64url');
+    return `${text}.${this.#mac(use, text)}`;
+  }
+
+  /** The value of a text that is still valid. */
+  #open<T>(use: string, sealed: string): T | undefined {
+    const [text = '', mac = ''] = sealed.split('.');
+    if (text === '' || !isEqual(mac, this.#mac(use, text))) return undefined;
+    const value = JSON.parse(Buffer.from(text, 'base64url').toString()) as T & { readonly until: number };
+    return value.until < Date.now() / 1000 ? undefined : value;
+  }
+
+  #mac(use: string, text: string): string {
+    return formToken(this.secret, `upstream\n${use}\n${text}`);
+  }
+}

@@ -1,0 +1,371 @@
+import { createClient } from '../../../src/features/issuer/clients.js';
+import { noBrowser, openPage } from '../../support/chromium.js';
+import { claimPort } from '../../support/claimed-port.js';
+import { json, signingKey } from '../../support/issuer.js';
+import t from '../../support/test.js';
+import { authorizationServer, CLIENT, consent, PASSWORD } from '../issuer/authorization-server.js';
+import { Visitor } from '../issuer/visitor.js';
+import { hrefIn, otherProvider, REDIRECT, startWorld, upstreamIssuer, type World } from './upstream.js';
+
+const upstream = await upstreamIssuer(t);
+const otherKey = await signingKey('upstream');
+
+const CAROL = { sub: 'auth0|carol', email: 'Carol@Example.org', email_verified: true, name: 'Carol' };
+
+/** The users and the subjects that are linked to them. */
+const linksOf = async ({ server }: World) =>
+  (
+    await server.service.db.run(
+      `select subject, email from plinth_user_links join plinth_users as users on users.id = user_id order by subject`,
+      [],
+    )
+  ).map(({ subject, email }) => `${subject} ${email}`);
+const usersOf = async ({ server }: World) =>
+  (await server.service.db.run('select email from plinth_users order by email', [])).map(
+    ({ email }) => email,
+  );
+
+t.test('a person without an account gets one, and signs in again later', async (t) => {
+  const world = await startWorld(t, upstream);
+  const { visitor, page } = await world.open();
+  t.match(page.text, />Sign in with Work Login</);
+  const away = new URL((await visitor.open(hrefIn(page))).url);
+  t.equal(away.origin + away.pathname, `${upstream.url}/authorize`);
+  t.match(Object.fromEntries(away.searchParams), {
+    tenant: '1',
+    client_id: 'plinth',
+    redirect_uri: `${world.server.issuer}/sign-in/work-login`,
+    response_type: 'code',
+    scope: 'openid email profile',
+    code_challenge_method: 'S256',
+    state: /^[\w-]{43}$/,
+    nonce: /^[\w-]{43}$/,
+    code_challenge: /^[\w-]{43}$/,
+  });
+  const first = await world.signIn(CAROL);
+  t.match(first.url, `${REDIRECT}?code=`);
+  t.same(await linksOf(world), ['auth0|carol carol@example.org']);
+  const { body, authorization } = upstream.exchanged[0]!;
+  t.match(Object.fromEntries(body), {
+    grant_type: 'authorization_code',
+    code: 'code',
+    code_verifier: /^[\w-]{43}$/,
+  });
+  t.match(authorization, /^Basic /);
+  t.match((await world.signIn(CAROL)).url, `${REDIRECT}?code=`, 'another browser');
+  t.match((await world.signIn({ ...CAROL, email: 'carol@new.example' })).url, `${REDIRECT}?code=`);
+  t.same(await linksOf(world), ['auth0|carol carol@new.example'], 'a changed address');
+  t.equal((await usersOf(world)).length, 2);
+});
+
+t.test('an account with a password is linked once its user has signed in', async (t) => {
+  const world = await startWorld(t, upstream);
+  const ann = { sub: 'auth0|ann', email: 'ANN@example.org', email_verified: true };
+  const shown = await world.signIn(ann);
+  t.equal(shown.status, 200);
+  t.match(shown.text, 'There is an account with the address ann@example.org. Sign in with its password once');
+  t.match(shown.text, 'value="ann@example.org"');
+  t.same(await linksOf(world), [], 'nothing is linked yet');
+  const wrong = await shown.visitor.submit(shown, {
+    email: 'ann@example.org',
+    password: 'wrong',
+    action: 'sign-in',
+  });
+  t.equal(wrong.status, 422);
+  t.match(wrong.text, 'There is an account with the address ann@example.org');
+  const right = { email: 'ann@example.org', password: PASSWORD, action: 'sign-in' };
+  t.match((await shown.visitor.submit(wrong, right)).url, `${REDIRECT}?code=`);
+  t.same(await linksOf(world), ['auth0|ann ann@example.org']);
+  t.match((await world.signIn(ann)).url, `${REDIRECT}?code=`, 'from now on without a password');
+  t.same(await usersOf(world), ['ann@example.org']);
+});
+
+t.test(
+  'the sign-in of another user links nothing, and a link of another page is worth nothing',
+  async (t) => {
+    const world = await startWorld(t, upstream);
+    const bob = await world.server.addUser('bob@example.org', 'Bob');
+    const ann = { email: 'ann@example.org', email_verified: true };
+    const shown = await world.signIn(ann);
+    const other = { email: bob.email, password: PASSWORD, action: 'sign-in' };
+    t.match((await shown.visitor.submit(shown, other)).url, `${REDIRECT}?code=`);
+    const link = /name="link" value="([^"]*)"/.exec((await world.signIn(ann)).text)![1]!;
+    for (const token of [link, `${link}x`, '.', 'x'.repeat(5000)]) {
+      const { visitor, page } = await world.open();
+      const filled = { email: 'ann@example.org', password: PASSWORD, action: 'sign-in', link: token };
+      t.match((await visitor.submit(page, filled)).url, `${REDIRECT}?code=`);
+    }
+    t.same(await linksOf(world), []);
+  },
+);
+
+/** People of the issuer who get no account. */
+const REFUSED: readonly [
+  says: string,
+  claims: Record<string, unknown>,
+  text: string,
+  env?: Record<string, string>,
+][] = [
+  [
+    'the address of an account that the issuer has not verified',
+    { email: 'ann@example.org', email_verified: false },
+    'does not say that the address ann@example.org is yours',
+  ],
+  [
+    'the address of an account, about which the issuer says no more',
+    { email: 'ann@example.org' },
+    'does not say that the address ann@example.org is yours',
+  ],
+  [
+    'another address that the issuer has not verified',
+    { email: 'eve@example.org', email_verified: false },
+    'does not say that the address eve@example.org is yours',
+  ],
+  ['no address', {}, 'does not say enough to make an account: email is required'],
+  [
+    'an address that is none',
+    { email: 'nothing', email_verified: true },
+    'does not say enough to make an account',
+  ],
+  ['a subject of 2,000 characters', { ...CAROL, sub: 'x'.repeat(2000) }, 'does not say who you are'],
+  [
+    'a person without a user, with USERS_FROM_ISSUER=known',
+    CAROL,
+    'There is no account for Carol@Example.org here',
+    { USERS_FROM_ISSUER: 'known' },
+  ],
+];
+for (const [says, claims, text, env] of REFUSED)
+  t.test(`${says} is refused`, async (t) => {
+    upstream.paths.set('/userinfo', json({ sub: 'eve' }));
+    const world = await startWorld(t, upstream, env);
+    const { status, text: body } = await world.signIn({ sub: 'eve', ...claims });
+    t.equal(status, 403);
+    t.match(body.slice(body.indexOf('<body')), text);
+    t.match(body, '>Sign in with Work Login<', 'another attempt');
+    t.same(await usersOf(world), ['ann@example.org']);
+    t.same(await linksOf(world), []);
+  });
+
+t.test('USERS_FROM_ISSUER=known links a user that nobody could enter', async (t) => {
+  const world = await startWorld(t, upstream, { USERS_FROM_ISSUER: 'known' });
+  const users = world.server.service.collections.find(({ resource }) => resource.hasPasswords)!;
+  await users.create(users.check({ email: 'carol@example.org', name: 'C.' }));
+  t.match((await world.signIn(CAROL)).url, `${REDIRECT}?code=`);
+  t.same(await linksOf(world), ['auth0|carol carol@example.org']);
+});
+
+t.test('a disabled user does not sign in, by no way', async (t) => {
+  const world = await startWorld(t, upstream);
+  await world.signIn(CAROL);
+  const { db } = world.server.service;
+  await db.run(`insert into plinth_disabled_users (user_id) select user_id from plinth_user_links`, []);
+  const refused = await world.signIn(CAROL);
+  t.equal(refused.status, 403);
+  t.match(refused.text, 'This account cannot sign in.');
+});
+
+const INVALID: readonly [
+  says: string,
+  status: number,
+  change: Parameters<World['signIn']>[1],
+  claims?: object,
+][] = [
+  ['another nonce', 503, {}, { nonce: 'other' }],
+  ['another audience', 503, {}, { aud: 'other' }],
+  ['another issuer', 503, {}, { iss: 'http://127.0.0.1:1' }],
+  ['an ID token that has expired', 503, {}, { exp: 1_700_000_000 }],
+  ['the signature of another key', 503, { key: otherKey }],
+  ['no ID token', 503, { token: () => ({ access_token: 'a', token_type: 'bearer' }) }],
+  [
+    'an ID token that is none',
+    503,
+    { token: () => ({ access_token: 'a', token_type: 'bearer', id_token: 'x.y.z' }) },
+  ],
+  ['a response of two megabytes', 503, { token: () => ({ filler: 'x'.repeat(2_000_000) }) }],
+  ['a code that was used', 503, { status: 400, token: () => ({ error: 'invalid_grant' }) }],
+  ['a wrong secret', 503, { status: 401, token: () => ({ error: 'invalid_client' }) }],
+  ['an error of the issuer', 503, { status: 500, token: () => ({}) }],
+  ['the parameter iss of another issuer', 503, { returned: { iss: 'http://127.0.0.1:1' } }],
+  ['an error in the address', 503, { returned: { error: 'server_error' } }],
+  ['a person who cancels', 403, { returned: { error: 'access_denied' } }],
+  ['another state', 400, { returned: { state: 'other' } }],
+];
+for (const [says, status, change, claims] of INVALID)
+  t.test(`${says}: the sign-in page again, with the reason`, async (t) => {
+    const world = await startWorld(t, upstream);
+    const page = await world.signIn({ ...CAROL, ...claims }, change);
+    t.equal(page.status, status);
+    t.match(page.text, /role="alert">[^<]+</);
+    t.match(page.text, '>Sign in with Work Login<');
+    t.same(await linksOf(world), []);
+    const again = await world.signIn(CAROL, { visitor: page.visitor });
+    t.match(again.url, `${REDIRECT}?code=`, 'another attempt in this browser');
+  });
+
+t.test('a response that another browser has begun leads nowhere', async (t) => {
+  const world = await startWorld(t, upstream);
+  const { visitor, page } = await world.open();
+  const { searchParams } = new URL((await visitor.open(hrefIn(page))).url);
+  const callback = `/sign-in/work-login?code=code&state=${searchParams.get('state')}`;
+  for (const stranger of [new Visitor(world.server.issuer), (await world.open()).visitor]) {
+    const refused = await stranger.open(callback);
+    t.equal(refused.status, 400);
+    t.match(refused.text, 'Start again from the application');
+  }
+  const { visitor: other, page: begun } = await world.open();
+  await other.open(hrefIn(begun));
+  t.equal((await other.open(callback)).status, 400, 'one that has begun a sign-in of its own');
+  t.equal((await visitor.open('/sign-in/unknown?code=code')).status, 400);
+  t.equal((await visitor.open(callback.replace('work-login', 'other'))).status, 400);
+  t.same(await linksOf(world), []);
+});
+
+t.test('an issuer that is away: the page says so, and another attempt succeeds', async (t) => {
+  const away = await upstreamIssuer(t);
+  const world = await startWorld(t, away);
+  const { visitor, page } = await world.open();
+  await away.leave();
+  const refused = await visitor.open(hrefIn(page));
+  t.equal(refused.status, 503);
+  t.match(refused.text, 'Work Login does not sign you in now. Try again.');
+  t.match(world.server.service.logged.join('\n'), 'a sign-in at another issuer fails');
+  const right = { email: 'ann@example.org', password: PASSWORD, action: 'sign-in' };
+  const { visitor: other, page: own } = await world.open();
+  t.match(
+    (await other.submit(own, right)).url,
+    `${REDIRECT}?code=`,
+    'people with a password sign in meanwhile',
+  );
+  await away.comeBack();
+  t.match((await world.signIn(CAROL, { visitor })).url, `${REDIRECT}?code=`);
+});
+
+t.test('at the account page, without an application', async (t) => {
+  const world = await startWorld(t, upstream);
+  const { issuer, service } = world.server;
+  const visitor = new Visitor(issuer);
+  const page = await visitor.open('/account?return=/items%3Fsort%3Dname');
+  const away = new URL((await visitor.open(hrefIn(page))).url);
+  const idToken = await upstream.idToken(away.searchParams.get('nonce')!, CAROL);
+  upstream.paths.set('/token', (_req, res) =>
+    res
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ access_token: 'a', token_type: 'bearer', id_token: idToken })),
+  );
+  const query = `code=c&state=${away.searchParams.get('state')}&iss=${encodeURIComponent(upstream.url)}`;
+  const entered = await visitor.open(`/sign-in/work-login?${query}`);
+  t.equal(entered.status, 200);
+  t.match(entered.text, 'You are signed in.');
+  t.equal(entered.headers.get('refresh'), `0; url=${issuer}/items?sort=name`);
+  t.ok(visitor.cookie('plinth_browser'), 'the pages of the service know the user');
+  const own = await visitor.open('/account');
+  t.match(own.text, 'carol@example.org');
+  t.notMatch(own.text, 'Current password', 'a user without a password has none to change');
+  const [{ sessions }] = (await service.db.run(
+    `select count(*)::int as sessions from issuer_records where model = 'Session' and user_id is not null`,
+    [],
+  )) as [{ sessions: number }];
+  t.equal(sessions, 1);
+});
+
+for (const [says, claims, settings] of [
+  [
+    'claims in the ID token',
+    { email: 'dora@example.org', email_verified: true, name: 'Dora' },
+    { conformIdTokenClaims: false },
+  ],
+  [
+    'claims at userinfo, credentials in the form',
+    { email: 'dora@example.org', email_verified: true, name: 'Dora' },
+    {
+      clientAuthMethods: ['client_secret_post'],
+      clientDefaults: { token_endpoint_auth_method: 'client_secret_post' },
+    },
+  ],
+] as const)
+  t.test(`oidc-provider with ${says}`, async (t) => {
+    const port = await claimPort(t);
+    const issuer = `http://127.0.0.1:${port}`;
+    const person = { sub: 'auth0|507f1f77', claims };
+    const other = await otherProvider(t, `${issuer}/sign-in/login`, person, settings as object);
+    const world = await startWorld(t, { ...upstream, url: other }, { PORT: String(port) }, 'LOGIN');
+    for (const _ of [1, 2]) {
+      const { visitor, page } = await world.open();
+      const elsewhere = new Visitor(other);
+      const returned = await elsewhere.open((await visitor.open(hrefIn(page))).url);
+      t.match(returned.url, `${issuer}/sign-in/login?code=`);
+      t.match((await visitor.open(returned.url)).url, `${REDIRECT}?code=`);
+    }
+    t.same(await linksOf(world), ['auth0|507f1f77 dora@example.org']);
+  });
+
+t.test('another instance of the service', async (t) => {
+  const [first, second] = [await claimPort(t), await claimPort(t)];
+  const [here, there] = [`http://127.0.0.1:${first}`, `http://127.0.0.1:${second}`];
+  const other = await authorizationServer(t, { PORT: String(second) });
+  const redirect = `${here}/sign-in/login`;
+  const { item, secret } = await createClient(other.service.db, {
+    ...CLIENT,
+    type: 'confidential',
+    redirect_uris: [redirect],
+  });
+  const dora = await other.addUser('dora@example.org', 'Dora');
+  const env = {
+    PORT: String(first),
+    UPSTREAM_LOGIN_CLIENT_ID: item.id,
+    UPSTREAM_LOGIN_CLIENT_SECRET: secret!,
+  };
+  const world = await startWorld(t, { ...upstream, url: there }, env, 'LOGIN');
+  const { visitor, page } = await world.open();
+  const away = await visitor.open(hrefIn(page));
+  const returned = await consent({ visitor: new Visitor(there), url: new URL(away.url) }, dora);
+  t.match((await visitor.open(returned.url)).url, `${REDIRECT}?code=`);
+  t.same(await linksOf(world), [`${dora.id} dora@example.org`]);
+  const [row] = await world.server.service.db.run('select issuer from plinth_user_links', []);
+  t.equal(row!.issuer, there);
+});
+
+for (const width of [1280, 390])
+  t.test(`a person signs in by a browser of ${width} px without script`, { skip: noBrowser }, async (t) => {
+    const port = await claimPort(t);
+    const issuer = `http://127.0.0.1:${port}`;
+    const person = { sub: 'auth0|ann', claims: { email: 'ann@example.org', email_verified: true } };
+    const other = await otherProvider(t, `${issuer}/sign-in/login`, person);
+    const world = await startWorld(t, { ...upstream, url: other }, { PORT: String(port) }, 'LOGIN');
+    const page = await openPage(t, issuer, { width, javaScriptEnabled: false, alsoRequests: [other] });
+    const reach = async () => {
+      await page.goto('/account?return=/');
+      await page.getByRole('link', { name: 'Sign in with Login' }).focus();
+      await page.keyboard.press('Enter');
+    };
+    await reach();
+    await page.getByText('There is an account with the address ann@example.org').waitFor();
+    const { width: widest } = (await page.locator('body').boundingBox())!;
+    t.ok(widest <= width);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${issuer}/`);
+    t.same(await linksOf(world), ['auth0|ann ann@example.org']);
+    await page.context().clearCookies({ name: /plinth/ });
+    await reach();
+    await page.waitForURL(`${issuer}/`);
+    t.match(await page.textContent('body'), 'Ann', 'the page knows the person');
+  });
+
+t.test('settings', async (t) => {
+  for (const [says, env, fault] of [
+    ['a part of them', { UPSTREAM_X_ISSUER: upstream.url }, /UPSTREAM_X needs its three settings/],
+    [
+      'an address without TLS',
+      { UPSTREAM_WORK_LOGIN_ISSUER: 'http://login.example.org' },
+      /UPSTREAM_WORK_LOGIN_ISSUER must be an https URL/,
+    ],
+    [
+      'without the authorization server',
+      { AUTH_SERVER: 'off', ISSUER: upstream.url, AUDIENCE: 'a' },
+      /needs AUTH_SERVER=on/,
+    ],
+  ] as const)
+    await t.rejects(startWorld(t, upstream, env), { message: fault }, says);
+});
