@@ -119,7 +119,7 @@ function serverOf(
     readAuthRequest: (req, body) => readAuthRequest(req, body, config),
     afterWrite: (principal, fields) => {
       // The readers that a write wakes are no part of its request.
-      detached(() => feed?.follower.wrote());
+      detached(() => feed?.follower.wrote(), undefined);
       return wrote?.(principal.subject, fields);
     },
     state,

@@ -8,12 +8,12 @@ import { startEmbedded } from '../../src/features/embedded/embedded.js';
 
 /**
  * The files of src and their functions that a warm request runs, by V8's precise coverage: `node
- * dist/bench/suites/request-path.js [main.js of another build] [files]`. With `files` it lists them.
+ * dist/bench/suites/request-path.js [main.js of another build] [files|functions]` lists the files or the functions.
  */
 const given = process.argv.slice(2);
 const MAIN =
   given.find((each) => each.endsWith('.js')) ?? fileURLToPath(new URL('../../src/main.js', import.meta.url));
-const IS_LISTED = given.includes('files');
+const LISTED = given.find((each) => each === 'files' || each === 'functions');
 const HOOK = new URL('../harness/coverage-hook.js', import.meta.url).href;
 /** Requests before the ones that are counted. */
 const WARM = 20;
@@ -59,7 +59,8 @@ async function measure(): Promise<void> {
       const called = await calledBy(service, base, request);
       const files = [...new Set(called.map((each) => each.split(':', 1)[0]!))].sort();
       process.stdout.write(`${label}: ${files.length} files, ${called.length} functions\n`);
-      if (IS_LISTED) process.stdout.write(files.map((file) => `  ${file}\n`).join(''));
+      const listed = LISTED === 'functions' ? called.toSorted() : LISTED ? files : [];
+      process.stdout.write(listed.map((each) => `  ${each}\n`).join(''));
     }
   } finally {
     service.kill('SIGTERM');

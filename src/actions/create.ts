@@ -20,11 +20,10 @@ export function create(scoped: ScopedCollection): Action {
   const { resource } = scoped;
   return {
     prepare: (request) => passwordPreparation(scoped, request, () => checkNew(scoped.as(request), request)),
-    run: (request) => {
+    run: async (request) => {
       const collection = scoped.as(request);
-      return collection
-        .create(checkNew(collection, request), request.run)
-        .then((stored) => createdReply(resource, stored, request));
+      const stored = await collection.create(checkNew(collection, request), request.run);
+      return createdReply(resource, stored, request);
     },
   };
 }

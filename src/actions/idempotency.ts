@@ -75,6 +75,7 @@ export function withIdempotency(
   return {
     ...action,
     run: (request) => {
+      if (request.headers['idempotency-key'] === undefined) return action.run(request);
       const identity = identityOf(request, () => fingerprintOf(request, request.body?.bytes ?? ''));
       return identity ? keyed(request, identity) : action.run(request);
     },

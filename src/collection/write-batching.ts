@@ -2,7 +2,7 @@ import { actorSetting, storedActor } from '../auth/principal.js';
 import type { Engine } from '../database-url/engine.js';
 import { createBatcher } from '../db/batcher.js';
 import { isDataError } from '../db/database-errors.js';
-import type { Db, Row } from '../db/db.js';
+import type { Db, Row, Run } from '../db/db.js';
 import { padForImmediateWrite } from '../db/pool/prepared.js';
 import type { Sharing } from '../telemetry/instruments.js';
 import type { ColumnValue } from './column.js';
@@ -57,7 +57,7 @@ export interface SharedWrite<W extends Write, R> {
   /** The outcome of a write that took place, of the row that the statement returned. */
   readonly resultOf: (write: W, row: Row) => R;
   /** Writes a record that the statement did not write, or finds out why it cannot be written. */
-  readonly writeSingle: (write: W) => Promise<R>;
+  readonly writeSingle: (run: Run, write: W) => Promise<R>;
   /** Whether a write without others takes the statement as well, before `writeSingle`. */
   readonly isForOne?: boolean;
   /**
@@ -109,11 +109,11 @@ export function batchWrites<W extends Write, R>(
       weigh: ({ stored, more = 0 }) => Math.max(MIN_BYTES, stored.doc.length + more),
     },
     async (writes) => {
-      if (writes.length === 1 && !isForOne) return [await writeSingle(writes[0]!)];
+      if (writes.length === 1 && !isForOne) return [await writeSingle(run, writes[0]!)];
       const written = await writeMany(writes);
       return writes.map((write, index) => {
         const row = written.get(index);
-        return row ? resultOf(write, row) : writeSingle(write);
+        return row ? resultOf(write, row) : writeSingle(run, write);
       });
     },
   );

@@ -51,25 +51,27 @@ export function openWrites(db: Db, resource: Resource, statements: Statements, g
     text: statements.of(resource.numbers.length > 0 ? 'create_numbered' : 'create_many'),
     columnNames,
     resultOf: ({ stored }, row) => numberedRecord(resource, stored, row),
-    writeSingle: (write) => singles.create(db.run, write),
+    writeSingle: singles.create,
     sharing: share('create'),
   });
   const updateOf = perRun(db.run, (run) =>
-    batchWrites<Write & Replacement, Changed>(
+    batchWrites<Shared, Changed>(
       { run, engine: db.engine },
       {
         text: statements.of('replace_many'),
         columnNames,
         resultOf: ({ stored }) => stored,
-        writeSingle: (replacement) => singles.replace(run, replacement),
+        writeSingle: singles.replace,
         sharing: share('replace'),
       },
     ),
   );
-  /** Writes a record alone if it is written with a password, or in a transaction. Else `shared` writes it. */
-  const write: WriteRecord = (id, input, run, alone, shared) => {
-    const secured = resource.hasPasswords ? withPassword(db, id, input, run, alone) : undefined;
-    return (secured ?? shared() ?? alone(run ?? db.run)).catch((error: unknown) => {
+  /** Writes a record `alone` if it is written with a password, or together with others by `share`, if that is given. */
+  const write: WriteRecord = (id, input, run, item, alone, share) => {
+    const secured = resource.hasPasswords
+      ? withPassword(db, id, input, run, (run) => alone(run, item))
+      : undefined;
+    return (secured ?? share?.(item) ?? alone(run ?? db.run, item)).catch((error: unknown) => {
       throw writeProblem(error, resource, input.fields) ?? error;
     });
   };
@@ -79,17 +81,14 @@ export function openWrites(db: Db, resource: Resource, statements: Statements, g
     const replacement = { id, head, updatedAt, columns, preconditions, actor };
     // With a known version the whole document is known, so that it can be written together with others.
     const version = onlyVersion(preconditions);
-    const shared = () =>
-      version === undefined
-        ? undefined
-        : updateOf(run)?.({ ...replacement, stored: toRecord(id, head, version + 1) });
-    return write(id, input, run, (run) => singles.replace(run, replacement), shared);
+    if (version === undefined) return write(id, input, run, replacement, singles.replace);
+    const shared = { ...replacement, stored: toRecord(id, head, version + 1) };
+    return write<Shared, Changed>(id, input, run, shared, singles.replace, updateOf(run));
   };
   return {
     create: (input, run) => {
       const creation = creationOf(resource, input);
-      const shared = () => (run ? undefined : insert(creation));
-      return write(creation.stored.id, input, run, (run) => singles.create(run, creation), shared);
+      return write(creation.stored.id, input, run, creation, singles.create, run ? undefined : insert);
     },
     createWithId: creationWithId(db, resource, statements, singles, write),
     replace,
@@ -98,12 +97,16 @@ export function openWrites(db: Db, resource: Resource, statements: Statements, g
   };
 }
 
-type WriteRecord = <T>(
+/** A replacement that shares a statement with others. */
+type Shared = Write & Replacement;
+
+type WriteRecord = <W, T>(
   id: string,
   input: ValidatedInput,
   run: Run | undefined,
-  alone: (run: Run) => Promise<T>,
-  shared: () => Promise<T> | undefined,
+  item: W,
+  alone: (run: Run, item: W) => Promise<T>,
+  share?: (item: W) => Promise<T>,
 ) => Promise<T>;
 
 /** In a transaction, so that a deleted id is not used again when the deletion is concurrent. */
@@ -118,12 +121,13 @@ function creationWithId(
     const { head, updatedAt } = rewritten(id, input, numberMembers(resource));
     const { columns, caller: actor } = input;
     const creation = { stored: toRecord(id, head, 1), updatedAt, columns, actor };
-    const alone = async (run: Run) => {
+    const alone = async (run: Run, creation: Write) => {
       const stored = await singles.createWithId(run, creation);
       if (stored && (await run(statements.of('deleted'), [id])).length > 0) throw gone(resource.singular);
       return stored;
     };
-    return write(id, input, run, alone, () => (run ? undefined : db.transaction(alone)));
+    const apart = (creation: Write) => db.transaction((run) => alone(run, creation));
+    return write(id, input, run, creation, alone, run ? undefined : apart);
   };
 }
 

@@ -87,19 +87,18 @@ class Batcher<T, R> {
 
   /** Sends the queue as soon as it may be sent; at once if it has `enough` items and no statement is recent. */
   #schedule(enough = Number.POSITIVE_INFINITY): void {
-    if (this.#inFlight >= this.options.inFlight || !this.#isDue()) return;
+    const { inFlight, gather } = this.options;
+    if (this.#inFlight >= inFlight || this.#queue.length === 0) return;
+    const isDue =
+      this.#recent === 0 ||
+      !gather ||
+      (!gather.isAlone && this.#queue.length >= Math.min(this.#lastSize, gather.max));
+    if (!isDue) return;
     if (this.#recent === 0 && this.#queue.length >= enough) return void this.#flush();
     // The end of the tick: a microtask would split what one read of many sockets brings. If the last batch had several
     // items, the end of the next tick, which brings more.
     const waitsLonger = this.#lastSize > 1 && this.#weight < this.options.max;
     this.#scheduled ??= setImmediate(waitsLonger ? this.#inNextTick : this.#flush);
-  }
-
-  #isDue(): boolean {
-    const { gather } = this.options;
-    if (this.#queue.length === 0) return false;
-    if (this.#recent === 0 || !gather) return true;
-    return !gather.isAlone && this.#queue.length >= Math.min(this.#lastSize, gather.max);
   }
 
   readonly #inNextTick = (): void => {
@@ -115,7 +114,7 @@ class Batcher<T, R> {
     try {
       const items: T[] = [];
       for (const { item } of batch) items.push(item);
-      const outcomes = await detached(() => this.run(items));
+      const outcomes = await detached(this.run, items);
       let at = 0;
       for (const { callers } of batch) {
         const outcome = outcomes[at++] as R;

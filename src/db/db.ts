@@ -88,8 +88,9 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   const [transaction, stream] = [limited('transaction'), limited('stream')];
   const counted = countedWait(metrics);
   const onShort = (send: typeof prepared): Run => {
-    const run: Run = (text, args) => pools.short.run(({ connection }) => send(connection.sql, text, args));
-    return (text, args) => trackStatement(text, () => short(() => run(text, args)), undefined);
+    const run = ([text, args]: Parameters<Run>) =>
+      short(() => pools.short.run(({ connection }) => send(connection.sql, text, args)));
+    return (...statement) => trackStatement(statement[0], run, statement);
   };
   const onSearch = (send: typeof prepared) =>
     sharedSearches(options.queue, (begin, text, args) =>
@@ -236,10 +237,12 @@ function sharedSearches(
       if (sharing) sharing.queued.value--;
     };
     // At the end of the tick, so that equal calls of one tick share it.
-    const rows = detached(() =>
-      tick()
-        .then(() => run(begin, ...search))
-        .finally(begin),
+    const rows = detached(
+      () =>
+        tick()
+          .then(() => run(begin, ...search))
+          .finally(begin),
+      undefined,
     );
     const made = { callers: 0, rows };
     waiting.set(key, made);

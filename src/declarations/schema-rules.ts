@@ -146,7 +146,7 @@ function judgeOf(place: Place): (given: Json) => string | undefined {
   return (given) => {
     const value = clone(given);
     try {
-      if (!validate || withinLimit(MAX_WORK, () => validate(value) as boolean)) return undefined;
+      if (!validate || withinLimit(MAX_WORK, validate, value)) return undefined;
     } catch (error) {
       if (error instanceof WorkLimitError) return `it ${error.message}`;
       // The stack overflows.

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { invalidBody, payloadTooLarge } from '../errors/input-errors.js';
-import { escapeToken, type Json, type JsonObject } from '../json.js';
+import { escapeToken, type Json } from '../json.js';
 import { LONG_TASK_BYTES, turn } from '../limits/turn.js';
 
 const TRUNCATED = invalidBody('The body is not valid JSON: it ends before the JSON is complete.', 'json');
@@ -11,10 +11,7 @@ const TRUNCATED = invalidBody('The body is not valid JSON: it ends before the JS
  * body is read in parts. Throws invalidBody.
  */
 export function readJson(bytes: Buffer): Json | Promise<Json> {
-  return bytes.length > LONG_TASK_BYTES ? readLongJson(bytes) : readShortJson(bytes);
-}
-
-function readShortJson(bytes: Buffer): Json {
+  if (bytes.length > LONG_TASK_BYTES) return readLongJson(bytes);
   const text = decode(bytes);
   const value = parse(text);
   requireExactNumbers(text);
@@ -90,29 +87,19 @@ function findInvalid(value: Json, depth: number): Invalid | undefined {
   if (typeof value !== 'object' || value === null) return undefined;
   if (depth > MAX_DEPTH)
     return { message: `must not be nested deeper than ${MAX_DEPTH} levels`, keyword: 'depth', path: '' };
-  return Array.isArray(value) ? invalidInArray(value, depth) : invalidInObject(value, depth);
-}
-
-function invalidInArray(value: readonly Json[], depth: number): Invalid | undefined {
-  for (let index = 0; index < value.length; index++) {
-    const invalid = findInvalid(value[index]!, depth + 1);
-    if (invalid) return below(String(index), invalid);
-  }
-  return undefined;
-}
-
-function invalidInObject(value: JsonObject, depth: number): Invalid | undefined {
-  for (const key of Object.keys(value)) {
-    const invalid = invalidText(key) ?? below(key, findInvalid(value[key]!, depth + 1));
+  const names = Array.isArray(value) ? undefined : Object.keys(value);
+  const members = names ? Object.values(value) : (value as readonly Json[]);
+  for (let at = 0; at < members.length; at++) {
+    const name = names?.[at];
+    const invalidName = name === undefined ? undefined : invalidText(name);
+    if (invalidName) return invalidName;
+    const invalid = findInvalid(members[at]!, depth + 1);
+    // The depth concerns the whole body.
+    if (invalid && invalid.keyword !== 'depth')
+      invalid.path = `/${escapeToken(name ?? String(at))}${invalid.path}`;
     if (invalid) return invalid;
   }
   return undefined;
-}
-
-function below(key: string, invalid: Invalid | undefined): Invalid | undefined {
-  // The depth concerns the whole body.
-  if (invalid && invalid.keyword !== 'depth') invalid.path = `/${escapeToken(key)}${invalid.path}`;
-  return invalid;
 }
 
 function invalidText(text: string): Invalid | undefined {

@@ -75,19 +75,19 @@ async function handle(context: RequestContext): Promise<void> {
     if (match.handler) return await runHandler(context, match, match.handler, pathVersion);
     admitVersion(context, served, pathVersion, match); //                     400, 410
     const isWrite = !READS.has(req.method!);
-    const form = isWrite && isFormPost(req) ? match.form : undefined;
-    const action = form ?? selectAction(match, req.method!, target.query); //                  405
+    const ofPage = isWrite && isFormPost(req) ? match.form : undefined;
+    const action = ofPage ?? selectAction(match, req.method!, target.query); //                  405
     if (!action) return await finishOptions(context, match); //               401, 429, 503
     if (options.state.isInMaintenance && !action.alwaysAvailable) throw inMaintenance(); // 503
     if (observation.isTimed) observation.identifies();
     // No await of a plain value: it would cost a microtask in each request.
     // 400, 401, 403, 408, 413, 429, 503
-    const identity = action.identify?.(target.query) ?? identify(context, action, form !== undefined);
+    const identity = action.identify?.(target.query) ?? identify(context, action, ofPage !== undefined);
     const principal = identity instanceof Promise ? await identity : identity;
     observation.principal = principal;
     if (observation.isTimed) observation.identified();
-    // A form has a token.
-    if (isWrite && !form)
+    // The form of a page has a token.
+    if (isWrite && !ofPage)
       options.requireOrigin(req.headers, principal.scheme, () => authRequestOf(context).secure); //  403
     if (options.rateLimit && !action.alwaysAvailable) await countRequest(context, principal); // 429
     const permission = permit(principal, action.requires, match.params); //   403
@@ -95,9 +95,13 @@ async function handle(context: RequestContext): Promise<void> {
     requireCoding(context); //                                                406
     const { version, prefix } = type === HTML_TYPE ? context.versions.get(DEFAULT_VERSION)! : served;
     const query = target.query === NO_QUERY ? NO_QUERY : acceptedQuery(action, target.query, version); //  400
-    const body = action.accepts && (await bodyOf(context, action)); // 400, 408, 413, 415, 429, 503
-    const run = runOf(action, type, body);
-    const reply = await run({
+    const form = action.accepts && bodyForm(req, action.accepts); //           415
+    const body = form && (await bodyOf(context, form, action)); //            400, 408, 413, 429, 503
+    const reply = await runOf(
+      action,
+      type,
+      body,
+    )({
       id,
       method: req.method!,
       path,
@@ -175,37 +179,23 @@ async function countFailedRequest(context: RequestContext, error: unknown): Prom
 }
 
 /** The body, or a stream of it for an action that reads its media type in parts. */
-function bodyOf(
-  context: RequestContext,
-  { accepts = [], streams = [] }: OpenEndpoint,
-): Promise<Body> | Body | undefined {
-  const { req, res, options, bytes } = context;
-  const form = bodyForm(req, accepts);
-  if (!form) return undefined;
+async function bodyOf(context: RequestContext, form: BodyForm, { streams }: OpenEndpoint): Promise<Body> {
+  const { res, options } = context;
   const { type, coding } = form;
-  // The check of a signature has read the whole body.
-  if (streams.includes(type))
-    return bytes ? bytes.then((bytes) => streamOf(context, form, bytes)) : streamOf(context, form, undefined);
-  const sent = readBytesOnce(context);
-  const read = coding ? sent.then((bytes) => decodeBody(bytes, coding, res, options)) : sent;
-  return read.then((bytes) => {
-    const admitted = admitParsing(context, bytes.length);
-    return admitted ? admitted.then(() => parseBody(type, bytes)) : parseBody(type, bytes);
-  });
+  if (streams?.includes(type)) return streamOf(context, form);
+  const sent = await readBytesOnce(context);
+  const bytes = coding ? await decodeBody(sent, coding, res, options) : sent;
+  const admitted = options.parseLimit.enter(bytes.length);
+  if (admitted) await admitted;
+  context.parsedBytes = bytes.length;
+  return parseBody(type, bytes);
 }
 
-function streamOf(context: RequestContext, { type, coding }: BodyForm, bytes: Buffer | undefined): Body {
+async function streamOf(context: RequestContext, { type, coding }: BodyForm): Promise<Body> {
   const { req, options: limits, observation: progress } = context;
+  // The check of a signature has read the whole body.
+  const bytes = context.bytes && (await context.bytes);
   const arrival = bytes ? { bytes } : { proceed: () => proceed(context), progress };
   context.stream = new BodyStream(req, { limits, coding, hash: createHash('sha256'), ...arrival });
   return { type, value: null, bytes: Buffer.alloc(0), stream: context.stream };
-}
-
-/** Waits until a body of this length may be parsed; undefined: it may at once. Rejects with 503. */
-function admitParsing(context: RequestContext, bytes: number): Promise<void> | undefined {
-  const admitted = context.options.parseLimit.enter(bytes);
-  if (!admitted) context.parsedBytes = bytes;
-  return admitted?.then(() => {
-    context.parsedBytes = bytes;
-  });
 }

@@ -46,8 +46,8 @@ async function reported<T, R>(
 }
 
 /** Runs work that serves several requests, detached from the one that happens to start it. */
-export function detached<T>(work: () => T): T {
-  return tracked ? waiters.run(undefined, () => context.with(ROOT_CONTEXT, work)) : work();
+export function detached<T, R>(work: (input: T) => R, input: T): R {
+  return tracked ? waiters.run(undefined, () => context.with(ROOT_CONTEXT, () => work(input))) : work(input);
 }
 
 const names = new Map<string, string>();

@@ -1,4 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import { setImmediate as tick } from 'node:timers/promises';
 import { tooManyOfAddress } from '../errors/caller-errors.js';
 import { payloadTooLarge, unsupportedEncoding, unsupportedMediaType } from '../errors/input-errors.js';
 import { beyond } from '../errors/service-errors.js';
@@ -27,10 +28,6 @@ const NOTHING: Buffer = Buffer.alloc(0);
 export function hasBody(req: IncomingMessage): boolean {
   const { 'transfer-encoding': coding, 'content-length': length } = req.headers;
   return coding !== undefined || (length !== undefined && Number(length) > 0);
-}
-
-function contentLength(req: IncomingMessage): number {
-  return Number(req.headers['content-length'] ?? 0);
 }
 
 /**
@@ -66,10 +63,25 @@ export interface BodyForm {
 
 /** The form of the body of a request; undefined: it has none. Throws 415 for one that is not accepted. */
 export function bodyForm(req: IncomingMessage, accepted: readonly string[]): BodyForm | undefined {
-  const coding = bodyCoding(req.headers['content-encoding']);
+  const { 'content-type': header, 'content-encoding': coded } = req.headers;
+  const coding = coded === undefined ? undefined : bodyCoding(coded);
   if (coding === 'unknown') throw unsupportedEncoding(BODY_CODINGS);
-  const type = mediaType(req, accepted);
-  return hasBody(req) ? { type, coding } : undefined;
+  const isEmpty = !hasBody(req);
+  if (header === undefined && isEmpty) return undefined;
+  const type = header !== undefined && accepted.includes(header) ? header : mediaType(header);
+  if (type === undefined || !accepted.includes(type))
+    throw unsupportedMediaType(ACCEPT_FIELDS[req.method!] ?? 'Accept', accepted);
+  return isEmpty ? undefined : { type, coding };
+}
+
+/** A media type without its parameters; undefined: its text is not UTF-8. */
+function mediaType(header = ''): string | undefined {
+  const [type, ...parameters] = header
+    .toLowerCase()
+    .split(';')
+    .map((part) => part.trim());
+  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
+  return charset === undefined || /^charset="?utf-?8"?$/.test(charset) ? type : undefined;
 }
 
 const ACCEPT_FIELDS: Readonly<Record<string, 'Accept-Post' | 'Accept-Patch' | 'Accept-Query'>> = {
@@ -97,29 +109,25 @@ export async function readBytes(
   progress: ReceivedBytes,
 ): Promise<Buffer> {
   if (!hasBody(req)) return NOTHING;
-  requireBodySpace(contentLength(req), limits);
-  // Most bodies arrive with their head and need no listener.
-  await tickEnd();
-  if (req.complete) return readComplete(req, res, limits, progress);
-  return collect(req, res, limits, sender(), progress);
-}
-
-function requireBodySpace(bytes: number, { bodyLimit, bodyBytes }: BodyLimits): void {
-  if (bytes > bodyLimit) throw payloadTooLarge(bodyLimit);
-  if (!BODIES.fits(bytes, bodyBytes)) throw beyond('bodies');
-}
-
-function readComplete(
-  req: IncomingMessage,
-  res: ServerResponse,
-  limits: BodyLimits,
-  progress: ReceivedBytes,
-): Buffer {
+  requireBodySpace(Number(req.headers['content-length'] ?? 0), limits);
+  // Most bodies arrive with their head and need no listener. All callers within a tick share the promise of its end.
+  tickEnd ??= tick().finally(() => {
+    tickEnd = undefined;
+  });
+  await tickEnd;
+  if (!req.complete) return collect(req, res, limits, sender(), progress);
   const bytes = (req.read() as Buffer | null) ?? NOTHING;
   progress.received = bytes.length;
   requireBodySpace(bytes.length, limits);
   BODIES.addUntilClose(res, bytes.length);
   return bytes;
+}
+
+let tickEnd: Promise<void> | undefined;
+
+function requireBodySpace(bytes: number, { bodyLimit, bodyBytes }: BodyLimits): void {
+  if (bytes > bodyLimit) throw payloadTooLarge(bodyLimit);
+  if (!BODIES.fits(bytes, bodyBytes)) throw beyond('bodies');
 }
 
 /** Bytes of incomplete bodies by client address (IPv6: by /64). */
@@ -144,7 +152,7 @@ async function collect(
     if (bodyBytesPerAddress > 0 && bytesByAddress.of(client) + bytes > bodyBytesPerAddress)
       throw tooManyOfAddress();
   };
-  requireShare(contentLength(req));
+  requireShare(Number(req.headers['content-length'] ?? 0));
   const announced = Number(req.headers['content-length'] ?? bodyLimit);
   const stream = new BodyStream(req, { limits, coding: undefined, proceed, progress });
   // One buffer with room to grow: a body in chunks of one byte would otherwise occupy hundreds of bytes for each.
@@ -205,33 +213,4 @@ export async function decodeBody(
   requireBodySpace(decoded.length, limits);
   BODIES.addUntilClose(res, decoded.length);
   return decoded;
-}
-
-/** The media type of a body, without parameters. Throws 415 for one that is not accepted. */
-function mediaType(req: IncomingMessage, accepted: readonly string[]): string {
-  const header = req.headers['content-type'];
-  if (header === undefined && !hasBody(req)) return '';
-  if (header !== undefined && accepted.includes(header)) return header;
-  const [type = '', ...parameters] = (header ?? '')
-    .toLowerCase()
-    .split(';')
-    .map((part) => part.trim());
-  const charset = parameters.find((parameter) => parameter.startsWith('charset='));
-  const isUtf8 = charset === undefined || /^charset="?utf-?8"?$/.test(charset);
-  if (!accepted.includes(type) || !isUtf8)
-    throw unsupportedMediaType(ACCEPT_FIELDS[req.method!] ?? 'Accept', accepted);
-  return type;
-}
-
-let end: Promise<void> | undefined;
-
-/** Resolves at the end of this tick of the event loop; all callers within a tick share one promise. */
-function tickEnd(): Promise<void> {
-  end ??= new Promise((resolve) => {
-    setImmediate(() => {
-      end = undefined;
-      resolve();
-    });
-  });
-  return end;
 }

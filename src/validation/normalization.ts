@@ -13,5 +13,8 @@ const STEPS: Readonly<Record<Normalization, (value: Json) => Json>> = {
 };
 
 /** A value after all steps of its field. */
-export const normalized = (steps: readonly Normalization[], value: Json): Json =>
-  steps.reduce<Json>((result, step) => STEPS[step](result), value);
+export function normalized(steps: readonly Normalization[], value: Json): Json {
+  let result = value;
+  for (const step of steps) result = STEPS[step](result);
+  return result;
+}

@@ -93,7 +93,7 @@ export function compileValidation(rules: FieldRules): (body: JsonObject) => void
 
 function isValid(validate: ValidateFunction<JsonObject>, body: JsonObject): boolean {
   try {
-    return withinLimit(FIRST_WORK, () => validate(body));
+    return withinLimit(FIRST_WORK, validate, body);
   } catch (error) {
     throw error instanceof WorkLimitError ? invalidBody(error.message, 'complexity') : error;
   }
@@ -105,7 +105,7 @@ function allErrors(
   body: JsonObject,
 ): ValidateFunction['errors'] | undefined {
   try {
-    withinLimit(ALL_WORK, () => validate(body));
+    withinLimit(ALL_WORK, validate, body);
     return validate.errors;
   } catch (error) {
     if (error instanceof WorkLimitError) return undefined;

@@ -13,11 +13,11 @@ export function spend(units: number): void {
   if (remaining < 0) throw new WorkLimitError();
 }
 
-/** Validates with so many units of work, each of which takes about 12 ns at most. Throws WorkLimitError. */
-export function withinLimit(units: number, validate: () => boolean): boolean {
+/** Validates a value with so many units of work, each of which takes about 12 ns at most. Throws WorkLimitError. */
+export function withinLimit<V>(units: number, validate: (value: V) => unknown, value: V): boolean {
   remaining = units;
   try {
-    return validate();
+    return validate(value) === true;
   } finally {
     remaining = Number.POSITIVE_INFINITY;
   }

@@ -18,7 +18,7 @@ t.test('a statement writes each record once, and names the caller of that write'
       text: '',
       columnNames: [],
       resultOf: ({ stored }) => stored,
-      writeSingle: async ({ actor }) => void alone.push(actor!),
+      writeSingle: async (_run, { actor }) => void alone.push(actor!),
       sharing: sharing(createDbMetrics(), 'replace', 'items'),
     },
   );

@@ -95,7 +95,7 @@ function unitsOf(schema: object, value: Json): number {
   const validate = createAjv({ allErrors: false }).compile(schema);
   const isEnough = (units: number) => {
     try {
-      if (!withinLimit(units, () => validate(structuredClone(value)))) throw new Error('is not valid');
+      if (!withinLimit(units, validate, structuredClone(value))) throw new Error('is not valid');
       return true;
     } catch (error) {
       if (error instanceof WorkLimitError) return false;

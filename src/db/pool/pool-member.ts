@@ -60,10 +60,15 @@ const MAX_STEPS = 200;
  * tasks the pool has started and ended, together.
  */
 export function leastLoaded(members: readonly Member[], steps: number): Member | undefined {
-  const stepOf = ({ tasks: [oldest] }: Member) => oldest?.step ?? steps;
-  const loadOf = (member: Member) =>
-    steps - stepOf(member) > MAX_STEPS ? Number.MAX_SAFE_INTEGER : member.tasks.size;
-  const [least] = members.filter(isUsable).sort((a, b) => loadOf(a) - loadOf(b) || stepOf(b) - stepOf(a));
+  let [least, leastLoad, leastStep] = [undefined as Member | undefined, Number.POSITIVE_INFINITY, 0];
+  for (const member of members) {
+    if (!isUsable(member)) continue;
+    const [oldest] = member.tasks;
+    const step = oldest?.step ?? steps;
+    const load = steps - step > MAX_STEPS ? Number.MAX_SAFE_INTEGER : member.tasks.size;
+    if (load < leastLoad || (load === leastLoad && step > leastStep))
+      [least, leastLoad, leastStep] = [member, load, step];
+  }
   return least;
 }
 

@@ -6,14 +6,12 @@ export type Row = Record<string, string | number | boolean | null>;
 const PREPARED = { prepare: true, simple: false } as never;
 
 /** Runs one statement that is seldom repeated. */
-export const unprepared = async (sql: postgres.Sql, text: string, args: readonly Value[]): Promise<Row[]> =>
-  rowsOf(await sql.unsafe<Row[]>(text, args as Value[]));
+export const unprepared = (sql: postgres.Sql, text: string, args: readonly Value[]): Promise<Row[]> =>
+  rowsOf(sql.unsafe<Row[]>(text, args as Value[]));
 
 /** Runs one statement; a connection prepares the same text once. */
-export function prepared(sql: postgres.Sql, text: string, args: readonly Value[]): Promise<Row[]> {
-  const query = sql.unsafe<Row[]>(text, args as Value[], PREPARED);
-  return query.then((result) => releaseQuery(query, result));
-}
+export const prepared = (sql: postgres.Sql, text: string, args: readonly Value[]): Promise<Row[]> =>
+  rowsOf(sql.unsafe<Row[]>(text, args as Value[], PREPARED));
 
 /** The driver delays a message that is shorter than this until the next tick of the event loop. */
 const MIN_BYTES = 1024;
@@ -36,23 +34,16 @@ interface QueryInternals {
 }
 
 /**
- * Returns the rows of a finished query of the driver, and releases what the query references. The driver assigns
+ * Resolves to the rows of a query of the driver, and then releases what the query references. The driver assigns
  * functions to each query, which V8 allocates in the old generation: they would retain the query, its parameters and its
  * rows until a major garbage collection. No issue reports it: https://github.com/porsager/postgres/blob/v3.4.9/src/query.js.
  */
-function releaseQuery<T extends postgres.MaybeRow>(
-  query: postgres.PendingQuery<T[]>,
-  result: postgres.RowList<T[]>,
-): T[] {
-  const rows = rowsOf(result);
-  result.length = 0;
-  Object.assign(query, { args: EMPTY, parameters: EMPTY } satisfies QueryInternals);
-  return rows;
-}
-
-/**
- * The rows of a finished query of the driver. After a statement that failed behind its first rows, the driver leaves as many places
- * empty before the rows of the next statement: https://github.com/porsager/postgres/blob/v3.4.9/src/connection.js#L523. No issue reports it.
- */
-const rowsOf = <T extends postgres.MaybeRow>(result: postgres.RowList<T[]>): T[] =>
-  (0 in result ? result.slice() : result.filter(() => true)) as T[];
+const rowsOf = (query: postgres.PendingQuery<Row[]>): Promise<Row[]> =>
+  query.then((result) => {
+    // After a statement that failed behind its first rows, the driver leaves as many places empty before the rows of the next
+    // statement: https://github.com/porsager/postgres/blob/v3.4.9/src/connection.js#L523. No issue reports it.
+    const rows = 0 in result ? result.slice() : result.filter(() => true);
+    result.length = 0;
+    Object.assign(query, { args: EMPTY, parameters: EMPTY } satisfies QueryInternals);
+    return rows;
+  });
