@@ -100,8 +100,8 @@ export function entriesTable(
 }
 
 /** A table that becomes cards on narrow screens. */
-export const tableOf = (head: readonly Part[], rows: readonly Part[]): Html =>
-  html`<div class="scroll"><table class="list"><thead><tr>${head}</tr></thead><tbody>${rows}</tbody></table></div>`;
+export const tableOf = (head: readonly Part[], rows: readonly Part[], label = 'Table'): Html =>
+  html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table class="list"><thead><tr>${head}</tr></thead><tbody>${rows}</tbody></table></div>`;
 
 /** How the records of a list are shown. */
 export interface RecordsView {
@@ -144,7 +144,7 @@ export function recordsTable(resource: Resource, records: readonly JsonObject[],
     );
     return html`<tr>${bulk && html`<td class="pick"><input type="checkbox" name="_id" value="${id}" aria-label="Choose ${text}"></td>`}<th scope="row"><a href="${hrefOf(resource, id)}">${text}</a></th>${cells}${more}</tr>\n`;
   });
-  const table = html`<div class="scroll" tabindex="0" role="region" aria-label="${collectionLabel(resource.name)}"><table class="list"><thead><tr>${head}</tr></thead><tbody>${rows}</tbody></table></div>`;
+  const table = tableOf(head, rows, collectionLabel(resource.name));
   const order = relevance && html`<p>Sort by ${sortLink(relevance, 'relevance')}</p>`;
   return html`${order}${bulk ? bulk(table) : table}`;
 }

@@ -67,6 +67,7 @@ export const SETS: Readonly<Record<string, readonly string[]>> = {
     'features/json-server/providers',
     'features/mcp/field-names',
     'features/pages/chromium',
+    'features/pages/every-page',
     'features/pages/field-names',
     'features/pages/ten-tasks',
     'features/transfer/inferred',

@@ -1,0 +1,47 @@
+import { noBrowser } from '../../support/chromium.js';
+import { COLOUR_RULES, checkPage, type View } from '../../support/page-checks.js';
+import t from '../../support/test.js';
+import { filledTracker } from './offices.js';
+
+const WIDTHS = [1280, 768, 390, 320];
+/** All rules apply to each width, and those about colours to both themes. */
+const VIEWS: readonly View[] = [
+  ...WIDTHS.map((width): View => ({ width, colorScheme: 'light' })),
+  ...WIDTHS.map((width): View => ({ width, colorScheme: 'dark', rules: COLOUR_RULES })),
+];
+/** Pages with a table whose first row a person sees without scrolling. */
+const LISTS = /^\/(issues(\?(filter|sort).*)?|projects\/[^/]+\/issues|users|keys|webhooks|jobs|events)$/;
+const OPEN_ALL = 'document.querySelectorAll("details:not(.pop)").forEach((each) => { each.open = true; })';
+const SHIFT_AND_ROW = `new Promise((done) => {
+  let sum = 0;
+  new PerformanceObserver((list) => list.getEntries().forEach(({ value }) => { sum += value; }))
+    .observe({ type: 'layout-shift', buffered: true });
+  const { y } = (document.querySelector('tbody tr') ?? document.body).getBoundingClientRect();
+  requestAnimationFrame(() => requestAnimationFrame(() => done([sum, y])));
+})`;
+
+t.test('every kind of page fits each width and theme', { skip: noBrowser }, async (t) => {
+  const { open, admin, paths } = await filledTracker(t);
+  // A long table cuts its last row at the end of a lower window, where it scrolls.
+  const page = await open(admin.email, { viewport: { width: 1280, height: 4000 } });
+  for (const path of paths) {
+    const response = await page.goto(path);
+    t.equal(response!.status(), /nothing$/.test(path) && !path.includes('=') ? 404 : 200, path);
+    const [shift, y] = await page.evaluate<[number, number]>(SHIFT_AND_ROW);
+    t.equal(shift, 0, `${path}: nothing moves after it is shown`);
+    if (LISTS.test(path)) t.ok(y <= 240, `${path}: the first row is at ${y}`);
+    await page.evaluate(OPEN_ALL);
+    await checkPage(t, page, path, VIEWS);
+  }
+  // Style and script are files that a browser loads once.
+  const bytes = async (path: string) => (await (await page.goto(path))!.body()).length;
+  const list = await bytes('/issues');
+  const assets = await page.evaluate<string[]>(
+    `[document.querySelector('link[rel=stylesheet]').href, document.querySelector('script').src]`,
+  );
+  const sizes = await Promise.all(
+    assets.map(async (url) => (await (await fetch(url)).arrayBuffer()).byteLength),
+  );
+  const total = sizes.reduce((sum, size) => sum + size, list);
+  t.ok(total <= 30_720, `a list of 20 records, its style and its script have ${total} bytes`);
+});
