@@ -48,19 +48,15 @@ export function logOf({ stderr }: Io, { logLevel }: Config): Log {
   return createLog(logLevel, stderr.isTTY ? readableLines(stderr) : stderr);
 }
 
-/** A Problem as the end of a command; a 503 is one of the database. */
-export function failureOf({ status }: Problem, message: string): ExitError {
-  return status === 503 ? new UnavailableError(message) : new ExitError(message);
-}
-
 /** An error as the end of a command, if it is known. */
 export function endOfError(error: unknown): unknown {
   const problem = knownProblem(error);
   return problem ? endOf(problem) : error;
 }
 
-/** A Problem as the end of a command. */
-export const endOf = (problem: Problem): ExitError => failureOf(problem, messageOf(problem));
+/** A Problem as the end of a command; a 503 is one of the database. */
+export const endOf = (problem: Problem): ExitError =>
+  problem.status === 503 ? new UnavailableError(messageOf(problem)) : new ExitError(messageOf(problem));
 
 function messageOf({ code, message, more }: Problem): string {
   if (code !== 'VALIDATION_ERROR') return message;

@@ -7,7 +7,7 @@ import { BODIES } from '../../limits/byte-budget.js';
 import { MAX_PASSWORDS } from '../../passwords/password-queue.js';
 import { WorkSlots } from '../../work/shared-runs.js';
 import { REPORT_TYPE } from './job-task.js';
-import { type Body, bodyOf, CHUNK_BYTES, createInto, inBoundedTransaction } from './record-batches.js';
+import { BEGINNING_BYTES, type Body, bodyOf, createInto, inBoundedTransaction } from './record-batches.js';
 import { type CreationReport, Report } from './report.js';
 import { type JobServices, MAX_CREATIONS } from './settings.js';
 
@@ -33,8 +33,8 @@ export class Creations {
       fingerprintOf(request, await content!.digest(bulkBytes)),
     );
     // The beginning is in memory before the work has a slot, which slow clients must not occupy.
-    if (!BODIES.fits(CHUNK_BYTES, bodyBytes)) throw busy();
-    BODIES.add(CHUNK_BYTES);
+    if (!BODIES.fits(BEGINNING_BYTES, bodyBytes)) throw busy();
+    BODIES.add(BEGINNING_BYTES);
     try {
       const body = await bodyOf(type, bulkBytes, content!.read(bulkBytes));
       const created = this.#slots.run(() => this.#createAll(collection, request, body, identity));
@@ -42,7 +42,7 @@ export class Creations {
       this.#running.add(created);
       return await created.finally(() => this.#running.delete(created));
     } finally {
-      BODIES.add(-CHUNK_BYTES);
+      BODIES.add(-BEGINNING_BYTES);
     }
   }
 

@@ -51,7 +51,7 @@ export function acceptedReply(id: string, { isLenient }: Task, { prefix }: Reque
 }
 
 function shown(services: JobServices, job: Job, request: Request): object {
-  const { id, task, state, inputBytes, progress, createdAt, startedAt, endedAt } = job;
+  const { id, task, state, input_bytes: total_bytes, progress, created_at, started_at, ended_at } = job;
   const { prefix } = request;
   const outcome = outcomeFor(services, job, request);
   const { position = 0, stored = 0, refused = 0 } = progress ?? {};
@@ -59,14 +59,14 @@ function shown(services: JobServices, job: Job, request: Request): object {
     ...{ id, kind: task.kind, collection: task.collection, state },
     ...(task.kind === CREATION && {
       progress: {
-        ...{ bytes: Math.min(position, inputBytes), total_bytes: inputBytes },
+        ...{ bytes: Math.min(position, total_bytes), total_bytes },
         ...{ stored: task.isLenient || state === 'done' || state === 'running' ? stored : 0, refused },
       },
       ...(state === 'done' && { report: outcome }),
     }),
     ...(state === 'failed' && { error: outcome }),
-    ...{ created_at: createdAt, started_at: startedAt, ended_at: endedAt },
-    expires_at: endedAt && new Date(Date.parse(endedAt) + services.jobTtl * 1000).toISOString(),
+    ...{ created_at, started_at, ended_at },
+    expires_at: ended_at && new Date(Date.parse(ended_at) + services.jobTtl * 1000).toISOString(),
     _links: { self: { href: `${prefix}/jobs/${id}`, method: 'GET' } },
   };
 }

@@ -23,19 +23,19 @@ export interface JobProgress extends ReportState, Position {}
 
 export type JobState = 'receiving' | 'queued' | 'running' | 'done' | 'failed' | 'cancelled';
 
-/** A job as its principal sees it. */
+/** A job as it is stored. */
 export interface Job {
   readonly id: string;
   readonly caller: string;
   readonly task: Task;
   readonly state: JobState;
-  readonly inputBytes: number;
+  readonly input_bytes: number;
   readonly progress: JobProgress | undefined;
   /** The report or the error. */
   readonly outcome: unknown;
-  readonly createdAt: string;
-  readonly startedAt: string | null;
-  readonly endedAt: string | null;
+  readonly created_at: string;
+  readonly started_at: string | null;
+  readonly ended_at: string | null;
 }
 
 /** A job that this process does. */
@@ -94,15 +94,10 @@ export const removeJob = async (run: Run, id: string): Promise<void> =>
 export async function claimJob(run: Run): Promise<ClaimedJob | undefined> {
   const lease = randomUUID();
   const [row] = await run(SQL.claim_job, [lease, LEASE_SECONDS]);
-  const id = row?.id as string;
-  return row && { id, lease: leaseOf(id, lease), tries: Number(row.tries), ...contentOf(row) };
+  if (!row) return undefined;
+  const job = jobOf(row);
+  return { ...job, lease: leaseOf(job.id, lease), tries: Number(row.tries) };
 }
-
-const contentOf = ({ task, input_bytes, progress }: Row) => ({
-  task: JSON.parse(task as string) as Task,
-  inputBytes: Number(input_bytes),
-  progress: progress === null ? undefined : (JSON.parse(progress as string) as JobProgress),
-});
 
 /** The writes of a process about its job. Each resolves to false if another process has the job, or none. */
 const leaseOf = (id: string, lease: string) => ({
@@ -130,15 +125,12 @@ export async function findJob(run: Run, id: string): Promise<Job | undefined> {
 export const listJobs = async (run: Run, caller: string | undefined): Promise<Job[]> =>
   (await run(SQL.list_jobs, [caller ?? null, null])).map(jobOf);
 
+const parsed = (text: unknown) => (typeof text === 'string' ? JSON.parse(text) : undefined);
+
 const jobOf = (row: Row): Job => ({
-  id: row.id as string,
-  caller: row.caller as string,
-  state: row.state as JobState,
-  outcome: row.outcome === null ? undefined : JSON.parse(row.outcome as string),
-  createdAt: row.created_at as string,
-  startedAt: row.started_at as string | null,
-  endedAt: row.ended_at as string | null,
-  ...contentOf(row),
+  ...(row as unknown as Job),
+  ...{ task: parsed(row.task), progress: parsed(row.progress), outcome: parsed(row.outcome) },
+  input_bytes: Number(row.input_bytes),
 });
 
 export const jobPrunes = (ttlSeconds: number): readonly PruneTask[] => [

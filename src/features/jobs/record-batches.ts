@@ -1,4 +1,5 @@
 import { actorSetting, callerOf } from '../../auth/principal.js';
+import { InputError } from '../../cli/io.js';
 import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';
 import { inTransaction } from '../../db/session.js';
 import { invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
@@ -6,11 +7,10 @@ import type { ScopedCollection } from '../../feature.js';
 import { markOf } from '../../formats/text-encoding.js';
 import { CSV_TYPE } from '../../http/media-types.js';
 import type { Request } from '../../http/request.js';
-import { chunksOf, type Position } from '../transfer/chunks.js';
+import { chunkBytes, chunksOf, type Position } from '../transfer/chunks.js';
 import { type CsvHeader, headerOf } from '../transfer/csv-header.js';
 import { columnsOf } from '../transfer/csv-record.js';
 import { ImportErrors, type Row } from '../transfer/import-row.js';
-import { FileError } from '../transfer/input.js';
 import { checkDrafts, type RecordRules, readDrafts } from '../transfer/read-rows.js';
 import { csvScanner, NDJSON } from '../transfer/scan.js';
 import { storeBatch } from '../transfer/store-batch.js';
@@ -18,10 +18,6 @@ import { recordsRefused, tooManyRecords } from './errors.js';
 import { SQL } from './job-store.js';
 import type { Report } from './report.js';
 import type { JobServices } from './settings.js';
-
-/** Bytes of records that are stored together, and of those with passwords, which take long. */
-export const CHUNK_BYTES = 262_144;
-const PASSWORD_CHUNK_BYTES = 16_384;
 
 /** Bytes of the names that the records of CSV repeat and that are in memory together. */
 const CHUNK_NAME_BYTES = 4_194_304;
@@ -40,11 +36,14 @@ export interface Body {
   readonly rest: AsyncIterable<Buffer>;
 }
 
+/** Bytes of the beginning of a body. */
+export const BEGINNING_BYTES = 262_144;
+
 /** A body with its beginning in memory. */
 export async function bodyOf(type: string, maxBytes: number, rest: AsyncGenerator<Buffer>): Promise<Body> {
   const parts: Buffer[] = [];
   let [bytes, isWhole] = [0, false];
-  while (bytes < CHUNK_BYTES && !isWhole) {
+  while (bytes < BEGINNING_BYTES && !isWhole) {
     const { done = false, value } = await rest.next();
     isWhole = done;
     if (value) parts.push(value);
@@ -106,7 +105,7 @@ async function createRecords(
   const { rules, scanner, first } = readerOf(creation, services.bodyLimit);
   const { nameBytes = 0 } = rules.columns ?? {};
   const chunks = chunksOf(bytesFrom(body, first.position), scanner, first, {
-    size: collection.resource.hasPasswords ? PASSWORD_CHUNK_BYTES : CHUNK_BYTES,
+    size: chunkBytes(collection.resource.hasPasswords),
     since: from,
     maxRecords: Math.ceil(CHUNK_NAME_BYTES / (nameBytes || 1)),
     maxRecordBytes: rules.maxBytes,
@@ -192,7 +191,7 @@ function headerIn(body: Body, start: number): CsvHeader {
       throw invalidBody(`the header has a name of more than ${MAX_NAME_BYTES} bytes`, 'header');
     return header;
   } catch (error) {
-    throw error instanceof FileError ? invalidBody(error.message, 'header') : error;
+    throw error instanceof InputError ? invalidBody(error.message, 'header') : error;
   }
 }
 

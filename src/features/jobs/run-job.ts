@@ -1,6 +1,5 @@
-import { problemOf } from '../../db/database-errors.js';
+import { knownProblem } from '../../db/database-errors.js';
 import type { Run } from '../../db/db.js';
-import { Problem } from '../../errors/problem.js';
 import { notFound } from '../../errors/request-errors.js';
 import { internal } from '../../errors/service-errors.js';
 import { unknownJob } from './errors.js';
@@ -82,7 +81,7 @@ async function afterFailure(
 ): Promise<void> {
   // Without effect if the lease is that of another process.
   if (error instanceof LeaseLost) return void (await lease.release(db.run));
-  const problem = error instanceof Problem ? error : problemOf(error);
+  const problem = knownProblem(error);
   const isPassing = !problem || problem.status >= 500;
   if (isPassing) log.warn({ err: error, job: id, tries }, 'a job was interrupted');
   // The next attempt begins when the lease has ended.

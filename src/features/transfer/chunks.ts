@@ -1,5 +1,5 @@
+import { InputError } from '../../cli/io.js';
 import { turn } from '../../limits/turn.js';
-import { FileError } from './input.js';
 import type { ScannedRecord, Scanner } from './scan.js';
 
 /** Where reading begins: an offset in bytes, and the line or the index of the record there. */
@@ -17,11 +17,14 @@ export interface Chunk {
   readonly next: Position;
 }
 
+/** Bytes of records that are stored together. Passwords take long. */
+export const chunkBytes = (hasPasswords: boolean): number => (hasPasswords ? 16_384 : 262_144);
+
 /** Bytes of one record that memory has room for; records are refused from a much lower limit on. */
 const MAX_RECORD_BYTES = 67_108_864;
 
 const tooLongInFile = ({ position, place }: Position) =>
-  new FileError(
+  new InputError(
     `the record at byte ${position} (${place}) has more than ${MAX_RECORD_BYTES} bytes: is a quotation mark or a bracket not closed?`,
   );
 
@@ -39,7 +42,7 @@ interface ChunkBounds {
   readonly tooLong?: (position: Position) => unknown;
 }
 
-/** The records of a stream of bytes, in chunks. Throws FileError, or what `tooLong` returns. */
+/** The records of a stream of bytes, in chunks. Throws InputError, or what `tooLong` returns. */
 export async function* chunksOf(
   bytes: AsyncIterable<Buffer>,
   scanner: Scanner,

@@ -1,3 +1,4 @@
+import type { Resource } from '../../collection/resource.js';
 import type { DeclaredField } from '../../declarations/declaration.js';
 import { invalidBody } from '../../errors/input-errors.js';
 import { inexactNumber } from '../../http/strict-json.js';
@@ -16,9 +17,10 @@ export interface CellType {
 /** The type of a column whose field is not declared. */
 export const ANY: CellType = { types: [], holdsEmpty: true, isNullRequired: false };
 
-/** The type of a declared field's column. */
-export function cellTypeOf(field: DeclaredField | undefined, isRequired: boolean): CellType {
-  if (field === undefined) return ANY;
+/** The type of the column of a field. */
+export function cellTypeOf(name: string, { properties, required }: Resource['schema']): CellType {
+  if (!Object.hasOwn(properties, name)) return ANY;
+  const field = properties[name] as DeclaredField;
   const types = field.type === undefined ? [] : [field.type].flat();
   const { enum: values, minLength = 0 } = field as { enum?: readonly Json[]; minLength?: number };
   return {
@@ -28,7 +30,7 @@ export function cellTypeOf(field: DeclaredField | undefined, isRequired: boolean
       field['x-references'] === undefined &&
       minLength === 0 &&
       (values === undefined || values.includes('')),
-    isNullRequired: isRequired && types.includes('null'),
+    isNullRequired: required.includes(name) && types.includes('null'),
   };
 }
 
@@ -60,8 +62,7 @@ export function readExportedCell(cell: Cell, type: CellType): Json | undefined {
   const { text, isQuoted } = cell;
   if (text === '' && isQuoted && hasText(type)) return '';
   if (text === '' || isText(type) || !hasText(type)) return readCell(cell, type);
-  if (JSON_START.test(text)) return parsed(text);
-  return isQuoted ? text : literalOf(text);
+  return JSON_START.test(text) || (!isQuoted && isLiteral(text)) ? parsed(text) : text;
 }
 
 /** Characters of a cell that is inferred as a number. */
@@ -94,7 +95,7 @@ const quotedIfNeeded = (text: string) => (/[",\r\n]/.test(text) ? quoted(text) :
 /** A cell of a field that holds no text; what is none of its values is returned as text, which is refused. */
 function typedValue(text: string, types: readonly string[]): Json {
   const isNumber = types.includes('number') || types.includes('integer');
-  if (isNumber && NUMBER.test(text)) return exactNumber(text);
+  if (isNumber && NUMBER.test(text)) return parsed(text);
   if (types.includes('boolean') && /^(?:true|false)$/i.test(text)) return text.toLowerCase() === 'true';
   return types.includes('array') || types.includes('object') ? parsed(text) : text;
 }
@@ -102,17 +103,7 @@ function typedValue(text: string, types: readonly string[]): Json {
 /** Whether a text is JSON for null, a boolean or a number. */
 const isLiteral = (text: string) => /^(?:null|true|false)$/.test(text) || NUMBER.test(text);
 
-function literalOf(text: string): Json {
-  if (NUMBER.test(text)) return exactNumber(text);
-  return isLiteral(text) ? (JSON.parse(text) as Json) : text;
-}
-
-/** Throws invalidBody for a number whose value changes when it is read as a double. */
-function exactNumber(text: string): number {
-  requireExact(text);
-  return Number(text);
-}
-
+/** The value of JSON; another text is itself. Throws invalidBody for a number whose value changes when it is read as a double. */
 function parsed(text: string): Json {
   let value: Json;
   try {

@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer';
+import { InputError } from '../../cli/io.js';
 import { notUtf8 } from '../../formats/text-encoding.js';
 import type { Position } from './chunks.js';
 import { cellsOf } from './csv-row.js';
-import { FileError, type Input } from './input.js';
+import type { Input } from './input.js';
 import { csvScanner, type ScannedRecord } from './scan.js';
 
 /** The columns of a file of CSV, and where its rows begin. */
@@ -23,7 +24,7 @@ const DELIMITERS = [',', ';', '\t', '|'].map((each) => each.charCodeAt(0));
 /** The fields that the service owns, in every record of an export. */
 export const OWNED_FIELDS = ['id', 'created_at', 'updated_at', '_version'];
 
-/** Reads the header, with the delimiter that a line `sep=;` before it names to spreadsheets, or the one that it uses most. Throws FileError. */
+/** Reads the header, with the delimiter that a line `sep=;` before it names to spreadsheets, or the one that it uses most. Throws InputError. */
 export function headerOf({
   name,
   head,
@@ -47,20 +48,20 @@ export function headerOf({
   const valid = found.filter(({ row }) => !row.fault).toSorted((a, b) => width(b) - width(a));
   const best = valid[0] ?? found[0];
   if (!best)
-    throw new FileError(
+    throw new InputError(
       isWhole ? `${name} has no header` : `${name}: the header does not end within ${head.length} bytes`,
     );
   const { row, delimiter, place } = best;
-  if (row.fault) throw new FileError(`${name}:${place + row.fault.breaks}: the header ${row.fault.reason}`);
+  if (row.fault) throw new InputError(`${name}:${place + row.fault.breaks}: the header ${row.fault.reason}`);
   const bytes = head.subarray(best.start, row.end);
-  if (!isUtf8(bytes)) throw new FileError(`${name}:${place}: the header ${notUtf8(bytes, best.start)}`);
+  if (!isUtf8(bytes)) throw new InputError(`${name}:${place}: the header ${notUtf8(bytes, best.start)}`);
   const names = cellsOf(head, row).map((cell, at) => (cell === '' && !row.isQuoted[at] ? undefined : cell));
   const named = names.filter((each) => each !== undefined);
   const seen = new Set<string>();
   const repeated = named.find((each) => seen.size === seen.add(each).size);
   if (repeated !== undefined)
-    throw new FileError(`${name}: the header has ${repeated || '""'} more than once`);
-  if (named.length === 0) throw new FileError(`${name} has no header`);
+    throw new InputError(`${name}: the header has ${repeated || '""'} more than once`);
+  if (named.length === 0) throw new InputError(`${name} has no header`);
   return {
     names,
     nameBytes: bytes.length,

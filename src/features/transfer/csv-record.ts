@@ -1,10 +1,7 @@
-import { isUtf8 } from 'node:buffer';
 import type { Resource } from '../../collection/resource.js';
 import type { Origin } from '../../collection/validated-input.js';
-import type { DeclaredField } from '../../declarations/declaration.js';
-import { invalid, invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
+import { invalid, invalidBody } from '../../errors/input-errors.js';
 import { type Failure, Problem } from '../../errors/problem.js';
-import { notUtf8 } from '../../formats/text-encoding.js';
 import { requireRecordBounds, requireStorable } from '../../http/strict-json.js';
 import { escapeToken, type Json, type JsonObject, setMember } from '../../json.js';
 import { LONG_TASK_BYTES } from '../../limits/turn.js';
@@ -12,7 +9,6 @@ import { type Cell, type CellType, cellTypeOf, readCell, readExportedCell } from
 import type { CsvHeader } from './csv-header.js';
 import { type CsvRow, cellsOf } from './csv-row.js';
 import { LEGACY_ID, oldIdField } from './reference-names.js';
-import type { ScannedRecord } from './scan.js';
 
 /** The columns of CSV. */
 export interface Columns extends Pick<CsvHeader, 'names' | 'nameBytes'> {
@@ -27,14 +23,9 @@ export function columnsOf(
   rename: ReadonlyMap<string, string>,
   origin: Origin,
 ): Columns {
-  const { properties, required } = resource.schema;
   const fields = header.names.map((name) => (name === undefined ? '' : (rename.get(name) ?? name)));
   const idField = origin === 'import' ? oldIdField(fields, resource) : undefined;
-  const types = fields.map((field) => {
-    const name = field === idField ? LEGACY_ID : field;
-    const declared = Object.hasOwn(properties, name) ? properties[name] : undefined;
-    return cellTypeOf(declared as DeclaredField | undefined, required.includes(name));
-  });
+  const types = fields.map((field) => cellTypeOf(field === idField ? LEGACY_ID : field, resource.schema));
   const { names, nameBytes, isExport } = header;
   return { names, nameBytes, types, read: isExport ? readExportedCell : readCell };
 }
@@ -42,23 +33,14 @@ export function columnsOf(
 /** Bytes of JSON for one of CSV, at most: an escape, or the quotation marks, the colon and the comma of an empty cell. */
 const JSON_FACTOR = 6;
 
-/** A record from a row of CSV, in bytes at an offset of the file; undefined: no cell has a value. Throws invalidBody. */
+/** A record from a row of CSV, which has `size` of these bytes; undefined: no cell has a value. Throws invalidBody. */
 export function csvRecord(
   all: Buffer,
-  { start, end, place }: ScannedRecord,
   row: CsvRow,
-  columns: Columns,
+  size: number,
+  { names, nameBytes, types, read }: Columns,
   maxBytes: number,
-  offset: number,
 ): JsonObject | undefined {
-  const { names, nameBytes, types, read } = columns;
-  const bytes = all.subarray(start, end);
-  if (row.fault) {
-    const where = row.fault.breaks === 0 ? '' : ` (line ${place + row.fault.breaks})`;
-    throw invalidBody(`${row.fault.reason}${where}`, 'quotes');
-  }
-  if (bytes.length > maxBytes) throw payloadTooLarge(maxBytes);
-  if (!isUtf8(bytes)) throw invalidBody(notUtf8(bytes, offset + start), 'encoding');
   const cells = cellsOf(all, row);
   if (cells.length > names.length)
     throw invalidBody(`has ${cells.length} cells, the header has ${names.length}`, 'cells');
@@ -82,7 +64,7 @@ export function csvRecord(
   if (isEmpty) return undefined;
   if (failures.length > 0) throw invalid(failures);
   // A shorter text cannot have more members, objects or bytes than a record may have.
-  if (JSON_FACTOR * (nameBytes + bytes.length) > LONG_TASK_BYTES) requireRecordBounds(record, maxBytes);
+  if (JSON_FACTOR * (nameBytes + size) > LONG_TASK_BYTES) requireRecordBounds(record, maxBytes);
   else requireStorable(record);
   return record;
 }

@@ -16,23 +16,21 @@ export interface CsvRow {
   fault: { readonly reason: string; readonly breaks: number } | undefined;
 }
 
-const emptyRow = (from: number): CsvRow => ({
-  starts: [],
-  ends: [],
-  isQuoted: [],
-  end: from,
-  next: from,
-  breaks: 0,
-  fault: undefined,
-});
-
 /**
  * Reads the row of CSV (RFC 4180) that begins at an offset; undefined: it may continue after the bytes, unless these are at
  * the end. A line break is LF, CR or CR LF. A quotation mark within a cell that does not begin with one is literal, as
  * spreadsheets have it. After a malformed quotation the row goes on to the end of its line.
  */
 export function scanRow(bytes: Buffer, from: number, delimiter: number, isEnd: boolean): CsvRow | undefined {
-  const row = emptyRow(from);
+  const row: CsvRow = {
+    starts: [],
+    ends: [],
+    isQuoted: [],
+    end: from,
+    next: from,
+    breaks: 0,
+    fault: undefined,
+  };
   let at = from;
   for (;;) {
     const isQuoted = bytes[at] === QUOTE;

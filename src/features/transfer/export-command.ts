@@ -1,14 +1,12 @@
 import { once } from 'node:events';
 import type { Readable, Writable } from 'node:stream';
 import { parse } from '../../cli/arguments.js';
-import { configOf, type Io, UsageError } from '../../cli/io.js';
+import { type Io, UsageError } from '../../cli/io.js';
 import { print, withErrors, withOutputFile } from '../../cli/output.js';
-import { failureOf, openForCommand } from '../../cli/with-database.js';
+import { withDatabase } from '../../cli/with-database.js';
 import type { Resource } from '../../collection/resource.js';
 import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';
-import { problemOf } from '../../db/database-errors.js';
 import { fill } from '../../db/statements.js';
-import type { DeclaredField } from '../../declarations/declaration.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
 import { ExitError } from '../../errors/exit-error.js';
 import { type JsonObject, member } from '../../json.js';
@@ -24,31 +22,17 @@ export async function exportCommand(args: string[], io: Io): Promise<void> {
   const { values, positionals } = parse(COMMANDS, 'export', '', args);
   const [name] = positionals;
   const byName = EXTENSIONS[/\.([a-z]+)$/i.exec(values.output ?? '')?.[1]?.toLowerCase() ?? ''];
-  const format = values.format ?? byName ?? (name === undefined ? 'json' : 'ndjson');
+  const format = (values.format ?? byName ?? (name === undefined ? 'json' : 'ndjson')) as Format;
   if (name === undefined && format !== 'json')
     throw new UsageError('all collections together are JSON: name one for another format', 'export');
   const { output, json } = values;
   if (json && output === undefined)
     throw new UsageError('--json needs -o FILE: the records go to the standard output', 'export');
-  const counts = await run(io, name, format as Format, output);
-  if (json) print(io, json, { file: output, format, collections: counts }, '');
-}
-
-/** Returns the number of records of each collection. */
-async function run(
-  io: Io,
-  name: string | undefined,
-  format: Format,
-  output: string | undefined,
-): Promise<readonly Exported[]> {
-  const config = configOf(io);
-  const declarations = await loadDeclarations(config);
-  const names = declarations.collections.map((each) => each.name);
-  if (name !== undefined && !names.includes(name))
-    throw new ExitError(`there is no collection ${name}: there are ${names.join(', ')}`);
-  io.process?.exitOnSignals();
-  const database = await openForCommand(io, config);
-  try {
+  await withDatabase(io, async (database, config) => {
+    const declarations = await loadDeclarations(config);
+    const names = declarations.collections.map((each) => each.name);
+    if (name !== undefined && !names.includes(name))
+      throw new ExitError(`there is no collection ${name}: there are ${names.join(', ')}`);
     const resources = await storedResources(database, declarations);
     const wanted = resources.filter((each) => name === undefined || each.name === name);
     const stored = await collectionsWithTables(database, names);
@@ -57,17 +41,13 @@ async function run(
       throw new ExitError(
         `the database has no table of ${missing.join(', ')}: plinth migrate or the start of the service creates it`,
       );
-    return await withOutput(io, output, (out) =>
+    const collections = await withOutput(io, output, (out) =>
       withBulkConnection(database.url, config, (connection) =>
-        exportRecords(connection, wanted, { format, isWhole: name === undefined }, out),
+        exportRecords(connection, wanted, name === undefined ? 'whole' : format, out),
       ),
     );
-  } catch (error) {
-    const problem = problemOf(error);
-    throw problem ? failureOf(problem, `the records cannot be read: ${problem.message}`) : error;
-  } finally {
-    await database.close();
-  }
+    if (json) print(io, json, { file: output, format, collections }, '');
+  });
 }
 
 /** Gives `work` a file, which has its name when it is complete, or else the standard output. */
@@ -76,62 +56,11 @@ async function withOutput<T>(
   file: string | undefined,
   work: (out: Writable) => Promise<T>,
 ): Promise<T> {
+  if (file !== undefined) return withOutputFile(io, file, work);
   const ignore = () => undefined;
-  if (file === undefined) {
-    io.stdout.on('error', ignore);
-    // The reader wants no more.
-    return withErrors(io.stdout, () => new ExitError(''), work).finally(() => io.stdout.off('error', ignore));
-  }
-  return withOutputFile(io, file, work);
-}
-
-/** The result of the export of a collection. */
-interface Exported {
-  readonly collection: string;
-  readonly records: number;
-}
-
-/**
- * Writes the records of collections, as one snapshot has them, in the order of their creation. Returns how many there were.
- * Throws the error of the output.
- */
-async function exportRecords(
-  { run, execute, copyOut }: BulkConnection,
-  resources: readonly Resource[],
-  {
-    format,
-    isWhole,
-  }: { readonly format: Format /** Names the collections: db.json. */; readonly isWhole: boolean },
-  out: Writable,
-): Promise<readonly Exported[]> {
-  const write = async (text: Buffer | string): Promise<void> => {
-    if (out.errored) throw out.errored;
-    if (!out.write(text)) await once(out, 'drain');
-  };
-  await execute(IMPORT_SQL.begin_export);
-  const exported: Exported[] = [];
-  if (isWhole) await write('{\n');
-  for (const [at, resource] of resources.entries()) {
-    const text = fill(IMPORT_SQL.copy_documents, { table: resource.table });
-    if (isWhole) await write(`${at === 0 ? '' : ',\n'}${JSON.stringify(resource.name)}: `);
-    const columns = format === 'csv' ? await columnsOf(run, resource) : [];
-    let records = 0;
-    const [open, close] =
-      format === 'csv' ? [headerOf(columns), ''] : format === 'json' ? ['[', ']'] : ['', ''];
-    await write(open);
-    await copyOut(text, async (rows) => {
-      for await (const lines of linesOf(rows)) {
-        await write(WRITTEN[format](lines, records === 0, columns));
-        for (let at = lines.indexOf('\n'); at >= 0; at = lines.indexOf('\n', at + 1)) records++;
-      }
-    });
-    await write(format === 'json' && records > 0 ? `\n${close}` : close);
-    exported.push({ collection: resource.name, records });
-  }
-  if (isWhole) await write('\n}\n');
-  else if (format === 'json') await write('\n');
-  await execute('commit');
-  return exported;
+  io.stdout.on('error', ignore);
+  // The reader wants no more.
+  return withErrors(io.stdout, () => new ExitError(''), work).finally(() => io.stdout.off('error', ignore));
 }
 
 /** A column of CSV. */
@@ -140,26 +69,76 @@ interface Column {
   readonly type: CellType;
 }
 
-const headerOf = (columns: readonly Column[]) =>
-  `${columns.map(({ name }) => headerCell(name)).join(',')}\r\n`;
+/** The text of a format around and between the records of a collection. Lines are complete documents, their bytes as characters. */
+interface Layout {
+  readonly open: (columns: readonly Column[]) => string;
+  readonly lines: (lines: string, isFirst: boolean, columns: readonly Column[]) => Buffer | string;
+  readonly close: (isEmpty: boolean) => string;
+}
 
-/** Complete lines of documents, their bytes as characters, in each format. */
-const WRITTEN: Readonly<
-  Record<Format, (lines: string, isFirst: boolean, columns: readonly Column[]) => Buffer | string>
-> = {
-  ndjson: (lines) => Buffer.from(lines, 'latin1'),
-  json: (lines, isFirst) =>
+const JSON_ARRAY: Layout = {
+  open: () => '[',
+  lines: (lines, isFirst) =>
     Buffer.from(`${isFirst ? '' : ','}\n${lines.slice(0, -1).replaceAll('\n', ',\n')}`, 'latin1'),
-  csv: (lines, _, columns) =>
-    Buffer.from(lines, 'latin1')
-      .toString('utf8')
-      .split('\n')
-      .slice(0, -1)
-      .map((doc) => JSON.parse(doc) as JsonObject)
-      .map((record) => columns.map(({ name, type }) => exportedCell(member(record, name), type)).join(','))
-      .map((row) => `${row}\r\n`)
-      .join(''),
+  close: (isEmpty) => (isEmpty ? ']\n' : '\n]\n'),
 };
+
+/** The layout of each format, and of a file of all collections. */
+const LAYOUTS: Readonly<Record<Format | 'whole', Layout>> = {
+  ndjson: { open: () => '', lines: (lines) => Buffer.from(lines, 'latin1'), close: () => '' },
+  json: JSON_ARRAY,
+  whole: { ...JSON_ARRAY, close: (isEmpty) => (isEmpty ? ']' : '\n]') },
+  csv: {
+    open: (columns) => `${columns.map(({ name }) => headerCell(name)).join(',')}\r\n`,
+    lines: (lines, _, columns) =>
+      documentsIn(lines)
+        .map((record) => columns.map(({ name, type }) => exportedCell(member(record, name), type)).join(','))
+        .map((row) => `${row}\r\n`)
+        .join(''),
+    close: () => '',
+  },
+};
+
+const documentsIn = (lines: string): JsonObject[] =>
+  JSON.parse(`[${Buffer.from(lines.slice(0, -1), 'latin1').toString('utf8').replaceAll('\n', ',')}]`);
+
+/**
+ * Writes the records of collections, as one snapshot has them, in the order of their creation. Returns how many there were.
+ * Throws the error of the output.
+ */
+async function exportRecords(
+  { run, execute, copyOut }: BulkConnection,
+  resources: readonly Resource[],
+  format: Format | 'whole',
+  out: Writable,
+): Promise<readonly { readonly collection: string; readonly records: number }[]> {
+  const write = async (text: Buffer | string): Promise<void> => {
+    if (out.errored) throw out.errored;
+    if (!out.write(text)) await once(out, 'drain');
+  };
+  const layout = LAYOUTS[format];
+  await execute(IMPORT_SQL.begin_export);
+  const exported = [];
+  for (const resource of resources) {
+    const { name: collection, table } = resource;
+    if (format === 'whole')
+      await write(`${exported.length === 0 ? '{\n' : ',\n'}${JSON.stringify(collection)}: `);
+    const columns = format === 'csv' ? await columnsOf(run, resource) : [];
+    await write(layout.open(columns));
+    let records = 0;
+    await copyOut(fill(IMPORT_SQL.copy_documents, { table }), async (rows) => {
+      for await (const lines of linesOf(rows)) {
+        await write(layout.lines(lines, records === 0, columns));
+        for (let at = lines.indexOf('\n'); at >= 0; at = lines.indexOf('\n', at + 1)) records++;
+      }
+    });
+    await write(layout.close(records === 0));
+    exported.push({ collection, records });
+  }
+  if (format === 'whole') await write('\n}\n');
+  await execute('commit');
+  return exported;
+}
 
 /** Complete lines of documents, their bytes as characters: no document contains a line break. */
 async function* linesOf(rows: Readable): AsyncGenerator<string> {
@@ -175,18 +154,14 @@ async function* linesOf(rows: Readable): AsyncGenerator<string> {
 }
 
 /** The service's fields, the declared ones, and those that records have besides. */
-async function columnsOf(run: BulkConnection['run'], resource: Resource): Promise<Column[]> {
-  const rows = await run(fill(IMPORT_SQL.field_names, { table: resource.table }), []);
-  const hidden = new Set(writeOnlyNames(resource.schema));
+async function columnsOf(run: BulkConnection['run'], { table, schema }: Resource): Promise<Column[]> {
+  const rows = await run(fill(IMPORT_SQL.field_names, { table }), []);
+  const hidden = new Set(writeOnlyNames(schema));
   const last = ['created_at', 'updated_at', '_version'];
-  const declared = Object.keys(resource.schema.properties).filter((name) => !hidden.has(name));
+  const declared = Object.keys(schema.properties).filter((name) => !hidden.has(name));
   const others = rows.map(({ name }) => String(name)).filter((name) => !last.includes(name));
-  const { properties, required } = resource.schema;
   return [...new Set(['id', ...declared, ...others, ...last])].map((name) => ({
     name,
-    type: cellTypeOf(
-      Object.hasOwn(properties, name) ? (properties[name] as DeclaredField) : undefined,
-      required.includes(name),
-    ),
+    type: cellTypeOf(name, schema),
   }));
 }

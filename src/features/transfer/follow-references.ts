@@ -15,8 +15,8 @@ import { LEGACY_ID } from './reference-names.js';
 /** A record in which references have the ids of records. */
 export interface Followed {
   readonly record: Json;
-  /** References that lead nowhere. */
-  readonly faults: readonly { readonly field: string; readonly error: unknown }[];
+  /** Why references lead nowhere. */
+  readonly errors: readonly unknown[];
 }
 
 /** A valid reference in place of one that leads nowhere, so that the other fields are checked. */
@@ -65,25 +65,22 @@ export async function lookUpReferences(
     });
   }
   return (given) => {
-    const faults: { field: string; error: unknown }[] = [];
-    if (!isObject(given)) return { record: given, faults };
+    const errors: unknown[] = [];
+    if (!isObject(given)) return { record: given, errors };
     const record: JsonObject = { ...given };
     for (const { field, isList } of references) {
       const value = member(given, field);
       const follow = (each: Json, index?: number): Json => {
         if (!isOldId(each)) return each;
         const target = found.get(field)!(String(each), index);
-        if ('error' in target) {
-          faults.push({ field, error: target.error });
-          return each;
-        }
-        return target.id;
+        if ('id' in target) return target.id;
+        errors.push(target.error);
+        return NO_ID;
       };
       if (value === undefined) continue;
       setMember(record, field, isList && Array.isArray(value) ? value.map(follow) : follow(value));
     }
-    for (const { field } of faults) setMember(record, field, NO_ID);
-    return { record, faults };
+    return { record, errors };
   };
 }
 

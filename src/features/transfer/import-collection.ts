@@ -1,5 +1,5 @@
 import type { Resource } from '../../collection/resource.js';
-import type { Chunk } from './chunks.js';
+import { type Chunk, chunkBytes } from './chunks.js';
 import { lookUpReferences } from './follow-references.js';
 import type { Progress } from './import-report.js';
 import { ImportErrors } from './import-row.js';
@@ -10,9 +10,6 @@ import { reasonsOf } from './refusal-reasons.js';
 import { rulesOf, sourceChunks } from './source-records.js';
 import type { Source } from './sources.js';
 import { storeBatch } from './store-batch.js';
-
-/** Bytes of a chunk of records that may have passwords, which take long. */
-const PASSWORD_CHUNK_BYTES = 65_536;
 
 /** Imports the records of one collection, from the place in its progress on. */
 export class CollectionImport {
@@ -39,7 +36,7 @@ export class CollectionImport {
   async importAll(): Promise<boolean> {
     this.#proceed(this.#progress);
     if (this.#progress.finished) return !this.#isOver();
-    const size = this.#resource.hasPasswords ? PASSWORD_CHUNK_BYTES : undefined;
+    const size = chunkBytes(this.#resource.hasPasswords);
     let writing: Promise<void> = Promise.resolve();
     for await (const chunk of sourceChunks(this.source, this.#progress.place, size)) {
       const store = await this.#read(chunk);

@@ -1,7 +1,7 @@
 import { parse as parsePath } from 'node:path';
 import { setFlagsFromString } from 'node:v8';
 import { parse } from '../../cli/arguments.js';
-import { configOf, fileOf, type Io, UsageError } from '../../cli/io.js';
+import { configOf, fileOf, InputError, type Io, UsageError } from '../../cli/io.js';
 import type { ExitCode } from '../../errors/exit-error.js';
 import { hashOnAllCores } from '../../passwords/password-queue.js';
 import { COMMANDS } from './commands.js';
@@ -10,7 +10,7 @@ import type { OnConflict } from './id-conflicts.js';
 import { importInto } from './import-into.js';
 import { ImportReport } from './import-report.js';
 import type { ImportOptions } from './import-run.js';
-import { FileError, type Input, openInput } from './input.js';
+import { type Input, openInput } from './input.js';
 import { type Source, type SourceOptions, sourcesOf } from './sources.js';
 
 /** The arguments of the command. */
@@ -52,7 +52,7 @@ export async function importCommand(args: string[], io: Io): Promise<ExitCode> {
   }
 }
 
-/** The records of all files, by collection. Throws FileError. */
+/** The records of all files, by collection. Throws InputError. */
 async function sourcesIn(inputs: readonly Input[], { files, infer, options }: Arguments): Promise<Source[]> {
   const onOther = (name: string) => options.report.note(`${name} is not an array of records: left out.`);
   const all = new Map<string, Source>();
@@ -61,7 +61,7 @@ async function sourcesIn(inputs: readonly Input[], { files, infer, options }: Ar
     for (const source of await sourcesOf(input, given)) {
       const other = all.get(source.collection)?.input;
       if (other && other !== input)
-        throw new FileError(`${other.name} and ${input.name} both hold records of ${source.collection}`);
+        throw new InputError(`${other.name} and ${input.name} both hold records of ${source.collection}`);
       all.set(source.collection, source);
     }
   }

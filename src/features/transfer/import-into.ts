@@ -1,3 +1,4 @@
+import { InputError } from '../../cli/io.js';
 import { logOf, openForCommand } from '../../cli/with-database.js';
 import type { Reference, Resource } from '../../collection/resource.js';
 import type { Config } from '../../config/config.js';
@@ -10,7 +11,6 @@ import { OWNED_FIELDS } from './csv-header.js';
 import type { Declared } from './declare-sources.js';
 import type { ImportOptions } from './import-run.js';
 import { importSources } from './import-sources.js';
-import { FileError } from './input.js';
 import { LEGACY_ID, oldIdField } from './reference-names.js';
 import type { Source } from './sources.js';
 
@@ -47,7 +47,7 @@ export async function importInto(
   return report.count('refused') > 0 ? 1 : 0;
 }
 
-/** Throws FileError for sources and lookups that the collections cannot have. */
+/** Throws InputError for sources and lookups that the collections cannot have. */
 function requireFit(
   sources: readonly Source[],
   resources: readonly Resource[],
@@ -57,7 +57,7 @@ function requireFit(
   for (const source of sources) {
     const resource = byName.get(source.collection);
     if (!resource)
-      throw new FileError(
+      throw new InputError(
         `there is no collection ${source.collection}: there are ${[...byName.keys()].join(', ')}`,
       );
     requireHeader(source, resource, rename);
@@ -65,14 +65,16 @@ function requireFit(
   for (const [field, { to, by }] of lookups) {
     const isReference = (each: Reference) => each.field === field && each.to === to;
     if (!sources.some(({ collection }) => byName.get(collection)!.references.some(isReference)))
-      throw new FileError(`--lookup: no collection of this import has a field ${field} that refers to ${to}`);
+      throw new InputError(
+        `--lookup: no collection of this import has a field ${field} that refers to ${to}`,
+      );
     const column = byName.get(to)?.columns.get(by);
     if (!column?.isIndexed || !['text', 'double precision'].includes(column.type))
-      throw new FileError(`--lookup: ${to} has no text or number ${by} with x-unique or x-index`);
+      throw new InputError(`--lookup: ${to} has no text or number ${by} with x-unique or x-index`);
   }
 }
 
-/** Throws FileError for a header with which every record would be refused, with its columns and the fields. */
+/** Throws InputError for a header with which every record would be refused, with its columns and the fields. */
 function requireHeader(
   { header, input }: Source,
   resource: Resource,
@@ -90,7 +92,7 @@ function requireHeader(
   const known = new Set([...Object.keys(properties), ...OWNED_FIELDS, '_links', idField]);
   const surplus = additionalProperties === false ? fields.filter((field) => !known.has(field)) : [];
   if (missing.length === 0 && surplus.length === 0) return;
-  throw new FileError(
+  throw new InputError(
     [
       `${input.name}: every record of ${resource.name} would be refused`,
       ...(missing.length === 0 ? [] : [`  the header lacks ${missing.join(', ')}`]),

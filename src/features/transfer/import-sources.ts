@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Resource } from '../../collection/resource.js';
 import { type BulkSettings, withBulkConnection } from '../../db/bulk-connection.js';
-import { problemOf } from '../../db/database-errors.js';
+import { knownProblem } from '../../db/database-errors.js';
 import { fill } from '../../db/statements.js';
 import { ExitError } from '../../errors/exit-error.js';
-import { Problem } from '../../errors/problem.js';
 import { CollectionImport } from './import-collection.js';
 import type { Progress } from './import-report.js';
 import { type ImportOptions, type ImportRun, lockImport, readProgress } from './import-run.js';
@@ -38,7 +37,7 @@ export async function importSources(
       await connection.execute(dryRun ? 'rollback' : 'set synchronous_commit = on');
     });
   } catch (error) {
-    const problem = error instanceof Problem ? error : problemOf(error);
+    const problem = knownProblem(error);
     if (!problem) throw error;
     throw new ExitError(
       `the rest was not loaded: ${problem.message} See that the database runs and its disk has free space, then repeat the command with --resume.`,

@@ -1,3 +1,4 @@
+import { InputError } from '../../cli/io.js';
 import { MAX_INDEXED_BYTES } from '../../collection/column.js';
 import type { Resource } from '../../collection/resource.js';
 import { isNameAvailable } from '../../declarations/check-declarations.js';
@@ -5,10 +6,8 @@ import type { DeclaredField, DeclaredSchema } from '../../declarations/declarati
 import { columnName, hasColumn } from '../../declarations/declared-column.js';
 import { isObject } from '../../json.js';
 import { CollectionStats, type FieldStats } from './collection-stats.js';
-import { readInferredCell } from './csv-cell.js';
 import { OWNED_FIELDS } from './csv-header.js';
 import type { ImportReport } from './import-report.js';
-import { FileError } from './input.js';
 import { LEGACY_ID, plainName, pluralsOf, stemOf } from './reference-names.js';
 import { recordsOf } from './source-records.js';
 import type { Source } from './sources.js';
@@ -24,7 +23,7 @@ type Targets = ReadonlyMap<string, { readonly name: string; readonly ids?: Reado
 
 /**
  * Reads all records of the sources, whose fields have new names by `rename`, and proposes declarations for them.
- * A collection is left out if none of its values is an object. Throws FileError if it is the only one.
+ * A collection is left out if none of its values is an object. Throws InputError if it is the only one.
  */
 export async function infer(
   sources: readonly Source[],
@@ -40,12 +39,12 @@ export async function infer(
     const stats = new CollectionStats(source, own.has(collection) ? undefined : base);
     report.showProgress(`reading ${collection}`);
     let hasOthers = false;
-    for await (const record of recordsOf(source, rename, readInferredCell))
+    for await (const record of recordsOf(source, rename))
       if (isObject(record)) stats.add(record);
       else hasOthers = true;
     if (stats.records > 0 || !hasOthers) all.push(stats);
     else if (sources.length > 1) report.note(`${collection} has no objects: left out.`);
-    else throw new FileError(`${source.input.name} has no object in its array of records`);
+    else throw new InputError(`${source.input.name} has no object in its array of records`);
   }
   nameAll(all, declared);
   // Records without ids cannot be referred to, and of too many it is not known to which.

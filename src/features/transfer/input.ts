@@ -5,13 +5,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import { ExitError } from '../../errors/exit-error.js';
+import { InputError } from '../../cli/io.js';
 import { markOf } from '../../formats/text-encoding.js';
-
-/** The file cannot be loaded. */
-export class FileError extends ExitError {
-  override readonly exitCode = 64;
-}
 
 export type Format = 'ndjson' | 'csv' | 'json';
 
@@ -40,7 +35,7 @@ const READ_BYTES = 131_072;
 
 /**
  * Opens a file, which has a name in messages, or a stream, which is copied to a file: an import may read it several times. Throws
- * FileError.
+ * InputError.
  */
 export const openInput = (
   origin: { readonly file: string; readonly name: string } | Readable,
@@ -62,7 +57,7 @@ async function openFile(file: string, name: string): Promise<Input> {
     const isWhole = size === head.length;
     return { name, format, head, size, digest, start, isWhole, read, close: () => undefined };
   } catch (error) {
-    throw new FileError(`${name} cannot be read: ${(error as Error).message}`);
+    throw new InputError(`${name} cannot be read: ${(error as Error).message}`);
   } finally {
     await handle?.close();
   }

@@ -1,10 +1,10 @@
-import { turn } from '../../limits/turn.js';
+import { InputError } from '../../cli/io.js';
 import { oldIdsIn } from './follow-references.js';
 import type { ImportRun } from './import-run.js';
-import { FileError, spool } from './input.js';
-import { oldIdOf, recordIn } from './read-rows.js';
+import { spool } from './input.js';
+import { oldIdOf } from './read-rows.js';
 import type { ScannedRecord } from './scan.js';
-import { rulesOf, sourceChunks } from './source-records.js';
+import { readSource, rulesOf } from './source-records.js';
 import type { Source } from './sources.js';
 
 /** Bytes of records that wait in memory for those to which they refer. */
@@ -20,7 +20,7 @@ interface Linked {
 
 /**
  * A source of which each record comes after those of its collection to which it refers: a copy, if the file has another order.
- * Records that refer to each other in a circle come last. Throws FileError if too much waits.
+ * Records that refer to each other in a circle come last. Throws InputError if too much waits.
  */
 export async function parentsFirst(run: ImportRun, source: Source): Promise<Source> {
   const { collection, from, input, placeText } = source;
@@ -60,19 +60,10 @@ async function* linkedRecords(
   fields: readonly string[],
 ): AsyncGenerator<Linked> {
   const rules = rulesOf(run, source);
-  for await (const chunk of sourceChunks(source))
-    for (const scanned of chunk.records) {
-      await turn();
-      const bytes = chunk.bytes.subarray(scanned.start, scanned.end);
-      try {
-        const record = recordIn(chunk, scanned, rules) ?? null;
-        const to = fields.flatMap((field) => oldIdsIn(record, field));
-        yield { bytes, scanned, id: oldIdOf(record, rules), to };
-      } catch {
-        // The import refuses the record.
-        yield { bytes, scanned, id: undefined, to: [] };
-      }
-    }
+  for await (const { bytes, scanned, record = null } of readSource(source, rules)) {
+    const to = fields.flatMap((field) => oldIdsIn(record, field));
+    yield { bytes, scanned, id: oldIdOf(record, rules), to };
+  }
 }
 
 /** Records, each after those with the ids to which it refers. An id that came is removed from `ids`. */
@@ -91,7 +82,7 @@ async function* inOrder(records: AsyncIterable<Linked>, ids: Set<string>): Async
       }
       waitingBytes += record.bytes.length;
       if (waitingBytes > MAX_WAITING_BYTES)
-        throw new FileError('too many records refer to later ones of their file: sort it, parents first');
+        throw new InputError('too many records refer to later ones of their file: sort it, parents first');
       const others = waiting.get(missing);
       const own = { ...record, bytes: Buffer.from(record.bytes) };
       if (others) others.push(own);

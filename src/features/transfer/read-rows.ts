@@ -3,8 +3,7 @@ import { documentHead } from '../../collection/document.js';
 import { numberMembers } from '../../collection/numbers.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Origin, ValidatedInput } from '../../collection/validated-input.js';
-import { invalid, invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
-import { type Failure, Problem } from '../../errors/problem.js';
+import { invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
 import { notUtf8 } from '../../formats/text-encoding.js';
 import { MAX_DEPTH, requireJsonBounds, requireStorable } from '../../http/strict-json.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
@@ -59,16 +58,40 @@ export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refus
 
 /** A record of a chunk with new names of its fields; undefined: a row without a value. Throws invalidBody and payloadTooLarge. */
 export function recordIn(
-  { bytes, offset }: Chunk,
-  record: ScannedRecord,
+  { bytes: all, offset }: Chunk,
+  { start, end, place, row }: ScannedRecord,
   { columns, rename, maxBytes }: Pick<RecordRules, 'columns' | 'rename' | 'maxBytes'>,
 ): Json | undefined {
-  const { start, end, row } = record;
-  const read =
-    columns && row
-      ? csvRecord(bytes, record, row, columns, maxBytes, offset)
-      : readRecord(bytes.subarray(start, end), maxBytes, offset + start);
+  const bytes = all.subarray(start, end);
+  const fault = columns && row?.fault;
+  if (fault) {
+    const where = fault.breaks === 0 ? '' : ` (line ${place + fault.breaks})`;
+    throw invalidBody(`${fault.reason}${where}`, 'quotes');
+  }
+  if (!columns && bytes.length >= MIN_DEEP_BYTES) requireJsonBounds(bytes);
+  if (bytes.length > maxBytes) throw payloadTooLarge(maxBytes);
+  if (!isUtf8(bytes)) throw invalidBody(notUtf8(bytes, offset + start), 'encoding');
+  const read = columns
+    ? csvRecord(all, row!, bytes.length, columns, maxBytes)
+    : parse(bytes.toString('utf8'));
   return read === undefined ? undefined : withNames(read, rename);
+}
+
+/** Bytes below which JSON cannot be nested too deeply. */
+const MIN_DEEP_BYTES = 2 * MAX_DEPTH;
+
+/** Throws invalidBody. */
+function parse(text: string): Json {
+  let value: Json;
+  try {
+    value = JSON.parse(text) as Json;
+  } catch {
+    throw invalidBody('is not valid JSON', 'json');
+  }
+  requireExact(text);
+  // Only an escape can be a character that is not storable.
+  if (text.includes('\\u')) requireStorable(value);
+  return value;
 }
 
 type IdRules = Pick<RecordRules, 'resource' | 'retainsIds'>;
@@ -102,12 +125,12 @@ export async function checkDrafts(
   drafts: readonly Draft[],
   { check, resource, origin }: RecordRules,
   refuse: Refuse,
-  follow: (record: Json) => Followed = (record) => ({ record, faults: [] }),
+  follow: (record: Json) => Followed = (record) => ({ record, errors: [] }),
 ): Promise<Row[]> {
   const rows: Row[] = [];
   for (const draft of drafts) {
     await turn();
-    const { record, faults } = follow(draft.record);
+    const { record, errors } = follow(draft.record);
     try {
       const input = check(record, origin);
       const members = numberMembers(resource).filter((_, at) => isMissing(resource.numbers[at]!, input));
@@ -115,45 +138,13 @@ export async function checkDrafts(
       row.input = input;
       row.head = documentHead(row.id, input.fields, timeOf(row.ms), row.updatedAt, members);
       row.columns = [...input.columns];
-      if (faults.length === 0) rows.push(row);
+      if (errors.length === 0) rows.push(row);
     } catch (error) {
-      refuse(draft, withoutFields(error, new Set(faults.map(({ field }) => field))));
+      refuse(draft, error);
     }
-    for (const { error } of faults) refuse(draft, error);
+    for (const error of errors) refuse(draft, error);
   }
   return rows;
-}
-
-/** The failures that do not concern these fields, which have a fault of their own. */
-function withoutFields(error: unknown, fields: ReadonlySet<string>): unknown {
-  if (fields.size === 0 || !(error instanceof Problem) || error.code !== 'VALIDATION_ERROR') return error;
-  const failures = error.more.details as readonly Failure[];
-  const paths = new Set([...fields].map((field) => `/${escapeToken(field)}`));
-  return invalid(failures.filter(({ path }) => !paths.has(path)));
-}
-
-/** Bytes below which JSON cannot be nested too deeply. */
-const MIN_DEEP_BYTES = 2 * MAX_DEPTH;
-
-/** Reads one record, at an offset of its file, with the bounds of a request's body. Throws invalidBody and payloadTooLarge. */
-function readRecord(bytes: Buffer, maxBytes: number, offset: number): Json {
-  if (bytes.length >= MIN_DEEP_BYTES) requireJsonBounds(bytes);
-  if (bytes.length > maxBytes) throw payloadTooLarge(maxBytes);
-  if (!isUtf8(bytes)) throw invalidBody(notUtf8(bytes, offset), 'encoding');
-  const text = bytes.toString('utf8');
-  const value = parse(text);
-  requireExact(text);
-  // Only an escape can be a character that is not storable.
-  if (text.includes('\\u')) requireStorable(value);
-  return value;
-}
-
-function parse(text: string): Json {
-  try {
-    return JSON.parse(text) as Json;
-  } catch {
-    throw invalidBody('is not valid JSON', 'json');
-  }
 }
 
 /** A record with new names of its fields. Throws invalidBody if two have the same. */

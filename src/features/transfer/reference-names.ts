@@ -10,27 +10,11 @@ export const stemOf = (field: string): string | undefined => /^(.+?)(?:I[dD]|_id
 export const plainName = (name: string): string => name.replaceAll('_', '').toLowerCase();
 
 /** The ends of words, with those of their plurals. */
+// biome-ignore format: one pair a line says no more
 const PLURALS: readonly (readonly [end: string, plural: string])[] = [
-  ['', 's'],
-  ['y', 'ies'],
-  ['', 'es'],
-  ['f', 'ves'],
-  ['fe', 'ves'],
-  ['person', 'people'],
-  ['child', 'children'],
-  ['man', 'men'],
-  ['foot', 'feet'],
-  ['tooth', 'teeth'],
-  ['goose', 'geese'],
-  ['mouse', 'mice'],
-  ['z', 'zzes'],
-  ['is', 'es'],
-  ['us', 'i'],
-  ['um', 'a'],
-  ['on', 'a'],
-  ['ex', 'ices'],
-  ['ix', 'ices'],
-  ['', ''],
+  ['', 's'], ['y', 'ies'], ['', 'es'], ['f', 'ves'], ['fe', 'ves'], ['person', 'people'], ['child', 'children'],
+  ['man', 'men'], ['foot', 'feet'], ['tooth', 'teeth'], ['goose', 'geese'], ['mouse', 'mice'], ['z', 'zzes'],
+  ['is', 'es'], ['us', 'i'], ['um', 'a'], ['on', 'a'], ['ex', 'ices'], ['ix', 'ices'], ['', ''],
 ];
 
 /** The plain names that a collection of these can have: `category` is in categories, `person` in people. */

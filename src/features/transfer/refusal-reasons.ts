@@ -1,6 +1,6 @@
 import type { Resource } from '../../collection/resource.js';
-import { problemOf } from '../../db/database-errors.js';
-import { type Failure, Problem } from '../../errors/problem.js';
+import { knownProblem } from '../../db/database-errors.js';
+import type { Failure, Problem } from '../../errors/problem.js';
 import { escapeToken, isObject, type Json, member } from '../../json.js';
 
 /** Characters of a value in a message. */
@@ -38,7 +38,7 @@ export interface Fault {
 
 /** Each reason of an error to refuse a record. Throws what no record has caused. */
 export function faultsOf(error: unknown, resource: Resource, given: Json | undefined): Fault[] {
-  const problem = error instanceof Problem ? error : problemOf(error);
+  const problem = knownProblem(error);
   if (!problem || problem.status >= 500) throw problem ?? error;
   const { code } = problem;
   return failuresOf(problem).map(({ path, message }) => ({
@@ -62,23 +62,17 @@ function shownAt(
   given: Json | undefined,
 ): string | undefined {
   if (!isObject(given) || path === '') return undefined;
-  const [first = ''] = path.slice(1).split('/').map(unescapeToken);
+  const tokens = path.slice(1).split('/');
+  const [first = '', ...rest] = tokens.map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
   if (writeOnly.includes(first) || (hasPasswords && /password/i.test(first))) return undefined;
-  const value = valueAt(given, path);
+  const value = rest.reduce(memberOf, memberOf(given, first));
   return value === undefined ? undefined : shown(value);
 }
 
-const unescapeToken = (token: string) => token.replaceAll('~1', '/').replaceAll('~0', '~');
-
-/** The value at a JSON Pointer; undefined: there is none. */
-function valueAt(record: Json, path: string): Json | undefined {
-  let value: Json | undefined = record;
-  for (const token of path.slice(1).split('/').map(unescapeToken)) {
-    if (Array.isArray(value)) value = /^\d+$/.test(token) ? value[Number(token)] : undefined;
-    else value = isObject(value) ? member(value, token) : undefined;
-    if (value === undefined) return undefined;
-  }
-  return value;
+/** A member of an object, or an element of an array; undefined: there is none. */
+function memberOf(value: Json | undefined, token: string): Json | undefined {
+  if (Array.isArray(value)) return value[Number(token)];
+  return isObject(value) ? member(value, token) : undefined;
 }
 
 function shown(value: Json): string {

@@ -6,7 +6,7 @@ export interface ScannedRecord {
   readonly end: number;
   /** The line of the record, from 1 on, or its index in an array, from 0 on. */
   readonly place: number;
-  /** The cells of CSV. */
+  /** The lines of the record, and the cells of CSV; absent: it is an element of an array. */
   readonly row?: CsvRow;
 }
 
@@ -33,20 +33,22 @@ const [SPACE, TAB, CLOSE_ARRAY] = [0x20, 0x09, 0x5d];
 const isSpace = (byte: number | undefined): boolean =>
   byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB;
 
-/** One record a line; blank lines are skipped. */
-export const NDJSON: Scanner = ({ bytes, from, place, isEnd, max }, found) => {
-  let [next, line] = [from, place];
-  while (next < bytes.length && found.length < max) {
-    let end = bytes.indexOf(LINE_FEED, next);
-    if (end < 0 && !isEnd) break;
-    if (end < 0) end = bytes.length;
-    const record = { start: next, end: bytes[end - 1] === CARRIAGE_RETURN && end > next ? end - 1 : end };
-    if (!isBlank(bytes, record)) found.push({ ...record, place: line });
-    line++;
-    next = end + 1;
-  }
-  return { next: Math.min(next, bytes.length), place: line, isDone: isEnd };
-};
+/** Records of one or several lines, whose place is the first one. `rowAt`: the one at an offset; undefined: it may go on after the bytes. */
+const lineScanner =
+  (rowAt: (bytes: Buffer, at: number, isEnd: boolean) => CsvRow | undefined): Scanner =>
+  ({ bytes, from, place, isEnd, max }, found) => {
+    let [next, line] = [from, place];
+    while (next < bytes.length && found.length < max) {
+      const row = rowAt(bytes, next, isEnd);
+      if (!row) break;
+      const record = { start: next, end: row.end, place: line, row };
+      // A line of spaces is no record, and one of delimiters is.
+      if (row.starts.length > 1 || !isBlank(bytes, record)) found.push(record);
+      line += row.breaks + 1;
+      next = row.next;
+    }
+    return { next: Math.min(next, bytes.length), place: line, isDone: isEnd };
+  };
 
 function isBlank(bytes: Buffer, { start, end }: Pick<ScannedRecord, 'start' | 'end'>): boolean {
   let at = start;
@@ -54,22 +56,21 @@ function isBlank(bytes: Buffer, { start, end }: Pick<ScannedRecord, 'start' | 'e
   return at === end;
 }
 
-/** Rows of CSV, whose place is the line on which they begin. */
-export const csvScanner =
-  (delimiter: number): Scanner =>
-  ({ bytes, from, place, isEnd, max }, found) => {
-    let [next, line] = [from, place];
-    while (next < bytes.length && found.length < max) {
-      const row = scanRow(bytes, next, delimiter, isEnd);
-      if (!row) break;
-      const record = { start: next, end: row.end, place: line, row };
-      // A line of spaces is no row, and one of delimiters is.
-      if (row.starts.length > 1 || !isBlank(bytes, record)) found.push(record);
-      line += row.breaks + 1;
-      next = row.next;
-    }
-    return { next: Math.min(next, bytes.length), place: line, isDone: isEnd };
-  };
+/** Rows of CSV. */
+export const csvScanner = (delimiter: number): Scanner =>
+  lineScanner((bytes, at, isEnd) => scanRow(bytes, at, delimiter, isEnd));
+
+/** A line has no cells. */
+const NO_CELLS = { starts: [], ends: [], isQuoted: [], breaks: 0, fault: undefined };
+
+/** One record a line. */
+export const NDJSON: Scanner = lineScanner((bytes, at, isEnd) => {
+  const found = bytes.indexOf(LINE_FEED, at);
+  if (found < 0 && !isEnd) return undefined;
+  const stop = found < 0 ? bytes.length : found;
+  const end = stop > at && bytes[stop - 1] === CARRIAGE_RETURN ? stop - 1 : stop;
+  return { ...NO_CELLS, end, next: stop + 1 };
+});
 
 /** The elements of a JSON array, after its opening bracket. */
 export const ELEMENTS: Scanner = ({ bytes, from, place, isEnd, max }, found) => {

@@ -1,7 +1,8 @@
+import { InputError } from '../../cli/io.js';
 import { isObject, type Json } from '../../json.js';
 import type { Position } from './chunks.js';
 import { type CsvHeader, headerOf } from './csv-header.js';
-import { FileError, type Input } from './input.js';
+import type { Input } from './input.js';
 import { csvScanner, ELEMENTS, NDJSON, type Scanner } from './scan.js';
 
 /** The records of one collection in a file. */
@@ -26,14 +27,14 @@ export interface SourceOptions {
 }
 
 /**
- * The records of a file by collection. Throws FileError, also for a member that is no array, unless `onOther` is there to be
+ * The records of a file by collection. Throws InputError, also for a member that is no array, unless `onOther` is there to be
  * called with its name.
  */
 export async function sourcesOf(input: Input, options: SourceOptions = {}): Promise<Source[]> {
   if (input.format === 'json') return jsonSources(input, options);
   const collection = options.as ?? options.fallback;
   if (collection === undefined)
-    throw new FileError(`${input.name} holds records of one collection: is its name missing?`);
+    throw new InputError(`${input.name} holds records of one collection: is its name missing?`);
   const placeText = (line: number) => `${input.name}:${line}`;
   if (input.format === 'ndjson')
     return [{ collection, input, scanner: NDJSON, from: { position: input.start, place: 1 }, placeText }];
@@ -55,14 +56,14 @@ async function jsonSources(input: Input, { as: given, fallback, onOther }: Sourc
   const isList = members.has(undefined);
   const as = given ?? (isList ? fallback : undefined);
   if (as !== undefined) {
-    if (arrays.length !== 1) throw new FileError(`${input.name} does not hold one array of records`);
+    if (arrays.length !== 1) throw new InputError(`${input.name} does not hold one array of records`);
     return [source(as, arrays[0]!.start)];
   }
   if (isList || members.size === 0)
-    throw new FileError(`${input.name} holds no {"collection": [records]}: is --as missing?`);
+    throw new InputError(`${input.name} holds no {"collection": [records]}: is --as missing?`);
   for (const [name, start] of members) {
     if (start !== undefined) continue;
-    if (!onOther) throw new FileError(`${input.name}: ${name} is not an array of records`);
+    if (!onOther) throw new InputError(`${input.name}: ${name} is not an array of records`);
     onOther(name!);
   }
   return arrays.toSorted((a, b) => a.start - b.start).map(({ name, start }) => source(name!, start));
@@ -75,7 +76,7 @@ const MAX_OUTLINE_BYTES = 1_048_576;
 
 /**
  * The members of a file's object, without reading their records: the offset after the bracket that opens an array, or undefined for
- * another value. A file that is an array has no name. Throws FileError for what is not JSON as a whole.
+ * another value. A file that is an array has no name. Throws InputError for what is not JSON as a whole.
  */
 async function findMembers(input: Input): Promise<ReadonlyMap<string | undefined, number | undefined>> {
   const { text, count } = await outlineOf(input);
@@ -87,10 +88,10 @@ async function findMembers(input: Input): Promise<ReadonlyMap<string | undefined
   }
   const startOf = (value: Json) => (Array.isArray(value) ? (value[0] as number) : undefined);
   if (Array.isArray(top)) return new Map([[undefined, startOf(top)]]);
-  if (!isObject(top)) throw new FileError(`${input.name}: The file is not valid JSON.`);
+  if (!isObject(top)) throw new InputError(`${input.name}: The file is not valid JSON.`);
   const members = new Map(Object.entries(top).map(([name, value]) => [name, startOf(value)]));
   if ([...members.values()].filter((start) => start !== undefined).length < count)
-    throw new FileError(`${input.name} has an array more than once`);
+    throw new InputError(`${input.name} has an array more than once`);
   return members;
 }
 
@@ -121,7 +122,7 @@ async function outlineOf(input: Input): Promise<{ readonly text: string; readonl
     }
     offset += bytes.length;
     if (outline.length > MAX_OUTLINE_BYTES)
-      throw new FileError(`${input.name} has more than ${MAX_OUTLINE_BYTES} bytes beside its arrays`);
+      throw new InputError(`${input.name} has more than ${MAX_OUTLINE_BYTES} bytes beside its arrays`);
   }
   return { text: Buffer.from(outline, 'latin1').toString('utf8'), count };
 }

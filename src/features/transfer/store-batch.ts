@@ -148,7 +148,7 @@ function lineOf({ id, version, updatedAt, head, columns }: Row): string {
   return `${text}\n`;
 }
 
-/** Hidden fields that the file does not have stay. */
+/** A value without hidden fields that the file does not have: of a replaced record they stay. */
 function withoutNull(value: ColumnValue): ColumnValue {
   if (!isObject(value as Json)) return value;
   return Object.fromEntries(Object.entries(value as JsonObject).filter(([, each]) => each !== null));
@@ -172,7 +172,7 @@ function copyText(value: ColumnValue): string {
   if (value === null) return '\\N';
   if (typeof value === 'string') return escapeText(value);
   if (typeof value !== 'object') return String(value);
-  return escapeText(Array.isArray(value) ? arrayLiteral(value) : JSON.stringify(value, unlessNull));
+  return escapeText(Array.isArray(value) ? arrayLiteral(value) : JSON.stringify(withoutNull(value)));
 }
 
 const NEEDS_ESCAPE = /[\\\t\n\r]/;
@@ -182,6 +182,3 @@ const ESCAPES: Readonly<Record<string, string>> = { '\\': '\\\\', '\t': '\\t', '
 function escapeText(text: string): string {
   return NEEDS_ESCAPE.test(text) ? text.replace(/[\\\t\n\r]/g, (character) => ESCAPES[character]!) : text;
 }
-
-/** Members that are null are not stored. */
-const unlessNull = (_: string, value: unknown) => (value === null ? undefined : value);
