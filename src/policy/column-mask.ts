@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { someMembers } from '../collection/document.js';
 import type { StoredRecord } from '../collection/record.js';
 import { type Reference, type Resource, referredIds, shardColumn } from '../collection/resource.js';
 import type { BeforeWrite, compileInput, Origin, ValidatedInput } from '../collection/validated-input.js';
@@ -6,7 +7,7 @@ import { arrayLiteral } from '../db/statements.js';
 import { fieldsDenied } from '../errors/caller-errors.js';
 import { invalid } from '../errors/input-errors.js';
 import { type Failure, Problem } from '../errors/problem.js';
-import { isObject, type Json, type JsonObject, member, setMember } from '../json.js';
+import { isObject, type Json, type JsonObject, member } from '../json.js';
 import { type Access, type Condition, hidesFields, isOfColumns } from '../list/condition.js';
 import type { Source } from '../list/record-source.js';
 import { writeOnlyNames } from '../validation/validation.js';
@@ -211,18 +212,11 @@ const OWN_MEMBERS = ['id', 'created_at', 'updated_at', '_version'];
 
 /** The text of a document with some of its fields, in its order. */
 export const partOf = (doc: string, fields: ReadonlySet<string>): string =>
-  JSON.stringify(membersOf(doc, (name) => isShown(name, fields)));
+  someMembers(doc, (name) => isShown(name, fields));
 
 /** The members of a document without some fields, in its order. */
 const hiddenIn = (doc: string, fields: ReadonlySet<string>): JsonObject =>
-  membersOf(doc, (name) => !isShown(name, fields));
+  JSON.parse(someMembers(doc, (name) => !isShown(name, fields))) as JsonObject;
 
 const isShown = (name: string, fields: ReadonlySet<string>): boolean =>
   fields.has(name) || OWN_MEMBERS.includes(name);
-
-function membersOf(doc: string, isWanted: (name: string) => boolean): JsonObject {
-  const all = JSON.parse(doc) as JsonObject;
-  const wanted: JsonObject = {};
-  for (const name of Object.keys(all)) if (isWanted(name)) setMember(wanted, name, all[name]!);
-  return wanted;
-}

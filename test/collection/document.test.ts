@@ -4,6 +4,7 @@ import {
   lastModified,
   modifiedAt,
   parseRecords,
+  someMembers,
   toRecord,
   withLastMember,
 } from '../../src/collection/document.js';
@@ -59,4 +60,28 @@ t.test('records, tombstones and large records are read from one text', async (t)
   t.equal(records.get(deleted)?.version, 0);
   t.same([...large], [long]);
   t.equal(parseRecords(null).records.size, 0);
+});
+
+t.test('a part of a document is the text that its members have, whatever they contain', (t) => {
+  const records = [
+    '{}',
+    '{"id":"a","x":-1.50e20}',
+    '{"a":"q\\"uo\\\\","b":"\\\\\\"","c":""}',
+    '{"a":{"b":[1,{"c":"}]\\","}],"d":{}},"e":[],"f":null,"g":[{"a":1}, true ]}',
+    '{"a\\"b":1,"c\\\\":2,"\\n\u00e9":"3","__proto__":{"a":[]}}',
+  ];
+  for (const doc of records) {
+    const names = Object.keys(JSON.parse(doc) as object);
+    t.equal(
+      someMembers(doc, () => true),
+      doc,
+    );
+    for (const name of names) {
+      const without = { ...(JSON.parse(doc) as Record<string, unknown>) };
+      delete without[name];
+      t.same(JSON.parse(someMembers(doc, (each) => each !== name)), without, `${doc} without ${name}`);
+    }
+  }
+  t.throws(() => someMembers('{ "a": 1 }', () => true), /no stored document/);
+  t.end();
 });
