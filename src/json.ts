@@ -59,3 +59,6 @@ export function clone(value: Json): Json {
 export function escapeToken(token: string): string {
   return token.replaceAll('~', '~0').replaceAll('/', '~1');
 }
+
+/** The name or index that a reference token of a JSON Pointer means. */
+export const unescapeToken = (token: string): string => token.replaceAll('~1', '/').replaceAll('~0', '~');

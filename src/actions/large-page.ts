@@ -5,6 +5,7 @@ import { type Documents, piecesOf, type Reply } from '../http/reply.js';
 import type { JsonObject } from '../json.js';
 import { turn } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
+import { arrange } from '../transport/copy-rows.js';
 
 /** The response with a page that is too large for memory, as an array, which may have a frame, or as lines. It has no ETag. */
 export function largePage(
@@ -53,19 +54,24 @@ export async function parsedDocuments(documents: readonly string[]): Promise<Jso
   return records;
 }
 
-/** The reply, with its documents in one body if it has any. Throws the problem if the body has more than `max` bytes. */
+/** The reply, with its records in one body if it has any. Throws the problem if the body has more than `max` bytes. */
 export async function gathered(
   reply: Reply,
   max: number,
   tooLarge: (max: number) => Problem,
 ): Promise<Reply> {
-  if (reply.content?.kind !== 'documents') return reply;
+  const { status, headers, content } = reply;
+  if (content?.kind !== 'documents' && content?.kind !== 'rows') return reply;
   const pieces: string[] = [];
   let bytes = 0;
-  for await (const piece of piecesOf(reply.content)) {
-    bytes += Buffer.byteLength(piece);
-    if (bytes > max) throw tooLarge(max);
-    pieces.push(piece);
-  }
-  return { status: reply.status, headers: reply.headers, body: pieces.join('') };
+  const gather = async (all: AsyncIterable<string | Buffer>) => {
+    for await (const piece of all) {
+      bytes += Buffer.byteLength(piece);
+      if (bytes > max) throw tooLarge(max);
+      pieces.push(String(piece));
+    }
+  };
+  if (content.kind === 'documents') await gather(piecesOf(content));
+  else await content.open((rows) => gather(arrange(rows, content)));
+  return { status, headers, body: pieces.join('') };
 }

@@ -94,8 +94,8 @@ function nameRemoved(next: Json, patch: Json | undefined, { readable }: HiddenPa
 /** The fields of the client: a record that is as large as a body may be can be patched. */
 const withoutOwned = (record: Json): Json => (isObject(record) ? without(record, OWNED) : record);
 
-function without(record: JsonObject, names: Iterable<string>): JsonObject {
+function without(record: JsonObject, names: Iterable<unknown>): JsonObject {
   const rest = { ...record };
-  for (const name of names) delete rest[name];
+  for (const name of names) delete rest[name as string];
   return rest;
 }

@@ -10,56 +10,54 @@ import { STRANGER } from '../auth/principal.js';
 import { MAX_PAGE_BYTES } from '../collection/document.js';
 import type { Config } from '../config/config.js';
 import { POSTGRESQL } from '../database-url/engine.js';
+import { withParameters } from '../database-url/servers.js';
 import { databaseErrorOf, knownProblem } from '../db/database-errors.js';
 import type { Db, Run } from '../db/db.js';
 import { openServer } from '../db/open-database.js';
-import { type SchemaConnection, withSchemaConnection } from '../db/schema-connection.js';
+import { withSchemaConnection } from '../db/schema-connection.js';
 import { unauthorized } from '../errors/caller-errors.js';
 import { type ExitCode, ExitError } from '../errors/exit-error.js';
 import { pageTooLarge } from '../errors/input-errors.js';
 import { splitVersion, versionOf } from '../http/api-version.js';
-import { NO_QUERY, Query } from '../http/query-parameters.js';
+import { Query } from '../http/query-parameters.js';
 import { type Router, selectAction } from '../http/router.js';
-import { isObject, type Json } from '../json.js';
+import { isObject, type Json, unescapeToken } from '../json.js';
 import { type Explanation, explain } from '../policy/explain.js';
 import type { Verb } from '../policy/policy.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { createLog } from '../telemetry/log.js';
-import { arrange } from '../transport/copy-rows.js';
 import { parseUuid } from '../uuid.js';
-import { type AccessCase, type AccessCases, type Outcome, readCases } from './access-cases.js';
+import { OWNED } from '../validation/validation.js';
+import { type AccessCase, type Outcome, readCases } from './access-cases.js';
 import { parse, subcommandOf } from './arguments.js';
 import { configOf, InputError, type Io, UsageError } from './io.js';
 import { print } from './output.js';
 import { ACCESS_COMMANDS } from './table/access-commands.js';
-import { endOf, endOfError, idOf, logOf, withResources } from './with-database.js';
+import { endOf, idOf, logOf, withOpen, withResources } from './with-database.js';
 
 /** Explains access rules, or tests them. Throws UsageError and ExitError. */
 export async function accessCommand(args: string[], io: Io): Promise<ExitCode> {
   const { verb, rest } = subcommandOf(ACCESS_COMMANDS, 'access', args);
-  if (verb === 'test') return testRules(rest, io);
-  await explainRequest(rest, io);
-  return 0;
+  return verb === 'test' ? testRules(rest, io) : explainRequest(rest, io);
 }
 
 /** Explains which access rules apply to a request of a user. */
-async function explainRequest(args: string[], io: Io): Promise<void> {
+async function explainRequest(args: string[], io: Io): Promise<ExitCode> {
   const { values, positionals } = parse(ACCESS_COMMANDS, 'access', 'explain', args);
   const [method, path] = positionals as [string, string];
   const wanted = VERBS[method];
   if (wanted === undefined)
     throw new UsageError(`METHOD must be one of ${Object.keys(VERBS).join(', ')}`, 'access');
-  await withResources(io, async (resources, database, config) => {
-    const { db } = database;
+  await withResources(io, async (resources, { db }, config) => {
     const services = { db, collections: openCollections(db, resources, config.tombstones) };
-    const isEmail = values.as.includes('@') && !parseUuid(values.as);
-    const subject = isEmail ? await idOf(database, values.as) : values.as;
+    const subject = values.as.includes('@') ? await idOf({ db }, values.as) : values.as;
     const { collection, access } = await explanationOf(services, path, { subject, scopes: values.scopes });
     const explanation = access.find(({ verb }) => verb === wanted);
     if (!explanation) throw new ExitError(`${collection} has no access rules: the scopes alone decide`);
     print(io, values.json, explanation, explanationText(explanation));
     if (explanation.permitted === false) throw new ExitError(`${method} ${path} is not permitted`);
   });
+  return 0;
 }
 
 /** Runs the cases of a file against the declarations. Resolves to 1 if one has another outcome. Throws UsageError and ExitError. */
@@ -68,21 +66,16 @@ async function testRules(args: string[], io: Io): Promise<ExitCode> {
   const [file = 'access.test.json'] = positionals;
   const config = configOf(io);
   const given = readCases(io, file);
-  io.process?.exitOnSignals();
-  const server = await openServer(config, logOf(io, config), true, embeddedOf(io.features));
-  try {
-    const failed = await withTemporaryDatabase(server.url, config.dbTimeoutMs, (url) =>
-      failuresOf(isolated(config, url), given, file),
+  const open = () => openServer(config, logOf(io, config), true, embeddedOf(io.features));
+  return withOpen(io, open, async ({ url }) => {
+    const failed = await withTemporaryDatabase(url, config.dbTimeoutMs, (temporary) =>
+      failuresOf(isolated(config, temporary), given, file),
     );
     const passed = given.cases.length - failed.length;
     const text = failed.map(failureText).join('');
     print(io, values.json, { passed, failed }, `${text}${passed} passed, ${failed.length} failed\n`);
     return failed.length > 0 ? 1 : 0;
-  } catch (error) {
-    throw endOfError(error);
-  } finally {
-    await server.close();
-  }
+  });
 }
 
 /** The settings of a service that has nothing in common with others but the declarations. The new database is not distributed. */
@@ -92,17 +85,8 @@ const isolated = (config: Config, databaseUrl: string): Config => ({
   ...{ auth: [], events: false, metricsPort: undefined, rateLimitStore: 'memory' },
 });
 
-/** A case with another outcome than the expected one, and the rules that led to it. */
-interface Failed {
-  readonly case: string;
-  readonly title: string;
-  readonly expected: Outcome;
-  readonly actual: Outcome;
-  readonly explanation: readonly Explanation[];
-}
-
-/** Runs the cases in a service without a listener. */
-async function failuresOf(config: Config, given: AccessCases, file: string): Promise<Failed[]> {
+/** Runs the cases in a service without a listener, and returns those with another outcome, with the rules that led to it. */
+async function failuresOf(config: Config, given: ReturnType<typeof readCases>, file: string) {
   const closers: (() => unknown)[] = [];
   try {
     const parts = await openParts(config, createLog('silent'), [], {}, closers);
@@ -121,12 +105,11 @@ async function failuresOf(config: Config, given: AccessCases, file: string): Pro
       }
     }
     const names = new Map([...given.ids].map(([name, id]) => [id, name]));
-    const failures: Failed[] = [];
+    const failures = [];
     for (const each of given.cases) {
       const actual = named(await outcomeOf(database.db, router, each), names);
       const expected = named(each.expected, names);
-      const members = Object.keys(expected) as (keyof Outcome)[];
-      if (members.every((member) => isDeepStrictEqual(expected[member], actual[member]))) continue;
+      if (isDeepStrictEqual({ ...actual, ...expected }, actual)) continue;
       const both = expected.ids && actual.ids ? [...expected.ids, ...actual.ids] : [];
       const differs = both.find((id) => both.indexOf(id) === both.lastIndexOf(id)) ?? '';
       const explanation = await explanationsOf(collections, each, given.ids.get(differs));
@@ -145,19 +128,14 @@ function named(outcome: Outcome, names: ReadonlyMap<string, string>): Outcome {
   return Object.fromEntries(Object.entries(outcome).map(([name, value]) => [name, shown(value)])) as never;
 }
 
-/** The members of the outcomes that the case is about, and their errors, with the rules. */
-function failureText({ case: pointer, title, expected, actual, explanation }: Failed): string {
-  const shown = ({ status, code, ...lists }: Outcome) => {
-    const parts = Object.entries(lists)
-      .filter(([name]) => Object.hasOwn(expected, name) || name === 'denied')
-      .map(([name, values]) => `${name} ${values.length === 0 ? 'none' : values.join(', ')}`);
-    return [code === undefined ? status : `${status} ${code}`, ...parts].join('; ');
-  };
-  const rules = explanation
-    .map(explanationText)
-    .join('')
-    .replace(/^(?=.)/gm, '  ');
-  return `failed ${pointer} ${title}\n  expected ${shown(expected)}\n  got      ${shown(actual)}\n${rules}`;
+/** A case with another outcome as lines for a terminal: of its outcome the members that the case expects, and its error. */
+function failureText(failed: Awaited<ReturnType<typeof failuresOf>>[number]): string {
+  const { case: pointer, title, expected, actual, explanation } = failed;
+  const rules = explanation.map(explanationText).join('');
+  return `failed ${pointer} ${title}
+  expected ${JSON.stringify(expected)}
+  got      ${JSON.stringify(actual, [...Object.keys(expected), 'code', 'denied'])}
+${rules.replace(/^(?=.)/gm, '  ')}`;
 }
 
 /** The verb of each method that reads or writes records. */
@@ -166,24 +144,23 @@ const VERBS: Readonly<Record<string, Verb>> = {
   ...{ PUT: 'update', PATCH: 'update', DELETE: 'delete' },
 };
 
-const OF_EACH_RECORD: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at', '_version', '_links']);
-
 /** The outcome of a request to a service without a listener, of which nothing remains. */
 async function outcomeOf(db: Db, router: Router, request: AccessCase): Promise<Outcome> {
   let outcome: Outcome | undefined;
-  const work = db.transaction(async (run) => {
-    outcome = await responseTo(router, request, run);
-    throw new Error('the transaction is rolled back');
-  });
-  const error: unknown = await work.catch((thrown: unknown) => thrown);
-  if (outcome) return outcome;
-  const problem = knownProblem(error);
-  if (!problem) throw error;
-  const { status, code, more } = problem;
-  if (code !== 'FIELDS_DENIED') return { status, code };
-  const details = more.details as readonly { readonly path: string }[];
-  const denied = details.map(({ path }) => path.slice(1).replaceAll('~1', '/').replaceAll('~0', '~'));
-  return { status, code, denied };
+  try {
+    return await db.transaction(async (run) => {
+      outcome = await responseTo(router, request, run);
+      throw new Error('the transaction is rolled back');
+    });
+  } catch (error) {
+    if (outcome) return outcome;
+    const problem = knownProblem(error);
+    if (!problem) throw error;
+    const { status, code, more } = problem;
+    if (code !== 'FIELDS_DENIED') return { status, code };
+    const details = more.details as readonly { readonly path: string }[];
+    return { status, code, denied: details.map(({ path }) => unescapeToken(path.slice(1))) };
+  }
 }
 
 /** The outcome of a request that succeeds. Throws the Problem of one that fails. */
@@ -192,27 +169,18 @@ async function responseTo(router: Router, { principal, operation }: AccessCase, 
   const target = pathOf(operation);
   const { path, pathVersion } = splitVersion(target);
   const version = versionOf(pathVersion, fields['api-version']);
-  const requires = selectAction(
-    router(path),
-    method,
-    new Query(operation.path.slice(target.length + 1)),
-  )?.requires;
+  const query = new Query(operation.path.slice(target.length + 1));
+  const requires = selectAction(router(path), method, query)?.requires;
   if (principal === STRANGER && requires !== 'nothing' && requires !== 'optional')
     throw unauthorized('The request needs a credential.', []);
   const { action, request } = stepOf(operation, router, {
-    ...{ id: 'access-test', method, path, version, prefix: '', params: {}, query: NO_QUERY },
+    ...{ id: 'access-test', method, path, version, prefix: '', params: {}, query },
     ...{ headers: {}, type: '', permission: 'all', principal, run: undefined, body: undefined },
   });
   const { prepare, run: respond } = action!;
   const reply = await respond({ ...((await prepare?.(request)?.()) ?? request), run });
-  const { status, headers, content } = reply;
-  if (!headers.some((value) => /\bjson\b/.test(value))) return { status };
-  let { body = '' } = await gathered(reply, MAX_PAGE_BYTES, pageTooLarge);
-  if (content?.kind === 'rows')
-    await content.open(async (rows) => {
-      for await (const bytes of arrange(rows, {})) body += bytes;
-    });
-  if (body === '') return { status };
+  const { status, headers, body } = await gathered(reply, MAX_PAGE_BYTES, pageTooLarge);
+  if (!body || !headers.some((value) => /\bjson\b/.test(value))) return { status };
   const parsed = JSON.parse(body) as Json;
   const shown = [isObject(parsed) && Array.isArray(parsed.data) ? parsed.data : parsed].flat();
   const records = shown.filter(isObject);
@@ -220,7 +188,7 @@ async function responseTo(router: Router, { principal, operation }: AccessCase, 
   return {
     status,
     ids: records.flatMap(({ id }) => (typeof id === 'string' ? [id] : [])),
-    fields: [...names].filter((name) => !OF_EACH_RECORD.has(name)),
+    fields: [...names].filter((name) => !OWNED.has(name)),
   };
 }
 
@@ -231,14 +199,12 @@ async function explanationsOf(
   id: string | undefined,
 ): Promise<Explanation[]> {
   const segments = splitVersion(pathOf(operation)).path.split('/').slice(1);
-  const isRecord = segments.length % 2 === 0;
-  const name = segments.at(isRecord ? -2 : -1);
+  const [name, record = ''] = segments.slice(segments.length % 2 === 0 ? -2 : -1);
   const scoped = collections.find(({ resource }) => resource.name === name);
-  if (!scoped) return [];
   const own = VERBS[operation.method]!;
   const verbs = id !== undefined ? ['read'] : own === 'create' ? [own] : ['read', own];
-  const record = id ?? (isRecord ? parseUuid(segments.at(-1)!) : undefined);
-  return (await explain(scoped, record, principal)).filter(({ verb }) => verbs.includes(verb));
+  const all = scoped ? await explain(scoped, id ?? parseUuid(record), principal) : [];
+  return all.filter(({ verb }) => verbs.includes(verb));
 }
 
 /** An explanation as lines for a terminal. */
@@ -251,41 +217,27 @@ function explanationText({ verb, permitted, fields, grants }: Explanation): stri
   return `${verb}: ${outcome}${fields ? ` (${fields.join(', ')})` : ''}\n${lines.join('')}`;
 }
 
-const PREFIX = 'plinth_access_test_';
-/** The age from which a database is one that a killed command has left. */
-const LEFT_MS = 3_600_000;
-const LEFT = `
-select datname from pg_database
-where case when datname ~ '^${PREFIX}[0-9]{1,15}_[0-9]+$' then split_part(datname, '_', 4)::bigint < $1::bigint end
-  and not exists (select from pg_stat_activity as session where session.datname = pg_database.datname)`;
-const INSUFFICIENT_PRIVILEGE = '42501';
+const TEMPORARY = 'plinth_temporary_access_test';
+const REFUSED =
+  'the test needs a role with CREATEDB and a server without another run; the embedded PostgreSQL, without DATABASE_URL, has both';
 
-/** Runs work on a new, empty database of a server, and drops it. Throws ExitError if the server lets the role create none. */
-function withTemporaryDatabase<T>(
-  url: string,
-  connectMs: number,
-  work: (url: string) => Promise<T>,
-): Promise<T> {
-  return withSchemaConnection(url, connection, connectMs);
-
-  async function connection({ run }: SchemaConnection): Promise<T> {
-    const now = Date.now();
-    const drop = (name: string) => run(`drop database if exists ${name} with (force)`, []);
-    for (const { datname } of await run(LEFT, [now - LEFT_MS])) await drop(String(datname));
-    const name = `${PREFIX}${now}_${process.pid}`;
-    try {
-      await run(`create database ${name} template template0`, []);
-    } catch (error) {
-      if (databaseErrorOf(error)?.code !== INSUFFICIENT_PRIVILEGE) throw error;
-      throw new ExitError(
-        'the role of DATABASE_URL may not create a database for the test: give it CREATEDB, or unset DATABASE_URL, so that the embedded PostgreSQL has it',
-      );
-    }
-    try {
-      // Of a parameter that a URL has twice, the last value counts.
-      return await work(`${url}${url.includes('?') ? '&' : '?'}dbname=${name}`);
-    } finally {
-      await drop(name);
-    }
-  }
-}
+/** Runs work on a new, empty database of a server, and drops it, as one that a killed run has left before. Throws ExitError. */
+const withTemporaryDatabase = <T>(url: string, connectMs: number, work: (url: string) => Promise<T>) =>
+  withSchemaConnection(
+    url,
+    async ({ run }) => {
+      try {
+        await run(`drop database if exists ${TEMPORARY}`, []);
+        await run(`create database ${TEMPORARY} template template0`, []);
+      } catch (error) {
+        throw databaseErrorOf(error) ? new ExitError(`${(error as Error).message}: ${REFUSED}`) : error;
+      }
+      try {
+        // Of a parameter that a URL has twice, the last value counts.
+        return await work(withParameters(url, [`dbname=${TEMPORARY}`]));
+      } finally {
+        await run(`drop database ${TEMPORARY} with (force)`, []);
+      }
+    },
+    connectMs,
+  );

@@ -11,22 +11,34 @@ import { ensureCollections, storedResources } from '../schema/ensure-collections
 import { createLog, type Log, readableLines } from '../telemetry/log.js';
 import { configOf, type Io } from './io.js';
 
-/** Runs work on the database, also on the embedded one of a running service. Throws ExitError for a Problem. */
-export async function withDatabase(
+/** Runs work on what a command opens, and closes it. Throws ExitError for a Problem. */
+export async function withOpen<T extends { close(): Promise<void> }, R>(
   io: Io,
-  work: (database: Database, config: Config) => Promise<void>,
-  config: Config = configOf(io),
-): Promise<void> {
+  open: () => Promise<T>,
+  work: (opened: T) => Promise<R>,
+): Promise<R> {
   io.process?.exitOnSignals();
-  const database = await openForCommand(io, config);
+  const opened = await open();
   try {
-    await work(database, config);
+    return await work(opened);
   } catch (error) {
     throw endOfError(error);
   } finally {
-    await database.close();
+    await opened.close();
   }
 }
+
+/** Runs work on the database, also on the embedded one of a running service. Throws ExitError for a Problem. */
+export const withDatabase = (
+  io: Io,
+  work: (database: Database, config: Config) => Promise<void>,
+  config: Config = configOf(io),
+): Promise<void> =>
+  withOpen(
+    io,
+    () => openForCommand(io, config),
+    (database) => work(database, config),
+  );
 
 /** Runs work on the database with the collections of the declarations, whose tables it brings in line. Throws ExitError. */
 export const withResources = (
@@ -49,7 +61,7 @@ export function logOf({ stderr }: Io, { logLevel }: Config): Log {
 }
 
 /** An error as the end of a command, if it is known. */
-export function endOfError(error: unknown): unknown {
+function endOfError(error: unknown): unknown {
   const problem = knownProblem(error);
   return problem ? endOf(problem) : error;
 }
@@ -64,7 +76,7 @@ function messageOf({ code, message, more }: Problem): string {
 }
 
 /** The id of the user with an email. Throws ExitError if there is none. */
-export async function idOf({ db }: Database, email: string): Promise<string> {
+export async function idOf({ db }: Pick<Database, 'db'>, email: string): Promise<string> {
   const [row] = await db.run(AUTH_SQL.user_of_email, [email.trim().normalize('NFC').toLowerCase()]);
   if (!row) throw new ExitError(`there is no user ${email}`);
   return String(row.id);

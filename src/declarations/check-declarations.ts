@@ -6,7 +6,7 @@ import { useAutomata } from '../validation/pattern.js';
 import { compiled } from '../validation/require-valid.js';
 import { schemaText } from './built-in.js';
 import { NAME_RULES } from './collection-rules.js';
-import type { Declaration, DeclarationFault } from './declaration.js';
+import type { DeclarationFault } from './declaration.js';
 import { declarationFaults } from './declaration-faults.js';
 import { DeclarationError, type Declarations, readFolder } from './read-declarations.js';
 import { faultsAt } from './rule.js';
@@ -36,7 +36,10 @@ export function checkDeclarations(declarations: Declarations): Declarations {
       for (const each of [strict!, lenient!, first]) addFile(each, name, schema);
     }),
   );
-  const forms = [...collections.flatMap(formFaults), ...[...shared].flatMap(sharedFaults)];
+  const forms = [
+    ...collections.flatMap(({ file, schema }) => formFaults(file, schema, 'collection')),
+    ...[...shared].flatMap(sharedFaults),
+  ];
   const isInside = (fault: DeclarationFault) =>
     forms.some(
       ({ file, pointer }) => pointer && file === fault.file && `${fault.pointer}/`.startsWith(`${pointer}/`),
@@ -71,12 +74,12 @@ function attempt(file: string, action: () => unknown): DeclarationFault[] {
 }
 
 const metaAjv = new Ajv2020({ allErrors: true, strict: false });
-let validateForm: ReturnType<Ajv2020['compile']> | undefined;
 
-/** The faults by the schema of declarations. */
-function formFaults({ file, schema }: Declaration): DeclarationFault[] {
-  validateForm ??= metaAjv.compile(JSON.parse(schemaText('collection')));
-  return validateForm(schema) ? [] : faultsOf(file, validateForm.errors ?? []);
+/** The faults of a file by a schema of the service. */
+export function formFaults(file: string, content: object, name: Parameters<typeof schemaText>[0]) {
+  const validate =
+    metaAjv.getSchema(name) ?? metaAjv.addSchema(JSON.parse(schemaText(name)), name).getSchema(name)!;
+  return validate(content) ? [] : faultsOf(file, validate.errors ?? []);
 }
 
 /** The faults of a file that has definitions only. */

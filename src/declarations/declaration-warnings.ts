@@ -4,11 +4,11 @@ import { nearest } from '../errors/edit-distance.js';
 import { escapeToken, type JsonObject } from '../json.js';
 import type { Condition } from '../list/condition.js';
 import { type Policy, policyOf } from '../policy/policy.js';
+import { OWNED } from '../validation/validation.js';
 import type { DeclarationFault } from './declaration.js';
 import type { Declarations } from './read-declarations.js';
 import { resourcesWithoutRefs } from './resource-of.js';
 import { faultsAt, type Rule, rule } from './rule.js';
-import { OWNED } from './schema-rules.js';
 
 type Warning = readonly [collection: string, pointer: string, reason: string];
 

@@ -71,14 +71,14 @@ export function readFolder(
     const file = folder !== undefined && texts.has(name) ? join(folder, name) : name;
     const text = texts.has(name) ? texts.get(name) : '{}';
     // Other files may refer to one that cannot be read.
-    const schema = (text === undefined ? undefined : parse(text, file, faults)) ?? UNREADABLE;
+    const schema = (text === undefined ? undefined : parsedFile(text, file, faults)) ?? UNREADABLE;
     const own = builtIn.get(name);
     if (name.startsWith('_')) shared.set(name, schema);
     else
       collections.push({
         name: name.slice(0, -'.json'.length),
         file,
-        schema: own === undefined ? schema : merge(parse(own, name, faults)!, schema),
+        schema: own === undefined ? schema : merge(parsedFile(own, name, faults)!, schema),
       });
   }
   const files = new SchemaFiles(collections, shared);
@@ -142,7 +142,12 @@ export function readSqlFiles(folder: string, base = ''): SqlFile[] {
   }));
 }
 
-function parse(text: string, file: string, faults: DeclarationFault[]): DeclaredSchema | undefined {
+/** The object in the text of a file, without its `$schema`, or a fault. */
+export function parsedFile(
+  text: string,
+  file: string,
+  faults: DeclarationFault[],
+): DeclaredSchema | undefined {
   const fault = (reason: string) => void faults.push({ file, pointer: '', reason });
   let value: Json;
   try {
@@ -150,7 +155,7 @@ function parse(text: string, file: string, faults: DeclarationFault[]): Declared
   } catch (error) {
     return fault(text.trim() === '' ? 'is empty' : `is not JSON: ${(error as Error).message}`);
   }
-  if (!isObject(value)) return fault('must be a JSON object, the schema of a record');
+  if (!isObject(value)) return fault('must be a JSON object');
   for (const name of repeatedNames(text))
     fault(`an object has the member ${name} twice: the first one would have no effect`);
   // `$schema` is for editors, and may name the schema of declarations by its path.

@@ -1,5 +1,5 @@
 import type { Ajv2020 } from 'ajv/dist/2020.js';
-import { escapeToken, isObject, type Json, type JsonObject } from '../json.js';
+import { escapeToken, isObject, type Json, type JsonObject, unescapeToken } from '../json.js';
 
 /** The `$id` of a schema in the folder of declarations, by its file, so that `$ref` can name other files. */
 export const baseOf = (file: string): string => `https://plinth.invalid/collections/${file}`;
@@ -194,7 +194,7 @@ function at(root: SchemaNode, pointer: string): SchemaNode | undefined {
   let value: Json | undefined = root.schema;
   let { base } = root;
   for (const token of pointer.slice(1).split('/')) {
-    const key = token.replaceAll('~1', '/').replaceAll('~0', '~');
+    const key = unescapeToken(token);
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, key)) return undefined;
     value = (value as JsonObject)[key];
     if (isObject(value)) base = baseIn(value, base);

@@ -5,14 +5,12 @@ import { clone, isObject, type Json, type JsonObject, member } from '../json.js'
 import { KEYWORDS } from '../validation/ajv.js';
 import { failureOf } from '../validation/failure.js';
 import { compilePattern, faultOfPattern } from '../validation/pattern.js';
+import { OWNED } from '../validation/validation.js';
 import { WorkLimitError, withinLimit } from '../validation/work-limit.js';
 import { FIELD_KEYWORDS, isGiven } from './field-keywords.js';
 import type { Place, Role } from './places.js';
 import { type Rule, rule } from './rule.js';
 import { baseOf } from './schema-files.js';
-
-/** Members that the service sets. A body may have them, and no rule of a declaration sees them. */
-export const OWNED: readonly unknown[] = ['id', 'created_at', 'updated_at', '_version', '_links'];
 
 /** The keywords of the service that have an effect in the schema of a field, of an item and of a member. */
 const EFFECTIVE: Partial<Readonly<Record<Role, readonly string[]>>> = {
@@ -83,15 +81,13 @@ export const SCHEMA_RULES: readonly Rule<Place>[] = [
   }),
   rule(
     ['/required/*', '/dependentRequired/*', '/dependentRequired/*/*', '/dependentSchemas/*'],
-    (_, value, names) =>
-      `the service sets "${OWNED.includes(value) ? value : names.at(-1)}": no body can give it`,
-    ({ role }, value, names) =>
-      role.startsWith('record') && (OWNED.includes(value) || OWNED.includes(names.at(-1))),
+    (_, value, names) => `the service sets "${OWNED.has(value) ? value : names.at(-1)}": no body can give it`,
+    ({ role }, value, names) => role.startsWith('record') && (OWNED.has(value) || OWNED.has(names.at(-1))),
   ),
   rule(
     '/required/*',
     (_, name) => `requires "${name}", which is not declared, and additionalProperties is false`,
-    ({ schema, isNegated }, name) => !isNegated && !OWNED.includes(name) && isClosedTo(schema, name!),
+    ({ schema, isNegated }, name) => !isNegated && !OWNED.has(name) && isClosedTo(schema, name!),
   ),
   rule(
     '/*',

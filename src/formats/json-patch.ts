@@ -1,6 +1,6 @@
 import fastJsonPatch from 'fast-json-patch';
 import { invalidPatch, patchTestFailed, unprocessablePatch } from '../errors/input-errors.js';
-import { clone, isObject, type Json } from '../json.js';
+import { clone, isObject, type Json, unescapeToken } from '../json.js';
 import { PatchCost } from './patch-cost.js';
 
 const MAX_OPERATIONS = 10_000;
@@ -148,10 +148,7 @@ function requireTarget(document: Json, pointer: string, index: number, cost: Pat
 
 /** Reference tokens. Throws 422 for `__proto__`, through which fast-json-patch would change a prototype. */
 function tokensOf(pointer: string, index: number): string[] {
-  const tokens = pointer
-    .split('/')
-    .slice(1)
-    .map((token) => (token.includes('~') ? token.replaceAll('~1', '/').replaceAll('~0', '~') : token));
+  const tokens = pointer.split('/').slice(1).map(unescapeToken);
   if (tokens.includes('__proto__')) throw unprocessablePatch('A pointer must not contain __proto__.', index);
   return tokens;
 }

@@ -7,7 +7,7 @@ import { arrayLiteral } from '../db/statements.js';
 import { fieldsDenied } from '../errors/caller-errors.js';
 import { invalid } from '../errors/input-errors.js';
 import { type Failure, Problem } from '../errors/problem.js';
-import { isObject, type Json, type JsonObject, member } from '../json.js';
+import { isObject, type Json, type JsonObject, member, unescapeToken } from '../json.js';
 import { type Access, type Condition, hidesFields, isOfColumns } from '../list/condition.js';
 import type { Source } from '../list/record-source.js';
 import { writeOnlyNames } from '../validation/validation.js';
@@ -72,8 +72,7 @@ const HIDDEN_FAILURE: Failure = {
 };
 
 /** The name of the field that a JSON Pointer is about; empty: the whole record. */
-const fieldIn = (path: string): string =>
-  (path.split('/', 2)[1] ?? '').replaceAll('~1', '/').replaceAll('~0', '~');
+const fieldIn = (path: string): string => unescapeToken(path.split('/', 2)[1] ?? '');
 
 /** Runs a check. Of a body that is not valid it throws the failures in fields that `isShown` accepts; others are one failure without a name. */
 function withFailuresOf<T>(isShown: (field: string) => boolean, check: () => T): T {

@@ -1,4 +1,4 @@
-import { isObject, type Json, type JsonObject, member, setMember } from '../json.js';
+import { isObject, type Json, type JsonObject, member, setMember, unescapeToken } from '../json.js';
 import { normalized } from '../validation/normalization.js';
 import type { FieldWork, SchemaStep } from './step.js';
 
@@ -73,11 +73,7 @@ export function fieldsAfter(
 }
 
 /** The names in a JSON Pointer. */
-const namesOf = (pointer: string): string[] =>
-  pointer
-    .split('/')
-    .slice(1)
-    .map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
+const namesOf = (pointer: string): string[] => pointer.split('/').slice(1).map(unescapeToken);
 
 /**
  * A value with a member within objects that it has, which gets a value if it has none; otherwise the value itself. `isField`: the

@@ -8,7 +8,7 @@ import { type Normalization, normalized } from './normalization.js';
 import { compileValidation, type FieldRules, isLarge } from './require-valid.js';
 
 /** Fields that the service owns: a body may hold them, and they are left out of what is stored. */
-export const OWNED: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at', '_version', '_links']);
+export const OWNED: ReadonlySet<unknown> = new Set(['id', 'created_at', 'updated_at', '_version', '_links']);
 
 /** The client's normalized and valid fields, with write-only ones separately. */
 export interface Checked {

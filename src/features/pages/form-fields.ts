@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { NEVER } from '../../declarations/schema-files.js';
 import { charactersLeft, escapeToken, isObject, type Json, type JsonObject, member } from '../../json.js';
+import { OWNED } from '../../validation/validation.js';
 import { fieldLabel } from './labels.js';
 
 /** The keywords of JSON Schema that decide how a field is entered. */
@@ -199,9 +200,6 @@ export function choicesOf({ items }: FieldSchema): readonly string[] {
 
 /** The texts that a form shows for each field of a record, several for `choices`. */
 export type Texts = ReadonlyMap<string, readonly string[]>;
-
-/** Fields of the service, which no form changes. */
-const OWNED = ['id', 'created_at', 'updated_at', '_version', '_links'];
 
 /** The members of a record that a schema does not declare. */
 export function othersOf(record: JsonObject, { schema }: FormRules): string[] {

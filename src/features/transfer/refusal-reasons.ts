@@ -1,7 +1,7 @@
 import type { Resource } from '../../collection/resource.js';
 import { knownProblem } from '../../db/database-errors.js';
 import type { Failure, Problem } from '../../errors/problem.js';
-import { escapeToken, isObject, type Json, member } from '../../json.js';
+import { escapeToken, isObject, type Json, member, unescapeToken } from '../../json.js';
 
 /** Characters of a value in a message. */
 const MAX_VALUE = 60;
@@ -62,8 +62,7 @@ function shownAt(
   given: Json | undefined,
 ): string | undefined {
   if (!isObject(given) || path === '') return undefined;
-  const tokens = path.slice(1).split('/');
-  const [first = '', ...rest] = tokens.map((token) => token.replaceAll('~1', '/').replaceAll('~0', '~'));
+  const [first = '', ...rest] = path.slice(1).split('/').map(unescapeToken);
   if (writeOnly.includes(first) || (hasPasswords && /password/i.test(first))) return undefined;
   const value = rest.reduce(memberOf, memberOf(given, first));
   return value === undefined ? undefined : shown(value);
