@@ -38,7 +38,7 @@ export function checkDeclarations(declarations: Declarations): Declarations {
   );
   const forms = [
     ...collections.flatMap(({ file, schema }) => formFaults(file, schema, 'collection')),
-    ...[...shared].flatMap(sharedFaults),
+    ...[...shared].flatMap(([file, schema]) => formFaults(file, schema)),
   ];
   const isInside = (fault: DeclarationFault) =>
     forms.some(
@@ -73,16 +73,12 @@ function attempt(file: string, action: () => unknown): DeclarationFault[] {
   }
 }
 
+const DIALECT = 'https://json-schema.org/draft/2020-12/schema';
 const metaAjv = new Ajv2020({ allErrors: true, strict: false });
 
-/** The faults of a file by a schema of the service. */
-export function formFaults(file: string, content: object, name: Parameters<typeof schemaText>[0]) {
-  const validate =
-    metaAjv.getSchema(name) ?? metaAjv.addSchema(JSON.parse(schemaText(name)), name).getSchema(name)!;
+/** The faults of a file by a schema of the service, or else by the dialect of JSON Schema. */
+export function formFaults(file: string, content: object, form?: Parameters<typeof schemaText>[0]) {
+  if (form && !metaAjv.getSchema(form)) metaAjv.addSchema(JSON.parse(schemaText(form)), form);
+  const validate = metaAjv.getSchema(form ?? DIALECT)!;
   return validate(content) ? [] : faultsOf(file, validate.errors ?? []);
-}
-
-/** The faults of a file that has definitions only. */
-function sharedFaults([file, schema]: readonly [string, object]): DeclarationFault[] {
-  return metaAjv.validateSchema(schema) ? [] : faultsOf(file, metaAjv.errors ?? []);
 }

@@ -52,36 +52,22 @@ function scopeWarning(scope: string, known: readonly string[]): string | undefin
 }
 
 /** The fields and records on which rules depend, and which callers may write by `self` or by a grant about their own record. */
-function escalations(policies: readonly Policy[], resources: readonly Resource[]): Warning[] {
+function* escalations(policies: readonly Policy[], resources: readonly Resource[]): Generator<Warning> {
   const callers = resources.find(({ owner }) => owner);
-  const used = policies.flatMap(({ grants }) =>
-    grants.flatMap(({ conditions }) => [...dependencies(conditions)]),
-  );
-  const fields = new Set(used.flatMap((each) => (typeof each === 'string' ? each : [])));
-  const related = new Set(used.flatMap((each) => (typeof each === 'string' ? [] : each)));
   const ofCallers = policies.find(({ resource }) => resource === callers);
-  return [
-    ...[...fields]
-      .filter(
-        (field) => callers && !callers.readOnly.includes(field) && isOwnWritable(field, callers, ofCallers),
-      )
-      .map(
-        (field): Warning => [
-          callers!.name,
-          `/properties/${escapeToken(field)}`,
-          `access rules compare $caller.${field}, which callers may change themselves: limit it by fields of a grant, readOnly or x-set`,
-        ],
-      ),
-    ...[...related]
-      .filter(({ owner, callerField, hasRules }) => callerField !== undefined && !owner && !hasRules)
-      .map(
-        ({ name }): Warning => [
-          name,
-          '/x-collection/nested',
-          'access rules of other collections depend on these records, which callers create themselves with the scope self: write access rules for them',
-        ],
-      ),
-  ];
+  const conditions = policies.flatMap(({ grants }) => grants.flatMap((grant) => grant.conditions));
+  for (const each of new Set(dependencies(conditions)))
+    if (typeof each !== 'string') {
+      const { name, owner, callerField, hasRules } = each;
+      const reason =
+        'access rules of other collections depend on these records, which callers create themselves with the scope self: write access rules for them';
+      if (callerField !== undefined && !owner && !hasRules) yield [name, '/x-collection/nested', reason];
+    } else if (callers && !callers.readOnly.includes(each) && isOwnWritable(each, callers, ofCallers))
+      yield [
+        callers.name,
+        `/properties/${escapeToken(each)}`,
+        `access rules compare $caller.${each}, which callers may change themselves: limit it by fields of a grant, readOnly or x-set`,
+      ];
 }
 
 function isOwnWritable(field: string, callers: Resource, policy: Policy | undefined): boolean {

@@ -34,14 +34,7 @@ export function columnOf(name: string, field: DeclaredField): Column | { readonl
 }
 
 /** Formats with texts whose order is not the one of the values: zones, units and numbers of several digits. */
-const UNORDERED: ReadonlySet<string> = new Set([
-  'time',
-  'duration',
-  'iso-time',
-  'iso-date-time',
-  'ipv4',
-  'ipv6',
-]);
+const UNORDERED = new Set(['time', 'duration', 'iso-time', 'iso-date-time', 'ipv4', 'ipv6']);
 
 /**
  * The column as a table has it, or can have it beside a column of the same field with another type, which services with a

@@ -6,15 +6,7 @@ import { NEVER, type SchemaFiles, type SchemaNode } from './schema-files.js';
 /** Keywords that are about a field of the record itself. Behind `$ref` and in `allOf` of the field they apply as well. */
 export const FIELD_KEYWORDS: readonly string[] = ['readOnly', 'writeOnly', ...OWN_FIELD_KEYWORDS];
 /** Keywords on which the column of a field and its form depend. */
-const TYPE_KEYWORDS: readonly string[] = [
-  'type',
-  'format',
-  'maxLength',
-  'enum',
-  'items',
-  'minItems',
-  'maxItems',
-];
+const TYPE_KEYWORDS = ['type', 'format', 'maxLength', 'enum', 'items', 'minItems', 'maxItems'];
 const NEED_TYPE = new Set(['x-normalize', 'x-index', 'x-unique', 'x-search', 'x-references', 'x-set']);
 
 /** Whether a schema has a keyword. `false` equals its absence, except as a default. */

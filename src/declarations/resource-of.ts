@@ -11,7 +11,6 @@ import {
 } from '../collection/resource.js';
 import { linksName, qualified } from '../db/object-names.js';
 import { COMBINATIONS } from '../list/query-names.js';
-
 import type { CollectionOptions, Declaration, DeclaredField, DeclaredSchema } from './declaration.js';
 import { columnOf, declaredReference, hasColumn, placedColumn, type StoredType } from './declared-column.js';
 import { CREDENTIALS, SIGN_IN_FILE } from './read-declarations.js';
@@ -100,18 +99,10 @@ function displayOf({
 }
 
 /** Whether a field is a text that may stand for a record. */
-export const isDisplayed = ({
-  type,
-  enum: values,
-  format,
-  writeOnly,
-  'x-references': to,
-}: DeclaredField): boolean =>
-  [type].flat().includes('string') &&
-  !writeOnly &&
-  to === undefined &&
-  values === undefined &&
-  format === undefined;
+export const isDisplayed = (field: DeclaredField): boolean =>
+  [field.type].flat().includes('string') &&
+  !field.writeOnly &&
+  !['x-references', 'enum', 'format'].some((keyword) => keyword in field);
 
 function resourceOf(
   declaration: Declaration,

@@ -22,14 +22,7 @@ const SCHEMA_MAPS: ReadonlySet<string> = new Set([
   'definitions',
 ]);
 /** Keywords whose values are not schemas, whatever they look like. */
-const SCHEMA_VALUES: ReadonlySet<string> = new Set([
-  'enum',
-  'const',
-  'default',
-  'examples',
-  'required',
-  'dependentRequired',
-]);
+const SCHEMA_VALUES = new Set(['enum', 'const', 'default', 'examples', 'required', 'dependentRequired']);
 /** Keywords whose schemas apply only where something refers to them. */
 export const DEFINITIONS: ReadonlySet<string> = new Set(['$defs', 'definitions']);
 /** Keywords that identify a schema: a copy of the schema in another document must not have them. */
