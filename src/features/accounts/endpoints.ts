@@ -1,6 +1,8 @@
 import type { Endpoint } from '../../api/endpoint.js';
 import { badRequest } from '../../errors/request-errors.js';
-import { type AccountServices, requestReset, reset } from './password-reset.js';
+import type { AccountServices } from './account-requests.js';
+import { requestReset, reset } from './password-reset.js';
+import { signUp } from './sign-up.js';
 
 const handled = (path: string, handle: NonNullable<Endpoint<AccountServices>['handle']>) =>
   (['GET', 'POST'] as const).map(
@@ -20,3 +22,6 @@ export const ENDPOINTS: readonly Endpoint<AccountServices>[] = [
   ...handled('/forgotten-password', requestReset),
   ...handled('/reset-password', reset),
 ];
+
+/** With SIGN_UP. */
+export const SIGN_UP_ENDPOINTS: readonly Endpoint<AccountServices>[] = handled('/sign-up', signUp);

@@ -28,3 +28,9 @@ export const codeEnded = define('CODE_ENDED', 403, {
   cause: 'A code of a message is valid once, for 30 minutes, until another code of the user is used.',
   remedy: 'Request another message.',
 });
+
+export const signUpRefused = define('SIGN_UP_REFUSED', 403, {
+  message: 'People with this address cannot sign up.',
+  cause: 'The domain of the address is not in SIGN_UP_DOMAINS.',
+  remedy: 'Sign up with an address of a permitted domain, or have an administrator create the user.',
+});

@@ -1,10 +1,12 @@
+import { knownScopes, scopeFault } from '../../auth/user-scopes.js';
+import type { Resource } from '../../collection/resource.js';
 import type { Config } from '../../config/config.js';
 import { ConfigError } from '../../config/config.js';
 import { typesIn } from '../../errors/catalogue.js';
-import { type Feature, withPackage } from '../../feature.js';
+import { type Feature, type ScopedCollection, withPackage } from '../../feature.js';
 import type { Log } from '../../telemetry/log.js';
-import type { AccountServices } from './password-reset.js';
-import { ACCOUNTS_SETTINGS, hasMail, linkOrigin } from './settings.js';
+import type { AccountServices } from './account-requests.js';
+import { ACCOUNTS_SETTINGS, type AccountsConfig, hasMail, linkOrigin } from './settings.js';
 
 /** Requests for messages from one address. */
 const QUOTA = { requests: 30, seconds: 600 };
@@ -12,8 +14,12 @@ const QUOTA = { requests: 30, seconds: 600 };
 /** Users of other issuers, and passwords that people have forgotten. */
 export default {
   errors: async () => typesIn(await import('./errors.js')),
-  endpoints: async (config) =>
-    hasMail(ACCOUNTS_SETTINGS.of(config)) ? (await import('./endpoints.js')).ENDPOINTS : [],
+  endpoints: async (config) => {
+    const settings = ACCOUNTS_SETTINGS.of(config);
+    if (!hasMail(settings)) return [];
+    const { ENDPOINTS, SIGN_UP_ENDPOINTS } = await import('./endpoints.js');
+    return settings.signUp ? [...ENDPOINTS, ...SIGN_UP_ENDPOINTS] : ENDPOINTS;
+  },
   openUsersOfTokens: async ({ config, db, log }, users) => {
     const settings = ACCOUNTS_SETTINGS.of(config);
     if (settings.usersFromIssuer === undefined) return undefined;
@@ -25,7 +31,7 @@ export default {
     const settings = ACCOUNTS_SETTINGS.of(config);
     if (settings.upstreams.length > 0 && auth.own === undefined)
       throw new ConfigError(['UPSTREAM_<NAME>_ISSUER needs AUTH_SERVER=on, which has the sign-in page']);
-    const users = collections.find(({ resource }) => resource.hasPasswords)!.whole;
+    const users = collections.find(({ resource }) => resource.hasPasswords)!;
     const { properties } = users.resource.schema;
     const unknown = [...(settings.userClaims?.keys() ?? [])].filter(
       (field) => !Object.hasOwn(properties, field),
@@ -33,6 +39,9 @@ export default {
     if (unknown.length > 0)
       throw new ConfigError([`USER_CLAIMS names fields that users do not declare: ${unknown.join(', ')}`]);
     if (!hasMail(settings)) return {};
+    const faults = signUpFaults(settings, users.resource, collections);
+    if (faults.length > 0) throw new ConfigError(faults);
+    const { maySignUp } = await import('./sign-up.js');
     const { Outbox } = await import('./mail-outbox.js');
     const { messageTexts } = await import('./mail-messages.js');
     const { ACCOUNTS_PRUNES } = await import('./accounts-statements.js');
@@ -43,9 +52,10 @@ export default {
       pollMs: settings.mailPollMs,
       retrySeconds: settings.mailRetrySeconds,
       textOf: messageTexts(settings.mailTemplates),
+      maySignUp: (email) => maySignUp(db.run, settings, email),
     });
     const limit = limitAddresses('mail', QUOTA);
-    const services: AccountServices = { db, users, outbox, limit };
+    const services: AccountServices = { db, settings, users, outbox, limit };
     const { metrics } = outbox;
     return {
       services: () => services,
@@ -55,6 +65,27 @@ export default {
     };
   },
 } satisfies Feature<AccountServices>;
+
+function signUpFaults(
+  { signUp, signUpScopes }: AccountsConfig,
+  users: Resource,
+  collections: readonly ScopedCollection[],
+): string[] {
+  if (!signUp) return [];
+  const known = knownScopes(collections.map(({ resource }) => resource));
+  const unknown = signUpScopes.flatMap((scope) => scopeFault(scope, known) ?? []);
+  const isCreatable =
+    !users.hasRules ||
+    users.grants.some(({ can }) => [can].flat().some((verb) => verb === 'all' || verb === 'create'));
+  return [
+    ...unknown.map((fault) => `SIGN_UP_SCOPES: ${fault}`),
+    ...(isCreatable
+      ? []
+      : [
+          'SIGN_UP needs an access rule of users with which a person creates the own record: {"can": "create", "where": {"id": "$caller"}, "fields": ["email", "name", "password"]}',
+        ]),
+  ];
+}
 
 async function transportOf(config: Config, log: Log) {
   const settings = ACCOUNTS_SETTINGS.of(config);

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { html } from '../../formats/html.js';
 
 /** The purposes of messages. */
-export type Purpose = 'reset' | 'changed';
+export type Purpose = 'reset' | 'changed' | 'sign-up' | 'known';
 
 /** Languages of messages and pages; the first is for people who prefer none of them. */
 const LANGUAGES = ['en', 'de'] as const;
@@ -53,6 +53,42 @@ If you did not do this, choose a new password: {{link}}`,
 Ihr Passwort für {{site}} wurde geändert. Alle Sitzungen sind beendet.
 
 Wenn Sie das nicht waren, wählen Sie ein neues Passwort: {{link}}`,
+  },
+  'sign-up': {
+    en: `Your account for {{site}}
+You can complete your account for {{site}}:
+
+{{link}}
+
+Or enter this code: {{code}}
+
+Both are valid once, for {{minutes}} minutes. If you did not request this, you need do nothing: there is no account.`,
+    de: `Ihr Konto für {{site}}
+Sie können Ihr Konto für {{site}} anlegen:
+
+{{link}}
+
+Oder geben Sie diesen Code ein: {{code}}
+
+Beides gilt einmal, {{minutes}} Minuten lang. Wenn Sie das nicht angefordert haben, müssen Sie nichts tun: Es gibt kein Konto.`,
+  },
+  known: {
+    en: `You have an account for {{site}}
+A new account for {{site}} was requested with your address. You have one already: sign in as before.
+
+If you have forgotten the password, choose a new one:
+
+{{link}}
+
+If you did not request this, you need do nothing.`,
+    de: `Sie haben ein Konto für {{site}}
+Mit Ihrer Adresse wurde ein neues Konto für {{site}} angefordert. Sie haben schon eines: Melden Sie sich an wie bisher.
+
+Wenn Sie das Passwort vergessen haben, wählen Sie ein neues:
+
+{{link}}
+
+Wenn Sie das nicht angefordert haben, müssen Sie nichts tun.`,
   },
 };
 

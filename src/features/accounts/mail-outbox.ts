@@ -21,8 +21,11 @@ interface Known {
  * The messages of requests; undefined: none. Whether an address is known is read when the message is sent, where nothing shows it to
  * the requester.
  */
-const MESSAGES: Readonly<Record<CodeKind | 'changed', (user: Known | undefined) => Purpose | undefined>> = {
+const MESSAGES: Readonly<
+  Record<CodeKind | 'changed', (user: Known | undefined, maySignUp: boolean) => Purpose | undefined>
+> = {
   reset: (user) => (user?.isReset ? 'reset' : undefined),
+  'sign-up': (user, maySignUp) => (user ? 'known' : maySignUp ? 'sign-up' : undefined),
   changed: () => 'changed',
 };
 
@@ -30,6 +33,8 @@ const MESSAGES: Readonly<Record<CodeKind | 'changed', (user: Known | undefined) 
 const PAGES: Readonly<Record<Purpose, string>> = {
   reset: '/reset-password',
   changed: '/forgotten-password',
+  'sign-up': '/sign-up',
+  known: '/forgotten-password',
 };
 
 export interface OutboxOptions {
@@ -39,6 +44,7 @@ export interface OutboxOptions {
   readonly pollMs: number;
   readonly retrySeconds: number;
   readonly textOf: (purpose: Purpose, language: Language) => string;
+  readonly maySignUp: (email: string) => Promise<boolean>;
 }
 
 const createMailMetrics = () => ({
@@ -92,7 +98,8 @@ export class Outbox {
       const user = await this.#userAt(recipient);
       // A code that is not sent counts as well, so that the limit of an address does not show whether it is known.
       const code = isCodeKind(kind) ? await createCode(this.db.run, kind, id, user?.owner) : '';
-      const purpose = MESSAGES[kind](user);
+      const maySignUp = kind === 'sign-up' && (await this.options.maySignUp(recipient));
+      const purpose = MESSAGES[kind](user, maySignUp);
       if (purpose) {
         await this.send(id, recipient, this.#messageOf(purpose, row.language as Language, code));
         this.metrics.mail.of('sent').value++;

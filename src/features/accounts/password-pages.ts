@@ -1,4 +1,4 @@
-import { type Html, html, htmlDocument, pageHeaders } from '../../formats/html.js';
+import { type Html, html, htmlDocument, type Part, pageHeaders } from '../../formats/html.js';
 import type { Reply } from '../../http/reply.js';
 import type { Language } from './mail-messages.js';
 
@@ -42,8 +42,8 @@ export const pageReply = (status: number, body: string): Reply => ({ status, hea
 /** The page on which a person requests a message; `sent`: after that. */
 export function forgottenPage(language: Language, state: 'ask' | 'sent'): string {
   const text = TEXTS[language];
-  if (state === 'sent') return page(language, text.forgotten, html`<p role="status">${text.sent}</p>`);
-  return page(
+  if (state === 'sent') return accountPage(language, text.forgotten, html`<p role="status">${text.sent}</p>`);
+  return accountPage(
     language,
     text.forgotten,
     html`<p>${text.ask}</p>
@@ -66,19 +66,18 @@ interface ResetState {
 export function resetPage(language: Language, { code, reason }: ResetState): string {
   const text = TEXTS[language];
   if (reason === 'done')
-    return page(
+    return accountPage(
       language,
       text.choose,
       html`<p role="status">${text.done}</p>\n<p><a href="/account">${text.signIn}</a></p>`,
     );
   const fault = reason === 'ended' ? text.ended : reason ? `${text.refused} ${reason.password}.` : undefined;
-  return page(
+  return accountPage(
     language,
     text.choose,
-    html`${fault !== undefined && html`<p class="error" role="alert">${fault}</p>`}
-<form method="post" action="/reset-password">
+    html`${faultText(fault)}<form method="post" action="/reset-password">
 <label for="code">${text.code}</label>
-<input id="code" name="code" autocomplete="one-time-code" required maxlength="40" value="${code}">
+${codeInput(code)}
 <label for="password">${text.password}</label>
 <input id="password" name="password" type="password" autocomplete="new-password" required minlength="8" maxlength="256">
 <button class="main">${text.save}</button>
@@ -87,5 +86,14 @@ export function resetPage(language: Language, { code, reason }: ResetState): str
   );
 }
 
-const page = (language: Language, title: string, body: Html): string =>
+/** A page of accounts. */
+export const accountPage = (language: Language, title: string, body: Html): string =>
   htmlDocument(title, html`<main class="narrow">\n<h1>${title}</h1>\n${body}\n</main>`, undefined, language);
+
+/** Why the last attempt failed; undefined: nothing failed. */
+export const faultText = (fault: string | undefined): Part =>
+  fault !== undefined && html`<p class="error" role="alert">${fault}</p>\n`;
+
+/** The input for a code, which a link has filled in. */
+export const codeInput = (code: string): Html =>
+  html`<input id="code" name="code" autocomplete="one-time-code" required maxlength="40" value="${code}">`;

@@ -1,9 +1,12 @@
 import { type Config, type CoreConfig, FeatureSettings } from '../../config/config.js';
 import type { Reader } from '../../config/env-reader.js';
-import { isLoopback, parseJson, parseSecureUrl, SECURE_URL } from '../../config/parsers.js';
+import { isLoopback, parseJson, parseNames, parseSecureUrl, SECURE_URL } from '../../config/parsers.js';
 
 /** The first token of a subject makes a user, or is accepted for a user that exists. */
 const MODES = ['create', 'known'] as const;
+
+/** All people sign up, the ones with addresses of some domains, or the ones with an invitation. */
+const SIGN_UPS = ['open', 'domains', 'invited'] as const;
 
 const MAX_MAPPED = 50;
 
@@ -21,7 +24,7 @@ export interface Upstream {
 }
 
 function readAccounts(reader: Reader) {
-  const { optional, oneOf, text, path } = reader;
+  const { optional, oneOf, read, text, path } = reader;
   return {
     upstreams: readUpstreams(reader),
     /** Undefined: the subject of a token is the id of a user. */
@@ -46,6 +49,17 @@ function readAccounts(reader: Reader) {
     mail: oneOf('MAIL', ['smtp', 'log']),
     /** A folder with texts that replace the ones of the service. */
     mailTemplates: path('MAIL_TEMPLATES'),
+    /** Undefined: administrators create the users. */
+    signUp: optional('SIGN_UP', SIGN_UPS.join(', '), (text) => SIGN_UPS.find((mode) => mode === text)),
+    /** The domains of addresses with which people sign up. */
+    signUpDomains: read<readonly string[]>(
+      'SIGN_UP_DOMAINS',
+      [],
+      'domains: example.org,example.com',
+      (text) => parseNames(text.toLowerCase()),
+    ),
+    /** The scopes of people who sign up, beyond `self`. */
+    signUpScopes: read<readonly string[]>('SIGN_UP_SCOPES', [], 'scopes', parseNames),
     mailPollMs: 5000,
     /** Before the second attempt; twice as long before each further one. */
     mailRetrySeconds: 30,
@@ -93,9 +107,19 @@ export const hasMail = ({ smtpUrl, mail }: AccountsConfig): boolean =>
 /** Whether people can sign in at other issuers. */
 export const hasUpstreams = (config: Config): boolean => ACCOUNTS_SETTINGS.of(config).upstreams.length > 0;
 
-/** The page for people who have forgotten their password; undefined: the service does not send messages. */
-export const forgottenPage = (config: Config): string | undefined =>
-  hasMail(ACCOUNTS_SETTINGS.of(config)) ? '/forgotten-password' : undefined;
+/** The pages for people who cannot sign in, as far as there are any. */
+export interface AccountLinks {
+  readonly forgotten?: string;
+  readonly signUp?: string;
+}
+
+export function accountLinks(config: Config): AccountLinks {
+  const own = ACCOUNTS_SETTINGS.of(config);
+  return {
+    ...(hasMail(own) && { forgotten: '/forgotten-password' }),
+    ...(own.signUp && { signUp: '/sign-up' }),
+  };
+}
 
 /** The address of links in messages, which no header field of a request decides. Undefined: it is not known. */
 export const linkOrigin = ({
@@ -107,6 +131,7 @@ export const linkOrigin = ({
 
 function faultsOf(own: AccountsConfig, core: CoreConfig): string[] {
   const { usersFromIssuer, userClaims, smtpUrl, mailFrom, mail, upstreams } = own;
+  const { signUp, signUpDomains, signUpScopes } = own;
   const { auth, issuer } = core;
   const hasUpstream = upstreams.length > 0;
   const rules: [fault: string, isValid: boolean][] = [
@@ -120,6 +145,12 @@ function faultsOf(own: AccountsConfig, core: CoreConfig): string[] {
     ],
     ['SMTP_URL needs MAIL_FROM, the sender of messages', smtpUrl === undefined || mailFrom !== undefined],
     ['MAIL=log and SMTP_URL exclude each other', mail !== 'log' || smtpUrl === undefined],
+    ['SIGN_UP needs SMTP_URL or MAIL=log, since a message confirms each address', !signUp || hasMail(own)],
+    [
+      'SIGN_UP=domains and SIGN_UP_DOMAINS need each other',
+      (signUp === 'domains') === signUpDomains.length > 0,
+    ],
+    ['SIGN_UP_SCOPES needs SIGN_UP', signUp !== undefined || signUpScopes.length === 0],
     [
       'SMTP_URL and MAIL=log need PUBLIC_URL, the address of links in messages, unless HOST is a loopback address and PORT is not 0',
       !hasMail(own) || linkOrigin(core) !== undefined,

@@ -9,7 +9,7 @@ import { type Failure, Problem } from '../../errors/problem.js';
 import type { Collection } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
-import { forgottenPage } from '../accounts/settings.js';
+import { accountLinks } from '../accounts/settings.js';
 import { checkedPassword, type InteractionParts } from './interactions.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { errors } from './oidc-provider.js';
@@ -77,8 +77,8 @@ class AccountRequest {
 
   async showSignIn(status: number, email: string, error?: string, link?: string): Promise<Reply> {
     const upstream = this.parts.upstreams?.linksOf(this.#back, link);
-    const forgotten = forgottenPage(this.parts.config);
-    return reply(status, accountSignInPage(this.#csrfOf(''), email, forgotten, error, upstream));
+    const links = accountLinks(this.parts.config);
+    return reply(status, accountSignInPage(this.#csrfOf(''), email, links, error, upstream));
   }
 
   async signIn(form: URLSearchParams): Promise<Reply> {

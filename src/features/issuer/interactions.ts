@@ -6,7 +6,7 @@ import type { Db } from '../../db/db.js';
 import type { Auth } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
-import { forgottenPage } from '../accounts/settings.js';
+import { accountLinks } from '../accounts/settings.js';
 import { addScopes, rememberConsent } from './consents.js';
 import { errors } from './oidc-provider.js';
 import { pageHeaders } from './pages/page-frame.js';
@@ -133,7 +133,7 @@ class InteractionPage {
             client,
             csrf,
             email: email ?? String(hint ?? ''),
-            forgotten: forgottenPage(this.parts.config),
+            links: accountLinks(this.parts.config),
             error,
             passkey: await this.#passkeyForm(),
             upstream: this.parts.upstreams?.linksOf(this.#back, link),

@@ -271,6 +271,7 @@ t.test('in German, and with texts of the operator', async (t) => {
 
 t.test('a user of another issuer has no password to forget', async (t) => {
   const { mail, ask, service, id } = await start(t);
+  await service.db.run('delete from passwords', []);
   await service.db.run("insert into plinth_user_links values ('https://login.example.org', 'ann', $1, '')", [
     id,
   ]);

@@ -1,4 +1,5 @@
 import { type Html, html } from '../../../formats/html.js';
+import type { AccountLinks } from '../../accounts/settings.js';
 import { errorText, hidden, layout, type PasskeyForm, passkeyForm } from './page-frame.js';
 import { pendingNote, signInFields, type UpstreamLinks, upstreamButtons } from './sign-in-page.js';
 
@@ -29,7 +30,7 @@ export interface AccountPage {
 export function accountSignInPage(
   csrf: string,
   email: string,
-  forgotten: string | undefined,
+  links: AccountLinks,
   error: string | undefined,
   upstream: UpstreamLinks | undefined,
 ): string {
@@ -39,7 +40,7 @@ export function accountSignInPage(
 ${errorText(error)}
 ${pendingNote(upstream)}
 <form method="post">
-${signInFields(csrf, email, forgotten, upstream)}
+${signInFields(csrf, email, links, upstream)}
 </form>
 ${upstreamButtons(upstream)}`,
   );

@@ -1,5 +1,6 @@
 import { withImplied } from '../../../auth/user-scopes.js';
 import { type Html, html, type Part } from '../../../formats/html.js';
+import type { AccountLinks } from '../../accounts/settings.js';
 import { errorText, hidden, layout, type PasskeyForm, passkeyForm } from './page-frame.js';
 
 export interface SignInPage {
@@ -8,8 +9,7 @@ export interface SignInPage {
   /** The token of the form. */
   readonly csrf: string;
   readonly email: string;
-  /** The page for people who have forgotten their password; undefined: there is none. */
-  readonly forgotten: string | undefined;
+  readonly links: AccountLinks;
   /** Why the last attempt failed. */
   readonly error: string | undefined;
   /** Undefined: passkeys are not available. */
@@ -26,14 +26,14 @@ export interface UpstreamLinks {
 
 /** The form with an email and a password. */
 export function signInPage(page: SignInPage): string {
-  const { client, csrf, email, forgotten, error, passkey, upstream } = page;
+  const { client, csrf, email, links, error, passkey, upstream } = page;
   return layout(
     'Sign in',
     html`<p>to continue to <strong>${client}</strong></p>
 ${errorText(error)}
 ${pendingNote(upstream)}
 <form method="post">
-${signInFields(csrf, email, forgotten, upstream)}
+${signInFields(csrf, email, links, upstream)}
 <button name="action" value="cancel" formnovalidate>Cancel</button>
 </form>
 ${passkey && passkeyForm('get', csrf, passkey)}
@@ -57,7 +57,7 @@ export const upstreamButtons = (upstream: UpstreamLinks | undefined): Part =>
 export const signInFields = (
   csrf: string,
   email: string,
-  forgotten: string | undefined,
+  { forgotten, signUp }: AccountLinks,
   upstream: UpstreamLinks | undefined,
 ): Html => html`${hidden('csrf', csrf)}
 ${upstream?.pending && hidden('link', upstream.pending.token)}
@@ -66,7 +66,8 @@ ${upstream?.pending && hidden('link', upstream.pending.token)}
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required>
 <button class="main" name="action" value="sign-in">Sign in</button>
-${forgotten !== undefined && html`<p><a href="${forgotten}">Forgotten password?</a></p>`}`;
+${forgotten !== undefined && html`<p><a href="${forgotten}">Forgotten password?</a></p>`}
+${signUp !== undefined && html`<p><a href="${signUp}">Create an account</a></p>`}`;
 
 export interface ConsentPage {
   readonly client: string;

@@ -1,0 +1,84 @@
+import type { Db } from '../../db/db.js';
+import { rateLimited } from '../../errors/caller-errors.js';
+import { payloadTooLarge } from '../../errors/input-errors.js';
+import { type Failure, Problem } from '../../errors/problem.js';
+import type { ScopedCollection } from '../../feature.js';
+import { JSON_TYPE } from '../../http/media-types.js';
+import type { Reply } from '../../http/reply.js';
+import type { HandledRequest } from '../../http/request.js';
+import type { JsonObject } from '../../json.js';
+import type { Outbox } from './mail-outbox.js';
+import type { AccountsConfig } from './settings.js';
+
+export interface AccountServices {
+  readonly db: Db;
+  readonly settings: AccountsConfig;
+  readonly users: ScopedCollection;
+  readonly outbox: Outbox;
+  /** Counts a request of an address; resolves to the seconds after which it may be repeated, undefined within the limit. */
+  readonly limit: (address: string) => Promise<number | undefined>;
+}
+
+const MAX_BYTES = 8192;
+
+/** The input of a person or a program: the fields of a form, or a JSON object. */
+export interface Input {
+  readonly isForm: boolean;
+  readonly values: JsonObject;
+  /** A text; empty: there is none. */
+  readonly text: (name: string) => string;
+}
+
+/** Reads a request within the limit of its network. Throws 413 and 429. */
+export async function admittedInput(services: AccountServices, request: HandledRequest): Promise<Input> {
+  const { req, body, address } = request;
+  if (body.length > MAX_BYTES) throw payloadTooLarge(MAX_BYTES);
+  const seconds = await services.limit(address);
+  if (seconds !== undefined) throw rateLimited(seconds);
+  const isForm = /^application\/x-www-form-urlencoded\b/i.test(req.headers['content-type'] ?? '');
+  const values = isForm
+    ? Object.fromEntries(new URLSearchParams(body.toString()))
+    : objectOf(body.toString());
+  const text = (name: string) => {
+    const value = Object.hasOwn(values, name) ? values[name] : undefined;
+    return typeof value === 'string' ? value : '';
+  };
+  return { isForm, values, text };
+}
+
+function objectOf(text: string): JsonObject {
+  try {
+    return Object(JSON.parse(text)) as JsonObject;
+  } catch {
+    return {};
+  }
+}
+
+/** An address in the form in which users have it; undefined: no user can have it. */
+export function addressOf(input: Input): string | undefined {
+  const text = input.text('email').trim();
+  return text.length > 254 * 8 || text.includes('\0') ? undefined : text.normalize('NFC').toLowerCase();
+}
+
+/** The code in the address of a page; undefined: there is none. */
+export const codeInUrl = ({ req }: HandledRequest): string | undefined =>
+  new URL(req.url!, 'http://localhost').searchParams.get('code') ?? undefined;
+
+/** The response to a program. */
+export const programReply = (status: number, body: object, fields: readonly string[] = []): Reply => ({
+  status,
+  headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store', ...fields],
+  body: JSON.stringify(body),
+});
+
+/** The failures that a form shows. Throws errors that no other entry prevents. */
+export function shownFailures(error: unknown): readonly [Failure, ...Failure[]] {
+  if (!(error instanceof Problem) || error.status >= 429) throw error;
+  const { details } = error.more;
+  const [first, ...others] = Array.isArray(details) ? (details as Failure[]) : [];
+  return first ? [first, ...others] : [{ path: '', message: error.message, keyword: error.code }];
+}
+
+/** Why a form is shown again: its code has ended, or failures. Throws as `shownFailures`. */
+export const shownReason = (error: unknown): 'ended' | readonly [Failure, ...Failure[]] =>
+  error instanceof Problem && error.code === 'CODE_ENDED' ? 'ended' : shownFailures(error);

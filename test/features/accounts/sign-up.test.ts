@@ -1,0 +1,306 @@
+import { noBrowser, openPage } from '../../support/chromium.js';
+import { declare } from '../../support/collections.js';
+import { checkPage } from '../../support/page-checks.js';
+import { type TestService, testService } from '../../support/service.js';
+import t, { type Test } from '../../support/test.js';
+import { until } from '../../support/until.js';
+import { authorizationServer } from '../issuer/authorization-server.js';
+
+t.jobs = 3;
+
+const PASSWORD = 'correct horse battery staple';
+const FORM = 'application/x-www-form-urlencoded';
+const ADA = 'ada@example.org';
+const SETTINGS = {
+  AUTH: 'basic',
+  INSECURE: 'basic',
+  MAIL: 'log',
+  PUBLIC_URL: 'https://api.example.org',
+  SIGN_UP: 'open',
+};
+
+interface Logged {
+  readonly recipient: string;
+  readonly subject: string;
+  readonly text: string;
+}
+
+interface World {
+  readonly service: TestService;
+  readonly post: (body: object, more?: Record<string, string>) => ReturnType<TestService['send']>;
+  readonly messages: () => Logged[];
+  /** The code of a message to an address. */
+  readonly codeTo: (email: string) => Promise<string>;
+  /** A response to `/whoami` with the password. */
+  readonly enter: (email: string) => ReturnType<TestService['send']>;
+}
+
+async function start(t: Test, env: Record<string, string> = {}): Promise<World> {
+  const service = await testService(t, { ...SETTINGS, ...env }, { mailPollMs: 50, mailRetrySeconds: 0 });
+  const post: World['post'] = (body, headers = {}) => service.send('POST', '/sign-up', { body, headers });
+  const messages = () =>
+    service.logged
+      .filter((line) => /which MAIL=log does not send/.test(line))
+      .map((line) => JSON.parse(line) as Logged);
+  const codeTo = async (email: string) => {
+    await post({ email });
+    const { text } = await until('the message is in the log', () =>
+      messages().find(({ recipient }) => recipient === email),
+    );
+    return /[0-9A-Z]{4}(?:-[0-9A-Z]{4}){3}/.exec(text)![0];
+  };
+  const enter = (email: string) => {
+    const authorization = `Basic ${Buffer.from(`${email}:${PASSWORD}`).toString('base64')}`;
+    return service.send('GET', '/whoami', { headers: { authorization } });
+  };
+  return { service, post, messages, codeTo, enter };
+}
+
+const rowsOf = async ({ db }: TestService, table: string) =>
+  (await db.run(`select from ${table}`, [])).length;
+
+const codeOf = ({ json }: { json: { error: { code: string } } }) => json.error.code;
+
+t.test('a person signs up', async (t) => {
+  const { service, post, messages, codeTo, enter } = await start(t, { SIGN_UP_SCOPES: 'items:read' });
+  t.match(await post({ email: ' Ada@Example.org ' }), { status: 202, text: '{}' });
+  const code = await codeTo(ADA);
+  t.match(messages()[0]!.text, `https://api.example.org/sign-up?code=`);
+  t.equal(await rowsOf(service, 'plinth_users'), 0, 'no record before the address is confirmed');
+  const response = await post({ code, name: 'Ada', password: PASSWORD, email: 'eve@example.org' });
+  t.equal(response.status, 201);
+  const { id } = response.json;
+  t.equal(response.headers.location, `/users/${id}`);
+  t.match((await enter(ADA)).json, { subject: id });
+  const [granted] = await service.db.run('select user_id, scopes from user_scopes', []);
+  t.same(granted, { user_id: id, scopes: '{items:read}' });
+  t.equal((await enter('eve@example.org')).status, 401);
+  const [user] = await service.db.run('select doc from plinth_users', []);
+  t.match(JSON.parse(String(user!.doc)), { id, email: ADA, name: 'Ada', _version: 1 });
+  const [event] = await service.db.run('select actor from events', []);
+  t.equal(event!.actor, id, 'the person is the actor');
+  t.match(await post({ code, name: 'Ada', password: PASSWORD }), { status: 403 }, 'once');
+});
+
+const REFUSED: readonly [says: string, body: object, status: number, code: string][] = [
+  ['an unknown code', { code: 'AAAA-BBBB-CCCC-DDDD', name: 'Ada', password: PASSWORD }, 403, 'CODE_ENDED'],
+  ['an empty code', { code: '', name: 'Ada', password: PASSWORD }, 403, 'CODE_ENDED'],
+  ['a code that is no text', { code: 7, name: 'Ada', password: PASSWORD }, 403, 'CODE_ENDED'],
+  ['no address', { email: 'no address' }, 400, 'VALIDATION_ERROR'],
+  ['two addresses', { email: 'a@example.org,b@example.org' }, 400, 'VALIDATION_ERROR'],
+  ['an address of two lines', { email: 'a@example.org\nBcc: b@example.org' }, 400, 'VALIDATION_ERROR'],
+  ['a long address', { email: `${'x'.repeat(5000)}@example.org` }, 400, 'VALIDATION_ERROR'],
+  ['nothing', {}, 400, 'VALIDATION_ERROR'],
+  ['another domain', { email: 'ada@example.org.example.com' }, 403, 'SIGN_UP_REFUSED'],
+  ['a domain below it', { email: 'ada@x.example.org' }, 403, 'SIGN_UP_REFUSED'],
+];
+
+t.test('requests that are refused', async (t) => {
+  const { post, service } = await start(t, { SIGN_UP: 'domains', SIGN_UP_DOMAINS: 'Example.org' });
+  for (const [says, body, status, code] of REFUSED) {
+    const response = await post(body);
+    t.equal(response.status, status, says);
+    t.equal(codeOf(response), code, says);
+  }
+  t.equal((await post({ email: ADA })).status, 202);
+  t.equal(await rowsOf(service, 'plinth_users'), 0);
+});
+
+t.test('a code ends after its time, and with another setting', async (t) => {
+  const { post, codeTo, service } = await start(t);
+  const code = await codeTo(ADA);
+  const other = await start(t, {
+    SIGN_UP: 'domains',
+    SIGN_UP_DOMAINS: 'example.com',
+    DATABASE_URL: service.databaseUrl,
+  });
+  const body = { code, name: 'Ada', password: PASSWORD };
+  t.equal((await other.post(body)).status, 403);
+  await service.db.run("update plinth_mail_codes set expires_at = now() - interval '1 second'", []);
+  t.equal((await post(body)).status, 403);
+});
+
+t.test('nothing tells whether an address is known', async (t) => {
+  const { service, post, messages } = await start(t);
+  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
+  await users.create(users.check({ email: ADA, name: 'Ada', password: PASSWORD }));
+  const shown = new Set<string>();
+  for (const email of [ADA, 'eve@example.org'])
+    for (let count = 0; count < 4; count++) {
+      const { status, text, headers } = await post({ email });
+      const { date: _, 'retry-after': wait, ...fields } = headers;
+      t.match(wait ?? '1800', /^1[78]\d\d$/);
+      shown.add(JSON.stringify([count, status, status === 429 || text, Object.keys(fields).sort()]));
+      await until('nothing waits', () => rowsOf(service, 'plinth_mail'), 0);
+    }
+  t.equal(shown.size, 4, 'three messages, then 429');
+  const page = async (email: string) => {
+    const body = new URLSearchParams({ email }).toString();
+    const { status, text } = await service.send('POST', '/sign-up', { body, type: FORM });
+    return [status, text];
+  };
+  await service.db.run('delete from plinth_mail_codes', []);
+  t.same(await page(ADA), await page('eve@example.org'));
+  await until('the messages are in the log', () => messages().length === 8);
+  for (const { recipient, subject, text } of messages()) {
+    t.match(subject, recipient === ADA ? /^You have an account for/ : /^Your account for/);
+    t.match(text, recipient === ADA ? /\/forgotten-password\n/ : /\/sign-up\?code=/);
+  }
+});
+
+t.test('a sign-up holds no address', async (t) => {
+  const { service, post, codeTo } = await start(t);
+  const code = await codeTo(ADA);
+  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
+  await users.create(users.check({ email: ADA, name: 'Another', password: PASSWORD }));
+  const response = await post({ code, name: 'Ada', password: PASSWORD });
+  t.equal(response.status, 409);
+  t.equal(codeOf(response), 'EMAIL_TAKEN');
+});
+
+t.test('entries that the declaration refuses do not use the code', async (t) => {
+  const { post, codeTo, enter } = await start(t);
+  const code = await codeTo(ADA);
+  const bodies = [
+    { code, password: PASSWORD },
+    { code, name: 'Ada' },
+    { code, name: 'Ada', password: 'short' },
+    { code, name: 'Ada', password: 'password1' },
+    { code, name: 'Ada', password: PASSWORD, age: -1 },
+    { code, name: 'Ada', password: PASSWORD, password_hash: 'x' },
+  ];
+  for (const body of bodies) t.match(await post(body), { status: 400 }, JSON.stringify(body));
+  t.equal((await post({ code, name: 'Ada', age: 36, password: PASSWORD })).status, 201);
+  t.equal((await enter(ADA)).status, 200);
+});
+
+t.test('of ten requests with one code, one makes a user', async (t) => {
+  const { service, post, codeTo } = await start(t);
+  const code = await codeTo(ADA);
+  const body = { code, name: 'Ada', password: PASSWORD };
+  const responses = await Promise.all(Array.from({ length: 10 }, () => post(body)));
+  t.same(responses.map(({ status }) => status).sort(), [201, ...Array(9).fill(403)]);
+  t.equal(await rowsOf(service, 'plinth_users'), 1);
+});
+
+t.test('a failure between the steps leaves the code valid, and no user', async (t) => {
+  const { service, post, codeTo } = await start(t, { SIGN_UP_SCOPES: 'items:read' });
+  const code = await codeTo(ADA);
+  const body = { code, name: 'Ada', password: PASSWORD };
+  await service.db.run('alter table user_scopes rename to no_scopes', []);
+  t.equal((await post(body)).status, 500);
+  t.equal(await rowsOf(service, 'plinth_users'), 0);
+  await service.db.run('alter table no_scopes rename to user_scopes', []);
+  t.equal((await post(body)).status, 201);
+});
+
+t.test('with SIGN_UP=invited, an address without an invitation gets no message', async (t) => {
+  const { service, post, messages } = await start(t, { SIGN_UP: 'invited' });
+  t.match(await post({ email: ADA }), { status: 202, text: '{}' });
+  await until('nothing waits', () => rowsOf(service, 'plinth_mail'), 0);
+  t.same(messages(), []);
+});
+
+t.test('a network makes so many requests', async (t) => {
+  const { post } = await start(t);
+  const statuses: number[] = [];
+  for (let count = 0; count < 32; count++) {
+    const { status, headers } = await post({ email: `${count}@example.org` });
+    statuses.push(status);
+    if (status === 429) t.match(headers['retry-after'], /^[1-9]\d*$/);
+  }
+  t.equal(statuses.indexOf(429), 30);
+});
+
+t.test('without SIGN_UP, the path is 404', async (t) => {
+  const { SIGN_UP: _, ...others } = SETTINGS;
+  const { send } = await testService(t, others);
+  for (const method of ['GET', 'POST']) t.equal((await send(method, '/sign-up')).status, 404);
+});
+
+const text = { type: 'string' };
+const people = (access?: object[]) => ({
+  type: 'object',
+  required: ['email', 'name', 'team', 'seats', 'terms'],
+  properties: {
+    email: { ...text, format: 'email', 'x-normalize': ['trim', 'nfc', 'lower'], 'x-unique': true },
+    name: text,
+    team: { ...text, title: 'Your team', enum: ['red', 'blue'] },
+    seats: { type: 'integer' },
+    terms: { type: 'boolean', const: true },
+    role: { ...text, default: 'member' },
+    password: { ...text, minLength: 8, writeOnly: true },
+  },
+  'x-collection': { owner: true, ...(access && { access }) },
+});
+
+const GRANT = {
+  can: ['read', 'create'],
+  where: { id: '$caller' },
+  fields: ['email', 'name', 'team', 'seats', 'terms', 'password'],
+};
+
+t.test('access rules decide about the fields of the person', async (t) => {
+  const COLLECTIONS = declare(t, { 'users.json': people([GRANT]) });
+  const { post, codeTo, service } = await start(t, { COLLECTIONS, MIGRATE: 'auto' });
+  const code = await codeTo(ADA);
+  const body = { code, name: 'Ada', team: 'red', seats: 2, terms: true, password: PASSWORD };
+  t.equal(codeOf(await post({ ...body, role: 'owner' })), 'FIELDS_DENIED');
+  t.equal((await post(body)).status, 201);
+  const [user] = await service.db.run('select doc from plinth_users', []);
+  t.match(JSON.parse(String(user!.doc)), { team: 'red', role: 'member' });
+});
+
+t.test('a start without what a sign-up needs is refused', async (t) => {
+  const COLLECTIONS = declare(t, { 'users.json': people([{ can: 'read' }]) });
+  await t.rejects(start(t, { COLLECTIONS, MIGRATE: 'auto' }), /SIGN_UP needs an access rule of users/);
+  await t.rejects(start(t, { SIGN_UP_SCOPES: 'item:read' }), /SIGN_UP_SCOPES: .item:read. is not a scope/);
+});
+
+t.test('the sign-in page leads to the form', async (t) => {
+  const { service } = await authorizationServer(t, { MAIL: 'log', SIGN_UP: 'open' });
+  const page = await service.send('GET', '/account', { headers: { accept: 'text/html' } });
+  t.match(page.text, '<a href="/sign-up">Create an account</a>');
+});
+
+for (const [width, locale] of [
+  [1280, 'en'],
+  [390, 'de'],
+] as const)
+  t.test(`in a browser without script, ${width} px, ${locale}`, { skip: noBrowser }, async (t) => {
+    const COLLECTIONS = declare(t, { 'users.json': people() });
+    const { service, messages, enter } = await start(t, { COLLECTIONS, MIGRATE: 'auto' });
+    const page = await openPage(t, service.url, { width, locale, javaScriptEnabled: false });
+    const check = async (name: string) => {
+      const html = await page.content();
+      t.match(html, `<html lang="${locale}">`);
+      const copy = await openPage(t, service.url, { width });
+      await copy.goto('/sign-up');
+      await copy.setContent(html);
+      await checkPage(t, copy, name, [{ width }, { width, colorScheme: 'dark' }]);
+    };
+    await page.goto('/sign-up');
+    await check('the form');
+    await page.locator('#email').fill(ADA);
+    await page.keyboard.press('Enter');
+    await page.getByRole('status').waitFor();
+    await check('after it');
+    const { text } = await until('the message is in the log', () => messages()[0]);
+    await page.goto(new URL(/https:\S+/.exec(text)![0]).href.replace('https://api.example.org', service.url));
+    await page.locator('#field-name').fill('Ada');
+    await page.getByLabel('Your team').selectOption('blue');
+    await page.locator('#field-seats').fill('3');
+    await page.getByLabel('Terms').check();
+    await page.locator('#password').fill('password1');
+    await page.keyboard.press('Enter');
+    await page.getByRole('alert').waitFor();
+    await check('a fault');
+    t.equal(await page.locator('#field-name').inputValue(), 'Ada');
+    await page.locator('#password').fill(PASSWORD);
+    await page.keyboard.press('Enter');
+    await page.getByRole('status').waitFor();
+    await check('the end');
+    t.equal((await enter(ADA)).status, 200);
+    const [user] = await service.db.run('select doc from plinth_users', []);
+    t.match(JSON.parse(String(user!.doc)), { name: 'Ada', team: 'blue', seats: 3, terms: true });
+  });
