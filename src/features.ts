@@ -8,6 +8,7 @@ import { JSON_SERVER_SETTINGS } from './features/json-server/settings.js';
 import { MCP_SETTINGS } from './features/mcp/settings.js';
 import { PAGE_SETTINGS } from './features/pages/settings.js';
 import { REPLICA_SETTINGS } from './features/replicas/settings.js';
+import { SITE_SETTINGS } from './features/site/settings.js';
 import { WEBHOOK_SETTINGS } from './features/webhooks/settings.js';
 import { WORKER_SETTINGS } from './features/workers/settings.js';
 
@@ -51,6 +52,7 @@ export const FEATURES: readonly FeatureEntry[] = [
     load: () => import('./features/issuer/feature.js'),
   },
   { name: 'accounts', settings: ACCOUNTS_SETTINGS, load: () => import('./features/accounts/feature.js') },
+  { name: 'site', settings: SITE_SETTINGS, load: () => import('./features/site/feature.js') },
   {
     name: 'pages',
     settings: PAGE_SETTINGS,

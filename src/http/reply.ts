@@ -30,6 +30,12 @@ export interface Documents extends Arrangement {
   readonly read: () => AsyncIterable<string>;
 }
 
+/** Content that is read in parts while it is sent. */
+export interface Bytes {
+  readonly kind: 'bytes';
+  readonly read: () => AsyncIterable<Buffer>;
+}
+
 /** Content that is written as it arises, until the client disconnects. */
 export interface Live {
   readonly kind: 'live';
@@ -42,7 +48,7 @@ export interface Pending {
   readonly reply: (disconnected: AbortSignal) => Promise<Reply>;
 }
 
-export type Content = Rows | Documents | Live | Pending;
+export type Content = Rows | Documents | Bytes | Live | Pending;
 
 /** A response as a value. `headers` is a flat list of names and values. */
 export interface Reply {

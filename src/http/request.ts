@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { Permission, Principal } from '../auth/principal.js';
 import type { Run } from '../db/db.js';
+import type { Problem } from '../errors/problem.js';
 import type { Json } from '../json.js';
 import type { HashedPassword } from '../passwords/password.js';
 import type { Version } from '../versions/supported.js';
@@ -71,6 +72,8 @@ export interface HandledRequest {
   readonly params: Readonly<Record<string, string | undefined>>;
   /** The client's address, as far as trusted proxies report it. */
   readonly address: string;
+  /** The 404 of the path, for the handler of all paths that no other route has. */
+  readonly missing: Problem;
 }
 
 /** Responds to requests for paths that are not resources of the API: with a reply, or by writing to the response. */

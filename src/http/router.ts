@@ -95,9 +95,15 @@ export type Router = (path: string) => Match;
 
 type Compiled = Omit<Match, 'params'>;
 
-/** Registers each path once, with the table of its methods; `trims`: without a slash at its end. The router throws 404 and 400. */
-export function createRouter(routes: readonly Route[], trims = false): Router {
+/**
+ * Registers each path once, with the table of its methods; `trims`: without a slash at its end. The router throws 404 and 400. A route
+ * with the path `*` has all paths that no other one has; its 405 is the 404 of the path.
+ */
+export function createRouter(all: readonly Route[], trims = false): Router {
   const router = FindMyWay({ maxParamLength: MAX_TARGET });
+  const routes = all.filter(({ path }) => path !== '*');
+  const rest = all.find(({ path }) => path === '*');
+  const others = rest && compile(rest);
   for (const route of routes) router.on('GET', route.path, () => undefined, compile(route));
   const nearest = nearestPaths(routes.map(({ path }) => path));
   const missing = (path: string): Problem => nearest(path, (each) => router.find('GET', each) !== null);
@@ -105,8 +111,13 @@ export function createRouter(routes: readonly Route[], trims = false): Router {
     const path = trims && given.length > 1 && given.endsWith('/') ? given.slice(0, -1) : given;
     const found = router.find('GET', path);
     // A parameter may not be empty.
-    if (!found || (path.endsWith('/') && path.length > 1))
-      throw isDecodable(path) ? missing(path) : badRequest('The path has an invalid percent-encoding.');
+    if (!found || (path.endsWith('/') && path.length > 1)) {
+      const problem = isDecodable(path)
+        ? missing(path)
+        : badRequest('The path has an invalid percent-encoding.');
+      if (!others || problem.status !== 404) throw problem;
+      return { ...others, notAllowed: problem, params: {} };
+    }
     // Not spread: this object is made for every request.
     const { template, actions, allow, preflightAllow, acceptFields, notAllowed, handler, form } =
       found.store as Compiled;

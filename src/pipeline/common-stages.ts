@@ -61,9 +61,17 @@ export async function runHandler(
   if (options.rateLimit) await countRequest(context, NOBODY);
   const body = await readBytesOnce(context);
   const { address } = authRequestOf(context);
-  const { params } = match;
+  const { params, notAllowed: missing } = match;
   const begin = () => beginResponse(context);
-  const reply = await handler({ req: replayed(req, target, body), res, begin, body, params, address });
+  const reply = await handler({
+    req: replayed(req, target, body),
+    res,
+    begin,
+    body,
+    params,
+    address,
+    missing,
+  });
   if (reply) respond(context, reply);
 }
 

@@ -6,7 +6,7 @@ import { probableVersion } from '../http/api-version.js';
 import type { Coding } from '../http/content-coding.js';
 import { acceptsProblemJson } from '../http/content-negotiation.js';
 import { type DocumentForm, type Rendered, render } from '../http/problem-body.js';
-import { type Documents, type Pending, piecesOf, type Reply, type Rows } from '../http/reply.js';
+import { type Bytes, type Documents, type Pending, piecesOf, type Reply, type Rows } from '../http/reply.js';
 import { prefersPage } from '../http/request.js';
 import { RESPONSES } from '../limits/byte-budget.js';
 import type { Abort } from '../telemetry/request-observer.js';
@@ -44,7 +44,8 @@ export function respond(context: RequestContext, reply: Reply): void {
       else sendLive(res, reply, content, fieldsOf(context, reply, options.state.isDraining));
       return observation.end(reply.status);
     case 'rows':
-    case 'documents': {
+    case 'documents':
+    case 'bytes': {
       const coding = codingOf(context, reply);
       const coded = coding ? withCoding(reply, coding) : reply;
       if (req.method !== 'HEAD') return detach(context, sendList(context, coded, content, coding));
@@ -73,11 +74,11 @@ function detach(context: RequestContext, work: Promise<void>): void {
   work.catch((error: unknown) => fail(context, error));
 }
 
-/** Sends the documents of a list while they are read. */
+/** Sends a file, or the documents of a list, while they are read. */
 async function sendList(
   context: RequestContext,
   reply: Reply,
-  content: Rows | Documents,
+  content: Rows | Documents | Bytes,
   coding: Coding | undefined,
 ): Promise<void> {
   const { res, observation } = context;
@@ -88,7 +89,7 @@ async function sendList(
   const send = (chunks: AsyncIterable<Buffer | string>) =>
     sendStream(res, headOf, chunks, observation, coding);
   if (content.kind === 'rows') await content.open((rows) => send(arrange(rows, content)), clientOf(context));
-  else await send(piecesOf(content));
+  else await send(content.kind === 'bytes' ? content.read() : piecesOf(content));
   observation.end(reply.status);
 }
 

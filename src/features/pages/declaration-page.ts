@@ -20,6 +20,7 @@ import { isOpen } from './navigation.js';
 import type { Page, PageOptions } from './pages.js';
 import { failuresIn } from './record-form-actions.js';
 import { hidden } from './record-forms.js';
+import type { Site } from './site.js';
 import { bodyOf, type Submitted } from './submitted-form.js';
 
 /** The address of the page with the declaration of a collection; without a name, of the page for a new one. */
@@ -36,7 +37,7 @@ export const declarationPage: Page = {
   content: ({ site, json, forms }) => {
     const file = json as unknown as DeclarationFile;
     const declared = objectIn(file.text);
-    const own = { ...file, token: forms.token, prefix: site.prefix };
+    const own = { ...file, token: forms.token, prefix: site.prefix, home: site.home };
     const isOther = declared === undefined && file.text !== '';
     return {
       ...headOf(own),
@@ -89,19 +90,18 @@ const objectIn = (text: string): JsonObject | undefined => {
 };
 
 /** The state of a form of a declaration. */
-interface FormOf extends Pick<DeclarationFile, 'collection' | 'etag'> {
+interface FormOf extends Pick<DeclarationFile, 'collection' | 'etag'>, Pick<Site, 'prefix' | 'home'> {
   readonly token: string;
-  readonly prefix: string;
 }
 
 const stateOf = ({ site, entered, forms }: Submitted): FormOf => ({
   collection: entered.own('collection').trim(),
-  ...{ etag: entered.own('_etag'), token: forms.token, prefix: site.prefix },
+  ...{ etag: entered.own('_etag'), token: forms.token, prefix: site.prefix, home: site.home },
 });
 
-const headOf = ({ collection, etag, prefix }: FormOf): Pick<PageContent, 'title' | 'crumbs'> =>
+const headOf = ({ collection, etag, prefix, home }: FormOf): Pick<PageContent, 'title' | 'crumbs'> =>
   etag === ''
-    ? { title: 'Declare a collection', crumbs: [{ text: 'Home', href: `${prefix}/` }] }
+    ? { title: 'Declare a collection', crumbs: [{ text: 'Home', href: prefix + home }] }
     : { title: `Declaration of ${collectionLabel(collection)}`, crumbs: crumbsOf({ prefix }, collection) };
 
 /** A form with the fields or the text of a declaration. */

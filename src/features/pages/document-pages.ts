@@ -5,7 +5,7 @@ import { entriesTable, labelled, recordTable } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { hidden } from './record-forms.js';
 
-const home = ({ site }: PageOptions): Crumb => ({ text: 'Home', href: `${site.prefix}/` });
+const home = ({ site }: PageOptions): Crumb => ({ text: 'Home', href: site.prefix + site.home });
 
 /** All codes of errors. */
 export const errorsPage: Page = {

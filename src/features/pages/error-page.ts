@@ -33,7 +33,7 @@ export async function errorPage(
 ${signIn && html`<p><a class="button main" href="${signInHref(site, here)}">Sign in</a></p>`}
 ${isObject(details) && recordTable(details)}
 <p class="dim">${status} <a href="${site.prefix}/errors/${code}">${code}</a>, request ${request.id}</p>
-<p>${list !== undefined && html`<a href="${site.prefix}/${list}">${collectionLabel(list)}</a> · `}<a href="${site.prefix}/">The first page</a></p>`;
+<p>${list !== undefined && html`<a href="${site.prefix}/${list}">${collectionLabel(list)}</a> · `}<a href="${site.prefix + site.home}">The first page</a></p>`;
   const title = STATUS_CODES[status] ?? 'Error';
   const user = request.reads ? await ownName(site, request) : undefined;
   return { headers: pageFields(), body: layout(site, request, { title, body }, undefined, user) };

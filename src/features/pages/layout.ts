@@ -52,7 +52,7 @@ export function layout(
   return htmlDocument(
     heading === site.name ? heading : `${heading} · ${site.name}`,
     html`<a class="skip" href="#main">Skip to the content</a>
-<div class="page"><header class="top"><a class="brand" href="${site.prefix}/">${site.name}</a>
+<div class="page"><header class="top"><a class="brand" href="${site.prefix + site.home}">${site.name}</a>
 ${searchForm(site, request)}<a class="menu" href="#menu">Menu</a><p>${whoIs(site, request, user)}</p></header>
 <main id="main">
 ${crumbs.length > 0 && html`<nav class="crumbs" aria-label="Path"><ol>${crumbs.map(crumbItem)}</ol></nav>`}
@@ -69,7 +69,7 @@ ${foot && html`<footer class="foot">${foot}</footer>`}</div>`,
 function searchForm(site: Site, { principal, query }: ShownRequest): Part {
   if (!collectionsFor(site, principal).some(({ resource }) => canSearch(resource))) return undefined;
   const text = query.parameters.get(SEARCH_EVERYTHING) ?? '';
-  return html`<form role="search" aria-label="All collections" action="${site.prefix}/"><input type="search" name="${SEARCH_EVERYTHING}" aria-label="Search all collections" placeholder="Search everything" value="${text}"></form>
+  return html`<form role="search" aria-label="All collections" action="${site.prefix + site.home}"><input type="search" name="${SEARCH_EVERYTHING}" aria-label="Search all collections" placeholder="Search everything" value="${text}"></form>
 `;
 }
 

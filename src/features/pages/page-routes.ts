@@ -34,7 +34,7 @@ export async function describePages(
   endpoints: readonly Endpoint[],
   resources: readonly Resource[],
 ): Promise<Endpoint[]> {
-  const pages = pagesOf(kindsOf(endpoints), resources, await deliveryPagesFor(endpoints));
+  const pages = pagesOf('/', kindsOf(endpoints), resources, await deliveryPagesFor(endpoints));
   return endpoints.map((each) => {
     const isPage = each.method === 'GET' && !each.handle && pages.has(each.path);
     return isPage ? { ...each, offers: withHtml(offerOf(each).offers) } : each;
@@ -49,7 +49,7 @@ export function withPages(
   site: Site,
 ): Route[] {
   const resources = site.collections.map(({ resource }) => resource);
-  const pages = pagesOf(kinds, resources, deliveries);
+  const pages = pagesOf(site.home, kinds, resources, deliveries);
   const forms = new Map([...kinds.flatMap(rotationForms), ...deliveries.forms]);
   return routes.map((route) => {
     const page = pages.get(route.path);
@@ -65,13 +65,14 @@ export const kindsOf = (endpoints: readonly Description[]): Kind[] =>
 
 /** The pages by the template of their path. */
 function pagesOf(
+  home: string,
   kinds: readonly Kind[],
   resources: readonly Resource[],
   deliveries: Added,
 ): ReadonlyMap<string, Page> {
   const find = (name: string) => resources.find((resource) => resource.name === name);
   return new Map<string, Page>([
-    ['/', homePage],
+    [home, homePage],
     ['/docs', apiPage],
     [DECLARATIONS_PATH, declarationPage],
     [ERRORS_PATH, errorsPage],

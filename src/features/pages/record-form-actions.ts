@@ -105,7 +105,7 @@ function noticeOf({ status, code, message }: Problem, { site, request }: Submitt
   const signIn =
     request.principal === STRANGER &&
     hasSignIn(site) &&
-    html` <a href="${signInHref(site, '/')}" target="_blank" rel="noopener">Sign in in another tab</a>, then submit this form again.`;
+    html` <a href="${signInHref(site, site.home)}" target="_blank" rel="noopener">Sign in in another tab</a>, then submit this form again.`;
   return html`<p class="error" role="alert">Nothing was saved, and what you entered is below. ${message}${signIn}</p>`;
 }
 

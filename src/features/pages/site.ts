@@ -29,6 +29,8 @@ export interface Site {
   readonly counts: Map<string, Count>;
   /** Precedes the paths of links: PUBLIC_PREFIX. */
   readonly prefix: string;
+  /** The path of the first page, after the prefix. */
+  readonly home: string;
   /** Undefined: as the request's Host says. */
   readonly publicUrl: string | undefined;
   /** Whether browsers use https. */
@@ -41,6 +43,9 @@ export interface Site {
   readonly head: Html;
 }
 
+/** The first page, if `/` is an application. */
+const ADMIN_PATH = '/admin';
+
 /** The service with these routes. */
 export function siteOf(
   { db, collections, feed, settings }: Api,
@@ -51,6 +56,7 @@ export function siteOf(
   return {
     ...{ db, collections, feed, prefix, publicUrl, auth, ...look },
     routes: new Map(routes.map((route) => [route.path, route])),
+    home: routes.some(({ path }) => path === ADMIN_PATH) ? ADMIN_PATH : '/',
     counts: new Map(),
     isSecure: usesHttps(settings),
   };
