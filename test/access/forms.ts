@@ -75,7 +75,7 @@ export const fillingToCreate: Surface = async (world, caller) => {
     return requireFailure(world, page, { status: 404 }, opening);
   t.equal(page.status, 200, `${opening}: ${page.text}`);
   const fields = fieldsOf(page, 'Create');
-  const might = !model.refusal(caller, name, 'create', parent?.to);
+  const might = !model.refusal(caller, name, 'create', parent?.to) && model.might(caller, name, 'create');
   // A form needs a credential.
   if (caller.subject === undefined) return;
   t.equal(fields !== undefined, might, `the form of ${opening}`);
@@ -127,7 +127,7 @@ export const fillingToChange: Surface = async (world, caller) => {
   ) as JsonObject;
   const unseen = Object.keys(patch).filter((field) => readable !== undefined && !readable.has(field));
   const isStale = record._version !== before.record._version;
-  const failure = failureOf(world, caller, name, { record, after, unseen, isStale, isPatch: true });
+  const failure = failureOf(world, caller, name, { record, after, unseen, isStale });
   if (!requireOutcome(world, caller, found, failure, `${shown} ${page.text}`)) return;
   await settle(world, model.changed(name, id, after), shown);
 };

@@ -98,13 +98,6 @@ export class Model {
     );
   }
 
-  /** Whether there are records or fields that a caller may not read. */
-  isLimited(caller: Caller, name: Name): boolean {
-    const isWhole = (grant: DrawnGrant) =>
-      can(grant, 'read') && !grant.where && !grant.fields && this.#applies(caller, grant, name, 'read');
-    return this.rules[name] !== undefined && !this.rules[name].some(isWhole);
-  }
-
   #applies(caller: Caller, { scope, to }: DrawnGrant, name: Name, verb: Verb): boolean {
     if (scope !== undefined && !holds(caller, scope)) return false;
     const needed = `${name}:${verb === 'read' ? 'read' : 'write'}`;
@@ -205,24 +198,14 @@ export class Model {
   #references(caller: Caller, name: Name, input: JsonObject, before: JsonObject): Failure | undefined {
     for (const [field, { 'x-references': to }] of Object.entries(FIELDS[name])) {
       const id = input[field];
-      if (to === undefined || typeof id !== 'string' || id === before[field] || !this.rules[to as Name])
-        continue;
+      if (to === undefined || typeof id !== 'string' || id === before[field]) continue;
       const target = this.find(to as Name, id);
-      if (!target || !this.view(caller, to as Name, target)) return { status: 422 };
+      const isReadable = this.rules[to as Name]
+        ? target !== undefined && this.view(caller, to as Name, target) !== undefined
+        : this.isRelated(caller, to as Name);
+      if (!isReadable) return { status: 422 };
     }
     return undefined;
-  }
-
-  /** The failure of references to collections without rules that the caller may not read. */
-  #unreadable(caller: Caller, name: Name, input: JsonObject, before: JsonObject): Failure | undefined {
-    const isDenied = Object.entries(FIELDS[name]).some(
-      ([field, { 'x-references': to }]) =>
-        to !== undefined &&
-        typeof input[field] === 'string' &&
-        input[field] !== before[field] &&
-        !this.isRelated(caller, to as Name),
-    );
-    return isDenied ? { status: 403, code: 'INSUFFICIENT_SCOPE' } : undefined;
   }
 
   #duplicate(name: Name, input: JsonObject, id: string | undefined): Failure | undefined {
@@ -234,8 +217,6 @@ export class Model {
 
   /** The failure of a creation; undefined: there is a new record. `parent` is the reference that the path names. */
   creation(caller: Caller, name: Name, input: JsonObject, id: string, parent?: string): Failure | undefined {
-    const unreadable = this.#unreadable(caller, name, input, {});
-    if (unreadable) return unreadable;
     const reference = this.#references(caller, name, input, {});
     if (reference) {
       const field = parent !== undefined && this.#references(caller, name, { [parent]: input[parent]! }, {});
@@ -249,12 +230,6 @@ export class Model {
       return { status: 403, code: 'FIELDS_DENIED' };
     const isMissing = parent !== undefined && !this.find(PARENTS[name]!.to, String(input[parent]));
     return this.#duplicate(name, input, undefined) ?? (isMissing ? { status: 404 } : undefined);
-  }
-
-  /** The failure of a replacement of a record that does not exist: a caller that reads all records learns first what it may not name. */
-  replacement(caller: Caller, name: Name, input: JsonObject): Failure {
-    const unreadable = this.isLimited(caller, name) ? undefined : this.#unreadable(caller, name, input, {});
-    return unreadable ?? { status: 404 };
   }
 
   firstBad(caller: Caller, name: Name, input: JsonObject): string | undefined {
@@ -272,8 +247,6 @@ export class Model {
     after: JsonObject,
     blind: readonly string[],
   ): Failure | undefined {
-    const unreadable = this.#unreadable(caller, name, after, before);
-    if (unreadable) return unreadable;
     const held = this.held(caller, name, 'update', before);
     if (held.length === 0) return { status: 403, code: 'ACCESS_DENIED' };
     // A guess of a value that is hidden has the failure of any other value.

@@ -35,7 +35,7 @@ export const callingToChange: Surface = async (world, caller) => {
   ) as JsonObject;
   const unseen = Object.keys(patch).filter((field) => !sees(field));
   const isStale = version !== undefined && version !== record._version;
-  const failure = failureOf(world, caller, name, { record, after, unseen, isStale, isPatch: true });
+  const failure = failureOf(world, caller, name, { record, after, unseen, isStale });
   if (failure) return requireError(world, found, failure, shown);
   const { error, record: written } = found.json.result.structuredContent;
   t.equal(error, undefined, `${shown}: ${found.text}`);

@@ -137,10 +137,7 @@ export const changing: Surface = async (world, caller) => {
   });
   const refusal = model.refusal(caller, name, 'update');
   if (refusal) return requireFailure(world, found, refusal, shown);
-  if (!record) {
-    const absent = kind === 'put' ? model.replacement(caller, name, put) : { status: 404 };
-    return requireFailure(world, found, absent, shown);
-  }
+  if (!record) return requireFailure(world, found, { status: 404 }, shown);
   const named = kind === 'put' ? put : kind === 'merge' ? merge : few;
   const hidden = some(name, record, (field) => !sees(field));
   const base = kind === 'put' ? hidden : some(name, record, () => true);
@@ -148,7 +145,7 @@ export const changing: Surface = async (world, caller) => {
     Object.entries({ ...base, ...named }).filter(([, value]) => value !== null),
   ) as JsonObject;
   const unseen = Object.keys(named).filter((field) => !sees(field));
-  const failure = failureOf(world, caller, name, { record, after, unseen, isStale, isPatch: kind !== 'put' });
+  const failure = failureOf(world, caller, name, { record, after, unseen, isStale });
   if (failure) return requireFailure(world, found, failure, shown);
   t.equal(found.status, 200, `${shown}: ${found.text}`);
   await settle(world, model.changed(name, id, after), shown);
@@ -167,19 +164,13 @@ interface Change {
   readonly after: JsonObject;
   readonly unseen: readonly string[];
   readonly isStale: boolean;
-  readonly isPatch: boolean;
 }
 
-/**
- * Preconditions do not matter without a grant to change the record. A replacement by a caller that may read all records as a whole needs
- * the scopes of its references first.
- */
+/** Preconditions do not matter without a grant to change the record. */
 export function failureOf({ model }: World, caller: Caller, name: Name, change: Change): Failure | undefined {
-  const { record, after, unseen, isStale, isPatch } = change;
+  const { record, after, unseen, isStale } = change;
   const failure = model.change(caller, name, record, after, unseen);
   if (!isStale) return failure;
-  const isFirst = !isPatch && !model.isLimited(caller, name) && failure?.code === 'INSUFFICIENT_SCOPE';
-  if (isFirst) return failure;
   const isPermitted = model.held(caller, name, 'update', record).length > 0;
   return isPermitted ? { status: 412 } : { status: 403, code: 'ACCESS_DENIED' };
 }
@@ -306,7 +297,6 @@ export const creatingAs: Surface = async (world, caller) => {
   const view = record && model.view(caller, 'issues', record);
   // A record that the caller does not see is compared after the rules of the creation.
   const failure = model.creation(caller, 'issues', body, id);
-  if (failure?.code === 'INSUFFICIENT_SCOPE') return requireFailure(world, found, failure, shown);
   if (id.startsWith('01900000')) return requireFailure(world, found, { status: 400 }, shown);
   if (view) {
     requireFailure(world, found, { status: 412 }, shown);
