@@ -55,7 +55,12 @@ const ACCOUNT: Kind = {
   page: {
     columns: ['email', 'scopes', 'disabled', 'sessions'],
     user: 'id',
-    inputs: (scopes) => ({ scopes: { items: { type: 'string', enum: scopes } } }),
+    inputs: (scopes) => ({
+      scopes: { items: { type: 'string', enum: scopes } },
+      disabled: {
+        description: 'Ends sessions and tokens for good, and keys until you enable the user again.',
+      },
+    }),
   },
 };
 

@@ -43,10 +43,10 @@ export const COLLECTION_RULES: readonly Rule<CollectionPlace>[] = [
   ),
   rule(
     '/x-collection/display',
-    'must name a field with texts that everyone can read',
+    'must name a field with texts that everyone can read, or with a reference to one record',
     ({ record }, display) => {
       const field = record.properties[String(display)];
-      return display !== undefined && !(field && isDisplayed(field));
+      return display !== undefined && !(field && (isDisplayed(field) || field['x-references']));
     },
   ),
   rule(

@@ -1,7 +1,6 @@
 import { canSearch, type Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
-import { addedColumns } from './added-columns.js';
 import { bulkBar, bulkPage } from './bulk-page.js';
 import { columnsOf, listColumns, undeclaredNames } from './columns.js';
 import { declarationLink } from './declaration-page.js';
@@ -15,7 +14,7 @@ import { ListView, listQueryOf } from './list-query.js';
 import { recordsTable } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { creationAction } from './record-form-actions.js';
-import { newRecordPage } from './record-forms.js';
+import { hidden, newRecordPage } from './record-forms.js';
 import { mayWrite, othersOf } from './site.js';
 
 /** The page of a list: to search, filter, sort, choose and turn pages. `parent` is that above a nested one. */
@@ -58,7 +57,6 @@ async function contentOf(
   await names.readFor(resource, data);
   const chosen = view.parameters.get('fields')?.split(',');
   const columns = listColumns(resource, chosen, data);
-  const added = addedColumns(view.list, data, names);
   const self = links.self.slice(links.self.indexOf('?') + 1);
   return {
     title: here.text,
@@ -66,7 +64,7 @@ async function contentOf(
     tools: html`${declarationLink(shown, 'Declaration', resource.name)}<a class="button" href="${view.hrefWith({ _columns: '1' })}">Columns</a>${exportMenu(view, meta)}${canCreate && html`<a class="button main" href="${path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
     body: html`${searchBar(view, html`<span class="dim">${summaryOf(resource, data.length, meta)}</span>`)}
 <div class="chips">${filterChips(view, names)}</div>
-${data.length === 0 ? emptyText(view, canCreate) : recordsTable(resource, data, { view, names, added, columns: parent && !chosen ? columns.filter(({ name }) => name !== resource.parent?.field) : columns, bulk: bulkBar(resource, shown) })}
+${data.length === 0 ? emptyText(view, canCreate) : recordsTable(resource, data, { view, names, columns: parent && !chosen ? columns.filter(({ name }) => name !== resource.parent?.field) : columns, bulk: bulkBar(resource, shown) })}
 ${pagesNav(links, meta)}`,
     query: self,
   };
@@ -102,7 +100,7 @@ function searchBar(view: ListView, summary: Html): Html {
   const retained = [...view.parameters].filter(([name]) => name !== 'search' && name !== 'page');
   return html`<div class="tools">${
     canSearch(resource) &&
-    html`<form class="tools" role="search" aria-label="${collectionLabel(resource.name)}" action="${path}">${retained.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<input type="search" name="search" aria-label="${searched}" placeholder="${searched}" value="${list.search}"><button>Search</button></form>`
+    html`<form class="tools" role="search" aria-label="${collectionLabel(resource.name)}" action="${path}">${retained.map(([name, value]) => hidden(name, value))}<input type="search" name="search" aria-label="${searched}" placeholder="${searched}" value="${list.search}"><button>Search</button></form>`
   }<a class="button" href="${view.hrefWith({ _filter: '1' })}">Filter, sort, count</a>${summary}</div>`;
 }
 
@@ -121,7 +119,7 @@ function columnsPage(view: ListView, data: readonly JsonObject[], crumbs: readon
   return {
     title: `Columns of ${wordsOf(resource.name)}`,
     crumbs,
-    body: html`<form class="edit" action="${path}">${retained.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}<input type="hidden" name="fields" value="${first}">
+    body: html`<form class="edit" action="${path}">${retained.map(([name, value]) => hidden(name, value))}${hidden('fields', first)}
 <div class="checks">${options.map(
       ({ name, label }) =>
         html`<label class="check"><input type="checkbox" name="fields" value="${name}"${shown.has(name) && html` checked`}> ${label}</label>\n`,
@@ -144,7 +142,12 @@ function emptyText(view: ListView, canCreate: boolean): Html {
   const { resource, path, parameters } = view;
   const many = wordsOf(resource.name);
   const isSelected = [...parameters.keys()].some((name) => name === 'search' || name.startsWith('filter['));
-  if (isSelected) return html`<p>No ${many} match. <a href="${path}">Show all</a></p>`;
+  const others = columnsOf(resource).filter(({ kind }) => kind === 'reference');
+  const byName =
+    parameters.has('search') &&
+    others.length > 0 &&
+    html`<p><a href="${view.hrefWith({ search: null, _filter: '1' })}">Filter by the name of ${others.map(({ label }) => label.toLowerCase()).join(', ')}</a>, which no search finds.</p>`;
+  if (isSelected) return html`<p>No ${many} match. <a href="${path}">Show all</a></p>${byName}`;
   return html`<p>There are no ${many} yet.${canCreate && html` <a href="${path}?_new">Create the first one</a>`}</p>`;
 }
 

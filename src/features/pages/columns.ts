@@ -1,7 +1,32 @@
 import type { Resource } from '../../collection/resource.js';
-import type { JsonObject } from '../../json.js';
-import type { FieldSchema } from './form-fields.js';
+import type { Json, JsonObject } from '../../json.js';
 import { capitalized, fieldLabel } from './labels.js';
+
+/** The keywords of JSON Schema that decide how a field is shown and entered. */
+export interface FieldSchema {
+  readonly title?: string;
+  readonly description?: string;
+  readonly type?: string | readonly string[];
+  readonly format?: string;
+  readonly enum?: readonly unknown[];
+  readonly const?: unknown;
+  readonly minimum?: number;
+  readonly maximum?: number;
+  readonly exclusiveMinimum?: number;
+  readonly exclusiveMaximum?: number;
+  readonly multipleOf?: number;
+  readonly minLength?: number;
+  readonly maxLength?: number;
+  readonly pattern?: string;
+  readonly writeOnly?: boolean;
+  readonly 'x-references'?: string;
+  /** A text that names no record is a value, too. */
+  readonly 'x-open'?: boolean;
+  readonly default?: Json;
+  readonly items?: FieldSchema | boolean;
+  readonly properties?: Readonly<Record<string, object>>;
+  readonly required?: readonly string[];
+}
 
 /** How people read the values of a field. Lists show the kinds in this order; those from `long` on only if they are chosen. */
 const KINDS = [
@@ -59,8 +84,8 @@ function findColumns({ schema, references, writeOnly }: Resource): Column[] {
       return {
         name,
         label: fieldLabel(name, rules.title, reference !== undefined),
-        kind: reference ? 'reference' : kindOf(items ?? rules),
-        choices: (items ?? rules).enum ?? [],
+        kind: columnKind(items ?? rules),
+        choices: fixedValues(items ?? rules),
         to: reference?.to,
         isList: items !== undefined,
       };
@@ -74,15 +99,23 @@ const undeclared = (name: string): Column => ({
   ...{ choices: [], to: undefined, isList: false },
 });
 
-function kindOf(schema: FieldSchema): ColumnKind {
+/** The values that a field may have, if its schema lists them. */
+export const fixedValues = ({ enum: values, const: only }: FieldSchema): readonly unknown[] =>
+  only === undefined ? (values ?? []) : [only];
+
+/** How people read one value of a field. */
+export function columnKind(schema: FieldSchema): ColumnKind {
   const types = [schema.type ?? []].flat().filter((type) => type !== 'null');
-  if (schema.enum) return 'choice';
+  if (schema['x-references'] !== undefined) return 'reference';
+  if (schema.enum || schema.const !== undefined) return 'choice';
   if (types.some((type) => type === 'object' || type === 'array') || types.length === 0) return 'json';
   if (types.every((type) => type === 'number' || type === 'integer')) return 'number';
   if (types.every((type) => type === 'boolean')) return 'flag';
   if (schema.format === 'date-time') return 'time';
   if (schema.format === 'date') return 'date';
-  return (schema.maxLength ?? 0) > LONG && schema.format === undefined ? 'long' : 'text';
+  const isLong =
+    (schema.maxLength ?? 0) > LONG && schema.format === undefined && schema.pattern === undefined;
+  return isLong ? 'long' : 'text';
 }
 
 /**
@@ -124,10 +157,8 @@ function likelyColumns(resource: Resource): readonly Column[] {
 }
 
 /** The label of the column that names the records of a list. */
-export const titleLabel = ({ display, schema, singular }: Resource): string =>
-  display === undefined
-    ? capitalized(singular)
-    : fieldLabel(display, (schema.properties[display] as FieldSchema).title);
+export const titleLabel = (resource: Resource): string =>
+  columnsOf(resource).find(({ name }) => name === resource.display)?.label ?? capitalized(resource.singular);
 
 const idColumn: Column = { ...undeclared('id'), label: 'Id', kind: 'id' };
 

@@ -1,11 +1,11 @@
-import { type Html, html } from '../../formats/html.js';
+import { html } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { STATUSES } from '../webhooks/delivery-store.js';
 import { pagesNav } from './collection-page.js';
 import type { PageForm } from './form-action.js';
 import { crumbsOf } from './form-model.js';
 import type { Crumb } from './layout.js';
-import { entriesTable, labelled, recordTable } from './list-table.js';
+import { choiceForm, entriesTable, labelled, recordTable } from './list-table.js';
 import { button } from './managed-pages.js';
 import type { Page, PageOptions } from './pages.js';
 
@@ -32,18 +32,12 @@ const list: Page = {
     return {
       title: 'Deliveries',
       crumbs: [...crumbsTo(shown), { text: 'deliveries' }],
-      body: html`${statusForm(path, request.query.parameters.get('status') ?? '')}
+      body: html`${choiceForm(path, 'status', ['', ...STATUSES], request.query.parameters.get('status') ?? '')}
 ${entriesTable(entries, ['type', 'status', 'subject', 'tries', 'last_response', 'created_at'], path)}
 ${pagesNav({ first: links.first!, next: links.next!, self: links.self! })}`,
     };
   },
 };
-
-function statusForm(path: string, status: string): Html {
-  const options = STATUSES.map((each) => html`<option${each === status && html` selected`}>${each}</option>`);
-  return html`<form action="${path}"><p class="tools"><label for="status">Status</label>
-<select id="status" name="status"><option value="">all</option>${options}</select> <button>Show</button></p></form>`;
-}
 
 /** One delivery with its event, to be sent again. */
 const one: Page = {

@@ -1,7 +1,7 @@
 import { type Html, html } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { actorHtml, actorOf, eventTitle, readEventNames } from './change-author.js';
-import { headCell, tableOf } from './list-table.js';
+import { choiceForm, headCell, tableOf } from './list-table.js';
 import type { Names } from './names.js';
 import { type EventsJson, newestEvents } from './newest-events.js';
 import type { Page } from './pages.js';
@@ -39,13 +39,10 @@ export const eventsPage: Page = {
       ? await newestEvents(site, request, new URLSearchParams(selected), Number(given.get('limit') ?? LIMIT))
       : data;
     await readEventNames(names, events);
+    const known = collectionsFor(site, request.principal).map(({ resource }) => `${resource.name}.*`);
     return {
       title: 'Changes',
-      body: html`${typesForm(
-        path,
-        types,
-        collectionsFor(site, request.principal).map(({ resource }) => resource.name),
-      )}
+      body: html`${choiceForm(path, 'types', [...new Set(['', ...known, types])], types)}
 ${events.length === 0 ? html`<p>No events${isNewest(given) && ' among the newest'}.</p>` : table(events, names)}
 <nav class="pages" aria-label="Pages"><a href="${`${path}?${OLDEST}=1${rest}`}">oldest</a> ${meta.more && html`<a href="${links.next}">next</a> `}<a href="${rest === '' ? path : `${path}?${rest.slice(1)}`}">newest</a></nav>`,
     };
@@ -53,13 +50,6 @@ ${events.length === 0 ? html`<p>No events${isNewest(given) && ' among the newest
 };
 
 const isNewest = (given: URLSearchParams): boolean => !given.has('after') && !given.has(OLDEST);
-
-function typesForm(path: string, types: string, collections: readonly string[]): Html {
-  const known = ['', ...collections.map((name) => `${name}.*`)];
-  const options = known.includes(types) ? known : [...known, types];
-  return html`<form action="${path}"><p class="tools"><label for="types">Types</label>
-<select id="types" name="types">${options.map((type) => html`<option value="${type}"${type === types && html` selected`}>${type === '' ? 'all' : type}</option>`)}</select> <button>Show</button></p></form>`;
-}
 
 function table(events: readonly JsonObject[], names: Names): Html {
   const rows = events.map((event) => {

@@ -10,6 +10,7 @@ import type { Crumb, PageContent } from './layout.js';
 import { DAYS, dayAfter, LAST_DAY, type ListView, NAMED_DAYS } from './list-query.js';
 import { Names } from './names.js';
 import type { PageOptions } from './pages.js';
+import { hidden } from './record-forms.js';
 import { collectionsFor } from './site.js';
 import { nameCondition, nameFields, titleFields } from './title.js';
 
@@ -50,7 +51,7 @@ export async function filterPage(
     title: `Filter and sort ${crumbs.at(-1)!.text.toLowerCase()}`,
     crumbs,
     body: html`${fault !== undefined && html`<p class="error" role="alert">${fault}</p>\n`}<form class="edit" action="${view.path}">
-${retained.map(([name, value]) => html`<input type="hidden" name="${name}" value="${value}">`)}
+${retained.map(([name, value]) => hidden(name, value))}
 ${fault === undefined && sortControl(view)}${present.map(({ input }) => input)}
 <p><button class="main">Show</button> <a href="${view.path}">Clear all</a></p></form>`,
   };

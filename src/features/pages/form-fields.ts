@@ -3,33 +3,8 @@ import { isDeepStrictEqual } from 'node:util';
 import { NEVER } from '../../declarations/schema-files.js';
 import { charactersLeft, escapeToken, isObject, type Json, type JsonObject, member } from '../../json.js';
 import { OWNED } from '../../validation/validation.js';
+import { type ColumnKind, columnKind, type FieldSchema, fixedValues } from './columns.js';
 import { fieldLabel } from './labels.js';
-
-/** The keywords of JSON Schema that decide how a field is entered. */
-export interface FieldSchema {
-  readonly title?: string;
-  readonly description?: string;
-  readonly type?: string | readonly string[];
-  readonly format?: string;
-  readonly enum?: readonly unknown[];
-  readonly const?: unknown;
-  readonly minimum?: number;
-  readonly maximum?: number;
-  readonly exclusiveMinimum?: number;
-  readonly exclusiveMaximum?: number;
-  readonly multipleOf?: number;
-  readonly minLength?: number;
-  readonly maxLength?: number;
-  readonly pattern?: string;
-  readonly writeOnly?: boolean;
-  readonly 'x-references'?: string;
-  /** A text that names no record is a value, too. */
-  readonly 'x-open'?: boolean;
-  readonly default?: Json;
-  readonly items?: FieldSchema | boolean;
-  readonly properties?: Readonly<Record<string, object>>;
-  readonly required?: readonly string[];
-}
 
 /** How a value is entered: `moment` as a time of UTC, `rows` as one input for each item of an array. `others` are all fields that the schema does not declare, as one JSON object. */
 export type FieldKind =
@@ -152,45 +127,28 @@ export function fieldValue(record: JsonObject, field: FormField): Json | undefin
 /** Whether no record may have the field. */
 const isForbidden = (rules: object | boolean): boolean => rules === false || isDeepStrictEqual(rules, NEVER);
 
-/** Characters from which on a text gets several lines. */
-const LONG = 200;
+/** The ways to enter one value and several ones, by how people read them. */
+const ENTERED: Readonly<Record<ColumnKind, readonly [one: FieldKind, several: FieldKind]>> = {
+  choice: ['choice', 'choices'],
+  reference: ['reference', 'references'],
+  date: ['text', 'rows'],
+  number: ['number', 'rows'],
+  flag: ['flag', 'rows'],
+  time: ['moment', 'rows'],
+  text: ['text', 'rows'],
+  long: ['long', 'rows'],
+  json: ['json', 'json'],
+  id: ['text', 'rows'],
+  plain: ['text', 'rows'],
+};
 
 function kindOf(schema: FieldSchema): FieldKind {
-  const types = [schema.type ?? []].flat().filter((type) => type !== 'null');
-  if (schema.enum || schema.const !== undefined)
-    return fixedValues(schema).every((value) => typeof value === 'string') ? 'choice' : 'json';
-  if (schema['x-references'] !== undefined) return 'reference';
-  if (types.includes('string') && types.every((each) => SCALARS.includes(each)))
-    return schema.writeOnly ? 'secret' : textKind(schema);
-  const [type] = types;
-  if (types.length !== 1) return 'json';
-  if (type === 'number' || type === 'integer') return 'number';
-  if (type === 'boolean') return 'flag';
-  return type === 'array' ? arrayKind(schema) : 'json';
+  const items = typeof schema.items === 'object' ? schema.items : undefined;
+  const kind = columnKind(items ?? schema);
+  if (kind === 'choice' && !fixedValues(items ?? schema).every((value) => typeof value === 'string'))
+    return 'json';
+  return schema.writeOnly && (kind === 'text' || kind === 'long') ? 'secret' : ENTERED[kind][items ? 1 : 0];
 }
-
-/** Types of values that one line of text can have. */
-const SCALARS = ['string', 'number', 'integer', 'boolean'];
-
-const textKind = (schema: FieldSchema): FieldKind =>
-  schema.format === 'date-time' ? 'moment' : isLong(schema) ? 'long' : 'text';
-
-function arrayKind(schema: FieldSchema): FieldKind {
-  const { items } = schema;
-  if (typeof items !== 'object') return 'json';
-  if (items['x-references'] !== undefined) return 'references';
-  if (choicesOf(schema).length > 0) return 'choices';
-  return typeof items.type === 'string' && SCALARS.includes(items.type) && items.enum === undefined
-    ? 'rows'
-    : 'json';
-}
-
-const isLong = ({ maxLength = 0, format, pattern }: FieldSchema) =>
-  maxLength > LONG && format === undefined && pattern === undefined;
-
-/** The values that a field may have, if its schema lists them. */
-export const fixedValues = ({ enum: values, const: only }: FieldSchema): readonly unknown[] =>
-  only === undefined ? (values ?? []) : [only];
 
 /** The texts of which an array may consist. */
 export function choicesOf({ items }: FieldSchema): readonly string[] {

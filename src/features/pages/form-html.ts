@@ -1,7 +1,8 @@
 import type { Failure } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { descriptionOf } from '../../validation/failure.js';
-import { choicesOf, type FieldSchema, type FormField, fixedValues, type Texts } from './form-fields.js';
+import { type FieldSchema, fixedValues } from './columns.js';
+import { choicesOf, type FormField, type Texts } from './form-fields.js';
 import { meaningKey, type Named, type Offer } from './reference-input.js';
 
 /** The texts that a form shows, and their faults. `id` distinguishes the forms of a page. */
@@ -182,18 +183,18 @@ function hintOf({ kind, schema, isRequired }: FormField, { id }: Filled): string
   return parts.filter((part) => part !== undefined).join(' ');
 }
 
-function numberHints(schema: FieldSchema): string[] {
-  const { minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf } = schema;
-  const isRange = minimum !== undefined && maximum !== undefined;
-  return [
-    ...(isRange ? [`From ${minimum} to ${maximum}.`] : []),
-    ...(minimum !== undefined && !isRange ? [`At least ${minimum}.`] : []),
-    ...(maximum !== undefined && !isRange ? [`At most ${maximum}.`] : []),
-    ...(exclusiveMinimum === undefined ? [] : [`More than ${exclusiveMinimum}.`]),
-    ...(exclusiveMaximum === undefined ? [] : [`Less than ${exclusiveMaximum}.`]),
-    ...(multipleOf === undefined ? [] : [`A multiple of ${multipleOf}.`]),
-  ];
-}
+const BOUNDS = {
+  minimum: 'At least',
+  maximum: 'At most',
+  exclusiveMinimum: 'More than',
+  exclusiveMaximum: 'Less than',
+  multipleOf: 'A multiple of',
+} as const satisfies Partial<Record<keyof FieldSchema, string>>;
+
+const numberHints = (schema: FieldSchema): string[] =>
+  (Object.keys(BOUNDS) as (keyof typeof BOUNDS)[])
+    .filter((keyword) => schema[keyword] !== undefined)
+    .map((keyword) => `${BOUNDS[keyword]} ${schema[keyword]}.`);
 
 /** The form of a text for which browsers have no input. */
 function formatHint({ format, 'x-references': to }: FieldSchema): string | undefined {

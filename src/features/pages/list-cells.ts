@@ -1,5 +1,4 @@
-import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
-import { MAX_INCLUDES } from '../../list/read-fields-and-includes.js';
+import { type Json, type JsonObject, member, setMember } from '../../json.js';
 
 /** Fields of a record in a list that is too large for memory. */
 const MAX_SUMMARY = 100;
@@ -11,13 +10,10 @@ const MAX_TEXT_CHARACTERS = 120;
 const MAX_NESTED_CHARACTERS = 80;
 /** Members of a nested value that are read. */
 const MAX_NESTED_MEMBERS = 20;
-/** Excerpts of a record, and characters of each. */
-const MAX_EXCERPTS = 8;
-const MAX_EXCERPT_CHARACTERS = 2000;
 
-/** The cells of a record in a list: the first fields, each cut to a cell, the excerpts, and what the links to related records need. */
+/** The cells of a record in a list: the first fields, each cut to a cell. */
 export function summaryOf(record: JsonObject): JsonObject {
-  const summary: JsonObject = { _excerpts: excerptsOf(record), _included: includedIn(record) };
+  const summary: JsonObject = {};
   for (const name of Object.keys(record).slice(0, MAX_SUMMARY)) {
     const value = member(record, name);
     const isText = typeof value === 'string';
@@ -26,34 +22,6 @@ export function summaryOf(record: JsonObject): JsonObject {
     if (!name.startsWith('_')) setMember(summary, name, isShort ? value : cell);
   }
   return summary;
-}
-
-/** The excerpts of a record by its fields, of which a client may have stored what the service did not write. */
-export function excerptsOf({ _excerpts: given }: JsonObject): JsonObject {
-  const excerpts: JsonObject = {};
-  if (!isObject(given)) return excerpts;
-  for (const name of Object.keys(given).slice(0, MAX_EXCERPTS)) {
-    const text = member(given, name);
-    if (typeof text === 'string') setMember(excerpts, name, cutCell(text, MAX_EXCERPT_CHARACTERS));
-  }
-  return excerpts;
-}
-
-/** The related records of a record by the names of relations, each with its id and what its title is made of. */
-function includedIn({ _included: given }: JsonObject): JsonObject {
-  const included: JsonObject = {};
-  if (!isObject(given)) return included;
-  const named = (related: Json): Json => {
-    if (!isObject(related)) return null;
-    const members = ['id', 'name', 'title'].map((name) => [name, cellOf(member(related, name))] as const);
-    return Object.fromEntries(members.filter(([name]) => Object.hasOwn(related, name)));
-  };
-  for (const name of Object.keys(given).slice(0, MAX_INCLUDES)) {
-    const value = member(given, name)!;
-    const shown = Array.isArray(value) ? value.slice(0, MAX_NESTED_MEMBERS).map(named) : named(value);
-    setMember(included, name, typeof value === 'number' ? value : shown);
-  }
-  return included;
 }
 
 const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d+Z$/;

@@ -29,10 +29,13 @@ export function dayAfter(day: string, days: number): string {
   return Number.isNaN(time) ? day : new Date(time + days * 86_400_000).toISOString().slice(0, 10);
 }
 
+/** Parameters of pages, and parameters of lists for what no page shows. */
+const NOT_SHOWN = /^(_|include|excerpts)/;
+
 /** The query of a list's page as the API reads it: always a page, and without filters that were left empty. */
 export function listQueryOf({ parameters: given }: Query): string {
   const stated = [...given].filter(
-    ([name, value]) => !name.startsWith('_') && !(value === '' && /^(filter\[|search$)/.test(name)),
+    ([name, value]) => !NOT_SHOWN.test(name) && !(value === '' && /^(filter\[|search$)/.test(name)),
   );
   const result = new URLSearchParams(stated);
   // The last day of a range counts as a whole.

@@ -3,7 +3,6 @@ import type { Resource } from '../../collection/resource.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type Json, type JsonObject, member } from '../../json.js';
 import { isRelevance } from '../../list/read-sort.js';
-import type { AddedColumn } from './added-columns.js';
 import { type Column, titleLabel } from './columns.js';
 import { collectionLabel, fieldLabel, MAX_ITEMS } from './labels.js';
 import { cellOf, MAX_CELL_CHARACTERS } from './list-cells.js';
@@ -99,6 +98,15 @@ export function entriesTable(
   return listTable(rows, ({ _href }, field) => (field === columns[0] ? String(_href) : undefined));
 }
 
+/** A form that shows the entries of a list with one value. */
+export function choiceForm(path: string, name: string, values: readonly string[], given: string): Html {
+  const options = values.map(
+    (each) => html`<option value="${each}"${each === given && html` selected`}>${each || 'all'}</option>`,
+  );
+  return html`<form action="${path}"><p class="tools"><label for="${name}">${fieldLabel(name)}</label>
+<select id="${name}" name="${name}">${options}</select> <button>Show</button></p></form>`;
+}
+
 /** A table that becomes cards on narrow screens. */
 export const tableOf = (head: readonly Part[], rows: readonly Part[], label = 'Table'): Html =>
   html`<div class="scroll" tabindex="0" role="region" aria-label="${label}"><table class="list"><thead><tr>${head}</tr></thead><tbody>${rows}</tbody></table></div>`;
@@ -108,16 +116,13 @@ export interface RecordsView {
   readonly view: ListView;
   readonly names: Names;
   readonly columns: readonly Column[];
-  readonly added: readonly AddedColumn[];
   /** The form around the table that changes chosen records; undefined: none can be chosen. */
   readonly bulk: ((table: Html) => Html) | undefined;
 }
 
 /** The records of a list: the name of each with a link to its page, and the columns of the list. */
 export function recordsTable(resource: Resource, records: readonly JsonObject[], shown: RecordsView): Html {
-  const { view, names, added, bulk } = shown;
-  const replaced = (name: string) => added.find((each) => each.name === name);
-  const columns = shown.columns.filter(({ name }) => !replaced(name));
+  const { view, names, columns, bulk } = shown;
   const sorts = view.sorts();
   const sortOf = (name: string) => sorts.find(({ field }) => field === name);
   const relevance = sorts.find(({ field }) => isRelevance(resource, field));
@@ -127,7 +132,6 @@ export function recordsTable(resource: Resource, records: readonly JsonObject[],
       html`<td class="pick"><input id="all" type="checkbox" aria-label="Choose all on this page" hidden></td>`,
     headCell(titleLabel(resource), sortOf(first)),
     ...columns.map(({ name, label, kind }) => headCell(label, sortOf(name), kind === 'number')),
-    ...added.map(({ name }) => headCell(fieldLabel(cut(name, MAX_CELL_CHARACTERS)))),
   ];
   const badge = columns.find(({ kind }) => kind === 'choice')?.name;
   const rows = records.map((record) => {
@@ -138,11 +142,7 @@ export function recordsTable(resource: Resource, records: readonly JsonObject[],
       const style = name === badge ? 'badge' : kind === 'number' ? 'number' : '';
       return html`<td${style !== '' && html` class="${style}"`} data-label="${cut(label, MAX_CELL_CHARACTERS)}">${valueHtml(member(record, column.name), column, names)}</td>`;
     });
-    const more = added.map(
-      ({ name, cell }) =>
-        html`<td data-label="${fieldLabel(cut(name, MAX_CELL_CHARACTERS))}">${cell(record)}</td>`,
-    );
-    return html`<tr>${bulk && html`<td class="pick"><input type="checkbox" name="_id" value="${id}" aria-label="Choose ${text}"></td>`}<th scope="row"><a href="${hrefOf(resource, id)}">${text}</a></th>${cells}${more}</tr>\n`;
+    return html`<tr>${bulk && html`<td class="pick"><input type="checkbox" name="_id" value="${id}" aria-label="Choose ${text}"></td>`}<th scope="row"><a href="${hrefOf(resource, id)}">${text}</a></th>${cells}</tr>\n`;
   });
   const table = tableOf(head, rows, collectionLabel(resource.name));
   const order = relevance && html`<p>Sort by ${sortLink(relevance, 'relevance')}</p>`;

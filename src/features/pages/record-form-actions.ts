@@ -4,37 +4,22 @@ import { html, type Part } from '../../formats/html.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
 import { conflictPage } from './conflict-page.js';
 import type { PageForm } from './form-action.js';
-import { type FormField, formFields, type Texts } from './form-fields.js';
-import type { Filled } from './form-html.js';
+import { formFields } from './form-fields.js';
 import { crumbsOf, type FormModel } from './form-model.js';
 import { wordsOf } from './labels.js';
 import type { PageContent } from './layout.js';
-import { changeForm, creationForm } from './record-forms.js';
-import { offersFor } from './reference-input.js';
+import { formPage } from './record-forms.js';
 import { hasSignIn, signInHref } from './site.js';
-import { bodyOf, recordIn, type Submitted, type SubmittedForm } from './submitted-form.js';
+import { bodyOf, recordIn, type Submitted } from './submitted-form.js';
 
 /** The form that creates a record. */
 export function creationAction(model: FormModel): PageForm {
-  const { name, singular, creation, created } = model;
-  const fieldsOf = ({ request }: Submitted) => formFields(creation(request));
+  const fieldsOf = ({ request }: Submitted) => formFields(model.creation(request));
   return {
     bodyOf: async (submitted) =>
       bodyOf('application/json', await recordIn(submitted, fieldsOf(submitted), model.faultsOf)),
-    next: (reply, submitted) => created(JSON.parse(reply.body!) as JsonObject, submitted),
-    failed: async (problem, submitted) => {
-      const failures = failuresIn(problem);
-      const notice = failures ? undefined : noticeOf(problem, submitted);
-      if (!failures && !notice) return undefined;
-      const { site, request, forms } = submitted;
-      const fields = fieldsOf(submitted);
-      const filled = await refilled('new', fields, submitted, failures);
-      return {
-        title: `New ${wordsOf(singular)}`,
-        crumbs: crumbsOf(site, name),
-        body: creationForm(site.prefix + request.path, singular, fields, filled, forms, notice),
-      };
-    },
+    next: (reply, submitted) => model.created(JSON.parse(reply.body!) as JsonObject, submitted),
+    failed: (problem, submitted) => formAgain(model, problem, submitted),
   };
 }
 
@@ -49,49 +34,33 @@ export function changeAction(model: FormModel): PageForm {
     failed: (problem, submitted) => {
       const current = currentIn(problem);
       if (current) return conflictPage(model, current, submitted);
-      const failures = failuresIn(problem);
-      const notice = failures ? undefined : noticeOf(problem, submitted);
-      return (failures || notice) && submitted.method === 'PATCH'
-        ? failedChange(model, failures, submitted, notice)
-        : undefined;
+      return submitted.method === 'PATCH' ? formAgain(model, problem, submitted) : undefined;
     },
   };
 }
 
-/** The form again, with what was entered. Its ETag remains: the record may have changed since it was opened. */
-async function failedChange(
-  { name, singular, change }: FormModel,
-  failures: readonly Failure[] | undefined,
+/** The form again, with what was entered. The ETag of a record remains: the record may have changed since it was opened. */
+async function formAgain(
+  { name, singular, creation, change }: FormModel,
+  problem: Problem,
   submitted: Submitted,
-  notice: Part,
-): Promise<PageContent> {
-  const { site, request, entered, forms } = submitted;
-  const fields = formFields(change);
-  const shown = fields.filter(({ name }) => name !== '*' || entered.texts.has('*'));
-  const filled = await refilled('edit', shown, submitted, failures);
+): Promise<PageContent | undefined> {
+  const { site, request, entered, method } = submitted;
+  const { texts, named } = entered;
+  const failures = failuresIn(problem);
+  const notice = failures ? undefined : noticeOf(problem, submitted);
+  if (!failures && !notice) return undefined;
+  const word = wordsOf(singular);
+  const above = crumbsOf(site, name);
+  const again = { singular, texts, named, failures, notice };
+  if (method === 'POST') {
+    const fields = formFields(creation(request));
+    return formPage(`New ${word}`, above, submitted, { ...again, fields });
+  }
+  const fields = formFields(change).filter((field) => field.name !== '*' || texts.has('*'));
   const state = { etag: entered.own('_etag'), was: entered.own('_was'), others: entered.own('_others') };
-  const action = site.prefix + request.path;
-  return {
-    title: `Edit ${wordsOf(singular)}`,
-    crumbs: [...crumbsOf(site, name), { text: 'the record', href: action }],
-    body: changeForm(action, shown, filled, state, forms, notice),
-  };
-}
-
-/** The entries, faults and choices that a form shows again. */
-async function refilled(
-  id: string,
-  fields: readonly FormField[],
-  { site, request, entered }: Submitted,
-  failures: readonly Failure[] = [],
-): Promise<Filled> {
-  const offers = await offersFor(site, request, fields);
-  return { id, texts: withoutSecrets(fields, entered), failures, offers, named: entered.named };
-}
-
-function withoutSecrets(fields: readonly FormField[], { texts }: SubmittedForm): Texts {
-  const secret = new Set(fields.filter(({ kind }) => kind === 'secret').map(({ name }) => name));
-  return new Map([...texts].filter(([name]) => !secret.has(name)));
+  const crumbs = [...above, { text: 'the record', href: site.prefix + request.path }];
+  return formPage(`Edit ${word}`, crumbs, submitted, { ...again, fields, state });
 }
 
 /** Statuses whose problem says that the form has nothing to change any more. */

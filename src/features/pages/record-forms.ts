@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Failure } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { charactersLeft, type JsonObject } from '../../json.js';
 import {
@@ -43,61 +44,75 @@ function fieldsFor(record: JsonObject, rules: FormRules): FormField[] {
   });
 }
 
-/** The page with the form that creates a record. */
-export async function newRecordPage(
-  { singular, creation }: FormModel,
-  { request, forms, site }: PageOptions,
+/** A form of a page: for the first time, or again with what was entered. */
+interface ShownForm {
+  readonly singular: string;
+  readonly fields: readonly FormField[];
+  readonly texts: Texts;
+  /** The record that the form changes; absent: it creates one. */
+  readonly state?: FormState | undefined;
+  readonly failures?: readonly Failure[] | undefined;
+  readonly named?: Filled['named'];
+  readonly notice?: Part;
+}
+
+/** The page with a form. The key of one that creates a record makes it once, however often the form is submitted. */
+export async function formPage(
+  title: string,
   crumbs: readonly Crumb[],
+  { site, request, forms }: Pick<PageOptions, 'site' | 'request' | 'forms'>,
+  { singular, fields, texts, state, failures, named, notice }: ShownForm,
 ): Promise<PageContent> {
-  const rules = creation(request);
-  const fields = formFields(rules);
-  const offers = await offersFor(site, request, fields);
-  const filled = { id: 'new', texts: defaultsOf(fields), offers };
   const action = site.prefix + request.path;
+  // No page contains a password that was entered.
+  const secrets = fields.filter(({ kind }) => kind === 'secret').map(({ name }) => name);
+  const filled: Filled = {
+    id: state ? 'edit' : 'new',
+    texts: new Map([...texts].filter(([name]) => !secrets.includes(name))),
+    offers: await offersFor(site, request, fields),
+    ...(failures && { failures }),
+    ...(named && { named }),
+  };
+  const was = digestsIn(state?.was ?? '');
+  // A browser submits no form without its required fields, and access rules may hide values of a record.
+  const inputs = fields.map((field) => ({
+    ...field,
+    isRequired: field.isRequired && was[field.name] !== digestOf(),
+  }));
   return {
-    title: `New ${wordsOf(singular)}`,
+    title,
     crumbs,
-    body: creationForm(action, singular, fields, filled, forms),
+    body: html`<form class="edit" method="post" action="${action}">
+${state ? html`${hidden('_method', 'PATCH')}${stateFields(state)}` : hidden('_key', randomUUID())}${hidden('_token', forms.token)}
+${notice}${faultsOf(fields, filled)}${inputsOf(inputs, filled)}
+<p><button class="main">${state ? 'Save' : `Create ${wordsOf(singular)}`}</button> <a href="${action}">Cancel</a></p>
+</form>`,
   };
 }
 
-/** The texts of a new record: each default of the declaration. */
-const defaultsOf = (fields: readonly FormField[]): Texts =>
-  new Map(fields.map((field) => [field.name, fieldTexts(field, field.schema.default)]));
-
-/** The form that creates a record. Its key makes the record once, however often the form is submitted. */
-export function creationForm(
-  action: string,
-  singular: string,
-  fields: readonly FormField[],
-  filled: Filled,
-  forms: FormTokens,
-  notice?: Part,
-): Html {
-  return html`<form class="edit" method="post" action="${action}">
-${hidden('_token', forms.token)}${hidden('_key', randomUUID())}
-${notice}${faultsOf(fields, filled)}${inputsOf(fields, filled)}
-<p><button class="main">Create ${wordsOf(singular)}</button> <a href="${action}">Cancel</a></p>
-</form>`;
+/** The page with the form that creates a record, with each default of the declaration. */
+export function newRecordPage(
+  { singular, creation }: FormModel,
+  shown: PageOptions,
+  crumbs: readonly Crumb[],
+): Promise<PageContent> {
+  const fields = formFields(creation(shown.request));
+  const texts = new Map(fields.map((field) => [field.name, fieldTexts(field, field.schema.default)]));
+  return formPage(`New ${wordsOf(singular)}`, crumbs, shown, { singular, fields, texts });
 }
 
 /** The page with the form that changes a record. */
-export async function editPage(
-  { change, titleOf }: FormModel,
+export function editPage(
+  { singular, change, titleOf }: FormModel,
   record: JsonObject,
-  { request, forms, site, names }: PageOptions,
+  shown: PageOptions,
   crumbs: readonly Crumb[],
 ): Promise<PageContent> {
+  const { names } = shown;
   const fields = fieldsFor(record, change);
   const texts = textsOf(record, fields, change, names);
-  const offers = await offersFor(site, request, fields);
-  const filled = { id: 'edit', texts: visible(fields, texts), offers };
   const state = stateOf(record, fields, change, names);
-  return {
-    title: `Edit ${titleOf(record, names)}`,
-    crumbs,
-    body: changeForm(site.prefix + request.path, fields, filled, state, forms),
-  };
+  return formPage(`Edit ${titleOf(record, names)}`, crumbs, shown, { singular, fields, texts, state });
 }
 
 /** The record that a form changes: its ETag, and what the form showed of it. */
@@ -124,33 +139,6 @@ export function stateOf(
 }
 
 export const etagOf = ({ _version }: JsonObject): string => `"${String(_version)}"`;
-
-/** No page contains a password that was entered. */
-function visible(fields: readonly FormField[], texts: Texts): Texts {
-  const secrets = fields.filter(({ kind }) => kind === 'secret').map(({ name }) => name);
-  return new Map([...texts].filter(([name]) => !secrets.includes(name)));
-}
-
-export function changeForm(
-  action: string,
-  fields: readonly FormField[],
-  filled: Filled,
-  state: FormState,
-  forms: FormTokens,
-  notice?: Part,
-): Html {
-  const was = digestsIn(state.was);
-  // A browser submits no form without its required fields, and access rules may hide values of a record.
-  const inputs = fields.map((field) => ({
-    ...field,
-    isRequired: field.isRequired && was[field.name] !== digestOf(),
-  }));
-  return html`<form class="edit" method="post" action="${action}">
-${hidden('_method', 'PATCH')}${hidden('_token', forms.token)}${stateFields(state)}
-${notice}${faultsOf(fields, filled)}${inputsOf(inputs, filled)}
-<p><button class="main">Save</button> <a href="${action}">Cancel</a></p>
-</form>`;
-}
 
 /** Hidden inputs by which changes of the record and of its fields are recognized. */
 export function stateFields({ etag, was, others }: FormState): Html {

@@ -4,7 +4,6 @@ import type { Reference, Resource } from '../../collection/resource.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { type Json, type JsonObject, member } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
-import { isWhole, readView } from '../../list/read-fields-and-includes.js';
 import { actorHtml, readActors } from './change-author.js';
 import { type Column, columnsOf } from './columns.js';
 import { crumbsOf, editableOf } from './form-model.js';
@@ -15,7 +14,7 @@ import { recordTable } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { changeAction } from './record-form-actions.js';
 import { deletionForm, editPage, etagOf } from './record-forms.js';
-import { collectionsFor, mayWrite, othersOf } from './site.js';
+import { collectionsFor, mayWrite } from './site.js';
 import { MAX_NAMES } from './submitted-form.js';
 import { nameFields } from './title.js';
 import { timeHtml, valueHtml } from './values.js';
@@ -32,17 +31,17 @@ export function recordPage(resource: Resource): Page {
   const editable = editableOf(resource);
   return {
     isRecord: true,
+    // A part of a record could not be edited as if it were the record.
+    query: () => '',
     form: changeAction(editable),
     content: async (shown) => {
       const { site, request, json, names } = shown;
       const id = String(json.id);
       const given = request.query.parameters;
-      // A part of a record cannot be edited as if it were the record.
-      const canEdit = isWhole(readView(request.query.parameters, resource, othersOf(site)));
       const collection = site.collections.find((each) => each.resource.name === resource.name)!;
-      const writes = canEdit ? await collection.as(request).writesOf?.(id, request.run) : undefined;
+      const writes = await collection.as(request).writesOf?.(id, request.run);
       const may = (method: string) =>
-        canEdit && shown.may(method) && (writes?.[method === 'DELETE' ? 'remove' : 'update'] ?? true);
+        shown.may(method) && (writes?.[method === 'DELETE' ? 'remove' : 'update'] ?? true);
       await names.readFor(resource, [json], given.has('_edit') ? MAX_NAMES : undefined);
       const title = names.titleOf(resource, json);
       const path = site.prefix + request.path;
@@ -61,13 +60,12 @@ export function recordPage(resource: Resource): Page {
         related(resource, id, shown),
         request.run ? undefined : history(resource, shown),
       ]);
-      const { id: _id, _version, created_at: created, updated_at: updated, _links, ...rest } = json;
-      const plain = { id, ...rest };
+      const { _version, created_at: created, updated_at: updated } = json;
       return {
         title,
         crumbs: above,
         tools: html`${may('PATCH') && html`<a class="button main" href="${path}?_edit">Edit</a>`}${may('DELETE') && html`<a class="button danger" href="${path}?_delete">Delete…</a>`}`,
-        body: html`<div class="cols"><div>${canEdit ? fields(resource, json, shown) : recordTable(plain)}${lists}
+        body: html`<div class="cols"><div>${fields(resource, json, shown)}${lists}
 <p class="dim">${created !== undefined && html`Created ${timeHtml(String(created))}, `}${updated !== undefined && html`changed ${timeHtml(String(updated))}, `}version ${String(_version ?? '')}, id <code>${id}</code></p></div>
 <div>${changes}</div></div>`,
         query: '',
@@ -93,7 +91,8 @@ function crumbsAbove({ name, parent }: Resource, record: JsonObject, { site, nam
 function fields(resource: Resource, record: JsonObject, { names }: PageOptions): Html {
   const declared = columnsOf(resource).filter(
     ({ name, kind }) =>
-      name !== resource.display && !(kind === 'time' && (name === 'created_at' || name === 'updated_at')),
+      (name !== resource.display || kind === 'reference') &&
+      !(kind === 'time' && (name === 'created_at' || name === 'updated_at')),
   );
   const has = ({ name }: Column) => member(record, name) !== undefined;
   const long = declared.filter((column) => column.kind === 'long' && has(column));

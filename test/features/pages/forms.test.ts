@@ -252,7 +252,7 @@ t.test('posts are created below their user, and passwords are never shown', asyn
 
 /** Schemas of a field, each with what its form says of it. */
 const HINTS: readonly (readonly [schema: object | boolean, hint: string])[] = [
-  [{ type: 'integer', minimum: 1, maximum: 9, multipleOf: 3 }, 'From 1 to 9. A multiple of 3.'],
+  [{ type: 'integer', minimum: 1, maximum: 9, multipleOf: 3 }, 'At least 1. At most 9. A multiple of 3.'],
   [{ type: 'number', minimum: 1 }, 'At least 1.'],
   [{ type: 'number', maximum: 9 }, 'At most 9.'],
   [{ type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 2 }, 'More than 0. Less than 2.'],

@@ -53,6 +53,11 @@ t.test('pages of members under access rules', async (t) => {
     t.match(near.text, 'Is Ben Example meant?');
   });
 
+  t.test('a search without result leads to the filter by names', async (t) => {
+    const { text } = await ben.get('/issues?search=nothing');
+    t.match(text, '<a href="/issues?_filter=1">Filter by the name of project, assignee, author</a>');
+  });
+
   t.test('pages of errors name the user who has signed in', async (t) => {
     for (const path of ['/nothing', '/issues/nothing', '/keys', '/issues?sort=nothing']) {
       const { status, text } = await ben.get(path);

@@ -32,6 +32,12 @@ const COLLECTIONS = {
       orderedOn: { type: 'string', format: 'date', 'x-index': true },
     },
   },
+  'badges.json': {
+    title: 'Badge',
+    type: 'object',
+    properties: { memberId: { type: 'string', 'x-references': 'memberships' }, code: { type: 'string' } },
+    'x-collection': { display: 'memberId' },
+  },
   'tasks.json': {
     title: 'Task',
     type: 'object',
@@ -106,6 +112,14 @@ t.test('a form offers these names, and accepts them', async (t) => {
     stored.map(({ assigneeId, orderId }: Record<string, string>) => assigneeId ?? orderId),
     [member.id, member.id, order.id],
   );
+});
+
+t.test('a declared reference gives a record the name of what it refers to', async (t) => {
+  const { make, visitor, member } = await office(t);
+  const badge = await make('/badges', { memberId: member.id, code: 'A1' });
+  t.match((await visitor.get('/badges')).text, `<th scope="row"><a href="/badges/${badge.id}">Roof, Ann</a>`);
+  const record = await visitor.get(`/badges/${badge.id}`);
+  t.match(record.text, /<h1>Roof, Ann<\/h1>[\s\S]*<dt>Member<\/dt><dd><a [^>]*>Roof, Ann<\/a>/);
 });
 
 t.test('a record page leads to its parent, and to a new record below it', async (t) => {
