@@ -100,7 +100,7 @@ const sdkApart = {
     ),
 };
 /** Packages that only AUTH_SERVER=on loads. */
-const ISSUER_PACKAGES = /^(\.{1,2}\/oidc-provider\.js|@simplewebauthn\/server(\/helpers)?)$/;
+const ISSUER_PACKAGES = /^(\.{1,2}\/oidc-provider\.js|@simplewebauthn\/server(\/helpers)?|otpauth|uqr)$/;
 const issuerApart = {
   name: 'issuer-apart',
   setup: ({ onResolve }) =>
@@ -108,9 +108,11 @@ const issuerApart = {
 };
 /** All that src/features/issuer imports of them. */
 const issuerPackages = `
-  export { errors, Provider } from './dist/src/features/issuer/oidc-provider.js';
+  export { errors, interactionPolicy, Provider } from './dist/src/features/issuer/oidc-provider.js';
   export * from '@simplewebauthn/server';
-  export { decodeAttestationObject, isoBase64URL } from '@simplewebauthn/server/helpers';`;
+  export { decodeAttestationObject, isoBase64URL } from '@simplewebauthn/server/helpers';
+  export { Secret, TOTP } from 'otpauth';
+  export { renderSVG } from 'uqr';`;
 const url = "const importMetaUrl = require('node:url').pathToFileURL(__filename).href;";
 
 /** Runs what follows, which is as Node has it of a CommonJS module, or gives it to who has no `require` yet: start.cjs. */

@@ -36,7 +36,8 @@ returning true;
 
 -- Without the users who are disabled.
 -- name: passwords_of ($1 emails, as a JSON array)
-select email, user_id, hash, passwords.version
+select email, user_id, hash, passwords.version,
+  exists (select from plinth_totp as totp where totp.user_id = users.id) as has_totp
 from plinth_users as users
 join passwords on user_id = users.id
 where email = any (array(select json_array_elements_text($1::text::json)))
@@ -123,6 +124,8 @@ select users.id::text, email, array_to_string(user_scopes.scopes, ' ') as scopes
   (extract(epoch from disabled_at) * 1000)::float8 as disabled,
   exists (select from passwords where passwords.user_id = users.id) as has_password,
   (select count(*) from passkeys where passkeys.user_id = users.id)::int as passkeys,
+  exists (select from plinth_totp as totp where totp.user_id = users.id)
+    or exists (select from plinth_all_passkeys as own where own.user_id = users.id) as second_factor,
   (select count(*) from issuer_records
    where issuer_records.user_id = users.id and model = 'Session' and expires_at > now())::int as sessions
 from plinth_users as users
@@ -141,3 +144,10 @@ insert into plinth_disabled_users (user_id) values ($1::uuid) on conflict do not
 
 -- name: enable_user ($1 user id)
 delete from plinth_disabled_users where user_id = $1::uuid;
+
+-- Removes all that proves a user besides the password.
+-- name: remove_second_factors ($1 user id)
+with totp as (delete from plinth_totp where user_id = $1::uuid),
+  codes as (delete from plinth_recovery_codes where user_id = $1::uuid),
+  second as (delete from plinth_second_passkeys where user_id = $1::uuid)
+delete from passkeys where user_id = $1::uuid;

@@ -50,6 +50,7 @@ const ACCOUNT: Kind = {
     disabled_at: TIME_OR_NULL,
     has_password: { type: 'boolean' },
     passkeys: { type: 'integer' },
+    second_factor: { type: 'boolean' },
     sessions: { type: 'integer' },
   }),
   page: {
@@ -126,12 +127,23 @@ function accountOf({
   disabled: at,
   has_password,
   passkeys,
+  second_factor,
   sessions,
 }: Row): Account {
   const scopes = [...scopesOf(granted)];
   const disabled = typeof at === 'number';
   const disabled_at = timeOf(disabled ? at : undefined);
-  const members = { id, email, scopes, disabled, disabled_at, has_password, passkeys, sessions };
+  const members = {
+    id,
+    email,
+    scopes,
+    disabled,
+    disabled_at,
+    has_password,
+    passkeys,
+    second_factor,
+    sessions,
+  };
   const version = 1 + hash('sha1', JSON.stringify(members), 'buffer').readUIntBE(0, 6);
   return { id: String(id), version, scopes, disabled, members };
 }

@@ -174,6 +174,8 @@ export interface SignedIn {
   readonly credential: string;
   /** The version of the password. */
   readonly passwordVersion: number;
+  /** Whether the user has an authenticator app, and the password alone is not enough. */
+  readonly hasTotp: boolean;
 }
 
 /** Someone who is not signed in; `account` is the email in the form that accounts are looked up by, if it can be one. */
@@ -228,6 +230,7 @@ export function passwordSignIn(db: Db, log: Log, check: PasswordCheck): SignIn {
       userId,
       credential: digest('sha256', `${row!.email}\n${hash}`, 'base64'),
       passwordVersion: row!.version as number,
+      hasTotp: row!.has_totp === true,
     };
   };
 }

@@ -1,4 +1,4 @@
-import { forbidden } from '../errors/caller-errors.js';
+import { forbidden, secondFactorRequired } from '../errors/caller-errors.js';
 import type { JsonObject } from '../json.js';
 
 /** The credentials that AUTH can name. */
@@ -9,6 +9,8 @@ export type SchemeName = (typeof SCHEMES)[number];
 export interface Principal {
   readonly subject: string;
   readonly scopes: ReadonlySet<string>;
+  /** Scopes that a second factor would add. */
+  readonly withheld?: readonly string[];
   /** The kind of credential; `session` of the authorization server in a browser; `none` without one. */
   readonly scheme: SchemeName | 'session' | 'none';
   /** The claims of a token, which access rules can name; absent for other credentials. */
@@ -92,8 +94,12 @@ export type Permission = 'all' | 'own' | 'rules';
  */
 export function permit(principal: Principal, need: Requirement, params: Params): Permission {
   const permission = permissionOf(principal, need, params);
-  if (permission === undefined) throw forbidden(missingScopes(principal, need as ScopeRequirement, params));
-  return permission;
+  if (permission !== undefined) return permission;
+  const { scopes, withheld = [] } = principal;
+  const missing = missingScopes(principal, need as ScopeRequirement, params);
+  const isWithheld =
+    permissionOf({ ...principal, scopes: new Set([...scopes, ...withheld]) }, need, params) !== undefined;
+  throw isWithheld ? secondFactorRequired(missing) : forbidden(missing);
 }
 
 type Params = Readonly<Record<string, string | undefined>>;

@@ -22,6 +22,17 @@ export function mayAllow(scopes: ReadonlySet<string>, scope: string): boolean {
   return isClaimScope(scope) || scopes.has('admin') || includes(scopes, scope);
 }
 
+/** Whether a user has a scope only after a second factor: REQUIRE_SECOND_FACTOR names it, or one that it includes. */
+export const needsSecondFactor = ({ secondFactorScopes }: AuthConfig, scope: string): boolean =>
+  secondFactorScopes.some((each) => scope === 'admin' || includes(new Set([scope]), each));
+
+/** The scopes that a sign-in with one factor has, and those that a second one would add. */
+export function withOneFactor(config: AuthConfig, scopes: Iterable<string>) {
+  const all = [...scopes];
+  const withheld = all.filter((scope) => needsSecondFactor(config, scope));
+  return { scopes: new Set(all.filter((scope) => !withheld.includes(scope))), withheld };
+}
+
 /** Scopes with the ones that they imply: a scope that permits writing implies the one that permits reading. */
 export function withImplied(scopes: Iterable<string>): ReadonlySet<string> {
   const named = [...scopes];
@@ -76,6 +87,7 @@ export function scopeFault(scope: string, known: readonly string[]): string | un
 export function scopeSettingFaults(config: AuthConfig, known: readonly string[]): string[] {
   const named: [setting: string, scopes: readonly string[]][] = [
     ['BASIC_SCOPES', config.basicScopes],
+    ['REQUIRE_SECOND_FACTOR', config.secondFactorScopes],
     ...config.signingSecrets.map(({ scopes }): [string, readonly string[]] => ['SIGNING_SECRETS', scopes]),
     ...[...(config.jwtScopesMap?.values() ?? [])].map((scopes): [string, readonly string[]] => [
       'JWT_SCOPES_MAP',

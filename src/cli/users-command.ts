@@ -5,6 +5,7 @@ import { STORED_ACCOUNTS } from '../api/user-accounts.js';
 import { knownScopes, scopeFault } from '../auth/user-scopes.js';
 import { NO_PRECONDITIONS } from '../collection/write-preconditions.js';
 import type { Config } from '../config/config.js';
+import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { openCollection } from '../list/open-collection.js';
@@ -37,6 +38,7 @@ export async function usersCommand(args: string[], io: Io): Promise<void> {
       const { members = {} } = (await STORED_ACCOUNTS.get(db, id)) ?? {};
       return print(io, json, members, `${JSON.stringify(members)}\n`);
     }
+    if (verb === 'remove-second-factor') await db.run(AUTH_SQL.remove_second_factors, [id]);
     if (verb === 'delete') await users.remove(id, NO_PRECONDITIONS);
     if (scopes || verb === 'disable' || verb === 'enable')
       await STORED_ACCOUNTS.change(db, id, (before) => ({

@@ -96,7 +96,7 @@ export function readAuth(reader: Reader) {
       `${SECURE_URL}, with the percent-encoded id and secret of a client: https://client:secret@issuer.example/introspect`,
       parseIntrospection,
     ),
-    basicScopes: read<readonly string[]>('BASIC_SCOPES', ['self'], 'scopes', parseNames),
+    ...readScopes(reader),
     /** Parts of the service that need no TLS: Basic from a client on this machine, and the targets of webhooks. */
     insecure: read<readonly Insecure[]>('INSECURE', [], `any of ${INSECURE.join(', ')}`, (text) =>
       someOf(INSECURE, text),
@@ -107,6 +107,15 @@ export function readAuth(reader: Reader) {
       'a JSON array of up to 16 of {"id", "secret", "subject", "scopes"}, each secret of 32 characters or more',
       parseSigningSecrets,
     ),
+  };
+}
+
+function readScopes({ read }: Reader) {
+  const scopes = (name: string, fallback: readonly string[]) => read(name, fallback, 'scopes', parseNames);
+  return {
+    basicScopes: scopes('BASIC_SCOPES', ['self']),
+    /** Scopes that users have only after a second factor. */
+    secondFactorScopes: scopes('REQUIRE_SECOND_FACTOR', []),
   };
 }
 

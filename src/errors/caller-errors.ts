@@ -24,6 +24,15 @@ export const forbidden = define('INSUFFICIENT_SCOPE', 403, {
   make: (scopes: readonly string[]) => ({ details: { scope: scopes.join(' ') }, scope: scopes.join(' ') }),
 });
 
+/** A user that signed in with a password alone, where the operator requires more. */
+export const secondFactorRequired = define('SECOND_FACTOR_REQUIRED', 403, {
+  message: 'This needs a sign-in with a second factor.',
+  cause: 'The user has signed in with a password alone, but REQUIRE_SECOND_FACTOR names the scope.',
+  remedy: 'Sign in with a passkey, or with the password and a code, in a browser or through an application.',
+  example: [['admin']],
+  make: (scopes: readonly string[]) => ({ details: { scope: scopes.join(' ') }, scope: scopes.join(' ') }),
+});
+
 /** No access rule permits a caller a write of a record that it may read. */
 export const writeDenied = (verb: 'change' | 'delete') =>
   accessDenied(`No access rule permits you to ${verb} this record.`);

@@ -67,9 +67,9 @@ select users.id::text as owner,
       or not exists (select from plinth_user_links where user_id = users.id)) as is_reset
 from plinth_users as users where email = $1;
 
--- name: tell_changed ($1 id, $2 user id, $3 language)
+-- name: tell_changed ($1 id, $2 user id, $3 language, $4 purpose)
 insert into plinth_mail (id, purpose, recipient, language, user_id)
-select $1::uuid, 'changed', email, $3, users.id from plinth_users as users where users.id = $2::uuid;
+select $1::uuid, $4, email, $3, users.id from plinth_users as users where users.id = $2::uuid;
 
 -- The next messages, which no other process sends until `next_at`: after a failure, or the end of this process, they are sent again.
 -- name: claim_mail ($1 seconds before the second attempt, $2 most messages)

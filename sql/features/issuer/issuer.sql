@@ -200,7 +200,9 @@ returning id, metadata, version, (extract(epoch from created_at) * 1000)::float8
 delete from issuer_clients where id = $1 returning id;
 
 -- name: account ($1 user id)
-select users.id::text, doc, array_to_string(user_scopes.scopes, ' ') as scopes, passwords.version
+select users.id::text, doc, array_to_string(user_scopes.scopes, ' ') as scopes, passwords.version,
+  exists (select from plinth_totp as totp where totp.user_id = users.id) as has_totp,
+  exists (select from plinth_all_passkeys as own where own.user_id = users.id) as has_passkey
 from plinth_users as users
 left join user_scopes on user_id = users.id
 left join passwords on passwords.user_id = users.id
@@ -241,18 +243,20 @@ where user_id = $1::uuid and client_id = $2 and (model = 'Grant' or grant_hash i
 delete from issuer_records where user_id = $1::uuid and session_uid = $2 and model = 'Session';
 
 -- name: passkeys_of ($1 user id)
-select id, public_key, counter::float8 as counter, transports, (extract(epoch from created_at))::float8 as created
-from passkeys
+select id, public_key, counter::float8 as counter, transports, (extract(epoch from created_at))::float8 as created, is_second
+from plinth_all_passkeys
 where user_id = $1::uuid
 order by created_at desc
-limit 20;
+limit 40;
 
--- name: find_passkey ($1 id)
+-- name: find_passkey ($1 id, $2 id of the user whose second factor it must be; null: it is the only one)
 select id, user_id::text as owner, public_key, counter::float8 as counter, transports, version
-from passkeys
+from plinth_all_passkeys as all_passkeys
 left join passwords using (user_id)
-where id = $1
-  and not exists (select from plinth_disabled_users as disabled where disabled.user_id = passkeys.user_id);
+where id = $1 and (user_id = $2::uuid or ($2::uuid is null and not is_second))
+  and not exists (select from plinth_disabled_users as disabled where disabled.user_id = all_passkeys.user_id)
+order by is_second
+limit 1;
 
 -- name: add_passkey ($1 id, $2 user id, $3 public key in base64url, $4 counter, $5 transports as JSON, $6 maximum, $7 version of the password that the request knows)
 -- No row: there are too many, or the password was reset since the request began. The locks are those of upsert_record.
@@ -268,17 +272,59 @@ returning true;
 
 -- name: use_passkey ($1 id, $2 counter)
 -- No row: the passkey was removed, or another use had this counter. Authenticators without a counter send zero.
-update passkeys set counter = $2::bigint
-where id = $1 and (counter < $2::bigint or (counter = 0 and $2::bigint = 0))
-returning true;
+with second as (
+  update plinth_second_passkeys set counter = $2::bigint
+  where id = $1 and (counter < $2::bigint or (counter = 0 and $2::bigint = 0))
+  returning true
+), used as (
+  update passkeys set counter = $2::bigint
+  where id = $1 and (counter < $2::bigint or (counter = 0 and $2::bigint = 0))
+  returning true
+)
+select true from used union all select true from second;
 
 -- name: remove_passkey ($1 user id, $2 id)
+with second as (delete from plinth_second_passkeys where user_id = $1::uuid and id = $2)
 delete from passkeys where user_id = $1::uuid and id = $2;
+
+-- name: find_totp ($1 user id)
+select secret, (extract(epoch from totp.created_at))::float8 as created, passwords.version,
+  (select count(*) from plinth_recovery_codes as codes where codes.user_id = totp.user_id)::int as codes
+from plinth_totp as totp
+left join passwords using (user_id)
+where totp.user_id = $1::uuid;
+
+-- name: add_totp ($1 user id, $2 secret, $3 time step of the first code, $4 version of the password that the request knows)
+-- No row: the user has an application, or the password was reset since the request began. The locks are those of upsert_record.
+insert into plinth_totp (user_id, secret, last_step)
+select $1::uuid, $2, $3::bigint
+where case
+  when not exists (select from plinth_users as users where id = $1::uuid for key share) then false
+  else (select version from passwords where user_id = $1::uuid for share) is not distinct from $4::integer
+end
+on conflict do nothing
+returning true;
+
+-- name: use_totp ($1 user id, $2 time step of the code)
+-- No row: a code of this step or of a later one was accepted before.
+update plinth_totp set last_step = $2::bigint where user_id = $1::uuid and last_step < $2::bigint returning true;
+
+-- name: remove_totp ($1 user id)
+with codes as (delete from plinth_recovery_codes where user_id = $1::uuid)
+delete from plinth_totp where user_id = $1::uuid returning true;
+
+-- name: add_recovery_codes ($1 user id, $2 SHA-256s in base64, as a JSON array)
+insert into plinth_recovery_codes (user_id, hash)
+select $1::uuid, decode(value, 'base64') from json_array_elements_text($2::text::json);
+
+-- name: use_recovery_code ($1 user id, $2 SHA-256 in base64)
+delete from plinth_recovery_codes where user_id = $1::uuid and hash = decode($2, 'base64') returning true;
 
 -- The user of a session that has not ended, unless the user is disabled.
 -- name: browser_session ($1 hash in base64)
 select users.id::text, payload, extract(epoch from expires_at)::float8 as expires,
-  array_to_string(user_scopes.scopes, ' ') as scopes, passwords.version
+  array_to_string(user_scopes.scopes, ' ') as scopes, passwords.version,
+  exists (select from plinth_totp as totp where totp.user_id = users.id) as has_totp
 from issuer_records
 join plinth_users as users on users.id = issuer_records.user_id
 left join user_scopes on user_scopes.user_id = users.id

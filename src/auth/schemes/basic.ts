@@ -3,10 +3,13 @@ import type { Admission } from '../../limits/login-throttle.js';
 import type { SignIn } from '../accounts.js';
 import { CredentialRejected, type Principal } from '../principal.js';
 import { type AuthRequest, credentialsOf, quote, type Scheme } from '../scheme.js';
+import { withOneFactor } from '../user-scopes.js';
+
+const HAS_APP = 'The user has an authenticator app, so that the password alone is not enough: use a token.';
 
 /** The email and password of a user (RFC 7617), over TLS only. */
 export function basic(config: Config, signIn: SignIn): Scheme {
-  const scopes = new Set(config.basicScopes);
+  const permitted = withOneFactor(config, config.basicScopes);
 
   async function verify(request: AuthRequest, admission: Admission, credentials: string): Promise<Principal> {
     if (!request.secure && !(config.insecure.includes('basic') && request.loopback))
@@ -14,9 +17,10 @@ export function basic(config: Config, signIn: SignIn): Scheme {
     const { email, password } = read(credentials);
     const user = await signIn(email, password, admission);
     if (user.userId === undefined) throw refusal('The email or the password is wrong.', user.account);
+    if (user.hasTotp) throw new CredentialRejected('basic', HAS_APP, undefined, false);
     return {
       subject: user.userId,
-      scopes,
+      ...permitted,
       scheme: 'basic',
       expiresAt: undefined,
       credential: user.credential,

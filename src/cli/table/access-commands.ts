@@ -43,7 +43,7 @@ export const ACCESS_COMMANDS = {
         },
       },
       'set-password': {
-        text: 'replaces the password, removes passkeys, and ends sessions and the access of applications',
+        text: 'replaces the password, makes passkeys second factors, and ends sessions and the access of applications',
         operands: 'EMAIL',
         options: {
           ...PASSWORD,
@@ -57,6 +57,11 @@ export const ACCESS_COMMANDS = {
       show: { text: 'prints the account of a user', operands: 'EMAIL', options: JSON_OPTION },
       disable: {
         text: 'ends the sessions, tokens and keys of a user, who cannot sign in any more',
+        operands: 'EMAIL',
+        options: JSON_OPTION,
+      },
+      'remove-second-factor': {
+        text: 'removes the authenticator app and the passkeys of a user who has lost them',
         operands: 'EMAIL',
         options: JSON_OPTION,
       },

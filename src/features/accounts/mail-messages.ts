@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { html } from '../../formats/html.js';
 
 /** The purposes of messages. */
-export type Purpose = 'reset' | 'changed' | 'sign-up' | 'known';
+export type Purpose = 'reset' | 'changed' | 'sign-up' | 'known' | 'factors';
 
 /** Languages of messages and pages; the first is for people who prefer none of them. */
 const LANGUAGES = ['en', 'de'] as const;
@@ -89,6 +89,16 @@ Wenn Sie das Passwort vergessen haben, wählen Sie ein neues:
 {{link}}
 
 Wenn Sie das nicht angefordert haben, müssen Sie nichts tun.`,
+  },
+  factors: {
+    en: `Your second factor for {{site}} was changed
+An authenticator app or a passkey was added to your account at {{site}} or removed from it, or a recovery code was made or used.
+
+If you did not do this, look at your account, and change your password: {{link}}`,
+    de: `Ihr zweiter Faktor für {{site}} wurde geändert
+Zu Ihrem Konto bei {{site}} wurde eine Authenticator-App oder ein Passkey hinzugefügt oder davon entfernt, oder ein Wiederherstellungscode wurde erstellt oder benutzt.
+
+Wenn Sie das nicht waren, sehen Sie Ihr Konto an, und ändern Sie Ihr Passwort: {{link}}`,
   },
 };
 

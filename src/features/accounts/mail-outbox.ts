@@ -22,11 +22,15 @@ interface Known {
  * the requester.
  */
 const MESSAGES: Readonly<
-  Record<CodeKind | 'changed', (user: Known | undefined, maySignUp: boolean) => Purpose | undefined>
+  Record<
+    CodeKind | 'changed' | 'factors',
+    (user: Known | undefined, maySignUp: boolean) => Purpose | undefined
+  >
 > = {
   reset: (user) => (user?.isReset ? 'reset' : undefined),
   'sign-up': (user, maySignUp) => (user ? 'known' : maySignUp ? 'sign-up' : undefined),
   changed: () => 'changed',
+  factors: () => 'factors',
 };
 
 /** The pages to which messages lead, by their purposes. */
@@ -35,6 +39,7 @@ const PAGES: Readonly<Record<Purpose, string>> = {
   changed: '/forgotten-password',
   'sign-up': '/sign-up',
   known: '/forgotten-password',
+  factors: '/account',
 };
 
 export interface OutboxOptions {

@@ -72,7 +72,7 @@ async function setByCode(services: AccountServices, code: string, password: stri
       { preconditions: NO_PRECONDITIONS, isRead: true, next: (present) => next(present!) },
       run,
     );
-    await run(ACCOUNTS_SQL.tell_changed, [nextIdentity().id, id, language]);
+    await run(ACCOUNTS_SQL.tell_changed, [nextIdentity().id, id, language, 'changed']);
   });
 }
 

@@ -19,6 +19,7 @@ export interface OperationSettings extends SecuritySettings {
   readonly version: Version;
   /** Whether a collection has access rules. */
   readonly hasAccessRules: boolean;
+  readonly secondFactorScopes: readonly string[];
 }
 
 /** An endpoint, with all that it accepts and offers. */
@@ -112,11 +113,13 @@ const CONNECTION_ERRORS: readonly ErrorName[] = [
 
 /** Errors that follow from what an endpoint requires and accepts. */
 function errorsOf(
-  { auth, isRateLimited, retiring, version, hasAccessRules }: OperationSettings,
+  { auth, isRateLimited, retiring, version, hasAccessRules, secondFactorScopes }: OperationSettings,
   { endpoint }: Operation,
 ): ErrorName[] {
   const { method, requires, records, accepts, alwaysAvailable, outlivesVersion } = endpoint;
   const isOpen = auth.length === 0 || requires === 'nothing';
+  // A request for records may name others, which need a scope even where these do not.
+  const needsScopes = !isOpen && (typeof requires !== 'string' || records !== undefined);
   const isRead = method === 'GET' || method === 'QUERY';
   const hasRules = !isRead && records !== undefined && isByRecord(records.resource);
   // A filter may lead to records of another collection.
@@ -129,8 +132,8 @@ function errorsOf(
     'VERSION_MISMATCH',
     'SERVICE_UNAVAILABLE',
     ...when(!isOpen, 'UNAUTHORIZED'),
-    // A request for records may name others, which need a scope even where these do not.
-    ...when(!isOpen && (typeof requires !== 'string' || records !== undefined), 'INSUFFICIENT_SCOPE'),
+    ...when(needsScopes, 'INSUFFICIENT_SCOPE'),
+    ...when(needsScopes && secondFactorScopes.length > 0, 'SECOND_FACTOR_REQUIRED'),
     ...when(hasRules, 'ACCESS_DENIED'),
     ...when(
       (hasRules && method !== 'DELETE') || (isFiltered && hasAccessRules && requires !== 'nothing'),

@@ -29,7 +29,7 @@ export function handleAccessJwts(provider: Provider, db: Db, tokens: OwnTokens):
     const ctx = context as KoaContextWithOIDC;
     try {
       if (refused.has(ctx)) await handleJwt(db, tokens, ctx);
-      else if (ctx.oidc?.route === 'introspection') await limitScope(db, ctx);
+      else if (ctx.oidc?.route === 'introspection') await limitScope(tokens, ctx);
       // An empty body has no type, and some clients refuse any type but JSON.
       if (ctx.oidc?.route === 'revocation' && ctx.body === '') ctx.remove('Content-Type');
     } catch (error) {
@@ -92,9 +92,9 @@ function introspected({ oidc }: KoaContextWithOIDC, claims: Claims | undefined):
 }
 
 /** oidc-provider responds with the scopes that the token was issued with. */
-async function limitScope(db: Db, { body }: KoaContextWithOIDC): Promise<void> {
-  const token = body as { sub?: string; scope?: string } | undefined;
+async function limitScope({ config, db }: OwnTokens, { body }: KoaContextWithOIDC): Promise<void> {
+  const token = body as { sub?: string; scope?: string; amr?: string[] } | undefined;
   if (token?.scope === undefined || token.sub === undefined) return;
-  const account = await findAccount(db, token.sub);
-  if (account) token.scope = account.allowed(token.scope);
+  const account = await findAccount(config, db, token.sub);
+  if (account) token.scope = account.allowed(token.scope, token.amr);
 }

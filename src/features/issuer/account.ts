@@ -3,6 +3,7 @@ import type { Provider } from 'oidc-provider';
 import { setPassword } from '../../actions/set-password.js';
 import { isEqual, SESSION_COOKIE, writeCookie } from '../../auth/cookies.js';
 import { isYoungerThan } from '../../auth/principal.js';
+import { withOneFactor } from '../../auth/user-scopes.js';
 import { usesHttps } from '../../config/parsers.js';
 import type { Db } from '../../db/db.js';
 import { type Failure, Problem } from '../../errors/problem.js';
@@ -10,16 +11,19 @@ import type { Collection } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
 import { accountLinks } from '../accounts/settings.js';
-import { checkedPassword, type InteractionParts } from './interactions.js';
+import { checkedPassword } from './interactions.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { errors } from './oidc-provider.js';
 import { accountPage, accountSignInPage, type Entry, signedInPage } from './pages/account-page.js';
 import { type PasskeyForm, pageHeaders } from './pages/page-frame.js';
 import { formToken, timeText } from './passkeys.js';
 import { ACCOUNT } from './paths.js';
+import { type Change, changeFactors, secondStep } from './second-step.js';
 import { confirmPassword } from './seen-passwords.js';
 import { SESSION_S } from './settings.js';
-import { findUser, type User } from './user-claims.js';
+import { signedInBy } from './sign-in-methods.js';
+import type { InteractionParts } from './sign-in-parts.js';
+import { findUser, lacksSecondFactor, type User } from './user-claims.js';
 
 export interface AccountParts extends InteractionParts {
   /** The users that sign in. */
@@ -37,10 +41,15 @@ export async function account(
   const session = await sessionOf(provider, request);
   const user = session?.accountId === undefined ? undefined : await findUser(parts.db, session.accountId);
   const page = new AccountRequest(provider, parts, request);
-  if (request.req.method !== 'POST') return user ? page.enter(user, session!) : page.arrive();
+  const isHalf = user && page.lacksSecondFactor(user, session!) && (user.hasTotp || user.hasPasskey);
+  if (request.req.method !== 'POST') {
+    if (isHalf) return page.secondStep(user, session!);
+    return user ? page.enter(user, session!) : page.arrive();
+  }
   const form = new URLSearchParams(request.body.toString('utf8'));
   if (!page.isOwnForm(form, session)) return page.showSignIn(403, '', 'The form has expired. Try again.');
   try {
+    if (isHalf && form.get('action') !== 'sign-out') return await page.secondStep(user, session!, form);
     return await (user ? page.act(user, session!, form) : page.signIn(form));
   } catch (error) {
     if (!(error instanceof errors.InvalidGrant)) throw error;
@@ -68,7 +77,7 @@ class AccountRequest {
     const step = await this.parts.upstreams?.step(this.request, this.#back);
     if (step?.userId === undefined)
       return step?.reply ?? this.showSignIn(step?.status ?? 200, '', step?.error, step?.link);
-    const target = this.#returnTo() ?? ACCOUNT;
+    const target = this.#back;
     const { headers, ...page } = reply(200, signedInPage(target));
     const { jti } = await beginSession(this.provider, step.userId, 'fed');
     // A redirect would still come from the other issuer, without the cookie that no other site may use.
@@ -87,14 +96,36 @@ class AccountRequest {
     const link = form.get('link') ?? undefined;
     if (!user) return this.showSignIn(422, email.slice(0, 254), 'The email or the password is wrong.', link);
     await this.parts.upstreams?.link(link, this.#back, user.userId);
-    return redirect(this.#cookies((await beginSession(this.provider, user.userId)).jti), this.#returnTo());
+    return redirect(this.#cookies((await beginSession(this.provider, user.userId, 'pwd')).jti), this.#back);
+  }
+
+  lacksSecondFactor(user: User, { amr }: Session): boolean {
+    return lacksSecondFactor(this.parts.config, user, amr, user.scopes);
+  }
+
+  /** The page on which the user proves the second factor; with a `form` that does, the next page. */
+  async secondStep(user: User, session: Session, form?: URLSearchParams): Promise<Reply> {
+    const { uid, amr } = session;
+    const first = { user, context: `account ${uid}`, amr, csrf: this.#csrfOf(uid) };
+    const step = await secondStep(this.parts, this.request, first, form);
+    if (typeof step === 'string') return reply(form ? 422 : 200, step);
+    return redirect(await this.#renew(session, step.amr), this.#returnTo());
+  }
+
+  /** Gives a session whose user has proved another factor another id. Returns the fields that set its cookies. */
+  async #renew(session: Session, amr: readonly string[]): Promise<string[]> {
+    session.loginAccount({ accountId: session.accountId!, ...signedInBy(...amr) });
+    session.resetIdentifier();
+    await session.save(SESSION_S);
+    return this.#cookies(session.jti);
   }
 
   /** Lets the pages of the service know the user, and returns to the one that sent the user here. */
   async enter(user: User, session: Session): Promise<Reply> {
     const cookie = browserCookie(this.parts.config, session.jti);
     const target = this.#returnTo();
-    if (target !== undefined) return redirect(cookie, target);
+    // Users who need a second factor and have none set it up here.
+    if (target !== undefined && !this.lacksSecondFactor(user, session)) return redirect(cookie, target);
     const page = await this.show(user, session);
     return { ...page, headers: [...page.headers, ...cookie] };
   }
@@ -118,28 +149,21 @@ class AccountRequest {
   }
 
   async show(user: User, session: Session, more: { message?: string; error?: string } = {}): Promise<Reply> {
-    const { db, passkeys: own } = this.parts;
+    const { config, db, passkeys: keys, secondFactors } = this.parts;
     const email = String(user.record.email);
-    const [passkeys, passkey, sessions, grants] = await Promise.all([
-      own.list(user.id),
-      own.isAvailable ? this.#passkeyForm(user.id, email, session) : undefined,
+    const [passkeys, totp, passkey, sessions, grants] = await Promise.all([
+      keys.list(user.id),
+      secondFactors.of(user.id),
+      keys.isAvailable ? this.#passkeyForm(user.id, email, session) : undefined,
       sessionsOf(db, user.id, session.uid),
       grantsOf(db, user.id),
     ]);
     const csrf = this.#csrfOf(session.uid);
-    const home = `${this.parts.config.publicPrefix}/`;
+    const home = `${config.publicPrefix}/`;
+    const withheld = this.lacksSecondFactor(user, session) ? withOneFactor(config, user.scopes).withheld : [];
     const hasPassword = user.passwordVersion !== undefined;
-    const page = accountPage({
-      home,
-      email,
-      hasPassword,
-      csrf,
-      sessions,
-      grants,
-      passkeys,
-      passkey,
-      ...more,
-    });
+    const own = { email, hasPassword, passkeys, totp, passkey, sessions, grants, withheld };
+    const page = accountPage({ home, csrf, ...own, ...more });
     return reply(more.error === undefined ? 200 : 422, page);
   }
 
@@ -150,20 +174,14 @@ class AccountRequest {
   async act(user: User, session: Session, form: URLSearchParams): Promise<Reply> {
     const { db } = this.parts;
     const id = form.get('id') ?? '';
+    const change = await changeFactors(this.parts, this.request, user, form, isRecent(session));
+    if (change) return this.#changed(user, session, change);
     switch (form.get('action')) {
       case 'revoke':
         await revokeClient(db, user.id, id);
         return redirect();
       case 'end-session':
         await endSession(db, user.id, id);
-        return redirect();
-      case 'passkey':
-        return isRecent(session) &&
-          (await this.parts.passkeys.add(user.id, form.get('response') ?? '', form.get('token') ?? ''))
-          ? redirect()
-          : this.show(user, session, { error: 'The passkey was not added.' });
-      case 'remove-passkey':
-        await this.parts.passkeys.remove(user.id, id);
         return redirect();
       case 'sign-out':
         await session.destroy();
@@ -173,6 +191,15 @@ class AccountRequest {
       default:
         return redirect();
     }
+  }
+
+  /** The response to a change of how the user signs in. */
+  async #changed(user: User, session: Session, { proved = [], page, error }: Change): Promise<Reply> {
+    const { amr = [] } = session;
+    const cookies = proved.length > 0 ? await this.#renew(session, [...amr, ...proved]) : [];
+    if (page === undefined) return error === undefined ? redirect() : this.show(user, session, { error });
+    const { headers, ...shown } = reply(error === undefined ? 200 : 422, page);
+    return { ...shown, headers: [...headers!, ...cookies] };
   }
 
   async #changePassword(user: User, session: Session, form: URLSearchParams): Promise<Reply> {
@@ -195,7 +222,7 @@ class AccountRequest {
     }
     confirmPassword(user.id, confirmed.passwordVersion + 1);
     // All sessions have ended, this one too.
-    const renewed = await beginSession(this.provider, user.id);
+    const renewed = await beginSession(this.provider, user.id, 'pwd', ...(session.amr ?? []));
     const message =
       'The password was changed. Passkeys, other sessions and the access of applications have ended.';
     const { headers = [], ...page } = await this.show(user, renewed, { message });
@@ -222,7 +249,7 @@ const reply = (status: number, body: string): Reply => ({ status, headers: pageH
 type Session = InstanceType<Provider['Session']>;
 type Config = InteractionParts['config'];
 
-/** How long after a sign-in a passkey may be added, which is a way to sign in for good. */
+/** How long after a sign-in the user may change its factors, which are ways to sign in for good. */
 const RECENT_S = 10 * 60;
 
 /** The session of a signed-in user; undefined: no user is signed in. */
@@ -232,9 +259,9 @@ async function sessionOf(provider: Provider, { req, res }: HandledRequest): Prom
 }
 
 /** A new session of a user who has entered the password, or signed in at another issuer. */
-async function beginSession(provider: Provider, accountId: string, way = 'pwd'): Promise<Session> {
+async function beginSession(provider: Provider, accountId: string, ...amr: string[]): Promise<Session> {
   const session = new provider.Session();
-  session.loginAccount({ accountId, amr: [way] });
+  session.loginAccount({ accountId, ...signedInBy(...amr) });
   await session.save(SESSION_S);
   return session;
 }

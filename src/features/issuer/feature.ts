@@ -1,5 +1,4 @@
 import { knownScopes } from '../../auth/user-scopes.js';
-import { usesHttps } from '../../config/parsers.js';
 import { type Feature, withPackage } from '../../feature.js';
 import { hasUpstreams } from '../accounts/settings.js';
 import { CLIENT } from './client-kind.js';
@@ -11,7 +10,7 @@ export default {
   openCredentials: async ({ config, db, log }) => {
     const { OwnTokens } = await import('./own-tokens.js');
     const { browserSessions } = await import('./own-tokens.js');
-    return { tokens: new OwnTokens(config, db, log), session: browserSessions(db, usesHttps(config)) };
+    return { tokens: new OwnTokens(config, db, log), session: browserSessions(db, config) };
   },
   endpoints: async (config) => {
     const { ENDPOINTS, UPSTREAM_ENDPOINTS } = await import('./endpoints.js');

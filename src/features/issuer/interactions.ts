@@ -1,8 +1,6 @@
 import type { Provider } from 'oidc-provider';
 import { isEqual } from '../../auth/cookies.js';
 import { mayAllow } from '../../auth/user-scopes.js';
-import type { Config } from '../../config/config.js';
-import type { Db } from '../../db/db.js';
 import type { Auth } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
@@ -12,25 +10,15 @@ import { errors } from './oidc-provider.js';
 import { pageHeaders } from './pages/page-frame.js';
 import { errorPage, nameOf } from './pages/provider-pages.js';
 import { consentPage, signInPage } from './pages/sign-in-page.js';
-import { formToken, type Passkeys } from './passkeys.js';
+import { formToken } from './passkeys.js';
 import { INTERACTION } from './paths.js';
+import { secondStep } from './second-step.js';
 import { confirmPassword } from './seen-passwords.js';
-import type { UpstreamSignIn } from './upstream-sign-in.js';
+import { SECOND_STEP, signedInBy } from './sign-in-methods.js';
+import type { InteractionParts } from './sign-in-parts.js';
 import { findUser } from './user-claims.js';
 
 type Interaction = InstanceType<Provider['Interaction']>;
-
-/** The parts that the pages need besides the provider. */
-export interface InteractionParts {
-  readonly config: Config;
-  readonly db: Db;
-  readonly signIn: Auth['signIn'];
-  readonly throttle: Auth['throttle'];
-  readonly csrfSecret: string;
-  readonly passkeys: Passkeys;
-  /** Undefined: people sign in here only. */
-  readonly upstreams: UpstreamSignIn | undefined;
-}
 
 /** The user with an email and a password that a form has; undefined: they are wrong. Throws 429 and 503. */
 export async function checkedPassword(
@@ -80,6 +68,7 @@ export async function interact(
 
 function submit(step: InteractionPage, form: URLSearchParams): Promise<Reply> {
   if (form.get('action') === 'cancel') return step.finish(CANCELLED);
+  if (step.interaction.prompt.name === SECOND_STEP) return step.secondStep(form);
   if (step.interaction.prompt.name !== 'login') return step.consent();
   return form.get('action') === 'passkey' ? step.signInByPasskey(form) : step.signIn(form);
 }
@@ -115,7 +104,8 @@ class InteractionPage {
       .split(' ')
       .includes('login');
     const step = await upstreams.step(request, this.#back, isAnew ? 'login' : undefined);
-    if (step?.userId !== undefined) return this.finish({ login: { accountId: step.userId, amr: ['fed'] } });
+    if (step?.userId !== undefined)
+      return this.finish({ login: { accountId: step.userId, ...signedInBy('fed') } });
     return step?.reply ?? this.show(step?.status, undefined, step?.error, step?.link);
   }
 
@@ -125,8 +115,9 @@ class InteractionPage {
 
   async show(status = 200, email?: string, error?: string, link?: string): Promise<Reply> {
     const { interaction, csrf } = this;
+    if (interaction.prompt.name === SECOND_STEP) return this.secondStep();
     const client = await this.#clientName();
-    const { redirect_uri: redirectUri, login_hint: hint } = interaction.params;
+    const { login_hint: hint } = interaction.params;
     const html =
       interaction.prompt.name === 'login'
         ? signInPage({
@@ -139,7 +130,24 @@ class InteractionPage {
             upstream: this.parts.upstreams?.linksOf(this.#back, link),
           })
         : consentPage({ client, csrf, ...(await this.#requested()) });
+    return this.#reply(status, html);
+  }
+
+  #reply(status: number, html: string): Reply {
+    const { redirect_uri: redirectUri } = this.interaction.params;
     return pageReply(status, html, typeof redirectUri === 'string' ? redirectUri : undefined);
+  }
+
+  /** The page on which the user proves the second factor; with a `form` that does, the next step. */
+  async secondStep(form?: URLSearchParams): Promise<Reply> {
+    const { csrf, interaction } = this;
+    const { accountId, amr } = interaction.session!;
+    const user = await findUser(this.parts.db, accountId);
+    if (!user) return ended();
+    const first = { user, context: interaction.uid, amr, csrf, client: await this.#clientName() };
+    const step = await secondStep(this.parts, this.request, first, form);
+    if (typeof step === 'string') return this.#reply(form ? 422 : 200, step);
+    return this.finish({ login: { accountId, ...step } });
   }
 
   async signIn(form: URLSearchParams): Promise<Reply> {
@@ -148,23 +156,19 @@ class InteractionPage {
     const link = form.get('link') ?? undefined;
     if (!user) return this.show(422, email.slice(0, 254), 'The email or the password is wrong.', link);
     await this.parts.upstreams?.link(link, this.#back, user.userId);
-    return this.finish({ login: { accountId: user.userId, amr: ['pwd'] } });
+    return this.finish({ login: { accountId: user.userId, ...signedInBy('pwd') } });
   }
 
   async signInByPasskey(form: URLSearchParams): Promise<Reply> {
     const { throttle, passkeys } = this.parts;
     const attempt = throttle.begin(this.request.address);
-    const userId = await passkeys.signIn(
-      this.interaction.uid,
-      form.get('response') ?? '',
-      form.get('token') ?? '',
-    );
-    if (userId === undefined) {
+    const used = await passkeys.signIn(this.interaction.uid, form);
+    if (!used) {
       await attempt.fail(undefined);
       return this.show(422, undefined, 'The passkey is not valid here.');
     }
     attempt.pass();
-    return this.finish({ login: { accountId: userId, amr: ['hwk', 'user'] } });
+    return this.finish({ login: { accountId: used.userId, ...signedInBy(...used.amr) } });
   }
 
   async consent(): Promise<Reply> {

@@ -10,7 +10,8 @@ export const ISSUER_SQL = statements('features/issuer/issuer.sql', [
   'find_client', 'create_client', 'list_clients', 'get_client', 'lock_client', 'change_client', 'delete_client',
   'account', 'consent', 'remember_consent', 'sessions_of_user', 'consents_of_user', 'forget_consent', 'revoke_client',
   'end_session', 'passkeys_of', 'find_passkey', 'add_passkey', 'use_passkey', 'remove_passkey',
-  'browser_session',
+  'find_totp', 'add_totp', 'use_totp', 'remove_totp', 'add_recovery_codes',
+  'use_recovery_code', 'browser_session',
 ]);
 
 export const ISSUER_PRUNES: readonly PruneTask[] = [{ text: ISSUER_SQL.prune_records, args: [] }];

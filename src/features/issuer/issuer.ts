@@ -10,14 +10,16 @@ import { hasUpstreams } from '../accounts/settings.js';
 import { handleAccessJwts } from './access-jwts.js';
 import { account } from './account.js';
 import type { IssuerServices } from './endpoints.js';
-import { type InteractionParts, interact } from './interactions.js';
+import { interact } from './interactions.js';
 import type { OwnTokens } from './own-tokens.js';
 import { Passkeys } from './passkeys.js';
 import { receivePosted } from './posted-requests.js';
 import { createProvider } from './provider.js';
 import { type Guesses, guardResponses } from './provider-guards.js';
+import { SecondFactors } from './second-factors.js';
 import { withSeenPasswords } from './seen-passwords.js';
 import { ISSUER_SETTINGS } from './settings.js';
+import type { InteractionParts } from './sign-in-parts.js';
 import { type IssuerKeys, openKeys, readKeys } from './signing-keys.js';
 import { Strangers } from './strangers.js';
 import type { UpstreamSignIn } from './upstream-sign-in.js';
@@ -133,6 +135,16 @@ function openProvider(
   );
   const { pagesSecret: csrfSecret } = keys;
   const passkeys = new Passkeys(db, new URL(config.issuer!), csrfSecret, checkReplay);
-  const parts: InteractionParts = { config, db, signIn, throttle, csrfSecret, passkeys, upstreams };
+  const secondFactors = new SecondFactors(db, new URL(config.issuer!).hostname, csrfSecret);
+  const parts: InteractionParts = {
+    config,
+    db,
+    signIn,
+    throttle,
+    csrfSecret,
+    passkeys,
+    secondFactors,
+    upstreams,
+  };
   return { keys, provider, handle: provider.callback(), parts };
 }

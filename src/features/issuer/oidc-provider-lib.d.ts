@@ -7,3 +7,8 @@ declare module 'oidc-provider/lib/helpers/errors.js' {
   import { errors } from 'oidc-provider';
   export = errors;
 }
+
+declare module 'oidc-provider/lib/helpers/interaction_policy/index.js' {
+  import { interactionPolicy } from 'oidc-provider';
+  export = interactionPolicy;
+}

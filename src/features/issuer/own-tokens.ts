@@ -18,8 +18,10 @@ import {
   permittedScopes,
   userScopes,
   withImplied,
+  withOneFactor,
 } from '../../auth/user-scopes.js';
 import type { Config } from '../../config/config.js';
+import { usesHttps } from '../../config/parsers.js';
 import { createBatcher } from '../../db/batcher.js';
 import type { Db, Row } from '../../db/db.js';
 import type { Auth } from '../../feature.js';
@@ -27,6 +29,7 @@ import { sharing } from '../../telemetry/instruments.js';
 import type { Log } from '../../telemetry/log.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { OWN_ALGORITHM, OwnKeys } from './own-keys.js';
+import { hasTwoFactors } from './sign-in-methods.js';
 
 const READS = { max: 256, inFlight: 2, waiting: 5000, keyOf: (id: string) => id };
 
@@ -220,22 +223,27 @@ const ID = /^[\w-]{16,64}$/;
 
 /**
  * Sessions of the authorization server as principals of pages, with the scope `self` and those that an operator granted.
- * The database knows only a hash of the secret.
+ * The database knows only a hash of the secret. After a password alone, a user with an authenticator app is not signed in yet,
+ * and others lack the scopes that need a second factor.
  */
-export function browserSessions(db: Db, isSecure: boolean): NonNullable<Auth['session']> {
+export function browserSessions(db: Db, config: Config): NonNullable<Auth['session']> {
+  const isSecure = usesHttps(config);
   return (cookie) => {
     const id = readCookie(cookie, SESSION_COOKIE, isSecure);
-    return id === undefined || !ID.test(id) ? undefined : find(db, id);
+    return id === undefined || !ID.test(id) ? undefined : find(db, config, id);
   };
 }
 
-async function find(db: Db, id: string): Promise<Principal | undefined> {
+async function find(db: Db, config: Config, id: string): Promise<Principal | undefined> {
   const [row] = await db.run(FIND, [recordHash('Session', id)]);
   if (!row) return undefined;
-  const { loginTs } = JSON.parse(String(row.payload)) as { loginTs?: number };
+  const { loginTs, amr } = JSON.parse(String(row.payload)) as { loginTs?: number; amr?: string[] };
+  const isComplete = hasTwoFactors(amr);
+  if (row.has_totp === true && !isComplete) return undefined;
+  const scopes = new Set(['self', ...scopesOf(row.scopes)]);
   return {
     subject: String(row.id),
-    scopes: new Set(['self', ...scopesOf(row.scopes)]),
+    ...(isComplete ? { scopes } : withOneFactor(config, scopes)),
     scheme: 'session',
     expiresAt: Number(row.expires),
     signedInAt: loginTs,

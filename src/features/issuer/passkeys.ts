@@ -93,12 +93,19 @@ export class Passkeys {
     return (await this.db.run(ISSUER_SQL.add_passkey, args)).length > 0;
   }
 
-  /** The user whose passkey a browser used; undefined: the response is not valid in this interaction. */
-  async signIn(interaction: string, response: string, token: string): Promise<string | undefined> {
-    const challenge = await this.#challengeOf('get', token, interaction);
-    const parsed = parse(response);
+  /**
+   * The user whose passkey a browser used, and its methods by RFC 8176; undefined: the response is not valid in this
+   * interaction. `second`: the user whose second factor it must be.
+   */
+  async signIn(
+    interaction: string,
+    form: URLSearchParams,
+    second?: string,
+  ): Promise<{ readonly userId: string; readonly amr: readonly string[] } | undefined> {
+    const challenge = await this.#challengeOf('get', form.get('token') ?? '', interaction);
+    const parsed = parse(form.get('response') ?? '');
     if (challenge === undefined || typeof parsed?.id !== 'string') return undefined;
-    const [row] = await this.db.run(ISSUER_SQL.find_passkey, [parsed.id]);
+    const [row] = await this.db.run(ISSUER_SQL.find_passkey, [parsed.id, second ?? null]);
     if (!row || userHandleOf(parsed) !== row.owner) return undefined;
     notePassword(row.owner, row.version);
     const { verifyAuthenticationResponse } = await library();
@@ -109,15 +116,18 @@ export class Passkeys {
       ...this.#expected(),
     }).catch(() => undefined);
     if (!verified?.verified) return undefined;
-    const { newCounter } = verified.authenticationInfo;
+    const { newCounter, credentialDeviceType } = verified.authenticationInfo;
     const used = await this.db.run(ISSUER_SQL.use_passkey, [parsed.id, newCounter]);
-    return used.length > 0 ? String(row.owner) : undefined;
+    if (used.length === 0) return undefined;
+    // A passkey of several devices is no hardware key. Possession and the PIN or biometrics are two factors.
+    const key = credentialDeviceType === 'singleDevice' ? 'hwk' : 'swk';
+    return { userId: String(row.owner), amr: [key, 'user', 'mfa'] };
   }
 
   async list(userId: string): Promise<Entry[]> {
-    return (await this.#rowsOf(userId)).map(({ id, created }) => ({
+    return (await this.#rowsOf(userId)).map(({ id, created, is_second }) => ({
       id: String(id),
-      text: `Added ${timeText(Number(created))}`,
+      text: `Added ${timeText(Number(created))}${is_second === true ? ', valid only after the password' : ''}`,
     }));
   }
 

@@ -16,7 +16,7 @@ import type { Auth } from '../../feature.js';
 import { ID_TOKEN_ALGORITHMS } from './client-kind.js';
 import { API_SCOPES, FIRST_PARTY, findMetadata, isSecret, TOKEN_FORMAT } from './clients.js';
 import { loadGrant } from './consents.js';
-import { errors, Provider } from './oidc-provider.js';
+import { errors, interactionPolicy, Provider } from './oidc-provider.js';
 import { OWN_ALGORITHM } from './own-keys.js';
 import { GRANT_CLAIM } from './own-tokens.js';
 import {
@@ -30,9 +30,10 @@ import {
 import { INTERACTION, PATHS } from './paths.js';
 import { Records } from './provider-records.js';
 import { ISSUER_SETTINGS, SESSION_S } from './settings.js';
+import { SECOND_STEP } from './sign-in-methods.js';
 import type { IssuerKeys } from './signing-keys.js';
 import { STRANGER_S, type Strangers } from './strangers.js';
-import { findAccount, type UserAccount } from './user-claims.js';
+import { findAccount, lacksSecondFactor, type UserAccount } from './user-claims.js';
 
 const HOUR_S = 3600;
 const DAY_S = 24 * HOUR_S;
@@ -64,7 +65,7 @@ export function createProvider({ config, db, checkReplay, keys, strangers }: Pro
     },
     extraClientMetadata: { properties: [API_SCOPES, TOKEN_FORMAT, FIRST_PARTY] },
     features: features(config.audience!, accessTokenSeconds),
-    findAccount: (_ctx, id) => findAccount(db, id),
+    findAccount: (_ctx, id) => findAccount(config, db, id),
     loadExistingGrant: (ctx) => loadGrant(ctx, db, config.audience!),
     renderError: showError,
   });
@@ -123,14 +124,29 @@ function cookieNames(issuer: string) {
   };
 }
 
-function endpoints({ issuer }: Config): Configuration {
+function endpoints(config: Config): Configuration {
   return {
     routes: PATHS,
-    interactions: { url: (_ctx, interaction) => `${INTERACTION}/${interaction.uid}` },
+    interactions: {
+      policy: promptsOf(config),
+      url: (_ctx, interaction) => `${INTERACTION}/${interaction.uid}`,
+    },
     // CORS_ORIGINS decides for all paths.
     clientBasedCORS: () => false,
-    discovery: { service_documentation: `${issuer}/.well-known/oauth-protected-resource` },
+    discovery: { service_documentation: `${config.issuer}/.well-known/oauth-protected-resource` },
   };
+}
+
+/** The steps of a sign-in. Between the password and the consent, the user proves a second factor if one is needed. */
+function promptsOf(config: Config) {
+  const { base, Check, Prompt } = interactionPolicy;
+  const policy = base();
+  const isMissing = ({ oidc: { account, session, requestParamScopes } }: KoaContextWithOIDC) =>
+    account !== undefined &&
+    lacksSecondFactor(config, (account as UserAccount).user, session?.amr, requestParamScopes);
+  const check = new Check(SECOND_STEP, 'a second factor is needed', 'interaction_required', isMissing);
+  policy.add(new Prompt({ name: SECOND_STEP }, check), 1);
+  return policy;
 }
 
 function lifetimes(accessTokenSeconds: number): Configuration {
@@ -158,7 +174,10 @@ function lifetimes(accessTokenSeconds: number): Configuration {
 
 function tokens(): Configuration {
   return {
-    claims: Object.fromEntries(Object.entries(CLAIMS).map(([scope, claims]) => [scope, [...claims]])),
+    claims: {
+      ...Object.fromEntries(Object.entries(CLAIMS).map(([scope, claims]) => [scope, [...claims]])),
+      openid: ['sub', 'amr', 'acr'],
+    },
     scopes: ['openid', 'offline_access'],
     responseTypes: ['code'],
     pkce: { required: () => true },
@@ -169,15 +188,19 @@ function tokens(): Configuration {
       dPoPSigningAlgValues: PROOF_ALGORITHMS as ('ES256' | 'EdDSA')[],
     },
     extraTokenClaims: async ({ oidc }, token) => {
-      const { AuthorizationCode, DeviceCode, RefreshToken } = oidc.entities;
-      const source = AuthorizationCode ?? DeviceCode ?? RefreshToken;
+      const source = sourceOf(oidc);
       return {
         ...('grantId' in token && token.grantId !== undefined ? { [GRANT_CLAIM]: token.grantId } : {}),
         ...(source?.authTime === undefined ? {} : { auth_time: source.authTime }),
+        ...(source?.amr === undefined ? {} : { amr: source.amr, acr: source.acr }),
       };
     },
   };
 }
+
+/** The record with the sign-in from which a token is issued; undefined: it is the token of a client. */
+const sourceOf = ({ entities }: KoaContextWithOIDC['oidc']) =>
+  entities.AuthorizationCode ?? entities.DeviceCode ?? entities.RefreshToken;
 
 function features(audience: string, accessTokenSeconds: number): Configuration['features'] {
   return {
@@ -269,12 +292,12 @@ function limitRefresh(ctx: KoaContextWithOIDC): true {
   params!.scope ??= entities.RefreshToken!.scope;
   const scopes = scopesOfClient(client!);
   limitRequest(ctx, (scope) => scope === 'offline_access' || scopes.has(scope));
-  params!.scope = (account as UserAccount).allowed(params!.scope);
+  params!.scope = (account as UserAccount).allowed(params!.scope, entities.RefreshToken!.amr);
   return true;
 }
 
 /** At /token the scopes that the user may still allow: an operator may have withdrawn some since the consent. */
 function stillAllowed({ oidc }: KoaContextWithOIDC, scopes: string): string {
   const account = oidc.route === 'token' ? (oidc.account as UserAccount | undefined) : undefined;
-  return account ? account.allowed(scopes) : scopes;
+  return account ? account.allowed(scopes, sourceOf(oidc)?.amr) : scopes;
 }

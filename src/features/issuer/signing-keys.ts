@@ -108,8 +108,8 @@ const TAG_BYTES = 16;
 
 const isEncrypted = (text: string) => text.startsWith(PREFIX);
 
-/** Encrypts a private key with AES-256-GCM, for its id; as it is without a `key`. */
-function encrypt(text: string, id: string, key: Buffer | undefined): string {
+/** Encrypts a secret with AES-256-GCM, for its id; as it is without a `key`. */
+export function encrypt(text: string, id: string, key: Buffer | undefined): string {
   if (!key) return text;
   const iv = randomBytes(IV_BYTES);
   const cipher = createCipheriv('aes-256-gcm', key, iv).setAAD(Buffer.from(id));
@@ -118,7 +118,7 @@ function encrypt(text: string, id: string, key: Buffer | undefined): string {
 }
 
 /** The reverse of `encrypt`. Throws ExitError if the text was encrypted with another key, or for another id. */
-function decrypt(text: string, id: string, key: Buffer | undefined): string {
+export function decrypt(text: string, id: string, key: Buffer | undefined): string {
   if (!isEncrypted(text)) return text;
   if (!key)
     throw new ExitError(

@@ -1,10 +1,18 @@
 import type { Account } from 'oidc-provider';
 import { passwordVersionOf, scopesOf } from '../../auth/principal.js';
-import { allowedScopes, userScopes } from '../../auth/user-scopes.js';
+import {
+  allowedScopes,
+  mayAllow,
+  needsSecondFactor,
+  permittedScopes,
+  userScopes,
+} from '../../auth/user-scopes.js';
+import type { Config } from '../../config/config.js';
 import type { Db } from '../../db/db.js';
 import type { JsonObject } from '../../json.js';
 import { parseUuid } from '../../uuid.js';
 import { ISSUER_SQL } from './issuer-statements.js';
+import { hasTwoFactors } from './sign-in-methods.js';
 
 /** A user with the scopes that its sign-in may have. */
 export interface User {
@@ -14,6 +22,10 @@ export interface User {
   readonly scopes: ReadonlySet<string>;
   /** Undefined: the user has no password. */
   readonly passwordVersion: number | undefined;
+  /** Whether the user has an authenticator app. */
+  readonly hasTotp: boolean;
+  /** Whether the user has a passkey, if only as the second factor. */
+  readonly hasPasskey: boolean;
 }
 
 export async function findUser(db: Db, id: string): Promise<User | undefined> {
@@ -25,6 +37,8 @@ export async function findUser(db: Db, id: string): Promise<User | undefined> {
       record: JSON.parse(String(row.doc)) as JsonObject,
       scopes: userScopes(row.scopes),
       passwordVersion: passwordVersionOf(row),
+      hasTotp: row.has_totp === true,
+      hasPasskey: row.has_passkey === true,
     }
   );
 }
@@ -41,18 +55,37 @@ export function claimsOf({ id, record }: User, scopes: ReadonlySet<string>): Jso
 
 /** A user as oidc-provider reads it. */
 export interface UserAccount extends Account {
-  /** The scopes of a list that the user may still allow to a client. */
-  readonly allowed: (scope: unknown) => string;
+  readonly user: User;
+  /** The scopes of a list that the user may still allow to a client, after a sign-in by these methods. */
+  readonly allowed: (scope: unknown, amr: string[] | undefined) => string;
 }
 
 /** A user as oidc-provider reads it; undefined if the user has been deleted. */
-export async function findAccount(db: Db, id: string): Promise<UserAccount | undefined> {
+export async function findAccount(config: Config, db: Db, id: string): Promise<UserAccount | undefined> {
   const user = await findUser(db, id);
   return (
     user && {
       accountId: user.id,
+      user,
       claims: async (_use, scope) => claimsOf(user, scopesOf(scope)),
-      allowed: (scope: unknown) => allowedScopes(user.scopes, scope),
+      allowed: (scope, amr) => {
+        const isEnough = (each: string) => hasTwoFactors(amr) || !needsSecondFactor(config, each);
+        return permittedScopes(allowedScopes(user.scopes, scope), isEnough);
+      },
     }
   );
+}
+
+/**
+ * Whether a sign-in by these methods is not enough: the user has an authenticator app, or would use scopes that need a second
+ * factor.
+ */
+export function lacksSecondFactor(
+  config: Config,
+  user: User,
+  amr: readonly string[] | undefined,
+  scopes: Iterable<string>,
+): boolean {
+  const isWithheld = (scope: string) => needsSecondFactor(config, scope) && mayAllow(user.scopes, scope);
+  return !hasTwoFactors(amr) && (user.hasTotp || [...scopes].some(isWithheld));
 }

@@ -29,8 +29,10 @@ export async function errorPage(
   const list = site.collections.find(({ resource: { name } }) => request.path.startsWith(`/${name}/`))
     ?.resource.name;
   const signIn = status === 401 && hasSignIn(site) && !isKnown(request.principal);
+  const stepUp = code === 'SECOND_FACTOR_REQUIRED' && request.principal?.scheme === 'session';
   const body = html`<p class="error">${message}</p>
 ${signIn && html`<p><a class="button main" href="${signInHref(site, here)}">Sign in</a></p>`}
+${stepUp && html`<p><a class="button main" href="${signInHref(site, here)}">Confirm with your second factor</a></p>`}
 ${isObject(details) && recordTable(details)}
 <p class="dim">${status} <a href="${site.prefix}/errors/${code}">${code}</a>, request ${request.id}</p>
 <p>${list !== undefined && html`<a href="${site.prefix}/${list}">${collectionLabel(list)}</a> · `}<a href="${site.prefix + site.home}">The first page</a></p>`;

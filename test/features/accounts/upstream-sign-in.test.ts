@@ -257,7 +257,7 @@ t.test('at the account page, without an application', async (t) => {
   const entered = await visitor.open(`/sign-in/work-login?${query}`);
   t.equal(entered.status, 200);
   t.match(entered.text, 'You are signed in.');
-  t.equal(entered.headers.get('refresh'), `0; url=${issuer}/items?sort=name`);
+  t.equal(entered.headers.get('refresh'), '0; url=/account?return=%2Fitems%3Fsort%3Dname');
   t.ok(visitor.cookie('plinth_browser'), 'the pages of the service know the user');
   const own = await visitor.open('/account');
   t.match(own.text, 'carol@example.org');

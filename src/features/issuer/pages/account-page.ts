@@ -1,6 +1,7 @@
 import { type Html, html } from '../../../formats/html.js';
 import type { AccountLinks } from '../../accounts/settings.js';
 import { errorText, hidden, layout, type PasskeyForm, passkeyForm } from './page-frame.js';
+import { type Totp, totpSection } from './second-factor-page.js';
 import { pendingNote, signInFields, type UpstreamLinks, upstreamButtons } from './sign-in-page.js';
 
 /** A session or an application of the user. */
@@ -18,6 +19,9 @@ export interface AccountPage {
   /** The applications to which the user allowed access. */
   readonly grants: readonly Entry[];
   readonly passkeys: readonly Entry[];
+  readonly totp: Totp | undefined;
+  /** Scopes that the user lacks as long as it has no second factor. */
+  readonly withheld: readonly string[];
   /** Undefined: passkeys are not available. `stale`: the sign-in was too long ago to add one. */
   readonly passkey: PasskeyForm | 'stale' | undefined;
   /** A user without one signs in elsewhere. */
@@ -60,6 +64,8 @@ export function accountPage({
   grants,
   passkeys,
   passkey,
+  totp,
+  withheld,
   message,
   error,
 }: AccountPage): string {
@@ -68,6 +74,7 @@ export function accountPage({
     html`<p>Signed in as <strong>${email}</strong>. <a href="${home}">To the first page</a></p>
 ${message !== undefined && html`<p class="note" role="status">${message}</p>`}
 ${errorText(error)}
+${withheld.length > 0 && html`<p class="note">Set up a second factor to use what you may do by ${withheld.join(', ')}.</p>`}
 <h2>Applications with access</h2>
 ${list(grants, csrf, 'revoke', 'Revoke', 'No application has access.')}
 <h2>Sessions</h2>
@@ -78,6 +85,7 @@ ${
 ${list(passkeys, csrf, 'remove-passkey', 'Remove', 'There are no passkeys.')}
 ${passkey === undefined ? '' : passkey === 'stale' ? html`<p>To add a passkey, sign out and sign in again.</p>` : passkeyForm('create', csrf, passkey)}`
 }
+${totpSection(csrf, totp)}
 ${
   hasPassword &&
   html`<h2>Password</h2>

@@ -1,0 +1,423 @@
+import { decodeJwt } from 'jose';
+import * as client from 'openid-client';
+import { Secret, TOTP } from 'otpauth';
+import { setUserScopes } from '../../../src/auth/user-scopes.js';
+import { noBrowser, openPage } from '../../support/chromium.js';
+import { plinth } from '../../support/command.js';
+import { mailServer } from '../../support/mail-server.js';
+import { checkPage } from '../../support/page-checks.js';
+import { mockLimits } from '../../support/pause.js';
+import { testService } from '../../support/service.js';
+import t from '../../support/test.js';
+import { until } from '../../support/until.js';
+import { Authenticator } from './authenticator.js';
+import {
+  type AuthorizationServer,
+  authorizationServer,
+  begin,
+  PASSWORD,
+  type User,
+} from './authorization-server.js';
+import { optionsOf, tokenOf } from './passkey-form.js';
+import { type Page, Visitor } from './visitor.js';
+
+const SETTINGS = {
+  host: 'localhost',
+  AUTH: 'bearer, basic, api-key',
+  INSECURE: 'basic',
+  BASIC_SCOPES: 'self,admin',
+  REQUIRE_SECOND_FACTOR: 'admin',
+  AUTH_FAILURES: '0',
+};
+const server = await authorizationServer(t, SETTINGS);
+const { db } = server.service;
+const { config } = await server.register({ scopes: ['self', 'admin'] });
+
+const STEP_MS = 30_000;
+
+/** The code of an app at a time that is so many steps from now. */
+const codeOf = (secret: string, steps = 0) =>
+  new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * STEP_MS });
+
+const secretIn = ({ text }: Page) => /name="secret" value="([A-Z2-7]{32})"/.exec(text)![1]!;
+
+/** As if no code had been used. */
+const forgetUse = ({ id }: User) =>
+  db.run('update plinth_totp set last_step = 0 where user_id = $1::uuid returning 1', [id]);
+
+/** A browser in which a user has entered the password on the page of its account, and the page that it sees. */
+async function enter({ email }: User, { issuer }: AuthorizationServer = server, path = '/account') {
+  const visitor = new Visitor(issuer);
+  const form = await visitor.open(path);
+  return { visitor, page: await visitor.submit(form, { email, password: PASSWORD, action: 'sign-in' }) };
+}
+
+interface App {
+  readonly visitor: Visitor;
+  readonly secret: string;
+  readonly codes: readonly string[];
+}
+
+/** Sets up an authenticator app. */
+async function enrol(user: User, on = server): Promise<App> {
+  const { visitor, page } = await enter(user, on);
+  const offer = await visitor.submit(page, { action: 'begin-totp' });
+  const secret = secretIn(offer);
+  const done = await visitor.submit(offer, { action: 'confirm-totp', code: codeOf(secret) });
+  const codes = [...done.text.matchAll(/<code>([0-9a-f-]{23})<\/code>/g)].map(([, code]) => code!);
+  return { visitor, secret, codes };
+}
+
+async function withApp(email: string, scopes: readonly string[] = []) {
+  const user = await server.addUser(email);
+  await setUserScopes(db, user.id, scopes);
+  const app = await enrol(user);
+  await forgetUse(user);
+  return { user, ...app };
+}
+
+t.test('a user sets up an authenticator app: the secret and recovery codes are shown once', async (t) => {
+  const user = await server.addUser('enrols@example.org');
+  const { visitor, page } = await enter(user);
+  t.match(page.text, /There is no authenticator app/);
+  const offer = await visitor.submit(page, { action: 'begin-totp' });
+  const secret = secretIn(offer);
+  t.match(offer.text, secret.match(/.{4}/g)!.join(' '));
+  const [, link = ''] = /href="(otpauth:[^"]*)"/.exec(offer.text) ?? [];
+  const uri = link.replaceAll('&#38;', '&').replaceAll('&amp;', '&');
+  t.match(uri, `otpauth://totp/localhost:enrols%40example.org?issuer=localhost&secret=${secret}`);
+  t.match(offer.text, /<svg [^>]*aria-label="QR code/);
+  t.match(offer.headers.get('cache-control'), 'no-store');
+  const wrong = await visitor.submit(offer, { action: 'confirm-totp', code: codeOf(secret, 5) });
+  t.match(wrong, { status: 422, text: /The code is not valid/ });
+  t.equal(secretIn(wrong), secret, 'the secret that the app has already');
+  for (const other of ['', 'A', `${secret.slice(1)}1`, secret.toLowerCase()])
+    t.equal(
+      (await visitor.submit(offer, { action: 'confirm-totp', secret: other, code: '000000' })).status,
+      422,
+    );
+  const done = await visitor.submit(wrong, { action: 'confirm-totp', code: codeOf(secret) });
+  t.equal(done.status, 200);
+  t.equal(done.text.match(/<code>[0-9a-f]{5}(-[0-9a-f]{5}){3}<\/code>/g)?.length, 10);
+  const again = await visitor.submit(wrong, { action: 'confirm-totp', code: codeOf(secret, 1) });
+  t.match(again, { status: 422, text: /The code is not valid/ }, 'one app');
+  const account = await visitor.open('/account');
+  t.match(account.text, /with 10 recovery codes/);
+  t.notMatch(account.text, secret);
+  const [row] = await db.run(
+    `select secret, (select string_agg(encode(hash, 'hex'), ' ') from plinth_recovery_codes) as hashes
+    from plinth_totp where user_id = $1::uuid`,
+    [user.id],
+  );
+  t.notMatch(String(row!.secret), secret, 'encrypted');
+  t.notMatch(String(row!.hashes), /[0-9a-f]{5}-/);
+});
+
+t.test('a second step takes each code and each recovery code once', async (t) => {
+  const { user, secret, codes } = await withApp('steps@example.org');
+  const rows: readonly [name: string, code: () => string, status: number][] = [
+    ['no code', () => '', 422],
+    ['a code of three steps later', () => codeOf(secret, 3), 422],
+    ['a code of three steps ago', () => codeOf(secret, -3), 422],
+    ['the code of the next step', () => codeOf(secret, 1), 200],
+    ['the code of this step after the next one', () => codeOf(secret), 422],
+    ['a recovery code', () => codes[0]!, 200],
+    ['the recovery code again', () => codes[0]!, 422],
+    ['a recovery code as people type it', () => ` ${codes[1]!.toUpperCase().replaceAll('-', ' ')}`, 200],
+    ['no recovery code', () => '00000-00000-00000-00000', 422],
+  ];
+  for (const [name, code, status] of rows) {
+    const { visitor, page } = await enter(user);
+    t.match(page.text, /<h1>Second step<\/h1>/, name);
+    const next = await visitor.submit(page, { action: 'code', code: code() });
+    t.equal(next.status, status, name);
+    t.equal(/Signed in as/.test(next.text), status === 200, name);
+  }
+  await forgetUse(user);
+  const halves = await Promise.all([enter(user), enter(user)]);
+  const same = codeOf(secret);
+  const both = await Promise.all(
+    halves.map(({ visitor, page }) => visitor.submit(page, { action: 'code', code: same })),
+  );
+  t.same(both.map(({ status }) => status).sort(), [200, 422], 'one code in two browsers');
+  t.match((await enter(user)).page.text, /<h1>Second step/);
+});
+
+t.test('a password alone opens neither the account nor a page, and ends by signing out', async (t) => {
+  const { user } = await withApp('half@example.org', ['admin']);
+  const { visitor, page } = await enter(user, server, '/account?return=/keys');
+  t.match(page.text, /Second step/);
+  t.match((await visitor.submit(page, { action: 'remove-totp' })).text, /Second step/);
+  const changed = { current: PASSWORD, password: 'another passphrase of mine' };
+  t.match((await visitor.submit(page, { action: 'change-password', ...changed })).status, 422);
+  for (const path of ['/account', '/account?return=/keys'])
+    t.match((await visitor.open(path)).text, /Second step/, path);
+  t.equal((await visitor.open('/keys')).status, 401);
+  t.match((await visitor.submit(page, { action: 'sign-out' })).text, /to your account/);
+});
+
+t.test('REQUIRE_SECOND_FACTOR=admin: tokens, the pages and Basic', async (t) => {
+  const plain = await server.addUser('plain@example.org');
+  await setUserScopes(db, plain.id, ['admin', 'items:read']);
+  const basic = { authorization: `Basic ${Buffer.from(`${plain.email}:${PASSWORD}`).toString('base64')}` };
+  const refused = {
+    status: 403,
+    json: { error: { code: 'SECOND_FACTOR_REQUIRED', details: { scope: 'admin' } } },
+  };
+  t.match(await server.service.send('GET', '/keys', { headers: basic }), refused);
+  t.match((await server.service.send('GET', '/whoami', { headers: basic })).json.scopes, ['self']);
+  t.equal((await server.service.send('GET', `/users/${plain.id}`, { headers: basic })).status, 200);
+
+  const { visitor, page } = await enter(plain, server, '/account?return=/keys');
+  t.match(page.text, /Set up a second factor to use what you may do by admin/, 'instead of the page');
+  const keys = await visitor.open('/keys');
+  t.match(keys, { status: 403, text: /SECOND_FACTOR_REQUIRED/ });
+  t.match(keys.text, /href="\/account\?return=[^"]*">Confirm with your second factor/);
+
+  t.match(await claimsOf(plain, 'openid self', []), { amr: ['pwd'], acr: '1', scope: 'openid self' });
+  const stepUp = await stepOf(plain, 'openid admin');
+  t.match(stepUp.page.text, /This needs a second factor. Set one up on <a href="\/account">/);
+  t.match((await stepUp.visitor.submit(stepUp.page, { action: 'allow' })).status, 422);
+  t.match((await stepUp.visitor.submit(stepUp.page, { action: 'cancel' })).url, /error=access_denied/);
+
+  const { secret } = await enrol(plain);
+  const both = await server.service.send('GET', '/whoami', { headers: basic });
+  t.match(both, { status: 401, text: /authenticator app/ }, 'Basic of a user with an app');
+  await forgetUse(plain);
+  const claims = await claimsOf(plain, 'openid admin', [{ action: 'code', code: codeOf(secret) }]);
+  t.match(claims, { amr: ['pwd', 'otp', 'mfa'], acr: '2', scope: 'openid admin' });
+  await forgetUse(plain);
+  const admin = await enter(plain, server, '/account?return=/keys');
+  const shown = await admin.visitor.submit(admin.page, { action: 'code', code: codeOf(secret) });
+  t.match(shown, { status: 200, url: `${server.issuer}/keys` });
+});
+
+t.test('a session without a second factor steps up for a scope, and no prompt fails', async (t) => {
+  const user = await server.addUser('up@example.org');
+  await setUserScopes(db, user.id, ['admin']);
+  const authenticator = await addPasskey(user);
+  const { visitor, page } = await stepOf(user, 'openid self');
+  t.match(page.text, /value="allow"/, 'a user with a passkey signs in by password');
+  await visitor.submit(page, { action: 'allow' });
+  const silent = await begin(server, config, { scope: 'openid admin', prompt: 'none' }, visitor);
+  t.match((await visitor.open(String(silent.url))).url, /error=interaction_required/);
+  const flow = await begin(server, config, { scope: 'openid self admin' }, visitor);
+  const form = await visitor.open(String(flow.url));
+  t.match(form.text, /Use your passkey/);
+  const strange = new Authenticator(server.issuer).get(optionsOf(form), 1, user.id);
+  const wrong = await visitor.submit(form, { ...tokenOf(form), action: 'passkey', response: strange });
+  t.equal(wrong.status, 422);
+  const response = authenticator.get(optionsOf(wrong), 1, user.id);
+  const consent = await visitor.submit(wrong, { ...tokenOf(wrong), action: 'passkey', response });
+  t.match(consent.text, /administer this service/);
+  const { url } = await visitor.submit(consent, { action: 'allow' });
+  const tokens = await client.authorizationCodeGrant(config, new URL(url), {
+    pkceCodeVerifier: flow.verifier,
+    expectedState: flow.state,
+  });
+  const expected = { amr: ['pwd', 'hwk', 'user', 'mfa'], acr: '2' };
+  t.match(decodeJwt(tokens.access_token), { ...expected, scope: 'openid self admin' });
+  t.match(decodeJwt(tokens.id_token!), expected);
+});
+
+t.test('a passkey alone is two factors', async (t) => {
+  const user = await server.addUser('alone@example.org');
+  await setUserScopes(db, user.id, ['admin']);
+  const authenticator = await addPasskey(user);
+  const flow = await begin(server, config, { scope: 'openid admin' });
+  const form = await flow.visitor.open(String(flow.url));
+  const response = authenticator.get(optionsOf(form), 1, user.id);
+  const consent = await flow.visitor.submit(form, { ...tokenOf(form), action: 'passkey', response });
+  t.match(consent.text, /value="allow"/);
+});
+
+t.test('no refresh and no device has the scope that a later setting requires', async (t) => {
+  const before = await authorizationServer(t, { ...SETTINGS, REQUIRE_SECOND_FACTOR: '', AUTH: 'bearer' });
+  await setUserScopes(before.service.db, before.user.id, ['admin']);
+  const { config, id } = await before.register({ scopes: ['self', 'admin'] });
+  const flow = await begin(before, config, { scope: 'openid self admin offline_access' });
+  let page = await flow.visitor.open(String(flow.url));
+  page = await flow.visitor.submit(page, { email: before.user.email, password: PASSWORD, action: 'sign-in' });
+  page = await flow.visitor.submit(page, { action: 'allow' });
+  const first = await client.authorizationCodeGrant(config, new URL(page.url), {
+    pkceCodeVerifier: flow.verifier,
+    expectedState: flow.state,
+  });
+  t.match(decodeJwt(first.access_token), { amr: ['pwd'], acr: '1', scope: /admin/ });
+  const after = await testService(t, {
+    AUTH: 'bearer',
+    AUTH_SERVER: 'on',
+    PUBLIC_URL: before.issuer,
+    DATABASE_URL: before.service.databaseUrl,
+    REQUIRE_SECOND_FACTOR: 'admin',
+  });
+  const body = new URLSearchParams({
+    grant_type: 'refresh_token',
+    client_id: id,
+    refresh_token: first.refresh_token!,
+  });
+  const response = await fetch(`${after.url}/token`, { method: 'POST', body });
+  const { access_token: token } = (await response.json()) as { access_token: string };
+  t.notMatch(decodeJwt(token).scope, /admin/);
+  t.match(decodeJwt(token).scope, /self/);
+});
+
+t.test('a reset of the password removes no second factor', async (t) => {
+  const user = await server.addUser('resets@example.org');
+  const authenticator = await addPasskey(user);
+  const { secret } = await enrol(user);
+  await forgetUse(user);
+  const env = { DATABASE_URL: server.service.databaseUrl };
+  const set = await plinth(t, ['users', 'set-password', user.email], env, { input: `${PASSWORD}\n` });
+  t.equal(set.code, 0);
+  const byCode = await enter(user);
+  t.match(
+    (await byCode.visitor.submit(byCode.page, { action: 'code', code: codeOf(secret) })).text,
+    /Signed in as/,
+  );
+  const { visitor, page } = await enter(user);
+  const response = authenticator.get(optionsOf(page), 1, user.id);
+  const done = await visitor.submit(page, { ...tokenOf(page), action: 'passkey', response });
+  t.match(done.text, /Added [^<]*, valid only after the password/);
+  const alone = await begin(server, config);
+  const form = await alone.visitor.open(String(alone.url));
+  const again = authenticator.get(optionsOf(form), 2, user.id);
+  t.equal(
+    (await alone.visitor.submit(form, { ...tokenOf(form), action: 'passkey', response: again })).status,
+    422,
+  );
+  const removed = await visitor.submit(done, { action: 'remove-passkey', id: authenticator.id });
+  t.match(removed.text, /There are no passkeys/);
+});
+
+t.test('a factor is removed after a recent sign-in, or by an operator', async (t) => {
+  const { user, visitor } = await withApp('removes@example.org');
+  const account = await visitor.open('/account');
+  await db.run(
+    `update issuer_records set payload = jsonb_set(payload::jsonb, '{loginTs}', '1000') where user_id = $1::uuid
+    returning 1`,
+    [user.id],
+  );
+  for (const action of ['remove-totp', 'begin-totp', 'remove-passkey']) {
+    const stale = await visitor.submit(account, { action });
+    t.match(stale, { status: 422, text: /Sign out and sign in again/ }, action);
+  }
+  const shown = async () => {
+    const { out } = await plinth(t, ['users', 'show', user.email], {
+      DATABASE_URL: server.service.databaseUrl,
+    });
+    return JSON.parse(out).second_factor;
+  };
+  t.equal(await shown(), true);
+  const env = { DATABASE_URL: server.service.databaseUrl };
+  t.equal((await plinth(t, ['users', 'remove-second-factor', user.email], env)).code, 0);
+  t.equal(await shown(), false);
+  t.match((await enter(user)).page.text, /There is no authenticator app/);
+  const next = await enrol(user);
+  const gone = await next.visitor.submit(await next.visitor.open('/account'), { action: 'remove-totp' });
+  t.match(gone.text, /There is no authenticator app/);
+  const [left] = await db.run(
+    'select count(*)::int as n from plinth_recovery_codes where user_id = $1::uuid',
+    [user.id],
+  );
+  t.equal(left!.n, 0);
+});
+
+t.test('guesses of codes are limited by user and address, with Retry-After', async (t) => {
+  mockLimits(t);
+  const limited = await authorizationServer(t, { AUTH_FAILURES: '3' });
+  const { secret } = await enrol(limited.user, limited);
+  const { visitor, page } = await enter(limited.user, limited);
+  for (const code of ['000000', '', '00000-00000-00000-00000'])
+    t.equal((await visitor.submit(page, { action: 'code', code })).status, 422, code);
+  const refused = await visitor.submit(page, { action: 'code', code: codeOf(secret, 1) });
+  t.equal(refused.status, 429);
+  t.ok(Number(refused.headers.get('retry-after')) >= 1);
+});
+
+t.test('a user is notified by mail of changes and of a recovery code that was used', async (t) => {
+  const mail = await mailServer(t);
+  const settings = { SMTP_URL: mail.url, MAIL_FROM: 'service@example.org' };
+  const on = await authorizationServer(t, settings, { mailPollMs: 50 });
+  const { codes } = await enrol(on.user, on);
+  await until('the first message', () => mail.received.length, 1);
+  t.match(mail.received[0], { to: on.user.email, text: /authenticator app/ });
+  const { visitor, page } = await enter(on.user, on);
+  const account = await visitor.submit(page, { action: 'code', code: codes[0]! });
+  await until('the second message', () => mail.received.length, 2);
+  await visitor.submit(account, { action: 'remove-totp' });
+  await until('the third message', () => mail.received.length, 3);
+  t.match(mail.received[2]!.text, `${on.issuer}/account`);
+});
+
+t.test('settings with unknown scopes are refused', async (t) => {
+  const env = { REQUIRE_SECOND_FACTOR: 'root', AUTH: 'basic', INSECURE: 'basic' };
+  await t.rejects(testService(t, env), /REQUIRE_SECOND_FACTOR: `root` is not a scope/);
+});
+
+t.test('without script, at two widths, by keyboard', { skip: noBrowser }, async (t) => {
+  const user = await server.addUser('browser@example.org');
+  const views = [{ width: 1280 }, { width: 390 }];
+  const page = await openPage(t, server.issuer, { width: 390, javaScriptEnabled: false });
+  const check = async (name: string) => {
+    // axe needs scripts: the page is the same with them.
+    const { visitor } = { visitor: await page.content() };
+    const copy = await openPage(t, server.issuer);
+    await copy.setContent(visitor);
+    await checkPage(t, copy, name, views);
+  };
+  const signIn = async () => {
+    await page.goto('/account');
+    await page.getByLabel('Email').fill(user.email);
+    await page.getByLabel('Password').fill(PASSWORD);
+    await page.keyboard.press('Enter');
+  };
+  await signIn();
+  await page.getByRole('button', { name: 'Set up an authenticator app' }).focus();
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Authenticator app' }).waitFor();
+  await check('enrolment');
+  const secret = (await page.locator('input[name=secret]').getAttribute('value'))!;
+  await page.getByLabel('Code that the app shows').fill(codeOf(secret));
+  await page.keyboard.press('Enter');
+  await page.getByRole('heading', { name: 'Recovery codes' }).waitFor();
+  await check('recovery codes');
+  await page.getByRole('link', { name: 'To your account' }).click();
+  await page.getByText('with 10 recovery codes').waitFor();
+  await check('account');
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await signIn();
+  await page.getByLabel('Code from your authenticator app').fill('000000');
+  await page.keyboard.press('Enter');
+  await page.getByRole('alert').waitFor();
+  await check('second step');
+  await forgetUse(user);
+  await page.getByLabel('Code from your authenticator app').fill(codeOf(secret));
+  await page.keyboard.press('Enter');
+  await page.getByText('Signed in as').waitFor();
+});
+
+/** The browser of a user who has entered the password for the client, and the page that it sees. */
+async function stepOf({ email }: User, scope: string) {
+  const flow = await begin(server, config, { scope });
+  const form = await flow.visitor.open(String(flow.url));
+  const page = await flow.visitor.submit(form, { email, password: PASSWORD, action: 'sign-in' });
+  return { ...flow, page };
+}
+
+/** The claims of an access token for a client, after these steps. */
+async function claimsOf(user: User, scope: string, steps: readonly Record<string, string>[]) {
+  const flow = await stepOf(user, scope);
+  let { page } = flow;
+  for (const step of [...steps, { action: 'allow' }]) page = await flow.visitor.submit(page, step);
+  const checks = { pkceCodeVerifier: flow.verifier, expectedState: flow.state };
+  return decodeJwt((await client.authorizationCodeGrant(config, new URL(page.url), checks)).access_token);
+}
+
+async function addPasskey(user: User): Promise<Authenticator> {
+  const { visitor, page } = await enter(user);
+  const authenticator = new Authenticator(server.issuer);
+  const response = authenticator.create(optionsOf(page));
+  await visitor.submit(page, { ...tokenOf(page), action: 'passkey', response });
+  return authenticator;
+}
