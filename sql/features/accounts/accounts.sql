@@ -59,12 +59,12 @@ with counted as (
 select coalesce(extract(epoch from ends_at - now()), $7)::float8 as wait
 from counted where not exists (select from requested);
 
--- `is_reset`: a password signs the user in, or could: no other issuer alone does.
+-- `can_reset`: a password signs the user in, or could: no other issuer alone does.
 -- name: user_at ($1 email)
 select users.id::text as owner,
-  not exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id)
-    and (exists (select from passwords where user_id = users.id)
-      or not exists (select from plinth_user_links where user_id = users.id)) as is_reset
+  exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id) as is_disabled,
+  exists (select from passwords where user_id = users.id)
+    or not exists (select from plinth_user_links where user_id = users.id) as can_reset
 from plinth_users as users where email = $1;
 
 -- name: tell_changed ($1 id, $2 user id, $3 language, $4 purpose)

@@ -15,6 +15,8 @@ export interface AccountServices {
   readonly settings: AccountsConfig;
   readonly users: ScopedCollection;
   readonly outbox: Outbox;
+  /** The page on which people sign in; undefined: programs do so with each request. */
+  readonly signInPage: string | undefined;
   /** Counts a request of an address; resolves to the seconds after which it may be repeated, undefined within the limit. */
   readonly limit: (address: string) => Promise<number | undefined>;
 }

@@ -55,7 +55,8 @@ export default {
       maySignUp: (email) => maySignUp(db.run, settings, email),
     });
     const limit = limitAddresses('mail', QUOTA);
-    const services: AccountServices = { db, settings, users, outbox, limit };
+    const signInPage = auth.own && '/account';
+    const services: AccountServices = { db, settings, users, outbox, signInPage, limit };
     const { metrics } = outbox;
     return {
       services: () => services,

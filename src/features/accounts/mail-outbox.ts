@@ -13,6 +13,7 @@ const AT_ONCE = 10;
 /** The user with the address of a message. */
 interface Known {
   readonly owner: string;
+  readonly isDisabled: boolean;
   /** Whether a password signs the user in, or can. */
   readonly isReset: boolean;
 }
@@ -28,7 +29,10 @@ const MESSAGES: Readonly<
   >
 > = {
   reset: (user) => (user?.isReset ? 'reset' : undefined),
-  'sign-up': (user, maySignUp) => (user ? 'known' : maySignUp ? 'sign-up' : undefined),
+  'sign-up': (user, maySignUp) => {
+    if (user) return user.isDisabled ? undefined : 'known';
+    return maySignUp ? 'sign-up' : undefined;
+  },
   changed: () => 'changed',
   factors: () => 'factors',
 };
@@ -120,7 +124,13 @@ export class Outbox {
 
   async #userAt(email: string): Promise<Known | undefined> {
     const [user] = await this.db.run(ACCOUNTS_SQL.user_at, [email]);
-    return user && { owner: String(user.owner), isReset: user.is_reset === true };
+    return (
+      user && {
+        owner: String(user.owner),
+        isDisabled: user.is_disabled === true,
+        isReset: user.is_disabled === false && user.can_reset === true,
+      }
+    );
   }
 
   #messageOf(purpose: Purpose, language: Language, code: string): Message {

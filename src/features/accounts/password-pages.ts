@@ -60,17 +60,14 @@ interface ResetState {
   readonly code: string;
   /** Why the last attempt failed, or that it succeeded. */
   readonly reason?: 'ended' | 'done' | { readonly password: string };
+  /** The page on which people sign in, for the end. */
+  readonly signIn?: string | undefined;
 }
 
 /** The page on which a person chooses a new password. */
-export function resetPage(language: Language, { code, reason }: ResetState): string {
+export function resetPage(language: Language, { code, reason, signIn }: ResetState): string {
   const text = TEXTS[language];
-  if (reason === 'done')
-    return accountPage(
-      language,
-      text.choose,
-      html`<p role="status">${text.done}</p>\n<p><a href="/account">${text.signIn}</a></p>`,
-    );
+  if (reason === 'done') return accountPage(language, text.choose, doneText(text, signIn));
   const fault = reason === 'ended' ? text.ended : reason ? `${text.refused} ${reason.password}.` : undefined;
   return accountPage(
     language,
@@ -89,6 +86,10 @@ ${codeInput(code)}
 /** A page of accounts. */
 export const accountPage = (language: Language, title: string, body: Html): string =>
   htmlDocument(title, html`<main class="narrow">\n<h1>${title}</h1>\n${body}\n</main>`, undefined, language);
+
+/** The end of a form, with the way to the page on which people sign in. */
+export const doneText = (text: Readonly<Record<'done' | 'signIn', string>>, page: string | undefined): Html =>
+  html`<p role="status">${text.done}</p>${page !== undefined && html`\n<p><a href="${page}">${text.signIn}</a></p>`}`;
 
 /** Why the last attempt failed; undefined: nothing failed. */
 export const faultText = (fault: string | undefined): Part =>

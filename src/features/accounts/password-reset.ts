@@ -49,7 +49,7 @@ export async function reset(services: AccountServices, request: HandledRequest):
   }
   services.outbox.wake();
   return input.isForm
-    ? pageReply(200, resetPage(language, { code: '', reason: 'done' }))
+    ? pageReply(200, resetPage(language, { code: '', reason: 'done', signIn: services.signInPage }))
     : { status: 204, headers: ['Cache-Control', 'no-store'] };
 }
 

@@ -3,7 +3,7 @@ import type { Failure } from '../../errors/problem.js';
 import { type Html, html } from '../../formats/html.js';
 import { type JsonObject, member } from '../../json.js';
 import type { Language } from './mail-messages.js';
-import { accountPage, codeInput, faultText } from './password-pages.js';
+import { accountPage, codeInput, doneText, faultText } from './password-pages.js';
 
 const TEXTS = {
   en: {
@@ -99,21 +99,18 @@ interface Completion {
   readonly values?: JsonObject;
   /** Why the last attempt failed, or that it succeeded. */
   readonly reason?: 'ended' | 'done' | readonly Failure[];
+  /** The page on which people sign in, for the end. */
+  readonly signIn?: string | undefined;
 }
 
 /** The page on which a person with a code completes an account. */
 export function completionPage(
   language: Language,
   fields: readonly Field[],
-  { code, values = {}, reason = [] }: Completion,
+  { code, values = {}, reason = [], signIn }: Completion,
 ): string {
   const text = TEXTS[language];
-  if (reason === 'done')
-    return accountPage(
-      language,
-      text.title,
-      html`<p role="status">${text.done}</p>\n<p><a href="/account">${text.signIn}</a></p>`,
-    );
+  if (reason === 'done') return accountPage(language, text.title, doneText(text, signIn));
   const labels = new Map([
     ...fields.map(({ name, label }) => [`/${name}`, label] as const),
     ['/password', text.password],

@@ -99,7 +99,10 @@ async function complete(
   try {
     const id = await createUser(services, code, given);
     return isForm
-      ? pageReply(200, completionPage(language, fields, { code: '', reason: 'done' }))
+      ? pageReply(
+          200,
+          completionPage(language, fields, { code: '', reason: 'done', signIn: services.signInPage }),
+        )
       : programReply(201, { id }, ['Location', `/${services.users.resource.name}/${id}`]);
   } catch (error) {
     if (!isForm) throw error;

@@ -148,6 +148,17 @@ t.test('nothing tells whether an address is known', async (t) => {
   }
 });
 
+t.test('a disabled user gets no message', async (t) => {
+  const { service, post, messages } = await start(t);
+  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
+  const { id } = await users.create(users.check({ email: ADA, name: 'Ada', password: PASSWORD }));
+  await service.db.run('insert into plinth_disabled_users (user_id) values ($1)', [id]);
+  t.equal((await post({ email: ADA })).status, 202);
+  await service.send('POST', '/forgotten-password', { body: { email: ADA } });
+  await until('nothing waits', () => rowsOf(service, 'plinth_mail'), 0);
+  t.same(messages(), []);
+});
+
 t.test('a sign-up holds no address', async (t) => {
   const { service, post, codeTo } = await start(t);
   const code = await codeTo(ADA);
