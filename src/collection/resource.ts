@@ -210,6 +210,18 @@ export const RANK: SortColumn = {
   hasWholeOrder: true,
 };
 
+/** A function that derives a value from each collection once. */
+export function perResource<V, More extends readonly unknown[]>(
+  make: (resource: Resource, ...more: More) => V,
+): (resource: Resource, ...more: More) => V {
+  const known = new WeakMap<Resource, V>();
+  return (resource, ...more) => {
+    const value = known.get(resource) ?? make(resource, ...more);
+    known.set(resource, value);
+    return value;
+  };
+}
+
 /** Whether lists can be searched. */
 export const canSearch = ({ searchable, words }: Resource): boolean => searchable.length + words.length > 0;
 

@@ -182,28 +182,19 @@ function createQueueLimit(max: number, metrics: DbMetrics): (pool: PoolName) => 
 
 /** Runs work on a connection of a pool, alone; the wait for it is counted, and belongs to the current request. */
 function countedWait({ waiting }: DbMetrics) {
-  return async <T>(
-    pool: Pool,
-    name: PoolName,
-    work: (lease: Lease) => Promise<T>,
-    caller?: string,
-  ): Promise<T> => {
-    const gauge = waiting.of(name);
-    let endWait = (): void => undefined;
-    const wait = new Promise<void>((resolve) => {
-      endWait = resolve;
+  return <T>(pool: Pool, name: PoolName, work: (lease: Lease) => Promise<T>, caller?: string) =>
+    new Promise<T>((resolve) => {
+      const gauge = waiting.of(name);
+      gauge.value++;
+      const wait = (end: () => void): void => {
+        const begun = (lease: Lease): Promise<T> => {
+          end();
+          return work(lease);
+        };
+        resolve(pool.run(begun, caller).finally(end));
+      };
+      void trackWait('connect', () => new Promise<void>(wait), undefined).then(() => gauge.value--);
     });
-    gauge.value++;
-    void trackWait('connect', () => wait, undefined).then(() => gauge.value--);
-    try {
-      return await pool.run((lease) => {
-        endWait();
-        return work(lease);
-      }, caller);
-    } finally {
-      endWait();
-    }
-  };
 }
 
 let waitingCallers = 0;

@@ -1,5 +1,5 @@
 import type { Column, ColumnType } from '../collection/column.js';
-import type { Resource } from '../collection/resource.js';
+import { perResource, type Resource } from '../collection/resource.js';
 import type { Words } from './words.js';
 
 /** The properties of an operator of conditions. */
@@ -210,28 +210,18 @@ export const comparedColumn = ({ columns }: Resource, field: string): ComparedCo
 const EQUALITIES: readonly Operator[] = ['eq', 'ne', 'in', 'nin', 'null'];
 const COMPARISONS: readonly Operator[] = ['eq', 'ne', 'lt', 'lte', 'gt', 'gte', 'between', 'in', 'nin'];
 
-const operators = new WeakMap<Resource, ReadonlyMap<string, readonly Operator[]>>();
-
 /** The operators of each field that lists can be filtered by. */
-export function operatorsOf(resource: Resource): ReadonlyMap<string, readonly Operator[]> {
-  const known = operators.get(resource) ?? findOperators(resource);
-  operators.set(resource, known);
-  return known;
-}
-
-function findOperators({
-  filterable,
-  searchable,
-  columns,
-}: Resource): ReadonlyMap<string, readonly Operator[]> {
-  const declared = [...new Set([...filterable, ...searchable])].map(
-    (field): [string, readonly Operator[]] => {
-      const own = filterable.includes(field) ? operatorsFor(columns.get(field)!) : [];
-      return [field, searchable.includes(field) ? [...own, 'contains' as const] : own];
-    },
-  );
-  return new Map([...declared, ...OWN_OPERATORS]);
-}
+export const operatorsOf = perResource(
+  ({ filterable, searchable, columns }): ReadonlyMap<string, readonly Operator[]> => {
+    const declared = [...new Set([...filterable, ...searchable])].map(
+      (field): [string, readonly Operator[]] => {
+        const own = filterable.includes(field) ? operatorsFor(columns.get(field)!) : [];
+        return [field, searchable.includes(field) ? [...own, 'contains' as const] : own];
+      },
+    );
+    return new Map([...declared, ...OWN_OPERATORS]);
+  },
+);
 
 function operatorsFor({ type, isUnordered }: ComparedColumn): readonly Operator[] {
   if (isUnordered && type === 'text') return [...EQUALITIES, 'prefix'];

@@ -46,6 +46,18 @@ export function readInteger<Fallback>(
   return value;
 }
 
+/** The value of a parameter with two; undefined: the parameter is absent. Throws 400. */
+export function readChoice<Value extends string>(
+  name: string,
+  given: string | null,
+  [one, other]: readonly [Value, Value],
+): Value | undefined {
+  if (given === null || given === one || given === other) return (given as Value | null) ?? undefined;
+  throw invalidQuery(name, `must be ${one} or ${other}`);
+}
+
+export const FLAGS = ['true', 'false'] as const;
+
 /** The names between separators without a backslash before them, escaped as they are there. */
 function splitAt(separator: ',' | '.', text: string): string[] {
   const names: string[] = [];

@@ -2,7 +2,7 @@ import type { Resource } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { writeOnlyNames } from '../validation/validation.js';
 import { listIn, stepsOf, unescapeName } from './query-names.js';
-import { type Others, type Related, relatedOf } from './relations.js';
+import { type Others, type Related, relatedOf, relationsOf } from './relations.js';
 
 const MAX_FIELDS = 50;
 /** The most relations of one view, those of related records counted as well. */
@@ -49,102 +49,95 @@ export function readView(given: URLSearchParams, resource: Resource, others?: Ot
   // Most requests ask for whole records.
   const names = [...new Set(given.keys())];
   if (!names.some((name) => /^(include$|fields)/.test(name))) return WHOLE;
-  const included = (listIn(given, 'include') ?? []).filter((path) => path !== '');
-  const paths = [...new Set(included)];
-  const nested = names
+  const fields = names
     .filter((name) => name.startsWith('fields['))
-    .map((name) => ({
-      parameter: name,
-      names: listIn(given, name)!,
-      path: unescapeName(/^fields\[(.+)\]$/s.exec(name)?.[1] ?? ''),
-    }));
-  if (paths.length > MAX_INCLUDES) throw invalidQuery('include', `has more than ${MAX_INCLUDES} names`);
-  const used = new Set<Fields>();
-  const view = new ViewReader(others, (path) => {
-    const found = nested.find((each) => each.path === path);
-    return found && used.add(found) && found;
-  }).read(resource, paths.map(relationsOf(resource)), [], listIn(given, 'fields'));
-  const unused = nested.find((each) => !used.has(each));
-  if (unused !== undefined) throw invalidQuery(unused.parameter, 'names no relation of `include`');
+    .map((name) => ({ name, path: unescapeName(/^fields\[(.+)\]$/s.exec(name)?.[1] ?? '') }));
+  const requested = { given, others, fields, includes: 0 };
+  const view = viewOf(requested, resource, stepsIn(given, resource), [], 'fields');
+  const [unused] = fields;
+  if (unused) throw invalidQuery(unused.name, 'names no relation of `include`');
   return view;
 }
 
-/** The names of a path. A relation may have a dot in its name. */
-const relationsOf =
-  (resource: Resource) =>
-  (path: string): readonly string[] =>
-    relatedOf(resource).some(({ name }) => name === unescapeName(path))
-      ? [unescapeName(path)]
-      : stepsOf(path);
+/** The parameters of a request, and how many relations its views have. */
+interface Requested {
+  readonly given: URLSearchParams;
+  readonly others: Others | undefined;
+  /** The parameters with the fields of the records of a path that no view has yet. */
+  readonly fields: { readonly name: string; readonly path: string }[];
+  /** The number of relations that the view has. */
+  includes: number;
+}
 
-type Fields = { readonly parameter: string; readonly names: readonly string[] } | undefined;
+/** The names that follow one another in paths of relations; with END, a path ends before them. */
+type Steps = Map<string | typeof END, Steps>;
+const END = Symbol();
 
-class ViewReader {
-  #includes = 0;
-
-  constructor(
-    readonly others: Others | undefined,
-    /** The fields that a request names for the records of a path. */
-    readonly fieldsOf: (path: string) => Fields,
-  ) {}
-
-  /** `paths` begin at `resource`, whose own path is `above`. */
-  read(
-    resource: Resource,
-    paths: readonly (readonly string[])[],
-    above: readonly string[],
-    fields: readonly string[] | undefined,
-    parameter = 'fields',
-  ): View {
-    const first = new Set(paths.map(([segment]) => segment!));
-    return {
-      fields: readFields(fields, resource, parameter),
-      include: [...first].flatMap((segment) =>
-        this.#include(
-          resource,
-          segment,
-          paths.filter((path) => path[0] === segment).map((path) => path.slice(1)),
-          above,
-        ),
-      ),
-    };
-  }
-
-  /** A relation with what follows it in the paths: the number of its records, or relations of these. */
-  #include(
-    resource: Resource,
-    name: string,
-    rests: readonly (readonly string[])[],
-    above: readonly string[],
-  ): Include[] {
-    const relation = relatedOf(resource).find((each) => each.name === name);
-    if (!relation || !this.others) throw unknownRelation(name, resource);
-    if (above.length === MAX_STEPS)
-      throw invalidQuery('include', `leads over more than ${MAX_STEPS} relations`);
-    const other = this.others(relation.collection).resource;
-    const isCount = (rest: readonly string[]) =>
-      rest.length === 1 &&
-      rest[0] === 'count' &&
-      relation.field === undefined &&
-      !relatedOf(other).some((each) => each.name === 'count');
-    const included: Include[] = [];
-    if (rests.some(isCount)) included.push({ name: `${name}.count`, relation, isCount: true, view: WHOLE });
-    const others = rests.filter((rest) => !isCount(rest));
-    if (others.length > 0) {
-      const path = [...above, name];
-      const fields = this.fieldsOf(path.join('.'));
-      const below = others.filter((rest) => rest.length > 0);
-      const view = this.read(other, below, path, fields?.names, fields?.parameter);
-      included.push({ name, relation, isCount: false, view });
+function stepsIn(given: URLSearchParams, resource: Resource): Steps {
+  const root: Steps = new Map();
+  for (const path of listIn(given, 'include') ?? []) {
+    if (path === '') continue;
+    const name = unescapeName(path);
+    // A relation may have a dot in its name.
+    const names = relationsOf(resource).includes(name) ? [name] : stepsOf(path);
+    let steps = root;
+    for (const step of [...names, END] as const) {
+      const next: Steps = steps.get(step) ?? new Map();
+      steps.set(step, next);
+      steps = next;
     }
-    this.#includes += included.length;
-    if (this.#includes > MAX_INCLUDES) throw invalidQuery('include', `has more than ${MAX_INCLUDES} names`);
-    return included;
   }
+  return root;
+}
+
+/** The view of the records to which the relations of `above` lead. `parameter`: the one with their fields; undefined: all. */
+const viewOf = (
+  requested: Requested,
+  resource: Resource,
+  steps: Steps,
+  above: readonly string[],
+  parameter: string | undefined,
+): View => ({
+  fields: parameter === undefined ? undefined : readFields(requested.given, resource, parameter),
+  include: [...steps].flatMap(([name, below]) =>
+    name === END ? [] : includesOf(requested, resource, name, below, above),
+  ),
+});
+
+/** A relation with what follows it in the paths: the number of its records, or relations of these. */
+function includesOf(
+  requested: Requested,
+  resource: Resource,
+  name: string,
+  below: Steps,
+  above: readonly string[],
+): Include[] {
+  const { others, fields } = requested;
+  const relation = relatedOf(resource).find((each) => each.name === name);
+  if (!relation || !others) throw unknownRelation(name, resource);
+  if (above.length === MAX_STEPS)
+    throw invalidQuery('include', `leads over more than ${MAX_STEPS} relations`);
+  const other = others(relation.collection).resource;
+  const isCountable = relation.field === undefined && !relationsOf(other).includes('count');
+  const included: Include[] = [];
+  const count = isCountable ? below.get('count') : undefined;
+  if (count?.delete(END)) {
+    included.push({ name: `${name}.count`, relation, isCount: true, view: WHOLE });
+    if (count.size === 0) below.delete('count');
+  }
+  if (below.size > 0) {
+    const path = [...above, name];
+    const at = fields.findIndex((each) => each.path === path.join('.'));
+    const [own] = at < 0 ? [] : fields.splice(at, 1);
+    included.push({ name, relation, isCount: false, view: viewOf(requested, other, below, path, own?.name) });
+  }
+  requested.includes += included.length;
+  if (requested.includes > MAX_INCLUDES) throw invalidQuery('include', `has more than ${MAX_INCLUDES} names`);
+  return included;
 }
 
 function unknownRelation(name: string, resource: Resource) {
-  const valid = relatedOf(resource).map((each) => each.name);
+  const valid = relationsOf(resource);
   return invalidQuery(
     'include',
     `names no relation of ${resource.name}, ${name}: there are ${valid.length === 0 ? 'none' : valid.join(', ')}`,
@@ -154,13 +147,11 @@ function unknownRelation(name: string, resource: Resource) {
 const OWN_FIELDS = ['id', 'created_at', 'updated_at', '_version'];
 
 /** Declared fields, unless others are permitted as well. */
-function readFields(
-  given: readonly string[] | undefined,
-  { schema }: Resource,
-  parameter: string,
-): string[] | undefined {
-  if (given === undefined) return undefined;
-  const names = given.map(unescapeName).filter((name) => name !== '');
+function readFields(given: URLSearchParams, { schema }: Resource, parameter: string): string[] | undefined {
+  const names = listIn(given, parameter)
+    ?.map(unescapeName)
+    .filter((name) => name !== '');
+  if (names === undefined) return undefined;
   if (names.length > MAX_FIELDS) throw invalidQuery(parameter, `has more than ${MAX_FIELDS} fields`);
   const hidden = new Set(writeOnlyNames(schema));
   const valid = [...OWN_FIELDS, ...Object.keys(schema.properties).filter((name) => !hidden.has(name))];

@@ -20,7 +20,14 @@ import {
   type RelationCondition,
   type Symbolic,
 } from './condition.js';
-import { COMBINATIONS, type FilterPlace, type FilterTree, unescapeName } from './query-names.js';
+import {
+  COMBINATIONS,
+  type FilterPlace,
+  type FilterTree,
+  FLAGS,
+  readChoice,
+  unescapeName,
+} from './query-names.js';
 import { type Accessible, type Others, type Related, relatedOf, requireFieldAccess } from './relations.js';
 
 /** The most relations in one condition, one after the other. */
@@ -270,7 +277,7 @@ function valuesOf(
   const [first = '', ...more] = given;
   if (!LIST_OPERATORS.has(operator)) {
     if (more.length > 0) throw invalidQuery(name, 'must be given once');
-    return [operator === 'null' ? flagOf(name, first) : read(first)];
+    return [operator === 'null' ? readChoice(name, first, FLAGS)! : read(first)];
   }
   const values = more.length > 0 ? given : first.split(',');
   if (operator === 'between' && values.length !== 2)
@@ -279,11 +286,6 @@ function valuesOf(
   const texts = values.map(read);
   // An address repeats the only value of a list if the value has commas.
   return operator === 'between' ? texts : [...new Set(texts)];
-}
-
-function flagOf(name: string, text: string): string {
-  if (text !== 'true' && text !== 'false') throw invalidQuery(name, 'must be true or false');
-  return text;
 }
 
 /** A number as the text of a double. Throws 400. */
@@ -302,7 +304,7 @@ function readValue(name: string, { type, format }: ComparedColumn, text: string,
     case 'double precision':
       return numberOf(name, text);
     case 'boolean':
-      return flagOf(name, text);
+      return readChoice(name, text, FLAGS)!;
     case 'uuid': {
       const id = parseUuid(text);
       if (id === undefined) throw invalidQuery(name, 'must be the id of a record');

@@ -3,7 +3,7 @@ import { invalidQuery } from '../errors/input-errors.js';
 import type { Condition, Selection } from './condition.js';
 import { type Keyset, keysetOf, listIdentity, type Position, readCursor } from './keyset.js';
 import { type ListRequest, MAX_LIMIT, type Part } from './list-request.js';
-import { escapeName, filterIn, listIn, namesOf, readInteger } from './query-names.js';
+import { escapeName, FLAGS, filterIn, listIn, namesOf, readChoice, readInteger } from './query-names.js';
 import { readView } from './read-fields-and-includes.js';
 import { readFilter } from './read-filter.js';
 import { isByRelevance, isRelevance, readSorts, type SortKey, sortKeyOf } from './read-sort.js';
@@ -99,7 +99,7 @@ function numberedList(
     ? hasPage || include.length > 0 || excerpts === true
     : hasPage || hasMore || (resource.list === 'page' && !(isTolerant && repeated.length > 0));
   const effective = { sort: escapeName(sorts[0]!.field), order: sorts[0]!.direction, search };
-  const count = oneOf('count', given.get('count'), ['exact', 'none']);
+  const count = readChoice('count', given.get('count'), ['exact', 'none']);
   return {
     ...list,
     counts: count !== 'none',
@@ -136,7 +136,7 @@ function strictOrder(
   { lists, others }: ListContext,
 ): readonly SortKey[] {
   const { resource } = records;
-  const order = lists === 'keyset' ? undefined : oneOf('order', given.get('order'), ['asc', 'desc']);
+  const order = lists === 'keyset' ? undefined : readChoice('order', given.get('order'), ['asc', 'desc']);
   const sort = listIn(given, 'sort');
   if (sort === undefined) return [{ field: 'created_at', direction: order ?? resource.direction }];
   const sorts = readSorts(sort, records, others);
@@ -146,16 +146,6 @@ function strictOrder(
   if (more.length > 0 || key.direction === 'desc')
     throw invalidQuery('order', 'must be absent, or sort one field without a minus');
   return [{ ...key, direction: order }];
-}
-
-/** The value of a parameter with two; undefined: the parameter is absent. Throws 400. */
-function oneOf<Value extends string>(
-  name: string,
-  given: string | null,
-  [one, other]: readonly [Value, Value],
-): Value | undefined {
-  if (given === null || given === one || given === other) return (given as Value | null) ?? undefined;
-  throw invalidQuery(name, `must be ${one} or ${other}`);
 }
 
 /** A page. In a tolerant list, any text gives one. Throws 400. */
@@ -242,8 +232,7 @@ function requireSearch(sorts: readonly SortKey[], resource: Resource, search: st
 function readExcerpts(given: URLSearchParams, { words }: Resource): { readonly excerpts?: boolean } {
   const text = words.length > 0 ? given.get(EXCERPTS) : null;
   if (text === null) return {};
-  if (text !== 'true' && text !== 'false') throw invalidQuery(EXCERPTS, 'must be true or false');
-  return { excerpts: text === 'true' };
+  return { excerpts: readChoice(EXCERPTS, text, FLAGS) === 'true' };
 }
 
 /** The selection of what is read from a request. Throws 403. */

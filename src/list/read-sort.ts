@@ -1,4 +1,4 @@
-import { RANK, type Resource, type SortColumn } from '../collection/resource.js';
+import { perResource, RANK, type Resource, type SortColumn } from '../collection/resource.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { type Access, hides, OWN_COLUMNS } from './condition.js';
 import { unescapeName } from './query-names.js';
@@ -39,14 +39,15 @@ interface Sortable {
   readonly relation?: Related;
 }
 
-const sortables = new WeakMap<Resource, ReadonlyMap<string, Sortable>>();
-
 /** The members by which a list can be sorted: those of its records, and those of the records to which these refer. */
-function sortablesOf(resource: Resource): ReadonlyMap<string, Sortable> {
-  const known = sortables.get(resource) ?? findSortables(resource);
-  sortables.set(resource, known);
-  return known;
-}
+const sortablesOf = perResource((resource): ReadonlyMap<string, Sortable> => {
+  const related = relatedOf(resource).flatMap((relation): [string, Sortable][] => {
+    const reference = resource.references.find(({ field }) => field === relation.field);
+    return (reference?.sorts ?? []).map((name) => [`${relation.name}.${name}`, { name, relation }]);
+  });
+  const own = [...resource.sorts.keys()].map((name): [string, Sortable] => [name, { name }]);
+  return new Map([...related, ...own]);
+});
 
 /** Whether a caller may read a field of all records. */
 const showsOfAll = (access: Access | undefined, field: string): boolean =>
@@ -55,15 +56,6 @@ const showsOfAll = (access: Access | undefined, field: string): boolean =>
     ({ conditions, fields }) =>
       conditions.length === 0 && (!fields || OWN_COLUMNS.has(field) || fields.includes(field)),
   );
-
-function findSortables(resource: Resource): ReadonlyMap<string, Sortable> {
-  const related = relatedOf(resource).flatMap((relation): [string, Sortable][] => {
-    const reference = resource.references.find(({ field }) => field === relation.field);
-    return (reference?.sorts ?? []).map((name) => [`${relation.name}.${name}`, { name, relation }]);
-  });
-  const own = [...resource.sorts.keys()].map((name): [string, Sortable] => [name, { name }]);
-  return new Map([...related, ...own]);
-}
 
 /** The names by which a list can be sorted, its own members first. */
 export const sortNames = (resource: Resource): readonly string[] => [

@@ -1,4 +1,4 @@
-import type { Resource } from '../collection/resource.js';
+import { perResource, type Resource } from '../collection/resource.js';
 import { fieldsUnreadable } from '../errors/caller-errors.js';
 import { type Access, OWN_COLUMNS } from './condition.js';
 
@@ -39,19 +39,11 @@ export interface Related {
 export const relationName = (field: string, isList = false): string =>
   field.replace(isList ? /(?<=.)(Id|_id)(?=s$)/ : /(?<=.)(Id|_id)$/, '');
 
-const relations = new WeakMap<Resource, readonly Related[]>();
-
 /**
  * The relations of a collection. A reference is called as its field without `Id`, or as a whole if another relation has that
  * name; an array of references as its field, in which `Ids` is the plural. Records that refer to one are called as their collection, or if a field has that name, also as their references.
  */
-export function relatedOf(resource: Resource): readonly Related[] {
-  const known = relations.get(resource) ?? findRelated(resource);
-  relations.set(resource, known);
-  return known;
-}
-
-function findRelated({ references, referredBy }: Resource): Related[] {
+export const relatedOf = perResource(({ references, referredBy }): readonly Related[] => {
   const collections = [...new Set(referredBy.map(({ collection }) => collection))];
   const short = references.map(({ field, isList }) => relationName(field, isList));
   const isFree = (name: string) =>
@@ -67,6 +59,6 @@ function findRelated({ references, referredBy }: Resource): Related[] {
     return { name, collection, field: undefined, isMany: true, referring };
   });
   return [...own, ...others];
-}
+});
 
 export const relationsOf = (resource: Resource): string[] => relatedOf(resource).map(({ name }) => name);

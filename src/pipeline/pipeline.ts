@@ -97,11 +97,8 @@ async function handle(context: RequestContext): Promise<void> {
     const query = target.query === NO_QUERY ? NO_QUERY : acceptedQuery(action, target.query, version); //  400
     const form = action.accepts && bodyForm(req, action.accepts); //           415
     const body = form && (await bodyOf(context, form, action)); //            400, 408, 413, 429, 503
-    const reply = await runOf(
-      action,
-      type,
-      body,
-    )({
+    const run = runOf(action, type, body);
+    const reply = await run({
       id,
       method: req.method!,
       path,
@@ -116,8 +113,7 @@ async function handle(context: RequestContext): Promise<void> {
       run: undefined,
       body,
     });
-    const noted = isWrite ? options.afterWrite(principal, context.common) : undefined;
-    if (noted) await noted;
+    if (isWrite) await options.afterWrite(principal, context.common);
     respond(context, reply);
   } catch (error) {
     const isCounted = !options.rateLimit || context.isRateCounted || isPreflight(context);

@@ -1,5 +1,5 @@
 import { includes, type Principal, type ScopeRequirement } from '../auth/principal.js';
-import type { DeclaredGrant, Resource } from '../collection/resource.js';
+import { type DeclaredGrant, perResource, type Resource } from '../collection/resource.js';
 import { forbidden } from '../errors/caller-errors.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import type { JsonObject } from '../json.js';
@@ -29,23 +29,15 @@ export interface Policy {
   readonly symbols: readonly Symbolic[];
 }
 
-const known = new WeakMap<Resource, Policy>();
-
 /** The policy of a collection. `resources` are all collections. Throws 400. */
-export function policyOf(resource: Resource, resources: readonly Resource[]): Policy {
-  const policy = known.get(resource) ?? readPolicy(resource, resources);
-  known.set(resource, policy);
-  return policy;
-}
-
-function readPolicy(resource: Resource, resources: readonly Resource[]): Policy {
+export const policyOf = perResource((resource, resources: readonly Resource[]): Policy => {
   const readSymbol = symbolsOf(resources);
   return {
     resource,
     grants: resource.grants.map((grant, place) => readGrant(grant, place, resource, resources, readSymbol)),
     symbols: readSymbol.symbols,
   };
-}
+});
 
 /** Throws 400, whose message names what is wrong in `where`. */
 export function readGrant(

@@ -42,7 +42,7 @@ const trigger = (name: string): string => `"${name}"`;
 
 /** Statements that make the links of a column, anew if there are some. Ids of missing records are left out. */
 export function createLinks(table: LinkedTable, links: Links): string[] {
-  const { column, target } = links;
+  const { column, target, onDelete } = links;
   const { name } = table;
   const sql = linksSql(table, column);
   return [
@@ -59,7 +59,8 @@ export function createLinks(table: LinkedTable, links: Links): string[] {
   select distinct record.id, referred.id
   from ${table.sql} as record, unnest(record.${column}) as given (id) join ${target} as referred on referred.id = given.id`,
     ...writeLinks(table, column),
-    ...checkLinks(table, links, ''),
+    `alter table ${sql} add constraint "${referenceName(name, column).plain}" foreign key (${column}) references ${target} (id) on delete ${onDelete === 'remove' ? 'no action' : 'restrict'}`,
+    ...onDeletion(table, links),
   ];
 }
 
@@ -84,17 +85,6 @@ end $$`,
   ];
 }
 
-/** The foreign key of the ids, and what a deletion does to the links. */
-export function checkLinks(table: LinkedTable, links: Links, suffix: string): string[] {
-  const { column, target, onDelete } = links;
-  const action = onDelete === 'remove' ? 'no action' : 'restrict';
-  const name = referenceName(table.name, column).plain;
-  return [
-    `alter table ${linksSql(table, column)} add constraint "${name}" foreign key (${column}) references ${target} (id) on delete ${action}${suffix}`,
-    ...onDeletion(table, links),
-  ];
-}
-
 /**
  * The triggers of deletions. A record's own links are removed before it is, so that records of one statement, and one that refers to
  * itself, do not prevent each other's deletion.
@@ -114,13 +104,8 @@ end $$`,
 }
 
 /** Lets ids be those of missing records. Services with the former declaration still read the links. */
-export const stopChecking = (
-  table: LinkedTable,
-  column: string,
-  onDelete: Links['onDelete'],
-  foreignKey = referenceName(table.name, column).all,
-): string[] => [
-  ...foreignKey.map(
+export const stopChecking = (table: LinkedTable, column: string, onDelete: Links['onDelete']): string[] => [
+  ...referenceName(table.name, column).all.map(
     (name) => `alter table ${linksSql(table, column)} drop constraint if exists ${trigger(name)}`,
   ),
   `drop trigger if exists ${trigger(linksName(table.name, column, onDelete))} on ${table.sql}`,

@@ -1,10 +1,10 @@
 import { type Column, WRITE_ONLY } from '../collection/column.js';
-import { linksName, qualified, referenceName } from '../db/object-names.js';
+import { qualified } from '../db/object-names.js';
 import { type Catalog, type ExistingTable, FILLING, INSTANT, UNUSED } from './catalog.js';
 import { type ChooseName, presentIndex, presentKey } from './chosen-names.js';
 import { documentStep } from './field-steps.js';
 import type { Links } from './links.js';
-import { checkLinks, createLinks, dropLinks, linkTriggers, stopChecking } from './links.js';
+import { createLinks, dropLinks, linkTriggers, stopChecking } from './links.js';
 import { lockTable, NO_LOCK, type SchemaStep, step } from './step.js';
 import type { ForeignKey, Table } from './table.js';
 import {
@@ -247,23 +247,9 @@ const creation = (table: Table, links: Links): SchemaStep =>
 
 /** The steps for arrays of references that an existing table does not check yet, or not so. Their columns exist. */
 const addLinks = ({ table, existing }: Alteration): SchemaStep[] =>
-  table.links.flatMap((links) => {
-    const action = actionIn(table, links, existing);
-    if (action === links.onDelete) return [];
-    if (action === undefined) return [creation(table, links)];
-    const { name, schema } = table;
-    const { column, to, onDelete } = links;
-    return [
-      step(
-        `Make the deletion of ${to} ${onDelete === 'remove' ? 'remove their ids from' : 'depend on'} ${name}.${column}`,
-        lockTable(`${name} and ${to}`),
-        [...stopChecking(table, column, action), ...checkLinks(table, links, ' not valid')],
-      ),
-      step(`Check that the ids in ${name}.${column} refer to existing ${to}`, NO_LOCK, [
-        `alter table ${qualified(schema, linksName(name, column))} validate constraint ${referenceName(name, column).plain}`,
-      ]),
-    ];
-  });
+  table.links
+    .filter((links) => actionIn(table, links, existing) !== links.onDelete)
+    .map((links) => creation(table, links));
 
 /** Steps that stop checking the arrays which refer to no records any more. Services with the former declaration read the links. */
 const retireLinks = ({ table, former, existing }: Alteration): SchemaStep[] =>

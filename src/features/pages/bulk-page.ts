@@ -1,4 +1,4 @@
-import type { Resource } from '../../collection/resource.js';
+import { perResource, type Resource } from '../../collection/resource.js';
 import { badRequest, filterRequired } from '../../errors/request-errors.js';
 import { type Html, html } from '../../formats/html.js';
 import { MERGE_PATCH } from '../../http/media-types.js';
@@ -28,8 +28,7 @@ export function bulkBar(
 ): ((table: Html) => Html) | undefined {
   const may = (method: 'PATCH' | 'DELETE') => mayWrite(site, request, resource, method);
   if (!may('PATCH') && !may('DELETE')) return undefined;
-  const fields = options.get(resource) ?? optionsOf(resource);
-  options.set(resource, fields);
+  const fields = optionsOf(resource);
   const edit =
     may('PATCH') &&
     html`<label>Set <select name="_field">${fields}</select></label> <button name="_bulk" value="PATCH">Edit…</button> `;
@@ -40,14 +39,12 @@ export function bulkBar(
 ${table}<div class="bulk tools"><span id="chosen">Choose ${wordsOf(resource.name)} to change them together</span> ${edit}${remove}</div></form>`;
 }
 
-const options = new WeakMap<Resource, Html>();
-
 /** The fields to choose from, those with a list of values first. */
-function optionsOf(resource: Resource): Html {
+const optionsOf = perResource((resource): Html => {
   const isChoice = ({ kind }: FormField) => Number(kind === 'choice');
   const byKind = fieldsOf(resource).sort((a, b) => isChoice(b) - isChoice(a));
   return html`${byKind.map(({ name, label }) => html`<option value="${name}">${label}</option>`)}`;
-}
+});
 
 /** The fields that can be the same in several records. */
 const fieldsOf = (resource: Resource): FormField[] =>

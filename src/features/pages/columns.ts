@@ -1,4 +1,4 @@
-import type { Resource } from '../../collection/resource.js';
+import { perResource, type Resource } from '../../collection/resource.js';
 import type { Json, JsonObject } from '../../json.js';
 import { capitalized, fieldLabel } from './labels.js';
 
@@ -67,15 +67,7 @@ const LONG = 200;
 const OWN = ['created_at', 'updated_at'];
 
 /** All fields that records of a collection may show, the declared ones in their order, then the times of the service. */
-export function columnsOf(resource: Resource): readonly Column[] {
-  const known = columns.get(resource) ?? findColumns(resource);
-  columns.set(resource, known);
-  return known;
-}
-
-const columns = new WeakMap<Resource, readonly Column[]>();
-
-function findColumns({ schema, references, writeOnly }: Resource): Column[] {
+export const columnsOf = perResource(({ schema, references, writeOnly }): readonly Column[] => {
   const declared = Object.entries(schema.properties as Readonly<Record<string, FieldSchema>>)
     .filter(([name, rules]) => !writeOnly.includes(name) && rules.writeOnly !== true)
     .map(([name, rules]): Column => {
@@ -91,7 +83,7 @@ function findColumns({ schema, references, writeOnly }: Resource): Column[] {
       };
     });
   return [...declared, ...OWN.map((name): Column => ({ ...undeclared(name), kind: 'time' }))];
-}
+});
 
 /** A field that no declaration describes. */
 const undeclared = (name: string): Column => ({
@@ -135,17 +127,14 @@ export function listColumns(
     );
   }
   const rest = undeclaredNames(resource, records).map(undeclared);
-  const known = likely.get(resource) ?? likelyColumns(resource);
-  likely.set(resource, known);
+  const known = likelyColumns(resource);
   return rest.length === 0 || known.length === MAX_COLUMNS
     ? known
     : [...known, ...rest].slice(0, MAX_COLUMNS);
 }
 
-const likely = new WeakMap<Resource, readonly Column[]>();
-
 /** The declared fields by their kinds, each before the arrays, and if there are few, the time of the creation. */
-function likelyColumns(resource: Resource): readonly Column[] {
+const likelyColumns = perResource((resource): readonly Column[] => {
   const all = columnsOf(resource);
   const rank = ({ kind, isList }: Column) => KINDS.indexOf(kind) + (isList ? KINDS.length : 0);
   const compared = all.filter(
@@ -154,7 +143,7 @@ function likelyColumns(resource: Resource): readonly Column[] {
   );
   const created = all.filter(({ name }) => name === 'created_at');
   return [...compared.sort((a, b) => rank(a) - rank(b)), ...created].slice(0, MAX_COLUMNS);
-}
+});
 
 /** The label of the column that names the records of a list. */
 export const titleLabel = (resource: Resource): string =>
