@@ -257,7 +257,6 @@ async function transact<T>(lease: Lease, work: (run: Run) => Promise<T>): Promis
   const run: Run = (text, args) => trackStatement(text, () => send(text, args), undefined);
   return inTransaction(
     (text) => run(text, []),
-    false,
     () => work(run),
   );
 }

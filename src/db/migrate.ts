@@ -194,7 +194,6 @@ async function applyMissing(sql: postgres.Sql, run: Run, engine: Engine, names: 
   for (const { name, text, checksum } of migrationsOn(engine).filter(({ name }) => missing.includes(name)))
     await inTransaction(
       (statement) => sql.unsafe(statement),
-      false,
       async () => {
         await sql.unsafe(withSchemaNames(text, names)).catch((error: Error) => {
           throw new DatabaseError(`migration ${name} cannot be applied: ${error.message}`, { cause: error });

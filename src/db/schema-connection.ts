@@ -25,7 +25,6 @@ export async function withSchemaConnection<T>(
         withoutQueue(() =>
           inTransaction(
             (text) => sql.unsafe(text),
-            false,
             () => runAll(sql, texts),
           ),
         ),

@@ -31,23 +31,19 @@ export async function withSession<T>(
   }
 }
 
-/**
- * Runs `work` in a transaction of a session that nothing else uses meanwhile, or in a part of the one that is open. `send` runs a
- * statement.
- */
+/** Runs `work` in a transaction of a session that nothing else uses meanwhile. `send` runs a statement. */
 export async function inTransaction<T>(
   send: (text: string) => PromiseLike<unknown>,
-  isPart: boolean,
   work: () => Promise<T>,
 ): Promise<T> {
-  await send(isPart ? 'savepoint work' : 'begin');
+  await send('begin');
   try {
     const result = await work();
-    await send(isPart ? 'release savepoint work' : 'commit');
+    await send('commit');
     return result;
   } catch (error) {
     // After the loss of a connection the server has rolled back; the first error is the relevant one.
-    await send(isPart ? 'rollback to savepoint work' : 'rollback').then(undefined, () => undefined);
+    await send('rollback').then(undefined, () => undefined);
     throw error;
   }
 }

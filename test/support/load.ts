@@ -55,6 +55,7 @@ export async function load(
   let fault: unknown;
   try {
     await importSources(settings, resources, await sourcesOf(input), {
+      infer: false,
       strict: false,
       resume: false,
       restart: false,

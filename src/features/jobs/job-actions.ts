@@ -1,12 +1,25 @@
-import { callerKey } from '../../actions/idempotency.js';
+import { callerKey, fingerprintOf, identityOf } from '../../actions/idempotency.js';
+import type { Run } from '../../db/db.js';
 import { notFound } from '../../errors/request-errors.js';
+import type { ScopedCollection } from '../../feature.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
-import type { Request } from '../../http/request.js';
+import { prefersLenient, type Request } from '../../http/request.js';
 import { readsAll } from '../../policy/policy.js';
-import { parseUuid } from '../../uuid.js';
-import { cancelJob, findJob, type Job, listJobs, removeJob } from './job-store.js';
-import { CREATION, type Task } from './job-task.js';
+import { nextIdentity, parseUuid } from '../../uuid.js';
+import { jobCancelled } from './errors.js';
+import {
+  addInput,
+  cancelJob,
+  findJob,
+  type Job,
+  listJobs,
+  openJob,
+  PART_BYTES,
+  queueJob,
+  removeJob,
+} from './job-store.js';
+import { CREATION, requireNoClaims, type Task, userOf } from './job-task.js';
 import type { JobServices } from './settings.js';
 
 /** GET /jobs: the newest 100 of the caller, or of all for `admin`. */
@@ -42,13 +55,6 @@ async function ownJob({ db }: JobServices, { params, principal }: Request): Prom
 const noSuchJob = () => notFound.variant({ message: 'No such job.', shape: 'simple' });
 
 const FIELDS = ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'];
-
-/** 202 with the address of a job (RFC 7240 section 4.1). */
-export function acceptedReply(id: string, { isLenient }: Task, { prefix }: Request): Reply {
-  const applied = isLenient ? 'respond-async, handling=lenient' : 'respond-async';
-  const headers = ['Location', `${prefix}/jobs/${id}`, 'Preference-Applied', applied];
-  return { status: 202, headers: ['Cache-Control', 'no-store', ...headers] };
-}
 
 function shown(services: JobServices, job: Job, request: Request): object {
   const { id, task, state, input_bytes: total_bytes, progress, created_at, started_at, ended_at } = job;
@@ -86,3 +92,67 @@ function outcomeFor(
 }
 
 const withoutValues = (name: string, each: unknown) => (name === 'value' ? undefined : each);
+
+/** Stores the body of a request, for a job that creates its records: 202 with Location, 400, 408, 413, 429, 503. */
+export async function submitCreation(
+  services: JobServices,
+  collection: ScopedCollection,
+  request: Request,
+): Promise<Reply> {
+  const { headers, body, permission, principal } = request;
+  const { db, idempotency, jobBytes, collections } = services;
+  requireNoClaims(collection, collections);
+  const content = body!.stream!;
+  const identity = identityOf(request, async () => fingerprintOf(request, await content.digest(jobBytes)));
+  const task: Task = {
+    kind: CREATION,
+    collection: collection.resource.name,
+    type: body!.type,
+    isLenient: prefersLenient(headers.prefer),
+    ...{ subject: principal.subject, scopes: [...principal.scopes], scheme: principal.scheme, permission },
+    ...(await userOf(collections, principal)),
+  };
+  const { id } = nextIdentity();
+  await openJob(services, id, callerKey(principal), task);
+  let isQueued = false;
+  try {
+    await storeInput(db.run, id, content.read(jobBytes));
+    const queue = async (run: Run): Promise<Reply> => {
+      if (!(await queueJob(run, id))) throw jobCancelled();
+      isQueued = true;
+      return acceptedReply(id, task, request);
+    };
+    const reply = identity
+      ? await db.transaction((run) => idempotency.once(run, identity, () => queue(run)))
+      : await queue(db.run);
+    services.wake();
+    return reply;
+  } finally {
+    if (!isQueued) await removeJob(db.run, id);
+  }
+}
+
+async function storeInput(run: Run, id: string, input: AsyncIterable<Buffer>): Promise<void> {
+  let [parts, bytes, position]: [Buffer[], number, number] = [[], 0, 0];
+  const store = async (part: Buffer): Promise<void> => {
+    if (!(await addInput(run, id, position, part))) throw jobCancelled();
+    position += part.length;
+  };
+  for await (const chunk of input) {
+    parts.push(chunk);
+    bytes += chunk.length;
+    if (bytes < PART_BYTES) continue;
+    let rest = Buffer.concat(parts);
+    for (; rest.length >= PART_BYTES; rest = rest.subarray(PART_BYTES))
+      await store(rest.subarray(0, PART_BYTES));
+    [parts, bytes] = [[Buffer.from(rest)], rest.length];
+  }
+  if (bytes > 0) await store(Buffer.concat(parts));
+}
+
+/** 202 with the address of a job (RFC 7240 section 4.1). */
+function acceptedReply(id: string, { isLenient }: Task, { prefix }: Request): Reply {
+  const applied = isLenient ? 'respond-async, handling=lenient' : 'respond-async';
+  const headers = ['Location', `${prefix}/jobs/${id}`, 'Preference-Applied', applied];
+  return { status: 202, headers: ['Cache-Control', 'no-store', ...headers] };
+}

@@ -6,9 +6,9 @@ import { CSV_TYPE, NDJSON_TYPE } from '../../http/media-types.js';
 import { prefersAsync, type Request } from '../../http/request.js';
 import type { Action, Route } from '../../http/router.js';
 import type { Creations } from './create-many.js';
+import { submitCreation } from './job-actions.js';
 import { REPORT_TYPE } from './job-task.js';
 import type { JobServices } from './settings.js';
-import { submitCreation } from './submit-job.js';
 
 /** The media types of a body with many records. */
 const TYPES = [NDJSON_TYPE, CSV_TYPE];

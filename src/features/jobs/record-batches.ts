@@ -89,9 +89,6 @@ export async function createInto<T>(
   }
 }
 
-/** Bytes of the name of a column: each record repeats it, while its row has two bytes for it. */
-const MAX_NAME_BYTES = 1000;
-
 /**
  * Creates the records of a body in batches, with the checks that a request for each record would pass. Throws 400 for a header of
  * CSV that is not one, 413 for too many records, and 422 if records are refused and that is not lenient.
@@ -119,7 +116,7 @@ async function createRecords(
     // CSV becomes many times as long when each record has the names of the columns.
     if (records * nameBytes > maxNames)
       throw invalidBody(`the records repeat more than ${maxNames} bytes of the names of columns`, 'header');
-    const refusals = new ImportErrors(false);
+    const refusals = new ImportErrors();
     const drafts = await readDrafts(chunk, rules, refusals.add);
     const rows = await checkDrafts(drafts, rules, refusals.add);
     const store = async () =>
@@ -186,10 +183,7 @@ async function storeRows(
 /** The header of a body of CSV. Throws 400. */
 function headerIn(body: Body, start: number): CsvHeader {
   try {
-    const header = headerOf({ name: 'body', start, ...body });
-    if (header.names.some((name) => Buffer.byteLength(name ?? '') > MAX_NAME_BYTES))
-      throw invalidBody(`the header has a name of more than ${MAX_NAME_BYTES} bytes`, 'header');
-    return header;
+    return headerOf({ name: 'body', start, ...body });
   } catch (error) {
     throw error instanceof InputError ? invalidBody(error.message, 'header') : error;
   }
@@ -201,7 +195,7 @@ export const inBoundedTransaction = <T>(
   dbTimeoutMs: number,
   work: () => Promise<T>,
 ): Promise<T> =>
-  inTransaction(execute, false, async () => {
+  inTransaction(execute, async () => {
     await execute(`set local lock_timeout = ${Math.max(1, Math.floor(dbTimeoutMs / 2))}`);
     return work();
   });

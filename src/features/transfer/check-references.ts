@@ -8,39 +8,35 @@ import type { Json } from '../../json.js';
 import type { Refuse, Row } from './import-row.js';
 import { IMPORT_SQL, recordStatement } from './import-statements.js';
 
-/** Refuses rows that refer to records which neither are stored nor are among them. Locks the stored ones. */
+/**
+ * Refuses rows that refer to records which neither are stored nor are among them, and locks the stored ones. The database refuses rows
+ * that refer to a later one which is refused.
+ */
 export async function requireReferences(
   { run, engine }: Pick<BulkConnection, 'run' | 'engine'>,
   rows: readonly Row[],
-  resource: Resource,
+  { name, references, columns }: Resource,
   refuse: Refuse,
 ): Promise<void> {
-  const fields = [...resource.columns.keys()];
-  const idsIn = ({ columns }: Row, at: number) => [(columns[at] ?? []) as string | readonly string[]].flat();
+  const fields = [...columns.keys()];
   // On Citus, each shard is written by itself.
   const own = new Set(engine.isDistributed ? [] : rows.map(({ id }) => id));
-  const existing = new Map<string, ReadonlySet<unknown>>();
-  for (const { field, to, table } of resource.references) {
-    const ids = [...new Set(rows.flatMap((row) => idsIn(row, fields.indexOf(field))))];
+  const checks: ((row: Row) => void)[] = [];
+  for (const { field, to, table, singular, isList } of references) {
+    const at = fields.indexOf(field);
+    const idsIn = (row: Row) => [(row.columns[at] ?? []) as string | readonly string[]].flat();
+    const ids = [...new Set(rows.flatMap(idsIn))];
     const text = fill(recordStatement(engine, 'existing'), { table, name: to });
     const found = ids.length === 0 ? [] : await run(text, [JSON.stringify(ids)]);
-    existing.set(field, new Set(found.map(({ id }) => id)));
-  }
-  let [left, count] = [rows, 0];
-  // A row that is refused takes those that refer to it with it.
-  while (left.length !== count) {
-    count = left.length;
-    left = left.filter((row) => {
-      const faults = resource.references.flatMap(({ field, to, singular, isList }) => {
-        const isThere = (id: string) => existing.get(field)!.has(id) || (to === resource.name && own.has(id));
-        const index = idsIn(row, fields.indexOf(field)).findIndex((id) => !isThere(id));
-        return index < 0 ? [] : [unknownReference(field, singular, isList ? index : undefined)];
-      });
-      for (const fault of faults) refuse(row, fault);
-      if (faults.length > 0) own.delete(row.id);
-      return faults.length === 0;
+    const existing = new Set(found.map(({ id }) => id));
+    checks.push((row) => {
+      const index = idsIn(row).findIndex((id) => !existing.has(id) && !(to === name && own.has(id)));
+      if (index < 0) return;
+      refuse(row, unknownReference(field, singular, isList ? index : undefined));
+      own.delete(row.id);
     });
   }
+  for (const row of rows) for (const check of checks) check(row);
 }
 
 /** Refuses rows with the values of a unique key that another record has. */

@@ -47,14 +47,9 @@ export async function* chunksOf(
   bytes: AsyncIterable<Buffer>,
   scanner: Scanner,
   from: Position,
-  {
-    size,
-    since = 0,
-    maxRecords = MAX_RECORDS,
-    maxRecordBytes = MAX_RECORD_BYTES,
-    tooLong = tooLongInFile,
-  }: ChunkBounds,
+  { size, since = 0, tooLong = tooLongInFile, ...max }: ChunkBounds,
 ): AsyncGenerator<Chunk> {
+  const { maxRecords = MAX_RECORDS, maxRecordBytes = MAX_RECORD_BYTES } = max;
   let parts: Buffer[] = [];
   let { position, place } = from;
   let isDone = false;

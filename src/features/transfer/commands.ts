@@ -30,7 +30,9 @@ export const COMMANDS = {
             text: 'keep ids, and for a record that differs from the stored one with its id: leave that, replace it, or refuse the record (the default)',
           },
           'dry-run': { text: 'check everything, and store nothing' },
-          strict: { text: 'stop at the first record that is refused; the records before it stay' },
+          strict: {
+            text: 'stop at the first batch of about 256 KiB with a refused record, and store nothing of it; the batches before it stay',
+          },
           resume: {
             text: 'continue an import of FILE that was interrupted: each record is stored once',
           },

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { configOf, fileOf, type Io } from '../../cli/io.js';
-import { ownPathsOf } from '../../config/config.js';
+import { fileOf } from '../../cli/io.js';
+import { type Config, ownPathsOf } from '../../config/config.js';
 import { checkDeclarations } from '../../declarations/check-declarations.js';
 import { resourcesOf } from '../../declarations/load-declarations.js';
 import { readDeclarations } from '../../declarations/read-declarations.js';
@@ -11,34 +11,25 @@ import type { ImportOptions } from './import-run.js';
 import { infer } from './infer.js';
 import type { Source } from './sources.js';
 
-/** The folder of declarations, if COLLECTIONS names no other. */
-const FOLDER = './collections';
-
-/** The declarations that were inferred from sources. */
-export interface Declared {
-  readonly folder: string;
-  readonly sources: readonly Source[];
-  /** Removes the new declarations; undefined: there are none. */
-  readonly undo: (() => void) | undefined;
-}
-
 /**
  * Proposes declarations for the records of sources, with new names of fields by `rename`, and writes them to the folder, whose
- * existing files stay. Throws ExitError and DeclarationError; then nothing is written.
+ * existing files stay. Returns the sources with the names of their collections, and `undo`, which removes the new declarations;
+ * undefined: there are none. Throws ExitError and DeclarationError; then nothing is written.
  */
 export async function declareSources(
-  sources: readonly Source[],
-  io: Io,
-  folder: string = FOLDER,
+  found: readonly Source[],
+  config: Config,
   { rename, report, dryRun }: ImportOptions,
-): Promise<Declared> {
+): Promise<{ folder: string; sources: readonly Source[]; undo: (() => void) | undefined }> {
+  const { io } = report;
+  const { collections: folder = './collections' } = config;
   const path = fileOf(io, folder);
   const isNew = !existsSync(path);
   const files = isNew ? [] : readdirSync(path).filter((name) => /^[^_.].*\.json$/.test(name));
   const own = new Set(files.map((name) => name.slice(0, -'.json'.length)));
   const builtIn = resourcesOf(readDeclarations(undefined));
-  const ownPaths = ownPathsOf(configOf(io));
-  const proposals = await infer(sources, { own, builtIn, ownPaths }, rename, report);
+  const ownPaths = ownPathsOf(config);
+  const proposals = await infer(found, { own, builtIn, ownPaths }, rename, report);
   report.clearProgress();
   const written: string[] = [];
   const undo = () => {
@@ -64,11 +55,8 @@ export async function declareSources(
   // The collection of the users that sign in exists in any case.
   const gone = builtIn.filter(({ hasPasswords }) => !hasPasswords).map(({ name }) => name);
   if (isNew) report.note(`${folder} is new and does not declare ${gone.join(' and ')}: they are not served.`);
-  return {
-    folder,
-    sources: proposals.map(({ source, name }) => ({ ...source, collection: name })),
-    undo: written.length > 0 ? undo : undefined,
-  };
+  const sources = proposals.map(({ source, name }) => ({ ...source, collection: name }));
+  return { folder, sources, undo: written.length > 0 ? undo : undefined };
 }
 
 const RULE = 'names of collections have up to 40 of the characters a-z, 0-9 and _, and some are reserved';

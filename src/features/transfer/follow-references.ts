@@ -48,11 +48,14 @@ export async function lookUpReferences(
         const record = ids(stored(text));
         if (record && !record.isAmbiguous) return { id: record.id };
         const message = `${record ? 'more than one' : 'no'} ${singular} has this ${by}`;
-        return { error: invalid([{ path: pathOf(field, index), message, keyword: 'lookup' }]) };
+        const path = `/${escapeToken(field)}${index === undefined ? '' : `/${index}`}`;
+        return { error: invalid([{ path, message, keyword: 'lookup' }]) };
       });
       continue;
     }
-    const imported = await idsInImport(run, values, key, to);
+    const old =
+      values.size === 0 ? [] : await run(IMPORT_SQL.find_ids, [key, to, JSON.stringify([...values])]);
+    const imported = new Map(old.map(({ old, id }) => [String(old), String(id)]));
     if (to === name)
       for (const { oldId, id } of drafts)
         if (oldId !== undefined && !imported.has(oldId)) imported.set(oldId, id);
@@ -84,9 +87,6 @@ export async function lookUpReferences(
   };
 }
 
-const pathOf = (field: string, index?: number): string =>
-  `/${escapeToken(field)}${index === undefined ? '' : `/${index}`}`;
-
 const isOldId = (value: Json | undefined): value is string | number =>
   typeof value === 'string' || typeof value === 'number';
 
@@ -94,18 +94,6 @@ const isOldId = (value: Json | undefined): value is string | number =>
 export function oldIdsIn(record: Json, field: string): string[] {
   const value = isObject(record) ? member(record, field) : undefined;
   return (Array.isArray(value) ? value : [value]).filter(isOldId).map(String);
-}
-
-/** New ids of records of this import by their old ones. */
-async function idsInImport(
-  run: Run,
-  old: ReadonlySet<string>,
-  key: string,
-  to: string,
-): Promise<Map<string, string>> {
-  if (old.size === 0) return new Map();
-  const rows = await run(IMPORT_SQL.find_ids, [key, to, JSON.stringify([...old])]);
-  return new Map(rows.map(({ old, id }) => [old as string, id as string]));
 }
 
 /** Finds stored records by the texts of values of a column. */

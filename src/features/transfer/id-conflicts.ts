@@ -10,13 +10,6 @@ import { IMPORT_SQL } from './import-statements.js';
 /** The treatment of a record whose id belongs to a stored record that differs. */
 export type OnConflict = 'skip' | 'replace' | 'fail';
 
-/** The rows of a batch by what is done with them. */
-interface Settled {
-  readonly fresh: Row[];
-  readonly changed: Row[];
-  readonly unchanged: Row[];
-}
-
 /** Finds rows whose retained ids are in use. Those that equal the stored records are unchanged. */
 export async function settleConflicts(
   { run }: BulkConnection,
@@ -24,9 +17,9 @@ export async function settleConflicts(
   rows: readonly Row[],
   onConflict: OnConflict,
   refuse: Refuse,
-): Promise<Settled> {
+): Promise<Readonly<Record<'fresh' | 'changed' | 'unchanged', readonly Row[]>>> {
   const retained = rows.filter(({ isRetained }) => isRetained);
-  if (retained.length === 0) return { fresh: [...rows], changed: [], unchanged: [] };
+  if (retained.length === 0) return { fresh: rows, changed: [], unchanged: [] };
   const stored = await run(fill(IMPORT_SQL.taken, { table }), [JSON.stringify(retained.map(({ id }) => id))]);
   const taken = new Set(stored.map(({ id }) => String(id)));
   // A file has the members of a record in an order of its own: CSV in that of its columns.
@@ -36,21 +29,21 @@ export async function settleConflicts(
   const text = fill(IMPORT_SQL.equal_records, { table, unchanged: DOCUMENT_SQL.unchanged });
   const found = given.length === 0 ? [] : await run(text, [JSON.stringify(given)]);
   const equal = new Set(found.map(({ place }) => Number(place)));
-  const settled: Settled = { fresh: [], changed: [], unchanged: [] };
+  const [fresh, changed, unchanged]: [Row[], Row[], Row[]] = [[], [], []];
   /** The members of the rows that this batch writes. */
   const written = new Map<string, string>();
   for (const row of rows) {
     const members = unchangedPart(row.head, row.updatedAt);
     const isEqual = written.has(row.id) ? written.get(row.id) === members : equal.has(row.place);
-    if (!taken.has(row.id)) settled.fresh.push(row);
+    if (!taken.has(row.id)) fresh.push(row);
     else if (onConflict === 'skip' || (isEqual && !(onConflict === 'replace' && hasHidden(row))))
-      settled.unchanged.push(row);
+      unchanged.push(row);
     else if (onConflict === 'fail') refuse(row, duplicate(['id'], 'ID_TAKEN'));
-    else settled.changed.push(nextVersion(row));
+    else changed.push(nextVersion(row));
     if (!taken.has(row.id) || onConflict === 'replace') written.set(row.id, members);
     taken.add(row.id);
   }
-  return settled;
+  return { fresh, changed, unchanged };
 }
 
 /** Whether a row has values that its document does not contain. */

@@ -34,9 +34,6 @@ export interface RefusedRecord {
 export class ImportErrors {
   readonly #byPlace = new Map<number, RefusedRecord>();
 
-  /** `strict`: the first refusal ends the import. */
-  constructor(readonly strict: boolean) {}
-
   readonly add = (
     { place, given }: Pick<Draft, 'place'> & { readonly given?: Json },
     error: unknown,
@@ -50,15 +47,9 @@ export class ImportErrors {
     return this.#byPlace.has(place);
   }
 
-  /** In the order of the file; with `strict` the first alone. */
+  /** In the order of the file. */
   get list(): readonly RefusedRecord[] {
-    const all = [...this.#byPlace.values()].sort((a, b) => a.place - b.place);
-    return this.strict ? all.slice(0, 1) : all;
-  }
-
-  /** The place from which on nothing is stored. */
-  get end(): number {
-    return this.strict ? Math.min(...this.#byPlace.keys()) : Number.POSITIVE_INFINITY;
+    return [...this.#byPlace.values()].sort((a, b) => a.place - b.place);
   }
 }
 

@@ -1,7 +1,5 @@
 import type { Resource } from '../../collection/resource.js';
 import type { BulkConnection } from '../../db/bulk-connection.js';
-import type { Run } from '../../db/db.js';
-import { ExitError } from '../../errors/exit-error.js';
 import type { OnConflict } from './id-conflicts.js';
 import type { ImportReport, Progress } from './import-report.js';
 import { IMPORT_SQL } from './import-statements.js';
@@ -14,7 +12,9 @@ export interface Lookup {
 
 /** How records are imported. */
 export interface ImportOptions {
-  /** Stop at the first record that is refused. */
+  /** Declare the collections of the files. */
+  readonly infer: boolean;
+  /** Stop at the first batch with a record that is refused, and store nothing of it. */
   readonly strict: boolean;
   /** Continue an interrupted import of the same content. */
   readonly resume: boolean;
@@ -43,22 +43,6 @@ export interface ImportRun extends ImportOptions {
   readonly bodyLimit: number;
   /** Whether records keep their ids. */
   readonly retainsIds: boolean;
-}
-
-/** Locks an import for the session. Throws ExitError if another process imports the same, or an earlier version has begun it. */
-export async function lockImport({ connection: { run }, key }: ImportRun): Promise<void> {
-  const [lock] = await run(IMPORT_SQL.lock_import, [key]);
-  if (!lock?.locked) throw new ExitError('this file is being imported by another process');
-  await run(IMPORT_SQL.forget_old, []);
-  const [begun] = await run(IMPORT_SQL.begun_before, [key]);
-  if (begun)
-    throw new ExitError('an earlier version of plinth has begun this import: complete it with that version');
-}
-
-/** The progress of an import by collection. */
-export async function readProgress(run: Run, key: string): Promise<ReadonlyMap<string, Progress>> {
-  const rows = await run(IMPORT_SQL.progress, [key]);
-  return new Map(rows.map(({ collection, progress }) => [String(collection), JSON.parse(String(progress))]));
 }
 
 /** Records progress; in the transaction of the records that it counts. */

@@ -2,11 +2,13 @@ import { createHash } from 'node:crypto';
 import type { Resource } from '../../collection/resource.js';
 import { type BulkSettings, withBulkConnection } from '../../db/bulk-connection.js';
 import { knownProblem } from '../../db/database-errors.js';
+import type { Run } from '../../db/db.js';
 import { fill } from '../../db/statements.js';
 import { ExitError } from '../../errors/exit-error.js';
-import { CollectionImport } from './import-collection.js';
+import type { Json } from '../../json.js';
+import { CollectionImport, StrictStop } from './import-collection.js';
 import type { Progress } from './import-report.js';
-import { type ImportOptions, type ImportRun, lockImport, readProgress } from './import-run.js';
+import type { ImportOptions, ImportRun } from './import-run.js';
 import { IMPORT_SQL, recordStatement } from './import-statements.js';
 import { parentsFirst } from './parents-first.js';
 import { isExported } from './record-identity.js';
@@ -37,6 +39,7 @@ export async function importSources(
       await connection.execute(dryRun ? 'rollback' : 'set synchronous_commit = on');
     });
   } catch (error) {
+    if (error instanceof StrictStop) return;
     const problem = knownProblem(error);
     if (!problem) throw error;
     throw new ExitError(
@@ -47,12 +50,13 @@ export async function importSources(
 
 async function importAll(open: ImportRun, ordered: readonly Source[]): Promise<void> {
   const { connection, key, keepIds, resources, resume, report } = open;
-  await lockImport(open);
+  await lockImport(connection.run, key);
+  let progress = await readProgress(connection.run, key);
   if (!resume) {
-    requireNoInterruption(await readProgress(connection.run, key), ordered, open);
+    requireNoInterruption(progress, ordered, open);
     await connection.run(IMPORT_SQL.restart, [key]);
+    progress = new Map();
   }
-  const progress = await readProgress(connection.run, key);
   const run = { ...open, retainsIds: keepIds ?? (await isRestored(open, ordered, progress)) };
   const referencesOf = ({ collection }: Source) => resources.get(collection)!.references;
   for (const given of ordered) {
@@ -61,7 +65,7 @@ async function importAll(open: ImportRun, ordered: readonly Source[]): Promise<v
     const source = await parentsFirst(run, given);
     try {
       const recordsIds = isReferenced && !run.retainsIds;
-      if (!(await new CollectionImport(run, source, recordsIds, progress.get(collection)).importAll())) break;
+      await new CollectionImport(run, source, recordsIds, progress.get(collection)).importAll();
     } finally {
       if (source !== given) source.input.close();
     }
@@ -78,17 +82,33 @@ async function importAll(open: ImportRun, ordered: readonly Source[]): Promise<v
     );
 }
 
+/** Locks an import for the session. Throws ExitError if another process imports the same, or an earlier version has begun it. */
+async function lockImport(run: Run, key: string): Promise<void> {
+  const [lock] = await run(IMPORT_SQL.lock_import, [key]);
+  if (!lock?.locked) throw new ExitError('this file is being imported by another process');
+  await run(IMPORT_SQL.forget_old, []);
+  const [begun] = await run(IMPORT_SQL.begun_before, [key]);
+  if (begun)
+    throw new ExitError('an earlier version of plinth has begun this import: complete it with that version');
+}
+
+/** The progress of an import by collection. */
+async function readProgress(run: Run, key: string): Promise<ReadonlyMap<string, Progress>> {
+  const rows = await run(IMPORT_SQL.progress, [key]);
+  return new Map(rows.map(({ collection, progress }) => [String(collection), JSON.parse(String(progress))]));
+}
+
 /** Throws ExitError if an interrupted import has stored records that this one would store again. */
 function requireNoInterruption(
   progress: ReadonlyMap<string, Progress>,
   sources: readonly Source[],
   { restart, dryRun, keepIds }: ImportOptions,
 ): void {
-  const parts = sources.map(({ collection }) => ({ collection, ...progress.get(collection) }));
-  const stored = parts
-    .filter((part) => part.stored)
-    .map((part) => `${part.stored} records of ${part.collection}`);
-  if (restart || dryRun || keepIds || stored.length === 0 || parts.every(({ finished }) => finished)) return;
+  const stored = [...progress].flatMap(([name, { stored }]) =>
+    stored ? [`${stored} records of ${name}`] : [],
+  );
+  const isFinished = sources.every(({ collection }) => progress.get(collection)?.finished);
+  if (restart || dryRun || keepIds || stored.length === 0 || isFinished) return;
   throw new ExitError(
     `an import of this content was interrupted after ${stored.join(', ')}, which are stored. Continue it with --resume, or store them again with --restart.`,
   );
@@ -108,14 +128,13 @@ async function isRestored(
     const [row] = await run(fill(recordStatement(engine, 'is_empty'), { table }), []);
     if (row?.empty !== true) return false;
   }
-  let isExport = false;
+  const firsts: Json[] = [];
   for (const source of sources)
     for await (const first of recordsOf(source, rename)) {
-      if (!isExported(first)) return false;
-      isExport = true;
+      firsts.push(first);
       break;
     }
-  return isExport;
+  return firsts.length > 0 && firsts.every(isExported);
 }
 
 /** Identifies an import by its content, and by what is done with it. */
@@ -131,20 +150,18 @@ function keyOf(sources: readonly Source[], { rename, lookups, keepIds, onConflic
 /** The sources in the order of the file, each after those to which it refers. In a circle, required references decide. */
 function orderOf(sources: readonly Source[], resources: ReadonlyMap<string, Resource>): readonly Source[] {
   const byName = new Map(sources.map((source) => [source.collection, source]));
-  const referred = (from: string, isRequired?: boolean): readonly string[] => {
-    const { references, schema } = resources.get(from)!;
-    return references
-      .filter(({ to }) => byName.has(to) && to !== from)
-      .filter(({ field }) => isRequired === undefined || schema.required.includes(field) === isRequired)
-      .map(({ to }) => to);
-  };
+  const referred = (from: string) =>
+    resources.get(from)!.references.filter(({ to }) => byName.has(to) && to !== from);
   const reaches = (from: string, to: string, seen = new Set<string>()): boolean =>
-    from === to || referred(from).some((each) => seen.size < seen.add(each).size && reaches(each, to, seen));
+    from === to ||
+    referred(from).some((each) => seen.size < seen.add(each.to).size && reaches(each.to, to, seen));
   const ordered = new Set<string>();
   const add = (name: string, path: readonly string[]): void => {
     if (ordered.has(name) || path.includes(name)) return;
-    for (const to of referred(name, true)) add(to, [...path, name]);
-    for (const to of referred(name, false)) if (!reaches(to, name)) add(to, [...path, name]);
+    const { required } = resources.get(name)!.schema;
+    const first = referred(name).filter(({ field }) => required.includes(field));
+    const others = referred(name).filter(({ to }) => !reaches(to, name));
+    for (const { to } of [...first, ...others]) add(to, [...path, name]);
     ordered.add(name);
   };
   for (const { collection } of sources) add(collection, []);

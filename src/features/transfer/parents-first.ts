@@ -2,7 +2,7 @@ import { InputError } from '../../cli/io.js';
 import { oldIdsIn } from './follow-references.js';
 import type { ImportRun } from './import-run.js';
 import { spool } from './input.js';
-import { oldIdOf } from './read-rows.js';
+import { withOldId } from './read-rows.js';
 import type { ScannedRecord } from './scan.js';
 import { readSource, rulesOf } from './source-records.js';
 import type { Source } from './sources.js';
@@ -29,8 +29,15 @@ export async function parentsFirst(run: ImportRun, source: Source): Promise<Sour
     .filter(({ to, field }) => to === collection && run.lookups.get(field)?.to !== to)
     .map(({ field }) => field);
   if (fields.length === 0) return source;
+  const rules = rulesOf(run, source);
+  async function* linked(): AsyncGenerator<Linked> {
+    for await (const { record = null, ...read } of readSource(source, rules)) {
+      const to = fields.flatMap((field) => oldIdsIn(record, field));
+      yield { ...read, id: withOldId(record, rules).oldId, to };
+    }
+  }
   const [ids, later] = [new Set<string>(), new Set<string>()];
-  for await (const { id, to } of linkedRecords(run, source, fields)) {
+  for await (const { id, to } of linked()) {
     if (id !== undefined) ids.add(id);
     for (const each of to) if (!ids.has(each)) later.add(each);
   }
@@ -39,7 +46,7 @@ export async function parentsFirst(run: ImportRun, source: Source): Promise<Sour
   const first = Math.min(from.place, 1);
   let next = first;
   async function* copied(): AsyncGenerator<Buffer> {
-    for await (const { bytes, scanned } of inOrder(linkedRecords(run, source, fields), ids)) {
+    for await (const { bytes, scanned } of inOrder(linked(), ids)) {
       places.set(next, scanned.place);
       next += 1 + (scanned.row?.breaks ?? 0);
       yield Buffer.concat([bytes, Buffer.from('\n')]);
@@ -54,24 +61,11 @@ export async function parentsFirst(run: ImportRun, source: Source): Promise<Sour
   };
 }
 
-async function* linkedRecords(
-  run: ImportRun,
-  source: Source,
-  fields: readonly string[],
-): AsyncGenerator<Linked> {
-  const rules = rulesOf(run, source);
-  for await (const { bytes, scanned, record = null } of readSource(source, rules)) {
-    const to = fields.flatMap((field) => oldIdsIn(record, field));
-    yield { bytes, scanned, id: oldIdOf(record, rules), to };
-  }
-}
-
 /** Records, each after those with the ids to which it refers. An id that came is removed from `ids`. */
 async function* inOrder(records: AsyncIterable<Linked>, ids: Set<string>): AsyncGenerator<Linked> {
   const waiting = new Map<string, Linked[]>();
   let waitingBytes = 0;
-  function* arrived(first: readonly Linked[]): Generator<Linked> {
-    const queue = [...first];
+  function* arrived(queue: Linked[]): Generator<Linked> {
     // The loop goes on to the records that it adds.
     for (const record of queue) {
       const missing = record.to.find((id) => ids.has(id) && id !== record.id);
@@ -83,13 +77,12 @@ async function* inOrder(records: AsyncIterable<Linked>, ids: Set<string>): Async
       waitingBytes += record.bytes.length;
       if (waitingBytes > MAX_WAITING_BYTES)
         throw new InputError('too many records refer to later ones of their file: sort it, parents first');
-      const others = waiting.get(missing);
-      const own = { ...record, bytes: Buffer.from(record.bytes) };
-      if (others) others.push(own);
-      else waiting.set(missing, [own]);
+      const others = waiting.get(missing) ?? [];
+      waiting.set(missing, others);
+      others.push({ ...record, bytes: Buffer.from(record.bytes) });
     }
   }
-  function released(id: string): readonly Linked[] {
+  function released(id: string): Linked[] {
     const found = waiting.get(id) ?? [];
     ids.delete(id);
     waiting.delete(id);

@@ -11,7 +11,7 @@ import { maxConcurrentHashes } from '../../passwords/password-queue.js';
 import { requireReferences, requireUnique } from './check-references.js';
 import { type OnConflict, settleConflicts } from './id-conflicts.js';
 import { numberRows } from './import-numbers.js';
-import type { ImportErrors, Row } from './import-row.js';
+import type { ImportErrors, Refuse, Row } from './import-row.js';
 import { IMPORT_SQL, type RecordStatement, recordStatement } from './import-statements.js';
 
 /** Where a batch is stored, and how. */
@@ -24,13 +24,8 @@ export interface BatchTarget {
   readonly tombstones: boolean;
 }
 
-/** The results of a batch for its records. */
-export interface BatchOutcome {
-  /** Records that are new, or replace the one with their id. */
-  readonly stored: readonly Row[];
-  /** Records whose id is that of a stored one, which stays as it is. */
-  readonly unchanged: number;
-}
+/** The records of a batch: those that are new or replace the one with their id, and those whose id a stored one has, which stays. */
+type BatchOutcome = Readonly<Record<'stored' | 'unchanged', readonly Row[]>>;
 
 /**
  * Writes the rows of a batch in one transaction, together with what `finish` does in it. A row that violates a constraint
@@ -45,18 +40,16 @@ export async function storeBatch(
   const { connection, resource, onConflict, isPart, tombstones } = target;
   const { run, execute } = connection;
   // Before the transaction: a hash takes long.
-  const hashes = await hashPasswords(rows, refusals);
-  await inTransaction(execute, isPart, async () => {
+  const hashes = await hashPasswords(rows, refusals.add);
+  const store = async () => {
     const isValid = ({ place }: Row) => !refusals.has(place);
     const hashed = rows.filter(isValid);
     const settled = await settleConflicts(connection, resource, hashed, onConflict, refusals.add);
     const written = [...settled.fresh, ...settled.changed];
     await requireUnique(run, written, resource, refusals.add);
     await requireReferences(connection, written.filter(isValid), resource, refusals.add);
-    const { end } = refusals;
-    const isWanted = (row: Row) => isValid(row) && row.place < end;
-    const copied = await writeRows(target, settled.fresh.filter(isWanted), refusals, copyRows);
-    const replaced = await writeRows(target, settled.changed.filter(isWanted), refusals, replaceRows);
+    const copied = await writeRows(target, settled.fresh.filter(isValid), refusals, copyRows);
+    const replaced = await writeRows(target, settled.changed.filter(isValid), refusals, replaceRows);
     const stored = [...copied, ...replaced];
     const ids = new Set(stored.map(({ id }) => id));
     const passwords = [...hashes].filter(([id]) => ids.has(id));
@@ -65,18 +58,13 @@ export async function storeBatch(
     const returned = copied.filter(({ isRetained }) => isRetained).map(({ id }) => id);
     if (tombstones && returned.length > 0)
       await run(IMPORT_SQL.forget_tombstones, [JSON.stringify(returned)]);
-    await finish({
-      stored,
-      unchanged: settled.unchanged.filter(({ place }) => place < end).length,
-    });
-  });
+    await finish({ stored, unchanged: settled.unchanged });
+  };
+  await (isPart ? store() : inTransaction(execute, store));
 }
 
 /** The hashes of the passwords of rows by the ids of these. Refuses rows with passwords that are not permitted. */
-async function hashPasswords(
-  rows: readonly Row[],
-  { add, strict }: ImportErrors,
-): Promise<ReadonlyMap<string, string>> {
+async function hashPasswords(rows: readonly Row[], refuse: Refuse): Promise<ReadonlyMap<string, string>> {
   const hashes = new Map<string, string>();
   const pending = rows.filter(({ input }) => input.password !== undefined || input.passwordHash).values();
   const worker = async (): Promise<void> => {
@@ -85,10 +73,10 @@ async function hashPasswords(
         const hash = await storedPassword(row.input);
         if (hash !== undefined) hashes.set(row.id, hash);
       } catch (error) {
-        add(row, error);
+        refuse(row, error);
       }
   };
-  await Promise.all(Array.from({ length: strict ? 1 : maxConcurrentHashes() }, worker));
+  await Promise.all(Array.from({ length: maxConcurrentHashes() }, worker));
   return hashes;
 }
 
@@ -117,7 +105,6 @@ async function writeRows(
     }
     const middle = rows.length >> 1;
     const first = await writeRows(target, rows.slice(0, middle), refusals, write);
-    if (refusals.end < rows[middle]!.place) return first;
     return [...first, ...(await writeRows(target, rows.slice(middle), refusals, write))];
   }
 }

@@ -188,11 +188,11 @@ t.test(
   },
 );
 
-t.test('--strict stops at the first', async (t) => {
+t.test('--strict stores nothing of the first batch with a refused record', async (t) => {
   const service = await testService(t);
   const file = fileOf(t, { items: [{ name: 'a' }, {}, { name: 'c' }], posts: [] });
   const { code, out, err } = await importFile(t, [file, '--strict'], { DATABASE_URL: service.databaseUrl });
-  t.same([code, out], [1, 'items: 1 stored, 1 refused\n']);
+  t.same([code, out], [1, 'items: 0 stored, 1 refused\n']);
   t.equal(err, 'items[1]/name: is required\n');
 });
 

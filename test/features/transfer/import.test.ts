@@ -186,17 +186,22 @@ t.test('a constraint that only the database knows refuses one record', WITH_TRIG
   t.match(err, /books\.ndjson:78: BAD_REQUEST/);
 });
 
-t.test('--strict stops at the first refusal, and --resume goes on there', async (t) => {
+/** A member with which a record is the last of its batch. */
+const LONG = { note: 'x'.repeat(200_000) };
+/** A member of a record that follows, which fills the next batch. */
+const FURTHER = { note: 'x'.repeat(100_000) };
+
+t.test('--strict stops at the first batch with a refusal, and --resume goes on there', async (t) => {
   const { send, env } = await library(t);
   const file = fileOf(
     t,
     'books.ndjson',
-    lines([{ title: 'A' }, { title: 'B', isbn: '1' }, { isbn: '2' }, { title: 'D' }]),
+    lines([{ title: 'A', ...LONG }, { title: 'B', isbn: '1', ...FURTHER }, { isbn: '2' }, { title: 'D' }]),
   );
   const strict = await imported(t, ['books', file, '--strict'], env);
   t.same(strict, {
     code: 1,
-    out: 'books: 2 stored, 1 refused\n',
+    out: 'books: 1 stored, 1 refused\n',
     err: `${file}:3/title: is required\n`,
   });
   await imported(t, ['books', file, '--resume'], env);
@@ -210,20 +215,24 @@ t.test('--strict stops at the first refusal, and --resume goes on there', async 
 
 t.test('an import of content whose import was interrupted says so, and stores nothing', async (t) => {
   const { send, env } = await library(t);
-  const file = fileOf(t, 'books.ndjson', lines([{ title: 'A' }, { title: 'B' }, { isbn: '2' }]));
+  const file = fileOf(
+    t,
+    'books.ndjson',
+    lines([{ title: 'A', ...LONG }, { title: 'B', ...FURTHER }, { isbn: '2' }]),
+  );
   const again = (...options: string[]) => imported(t, ['books', file, ...options], env);
   const count = async () => (await send('GET', '/books?order=asc')).json.length;
   await again('--strict');
   t.match(await again(), {
     code: 1,
     out: '',
-    err: 'plinth: an import of this content was interrupted after 2 records of books, which are stored. Continue it with --resume, or store them again with --restart.\n',
+    err: 'plinth: an import of this content was interrupted after 1 records of books, which are stored. Continue it with --resume, or store them again with --restart.\n',
   });
   t.match(await again('--dry-run'), { code: 1, out: 'books: 2 valid, 1 refused\n' });
-  t.equal(await count(), 2);
+  t.equal(await count(), 1);
   t.match(await again('--restart', '--resume'), { code: 64, err: /choose one/ });
   t.match(await again('--restart'), { code: 1, out: 'books: 2 stored, 1 refused\n' });
-  t.equal(await count(), 4);
+  t.equal(await count(), 3);
   t.match(await again(), { out: 'books: 2 stored, 1 refused\n' }, 'a finished one was not interrupted');
 });
 
@@ -238,7 +247,11 @@ t.test(
       ...fields,
       ...{ created_at: TIME, updated_at: TIME, _version: 1 },
     });
-    const books = [record(1, { title: 'A' }), record(2, { isbn: '2' }), record(3, { title: 'C' })];
+    const books = [
+      record(1, { title: 'A', ...LONG }),
+      record(2, { isbn: '2', ...FURTHER }),
+      record(3, { title: 'C' }),
+    ];
     const file = fileOf(t, 'books.ndjson', lines(books));
     t.match(await imported(t, ['books', file, '--strict'], env), {
       code: 1,
