@@ -77,7 +77,7 @@ function preparationOf(
   return async () => {
     const passwordHashes: (HashedPassword | undefined)[] = [];
     for (const [index, prepare] of preparations.entries()) {
-      const prepared = prepare && (await atOperationAsync(index, prepare));
+      const prepared = prepare && (await atOperation(index, prepare));
       passwordHashes.push(prepared?.passwordHashes?.[0]);
     }
     return { ...whole, passwordHashes };
@@ -94,7 +94,7 @@ async function runAll(
   try {
     await lockAll(steps, collections, run);
     for (const [index, step] of steps.entries())
-      await atOperationAsync(index, async () => results.add(await runOne(step, run)));
+      await atOperation(index, async () => results.add(await runOne(step, run)));
     return results.reply();
   } finally {
     results.release();
@@ -158,24 +158,16 @@ function parentsOf({ params, body }: Request, { resource: { numbers } }: ScopedC
 
 /** Runs the work of an operation; its problem becomes the batch's, with the operation's index. */
 function atOperation<T>(index: number, work: () => T): T {
+  const failed = (error: unknown): never => {
+    const problem = knownProblem(error);
+    throw problem ? batchFailed(index, problem) : error;
+  };
   try {
-    return work();
+    const result = work();
+    return result instanceof Promise ? (result.catch(failed) as T) : result;
   } catch (error) {
-    throw failureOf(index, error);
+    return failed(error);
   }
-}
-
-async function atOperationAsync<T>(index: number, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw failureOf(index, error);
-  }
-}
-
-function failureOf(index: number, error: unknown): unknown {
-  const problem = knownProblem(error);
-  return problem ? batchFailed(index, problem) : error;
 }
 
 /** The operations in the body of a batch. Throws 400 with every failure. */
@@ -183,57 +175,61 @@ function readOperations(value: Json | undefined): Operation[] {
   if (value === undefined) throw invalidBody('The body is empty.', 'type');
   const list = isObject(value) ? value.operations : value;
   if (!Array.isArray(list))
-    throw invalid([
-      failure(
-        '',
-        'must be an array of operations, or {"operations": [...]}, each like {"method": "PATCH", "path": "/<collection>/<id>", "body": {...}}',
-        'type',
-      ),
-    ]);
-  if (list.length === 0) throw invalid([failure('', 'must have at least one operation', 'minItems')]);
+    throw invalidBody(
+      'must be an array of operations, or {"operations": [...]}, each like {"method": "PATCH", "path": "/<collection>/<id>", "body": {...}}',
+      'type',
+    );
+  if (list.length === 0) throw invalidBody('must have at least one operation', 'minItems');
   if (list.length > MAX_OPERATIONS)
-    throw invalid([failure('', `must not have more than ${MAX_OPERATIONS} operations`, 'maxItems')]);
+    throw invalidBody(`must not have more than ${MAX_OPERATIONS} operations`, 'maxItems');
   const at = isObject(value) ? '/operations/' : '/';
   const failures = list.flatMap((operation, index) => failuresOf(operation, `${at}${index}`));
   if (failures.length > 0) throw invalid(failures);
-  return list.map((operation) => {
-    const { method, path, headers, body } = operation as JsonObject;
-    const fields = Object.entries((headers ?? {}) as Record<string, string>).map(([name, field]) => [
-      name.toLowerCase(),
-      field,
-    ]);
-    return { method: method as string, path: path as string, headers: Object.fromEntries(fields), body };
+  return (list as unknown as Operation[]).map(({ method, path, headers, body }) => {
+    const fields = Object.entries(headers ?? {}).map(([name, field]) => [name.toLowerCase(), field]);
+    return { method, path, headers: Object.fromEntries(fields), body };
   });
 }
 
 const MEMBERS = ['method', 'path', 'headers', 'body'];
 
-function failuresOf(operation: Json, at: string): Failure[] {
-  if (!isObject(operation)) return [failure(at, 'must be an object', 'type')];
-  const { method, path, headers = {} } = operation;
-  const failures: Failure[] = [];
-  if (!METHODS.includes(method as string))
-    failures.push(failure(`${at}/method`, `must be one of ${METHODS.join(', ')}`, 'enum'));
-  if (typeof path !== 'string' || !path.startsWith('/'))
-    failures.push(
-      failure(`${at}/path`, 'must be a path with a leading slash, like /<collection>/<id>', 'format'),
-    );
-  const areFields = isObject(headers) && Object.values(headers).every((field) => typeof field === 'string');
-  if (!areFields) failures.push(failure(`${at}/headers`, 'must be an object of strings', 'type'));
-  else if (Object.keys(headers).some((name) => name.toLowerCase() === 'idempotency-key')) {
-    failures.push(failure(`${at}/headers`, 'an Idempotency-Key is for the whole batch', 'not'));
-  }
-  for (const name of Object.keys(operation)) {
-    if (!MEMBERS.includes(name))
-      failures.push(
-        failure(
-          `${at}/${escapeToken(name)}`,
-          `is not a known member: there are ${MEMBERS.join(', ')}`,
-          'additionalProperties',
-        ),
-      );
-  }
-  return failures;
-}
+/** The faults that an operation can have: its member, the message, the keyword, and whether it has the fault. */
+const FAULTS: readonly (readonly [string, string, string, (operation: JsonObject) => boolean])[] = [
+  [
+    '/method',
+    `must be one of ${METHODS.join(', ')}`,
+    'enum',
+    ({ method }) => !METHODS.includes(method as string),
+  ],
+  [
+    '/path',
+    'must be a path with a leading slash, like /<collection>/<id>',
+    'format',
+    ({ path }) => typeof path !== 'string' || !path.startsWith('/'),
+  ],
+  ['/headers', 'must be an object of strings', 'type', ({ headers = {} }) => !areFields(headers)],
+  [
+    '/headers',
+    'an Idempotency-Key is for the whole batch',
+    'not',
+    ({ headers = {} }) =>
+      areFields(headers) && Object.keys(headers).some((name) => name.toLowerCase() === 'idempotency-key'),
+  ],
+];
 
-const failure = (path: string, message: string, keyword: string): Failure => ({ path, message, keyword });
+const areFields = (headers: Json): headers is JsonObject =>
+  isObject(headers) && Object.values(headers).every((field) => typeof field === 'string');
+
+function failuresOf(operation: Json, at: string): Failure[] {
+  if (!isObject(operation)) return [{ path: at, message: 'must be an object', keyword: 'type' }];
+  const unknown = Object.keys(operation).filter((name) => !MEMBERS.includes(name));
+  const message = `is not a known member: there are ${MEMBERS.join(', ')}`;
+  return [
+    ...FAULTS.filter(([, , , isFault]) => isFault(operation)).map(([member, message, keyword]) => ({
+      ...{ path: at + member, message, keyword },
+    })),
+    ...unknown.map((name) => ({
+      ...{ path: `${at}/${escapeToken(name)}`, message, keyword: 'additionalProperties' },
+    })),
+  ];
+}

@@ -4,7 +4,6 @@ import { sharedRun } from '../db/shared-run.js';
 import { tooManyMatches } from '../errors/input-errors.js';
 import { badRequest } from '../errors/request-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
-import { NO_QUERY } from '../http/query-parameters.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
@@ -14,6 +13,7 @@ import { readFilter } from '../list/read-filter.js';
 import { searchIn, selectionOf } from '../list/read-list.js';
 import { leadsTo } from '../policy/policy.js';
 import { readable, type ScopedCollection } from '../policy/scoped-collection.js';
+import { forRecord } from './operation-step.js';
 
 /** Records that one request changes. */
 const MAX_MATCHES = 10_000;
@@ -65,12 +65,13 @@ export function forAllMatching(
         // Others may have changed some before these were locked.
         const ids = await collection.ids(within(selection, found), found.length, run);
         const latest = now() + timeoutMs / 2;
+        const minimal = { ...request, headers: { ...request.headers, prefer: 'return=minimal' } };
         let count = 0;
         const shared = sharedRun(run, () => {
           if (count > 0 && now() > latest) throw tooManyMatches(count, ids[count - 1]!);
         });
         const act = async (id: string) => {
-          await action.run(forRecord(request, id, shared));
+          await action.run(forRecord(minimal, id, shared));
           count++;
         };
         // Most records refer to older ones.
@@ -138,10 +139,3 @@ const within = ({ conditions, ...selection }: Selection, ids: readonly string[])
   ...selection,
   conditions: [...conditions, ...among(ids).conditions],
 });
-
-/** The part of such a request that concerns one record. */
-function forRecord(request: Request, id: string, run: Run): Request {
-  const headers = { ...request.headers, prefer: 'return=minimal' };
-  const path = `${request.path}/${id}`;
-  return { ...request, headers, query: NO_QUERY, path, params: { ...request.params, id }, run };
-}

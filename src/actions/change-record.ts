@@ -93,17 +93,14 @@ export async function requireWritable(
  * Requires what `confirmSignInChange` requires, before the record is read. A record that is not there for the caller needs nothing, so
  * that the response does not tell whether it exists.
  */
-export async function confirmInAdvance(
-  scoped: ScopedCollection,
-  request: Request,
-  change: SignInChange,
-  settings: WriteSettings,
-): Promise<void> {
-  const id = parseUuid(request.params.id ?? '');
-  const collection = scoped.as(request);
-  if (id !== undefined && (await isThere(collection, id, request.run)))
-    await confirmSignInChange(collection, request, change, settings);
-}
+export const confirmInAdvance =
+  (scoped: ScopedCollection, settings: WriteSettings) =>
+  async (request: Request, change: SignInChange): Promise<void> => {
+    const id = parseUuid(request.params.id ?? '');
+    const collection = scoped.as(request);
+    if (id !== undefined && (await isThere(collection, id, request.run)))
+      await confirmSignInChange(collection, request, change, settings);
+  };
 
 /** Whether a caller that may not read all records may read a record; true for other callers. */
 export const isThere = async (collection: Collection, id: string, run: Run | undefined): Promise<boolean> =>

@@ -34,7 +34,7 @@ export function replaceOrCreate(replacement: Action, creation: Action): Action {
 export function createWithId(scoped: ScopedCollection): Action {
   const { resource } = scoped;
   return {
-    prepare: (request) => passwordPreparation(scoped, request, () => checkNew(scoped.as(request), request)),
+    prepare: passwordPreparation(scoped, (request) => checkNew(scoped.as(request), request)),
     run: async (request) => {
       const collection = scoped.as(request);
       const input = checkNew(collection, request);

@@ -6,7 +6,7 @@ import type { ValidatedInput } from '../collection/validated-input.js';
 import { Problem } from '../errors/problem.js';
 import { noSuchParent } from '../errors/record-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
-import type { Reply } from '../http/reply.js';
+import { type Reply, withoutField } from '../http/reply.js';
 import { prefersMinimal, type Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { isObject, setMember } from '../json.js';
@@ -19,7 +19,7 @@ import { passwordPreparation, withPasswordHash } from './password-preparation.js
 export function create(scoped: ScopedCollection): Action {
   const { resource } = scoped;
   return {
-    prepare: (request) => passwordPreparation(scoped, request, () => checkNew(scoped.as(request), request)),
+    prepare: passwordPreparation(scoped, (request) => checkNew(scoped.as(request), request)),
     run: async (request) => {
       const collection = scoped.as(request);
       const stored = await collection.create(checkNew(collection, request), request.run);
@@ -69,7 +69,8 @@ export function createNested(scoped: ScopedCollection): Action {
       if (isObject(value)) setMember(value, parent.field, id);
       try {
         const reply = await run(request);
-        return request.version.locatesNested ? reply : { ...reply, headers: withoutLocation(reply.headers) };
+        if (request.version.locatesNested) return reply;
+        return { ...reply, headers: withoutField(reply.headers, 'Location') };
       } catch (error) {
         // The statement's foreign key found no parent, so no second query is needed.
         throw isAbout(error, parent.field) ? noSuchParent(parent.singular) : error;
@@ -82,9 +83,4 @@ export function createNested(scoped: ScopedCollection): Action {
 function isAbout(error: unknown, field: string): boolean {
   if (!(error instanceof Problem) || error.status !== 422) return false;
   return (error.more.details as { path?: unknown } | undefined)?.path === `/${field}`;
-}
-
-function withoutLocation(headers: readonly string[]): string[] {
-  const at = headers.indexOf('Location');
-  return headers.toSpliced(at, 2);
 }

@@ -1,8 +1,7 @@
-import type { Resource } from '../collection/resource.js';
 import { badRequest } from '../errors/request-errors.js';
 import { envelopeOf } from '../events/cloudevents.js';
-import { type Filter, filterOf, withConditions } from '../events/event-filter.js';
-import type { Feed, Start } from '../events/feed.js';
+import { filterOf, withConditions } from '../events/event-filter.js';
+import type { Feed } from '../events/feed.js';
 import type { Batch } from '../events/outbox.js';
 import type { Live, Reply } from '../http/reply.js';
 import { preferredWait, type Request } from '../http/request.js';
@@ -10,7 +9,6 @@ import type { Action } from '../http/router.js';
 import { filterIn, isCondition, readInteger } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
 import { named, readable, type ScopedCollection } from '../policy/scoped-collection.js';
-import type { Version } from '../versions/supported.js';
 
 const BATCH_TYPE = 'application/cloudevents-batch+json';
 const STREAM_TYPE = 'text/event-stream';
@@ -21,15 +19,7 @@ const MAX_LIMIT = 1000;
 const MAX_WAIT = 60;
 
 /** A request for events. `rest` are its parameters except `after`, as links repeat them after `prefix`. */
-interface Query {
-  readonly start: Start;
-  readonly filter: Filter;
-  readonly limit: number;
-  readonly rest: string;
-  readonly prefix: string;
-  readonly version: Version;
-  readonly hasTicket: boolean;
-}
+type Query = Awaited<ReturnType<typeof readQuery>>;
 
 /**
  * Events after a cursor: as JSON, with `Prefer: wait` as soon as there are any; or as an event stream.
@@ -49,9 +39,8 @@ export function listEvents(feed: Feed, collections: readonly ScopedCollection[])
       const batch = await feed.read(requested.start, requested.filter, requested.limit);
       const wait = Math.min(preferredWait(request.headers.prefer), MAX_WAIT);
       const waits = wait > 0 && request.method === 'GET' && !request.run;
-      if (!waits) return replyOf(feed, requested, batch, request.type);
-      const applied = ['Preference-Applied', `wait=${wait}`];
-      if (batch.events.length > 0) return replyOf(feed, requested, batch, request.type, applied);
+      const applied = waits ? ['Preference-Applied', `wait=${wait}`] : [];
+      if (!waits || batch.events.length > 0) return replyOf(feed, requested, batch, request.type, applied);
       const slot = await feed.admit(request.principal);
       const reply = async (disconnected: AbortSignal): Promise<Reply> => {
         try {
@@ -67,17 +56,16 @@ export function listEvents(feed: Feed, collections: readonly ScopedCollection[])
   };
 }
 
-async function readQuery(
-  feed: Feed,
-  collections: readonly ScopedCollection[],
-  request: Request,
-): Promise<Query> {
+async function readQuery(feed: Feed, collections: readonly ScopedCollection[], request: Request) {
   const { query, headers, principal, type, prefix, version } = request;
   const given = query.parameters;
   const types = given.has('types') ? given.getAll('types').join(',') : null;
   const permitted = filterOf(principal, types, feed.resources);
   const filter = [...given.keys()].some(isCondition)
-    ? readConditions(feed, collections, request, permitted)
+    ? withConditions(permitted, feed.resources, ({ name }) =>
+        // In the words of lists.
+        readFilter(filterIn(given), named(collections, name).as(request), readable(collections, request)),
+      )
     : permitted;
   // A client that reconnects repeats its address, and sends its last position in Last-Event-ID.
   const last = type === STREAM_TYPE ? String(headers['last-event-id'] ?? '') : '';
@@ -89,19 +77,6 @@ async function readQuery(
     .map(([name, value]) => `&${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
     .join('');
   return { start, filter, limit, rest, prefix, version, hasTicket: given.has('ticket') };
-}
-
-/** The filter with the conditions of the address, in the words of lists. Throws 400, 403. */
-function readConditions(
-  feed: Feed,
-  collections: readonly ScopedCollection[],
-  request: Request,
-  filter: Filter,
-): Filter {
-  const given = filterIn(request.query.parameters);
-  const read = ({ name }: Resource) =>
-    readFilter(given, named(collections, name).as(request), readable(collections, request));
-  return withConditions(filter, feed.resources, read);
 }
 
 /**
@@ -142,7 +117,7 @@ function replyOf(
   { start, limit, rest, prefix, version }: Query,
   { events, until }: Batch,
   type: string,
-  more: readonly string[] = [],
+  more: readonly string[],
 ): Reply {
   const cursor = feed.cursorOf(until);
   const next = `${prefix}/events?after=${cursor}${rest}`;

@@ -8,10 +8,10 @@ import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { isWhole, readView, type View } from '../list/read-fields-and-includes.js';
+import { isWhole, readView } from '../list/read-fields-and-includes.js';
 import { readable, type ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
-import { shownDocument, shownOf } from './included-records.js';
+import { type Shown, shownDocument, shownOf } from './included-records.js';
 
 /** Shows a record as JSON, HTML or CSV: 200, 304, 400, 404, 406, 410, 412. A query can include records of `related`. */
 export function get(scoped: ScopedCollection, related: readonly ScopedCollection[]): Action {
@@ -21,7 +21,7 @@ export function get(scoped: ScopedCollection, related: readonly ScopedCollection
       const { params, query, type, run } = request;
       const view =
         query.text === '' ? undefined : readView(query.parameters, resource, readable(related, request));
-      const show = view && !isWhole(view) ? viewer(resource, related, request, view) : whole;
+      const shown = view && !isWhole(view) ? shownOf(related, view, request) : undefined;
       const id = parseUuid(params.id ?? '');
       if (id === undefined) throw notFoundProblem(resource, 'absent', type);
       // Not an async function: `then` is faster here, on the most frequent request.
@@ -30,7 +30,7 @@ export function get(scoped: ScopedCollection, related: readonly ScopedCollection
         .get(id, run)
         .then((found) => {
           if (typeof found === 'string') throw notFoundProblem(resource, found, type);
-          return show(found, request);
+          return shown ? viewed(resource, found, shown, request) : whole(found, request);
         });
     },
   };
@@ -43,18 +43,14 @@ export function get(scoped: ScopedCollection, related: readonly ScopedCollection
 }
 
 /** Shows the part of a record that a view has. */
-function viewer(
+async function viewed(
   resource: Resource,
-  related: readonly ScopedCollection[],
-  request: Request,
-  view: View,
-): (found: StoredRecord) => Promise<Reply> {
-  const shown = shownOf(related, view, request);
-  return async (found) => {
-    const doc = await shownDocument(found.doc, shown, request.run);
-    const { type, prefix, headers } = request;
-    return viewReply(resource, { ...found, doc }, type, prefix, readConditions(headers));
-  };
+  found: StoredRecord,
+  shown: Shown,
+  { type, prefix, headers, run }: Request,
+): Promise<Reply> {
+  const doc = await shownDocument(found.doc, shown, run);
+  return viewReply(resource, { ...found, doc }, type, prefix, readConditions(headers));
 }
 
 /** The 404 or 410 for a missing record. A 404 for HTML or CSV has no body. */

@@ -16,7 +16,7 @@ import { type Json, type JsonObject, member } from '../json.js';
 import { readInteger } from '../list/query-names.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
-import { writeOnlyNames } from '../validation/validation.js';
+import { OWNED, writeOnlyNames } from '../validation/validation.js';
 
 /** Events that one page examines: an index of events by record would cost every write more than a page gains. */
 const MAX_EXAMINED = 10_000;
@@ -161,9 +161,6 @@ function visible(
   );
 }
 
-/** Members that every write changes, or none does. */
-const OWN: ReadonlySet<string> = new Set(['id', 'created_at', 'updated_at', '_version']);
-
 /** The fields that differ between two documents, without those in `hidden`. Null: there is no record. */
 function changedFields(
   previous: string | null,
@@ -174,7 +171,7 @@ function changedFields(
   const after = (data === null ? {} : JSON.parse(data)) as JsonObject;
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   return [...names]
-    .filter((name) => !OWN.has(name) && !hidden.has(name))
+    .filter((name) => !OWNED.has(name) && !hidden.has(name))
     .map((name) => ({ name, before: member(before, name), after: member(after, name) }))
     .filter((change) => !isDeepStrictEqual(change.before, change.after));
 }

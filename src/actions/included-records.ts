@@ -2,7 +2,7 @@ import { MAX_PAGE_BYTES, withLastMember } from '../collection/document.js';
 import { referredIds } from '../collection/resource.js';
 import type { Run } from '../db/db.js';
 import type { Request } from '../http/request.js';
-import { type Json, type JsonObject, member } from '../json.js';
+import type { Json, JsonObject } from '../json.js';
 import { ofDocument } from '../limits/turn.js';
 import { among, EVERYTHING } from '../list/condition.js';
 import type { ListRequest } from '../list/list-request.js';
@@ -66,10 +66,6 @@ function counts(other: Collection, fields: readonly string[]): Omit<Relation, 'n
 const columnsOf = ({ resource }: Collection, fields: readonly string[]) =>
   fields.map((field) => ({ field, column: resource.columns.get(field)! }));
 
-/** The records in documents. */
-const parsed = (documents: Iterable<string>): JsonObject[] =>
-  [...documents].map((document) => JSON.parse(document) as JsonObject);
-
 /** The first records of lists, each of which is in the order of the ids. */
 function firstOf(lists: readonly string[]): readonly JsonObject[] {
   const records = lists.map((docs) => JSON.parse(`[${docs}]`) as JsonObject[]);
@@ -79,8 +75,9 @@ function firstOf(lists: readonly string[]): readonly JsonObject[] {
   return ids.map((id) => byId.get(id)!);
 }
 
-/** The length of texts. */
-const lengthOf = (texts: readonly string[]): number => texts.reduce((sum, text) => sum + text.length, 0);
+/** The length of all parts. */
+const lengthOf = (parts: readonly { readonly length: number }[]): number =>
+  parts.reduce((sum, { length }) => sum + length, 0);
 
 /** The excerpts that a list request asks for; undefined: it asks for none. */
 export const excerptsOf = (
@@ -105,27 +102,43 @@ function relationOf(
   const other = named(related, relation.collection).as(caller);
   const shown = shownOf(related, view, caller);
   if (relation.field !== undefined)
-    return { name, ...(relation.isMany ? listedRecords : referredRecords)(other, relation.field, shown) };
+    return { name, ...referredRecords(other, relation.field, relation.isMany, shown) };
   return { name, ...(isCount ? counts : referringRecords)(other, relation.referring, shown) };
 }
 
-/** The record to which a field refers; null: it refers to none. */
-function referredRecords(other: Collection, field: string, shown: Shown): Omit<Relation, 'name'> {
-  const idOf = (record: JsonObject) => parseUuid(String(member(record, field) ?? ''));
+/** The record to which a field refers, or null; or the first ones to which its array does, in its order, each once, at most MAX_RELATED. */
+function referredRecords(
+  other: Collection,
+  field: string,
+  isList: boolean,
+  shown: Shown,
+): Omit<Relation, 'name'> {
+  // A stored text may be no id, where records violate their declaration.
+  const idsOf = (record: JsonObject) =>
+    new Set(referredIds(record, { field, isList }).flatMap(({ id }) => parseUuid(id) ?? []));
   return {
     ofAll: async (records, run) => {
       const byId = await referred(
         other,
-        records.flatMap((record) => idOf(record) ?? []),
+        new Set(records.flatMap((record) => [...idsOf(record)])),
         shown,
         run,
       );
-      return byId && ((record) => byId.get(idOf(record) ?? '') ?? { value: null, length: 0 });
+      return (
+        byId &&
+        ((record) => {
+          const found = [...idsOf(record)].flatMap((id) => byId.get(id) ?? []).slice(0, MAX_RELATED);
+          const values = found.map(({ value }) => value);
+          return { value: isList ? values : (values[0] ?? null), length: lengthOf(found) };
+        })
+      );
     },
     ofOne: async (record, run) => {
-      const id = idOf(record);
-      const found = id === undefined ? 'absent' : await other.get(id, run);
-      return typeof found === 'string' ? 'null' : shownDocument(found.doc, shown, run);
+      const ids = [...idsOf(record)];
+      const found = new Set(ids.length > 1 ? await other.ids(among(ids), ids.length, run) : ids);
+      const first = ids.filter((id) => found.has(id)).slice(0, MAX_RELATED);
+      const list = await shownList(other, first, shown, run);
+      return isList ? list : list.slice(1, -1) || 'null';
     },
   };
 }
@@ -133,16 +146,19 @@ function referredRecords(other: Collection, field: string, shown: Shown): Omit<R
 /** The records of these ids as a view shows them; undefined: they are too many, or too large for memory. */
 async function referred(
   other: Collection,
-  given: readonly string[],
+  ids: ReadonlySet<string>,
   shown: Shown,
   run: Run | undefined,
 ): Promise<ReadonlyMap<string, Included> | undefined> {
-  const ids = [...new Set(given)];
-  if (ids.length > MAX_RECORDS) return undefined;
-  const found = await other.referring('id', ids, 1, run);
+  if (ids.size > MAX_RECORDS) return undefined;
+  const found = await other.referring('id', [...ids], 1, run);
   if (!found) return undefined;
   const texts = [...found.values()];
-  const values = await withIncluded(parsed(texts), shown, run);
+  const values = await shownRecords(
+    texts.map((text) => JSON.parse(text) as JsonObject),
+    shown,
+    run,
+  );
   if (!values) return undefined;
   return new Map(
     [...found.keys()].map((id, at) => {
@@ -150,33 +166,6 @@ async function referred(
       return [id, { value: record, length: length + texts[at]!.length }];
     }),
   );
-}
-
-/** The first records to which an array of ids refers, in its order, each once, at most MAX_RELATED. */
-function listedRecords(other: Collection, field: string, shown: Shown): Omit<Relation, 'name'> {
-  const idsOf = (record: JsonObject) => [
-    // A stored text may be no id, where records violate their declaration.
-    ...new Set(referredIds(record, { field, isList: true }).flatMap(({ id }) => parseUuid(id) ?? [])),
-  ];
-  return {
-    ofAll: async (records, run) => {
-      const byId = await referred(other, records.flatMap(idsOf), shown, run);
-      return (
-        byId &&
-        ((record) => {
-          const list = idsOf(record).flatMap((id) => byId.get(id) ?? []);
-          const first = list.slice(0, MAX_RELATED);
-          const length = first.reduce((sum, each) => sum + each.length, 0);
-          return { value: first.map(({ value }) => value), length };
-        })
-      );
-    },
-    ofOne: async (record, run) => {
-      const ids = idsOf(record);
-      const found = new Set(ids.length === 0 ? [] : await other.ids(among(ids), ids.length, run));
-      return shownList(other, ids.filter((id) => found.has(id)).slice(0, MAX_RELATED), shown, run);
-    },
-  };
 }
 
 /** Records with these ids, in their order, as a JSON array: as many as have MAX_PAGE_BYTES, at least one. */
@@ -219,13 +208,12 @@ function referringRecords(
       if (lengthOf(found.flatMap((each) => [...each.values()])) > MAX_PAGE_BYTES) return undefined;
       const lists = new Map(ids.map((id) => [id, firstOf(texts(id))]));
       const all = [...new Map([...lists.values()].flat().map((each) => [String(each.id), each])).values()];
-      const values = await withIncluded(all, shown, run);
+      const values = await shownRecords(all, shown, run);
       if (!values) return undefined;
       const byId = new Map(all.map(({ id }, at) => [id, values[at]!]));
       return ({ id }) => {
         const list = lists.get(String(id))!.map((each) => byId.get(each.id!)!);
-        const length = list.reduce((sum, each) => sum + each.length, lengthOf(texts(String(id))));
-        return { value: list.map(({ record }) => record), length };
+        return { value: list.map(({ record }) => record), length: lengthOf([...list, ...texts(String(id))]) };
       };
     },
     ofOne: async ({ id }, run) => {
@@ -242,20 +230,10 @@ function referringRecords(
 }
 
 /**
- * The records as a view shows them: with some of their fields, and with related records in `_included`. Undefined: the
- * related records are too large for memory.
+ * The records as a view shows them: with some of their fields, and with related records in `_included`, each with its length. Several
+ * may have one record in theirs. Undefined: the related records are too large for memory.
  */
 export async function shownRecords(
-  records: readonly JsonObject[],
-  shown: Shown,
-  run: Run | undefined,
-): Promise<JsonObject[] | undefined> {
-  const found = await withIncluded(records, shown, run);
-  return found?.map(({ record }) => record);
-}
-
-/** The records as a view shows them, each with the length of its `_included`. Several may have one record in theirs. */
-async function withIncluded(
   records: readonly JsonObject[],
   { fields, relations, excerpts }: Shown,
   run: Run | undefined,
@@ -274,7 +252,7 @@ async function withIncluded(
     const shown = { ...(fields === undefined ? record : only(record, fields)), ...excerptsOf(record) };
     if (read.length === 0) return { record: shown, length: 0 };
     const included = read.map(({ name, of }) => ({ name, ...of!(record) }));
-    const length = included.reduce((sum, each) => sum + each.length, 0);
+    const length = lengthOf(included);
     total += length;
     const values = Object.fromEntries(included.map(({ name, value }) => [name, value]));
     return { record: { ...shown, _included: values }, length };

@@ -15,25 +15,18 @@ type Listed = Pick<Collection, 'resource'>;
 /** Whether a list of this type has a line for each record. */
 export const isLines = (type: string): boolean => type === CSV_TYPE || type === NDJSON_TYPE;
 
-/** The lines of a streamed list. */
-export function streamedLines(type: string, records: Listed, view: View): Lines {
+/** The lines of a list; `isShown`: of documents that have only what the query asks for. */
+export function linesOf(type: string, listed: Listed, view: View, isShown = false): Lines {
   const { fields } = view;
-  if (type === CSV_TYPE) return csvLines(columnsOf(records, view));
-  if (fields === undefined) return { header: '' };
+  if (type === CSV_TYPE) {
+    const columns = columnsOf(listed, view);
+    const row = (record: JsonObject) => csvRow(record, columns);
+    return { header: csvHeader(columns), lineOf: (doc) => ofDocument(doc, row) };
+  }
+  if (fields === undefined || isShown) return { header: '' };
   const lineOf = (record: JsonObject) => `${JSON.stringify(only(record, fields))}\n`;
   return { header: '', lineOf: (doc) => ofDocument(doc, lineOf) };
 }
-
-/** The lines of documents that have only what the query asks for. */
-export function shownLines(type: string, listed: Listed, view: View): Lines {
-  if (type === NDJSON_TYPE) return { header: '', lineOf: (doc) => `${doc}\n` };
-  return csvLines(columnsOf(listed, view));
-}
-
-const csvLines = (columns: readonly string[]): Lines => ({
-  header: csvHeader(columns),
-  lineOf: (doc) => ofDocument(doc, (record) => csvRow(record, columns)),
-});
 
 /** A page as lines: 200, 304 or 412. Its links and its total are header fields. */
 export function linesPage(
@@ -44,11 +37,11 @@ export function linesPage(
   meta: readonly string[],
   conditions: Conditions | undefined,
 ): Reply {
-  const reply = hashedReply(type, linesOf(type, listed, records, view), conditions);
+  const reply = hashedReply(type, textOf(type, listed, records, view), conditions);
   return { ...reply, headers: [...reply.headers, ...meta] };
 }
 
-function linesOf(type: string, listed: Listed, records: readonly JsonObject[], view: View): string {
+function textOf(type: string, listed: Listed, records: readonly JsonObject[], view: View): string {
   if (type === NDJSON_TYPE) return records.map((record) => `${JSON.stringify(record)}\n`).join('');
   const columns = columnsOf(listed, view);
   return csvHeader(columns) + records.map((record) => csvRow(record, columns)).join('');

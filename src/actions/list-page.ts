@@ -13,7 +13,7 @@ import { isWhole } from '../list/read-fields-and-includes.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { excerptsOf, type Shown, shownDocument, shownOf, shownRecords } from './included-records.js';
 import { largePage, parsedDocuments, parsedElements, readDocuments } from './large-page.js';
-import { isLines, linesPage, pageFields, shownLines } from './list-lines.js';
+import { isLines, linesOf, linesPage, pageFields } from './list-lines.js';
 import { linkFields } from './secret-reply.js';
 
 /** The response with a page of a list: 200, 304, 403, 412, 503. `more` are further header fields. */
@@ -48,7 +48,7 @@ async function linesReply(context: PageContext, more: readonly string[]): Promis
   const records = await shownIn(context);
   if (records)
     return linesPage(request.type, collection, records, list, fields, readConditions(request.headers));
-  const lines = shownLines(request.type, collection, list);
+  const lines = linesOf(request.type, collection, list, true);
   return largePage(request.type, { lines }, fields, () => documentsOf(context));
 }
 
@@ -84,7 +84,8 @@ async function shownIn({ list, page, view, request }: PageContext): Promise<Json
   if (list.part.kind === 'numbered' && page.elements === undefined) return undefined;
   const records =
     page.elements === undefined ? await parsedDocuments(page.documents) : await parsedElements(page.elements);
-  return isWhole(list) ? records : shownRecords(records, view, request.run);
+  if (isWhole(list)) return records;
+  return (await shownRecords(records, view, request.run))?.map(({ record }) => record);
 }
 
 /** The elements of `data` for records as they are stored; undefined: they are too large for memory. */

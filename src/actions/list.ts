@@ -14,20 +14,8 @@ import { type GroupRequest, hasGroups, MAX_GROUPS, readGroups } from '../list/re
 import { readList } from '../list/read-list.js';
 import { readable, type ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
-import { isLines, streamedLines } from './list-lines.js';
+import { isLines, linesOf } from './list-lines.js';
 import { listPage } from './list-page.js';
-
-/**
- * Lists the records of a collection, as a page, as one streamed array, or as groups: 200, 304, 400, 406, 412, 413. `related` are the
- * collections whose records a query can include.
- */
-export function list(
-  scoped: ScopedCollection,
-  related: readonly ScopedCollection[],
-  feed?: FeedPosition,
-): Action {
-  return listing(scoped, related, feed, () => undefined);
-}
 
 /** Where the feed is. */
 export interface FeedPosition {
@@ -35,33 +23,19 @@ export interface FeedPosition {
   cursor(): string | undefined;
 }
 
-/** Lists the records of a parent, as `list` does; 404 for a missing parent. */
-export function listNested(
+/**
+ * Lists the records of a collection, as a page, as one streamed array, or as groups: 200, 304, 400, 406, 412, 413. `related` are the
+ * collections whose records a query can include. With `parent`, the records of one of these: 404 if there is none.
+ */
+export function list(
   scoped: ScopedCollection,
-  parent: ScopedCollection,
   related: readonly ScopedCollection[],
   feed?: FeedPosition,
-): Action {
-  return listing(scoped, related, feed, async (request) => {
-    const id = parseUuid(request.params.id ?? '');
-    if (id === undefined || !(await parent.as(request).exists(id, request.run)))
-      throw noSuchParent(parent.resource.singular);
-    return id;
-  });
-}
-
-/** `parentOf` gives the id of the parent whose records a request lists; undefined: those of all. */
-function listing(
-  scoped: ScopedCollection,
-  related: readonly ScopedCollection[],
-  feed: FeedPosition | undefined,
-  parentOf: (request: Request) => Promise<string> | string | undefined,
+  parent?: ScopedCollection,
 ): Action {
   return {
-    run: (request) => {
-      const parent = parentOf(request);
-      return parent instanceof Promise ? parent.then((id) => respond(request, id)) : respond(request, parent);
-    },
+    run: (request) =>
+      parent ? parentIn(request, parent).then((id) => respond(request, id)) : respond(request, undefined),
   };
 
   function respond(request: Request, parent: string | undefined): Promise<Reply> | Reply {
@@ -83,11 +57,19 @@ function listing(
       headers: [...headersOf(type), ...fields],
       content: {
         kind: 'rows',
-        ...(isLines(type) && { lines: streamedLines(type, collection, requested) }),
+        ...(isLines(type) && { lines: linesOf(type, collection, requested) }),
         open: (consume, caller) => collection.stream(requested, consume, caller),
       },
     };
   }
+}
+
+/** The id of the parent in the path. Throws 404. */
+async function parentIn(request: Request, parent: ScopedCollection): Promise<string> {
+  const id = parseUuid(request.params.id ?? '');
+  if (id === undefined || !(await parent.as(request).exists(id, request.run)))
+    throw noSuchParent(parent.resource.singular);
+  return id;
 }
 
 /** The response with the groups of a list: 200, 304, 400, 412, 413, 503. `more` are further header fields. */

@@ -1,10 +1,11 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import { permit } from '../auth/principal.js';
+import type { Run } from '../db/db.js';
 import { unsupportedMediaType } from '../errors/input-errors.js';
 import { uriTooLong } from '../errors/request-errors.js';
 import { requireSameVersion, splitVersion } from '../http/api-version.js';
 import { JSON_TYPE } from '../http/media-types.js';
-import { acceptedQuery, Query } from '../http/query-parameters.js';
+import { acceptedQuery, NO_QUERY, Query } from '../http/query-parameters.js';
 import type { Body, Request } from '../http/request.js';
 import {
   MAX_TARGET,
@@ -61,6 +62,12 @@ export function pathOf({ path }: Operation): string {
   const mark = path.indexOf('?');
   return mark < 0 ? path : path.slice(0, mark);
 }
+
+/** The part of a request about several records of a collection that concerns one of them. */
+export const forRecord = (request: Request, id: string, run: Run): Request => ({
+  ...request,
+  ...{ query: NO_QUERY, path: `${request.path}/${id}`, params: { ...request.params, id }, run },
+});
 
 /** The body of an operation, which has arrived as a whole. */
 function bodyOf(

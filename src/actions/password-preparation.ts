@@ -2,6 +2,7 @@ import type { SignInChange } from '../auth/accounts.js';
 import type { ValidatedInput } from '../collection/validated-input.js';
 import { passwordNotGiven } from '../errors/caller-errors.js';
 import type { Request } from '../http/request.js';
+import type { Action } from '../http/router.js';
 import { isObject, type Json, member } from '../json.js';
 import { hashPassword } from '../passwords/password.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
@@ -9,32 +10,31 @@ import type { ScopedCollection } from '../policy/scoped-collection.js';
 /** Lengths of a password that the rules may accept; others are left to the rules. */
 const [MIN_LENGTH, MAX_LENGTH] = [8, 256];
 
-/** Confirms a change of how the caller signs in, by the current password if that is required. Throws 403, 429 and 503. */
-export type ConfirmSignInChange = (change: SignInChange) => Promise<unknown> | undefined;
-
 /**
- * Verifies the current password in a body and hashes the new one, before a transaction begins. Undefined: there is neither.
- * `check` throws for an invalid body, which needs no hash.
+ * The preparation of a write, if its body has a password: verifies the current one and hashes the new one, before a transaction begins.
+ * `check` throws for an invalid body, which needs no hash. `confirm` confirms a change of how the caller signs in, by the current
+ * password if that is required: 403, 429 and 503.
  */
 export function passwordPreparation(
   { resource }: Pick<ScopedCollection, 'resource'>,
-  request: Request,
-  check?: () => unknown,
-  confirm?: ConfirmSignInChange,
-): (() => Promise<Request>) | undefined {
+  check?: (request: Request) => unknown,
+  confirm?: (request: Request, change: SignInChange) => Promise<unknown>,
+): Action['prepare'] {
   if (!resource.hasPasswords) return undefined;
-  const textOf = (name: string): string | undefined => {
-    const given = givenIn(request.body?.value, name);
-    return typeof given === 'string' ? given : undefined;
-  };
-  const [given, currentPassword] = [textOf('password'), textOf('current_password')];
-  const password = isHashable(given) ? given : undefined;
-  if (password === undefined && (!confirm || currentPassword === undefined)) return undefined;
-  return async () => {
-    check?.();
-    await confirm?.({ email: textOf('email'), password, currentPassword });
-    if (password === undefined) return request;
-    return { ...request, passwordHashes: [{ password, hash: await hashPassword(password) }] };
+  return (request) => {
+    const textOf = (name: string): string | undefined => {
+      const given = givenIn(request.body?.value, name);
+      return typeof given === 'string' ? given : undefined;
+    };
+    const [given, currentPassword] = [textOf('password'), textOf('current_password')];
+    const password = isHashable(given) ? given : undefined;
+    if (password === undefined && (!confirm || currentPassword === undefined)) return undefined;
+    return async () => {
+      check?.(request);
+      await confirm?.(request, { email: textOf('email'), password, currentPassword });
+      if (password === undefined) return request;
+      return { ...request, passwordHashes: [{ password, hash: await hashPassword(password) }] };
+    };
   };
 }
 

@@ -30,10 +30,7 @@ export const PATCH_TYPES = [MERGE_PATCH, JSON_PATCH, JSON_TYPE];
 export function patch(scoped: ScopedCollection, settings: WriteSettings): Action {
   const { resource } = scoped;
   return {
-    prepare: (request) =>
-      passwordPreparation(scoped, request, undefined, (change) =>
-        confirmInAdvance(scoped, request, change, settings),
-      ),
+    prepare: passwordPreparation(scoped, undefined, confirmInAdvance(scoped, settings)),
     run: async (request) => {
       const preconditions = readWritePreconditions(scoped, request, settings);
       const body = requirePatch(request.body);
@@ -42,8 +39,10 @@ export function patch(scoped: ScopedCollection, settings: WriteSettings): Action
         preconditions,
         isRead: true,
         draft: async (given) => {
-          const { stored, record } = withoutSecrets(given!, resource);
+          const { stored } = given!;
           const { hidden } = stored;
+          // A value of a write-only field must come from the request, not from a document of an older version.
+          const record = without(given!.record, writeOnlyNames(resource.schema));
           const next = await patched({ stored, record }, body, resource, request);
           if (hidden && body.type === MERGE_PATCH) nameRemoved(next, body.value, hidden);
           const expected = expectedVersion(next);
@@ -55,13 +54,6 @@ export function patch(scoped: ScopedCollection, settings: WriteSettings): Action
       });
     },
   };
-}
-
-/** A value of a write-only field must come from the request, not from a document of an older version. */
-function withoutSecrets({ stored, record }: Present, { schema }: Resource): Present {
-  const names = writeOnlyNames(schema).filter((name) => Object.hasOwn(record, name));
-  if (names.length === 0) return { stored, record };
-  return { stored, record: without(record, names) };
 }
 
 function requirePatch(body: Body | undefined): Body {

@@ -16,16 +16,14 @@ import { passwordPreparation } from './password-preparation.js';
 /** Replaces a record; missing fields are cleared: 200, 204, 400, 403, 404, 409, 410, 412, 413, 415, 422, 428. */
 export function replace(scoped: ScopedCollection, settings: WriteSettings): Action {
   return {
-    prepare: (request) =>
-      passwordPreparation(
-        scoped,
-        request,
-        // The fields that the caller may not read remain, and are not known yet.
-        scoped.resource.hasRules
-          ? undefined
-          : () => scoped.whole.check(request.body?.value, 'request', asItself(request)),
-        (change) => confirmInAdvance(scoped, request, change, settings),
-      ),
+    prepare: passwordPreparation(
+      scoped,
+      // The fields that the caller may not read remain, and are not known yet.
+      scoped.resource.hasRules
+        ? undefined
+        : (request) => scoped.whole.check(request.body?.value, 'request', asItself(request)),
+      confirmInAdvance(scoped, settings),
+    ),
     run: async (request) => {
       const body = request.body?.value;
       // Fields that the caller may not set, or not even read, remain.

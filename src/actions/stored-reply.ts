@@ -1,7 +1,7 @@
 import { withLinks } from '../collection/representation.js';
 import type { Row, Run, Value } from '../db/db.js';
 import { storedResponseTooLarge } from '../errors/record-errors.js';
-import type { Reply } from '../http/reply.js';
+import { type Reply, withoutField } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { batchReply } from './batch-results.js';
@@ -113,9 +113,5 @@ async function restored(
 
 const minimal = (status: number, headers: readonly string[]): Pick<StoredReply, 'status' | 'headers'> => ({
   status: status === 200 ? 204 : status,
-  headers: ['Preference-Applied', 'return=minimal', ...withoutType(headers)],
+  headers: ['Preference-Applied', 'return=minimal', ...withoutField(headers, 'Content-Type')],
 });
-
-function withoutType(headers: readonly string[]): string[] {
-  return headers.filter((_, at) => headers[at - (at % 2)] !== 'Content-Type');
-}

@@ -16,6 +16,7 @@ import type { Accessible } from '../list/relations.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import { instantOf } from '../validation/times.js';
+import { forRecord } from './operation-step.js';
 
 /**
  * Replaces the record with the values of a unique key, which are the filter, or creates it: the statuses of both actions, and 412
@@ -51,16 +52,6 @@ export function upsert(db: Db, scoped: ScopedCollection, replacement: Action, cr
         }
       });
     },
-  };
-}
-
-function forRecord(request: Request, id: string, run: Run): Request {
-  return {
-    ...request,
-    query: NO_QUERY,
-    path: `${request.path}/${id}`,
-    params: { ...request.params, id },
-    run,
   };
 }
 

@@ -6,7 +6,7 @@ import { createWithId, replaceOrCreate } from '../actions/create-with-id.js';
 import { get } from '../actions/get.js';
 import { history } from '../actions/history.js';
 import { withIdempotency } from '../actions/idempotency.js';
-import { type FeedPosition, list, listNested } from '../actions/list.js';
+import { type FeedPosition, list } from '../actions/list.js';
 import { patch } from '../actions/patch.js';
 import { queryBy } from '../actions/query.js';
 import { remove } from '../actions/remove.js';
@@ -161,7 +161,7 @@ function nestedActions(api: Api, collection: ScopedCollection): RecordActions {
   if (!parent) return {};
   const around = { parent: parent.resource };
   const listing = ({ collections, feed }: Reader) =>
-    listNested(ofName(collections, resource), ofName(collections, parent.resource), collections, feed);
+    list(ofName(collections, resource), collections, feed, ofName(collections, parent.resource));
   const creation = () => createNested(collection);
   return {
     listNested: composed(api, resource, { ...around, isRead: true, form: 'list' }, listing),

@@ -79,6 +79,10 @@ export async function* piecesOf({ read, frame, lines }: Documents): AsyncGenerat
   yield (start === before ? before : '') + (lines?.footer ? await lines.footer() : after);
 }
 
+/** Headers without a field. */
+export const withoutField = (headers: readonly string[], name: string): string[] =>
+  headers.filter((_, at) => headers[at - (at % 2)] !== name);
+
 /** An error as a page. */
 export interface ErrorPage {
   readonly body: string;

@@ -41,7 +41,7 @@ export interface Action {
    * Work that is too slow for a transaction and precedes it, resolving to the request to run; undefined: there is none.
    * Throws what `run` throws for an invalid body, and the 403 of an operation of a batch.
    */
-  readonly prepare?: (request: Request) => (() => Promise<Request>) | undefined;
+  readonly prepare?: ((request: Request) => (() => Promise<Request>) | undefined) | undefined;
   /** The caller, from the query instead of a credential; undefined: the query does not say. */
   readonly identify?: (query: Query) => Promise<Principal> | undefined;
 }

@@ -1,5 +1,5 @@
 import { largePage, parsedElements, readDocuments } from '../../actions/large-page.js';
-import { columnsOf, isLines, linesPage, shownLines } from '../../actions/list-lines.js';
+import { columnsOf, isLines, linesOf, linesPage } from '../../actions/list-lines.js';
 import { MAX_PAGE_BYTES } from '../../collection/document.js';
 import { hashedReply } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
@@ -158,7 +158,7 @@ async function largeReply(
       }
     }
   }
-  const form = isLines(type) ? { lines: shownLines(type, { resource }, shownIn(resource, query)) } : {};
+  const form = isLines(type) ? { lines: linesOf(type, { resource }, shownIn(resource, query), true) } : {};
   return largePage(type, form, headers, documents);
 }
 
