@@ -51,7 +51,12 @@ export const FEATURES: readonly FeatureEntry[] = [
     uses: ['accounts'],
     load: () => import('./features/issuer/feature.js'),
   },
-  { name: 'accounts', settings: ACCOUNTS_SETTINGS, load: () => import('./features/accounts/feature.js') },
+  {
+    name: 'accounts',
+    settings: ACCOUNTS_SETTINGS,
+    uses: ['webhooks'],
+    load: () => import('./features/accounts/feature.js'),
+  },
   { name: 'site', settings: SITE_SETTINGS, load: () => import('./features/site/feature.js') },
   {
     name: 'pages',
@@ -69,7 +74,7 @@ export const FEATURES: readonly FeatureEntry[] = [
   {
     name: 'doctor',
     isOnlyCommands: true,
-    uses: ['embedded', 'issuer', 'replicas'],
+    uses: ['accounts', 'embedded', 'issuer', 'replicas'],
     load: () => import('./features/doctor/feature.js'),
   },
 ];

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { INSPECTION_SQL } from './core-statements.js';
-import type { Run } from './db.js';
+import type { Row, Run } from './db.js';
 import { DatabaseUnavailableError } from './migrate.js';
 import { serviceTables } from './migrations.js';
 import { collectionsSchemaOf } from './object-names.js';
@@ -59,6 +59,10 @@ export function inspectDatabase(
 ): Promise<Inspection> {
   return withSchemaConnection(url, ({ run }) => inspect(run, names), timeoutMs);
 }
+
+/** The rows of one statement, in a session of its own. Rejects with the error of the driver. */
+export const readOnce = (url: string, text: string, timeoutMs: number): Promise<Row[]> =>
+  withSchemaConnection(url, ({ run }) => run(text, []), timeoutMs);
 
 /** Inspects the database of an open session. */
 export async function inspect(run: Run, names: readonly string[]): Promise<Inspection> {

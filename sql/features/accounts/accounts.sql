@@ -80,6 +80,12 @@ where id = any (array(
 ))
 returning id::text, purpose, recipient, language;
 
+-- `failed`: after a failure. A message in flight is not older than a minute.
+-- name: mail_state
+select count(*)::integer as waiting,
+  count(*) filter (where attempts > 0 and created_at < now() - interval '1 minute')::integer as failed
+from plinth_mail;
+
 -- name: end_mail ($1 id)
 delete from plinth_mail where id = $1::uuid;
 

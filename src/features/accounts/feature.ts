@@ -90,7 +90,9 @@ function signUpFaults(
 
 async function transportOf(config: Config, log: Log) {
   const settings = ACCOUNTS_SETTINGS.of(config);
-  const { logTransport, smtpTransport } = await import('./mail-transport.js');
+  const { logTransport, smtpTransport, webhookTransport } = await import('./mail-transport.js');
+  if (settings.mailWebhook !== undefined)
+    return webhookTransport(settings, await import('../webhooks/sign.js'));
   if (settings.smtpUrl === undefined) return logTransport(log);
   return smtpTransport(settings, await withPackage(import('nodemailer'), 'SMTP_URL', 'nodemailer'));
 }

@@ -1,3 +1,5 @@
+import { ConfigError } from '../../config/config.js';
+import { JSON_TYPE } from '../../http/media-types.js';
 import type { Log } from '../../telemetry/log.js';
 import type { Message } from './mail-messages.js';
 import type { AccountsConfig } from './settings.js';
@@ -17,6 +19,31 @@ export const logTransport =
   async (_id, recipient, { subject, text }) => {
     log.info({ recipient, subject, text }, 'a message, which MAIL=log does not send');
   };
+
+/** Requests another program to send each message, with the signatures of webhooks. Throws ConfigError for an invalid secret. */
+export function webhookTransport(
+  { mailWebhook, mailWebhookSecret: secret, mailFrom: from }: AccountsConfig,
+  { keyOf, signWebhook }: typeof import('../webhooks/sign.js'),
+): Send {
+  if (!keyOf(secret!))
+    throw new ConfigError(['MAIL_WEBHOOK_SECRET must be `whsec_` and the base64 of 24 to 64 bytes']);
+  const { pathname, search } = new URL(mailWebhook!);
+  return async (id, to, message) => {
+    const body = JSON.stringify({ id, ...(from !== undefined && { from }), to, ...message });
+    const timestamp = Math.floor(Date.now() / 1000);
+    const signed = signWebhook({ id, timestamp, target: pathname + search, body }, [secret!]);
+    const response = await fetch(mailWebhook!, {
+      method: 'POST',
+      headers: { 'Content-Type': JSON_TYPE, ...signed },
+      body,
+      redirect: 'error',
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+    await response.body?.cancel();
+    if (response.status === 422) throw new MailRefused('status 422');
+    if (!response.ok) throw new Error(`status ${response.status}`);
+  };
+}
 
 /** Sends messages by SMTP. `package`: nodemailer, which is loaded when the service has a server. */
 export function smtpTransport(

@@ -43,6 +43,9 @@ function readAccounts(reader: Reader) {
       'a URL with smtp or smtps: smtps://user:password@mail.example.org',
       parseSmtpUrl,
     ),
+    /** The program that sends messages, and the secret by which it knows who requests that. */
+    mailWebhook: optional('MAIL_WEBHOOK', SECURE_URL, parseSecureUrl),
+    mailWebhookSecret: text('MAIL_WEBHOOK_SECRET'),
     /** The sender of messages. */
     mailFrom: text('MAIL_FROM'),
     /** `log`: messages are lines of the log, so that a developer needs no server. */
@@ -101,8 +104,14 @@ const parseSmtpUrl = (text: string): string | undefined =>
   /^smtps?:$/.test(URL.canParse(text) ? new URL(text).protocol : '') ? text : undefined;
 
 /** Whether the service sends messages. */
-export const hasMail = ({ smtpUrl, mail }: AccountsConfig): boolean =>
-  smtpUrl !== undefined || mail === 'log';
+export const hasMail = (own: AccountsConfig): boolean => mailWays(own).length > 0;
+
+/** The settings that say how messages are sent, of which a service has one. */
+export const mailWays = ({ smtpUrl, mailWebhook, mail }: AccountsConfig): readonly string[] => [
+  ...(smtpUrl === undefined ? [] : ['SMTP_URL']),
+  ...(mailWebhook === undefined ? [] : ['MAIL_WEBHOOK']),
+  ...(mail === 'log' ? ['MAIL=log'] : []),
+];
 
 /** Whether people can sign in at other issuers. */
 export const hasUpstreams = (config: Config): boolean => ACCOUNTS_SETTINGS.of(config).upstreams.length > 0;
@@ -130,7 +139,7 @@ export const linkOrigin = ({
   publicUrl ?? (isLoopback(host) && port !== 0 ? `http://${host}:${port}` : undefined);
 
 function faultsOf(own: AccountsConfig, core: CoreConfig): string[] {
-  const { usersFromIssuer, userClaims, smtpUrl, mailFrom, mail, upstreams } = own;
+  const { usersFromIssuer, userClaims, smtpUrl, mailFrom, mailWebhook, mailWebhookSecret, upstreams } = own;
   const { signUp, signUpDomains, signUpScopes } = own;
   const { auth, issuer } = core;
   const hasUpstream = upstreams.length > 0;
@@ -144,15 +153,22 @@ function faultsOf(own: AccountsConfig, core: CoreConfig): string[] {
       !userClaims || usersFromIssuer !== undefined || hasUpstream,
     ],
     ['SMTP_URL needs MAIL_FROM, the sender of messages', smtpUrl === undefined || mailFrom !== undefined],
-    ['MAIL=log and SMTP_URL exclude each other', mail !== 'log' || smtpUrl === undefined],
-    ['SIGN_UP needs SMTP_URL or MAIL=log, since a message confirms each address', !signUp || hasMail(own)],
+    ['SMTP_URL, MAIL_WEBHOOK and MAIL=log exclude each other', mailWays(own).length < 2],
+    [
+      'MAIL_WEBHOOK and MAIL_WEBHOOK_SECRET need each other',
+      (mailWebhook === undefined) === (mailWebhookSecret === undefined),
+    ],
+    [
+      'SIGN_UP needs SMTP_URL, MAIL_WEBHOOK or MAIL=log, since a message confirms each address',
+      !signUp || hasMail(own),
+    ],
     [
       'SIGN_UP=domains and SIGN_UP_DOMAINS need each other',
       (signUp === 'domains') === signUpDomains.length > 0,
     ],
     ['SIGN_UP_SCOPES needs SIGN_UP', signUp !== undefined || signUpScopes.length === 0],
     [
-      'SMTP_URL and MAIL=log need PUBLIC_URL, the address of links in messages, unless HOST is a loopback address and PORT is not 0',
+      'SMTP_URL, MAIL_WEBHOOK and MAIL=log need PUBLIC_URL, the address of links in messages, unless HOST is a loopback address and PORT is not 0',
       !hasMail(own) || linkOrigin(core) !== undefined,
     ],
   ];

@@ -12,6 +12,7 @@ import { type Check, messageOf, resultsOf } from './check.js';
 import { checkIssuerClock } from './check-clock.js';
 import { checkDatabase, checkReplicas } from './check-database.js';
 import { checkDisk, checkFiles, checkPorts, checkProxies, checkTls } from './check-host.js';
+import { checkMail } from './check-mail.js';
 import { COMMANDS } from './commands.js';
 
 /** Checks the settings and what they need. Returns the exit code, 1 if there is a problem. Throws UsageError. */
@@ -42,6 +43,7 @@ async function* allChecks(io: Io): AsyncGenerator<readonly Check[]> {
     database: () => checkDatabase(config, declarations, embeddedOf(io.features)),
     replicas: () => checkReplicas(config),
     clock: () => checkIssuerClock(config),
+    mail: () => checkMail(config),
     disk: () => checkDisk(config),
     files: () => checkFiles(config),
     proxies: () => checkProxies(config),
