@@ -62,7 +62,7 @@ export interface Column {
 const MAX_COLUMNS = 6;
 const MAX_UNDECLARED = 100;
 /** Characters from which on a text is long. */
-const LONG = 200;
+export const LONG = 200;
 
 const OWN = ['created_at', 'updated_at'];
 

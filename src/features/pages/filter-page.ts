@@ -4,6 +4,7 @@ import { LIST_OPERATORS, type Operator, operatorsOf } from '../../list/condition
 import { conditionName, escapeName, filterSegments, unescapeName } from '../../list/query-names.js';
 import { isRelevance } from '../../list/read-sort.js';
 import { type Column, columnsOf } from './columns.js';
+import { YES_OR_NO } from './form-html.js';
 import { readListAs } from './inner-read.js';
 import { fieldLabel } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
@@ -94,7 +95,7 @@ async function controlOf(
   if (kind === 'choice' && (can('in') || can('any')))
     return checks(column, parameter(can('in') ? 'in' : 'any'), parameter(can('in') ? 'eq' : 'has'), view);
   if (kind === 'flag' && can('in'))
-    return checks({ ...column, choices: ['true', 'false'] }, parameter('in'), parameter('eq'), view);
+    return checks({ ...column, choices: Object.keys(YES_OR_NO) }, parameter('in'), parameter('eq'), view);
   if ((kind === 'number' || kind === 'date' || kind === 'time') && can('gte')) return range(column, id, view);
   if (can('contains')) return text('contains', 'search');
   if (can('prefix')) return text('prefix');
@@ -120,8 +121,6 @@ function checks({ label, choices }: Column, list: string, one: string, view: Lis
     input: html`<fieldset><legend>${label}</legend><div class="checks">${!isList && box('', 'any')}${choices.map((choice) => box(String(choice), YES_OR_NO[String(choice)] ?? String(choice)))}</div></fieldset>\n`,
   };
 }
-
-const YES_OR_NO: Readonly<Record<string, string>> = { true: 'Yes', false: 'No' };
 
 /** Two ends; the last day counts as a whole. Days also have words for what people look for most. */
 function range({ name, label, kind }: Column, id: string, view: ListView): Control {

@@ -1,7 +1,7 @@
 import type { Failure } from '../../errors/problem.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import { descriptionOf } from '../../validation/failure.js';
-import { type FieldSchema, fixedValues } from './columns.js';
+import { type FieldSchema, fixedValues, LONG } from './columns.js';
 import { choicesOf, type FormField, type Texts } from './form-fields.js';
 import { meaningKey, type Named, type Offer } from './reference-input.js';
 
@@ -120,7 +120,7 @@ function control({ kind, schema, isRequired }: FormField, text: string, attribut
     case 'choice':
       return select(fixedValues(schema) as readonly string[], text, html`${attributes}${required}`);
     case 'flag':
-      return select(['true', 'false'], text, html`${attributes}${required}`);
+      return select(Object.keys(YES_OR_NO), text, html`${attributes}${required}`, YES_OR_NO);
     case 'number': {
       const { type, minimum, maximum } = schema;
       const step = [type].flat().includes('integer') ? '1' : 'any';
@@ -153,9 +153,17 @@ function textInput(schema: FieldSchema, text: string, attributes: Html): Html {
 const limit = (name: string, value: number | undefined): Part =>
   value !== undefined && html` ${name}="${value}"`;
 
-function select(options: readonly string[], text: string, attributes: Html): Html {
+/** The words for the values of a flag. */
+export const YES_OR_NO: Readonly<Record<string, string>> = { true: 'Yes', false: 'No' };
+
+function select(
+  options: readonly string[],
+  text: string,
+  attributes: Html,
+  labels: Readonly<Record<string, string>> = {},
+): Html {
   const all = options.includes(text) || text === '' ? options : [...options, text];
-  return html`<select ${attributes}><option value=""></option>${all.map((option) => html`<option${option === text && html` selected`}>${option}</option>`)}</select>`;
+  return html`<select ${attributes}><option value=""></option>${all.map((option) => html`<option${labels[option] && html` value="${option}"`}${option === text && html` selected`}>${labels[option] ?? option}</option>`)}</select>`;
 }
 
 function checkboxes({ name, schema }: FormField, texts: readonly string[]): Html[] {
@@ -173,7 +181,7 @@ function hintOf({ kind, schema, isRequired }: FormField, { id }: Filled): string
     kind === 'json' ? 'JSON.' : undefined,
     ...numberHints(schema),
     minLength > 1 ? `Min ${minLength} characters.` : undefined,
-    maxLength === undefined || !['text', 'long', 'secret'].includes(kind)
+    maxLength === undefined || maxLength > LONG || !['text', 'secret'].includes(kind)
       ? undefined
       : `Max ${maxLength} characters.`,
     pattern === undefined ? undefined : `Pattern: ${pattern}`,

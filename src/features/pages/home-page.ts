@@ -72,7 +72,7 @@ async function row(collection: ScopedCollection, shown: PageOptions): Promise<Ht
   const add =
     mayWrite(site, shown.request, collection.resource, 'POST') &&
     html`<a href="${prefix}/${name}?_new">New ${wordsOf(singular)}</a>`;
-  return html`<tr><th scope="row"><a href="${prefix}/${name}">${collectionLabel(name)}</a></th><td class="number badge" data-label="Records">${total?.toLocaleString('en')}</td><td class="dim">${description}</td><td>${add}</td></tr>\n`;
+  return html`<tr><th scope="row"><a href="${prefix}/${name}">${collectionLabel(name)}</a></th><td class="number badge" data-label="Records">${total?.toLocaleString('en')}</td><td class="dim">${description}</td><td class="nw">${add}</td></tr>\n`;
 }
 
 /** How many records the caller may read; undefined: none by its scopes, or its own alone. */
