@@ -1,7 +1,7 @@
 import type { Resource } from '../collection/resource.js';
 import { invalidBody, invalidQuery } from '../errors/input-errors.js';
 import { escapeToken, isObject, type Json } from '../json.js';
-import { LIST_OPERATORS, MAX_VALUES } from './condition.js';
+import { LIST_OPERATORS } from './condition.js';
 import {
   COMBINATIONS,
   escapeName,
@@ -108,7 +108,6 @@ function keyOf(key: string, resource: Resource): string {
 function listOf(name: string, operator: string, operand: readonly Json[], pointer: string): string[] {
   if (!LIST_OPERATORS.has(operator)) throw noValue(pointer);
   if (operand.length === 0) throw invalidBody('must have at least one value', 'minItems', pointer);
-  if (operand.length > MAX_VALUES) throw invalidQuery(name, `has more than ${MAX_VALUES} values`);
   if (operator === 'between' && operand.length !== 2)
     throw invalidQuery(name, 'must have two values, the least and the greatest');
   return operand.map((each) => scalarOf(each, pointer));

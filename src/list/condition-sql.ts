@@ -14,11 +14,12 @@ import {
   type Condition,
   EVERYTHING,
   type ExpressedSelection,
+  hidesFields,
   isRestricted,
   type RelationCondition,
   type Selection,
 } from './condition.js';
-import { absentSql, hasAllFields, Source, wayFrom, waysTo } from './record-source.js';
+import { absentSql, Source, wayFrom, waysTo } from './record-source.js';
 import { hasWords, querySql, rankSql } from './words.js';
 
 /**
@@ -38,7 +39,7 @@ export function recordsSql(
   const source = accessibleSql(resource, 'record', selection.access, parameter, engine, table);
   const { words } = selection;
   const query = words && querySql(resource, parameter(words.query));
-  const isStored = table === resource.table && hasAllFields(selection.access);
+  const isStored = table === resource.table && !hidesFields(selection.access);
   const records = new Source(resource, parameter, engine, {
     states: needsRelated ? table : undefined,
     isStored,

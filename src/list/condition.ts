@@ -129,7 +129,8 @@ export const hides = (access: Access | undefined, field: string): boolean =>
   access?.grants.some(({ fields }) => fields && !fields.includes(field)) ?? false;
 
 /** Whether the caller may read some records without all their fields. */
-export const hidesFields = ({ grants }: Access): boolean => grants.some(({ fields }) => fields);
+export const hidesFields = (access: Access | undefined): boolean =>
+  access?.grants.some(({ fields }) => fields) ?? false;
 
 /** The operators whose values are read by a query of their own. */
 const OF_LISTS = operatorsWith(({ values }) => values === 'many');

@@ -4,10 +4,6 @@ import type { Engine } from '../database-url/engine.js';
 import { joined, type Parameter, type SymbolSql } from './comparison-sql.js';
 import { type Access, hidesFields, type RelationCondition } from './condition.js';
 
-/** Whether a caller may read all fields of the records that it may read. */
-export const hasAllFields = (access: Access | undefined): boolean =>
-  access === undefined || !hidesFields(access);
-
 /** The rows of a source. */
 interface Rows {
   readonly depth?: number;
@@ -45,7 +41,7 @@ export class Source {
   of(other: Resource, access: Access | undefined): Source {
     const { depth: above = 0, symbols } = this.rows;
     const depth = above + 1;
-    const rows = { depth, name: `related_${depth}`, isStored: hasAllFields(access), symbols };
+    const rows = { depth, name: `related_${depth}`, isStored: !hidesFields(access), symbols };
     return new Source(other, this.parameter, this.engine, rows);
   }
 }

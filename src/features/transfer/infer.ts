@@ -2,7 +2,7 @@ import { InputError } from '../../cli/io.js';
 import { MAX_INDEXED_BYTES } from '../../collection/column.js';
 import type { Resource } from '../../collection/resource.js';
 import { isNameAvailable } from '../../declarations/check-declarations.js';
-import type { DeclaredField, DeclaredSchema } from '../../declarations/declaration.js';
+import { type DeclaredField, type DeclaredSchema, newDeclaration } from '../../declarations/declaration.js';
 import { columnName, hasColumn } from '../../declarations/declared-column.js';
 import { isObject } from '../../json.js';
 import { CollectionStats, type FieldStats } from './collection-stats.js';
@@ -135,7 +135,7 @@ function propose(
   const declared = { type: 'object', required, properties: Object.fromEntries(properties) } as const;
   if (base && !fault) return declared;
   // Members without a value are not written.
-  return { title: titleOf(name), ...declared, 'x-collection': { nested, display } as object };
+  return { title: newDeclaration(name).title, ...declared, 'x-collection': { nested, display } as object };
 }
 
 /** The old id, by which a second import of the record is refused, and later imports find the new id. */
@@ -179,10 +179,4 @@ function referenceOf(field: string, { types, values }: FieldStats, targets: Targ
   const target = targets.get(pluralsOf(stem).find((each) => targets.has(each)) ?? '');
   const isMet = !target?.ids || (values && [...values].every((value) => target.ids!.has(value)));
   return isMet ? target?.name : undefined;
-}
-
-/** `order_lines` is Order line. */
-function titleOf(name: string): string {
-  const words = name.replaceAll('_', ' ').replace(/ies$/, 'y').replace(/s$/, '');
-  return `${words.charAt(0).toUpperCase()}${words.slice(1)}`;
 }
