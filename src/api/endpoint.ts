@@ -128,12 +128,13 @@ function separate(request: Request, what: string): Request {
   return request;
 }
 
-/** An endpoint for operators. */
+/** An endpoint for operators, or for callers that meet another requirement. */
 export const managing = (
   method: Description['method'],
   path: string,
   notInBatch: string,
   doc: Omit<NonNullable<Description['doc']>, 'tag'>,
-): Description => ({ method, path, requires: ADMIN, notInBatch, doc: { ...doc, tag: notInBatch } });
+  requires: Requirement = ADMIN,
+): Description => ({ method, path, requires, notInBatch, doc: { ...doc, tag: notInBatch } });
 
 const ADMIN: ScopeRequirement = { scopes: ['admin'] };

@@ -1,3 +1,4 @@
+import type { Requirement } from '../auth/principal.js';
 import type { JsonObject } from '../json.js';
 import type { ErrorName, Schema } from './doc.js';
 
@@ -54,7 +55,9 @@ export interface Kind {
   /** Maximum entries of a page of the list. */
   readonly limit: number;
   readonly homeLink: HomeLink;
-  /** The member that only the response to a creation or a rotation has; absent: it is created and deleted in another way. */
+  /** Absent: the scope `admin`. With another requirement the store decides what there is for a caller. */
+  readonly requires?: Requirement;
+  /** The member that only the response to a creation or a rotation has; absent: it has no secret. */
   readonly secret?: string;
   /** The text about its type in the documents about the API. */
   readonly about?: string;

@@ -10,7 +10,7 @@ import {
   UNCHANGED,
   VALIDATED,
 } from './doc.js';
-import { managing } from './endpoint.js';
+import { type Description, managing } from './endpoint.js';
 import type { Kind } from './kind.js';
 
 const STORED: readonly ErrorName[] = ['VALIDATION_ERROR', 'INSUFFICIENT_STORAGE'];
@@ -19,7 +19,9 @@ const MISSING: ErrorName = ['NOT_FOUND', 'simple'];
 
 /** The descriptions of the endpoints of managed resources. */
 export function describeKind(kind: Kind) {
-  const { path, type, one, many, order, limit, creationErrors = [] } = kind;
+  const { path, type, one, many, order, limit, secret, creationErrors = [] } = kind;
+  const describe = (method: Description['method'], at: string, doc: Parameters<typeof managing>[3]) =>
+    managing(method, at, many, doc, kind.requires);
   const stored = {
     success: { 200: json('What is stored after the write.', type, VALIDATED) },
     errors: [MISSING, 'PRECONDITION_FAILED', ...STORED] as ErrorName[],
@@ -27,7 +29,7 @@ export function describeKind(kind: Kind) {
   };
   return {
     list: {
-      ...managing('GET', path, many, {
+      ...describe('GET', path, {
         id: `list${type}s`,
         summary: `List ${many}, ${order}`,
         success: {
@@ -42,42 +44,46 @@ export function describeKind(kind: Kind) {
       kind,
       schemas: (collections: readonly string[]) => schemasOf(kind, collections),
     },
-    create: managing('POST', path, many, {
+    create: describe('POST', path, {
       id: `create${type}`,
       summary: `Create ${one}`,
       body: { [JSON_TYPE]: `${type}Input` },
       success: {
-        201: json('What was created. A secret is shown once.', `New${type}`, [...VALIDATED, 'Location']),
+        201: json(
+          `What was created.${secret === undefined ? '' : ' A secret is shown once.'}`,
+          secret === undefined ? type : `New${type}`,
+          [...VALIDATED, 'Location'],
+        ),
       },
       errors: [...STORED, ...creationErrors],
     }),
-    get: managing('GET', `${path}/:id`, many, {
+    get: describe('GET', `${path}/:id`, {
       id: `get${type}`,
       summary: `Show ${one}`,
       success: { 200: json('The requested one.', type, VALIDATED), 304: UNCHANGED },
       errors: [MISSING, 'PRECONDITION_FAILED'],
       fields: ['If-Match', 'If-None-Match'],
     }),
-    replace: managing('PUT', `${path}/:id`, many, {
+    replace: describe('PUT', `${path}/:id`, {
       ...stored,
       id: `replace${type}`,
       summary: `Replace the fields of ${one}`,
       body: { [JSON_TYPE]: `${type}Input` },
     }),
-    change: managing('PATCH', `${path}/:id`, many, {
+    change: describe('PATCH', `${path}/:id`, {
       ...stored,
       id: `update${type}`,
       summary: `Change fields of ${one}`,
       body: { [JSON_TYPE]: `${type}Patch`, [MERGE_PATCH]: `${type}Patch` },
     }),
-    remove: managing('DELETE', `${path}/:id`, many, {
+    remove: describe('DELETE', `${path}/:id`, {
       id: `delete${type}`,
       summary: `Delete ${one}`,
       success: { 204: { description: 'It does not exist (any more).' } },
       errors: ['PRECONDITION_FAILED'],
       fields: ['If-Match'],
     }),
-    rotate: managing('POST', `${path}/:id/rotate`, many, {
+    rotate: describe('POST', `${path}/:id/rotate`, {
       id: `rotate${type}Secret`,
       summary: kind.rotation ?? '',
       success: {

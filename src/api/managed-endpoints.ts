@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { forwardReply, secretReply } from '../actions/secret-reply.js';
 import { whileSignedIn } from '../auth/accounts.js';
+import type { Principal } from '../auth/principal.js';
 import type { Db, Row, Value } from '../db/db.js';
 import { absent, preconditionFailed } from '../errors/record-errors.js';
 import { badRequest } from '../errors/request-errors.js';
@@ -35,7 +36,10 @@ export interface KnownScopes {
   readonly scopes: readonly string[];
 }
 
-/** How managed resources of one kind are read from requests, by the rules of the service, stored with its services, and shown. */
+/**
+ * How managed resources of one kind are read from requests, by the rules of the service, stored with its services, and shown. `caller`:
+ * absent for commands, whose caller is the operator.
+ */
 export interface Store<Item extends Stored, Input, Rules, Services> {
   /** The id in a path; undefined: nothing has it. By default a UUID. */
   readonly idOf?: (text: string) => string | undefined;
@@ -43,10 +47,15 @@ export interface Store<Item extends Stored, Input, Rules, Services> {
   readonly read: (rules: Rules, body: Json | undefined, before?: Item) => Input;
   /** Runs before a creation. */
   readonly prepare?: (services: Services) => Promise<void>;
-  readonly create?: (db: Changeable, input: Input) => Promise<Created<Item>>;
+  readonly create?: (db: Changeable, input: Input, caller?: Principal) => Promise<Created<Item>>;
   /** The resources after an id in the order of the list, up to `max`. */
-  readonly list: (db: Db, after: string | undefined, max: number) => Promise<readonly Item[]>;
-  readonly get: (db: Db, id: string) => Promise<Item | undefined>;
+  readonly list: (
+    db: Db,
+    after: string | undefined,
+    max: number,
+    caller?: Principal,
+  ) => Promise<readonly Item[]>;
+  readonly get: (db: Db, id: string, caller?: Principal) => Promise<Item | undefined>;
   /** Changes the fields, one change at a time. Undefined: there is none with this id. */
   readonly change?: (
     db: Changeable,
@@ -58,6 +67,7 @@ export interface Store<Item extends Stored, Input, Rules, Services> {
     services: Services,
     id: string,
     permit: (current: Item | undefined) => void,
+    caller?: Principal,
   ) => Promise<boolean>;
   /** Creates another secret. Undefined: there is none with this id. */
   readonly rotate?: (db: Changeable, id: string) => Promise<Created<Item> | undefined>;
@@ -153,7 +163,7 @@ class ManagedActions<Item extends Stored, Input, Rules, Services extends { reado
     const given = request.query.parameters.get('after');
     const after = parseUuid(given ?? '');
     if (given !== null && after === undefined) throw badRequest(invalidCursor);
-    const found = await this.store.list(db, after, limit + 1);
+    const found = await this.store.list(db, after, limit + 1, request.principal);
     const page = found.slice(0, limit);
     const next = found.length > limit ? `${path}?after=${page.at(-1)!.id}` : null;
     const hasLinks = request.version.lists === 'keyset';
@@ -173,14 +183,16 @@ class ManagedActions<Item extends Stored, Input, Rules, Services extends { reado
     const { store } = this;
     const input = store.read(services, inputOf(this.kind, request.body?.value));
     await store.prepare?.(services);
-    const created = await whileSignedIn(services.db, request.principal, (db) => store.create!(db, input));
+    const created = await whileSignedIn(services.db, request.principal, (db) =>
+      store.create!(db, input, request.principal),
+    );
     return this.#reply(request, created, 201);
   };
 
   /** Shows one: 200, 304, 404, 412. */
   readonly get = async ({ db }: Services, request: Request): Promise<Reply> => {
     const id = this.#idIn(request);
-    const found = id === undefined ? undefined : await this.store.get(db, id);
+    const found = id === undefined ? undefined : await this.store.get(db, id, request.principal);
     return this.#reply(request, { item: this.#required(found) });
   };
 
@@ -197,7 +209,7 @@ class ManagedActions<Item extends Stored, Input, Rules, Services extends { reado
     const permit = (current: Item | undefined) => this.#requireMatch(request, current);
     const id = this.#idIn(request);
     if (id === undefined) permit(undefined);
-    else await this.store.remove!(services, id, permit);
+    else await this.store.remove!(services, id, permit, request.principal);
     return { status: 204, headers: [] };
   };
 

@@ -100,8 +100,11 @@ export interface OpenFeature<Services = unknown> {
   close?(): unknown;
 }
 
-/** The endpoints that a feature adds to a service with these settings. */
-export type EndpointsOf<Services = unknown> = (config: Config) => Promise<readonly Endpoint<Services>[]>;
+/** The endpoints that a feature adds to a service with these settings and collections. */
+export type EndpointsOf<Services = unknown> = (
+  config: Config,
+  resources: readonly Resource[],
+) => Promise<readonly Endpoint<Services>[]>;
 
 /** Adds the media types of representations to the descriptions of endpoints. */
 export type Represent = (
@@ -210,7 +213,7 @@ export async function describeApi(
   for (const entry of features) {
     if (!isOn(entry, config)) continue;
     const { endpoints, errors, fields, documentation, represent } = (await entry.load()).default;
-    const own = (await endpoints?.(config)) ?? [];
+    const own = (await endpoints?.(config, resources)) ?? [];
     added.push(...own.map((each) => ({ ...each, feature: entry.name })));
     errorTypes.push(...((await errors?.()) ?? []));
     if (fields) names.push(fields);

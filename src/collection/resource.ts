@@ -112,6 +112,8 @@ export interface Resource extends FieldRules {
   readonly owner: boolean;
   /** The field with the id of the caller that a record belongs to: `id` of callers, the parent below callers; undefined: there is none. */
   readonly callerField: string | undefined;
+  /** The field with the user that an invitation gives a record; undefined: nothing is created by invitation. */
+  readonly invited: string | undefined;
   /** Whether events store the record before each change. */
   readonly hasHistory: boolean;
   /** Whether callers that access rules show a part of the collection do not see who made a change. */

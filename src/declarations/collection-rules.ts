@@ -4,7 +4,7 @@ import type { Declaration, DeclaredSchema } from './declaration.js';
 import { columnOf, declaredReference, hasColumn } from './declared-column.js';
 import { collectionNames, formerNameFault } from './former-name-faults.js';
 import { CREDENTIALS, SIGN_IN_FILE } from './read-declarations.js';
-import { isDisplayed } from './resource-of.js';
+import { invitedField, isDisplayed } from './resource-of.js';
 import { type Rule, rule } from './rule.js';
 
 /** A collection, and all of them. */
@@ -48,6 +48,12 @@ export const COLLECTION_RULES: readonly Rule<CollectionPlace>[] = [
       const field = record.properties[String(display)];
       return display !== undefined && !(field && (isDisplayed(field) || field['x-references']));
     },
+  ),
+  rule(
+    '/x-collection/invite',
+    'needs a field with x-references to the users that sign in, and no field that is writeOnly',
+    ({ record }, invite) =>
+      invite && (!invitedField(record) || Object.values(record.properties).some((field) => field.writeOnly)),
   ),
   rule(
     ['/x-collection/unique/*/*', '/x-collection/unique/*/fields/*'],

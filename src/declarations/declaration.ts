@@ -58,6 +58,7 @@ export interface CollectionOptions {
   readonly language?: string;
   readonly history?: boolean;
   readonly actors?: 'shown' | 'hidden';
+  readonly invite?: boolean;
   readonly display?: string;
   readonly group?: string;
   readonly absent?: 'simple' | 'empty';

@@ -98,6 +98,15 @@ function displayOf({
   );
 }
 
+/** The field with the user that an invitation gives a record: a reference that requests set, if possible a required one. */
+export function invitedField({ properties, required = [] }: DeclaredSchema): string | undefined {
+  const names = Object.entries(properties)
+    .filter(([, each]) => `${each['x-references']}.json` === SIGN_IN_FILE)
+    .filter(([, each]) => !each.readOnly && !each['x-set'] && !each['x-import-only'])
+    .map(([name]) => name);
+  return names.find((name) => required.includes(name)) ?? names[0];
+}
+
 /** Whether a field is a text that may stand for a record. */
 export const isDisplayed = (field: DeclaredField): boolean =>
   [field.type].flat().includes('string') &&
@@ -143,6 +152,7 @@ function resourceOf(
     hasPasswords,
     importOnly: named((field) => field['x-import-only']),
     columns,
+    invited: options.invite ? invitedField(schema) : undefined,
     ...settingsOf(name, options),
     fieldsSince: new Map(),
     unique: [

@@ -52,6 +52,14 @@ export class Problem {
 export const withShape = ({ status, code, message, more }: Problem, shape: Shape) =>
   new Problem(status, code, message, { ...more, shape });
 
+/** The problem of a part of a body: the paths in its details begin with that of the part. */
+export function below(path: string, { status, code, message, more }: Problem): Problem {
+  const moved = (each: unknown): unknown =>
+    Object(each).path === undefined ? each : { ...Object(each), path: path + Object(each).path };
+  const details = Array.isArray(more.details) ? more.details.map(moved) : moved(more.details);
+  return new Problem(status, code, message, { ...more, details });
+}
+
 /** The constructor of the problems of one type. */
 export interface ProblemConstructor<C extends string = string, A extends unknown[] = never> {
   (...values: A): Problem;

@@ -10,7 +10,7 @@ import {
 } from '../collection/validated-input.js';
 import { openWrites, type Writes } from '../collection/writes.js';
 import type { Db, Run } from '../db/db.js';
-import type { Json } from '../json.js';
+import type { Json, JsonObject } from '../json.js';
 import type { Access } from './condition.js';
 import { type Lists, openLists } from './lists.js';
 
@@ -33,9 +33,14 @@ export interface Collection extends Reads, Writes, Lists {
   check(input: Json | undefined, origin?: Origin, present?: BeforeWrite, caller?: string): ValidatedInput;
   /**
    * Decides whether the caller may create records, of which the first ones are decided: all, or those whose creation can change what
-   * the others are permitted. Resolves to the error of each, undefined for a record that may be created. Absent: all may be.
+   * the others are permitted. Resolves to the error of each, undefined for a record that may be created. Absent: all may be. `known`:
+   * fields whose references the caller need not be permitted to read.
    */
-  creationErrors?(inputs: readonly ValidatedInput[], run: Run): Promise<readonly unknown[]>;
+  creationErrors?(
+    inputs: readonly ValidatedInput[],
+    run: Run,
+    known?: JsonObject,
+  ): Promise<readonly unknown[]>;
   /** Locks records for the transaction of `run`, in the order of their ids. */
   lock(ids: readonly string[], run: Run): Promise<void>;
   /** Makes the transaction of `run` wait for others that create records of these parents, if these have numbers. */

@@ -72,7 +72,7 @@ class CallerScope {
       ...(!this.#isFree('create') && {
         create: (input, run) => this.#create(input, run),
         createWithId: (id, input, run) => this.#createWithId(id, input, run),
-        creationErrors: (inputs, run) => this.#creationErrors(inputs, run),
+        creationErrors: (...args) => this.#creationErrors(...args),
       }),
       ...(!this.#isFree('update') && {
         change: (id, given, run) => change(id, { ...given, isRead: true }, run),
@@ -192,9 +192,13 @@ class CallerScope {
   }
 
   /** Resolves to the error of each of the first new records, undefined for one that the caller may create, as a Collection does. */
-  async #creationErrors(inputs: readonly ValidatedInput[], run: Run): Promise<unknown[]> {
+  async #creationErrors(
+    inputs: readonly ValidatedInput[],
+    run: Run,
+    known: JsonObject = {},
+  ): Promise<unknown[]> {
     const decided = this.#isChangedByCreations() ? inputs.slice(0, 1) : inputs;
-    const problems = await referenceProblems(this, decided, {}, run);
+    const problems = await referenceProblems(this, decided, known, run);
     const writes = decided.map((input) => creationOf(this.resource, input));
     const found = await this.store.examine('create', writes, this.principal, run);
     return decided.map((input, at) => {

@@ -15,6 +15,9 @@ export const RESOURCES = resourcesWithoutRefs(readDeclarations(COLLECTIONS.COLLE
 const named = (name: string) => RESOURCES.find((resource) => resource.name === name)!;
 export const [users, items, posts] = [named('users'), named('items'), named('posts')];
 
+/** Collections for whose records there are invitations. */
+export const INVITING = [{ ...items, invited: 'userId' }];
+
 /** A folder with declarations, by file name; removed after the test. */
 export function declare(t: Test, files: Readonly<Record<string, unknown>>): string {
   const folder = mkdtempSync(join(tmpdir(), 'plinth-collections-'));

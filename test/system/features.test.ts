@@ -8,6 +8,7 @@ import { describeApi } from '../../src/app/open-features.js';
 import { SCHEMES } from '../../src/auth/principal.js';
 import { run } from '../../src/cli/run.js';
 import { FEATURES } from '../../src/features.js';
+import { INVITING } from '../support/collections.js';
 import { environment, startNode } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
 import { ALWAYS_ON, readSettings } from '../support/settings.js';
@@ -20,7 +21,8 @@ const NAMES = FEATURES.map(({ name }) => name);
 type Target = readonly [method: string, path: string];
 
 /** The endpoints of the features. */
-const ADDED = (await describeApi(ALWAYS_ON, readSettings({}), [])).endpoints.filter(
+const SETTINGS = readSettings({ MAIL: 'log', PUBLIC_URL: 'https://api.example.org' });
+const ADDED = (await describeApi(ALWAYS_ON, SETTINGS, INVITING)).endpoints.filter(
   ({ feature }) => feature !== undefined,
 );
 

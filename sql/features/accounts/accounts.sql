@@ -78,7 +78,7 @@ set attempts = attempts + 1, next_at = now() + make_interval(secs => $1::float8 
 where id = any (array(
   select id from plinth_mail where next_at <= now() order by next_at limit $2 for update skip locked
 ))
-returning id::text, purpose, recipient, language;
+returning id::text, purpose, recipient, language, about::text;
 
 -- `failed`: after a failure. A message in flight is not older than a minute.
 -- name: mail_state

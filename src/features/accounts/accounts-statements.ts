@@ -8,8 +8,15 @@ export const ACCOUNTS_SQL = statements('features/accounts/accounts.sql', [
   'tell_changed', 'claim_mail', 'end_mail', 'mail_state', 'create_code', 'find_code', 'end_code', 'prune_mail', 'prune_codes',
 ]);
 
-/** Codes that have expired, and messages that could not be sent for a day. */
+/** The statements of invitations. */
+// biome-ignore format: one name a line says no more
+export const INVITATIONS_SQL = statements('features/accounts/invitations.sql', [
+  'inviter', 'lock_inviter', 'invite', 'invitations', 'withdraw', 'find_invitation', 'is_invited', 'accept', 'end_others', 'prune_invitations',
+]);
+
+/** Codes and invitations that have expired, and messages that could not be sent for a day. */
 export const ACCOUNTS_PRUNES: readonly PruneTask[] = [
   { text: ACCOUNTS_SQL.prune_codes, args: [] },
   { text: ACCOUNTS_SQL.prune_mail, args: [] },
+  { text: INVITATIONS_SQL.prune_invitations, args: [] },
 ];

@@ -4,9 +4,10 @@ import type { AccountServices } from './account-requests.js';
 import { requestReset, reset } from './password-reset.js';
 import { signUp } from './sign-up.js';
 
-const handled = (path: string, handle: NonNullable<Endpoint<AccountServices>['handle']>) =>
+/** The methods of a page, whose requests a function handles. */
+export const handled = <Services>(path: string, handle: NonNullable<Endpoint<Services>['handle']>) =>
   (['GET', 'POST'] as const).map(
-    (method): Endpoint<AccountServices> => ({
+    (method): Endpoint<Services> => ({
       method,
       path,
       requires: 'nothing',

@@ -34,3 +34,36 @@ export const signUpRefused = define('SIGN_UP_REFUSED', 403, {
   cause: 'The domain of the address is not in SIGN_UP_DOMAINS.',
   remedy: 'Sign up with an address of a permitted domain, or have an administrator create the user.',
 });
+
+export const inviterUnknown = define('INVITER_UNKNOWN', 403, {
+  message: 'Only users of this service can invite.',
+  cause:
+    'The subject of the credential is no user, and an invitation needs one that is permitted until it is accepted.',
+  remedy: 'Invite with a credential whose subject is the id of a user.',
+});
+
+export const tooManyInvitations = define('TOO_MANY_INVITATIONS', 429, {
+  message: 'Too many invitations were made.',
+  cause: 'A user makes at most details.limit invitations in seven days, three to one address.',
+  remedy: 'Wait for the seconds in Retry-After.',
+  example: [100],
+  make: (limit: number) => ({ details: { limit }, headers: ['Retry-After', '3600'] }),
+});
+
+export const invitationOfAnother = define('INVITATION_OF_ANOTHER', 403, {
+  message: 'The invitation is for another address than yours.',
+  cause: 'The email address of the caller is not the one to which the invitation was sent.',
+  remedy: 'Sign in as the user with that address.',
+});
+
+export const signInRequired = define('SIGN_IN_REQUIRED', 403, {
+  message: 'Sign in to accept the invitation.',
+  cause: 'A user has the address of the invitation, or users of this service have no passwords.',
+  remedy: 'Accept with a credential of the user with that address.',
+});
+
+export const invitationRefused = define('INVITATION_REFUSED', 403, {
+  message: 'What the invitation is for is not permitted any more.',
+  cause: 'The inviter may not create the records any more, or the rules for these records have changed.',
+  remedy: 'Request another invitation, from a user that is permitted.',
+});

@@ -5,7 +5,7 @@ import { ConfigError } from '../../config/config.js';
 import { typesIn } from '../../errors/catalogue.js';
 import { type Feature, type ScopedCollection, withPackage } from '../../feature.js';
 import type { Log } from '../../telemetry/log.js';
-import type { AccountServices } from './account-requests.js';
+import type { InvitationServices } from './accept-on-page.js';
 import { ACCOUNTS_SETTINGS, type AccountsConfig, hasMail, linkOrigin } from './settings.js';
 
 /** Requests for messages from one address. */
@@ -14,11 +14,15 @@ const QUOTA = { requests: 30, seconds: 600 };
 /** Users of other issuers, and passwords that people have forgotten. */
 export default {
   errors: async () => typesIn(await import('./errors.js')),
-  endpoints: async (config) => {
+  documentation: { tags: { invitations: 'Invitations of people by mail.' } },
+  endpoints: async (config, resources) => {
     const settings = ACCOUNTS_SETTINGS.of(config);
     if (!hasMail(settings)) return [];
     const { ENDPOINTS, SIGN_UP_ENDPOINTS } = await import('./endpoints.js');
-    return settings.signUp ? [...ENDPOINTS, ...SIGN_UP_ENDPOINTS] : ENDPOINTS;
+    const own = settings.signUp ? [...ENDPOINTS, ...SIGN_UP_ENDPOINTS] : ENDPOINTS;
+    if (!resources.some(({ invited }) => invited !== undefined)) return own;
+    const { invitationEndpoints } = await import('./invitation-endpoints.js');
+    return [...own, ...invitationEndpoints(resources)];
   },
   openUsersOfTokens: async ({ config, db, log }, users) => {
     const settings = ACCOUNTS_SETTINGS.of(config);
@@ -27,7 +31,7 @@ export default {
     const found = new IssuerUsers(db, log, settings, users);
     return (...token) => found.identify(...token);
   },
-  open: async ({ config, db, log, auth, collections, limitAddresses }) => {
+  open: async ({ config, db, log, collections, auth, description, limitAddresses }) => {
     const settings = ACCOUNTS_SETTINGS.of(config);
     if (settings.upstreams.length > 0 && auth.own === undefined)
       throw new ConfigError(['UPSTREAM_<NAME>_ISSUER needs AUTH_SERVER=on, which has the sign-in page']);
@@ -56,7 +60,13 @@ export default {
     });
     const limit = limitAddresses('mail', QUOTA);
     const signInPage = auth.own && '/account';
-    const services: AccountServices = { db, settings, users, outbox, signInPage, limit };
+    const requirementOf = ({ name }: Resource) =>
+      description.endpoints.find(({ method, path }) => method === 'POST' && path === `/${name}`)!.requires;
+    const { session } = auth;
+    const hasSignIn = session !== undefined || config.auth.includes('basic');
+    const inviting = { collections, requirementOf };
+    const own = { session, hasSignIn, inviting };
+    const services: InvitationServices = { db, settings, users, outbox, signInPage, limit, ...own };
     const { metrics } = outbox;
     return {
       services: () => services,
@@ -65,7 +75,7 @@ export default {
       stop: () => outbox.stop(),
     };
   },
-} satisfies Feature<AccountServices>;
+} satisfies Feature<InvitationServices>;
 
 function signUpFaults(
   { signUp, signUpScopes }: AccountsConfig,

@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { html } from '../../formats/html.js';
 
 /** The purposes of messages. */
-export type Purpose = 'reset' | 'changed' | 'sign-up' | 'known' | 'factors';
+export type Purpose = 'reset' | 'changed' | 'sign-up' | 'known' | 'factors' | 'invitation';
 
 /** Languages of messages and pages; the first is for people who prefer none of them. */
-const LANGUAGES = ['en', 'de'] as const;
+export const LANGUAGES = ['en', 'de'] as const;
 export type Language = (typeof LANGUAGES)[number];
 
 /** The values that texts name, such as `{{link}}`. */
@@ -15,6 +15,8 @@ export interface MessageValues {
   readonly link: string;
   readonly code: string;
   readonly minutes: number;
+  /** The address of the user that invites. */
+  readonly inviter: string;
 }
 
 /** A message as it is sent. */
@@ -99,6 +101,20 @@ If you did not do this, look at your account, and change your password: {{link}}
 Zu Ihrem Konto bei {{site}} wurde eine Authenticator-App oder ein Passkey hinzugefügt oder davon entfernt, oder ein Wiederherstellungscode wurde erstellt oder benutzt.
 
 Wenn Sie das nicht waren, sehen Sie Ihr Konto an, und ändern Sie Ihr Passwort: {{link}}`,
+  },
+  invitation: {
+    en: `An invitation to {{site}}
+{{inviter}} invites you to {{site}}. You can accept with or without an account:
+
+{{link}}
+
+The link is valid once, for seven days. If you do not know the sender, you need do nothing.`,
+    de: `Eine Einladung zu {{site}}
+{{inviter}} lädt Sie zu {{site}} ein. Sie können mit und ohne Konto annehmen:
+
+{{link}}
+
+Der Link gilt einmal, sieben Tage lang. Wenn Sie den Absender nicht kennen, müssen Sie nichts tun.`,
   },
 };
 

@@ -2,7 +2,7 @@ import type { Db, Row } from '../../db/db.js';
 import { counter } from '../../telemetry/instruments.js';
 import type { Log } from '../../telemetry/log.js';
 import { singleFlight } from '../../work/shared-runs.js';
-import { ACCOUNTS_SQL } from './accounts-statements.js';
+import { ACCOUNTS_SQL, INVITATIONS_SQL } from './accounts-statements.js';
 import { type Language, type Message, messageOf, type Purpose } from './mail-messages.js';
 import { MailRefused, type Send } from './mail-transport.js';
 import { CODE_SECONDS, type CodeKind, createCode } from './mailed-code.js';
@@ -20,19 +20,17 @@ interface Known {
 
 /**
  * The messages of requests; undefined: none. Whether an address is known is read when the message is sent, where nothing shows it to
- * the requester.
+ * the requester. `isOpen`: the address may sign up, or the invitation has not ended.
  */
 const MESSAGES: Readonly<
-  Record<
-    CodeKind | 'changed' | 'factors',
-    (user: Known | undefined, maySignUp: boolean) => Purpose | undefined
-  >
+  Record<CodeKind | 'changed' | 'factors', (user: Known | undefined, isOpen: boolean) => Purpose | undefined>
 > = {
   reset: (user) => (user?.isReset ? 'reset' : undefined),
-  'sign-up': (user, maySignUp) => {
+  'sign-up': (user, isOpen) => {
     if (user) return user.isDisabled ? undefined : 'known';
-    return maySignUp ? 'sign-up' : undefined;
+    return isOpen ? 'sign-up' : undefined;
   },
+  invitation: (_, isOpen) => (isOpen ? 'invitation' : undefined),
   changed: () => 'changed',
   factors: () => 'factors',
 };
@@ -44,6 +42,7 @@ const PAGES: Readonly<Record<Purpose, string>> = {
   'sign-up': '/sign-up',
   known: '/forgotten-password',
   factors: '/account',
+  invitation: '/accept-invitation',
 };
 
 export interface OutboxOptions {
@@ -107,10 +106,11 @@ export class Outbox {
       const user = await this.#userAt(recipient);
       // A code that is not sent counts as well, so that the limit of an address does not show whether it is known.
       const code = isCodeKind(kind) ? await createCode(this.db.run, kind, id, user?.owner) : '';
-      const maySignUp = kind === 'sign-up' && (await this.options.maySignUp(recipient));
-      const purpose = MESSAGES[kind](user, maySignUp);
+      const inviter = kind === 'invitation' ? await this.#inviterOf(String(row.about)) : '';
+      const isOpen = inviter !== '' || (kind === 'sign-up' && (await this.options.maySignUp(recipient)));
+      const purpose = MESSAGES[kind](user, isOpen);
       if (purpose) {
-        await this.send(id, recipient, this.#messageOf(purpose, row.language as Language, code));
+        await this.send(id, recipient, this.#messageOf(purpose, row.language as Language, code, inviter));
         this.metrics.mail.of('sent').value++;
       }
     } catch (err) {
@@ -133,12 +133,18 @@ export class Outbox {
     );
   }
 
-  #messageOf(purpose: Purpose, language: Language, code: string): Message {
+  /** The address of the user that has made an invitation; empty: the invitation has ended. */
+  async #inviterOf(invitation: string): Promise<string> {
+    const [found] = await this.db.run(INVITATIONS_SQL.find_invitation, [invitation]);
+    return String(found?.inviter ?? '');
+  }
+
+  #messageOf(purpose: Purpose, language: Language, code: string, inviter: string): Message {
     const { origin, site, textOf } = this.options;
     const hasCode = isCodeKind(purpose);
     const link = `${origin}${PAGES[purpose]}${hasCode ? `?code=${code}` : ''}`;
     const minutes = hasCode ? CODE_SECONDS[purpose] / 60 : 0;
-    return messageOf(textOf(purpose, language), { site, minutes, link, code: hasCode ? code : '' });
+    return messageOf(textOf(purpose, language), { site, inviter, minutes, link, code: hasCode ? code : '' });
   }
 }
 

@@ -7,7 +7,11 @@ import { codeEnded } from './errors.js';
 import type { Language } from './mail-messages.js';
 
 /** The purposes of codes, and the seconds for which they are valid. */
-export const CODE_SECONDS = { reset: 30 * 60, 'sign-up': 30 * 60 } as const satisfies Record<string, number>;
+export const CODE_SECONDS = {
+  reset: 30 * 60,
+  'sign-up': 30 * 60,
+  invitation: 7 * 24 * 3600,
+} as const satisfies Record<string, number>;
 export type CodeKind = keyof typeof CODE_SECONDS;
 
 /** The most messages that wait, together with the codes of one purpose: an attacker with many addresses cannot fill the disk. */

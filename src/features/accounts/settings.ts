@@ -179,4 +179,6 @@ export const ACCOUNTS_SETTINGS = new FeatureSettings({
   read: readAccounts,
   isOn: (own) => own.usersFromIssuer !== undefined || own.upstreams.length > 0 || hasMail(own),
   faults: faultsOf,
+  paths: ['invitations'],
+  typeNames: ['Acceptance', 'Accepted', 'Invitation', 'InvitationInput', 'InvitationList', 'Invitations'],
 });

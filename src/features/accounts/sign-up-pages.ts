@@ -125,7 +125,7 @@ export function completionPage(
     html`${faults.map(faultText)}<form method="post" action="/sign-up">
 <label for="code">${text.code}</label>
 ${codeInput(code)}
-${fields.map((field) => [inputOf(field, String(member(values, field.name) ?? '')), '\n'])}
+${fields.map((field) => [fieldInput(field, String(member(values, field.name) ?? '')), '\n'])}
 <label for="password">${text.password}</label>
 <input id="password" name="password" type="password" autocomplete="new-password" required minlength="8" maxlength="256">
 <button class="main">${text.create}</button>
@@ -134,7 +134,8 @@ ${fields.map((field) => [inputOf(field, String(member(values, field.name) ?? '')
   );
 }
 
-function inputOf({ name, label, type, choices }: Field, value: string): Html {
+/** The label and the input of a field. */
+export function fieldInput({ name, label, type, choices }: Field, value: string): Html {
   const attributes = html`id="field-${name}" name="${name}"`;
   if (type === 'boolean')
     return html`<label class="check"><input type="checkbox" ${attributes} value="true"${value === 'true' && html` checked`}> ${label}</label>`;

@@ -19,6 +19,7 @@ import {
   shownFailures,
   shownReason,
 } from './account-requests.js';
+import { INVITATIONS_SQL } from './accounts-statements.js';
 import { codeEnded, signUpRefused } from './errors.js';
 import { type Language, languageOf } from './mail-messages.js';
 import { findCode, requestCode, useCode } from './mailed-code.js';
@@ -83,9 +84,8 @@ export async function maySignUp(run: Run, settings: AccountsConfig, email: strin
 }
 
 /** Whether an address has an invitation that nothing has ended. */
-async function hasOpenInvitation(_run: Run, _email: string): Promise<boolean> {
-  return false;
-}
+const hasOpenInvitation = async (run: Run, email: string): Promise<boolean> =>
+  (await run(INVITATIONS_SQL.is_invited, [email])).length > 0;
 
 async function complete(
   services: AccountServices,
@@ -137,7 +137,7 @@ const principalOf = (subject: string, scopes: readonly string[]): Principal => (
 });
 
 /** The values of a form as their fields are declared. An empty entry is absent. */
-function typedValues(values: JsonObject, fields: readonly Field[]): JsonObject {
+export function typedValues(values: JsonObject, fields: readonly Field[]): JsonObject {
   const typed = ({ name, type }: Field): Json | undefined => {
     const text = Object.hasOwn(values, name) ? String(values[name]) : '';
     if (type === 'boolean') return text !== '';

@@ -12,6 +12,7 @@ import { collectionLabel, wordsOf } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
 import { ListView, listQueryOf } from './list-query.js';
 import { recordsTable } from './list-table.js';
+import { isOpen } from './navigation.js';
 import type { Page, PageOptions } from './pages.js';
 import { creationAction } from './record-form-actions.js';
 import { hidden, newRecordPage } from './record-forms.js';
@@ -61,7 +62,7 @@ async function contentOf(
   return {
     title: here.text,
     crumbs: up,
-    tools: html`${declarationLink(shown, 'Declaration', resource.name)}<a class="button" href="${view.hrefWith({ _columns: '1' })}">Columns</a>${exportMenu(view, meta)}${canCreate && html`<a class="button main" href="${path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
+    tools: html`${declarationLink(shown, 'Declaration', resource.name)}<a class="button" href="${view.hrefWith({ _columns: '1' })}">Columns</a>${exportMenu(view, meta)}${invitationLink(resource, canCreate, shown)}${canCreate && html`<a class="button main" href="${path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
     body: html`${searchBar(view, html`<span class="dim">${summaryOf(resource, data.length, meta)}</span>`)}
 <div class="chips">${filterChips(view, names)}</div>
 ${data.length === 0 ? emptyText(view, canCreate) : recordsTable(resource, data, { view, names, columns: parent && !chosen ? columns.filter(({ name }) => name !== resource.parent?.field) : columns, bulk: bulkBar(resource, shown) })}
@@ -126,6 +127,13 @@ function columnsPage(view: ListView, data: readonly JsonObject[], crumbs: readon
     )}</div><p><button class="main">Show</button> <a href="${view.hrefWith({ fields: null })}">The usual columns</a></p></form>`,
   };
 }
+
+/** The way to create a record for a person by an invitation, where the service sends messages. */
+const invitationLink = ({ invited }: Resource, canCreate: boolean, { site, request }: PageOptions): Part =>
+  invited !== undefined &&
+  canCreate &&
+  isOpen(site, '/invitations', request) &&
+  html`<a class="button" href="${site.prefix}/invitations?_new">Invite</a>`;
 
 /** Links to files with all records that the list selects, and to the page as it is. */
 function exportMenu(view: ListView, { total }: ListJson['meta']): Html {

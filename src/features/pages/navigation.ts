@@ -12,6 +12,7 @@ const COUNT_MS = 5000;
 /** The pages about the service itself, by their paths. */
 export const SERVICE: readonly (readonly [path: string, label: string])[] = [
   ['/user-accounts', 'Accounts'],
+  ['/invitations', 'Invitations'],
   ['/keys', 'Keys'],
   ['/webhooks', 'Webhooks'],
   ['/oauth-clients', 'Applications'],

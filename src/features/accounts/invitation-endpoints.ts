@@ -1,0 +1,95 @@
+import { json, objectOf, TEXT } from '../../api/doc.js';
+import { at, type Endpoint } from '../../api/endpoint.js';
+import { managedEndpoints } from '../../api/managed-endpoints.js';
+import type { Resource } from '../../collection/resource.js';
+import { JSON_TYPE } from '../../http/media-types.js';
+import type { Reply } from '../../http/reply.js';
+import type { Request } from '../../http/request.js';
+import type { JsonObject } from '../../json.js';
+import { compileOnFirstUse } from '../../validation/validation.js';
+import { accept } from './accept-invitation.js';
+import { ACCEPT_PAGE, acceptOnPage, type InvitationServices } from './accept-on-page.js';
+import { handled } from './endpoints.js';
+import { invitationKind } from './invitation-kind.js';
+import { storedInvitations } from './invitation-store.js';
+
+const ACCEPTANCE = {
+  type: 'object',
+  required: ['code'],
+  additionalProperties: false,
+  properties: {
+    code: { type: 'string', maxLength: 40 },
+    user: {
+      type: 'object',
+      description: 'Without a credential: the name, the password and other fields of a new user.',
+    },
+  },
+} as const;
+
+const checkAcceptance = compileOnFirstUse({ schema: ACCEPTANCE, normalize: {} });
+
+/** The endpoints of invitations in a service with these collections. */
+export function invitationEndpoints(resources: readonly Resource[]): Endpoint<InvitationServices>[] {
+  const managed = managedEndpoints(invitationKind(resources), storedInvitations(resources));
+  return [
+    ...managed.map((each) => (each.method === 'POST' ? { ...each, run: sending(each.run!) } : each)),
+    {
+      ...at('POST', '/invitations/accept', 'optional'),
+      notInBatch: 'invitations',
+      doc: {
+        id: 'acceptInvitation',
+        tag: 'invitations',
+        summary: 'Accept an invitation by the code in its message: as the caller, or as a new user',
+        body: { [JSON_TYPE]: 'Acceptance' },
+        success: {
+          200: json('The user, and the ids of the records by their collections.', 'Accepted', [
+            'Cache-Control',
+          ]),
+        },
+        errors: [
+          'VALIDATION_ERROR',
+          'CODE_ENDED',
+          'SIGN_IN_REQUIRED',
+          'INVITATION_OF_ANOTHER',
+          'INVITATION_REFUSED',
+          'FIELDS_DENIED',
+          'DUPLICATE',
+          'FIELD_TAKEN',
+        ],
+      },
+      schemas: () => ({
+        Acceptance: ACCEPTANCE as unknown as JsonObject,
+        Accepted: objectOf({ user: TEXT, created: { type: 'object', additionalProperties: TEXT } }),
+      }),
+      run: acceptByCode,
+    },
+    ...handled(ACCEPT_PAGE, acceptOnPage),
+  ];
+}
+
+/** A creation whose message is sent once it has committed. */
+const sending =
+  (create: NonNullable<Endpoint<InvitationServices>['run']>): typeof create =>
+  async (services, request) => {
+    const reply = await create(services, request);
+    services.outbox.wake();
+    return reply;
+  };
+
+async function acceptByCode(services: InvitationServices, request: Request): Promise<Reply> {
+  const { code, user = {} } = checkAcceptance(request.body?.value).fields as {
+    code: string;
+    user?: JsonObject;
+  };
+  const { scheme, subject } = request.principal;
+  const accepted = await accept(services, {
+    code,
+    caller: scheme === 'none' ? undefined : subject,
+    fields: user,
+  });
+  return {
+    status: 200,
+    headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
+    body: JSON.stringify(accepted),
+  };
+}

@@ -1,0 +1,98 @@
+import { type Principal, permit, type Requirement } from '../../auth/principal.js';
+import { userScopes } from '../../auth/user-scopes.js';
+import { type Reference, type Resource, referredIds } from '../../collection/resource.js';
+import type { ValidatedInput } from '../../collection/validated-input.js';
+import type { Run } from '../../db/db.js';
+import { invalidBody } from '../../errors/input-errors.js';
+import { below, Problem } from '../../errors/problem.js';
+import { unknownReference } from '../../errors/record-errors.js';
+import type { ScopedCollection } from '../../feature.js';
+import type { JsonObject } from '../../json.js';
+import { nextIdentity, parseUuid } from '../../uuid.js';
+import { INVITATIONS_SQL } from './accounts-statements.js';
+
+/** The records that an invitation creates, by their collections: one of each, without the field with the invited user. */
+export type Creation = Readonly<Record<string, JsonObject>>;
+
+/** The collections of a service, and what the creation of a record requires of a caller. */
+export interface Inviting {
+  readonly collections: readonly ScopedCollection[];
+  readonly requirementOf: (resource: Resource) => Requirement;
+}
+
+/**
+ * The user that invites, with what it may do by itself: `self` and the scopes that were granted to it, and no claims
+ * of a token, since these may be others when the invitation is accepted. Undefined: there is no such user, or it is disabled.
+ */
+export async function inviterOf(run: Run, subject: string): Promise<Principal | undefined> {
+  const id = parseUuid(subject);
+  const [row] = id === undefined ? [] : await run(INVITATIONS_SQL.inviter, [id]);
+  return row && { subject: id!, scopes: userScopes(row.scopes), scheme: 'session', expiresAt: undefined };
+}
+
+/**
+ * Requires that each of some callers may create the records, for a user that is not known yet. Resolves to the targets of the records:
+ * their collections with the records to which they refer. Throws 400, 403, 422.
+ */
+export async function requireInvitable(
+  inviting: Inviting,
+  create: Creation,
+  callers: readonly Principal[],
+  run: Run,
+): Promise<string[]> {
+  // No record has this id, so that conditions about the record of the invited user do not hold.
+  const { id } = nextIdentity();
+  const targets: string[] = [];
+  for (const [name, record] of Object.entries(create))
+    for (const [at, caller] of callers.entries())
+      try {
+        const input = await invitedRecord(inviting, name, record, id, caller, run);
+        const { resource } = collectionOf(inviting, name)!;
+        const ids = givenReferences(resource).flatMap((each) => referredIds(input.fields, each));
+        if (at === 0) targets.push([name, ...ids.map(({ id }) => id).sort()].join(' '));
+      } catch (error) {
+        throw error instanceof Problem ? below(`/create/${name}`, error) : error;
+      }
+  return targets;
+}
+
+/** The collection of a name, if there are invitations for its records. */
+export const collectionOf = ({ collections }: Inviting, name: string): ScopedCollection | undefined =>
+  collections.find(({ resource }) => resource.name === name && resource.invited !== undefined);
+
+/**
+ * The record of an invitation for a user, as its inviter may create it. The reference to the user need not be readable for the inviter:
+ * the user agrees by accepting. Throws 400, 403, 422.
+ */
+export async function invitedRecord(
+  { collections, requirementOf }: Inviting,
+  name: string,
+  record: JsonObject,
+  userId: string,
+  inviter: Principal,
+  run: Run,
+): Promise<ValidatedInput> {
+  const scoped = collectionOf({ collections, requirementOf }, name)!;
+  const { resource } = scoped;
+  permit(inviter, requirementOf(resource), {});
+  const collection = scoped.as({ principal: inviter });
+  const field = resource.invited!;
+  if (Object.hasOwn(record, field))
+    throw invalidBody('must be left out: it becomes the user who accepts', 'not', `/${field}`);
+  const invited = { [field]: userId };
+  const input = collection.check({ ...record, ...invited }, 'request', undefined, inviter.subject);
+  for (const reference of givenReferences(resource)) {
+    const target = collections
+      .find((each) => each.resource.name === reference.to)!
+      .as({ principal: inviter });
+    for (const { id, index } of referredIds(input.fields, reference))
+      if (!(await target.exists(id, run))) throw unknownReference(reference.field, reference.singular, index);
+  }
+  const [error] = (await collection.creationErrors?.([input], run, invited)) ?? [];
+  if (error) throw error;
+  return input;
+}
+
+/** The references that an inviter sets. */
+const givenReferences = ({ references, readOnly, invited }: Resource): Reference[] =>
+  references.filter(({ field }) => field !== invited && !readOnly.includes(field));

@@ -1,0 +1,113 @@
+import { timeOf } from '../../actions/secret-reply.js';
+import { ABOVE_IDS, type Store, type Stored } from '../../api/managed-endpoints.js';
+import type { Principal } from '../../auth/principal.js';
+import type { Resource } from '../../collection/resource.js';
+import type { Db, Row } from '../../db/db.js';
+import { arrayLiteral, fill } from '../../db/statements.js';
+import { invalidBody } from '../../errors/input-errors.js';
+import type { JsonObject } from '../../json.js';
+import { nextIdentity, parseUuid } from '../../uuid.js';
+import { compileOnFirstUse } from '../../validation/validation.js';
+import { INVITATIONS_SQL } from './accounts-statements.js';
+import { inviterUnknown, tooManyInvitations } from './errors.js';
+import { invitationSchema } from './invitation-kind.js';
+import { type Creation, type Inviting, inviterOf, requireInvitable } from './invitation-records.js';
+import type { Language } from './mail-messages.js';
+import { CODE_SECONDS } from './mailed-code.js';
+
+/** Invitations of one user in the time that one is open, those to one address, and messages that wait to be sent. */
+const MAX = { ofUser: 100, toAddress: 3, waiting: 10_000 };
+
+const MAX_BYTES = 8192;
+
+/** No user has this id. */
+const NO_USER = '00000000-0000-0000-0000-000000000000';
+
+interface InvitationInput {
+  readonly inviting: Inviting;
+  readonly email: string;
+  readonly language: Language;
+  readonly create: Creation;
+}
+
+interface Invitation extends Stored {
+  readonly members: Readonly<Record<string, unknown>>;
+}
+
+type Services = { readonly db: Db; readonly inviting: Inviting };
+
+/** The invitations of a service with these collections. */
+export function storedInvitations(
+  resources: readonly Resource[],
+): Store<Invitation, InvitationInput, Services, Services> {
+  const normalize = { email: ['trim', 'nfc', 'lower'] as const };
+  const check = compileOnFirstUse({ schema: invitationSchema(resources), normalize });
+  return {
+    read: ({ inviting }, body) => {
+      const { language = 'en', ...fields } = check(body).fields as unknown as Omit<
+        InvitationInput,
+        'inviting'
+      >;
+      if (Buffer.byteLength(JSON.stringify(fields.create)) > MAX_BYTES)
+        throw invalidBody(`must not have more than ${MAX_BYTES} bytes`, 'maxBytes', '/create');
+      return { inviting, language, ...fields };
+    },
+    create: async (db, { inviting, email, language, create }, caller) => {
+      const inviter = await inviterOf(db.run, caller!.subject);
+      if (!inviter) throw inviterUnknown();
+      // The credential must permit the records now, and the user also whenever the invitation is accepted.
+      const targets = await requireInvitable(inviting, create, [caller!, inviter], db.run);
+      const { id } = nextIdentity();
+      return db.transaction(async (run) => {
+        await run(INVITATIONS_SQL.lock_inviter, [inviter.subject]);
+        const made = await run(INVITATIONS_SQL.invite, [
+          ...[id, email, inviter.subject, JSON.stringify(create), arrayLiteral(Object.keys(create))],
+          ...[arrayLiteral(targets), CODE_SECONDS.invitation, nextIdentity().id, language],
+          ...[MAX.ofUser, MAX.toAddress, MAX.waiting],
+        ]);
+        if (made.length === 0) throw tooManyInvitations(MAX.ofUser);
+        const [row] = await run(invitationsSql('id = $1'), [id, null, 1]);
+        return { item: invitationOf(row!), secret: undefined };
+      });
+    },
+    list: async (db, after, max, caller) =>
+      (await db.run(invitationsSql('id < $1'), [after ?? ABOVE_IDS, ownOf(caller), max])).map(invitationOf),
+    get: (db, id, caller) => invitation(db, id, caller),
+    remove: async ({ db }, id, permit, caller) => {
+      const found = await invitation(db, id, caller);
+      permit(found);
+      if (found) await db.run(INVITATIONS_SQL.withdraw, [id]);
+      return found !== undefined;
+    },
+    shown: ({ members }) => members,
+  };
+}
+
+const invitationsSql = (which: string): string => fill(INVITATIONS_SQL.invitations, { which });
+
+async function invitation({ run }: Db, id: string, caller: Principal | undefined) {
+  const [row] = await run(invitationsSql('id = $1'), [id, ownOf(caller), 1]);
+  return row && invitationOf(row);
+}
+
+/** The user whose invitations a caller sees; null: those of all. */
+const ownOf = (caller: Principal | undefined): string | null =>
+  !caller || caller.scopes.has('admin') ? null : (parseUuid(caller.subject) ?? NO_USER);
+
+/** An invitation has a second version when it has ended. */
+function invitationOf({
+  id,
+  email,
+  records,
+  inviter,
+  outcome,
+  is_expired,
+  created_at,
+  expires_at,
+}: Row): Invitation {
+  const status = outcome ?? (is_expired === true ? 'expired' : 'open');
+  const create = JSON.parse(String(records)) as JsonObject;
+  const times = { created_at: timeOf(Number(created_at)), expires_at: timeOf(Number(expires_at)) };
+  const members = { id, email, create, inviter_id: inviter, status, ...times };
+  return { id: String(id), version: status === 'open' ? 1 : 2, members };
+}
