@@ -119,7 +119,7 @@ function isTruncatedJson(text: string): boolean {
 }
 
 /** Levels of nesting that a body or a record may have. */
-export const MAX_DEPTH = 32;
+const MAX_DEPTH = 32;
 
 /** Maximum members of one object. Many members take long to parse and to store. */
 const MAX_OBJECT_MEMBERS = 10_000;

@@ -1,4 +1,5 @@
 import { fingerprintOf, type Identity, identityOf } from '../../actions/idempotency.js';
+import { withBulkConnection } from '../../db/bulk-connection.js';
 import { unavailable } from '../../errors/service-errors.js';
 import type { ScopedCollection } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
@@ -7,8 +8,8 @@ import { BODIES } from '../../limits/byte-budget.js';
 import { MAX_PASSWORDS } from '../../passwords/password-queue.js';
 import { WorkSlots } from '../../work/shared-runs.js';
 import { REPORT_TYPE } from './job-task.js';
-import { BEGINNING_BYTES, type Body, bodyOf, createInto, inBoundedTransaction } from './record-batches.js';
-import { type CreationReport, Report } from './report.js';
+import { BEGINNING_BYTES, type Body, bodyOf, createRecords, inBoundedTransaction } from './record-batches.js';
+import { Report } from './report.js';
 import { type JobServices, MAX_CREATIONS } from './settings.js';
 
 /** Requests that wait for others with many records. */
@@ -52,7 +53,7 @@ export class Creations {
     body: Body,
     identity: Identity | undefined,
   ): Promise<Reply> {
-    const { dbTimeoutMs, bodyMinRate, bodyRateMs, bulkRecords, idempotency } = this.services;
+    const { databaseUrl, dbTimeoutMs, bodyMinRate, bodyRateMs, bulkRecords, idempotency } = this.services;
     const { resource } = collection;
     const isLenient = prefersLenient(request.headers.prefer);
     const report = new Report(resource);
@@ -64,13 +65,15 @@ export class Creations {
         return store();
       },
     };
-    return createInto(this.services, creation, (connection, createAll) =>
+    return withBulkConnection(databaseUrl, this.services, (connection) =>
       inBoundedTransaction(connection, dbTimeoutMs, () => {
         // Locks and events of the transaction last, or wait, until its end.
         if (bodyMinRate > 0) request.body!.stream!.waitAtMost(bodyRateMs);
-        const work = async () => {
-          await createAll();
-          return reportReply(report.result(false), isLenient);
+        const work = async (): Promise<Reply> => {
+          await createRecords(connection, this.services, creation);
+          const applied = isLenient ? ['Preference-Applied', 'handling=lenient'] : [];
+          const headers = ['Content-Type', REPORT_TYPE, 'Cache-Control', 'no-store', ...applied];
+          return { status: 201, headers, body: JSON.stringify(report.result(false)) };
         };
         return identity ? idempotency.once(connection.run, identity, work) : work();
       }),
@@ -86,12 +89,3 @@ export class Creations {
 }
 
 const busy = () => unavailable('Too many requests with many records are in progress.');
-
-const reportReply = (report: CreationReport, isLenient: boolean): Reply => ({
-  status: 201,
-  headers: [
-    ...['Content-Type', REPORT_TYPE, 'Cache-Control', 'no-store'],
-    ...(isLenient ? ['Preference-Applied', 'handling=lenient'] : []),
-  ],
-  body: JSON.stringify(report),
-});

@@ -14,7 +14,7 @@ export default {
     const { withJobs } = await import('./job-routes.js');
     const { createJobMetrics } = await import('./metrics.js');
     const { JobLoop } = await import('./job-loop.js');
-    const { jobPrunes } = await import('./job-store.js');
+    const { SQL } = await import('./job-store.js');
     const metrics = createJobMetrics();
     const settings = JOB_SETTINGS.of(config);
     const idempotency = openIdempotency(config.idempotencyTtlSeconds, collections);
@@ -31,7 +31,7 @@ export default {
       services: () => services,
       represent: (routes, api) => withJobs(routes, api, () => (opening ??= load()), services),
       metrics,
-      prunes: jobPrunes(settings.jobTtl),
+      prunes: [{ text: SQL.prune_jobs, args: [settings.jobTtl] }],
       stop: async (ms) => {
         await Promise.all([loop.stop(), opening?.then((creations) => creations.stop(ms))]);
       },

@@ -48,11 +48,9 @@ async function ownJob({ db }: JobServices, { params, principal }: Request): Prom
   const id = parseUuid(params.id ?? '');
   const job = id === undefined ? undefined : await findJob(db.run, id);
   const isOwn = principal.scopes.has('admin') || job?.caller === callerKey(principal);
-  if (!job || !isOwn) throw noSuchJob();
+  if (!job || !isOwn) throw notFound.variant({ message: 'No such job.', shape: 'simple' });
   return job;
 }
-
-const noSuchJob = () => notFound.variant({ message: 'No such job.', shape: 'simple' });
 
 const FIELDS = ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'];
 

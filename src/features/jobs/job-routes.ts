@@ -3,7 +3,7 @@ import type { Endpoint } from '../../api/endpoint.js';
 import type { Api } from '../../api/record-actions.js';
 import { STRANGER } from '../../auth/principal.js';
 import { CSV_TYPE, NDJSON_TYPE } from '../../http/media-types.js';
-import { prefersAsync, type Request } from '../../http/request.js';
+import { prefersAsync } from '../../http/request.js';
 import type { Action, Route } from '../../http/router.js';
 import type { Creations } from './create-many.js';
 import { submitCreation } from './job-actions.js';
@@ -59,13 +59,10 @@ export function withJobs(
     const [collection, create] = [byPath.get(route.path), route.actions.POST];
     if (!collection || !create) return route;
     const stream: Action['run'] = (request) =>
-      prefersJob(request)
+      // Callers without a credential could not see a job, and have none.
+      request.principal !== STRANGER && prefersAsync(request.headers.prefer)
         ? submitCreation(jobs, collection, request)
         : creations().then((opened) => opened.create(collection, request));
     return { ...route, actions: { ...route.actions, POST: { ...create, stream } } };
   });
 }
-
-/** Whether a job is to do the work. Callers without a credential could not see it, and have none. */
-const prefersJob = ({ headers, principal }: Request): boolean =>
-  principal !== STRANGER && prefersAsync(headers.prefer);

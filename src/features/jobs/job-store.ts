@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import type { Row, Run } from '../../db/db.js';
 import { statements } from '../../db/statements.js';
 import { unavailable } from '../../errors/service-errors.js';
-import type { PruneTask } from '../../feature.js';
 import type { Position } from '../transfer/chunks.js';
 import { tooManyJobs } from './errors.js';
 import type { Task } from './job-task.js';
@@ -21,14 +20,12 @@ export class LeaseLost extends Error {}
 /** How far a job has got. */
 export interface JobProgress extends ReportState, Position {}
 
-export type JobState = 'receiving' | 'queued' | 'running' | 'done' | 'failed' | 'cancelled';
-
 /** A job as it is stored. */
 export interface Job {
   readonly id: string;
   readonly caller: string;
   readonly task: Task;
-  readonly state: JobState;
+  readonly state: 'receiving' | 'queued' | 'running' | 'done' | 'failed' | 'cancelled';
   readonly input_bytes: number;
   readonly progress: JobProgress | undefined;
   /** The report or the error. */
@@ -132,7 +129,3 @@ const jobOf = (row: Row): Job => ({
   ...{ task: parsed(row.task), progress: parsed(row.progress), outcome: parsed(row.outcome) },
   input_bytes: Number(row.input_bytes),
 });
-
-export const jobPrunes = (ttlSeconds: number): readonly PruneTask[] => [
-  { text: SQL.prune_jobs, args: [ttlSeconds] },
-];

@@ -1,6 +1,6 @@
 import { actorSetting, callerOf } from '../../auth/principal.js';
 import { InputError } from '../../cli/io.js';
-import { type BulkConnection, withBulkConnection } from '../../db/bulk-connection.js';
+import type { BulkConnection } from '../../db/bulk-connection.js';
 import { inTransaction } from '../../db/session.js';
 import { invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
 import type { ScopedCollection } from '../../feature.js';
@@ -69,31 +69,11 @@ export interface Creation {
   readonly storing: (store: () => Promise<void>, next: Position, connection: BulkConnection) => Promise<void>;
 }
 
-/** Opens a connection, and runs `work`, which has the records of a body created within its transactions. Throws what createRecords does. */
-export async function createInto<T>(
-  services: JobServices,
-  creation: Creation,
-  work: (connection: BulkConnection, createAll: () => Promise<void>) => Promise<T>,
-): Promise<T> {
-  const { report } = creation;
-  const { records } = services.metrics;
-  const [before, refused] = [report.stored, report.refused];
-  try {
-    const result = await withBulkConnection(services.databaseUrl, services, (connection) =>
-      work(connection, () => createRecords(connection, services, creation)),
-    );
-    records.of('stored').value += report.stored - before;
-    return result;
-  } finally {
-    records.of('refused').value += report.refused - refused;
-  }
-}
-
 /**
  * Creates the records of a body in batches, with the checks that a request for each record would pass. Throws 400 for a header of
  * CSV that is not one, 413 for too many records, and 422 if records are refused and that is not lenient.
  */
-async function createRecords(
+export async function createRecords(
   connection: BulkConnection,
   services: JobServices,
   creation: Creation,
@@ -109,6 +89,7 @@ async function createRecords(
     tooLong: () => payloadTooLarge(rules.maxBytes),
   });
   const maxNames = NAMES_FACTOR * body.maxBytes;
+  const { stored, refused } = report;
   let records = 0;
   for await (const chunk of chunks) {
     records += chunk.records.length;
@@ -124,7 +105,11 @@ async function createRecords(
     await storing(store, chunk.next, connection);
     if (!isLenient && report.omitted > 0) break;
   }
-  if (!isLenient && report.refused > 0) throw recordsRefused(report.result(true));
+  const isUndone = !isLenient && report.refused > 0;
+  const count = services.metrics.records;
+  count.of('stored').value += isUndone ? 0 : report.stored - stored;
+  count.of('refused').value += report.refused - refused;
+  if (isUndone) throw recordsRefused(report.result(true));
 }
 
 /** How the records of a body are read, and where the first one is. Throws 400. */

@@ -36,24 +36,17 @@ export type ReportState = Readonly<Pick<Report, 'stored' | 'refused' | 'omitted'
 
 /** Counts records, and lists why some are refused. */
 export class Report {
-  stored = 0;
-  refused = 0;
-  omitted = 0;
-  readonly faults: RecordFault[] = [];
+  stored: number;
+  refused: number;
+  omitted: number;
+  readonly faults: RecordFault[];
 
   /** `before`: the part of the body that was reported before. */
   constructor(
     readonly resource: Resource,
-    before?: ReportState,
+    { stored = 0, refused = 0, omitted = 0, faults = [] }: Partial<ReportState> = {},
   ) {
-    if (!before) return;
-    [this.stored, this.refused, this.omitted] = [before.stored, before.refused, before.omitted];
-    this.faults.push(...before.faults);
-  }
-
-  get state(): ReportState {
-    const { stored, refused, omitted, faults } = this;
-    return { stored, refused, omitted, faults };
+    [this.stored, this.refused, this.omitted, this.faults] = [stored, refused, omitted, [...faults]];
   }
 
   async add(stored: number, refusals: readonly RefusedRecord[]): Promise<void> {

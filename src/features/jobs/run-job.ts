@@ -1,3 +1,4 @@
+import { withBulkConnection } from '../../db/bulk-connection.js';
 import { knownProblem } from '../../db/database-errors.js';
 import type { Run } from '../../db/db.js';
 import { notFound } from '../../errors/request-errors.js';
@@ -5,7 +6,7 @@ import { internal } from '../../errors/service-errors.js';
 import { unknownJob } from './errors.js';
 import { type ClaimedJob, inputOf, LeaseLost, RENEW_MS } from './job-store.js';
 import { CREATION, requestOf, requireNoClaims, requireUser } from './job-task.js';
-import { bodyOf, type Creation, createInto, inBoundedTransaction } from './record-batches.js';
+import { bodyOf, type Creation, createRecords, inBoundedTransaction } from './record-batches.js';
 import { Report } from './report.js';
 import type { JobServices } from './settings.js';
 
@@ -39,7 +40,7 @@ async function doJob(
   requireHeld: () => void,
 ): Promise<void> {
   if (task.kind !== CREATION) throw unknownJob(task.kind);
-  const { db, collections, jobBytes, bulkRecords, dbTimeoutMs, metrics, wrote } = services;
+  const { db, databaseUrl, collections, jobBytes, bulkRecords, dbTimeoutMs, metrics, wrote } = services;
   const { type, isLenient } = task;
   const collection = collections.find(({ resource }) => resource.name === task.collection);
   if (!collection) throw notFound.variant({ message: `There is no collection ${task.collection} any more.` });
@@ -55,7 +56,8 @@ async function doJob(
       const all = async (run: Run) => {
         await requireUser(collections, task, connection.run);
         await store();
-        progress = { ...next, ...report.state };
+        const { stored, refused, omitted, faults } = report;
+        progress = { ...next, stored, refused, omitted, faults };
         if (!(await lease.advance(run, progress))) throw new LeaseLost();
       };
       if (!isLenient) return all(db.run); // outside of the transaction, so that others see it
@@ -63,9 +65,9 @@ async function doJob(
       wrote();
     },
   };
-  await createInto(services, creation, (connection, createAll) => {
+  await withBulkConnection(databaseUrl, services, (connection) => {
     const all = async () => {
-      await createAll();
+      await createRecords(connection, services, creation);
       if (!(await lease.end(connection.run, 'done', report.result(false), progress))) throw new LeaseLost();
     };
     return isLenient ? all() : inBoundedTransaction(connection, dbTimeoutMs, all);

@@ -58,7 +58,9 @@ export function csvRecord(
       const value = read({ text, isQuoted }, types[at]!);
       if (value !== undefined) setMember(record, name, value);
     } catch (error) {
-      failures.push(...failuresAt(error, name));
+      if (!(error instanceof Problem)) throw error;
+      for (const failure of error.more.details as readonly Failure[])
+        failures.push({ ...failure, path: `/${escapeToken(name)}${failure.path}` });
     }
   }
   if (isEmpty) return undefined;
@@ -67,10 +69,4 @@ export function csvRecord(
   if (JSON_FACTOR * (nameBytes + size) > LONG_TASK_BYTES) requireRecordBounds(record, maxBytes);
   else requireStorable(record);
   return record;
-}
-
-function failuresAt(error: unknown, name: string): Failure[] {
-  if (!(error instanceof Problem)) throw error;
-  const found = error.more.details as readonly Failure[];
-  return found.map((failure) => ({ ...failure, path: `/${escapeToken(name)}${failure.path}` }));
 }

@@ -30,7 +30,7 @@ export async function declareSources(
   const builtIn = resourcesOf(readDeclarations(undefined));
   const ownPaths = ownPathsOf(config);
   const proposals = await infer(found, { own, builtIn, ownPaths }, rename, report);
-  report.clearProgress();
+  report.showProgress('');
   const written: string[] = [];
   const undo = () => {
     for (const file of written) rmSync(file, { force: true });

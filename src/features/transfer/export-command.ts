@@ -15,17 +15,18 @@ import { writeOnlyNames } from '../../validation/validation.js';
 import { COMMANDS } from './commands.js';
 import { type CellType, cellTypeOf, exportedCell, headerCell } from './csv-cell.js';
 import { IMPORT_SQL } from './import-statements.js';
-import { EXTENSIONS, type Format } from './input.js';
+import { type Format, formatByName } from './input.js';
 
 /** Writes records to a file or the standard output. Throws UsageError and ExitError. */
 export async function exportCommand(args: string[], io: Io): Promise<void> {
   const { values, positionals } = parse(COMMANDS, 'export', '', args);
   const [name] = positionals;
-  const byName = EXTENSIONS[/\.([a-z]+)$/i.exec(values.output ?? '')?.[1]?.toLowerCase() ?? ''];
-  const format = (values.format ?? byName ?? (name === undefined ? 'json' : 'ndjson')) as Format;
+  const { output, json } = values;
+  const format = (values.format ??
+    formatByName(output ?? '') ??
+    (name === undefined ? 'json' : 'ndjson')) as Format;
   if (name === undefined && format !== 'json')
     throw new UsageError('all collections together are JSON: name one for another format', 'export');
-  const { output, json } = values;
   if (json && output === undefined)
     throw new UsageError('--json needs -o FILE: the records go to the standard output', 'export');
   await withDatabase(io, async (database, config) => {

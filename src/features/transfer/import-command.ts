@@ -18,7 +18,7 @@ import type { OnConflict } from './id-conflicts.js';
 import { ImportReport } from './import-report.js';
 import type { ImportOptions } from './import-run.js';
 import { importSources } from './import-sources.js';
-import { type Input, openInput } from './input.js';
+import { type Input, openFile, spool } from './input.js';
 import { LEGACY_ID, oldIdField } from './reference-names.js';
 import { type Source, type SourceOptions, sourcesOf } from './sources.js';
 
@@ -33,7 +33,7 @@ export async function importCommand(args: string[], io: Io): Promise<ExitCode> {
   const inputs: Input[] = [];
   try {
     for (const { file } of files)
-      inputs.push(await openInput(file === '-' ? io.stdin : { file: fileOf(io, file), name: file }));
+      inputs.push(await (file === '-' ? spool('-', io.stdin) : openFile(fileOf(io, file), file)));
     const found = await sourcesIn(inputs, files, options);
     if (io.process) {
       io.process.exitOnSignals();
@@ -125,20 +125,20 @@ function requireHeader(
   const columns = header.names.filter((name) => name !== undefined);
   const fields = columns.map((name) => rename.get(name) ?? name);
   const idField = oldIdField(fields, resource);
-  const present = new Set([...fields, ...(idField === undefined ? [] : [LEGACY_ID])]);
+  const present = new Set([...fields, idField && LEGACY_ID]);
   const missing = required.filter((name) => !present.has(name) && !('default' in properties[name]!));
   const known = new Set([...Object.keys(properties), ...OWNED_FIELDS, '_links', idField]);
   const surplus = additionalProperties === false ? fields.filter((field) => !known.has(field)) : [];
-  if (missing.length === 0 && surplus.length === 0) return;
+  if (missing.length + surplus.length === 0) return;
+  const faults = [
+    ['the header lacks', missing],
+    [`${resource.name} has no field`, surplus],
+    ['columns:', columns],
+    ['fields:', Object.keys(properties)],
+  ] as const;
+  const lines = faults.map(([text, names]) => (names.length === 0 ? '' : `\n  ${text} ${names.join(', ')}`));
   throw new InputError(
-    [
-      `${input.name}: every record of ${resource.name} would be refused`,
-      ...(missing.length === 0 ? [] : [`  the header lacks ${missing.join(', ')}`]),
-      ...(surplus.length === 0 ? [] : [`  ${resource.name} has no field ${surplus.join(', ')}`]),
-      `  columns: ${columns.join(', ')}`,
-      `  fields: ${Object.keys(properties).join(', ')}`,
-      '  --rename COLUMN=FIELD gives a column the name of a field',
-    ].join('\n'),
+    `${input.name}: every record of ${resource.name} would be refused${lines.join('')}\n  --rename COLUMN=FIELD gives a column the name of a field`,
   );
 }
 
@@ -204,12 +204,12 @@ const NAMED = /^([a-z][a-z0-9_]*)=(.+)$/s;
 
 /** The files that the arguments name: one, perhaps after the name of its collection, or several. Throws UsageError. */
 function filesOf(positionals: readonly string[], as: string | undefined): NamedFile[] {
-  const [first, second, ...others] = positionals;
-  const isPair = second !== undefined && others.length === 0 && NAME.test(first!) && !NAMED.test(second);
-  if (isPair && as === undefined) return [{ file: second, as: first }];
+  const [first, second, third] = positionals;
   if (as !== undefined && second !== undefined)
     throw new UsageError('name one file, or several without a collection', 'import');
   if (as !== undefined) return [{ file: first!, as }];
+  if (second !== undefined && third === undefined && NAME.test(first!) && !NAMED.test(second))
+    return [{ file: second, as: first }];
   return positionals.map((text) => {
     const [, name, file = text] = NAMED.exec(text) ?? [];
     const fallback = second === undefined ? undefined : parsePath(file).name;

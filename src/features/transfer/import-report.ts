@@ -59,7 +59,7 @@ export class ImportReport {
     }
     this.#refusals.push({ place, reason });
     if (this.json) return;
-    this.clearProgress();
+    this.showProgress('');
     this.io.stderr.write(`${place}: ${reason}\n`);
   }
 
@@ -72,17 +72,14 @@ export class ImportReport {
     this.showProgress(`${collection}: ${stored + refused + unchanged} records (${percentage}%)`);
   }
 
+  /** Shows a line in place of the one before; empty: there is none any more. */
   showProgress(line: string): void {
     this.#shownAt = Date.now();
     if (this.io.stderr.isTTY === true) this.io.stderr.write(`\r${line}\x1b[K`);
   }
 
-  clearProgress(): void {
-    if (this.io.stderr.isTTY === true) this.io.stderr.write('\r\x1b[K');
-  }
-
   end(): void {
-    this.clearProgress();
+    this.showProgress('');
     if (!this.json && this.#omitted > 0) this.io.stderr.write(`... and ${this.#omitted} more reasons\n`);
     const collections = [...this.#progress].map(([collection, { stored, refused, unchanged }]) => ({
       ...{ collection, stored, refused, unchanged },

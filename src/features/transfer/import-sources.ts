@@ -36,7 +36,7 @@ export async function importSources(
       // After a crash of the server, its progress is that of its records. On Citus these are on other servers.
       else if (!connection.engine.isDistributed) await connection.execute('set synchronous_commit = off');
       await importAll({ ...shared, connection, retainsIds: false }, orderOf(sources, resources));
-      await connection.execute(dryRun ? 'rollback' : 'set synchronous_commit = on');
+      if (dryRun) await connection.execute('rollback');
     });
   } catch (error) {
     if (error instanceof StrictStop) return;
@@ -70,6 +70,8 @@ async function importAll(open: ImportRun, ordered: readonly Source[]): Promise<v
       if (source !== given) source.input.close();
     }
   }
+  // The last transaction waits until those before it are on the disk, too.
+  if (!open.dryRun) await connection.execute('set synchronous_commit = on');
   await connection.run(IMPORT_SQL.forget_ids, [key]);
   const later = ordered.flatMap((source, at) =>
     referencesOf(source)

@@ -3,7 +3,6 @@ import { createReadStream, createWriteStream, mkdtempSync, readSync, rmSync } fr
 import { type FileHandle, open } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import type { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { InputError } from '../../cli/io.js';
 import { markOf } from '../../formats/text-encoding.js';
@@ -33,15 +32,8 @@ const HEAD_BYTES = 65_536;
 /** Bytes of a file that are read at once. */
 const READ_BYTES = 131_072;
 
-/**
- * Opens a file, which has a name in messages, or a stream, which is copied to a file: an import may read it several times. Throws
- * InputError.
- */
-export const openInput = (
-  origin: { readonly file: string; readonly name: string } | Readable,
-): Promise<Input> => ('file' in origin ? openFile(origin.file, origin.name) : spool('-', origin));
-
-async function openFile(file: string, name: string): Promise<Input> {
+/** Opens a file, which has a name in messages. Throws InputError. */
+export async function openFile(file: string, name: string): Promise<Input> {
   let handle: FileHandle | undefined;
   try {
     handle = await open(file);
@@ -53,7 +45,7 @@ async function openFile(file: string, name: string): Promise<Input> {
     const digest = createHash('sha256').update(head).update(String(size)).digest('hex');
     const { encoding, bytes: start } = markOf(head);
     if (encoding !== 'utf-8') throw new Error('it is in UTF-16: save it as UTF-8');
-    const format = formatOf(name, head);
+    const format = formatByName(name) ?? formatOf(head);
     const isWhole = size === head.length;
     return { name, format, head, size, digest, start, isWhole, read, close: () => undefined };
   } catch (error) {
@@ -63,7 +55,7 @@ async function openFile(file: string, name: string): Promise<Input> {
   }
 }
 
-/** Copies bytes to a temporary file, which is the input then. */
+/** Copies bytes to a temporary file, which is the input then: an import may read it several times. */
 export async function spool(name: string, bytes: AsyncIterable<Buffer>): Promise<Input> {
   const folder = mkdtempSync(join(tmpdir(), 'plinth-import-'));
   const close = () => {
@@ -81,18 +73,19 @@ export async function spool(name: string, bytes: AsyncIterable<Buffer>): Promise
   }
 }
 
-/** Formats by the extensions of files. */
-export const EXTENSIONS: Readonly<Record<string, Format>> = {
+const EXTENSIONS: Readonly<Record<string, Format>> = {
   ndjson: 'ndjson',
   jsonl: 'ndjson',
   csv: 'csv',
   json: 'json',
 };
 
-/** The format by the name of the file, or else by its beginning. */
-function formatOf(name: string, head: Buffer): Format {
-  const known = EXTENSIONS[/\.([a-z]+)$/i.exec(name)?.[1]?.toLowerCase() ?? ''];
-  if (known !== undefined) return known;
+/** The format that the extension of a file names. */
+export const formatByName = (name: string): Format | undefined =>
+  EXTENSIONS[/\.([a-z]+)$/i.exec(name)?.[1]?.toLowerCase() ?? ''];
+
+/** The format by the beginning of a file. */
+function formatOf(head: Buffer): Format {
   // Without the byte order mark.
   const text = head.toString('utf8').trimStart();
   if (!/^[[{]/.test(text)) return 'csv';

@@ -3,17 +3,14 @@ import { oldIdsIn } from './follow-references.js';
 import type { ImportRun } from './import-run.js';
 import { spool } from './input.js';
 import { withOldId } from './read-rows.js';
-import type { ScannedRecord } from './scan.js';
-import { readSource, rulesOf } from './source-records.js';
+import { type ReadRecord, readSource, rulesOf } from './source-records.js';
 import type { Source } from './sources.js';
 
 /** Bytes of records that wait in memory for those to which they refer. */
 const MAX_WAITING_BYTES = 268_435_456;
 
 /** A record of a file with its old id, and those of records of its collection to which it refers. */
-interface Linked {
-  readonly bytes: Buffer;
-  readonly scanned: ScannedRecord;
+interface Linked extends Omit<ReadRecord, 'record'> {
   readonly id: string | undefined;
   readonly to: readonly string[];
 }

@@ -5,7 +5,7 @@ import type { Resource } from '../../collection/resource.js';
 import type { Origin, ValidatedInput } from '../../collection/validated-input.js';
 import { invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
 import { notUtf8 } from '../../formats/text-encoding.js';
-import { MAX_DEPTH, requireJsonBounds, requireStorable } from '../../http/strict-json.js';
+import { requireJsonBounds, requireStorable } from '../../http/strict-json.js';
 import { escapeToken, isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import { turn } from '../../limits/turn.js';
 import type { Chunk } from './chunks.js';
@@ -66,7 +66,7 @@ export function recordIn(
     const where = fault.breaks === 0 ? '' : ` (line ${place + fault.breaks})`;
     throw invalidBody(`${fault.reason}${where}`, 'quotes');
   }
-  if (!columns && bytes.length >= MIN_DEEP_BYTES) requireJsonBounds(bytes);
+  if (!columns) requireJsonBounds(bytes);
   if (bytes.length > maxBytes) throw payloadTooLarge(maxBytes);
   if (!isUtf8(bytes)) throw invalidBody(notUtf8(bytes, offset + start), 'encoding');
   const read = columns
@@ -74,9 +74,6 @@ export function recordIn(
     : parse(bytes.toString('utf8'));
   return read === undefined ? undefined : withNames(read, rename);
 }
-
-/** Bytes below which JSON cannot be nested too deeply. */
-const MIN_DEEP_BYTES = 2 * MAX_DEPTH;
 
 /** Throws invalidBody. */
 function parse(text: string): Json {

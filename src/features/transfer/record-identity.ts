@@ -51,8 +51,7 @@ export function retainedIdentity(record: JsonObject): RecordIdentity {
     );
   const ms = createdAt(id);
   const created = timeOf(ms);
-  const givenCreated = member(record, 'created_at');
-  if (givenCreated !== undefined && givenCreated !== null && momentOf(givenCreated, 'created_at') !== created)
+  if (momentOf(member(record, 'created_at') ?? created, 'created_at') !== created)
     throw invalidBody(`must be the time in the id, ${created}`, 'created_at', '/created_at');
   const updated = member(record, 'updated_at') ?? created;
   return {

@@ -10,22 +10,14 @@ export interface ScannedRecord {
   readonly row?: CsvRow;
 }
 
-/** Bytes in which a record with `place` begins at `from`. */
-interface Scan {
-  readonly bytes: Buffer;
-  readonly from: number;
-  readonly place: number;
-  /** Whether nothing follows the bytes. */
-  readonly isEnd: boolean;
-  /** Records that are wanted. */
-  readonly max: number;
-}
-
-/** Adds complete records. Returns where the next one begins, with its place; `isDone`: no more records follow. */
+/**
+ * Adds complete records of bytes, in which one with `place` begins at `from`, up to `max`. `isEnd`: nothing follows the bytes. Returns
+ * where the next one begins, with its place; `isDone`: no more records follow.
+ */
 export type Scanner = (
-  scan: Scan,
+  scan: Readonly<{ bytes: Buffer; from: number; place: number; isEnd: boolean; max: number }>,
   found: ScannedRecord[],
-) => { readonly next: number; readonly place: number; readonly isDone: boolean };
+) => Readonly<{ next: number; place: number; isDone: boolean }>;
 
 const [LINE_FEED, CARRIAGE_RETURN, QUOTE, BACKSLASH, COMMA] = [0x0a, 0x0d, 0x22, 0x5c, 0x2c];
 const [SPACE, TAB, CLOSE_ARRAY] = [0x20, 0x09, 0x5d];

@@ -27,7 +27,7 @@ export function rulesOf(
 }
 
 /** A record of a source in its bytes; `record` undefined: it cannot be read, so that an import refuses it, or has no value. */
-interface Read {
+export interface ReadRecord {
   readonly bytes: Buffer;
   readonly scanned: ScannedRecord;
   readonly record: Json | undefined;
@@ -37,7 +37,7 @@ interface Read {
 export async function* readSource(
   source: Source,
   rules: Pick<RecordRules, 'columns' | 'rename' | 'maxBytes'>,
-): AsyncGenerator<Read> {
+): AsyncGenerator<ReadRecord> {
   for await (const chunk of sourceChunks(source))
     for (const scanned of chunk.records) {
       await turn();

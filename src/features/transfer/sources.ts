@@ -104,21 +104,19 @@ async function outlineOf(input: Input): Promise<{ readonly text: string; readonl
   for await (const bytes of input.read(input.start)) {
     for (let at = 0; at < bytes.length; at++) {
       const byte = bytes[at]!;
-      const isOpening = !isString && (byte === OPEN_ARRAY || byte === OPEN_OBJECT);
-      const isClosing = !isString && (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT);
+      const before = depth;
       if (isString) {
         isString = byte !== QUOTE || isEscaped;
         isEscaped = byte === BACKSLASH && !isEscaped;
       } else if (byte === QUOTE) isString = true;
-      if (isClosing) depth--;
-      if (depth <= top) outline += String.fromCharCode(byte);
-      if (!isOpening) continue;
-      if (depth === 0 && byte === OPEN_ARRAY) top = 0;
-      if (depth === top && byte === OPEN_ARRAY) {
-        count++;
-        outline += offset + at + 1;
-      }
-      depth++;
+      else if (byte === OPEN_ARRAY || byte === OPEN_OBJECT) depth++;
+      else if (byte === CLOSE_ARRAY || byte === CLOSE_OBJECT) depth--;
+      const isArray = depth > before && byte === OPEN_ARRAY;
+      if (isArray && before === 0) top = 0;
+      if (Math.min(before, depth) <= top) outline += String.fromCharCode(byte);
+      if (!isArray || before !== top) continue;
+      count++;
+      outline += offset + at + 1;
     }
     offset += bytes.length;
     if (outline.length > MAX_OUTLINE_BYTES)
