@@ -41,7 +41,8 @@ export async function account(
   const session = await sessionOf(provider, request);
   const user = session?.accountId === undefined ? undefined : await findUser(parts.db, session.accountId);
   const page = new AccountRequest(provider, parts, request);
-  const isHalf = user && page.lacksSecondFactor(user, session!) && (user.hasTotp || user.hasPasskey);
+  const hasFactor = user?.hasTotp || (user?.hasPasskey && parts.passkeys.isAvailable);
+  const isHalf = user && hasFactor && page.lacksSecondFactor(user, session!);
   if (request.req.method !== 'POST') {
     if (isHalf) return page.secondStep(user, session!);
     return user ? page.enter(user, session!) : page.arrive();
