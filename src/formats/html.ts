@@ -85,6 +85,9 @@ function escapeHtml(text: string): string {
   return escaped.toString('utf8', 0, to);
 }
 
+/** The address of a style with the name, the logo and the colour of the service, for pages without a head of their own. */
+export const SITE_STYLE_PATH = '/_assets/site.css';
+
 /** Characters of a title. */
 const MAX_TITLE = 200;
 
@@ -92,7 +95,7 @@ const MAX_TITLE = 200;
 export function htmlDocument(
   title: string,
   body: Html,
-  style = html`<style>${new Html(STYLE)}</style>`,
+  style = html`<style>${new Html(STYLE)}</style><link rel="stylesheet" href="${SITE_STYLE_PATH}">`,
   language = 'en',
 ): string {
   return html`<!doctype html>
@@ -134,9 +137,10 @@ export function pageHeaders({ formTarget, script, hasFiles = false }: PageSource
   const scripts = hasFiles ? "'self'" : script;
   const policy = [
     "default-src 'none'",
-    `style-src ${hasFiles ? "'self'" : STYLE_SOURCE}`,
+    `style-src 'self'${hasFiles ? '' : ` ${STYLE_SOURCE}`}`,
     ...(scripts === undefined ? [] : [`script-src ${scripts}`]),
-    ...(hasFiles ? ['img-src data:'] : []),
+    // The logo.
+    'img-src data:',
     "base-uri 'none'",
     `form-action 'self'${formTarget === undefined ? '' : ` ${formTarget}`}`,
     "frame-ancestors 'none'",

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { at, type Endpoint } from '../../api/endpoint.js';
 import type { Config } from '../../config/config.js';
-import { type Html, html, pageHeaders, STYLE } from '../../formats/html.js';
+import { type Html, html, pageHeaders, SITE_STYLE_PATH, STYLE } from '../../formats/html.js';
 import { PAGE_SETTINGS } from './settings.js';
 
 /**
@@ -20,15 +20,28 @@ const pathOf = (text: string, ending: string): string =>
 
 const SCRIPT_PATH = pathOf(PAGE_SCRIPT, 'js');
 
-/** The style of pages with the colour and the logo of the settings. The dark theme has a lighter tint of the colour. */
-function styleOf(config: Config): string {
-  const { siteLogo: logo, siteColour: colour } = PAGE_SETTINGS.of(config);
-  const image = `.brand::before{content:"";width:1.75rem;height:1.75rem;background:center/contain no-repeat url(${logo})}`;
-  const own = STYLE + (logo === undefined ? '' : image);
-  if (colour === undefined) return own;
+/** The colour of the settings, of which the dark theme has a lighter tint. */
+function colourOf(config: Config): string {
+  const { siteColour: colour } = PAGE_SETTINGS.of(config);
+  if (colour === undefined) return '';
   const parts = [1, 3, 5].map((at) => Number.parseInt(colour.slice(at, at + 2), 16));
   const light = parts.map((part) => Math.round(part + (255 - part) * 0.6)).join(' ');
-  return `${own}:root{--link:${colour}}@media (prefers-color-scheme:dark){:root{--link:rgb(${light})}}`;
+  return `:root{--link:${colour}}@media (prefers-color-scheme:dark){:root{--link:rgb(${light})}}`;
+}
+
+/** The style of pages with the colour and the logo of the settings. */
+function styleOf(config: Config): string {
+  const { siteLogo: logo } = PAGE_SETTINGS.of(config);
+  const image = `.brand::before{content:"";width:1.75rem;height:1.75rem;background:center/contain no-repeat url(${logo})}`;
+  return STYLE + (logo === undefined ? '' : image) + colourOf(config);
+}
+
+/** The name, the logo and the colour of the settings, for pages that have this style beside their own. */
+function siteStyleOf(config: Config): string {
+  const { siteName, siteLogo: logo } = PAGE_SETTINGS.of(config);
+  const name = siteName.replaceAll(/[^\w ]/gu, (each) => `\\${each.codePointAt(0)!.toString(16)} `);
+  const image = `;padding-left:2.25rem;background:left/1.75rem no-repeat url(${logo})`;
+  return `.narrow::before{content:"${name}";display:block;font-weight:700;line-height:1.75rem;margin-bottom:1.5rem${logo === undefined ? '' : image}}${colourOf(config)}`;
 }
 
 /** The name of the service, and the elements that load the style and the script. */
@@ -40,14 +53,16 @@ export const lookOf = (config: Config): { name: string; head: Html } => ({
 /** The fields of a page, which loads its style and its script from this service. */
 export const pageFields = (): string[] => pageHeaders({ hasFiles: true });
 
-const asset = (path: string, type: string, body: string): Endpoint => ({
+const asset = (
+  path: string,
+  type: string,
+  body: string,
+  caching = 'max-age=31536000, immutable',
+): Endpoint => ({
   ...at('GET', path, 'nothing'),
   run: () => ({
     status: 200,
-    headers: [
-      ...['Content-Type', `${type}; charset=utf-8`],
-      ...['Cache-Control', 'public, max-age=31536000, immutable'],
-    ],
+    headers: [...['Content-Type', `${type}; charset=utf-8`], ...['Cache-Control', `public, ${caching}`]],
     body,
   }),
 });
@@ -55,5 +70,9 @@ const asset = (path: string, type: string, body: string): Endpoint => ({
 /** The style and the script of all pages. Another text has another address, so that clients may store them. */
 export function assetsOf(config: Config): Endpoint[] {
   const style = styleOf(config);
-  return [asset(pathOf(style, 'css'), 'text/css', style), asset(SCRIPT_PATH, 'text/javascript', PAGE_SCRIPT)];
+  return [
+    asset(pathOf(style, 'css'), 'text/css', style),
+    asset(SITE_STYLE_PATH, 'text/css', siteStyleOf(config), 'max-age=300'),
+    asset(SCRIPT_PATH, 'text/javascript', PAGE_SCRIPT),
+  ];
 }

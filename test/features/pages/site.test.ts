@@ -7,6 +7,7 @@ import { noBrowser, openPage } from '../../support/chromium.js';
 import { checkPage } from '../../support/page-checks.js';
 import { testService } from '../../support/service.js';
 import t from '../../support/test.js';
+import { authorizationServer } from '../issuer/authorization-server.js';
 import { PageVisitor } from './visitor.js';
 
 const folder = mkdtempSync(join(tmpdir(), 'plinth-site-'));
@@ -34,6 +35,19 @@ t.test('pages have the name, the logo and the colour of the settings', async (t)
     t.equal(await page.evaluate(colour), 'rgb(122, 31, 92)');
     await checkPage(t, page, 'a form', [{ width: 320 }, { width: 1280, colorScheme: 'dark' }]);
   });
+});
+
+t.test('the page of the sign-in has them, too', { skip: noBrowser }, async (t) => {
+  const env = { SITE_NAME: 'A & "B" \\', SITE_COLOUR: '#7a1f5c', SITE_LOGO: join(folder, 'logo.svg') };
+  const { service } = await authorizationServer(t, env);
+  const page = await openPage(t, service.url, { width: 390 });
+  await page.goto('/account');
+  const [name, colour] = await page.evaluate<[string, string]>(`[
+    getComputedStyle(document.querySelector('main'), '::before').content,
+    getComputedStyle(document.querySelector('button.main')).backgroundColor,
+  ]`);
+  t.same([JSON.parse(name), colour], ['A & "B" \\', 'rgb(122, 31, 92)']);
+  await checkPage(t, page, 'sign-in', [{ width: 320 }, { width: 1280, colorScheme: 'dark' }]);
 });
 
 t.test('a colour that white text cannot be read on, and a file that is no logo, are refused', async (t) => {

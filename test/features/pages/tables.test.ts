@@ -46,7 +46,7 @@ t.test('the security policy lets the style of the page apply, and nothing else',
   const [, style = ''] = /<style>([\s\S]*)<\/style>/.exec(htmlDocument('x', html``)) ?? [];
   const hash = createHash('sha256').update(style).digest('base64');
   const policy = pageHeaders().join('\n');
-  t.match(policy, `style-src 'sha256-${hash}'`);
+  t.match(policy, `style-src 'self' 'sha256-${hash}'`);
   for (const directive of [
     "default-src 'none'",
     "base-uri 'none'",
