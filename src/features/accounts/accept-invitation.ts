@@ -1,13 +1,8 @@
-import { isDeepStrictEqual } from 'node:util';
 import type { Principal } from '../../auth/principal.js';
-import { storedPassword } from '../../collection/password-writes.js';
 import type { Db, Run } from '../../db/db.js';
-import { fieldsDenied } from '../../errors/caller-errors.js';
-import { invalidBody } from '../../errors/input-errors.js';
 import { Problem } from '../../errors/problem.js';
-import type { Collection, ScopedCollection } from '../../feature.js';
+import type { ScopedCollection } from '../../feature.js';
 import type { JsonObject } from '../../json.js';
-import { grantsFor } from '../../policy/policy.js';
 import { INVITATIONS_SQL } from './accounts-statements.js';
 import { codeEnded, invitationOfAnother, invitationRefused, signInRequired } from './errors.js';
 import {
@@ -18,6 +13,7 @@ import {
   inviterOf,
 } from './invitation-records.js';
 import { findCode, useCode } from './mailed-code.js';
+import { newUser } from './sign-up.js';
 
 export interface Accepting {
   readonly db: Db;
@@ -65,24 +61,24 @@ export async function accept(
   const { email, owner } = await openInvitation(db, code);
   if (caller !== undefined && caller !== owner) throw invitationOfAnother();
   if (caller === undefined && (owner !== undefined || !hasSignIn)) throw signInRequired();
-  const user = caller === undefined ? await newUser(users.whole, { ...fields, email }) : undefined;
+  const create = caller === undefined ? await newUser(users.whole, { ...fields, email }) : undefined;
   return db.transaction(async (run) => {
     const { about } = await useCode(run, 'invitation', code);
     const [row] = await run(INVITATIONS_SQL.accept, [about!, caller ?? null]);
     if (!row) throw codeEnded();
-    const id = user ? (await users.whole.create(user, run)).id : caller!;
+    const id = create ? await create(run) : caller!;
     const inviter = await inviterOf(run, String(row.inviter));
     if (!inviter) throw invitationRefused();
     const created: Record<string, string> = {};
     for (const [name, record] of Object.entries(JSON.parse(String(row.records)) as Creation))
-      created[name] = await create(inviting, name, { ...record }, id, inviter, run);
+      created[name] = await createInvited(inviting, name, { ...record }, id, inviter, run);
     await run(INVITATIONS_SQL.end_others, [email, String(row.targets)]);
     return { user: id, created };
   });
 }
 
 /** The actor of the change is the inviter, whose grant permits it. */
-async function create(
+async function createInvited(
   inviting: Inviting,
   name: string,
   record: JsonObject,
@@ -97,21 +93,4 @@ async function create(
     throw error instanceof Problem && error.status < 500 ? invitationRefused() : error;
   });
   return (await scoped.whole.create(input, run)).id;
-}
-
-/** A new user who chooses its name and password, and the fields that it could also change afterwards by `self` alone. */
-async function newUser(users: Collection, fields: JsonObject) {
-  const { resource } = users;
-  const self = { subject: '', scopes: new Set(['self']), scheme: 'session', expiresAt: undefined } as const;
-  const own = grantsFor(resource, 'update', resource, self).filter(
-    ({ where }) => where === undefined || isDeepStrictEqual(where, { id: '$caller' }),
-  );
-  const isOpen = (name: string) => own.some((grant) => !grant.fields || grant.fields.includes(name));
-  const denied = Object.keys(fields).filter(
-    (name) => !['email', 'name', 'password'].includes(name) && !isOpen(name),
-  );
-  if (denied.length > 0) throw fieldsDenied(denied);
-  const input = users.check(fields);
-  if (input.password === undefined) throw invalidBody('must have the property password', 'required');
-  return { ...input, passwordHash: await storedPassword(input) };
 }

@@ -3,10 +3,10 @@ import type { Resource } from '../../collection/resource.js';
 import type { Config } from '../../config/config.js';
 import { ConfigError } from '../../config/config.js';
 import { typesIn } from '../../errors/catalogue.js';
-import { type Feature, type ScopedCollection, withPackage } from '../../feature.js';
+import { type Feature, withPackage } from '../../feature.js';
 import type { Log } from '../../telemetry/log.js';
 import type { InvitationServices } from './accept-on-page.js';
-import { ACCOUNTS_SETTINGS, type AccountsConfig, hasMail, linkOrigin } from './settings.js';
+import { ACCOUNTS_SETTINGS, hasMail, linkOrigin } from './settings.js';
 
 /** Requests for messages from one address. */
 const QUOTA = { requests: 30, seconds: 600 };
@@ -43,8 +43,9 @@ export default {
     if (unknown.length > 0)
       throw new ConfigError([`USER_CLAIMS names fields that users do not declare: ${unknown.join(', ')}`]);
     if (!hasMail(settings)) return {};
-    const faults = signUpFaults(settings, users.resource, collections);
-    if (faults.length > 0) throw new ConfigError(faults);
+    const scopes = knownScopes(collections.map(({ resource }) => resource));
+    const faults = settings.signUpScopes.flatMap((scope) => scopeFault(scope, scopes) ?? []);
+    if (faults.length > 0) throw new ConfigError(faults.map((fault) => `SIGN_UP_SCOPES: ${fault}`));
     const { maySignUp } = await import('./sign-up.js');
     const { Outbox } = await import('./mail-outbox.js');
     const { messageTexts } = await import('./mail-messages.js');
@@ -76,27 +77,6 @@ export default {
     };
   },
 } satisfies Feature<InvitationServices>;
-
-function signUpFaults(
-  { signUp, signUpScopes }: AccountsConfig,
-  users: Resource,
-  collections: readonly ScopedCollection[],
-): string[] {
-  if (!signUp) return [];
-  const known = knownScopes(collections.map(({ resource }) => resource));
-  const unknown = signUpScopes.flatMap((scope) => scopeFault(scope, known) ?? []);
-  const isCreatable =
-    !users.hasRules ||
-    users.grants.some(({ can }) => [can].flat().some((verb) => verb === 'all' || verb === 'create'));
-  return [
-    ...unknown.map((fault) => `SIGN_UP_SCOPES: ${fault}`),
-    ...(isCreatable
-      ? []
-      : [
-          'SIGN_UP needs an access rule of users with which a person creates the own record: {"can": "create", "where": {"id": "$caller"}, "fields": ["email", "name", "password"]}',
-        ]),
-  ];
-}
 
 async function transportOf(config: Config, log: Log) {
   const settings = ACCOUNTS_SETTINGS.of(config);

@@ -3,7 +3,7 @@ import { html, type Part } from '../../formats/html.js';
 import { type JsonObject, member } from '../../json.js';
 import type { OpenInvitation } from './accept-invitation.js';
 import type { Language } from './mail-messages.js';
-import { accountPage, faultText } from './password-pages.js';
+import { accountPage, faultText, passwordInput } from './password-pages.js';
 import { type Field, fieldInput } from './sign-up-pages.js';
 
 const TEXTS = {
@@ -66,8 +66,7 @@ export function invitationPage(
   const isKnown = owner !== undefined;
   const entry = html`<p>${text.create}</p>
 ${fields.map((field) => [fieldInput(field, String(member(values, field.name) ?? '')), '\n'])}
-<label for="password">${text.password}</label>
-<input id="password" name="password" type="password" autocomplete="new-password" required minlength="8" maxlength="256">`;
+${passwordInput(text.password)}`;
   return accountPage(
     language,
     text.title,

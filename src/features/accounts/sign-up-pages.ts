@@ -3,7 +3,7 @@ import type { Failure } from '../../errors/problem.js';
 import { type Html, html } from '../../formats/html.js';
 import { type JsonObject, member } from '../../json.js';
 import type { Language } from './mail-messages.js';
-import { accountPage, codeInput, doneText, faultText } from './password-pages.js';
+import { accountPage, addressForm, codeForm, doneText, FORM_TEXTS } from './password-pages.js';
 
 const TEXTS = {
   en: {
@@ -11,30 +11,18 @@ const TEXTS = {
     ask: 'Enter your address. You get a message with a link, with which you complete your account.',
     sent: 'A message is on its way to this address. Its link is valid for 30 minutes. If you have an account already, the message says so.',
     haveCode: 'Enter the code from the message',
-    email: 'Email',
-    send: 'Send the message',
-    code: 'Code from the message',
     password: 'Password, of 8 characters or more',
     create: 'Create the account',
-    ended: 'The code has expired or was used. Request another message.',
     done: 'Your account is ready. Sign in with your address and the password.',
-    again: 'Request another message',
-    signIn: 'Sign in',
   },
   de: {
     title: 'Konto anlegen',
     ask: 'Geben Sie Ihre Adresse ein. Sie erhalten eine Nachricht mit einem Link, mit dem Sie Ihr Konto anlegen.',
     sent: 'Eine Nachricht an diese Adresse ist unterwegs. Ihr Link gilt 30 Minuten. Wenn Sie schon ein Konto haben, steht das in der Nachricht.',
     haveCode: 'Code aus der Nachricht eingeben',
-    email: 'E-Mail',
-    send: 'Nachricht senden',
-    code: 'Code aus der Nachricht',
     password: 'Passwort, mindestens 8 Zeichen',
     create: 'Konto anlegen',
-    ended: 'Der Code ist abgelaufen oder wurde benutzt. Fordern Sie eine neue Nachricht an.',
     done: 'Ihr Konto ist bereit. Melden Sie sich mit Ihrer Adresse und dem Passwort an.',
-    again: 'Neue Nachricht anfordern',
-    signIn: 'Anmelden',
   },
 } as const satisfies Record<Language, Record<string, string>>;
 
@@ -75,22 +63,11 @@ export function formFields({ schema, readOnly, set }: Resource): Field[] {
 /** The page on which a person enters an address; `sent`: after that. */
 export function signUpPage(language: Language, state: 'ask' | 'sent', fault?: string): string {
   const text = TEXTS[language];
-  if (state === 'sent')
-    return accountPage(
-      language,
-      text.title,
-      html`<p role="status">${text.sent}</p>\n<p><a href="/sign-up?code=">${text.haveCode}</a></p>`,
-    );
-  return accountPage(
-    language,
-    text.title,
-    html`${faultText(fault)}<p>${text.ask}</p>
-<form method="post" action="/sign-up">
-<label for="email">${text.email}</label>
-<input id="email" name="email" type="email" autocomplete="username" required maxlength="254">
-<button class="main">${text.send}</button>
-</form>`,
-  );
+  const body =
+    state === 'sent'
+      ? html`<p role="status">${text.sent}</p>\n<p><a href="/sign-up?code=">${text.haveCode}</a></p>`
+      : addressForm(language, '/sign-up', text.ask, fault);
+  return accountPage(language, text.title, body);
 }
 
 /** The state of the form that completes an account. */
@@ -110,28 +87,20 @@ export function completionPage(
   { code, values = {}, reason = [], signIn }: Completion,
 ): string {
   const text = TEXTS[language];
-  if (reason === 'done') return accountPage(language, text.title, doneText(text, signIn));
+  if (reason === 'done') return accountPage(language, text.title, doneText(language, text.done, signIn));
   const labels = new Map([
     ...fields.map(({ name, label }) => [`/${name}`, label] as const),
     ['/password', text.password],
   ]);
   const faults =
     reason === 'ended'
-      ? [text.ended]
+      ? [FORM_TEXTS[language].ended]
       : reason.map(({ path, message }) => `${labels.get(path) ?? path} ${message}`);
-  return accountPage(
-    language,
-    text.title,
-    html`${faults.map(faultText)}<form method="post" action="/sign-up">
-<label for="code">${text.code}</label>
-${codeInput(code)}
-${fields.map((field) => [fieldInput(field, String(member(values, field.name) ?? '')), '\n'])}
-<label for="password">${text.password}</label>
-<input id="password" name="password" type="password" autocomplete="new-password" required minlength="8" maxlength="256">
-<button class="main">${text.create}</button>
-</form>
-<p><a href="/sign-up">${text.again}</a></p>`,
-  );
+  const inputs = fields.map((field) => [fieldInput(field, String(member(values, field.name) ?? '')), '\n']);
+  const paths = { action: '/sign-up', again: '/sign-up' };
+  const { password, create: save } = text;
+  const body = codeForm(language, { ...paths, faults, code, fields: inputs, password, save });
+  return accountPage(language, text.title, body);
 }
 
 /** The label and the input of a field. */

@@ -1,13 +1,16 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Principal } from '../../auth/principal.js';
 import { setUserScopes, userScopes } from '../../auth/user-scopes.js';
 import { storedPassword } from '../../collection/password-writes.js';
 import type { Run } from '../../db/db.js';
+import { fieldsDenied } from '../../errors/caller-errors.js';
 import { invalid, invalidBody } from '../../errors/input-errors.js';
 import { Problem } from '../../errors/problem.js';
 import type { Collection } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
 import type { Json, JsonObject } from '../../json.js';
+import { grantsFor } from '../../policy/policy.js';
 import { nextIdentity } from '../../uuid.js';
 import {
   type AccountServices,
@@ -111,22 +114,45 @@ async function complete(
   }
 }
 
-/** Creates a user as a caller that is that user, in one transaction with the end of the code. Resolves to the id. */
+/** In one transaction with the end of the code. Resolves to the id of the user. */
 async function createUser(services: AccountServices, code: string, given: JsonObject): Promise<string> {
-  const { db, settings } = services;
+  const { db, settings, users } = services;
   const { recipient } = await findCode(db, 'sign-up', code);
   if (!(await maySignUp(db.run, settings, recipient))) throw codeEnded();
-  const { id } = nextIdentity();
-  const users = services.users.as({ principal: principalOf(id, settings.signUpScopes) });
-  const checked = users.check({ ...given, email: recipient }, 'request', undefined, id);
-  const passwordHash = await storedPassword(checked);
-  if (passwordHash === undefined) throw invalidBody('must have the property password', 'required');
-  await db.transaction(async (run) => {
+  const create = await newUser(users.whole, { ...given, email: recipient });
+  return db.transaction(async (run) => {
     await useCode(run, 'sign-up', code);
-    await users.createWithId(id, { ...checked, passwordHash }, run);
+    const id = await create(run);
     if (settings.signUpScopes.length > 0) await setUserScopes({ run }, id, settings.signUpScopes);
+    return id;
   });
-  return id;
+}
+
+/**
+ * A new user, who is the actor of its creation, and chooses the name, a password, and the fields that it may also change afterwards by
+ * the scope `self`, except references, whose records it cannot read yet. The returned function creates it in a transaction, and
+ * resolves to its id. Throws 400 and 403.
+ */
+export async function newUser(users: Collection, fields: JsonObject): Promise<(run: Run) => Promise<string>> {
+  const { resource } = users;
+  const { id } = nextIdentity();
+  const own = grantsFor(resource, 'update', resource, principalOf(id, [])).filter(
+    ({ where }) => where === undefined || isDeepStrictEqual(where, { id: '$caller' }),
+  );
+  const isOpen = (name: string) =>
+    !resource.references.some(({ field }) => field === name) &&
+    own.some((grant) => !grant.fields || grant.fields.includes(name));
+  const denied = Object.keys(fields).filter(
+    (name) => !['email', 'name', 'password'].includes(name) && !isOpen(name),
+  );
+  if (denied.length > 0) throw fieldsDenied(denied);
+  const input = users.check(fields, 'request', undefined, id);
+  const passwordHash = await storedPassword(input);
+  if (passwordHash === undefined) throw invalidBody('must have the property password', 'required');
+  return async (run) => {
+    await users.createWithId(id, { ...input, passwordHash }, run);
+    return id;
+  };
 }
 
 const principalOf = (subject: string, scopes: readonly string[]): Principal => ({
