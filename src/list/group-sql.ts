@@ -49,21 +49,19 @@ function keySql({ field, column, period }: GroupKey): string {
 /** The hour or the day at which a period begins, in UTC. */
 function periodSql(field: string, { name, type }: ComparedColumn, period: Period): string {
   if (type === 'timestamptz') return beginning(`${timeSql(field, name)} at time zone 'UTC'`, period);
-  const day = `left(record.${name}, 10)`;
-  switch (period) {
-    case 'hour':
-      return `left(record.${name}, 13) || ':00:00.000Z'`;
-    case 'day':
-      return day;
-    case 'week':
-      // PostgreSQL has no year 0, which fails here.
-      return beginning(`${day}::timestamp`, 'week');
-    case 'month':
-      return `left(record.${name}, 7) || '-01'`;
-    default:
-      return `left(record.${name}, 4) || '-01-01'`;
-  }
+  // PostgreSQL has no year 0, which fails here.
+  if (period === 'week') return beginning(`left(record.${name}, 10)::timestamp`, period);
+  const [characters, rest] = PREFIXES[period];
+  return `left(record.${name}, ${characters}) || '${rest}'`;
 }
+
+/** The characters of a time that its period has, and the rest of the time at which the period begins. */
+const PREFIXES = {
+  hour: [13, ':00:00.000Z'],
+  day: [10, ''],
+  month: [7, '-01'],
+  year: [4, '-01-01'],
+} as const satisfies Record<Exclude<Period, 'week'>, readonly [number, string]>;
 
 const beginning = (time: string, period: Period) =>
   `to_char(date_trunc('${period}', ${time}), 'YYYY-MM-DD${period === 'hour' ? '"T"HH24:00:00.000"Z"' : ''}')`;

@@ -267,39 +267,32 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
   }
 }
 
-/** How a page that ends at `end` is found. */
-function findingOf(list: ListRequest, end: number, engine: Engine): Finding {
-  const { sorts, counts } = list;
-  const { conditions, parent, search, words, access } = list.selection;
-  const [term] = search;
-  const isComposed =
-    !counts ||
-    sorts.length > 1 ||
-    conditions.length > 0 ||
-    access !== undefined ||
-    search.length > 1 ||
-    words !== undefined ||
-    (term !== undefined && parent !== undefined);
-  if (isComposed) return { names: [composedPage(list, end, engine)], cost: 'query' };
-  if (parent !== undefined) return { names: ['page_of_parent', 'page_found'], cost: 'short' };
-  if (term !== undefined)
+/**
+ * How a page that ends at `end` is found. One with conditions has a text of its own, which takes less time to plan if it is short. If
+ * its total has to find all matches, those of a search or of costly conditions are found once.
+ */
+function findingOf({ sorts, counts, selection }: ListRequest, end: number, engine: Engine): Finding {
+  const { conditions, parent, search, words, access } = selection;
+  const [term, ...more] = search;
+  const isPlain = counts && sorts.length === 1 && conditions.length + more.length === 0 && !access && !words;
+  if (isPlain && term === undefined) {
+    if (parent !== undefined) return { names: ['page_of_parent', 'page_found'], cost: 'short' };
+    if (end <= FIRST_ROWS) return { names: ['page_first'], cost: 'short' };
+    return sorts[0]!.field === 'created_at'
+      ? { names: ['page_counted'], cost: 'short' }
+      : { names: ['page_deep', 'page_found'], cost: 'search' };
+  }
+  if (isPlain && parent === undefined)
     return {
-      names: hasTrigram(term) ? ['page_matching'] : ['page_matching_short', 'page_matching'],
+      names: [hasTrigram(term!) ? 'page_matching' : 'page_matching_short', 'page_matching'],
       cost: 'search',
     };
-  if (end <= FIRST_ROWS) return { names: ['page_first'], cost: 'short' };
-  return sorts[0]!.field === 'created_at'
-    ? { names: ['page_counted'], cost: 'short' }
-    : { names: ['page_deep', 'page_found'], cost: 'search' };
-}
-
-/**
- * The statement of a page with conditions that ends at `end`. If a total has to find all matches, those of costly conditions are
- * found once. A shorter statement takes less time to plan.
- */
-function composedPage({ selection, counts }: ListRequest, end: number, engine: Engine): string {
-  if (!engine.correlates) return 'page_queried';
-  const isCostly = selection.conditions.some(({ kind }) => kind !== 'comparison');
-  if (isSearch(selection) || (counts && isCostly)) return 'page_matching';
-  return isCostly || end > FIRST_ROWS ? 'page_found' : 'page_queried';
+  const isCostly = conditions.some(({ kind }) => kind !== 'comparison');
+  const name =
+    isSearch(selection) || (counts && isCostly)
+      ? 'page_matching'
+      : isCostly || end > FIRST_ROWS
+        ? 'page_found'
+        : 'page_queried';
+  return { names: [engine.correlates ? name : 'page_queried'], cost: 'query' };
 }

@@ -17,29 +17,21 @@ const EXCERPTS = 'excerpts';
 const EXTENDED_PARAMETERS = ['filter', 'fields', 'include', 'count', 'group', 'aggregate'];
 
 /** The parameters of a list whose pages are numbered. */
-export function listParameters(resource: Resource): string[] {
-  return [
-    'page',
-    'limit',
-    ...(isSortable(resource) ? ['sort', 'order'] : []),
-    ...searchParameters(resource),
-    ...EXTENDED_PARAMETERS,
-  ];
-}
+export const listParameters = (resource: Resource): string[] => [
+  ...['page', 'limit', ...(isSortable(resource) ? ['sort', 'order'] : [])],
+  ...commonParameters(resource),
+];
 
 /** The parameters of a list whose pages are between cursors. */
 export const keysetParameters = (resource: Resource): string[] => [
-  'after',
-  'before',
-  'limit',
-  'sort',
-  ...searchParameters(resource),
-  ...EXTENDED_PARAMETERS,
+  ...['after', 'before', 'limit', 'sort'],
+  ...commonParameters(resource),
 ];
 
-const searchParameters = (resource: Resource): string[] => [
+const commonParameters = (resource: Resource): string[] => [
   ...(canSearch(resource) ? ['search'] : []),
   ...(resource.words.length > 0 ? [EXCERPTS] : []),
+  ...EXTENDED_PARAMETERS,
 ];
 
 const isSortable = (resource: Resource): boolean =>
@@ -64,7 +56,7 @@ export function readList(given: URLSearchParams, records: Accessible, context: L
   const { resource } = records;
   const { lists, parent, isOfBody = false, others } = context;
   const isTolerant = resource.hasTolerantLists && !isOfBody && lists === 'numbered';
-  const search = isTolerant ? tolerantSearch(given, resource) : searchIn(given, resource);
+  const search = searchIn(given, resource, isTolerant);
   const sorts = isTolerant
     ? tolerantOrder(given, records, search)
     : strictOrder(given, records, search, context);
@@ -111,9 +103,6 @@ function numberedList(
   };
 }
 
-const tolerantSearch = (given: URLSearchParams, resource: Resource): string =>
-  canSearch(resource) ? cut(given.get('search') ?? '') : '';
-
 /** One field, whose direction is in `order`; the default for every other text. Throws 403. */
 function tolerantOrder(given: URLSearchParams, records: Accessible, search: string): readonly SortKey[] {
   const { resource } = records;
@@ -140,7 +129,8 @@ function strictOrder(
   const sort = listIn(given, 'sort');
   if (sort === undefined) return [{ field: 'created_at', direction: order ?? resource.direction }];
   const sorts = readSorts(sort, records, others);
-  requireSearch(sorts, resource, search);
+  if (search === '' && isByRelevance(resource, sorts))
+    throw invalidQuery('sort', `can be ${RELEVANCE} only with search`);
   if (order === undefined) return sorts;
   const [key, ...more] = sorts as [SortKey];
   if (more.length > 0 || key.direction === 'desc')
@@ -150,22 +140,17 @@ function strictOrder(
 
 /** A page. In a tolerant list, any text gives one. Throws 400. */
 function numberedPart(given: URLSearchParams, isTolerant: boolean): Part {
-  const [page, limit] = [given.get('page'), given.get('limit')];
-  if (!isTolerant)
-    return {
-      kind: 'numbered',
-      page: readInteger('page', page, 1, Number.MAX_SAFE_INTEGER),
-      limit: readInteger('limit', limit, DEFAULT_LIMIT, MAX_LIMIT),
-    };
+  const read = isTolerant ? tolerantInteger : readInteger<number>;
   return {
     kind: 'numbered',
-    page: tolerantInteger(Number.parseInt(page ?? '', 10), 1, Number.MAX_SAFE_INTEGER),
-    limit: tolerantInteger(Number.parseInt(limit ?? '', 10) || Number.NaN, DEFAULT_LIMIT, MAX_LIMIT),
+    page: read('page', given.get('page'), 1, Number.MAX_SAFE_INTEGER),
+    limit: read('limit', given.get('limit'), DEFAULT_LIMIT, MAX_LIMIT),
   };
 }
 
-const tolerantInteger = (value: number, fallback: number, max: number): number =>
-  Number.isNaN(value) ? fallback : Math.min(Math.max(value, 1), max);
+/** An integer from 1 to a maximum; zero gives the default, as any other text does. */
+const tolerantInteger = (_name: string, given: string | null, fallback: number, max: number): number =>
+  Math.min(Math.max(Number.parseInt(given ?? '', 10) || fallback, 1), max);
 
 /** Throws 400 for everything that has no meaning. */
 function keysetList(
@@ -206,26 +191,15 @@ function readPosition(given: URLSearchParams, identity: string, keyset: Keyset):
 const without = (given: URLSearchParams, names: readonly string[]): string =>
   String(new URLSearchParams([...given].filter(([name]) => !names.includes(name))));
 
-/** A search without spaces around it, of which the first MAX_SEARCH code points remain. */
-function cut(search: string): string {
-  const trimmed = search.trim();
-  if (trimmed.length <= MAX_SEARCH) return trimmed;
-  return [...trimmed.slice(0, MAX_SEARCH * 2)].slice(0, MAX_SEARCH).join('');
-}
-
-/** The text that is searched for. Throws 400. */
-export function searchIn(given: URLSearchParams, resource: Resource): string {
+/** The text that is searched for: in a tolerant list, its first MAX_SEARCH code points. Throws 400. */
+export function searchIn(given: URLSearchParams, resource: Resource, isTolerant = false): string {
   const search = canSearch(resource) ? (given.get('search')?.trim() ?? '') : '';
+  const isLong = search.length > MAX_SEARCH;
+  const first = isLong ? [...search.slice(0, MAX_SEARCH * 2)].slice(0, MAX_SEARCH).join('') : search;
+  if (isTolerant) return first;
   if (search.includes('\0')) throw invalidQuery('search', 'must not contain U+0000');
-  if (search.length > MAX_SEARCH && [...search].length > MAX_SEARCH)
-    throw invalidQuery('search', `must have at most ${MAX_SEARCH} characters`);
+  if (first !== search) throw invalidQuery('search', `must have at most ${MAX_SEARCH} characters`);
   return search;
-}
-
-/** Throws 400 for an order by the relevance for no search. */
-function requireSearch(sorts: readonly SortKey[], resource: Resource, search: string): void {
-  if (search === '' && isByRelevance(resource, sorts))
-    throw invalidQuery('sort', `can be ${RELEVANCE} only with search`);
 }
 
 /** Whether records have excerpts; undefined: the request says nothing of them. Throws 400. */

@@ -30,7 +30,7 @@ export function dayAfter(day: string, days: number): string {
 }
 
 /** Parameters of pages, and parameters of lists for what no page shows. */
-const NOT_SHOWN = /^(_|include|excerpts)/;
+const NOT_SHOWN = /^(_|include|excerpts|fields\[[^\]])/;
 
 /** The query of a list's page as the API reads it: always a page, and without filters that were left empty. */
 export function listQueryOf({ parameters: given }: Query): string {
