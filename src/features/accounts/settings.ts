@@ -63,6 +63,8 @@ function readAccounts(reader: Reader) {
     ),
     /** The scopes of people who sign up, beyond `self`. */
     signUpScopes: read<readonly string[]>('SIGN_UP_SCOPES', [], 'scopes', parseNames),
+    /** For all requests to an issuer of one step of a sign-in together. */
+    upstreamTimeoutMs: 10_000,
     mailPollMs: 5000,
     /** Before the second attempt; twice as long before each further one. */
     mailRetrySeconds: 30,

@@ -4,8 +4,6 @@ import { isLoopback, parseSecureUrl } from '../../config/parsers.js';
 import { singleFlight } from '../../work/shared-runs.js';
 import type { Upstream } from './settings.js';
 
-/** For all requests of one step of a sign-in together. */
-const TIMEOUT_MS = 10_000;
 /** Of a response. */
 const MAX_BYTES = 1_048_576;
 /** After this time the metadata of the issuer are requested again. */
@@ -59,6 +57,7 @@ export class UpstreamClient {
   constructor(
     readonly upstream: Upstream,
     readonly redirect: string,
+    readonly timeoutMs: number,
   ) {
     this.#client = { client_id: upstream.clientId, [oauth.clockTolerance]: SKEW_S };
   }
@@ -127,7 +126,7 @@ export class UpstreamClient {
 
   #options() {
     return {
-      signal: AbortSignal.timeout(TIMEOUT_MS),
+      signal: AbortSignal.timeout(this.timeoutMs),
       [oauth.allowInsecureRequests]: isLoopback(
         new URL(this.upstream.issuer).hostname.replace(/^\[|\]$/g, ''),
       ),

@@ -80,7 +80,11 @@ export class UpstreamSignIn {
     this.#clients = new Map(
       settings.upstreams.map((upstream) => [
         upstream.name,
-        new UpstreamClient(upstream, `${config.issuer}${UPSTREAM}/${upstream.name}`),
+        new UpstreamClient(
+          upstream,
+          `${config.issuer}${UPSTREAM}/${upstream.name}`,
+          settings.upstreamTimeoutMs,
+        ),
       ]),
     );
     this.#users = new IssuerUsers(db, log, settings, () => users);

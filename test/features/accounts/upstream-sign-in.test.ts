@@ -1,11 +1,21 @@
+import { createServer } from 'node:https';
 import { createClient } from '../../../src/features/issuer/clients.js';
+import { authority, withoutOpenssl } from '../../support/certificates.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { claimPort } from '../../support/claimed-port.js';
 import { json, signingKey } from '../../support/issuer.js';
 import t from '../../support/test.js';
 import { authorizationServer, CLIENT, consent, PASSWORD } from '../issuer/authorization-server.js';
 import { Visitor } from '../issuer/visitor.js';
-import { hrefIn, otherProvider, REDIRECT, startWorld, upstreamIssuer, type World } from './upstream.js';
+import {
+  hrefIn,
+  otherProvider,
+  REDIRECT,
+  settingsFor,
+  startWorld,
+  upstreamIssuer,
+  type World,
+} from './upstream.js';
 
 const upstream = await upstreamIssuer(t);
 const otherKey = await signingKey('upstream');
@@ -16,7 +26,7 @@ const CAROL = { sub: 'auth0|carol', email: 'Carol@Example.org', email_verified: 
 const linksOf = async ({ server }: World) =>
   (
     await server.service.db.run(
-      `select subject, email from plinth_user_links join plinth_users as users on users.id = user_id order by subject`,
+      `select subject, email from plinth_user_links join plinth_users as users on users.id = user_id order by subject, email`,
       [],
     )
   ).map(({ subject, email }) => `${subject} ${email}`);
@@ -239,6 +249,60 @@ t.test('an issuer that is away: the page says so, and another attempt succeeds',
   );
   await away.comeBack();
   t.match((await world.signIn(CAROL, { visitor })).url, `${REDIRECT}?code=`);
+});
+
+t.test(
+  'an issuer that does not respond, or has a certificate of an unknown authority',
+  { skip: withoutOpenssl },
+  async (t) => {
+    const slow = await upstreamIssuer(t);
+    slow.paths.set('/.well-known/openid-configuration', () => undefined);
+    const port = await claimPort(t);
+    const { cert, key } = authority(t).sign('issuer');
+    const encrypted = createServer({ cert, key }).listen(port, '127.0.0.1');
+    t.teardown(() => encrypted.close());
+    for (const url of [slow.url, `https://127.0.0.1:${port}`]) {
+      const world = await startWorld(t, { ...upstream, url }, {}, undefined, { upstreamTimeoutMs: 500 });
+      const { visitor, page } = await world.open();
+      const refused = await visitor.open(hrefIn(page));
+      t.equal(refused.status, 503);
+      t.match(refused.text, 'does not sign you in now');
+      t.match(refused.text, '>Sign in with Work Login<');
+    }
+  },
+);
+
+t.test(
+  'a subject of one issuer is another person at another issuer, whose responses are not accepted',
+  async (t) => {
+    const other = await upstreamIssuer(t);
+    const env = settingsFor(other.url, 'ZOO');
+    const world = await startWorld(t, upstream, env);
+    await world.signIn(CAROL);
+    const { visitor, page } = await world.open();
+    const begun = new URL((await visitor.open(hrefIn(page).replace('work-login', 'zoo'))).url);
+    t.equal(begun.origin, other.url);
+    const token = await other.idToken(begun.searchParams.get('nonce')!, { ...CAROL, email: 'c@example.org' });
+    other.paths.set('/token', json({ access_token: 'a', token_type: 'bearer', id_token: token }));
+    const state = begun.searchParams.get('state');
+    const wrong = await visitor.open(
+      `/sign-in/zoo?code=c&state=${state}&iss=${encodeURIComponent(upstream.url)}`,
+    );
+    t.equal(wrong.status, 503, 'a response with the iss of another issuer');
+    const right = await visitor.open(
+      `/sign-in/zoo?code=c&state=${state}&iss=${encodeURIComponent(other.url)}`,
+    );
+    t.match(right.url, `${REDIRECT}?code=`);
+    t.same(await linksOf(world), ['auth0|carol c@example.org', 'auth0|carol carol@example.org']);
+  },
+);
+
+t.test('too many steps are 429', async (t) => {
+  const world = await startWorld(t, upstream, { USERS_FROM_ISSUER: 'create' });
+  const { visitor, page } = await world.open();
+  let last = 0;
+  for (let step = 0; step < 61; step++) last = (await visitor.open(`${page.url}?upstream=work-login`)).status;
+  t.equal(last, 429);
 });
 
 t.test('at the account page, without an application', async (t) => {

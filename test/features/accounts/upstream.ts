@@ -3,6 +3,7 @@ import { SignJWT } from 'jose';
 import Provider, { type Configuration } from 'oidc-provider';
 import { claimPort } from '../../support/claimed-port.js';
 import { json, type SigningKey, signingKey, type TestIssuer, testIssuer } from '../../support/issuer.js';
+import type { Constants } from '../../support/settings.js';
 import type { Test } from '../../support/test.js';
 import { type AuthorizationServer, authorizationServer, begin } from '../issuer/authorization-server.js';
 import { type Page, Visitor } from '../issuer/visitor.js';
@@ -74,8 +75,9 @@ export async function startWorld(
   upstream: Upstream,
   env: Record<string, string> = {},
   name?: string,
+  constants: Constants = {},
 ): Promise<World> {
-  const server = await authorizationServer(t, { ...settingsFor(upstream.url, name), ...env });
+  const server = await authorizationServer(t, { ...settingsFor(upstream.url, name), ...env }, constants);
   const { config } = await server.register({
     scopes: ['self'],
     redirect_uris: [REDIRECT],
