@@ -71,6 +71,29 @@ from plinth_users as users where email = $1;
 insert into plinth_mail (id, purpose, recipient, language, user_id)
 select $1::uuid, $4, email, $3, users.id from plinth_users as users where users.id = $2::uuid;
 
+-- Another request replaces the former one.
+-- name: request_address ($1 id, $2 user id, $3 email)
+insert into plinth_address_changes (id, user_id, email)
+values ($1::uuid, $2::uuid, $3)
+on conflict (user_id) do update set id = excluded.id, email = excluded.email, confirmed = '{}'
+returning true;
+
+-- name: requested_address ($1 id)
+select change.email, users.email as former
+from plinth_address_changes as change
+join plinth_users as users on users.id = change.user_id
+where change.id = $1::uuid;
+
+-- name: confirm_address ($1 id, $2 recipient of a code)
+update plinth_address_changes as change set confirmed = array_append(confirmed, $2)
+from plinth_users as users
+where change.id = $1::uuid and users.id = change.user_id
+returning users.id::text as owner, change.email, array_append(confirmed, $2) @> array[users.email, change.email] as is_confirmed;
+
+-- name: end_address_change ($1 id)
+with ended as (delete from plinth_address_changes where id = $1::uuid returning user_id)
+insert into plinth_account_log (user_id, change) select user_id, 'address' from ended;
+
 -- The next messages, which no other process sends until `next_at`: after a failure, or the end of this process, they are sent again.
 -- name: claim_mail ($1 seconds before the second attempt, $2 most messages)
 update plinth_mail

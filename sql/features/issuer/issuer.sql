@@ -224,6 +224,9 @@ where user_id = $1::uuid and model = 'Session' and expires_at > now()
 order by began desc
 limit 50;
 
+-- name: log_of_user ($1 user id)
+select change, extract(epoch from at)::float8 as at from plinth_account_log where user_id = $1::uuid order by id desc limit 50;
+
 -- name: consents_of_user ($1 user id)
 select client_id as id, metadata::json ->> 'client_name' as name, array_to_string(scopes, ' ') as scopes
 from issuer_consents

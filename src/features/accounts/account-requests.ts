@@ -57,8 +57,8 @@ function objectOf(text: string): JsonObject {
 }
 
 /** An address in the form in which users have it; undefined: no user can have it. */
-export function addressOf(input: Input): string | undefined {
-  const text = input.text('email').trim();
+export function addressOf(given: string): string | undefined {
+  const text = given.trim();
   return text.length > 254 * 8 || text.includes('\0') ? undefined : text.normalize('NFC').toLowerCase();
 }
 

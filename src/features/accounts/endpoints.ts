@@ -1,5 +1,6 @@
 import type { Endpoint } from '../../api/endpoint.js';
 import { badRequest } from '../../errors/request-errors.js';
+import { confirming } from './account-changes.js';
 import type { AccountServices } from './account-requests.js';
 import { requestReset, reset } from './password-reset.js';
 import { signUp } from './sign-up.js';
@@ -18,10 +19,12 @@ export const handled = <Services>(path: string, handle: NonNullable<Endpoint<Ser
     }),
   );
 
-/** The pages and requests of people who cannot sign in. */
+/** The pages and requests of people with a code, or without a way to sign in. */
 export const ENDPOINTS: readonly Endpoint<AccountServices>[] = [
   ...handled('/forgotten-password', requestReset),
   ...handled('/reset-password', reset),
+  ...handled('/confirm-address', confirming('address')),
+  ...handled('/confirm-removal', confirming('removal')),
 ];
 
 /** With SIGN_UP. */

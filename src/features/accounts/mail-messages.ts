@@ -3,7 +3,16 @@ import { join } from 'node:path';
 import { html } from '../../formats/html.js';
 
 /** The purposes of messages. */
-export type Purpose = 'reset' | 'changed' | 'sign-up' | 'known' | 'factors' | 'invitation';
+export type Purpose =
+  | 'reset'
+  | 'changed'
+  | 'sign-up'
+  | 'known'
+  | 'factors'
+  | 'invitation'
+  | 'address'
+  | 'removal'
+  | 'moved';
 
 /** Languages of messages and pages; the first is for people who prefer none of them. */
 export const LANGUAGES = ['en', 'de'] as const;
@@ -115,6 +124,48 @@ The link is valid once, for seven days. If you do not know the sender, you need 
 {{link}}
 
 Der Link gilt einmal, sieben Tage lang. Wenn Sie den Absender nicht kennen, müssen Sie nichts tun.`,
+  },
+  address: {
+    en: `Another address for your account for {{site}}
+Another address was requested for an account for {{site}}. The present and the new address must both confirm it:
+
+{{link}}
+
+Or enter this code: {{code}}
+
+Both are valid once, for {{minutes}} minutes. If you did not request this, do nothing, and change your password if the account is yours.`,
+    de: `Eine andere Adresse für Ihr Konto für {{site}}
+Für ein Konto für {{site}} wurde eine andere Adresse angefordert. Die bisherige und die neue Adresse müssen sie bestätigen:
+
+{{link}}
+
+Oder geben Sie diesen Code ein: {{code}}
+
+Beides gilt einmal, {{minutes}} Minuten lang. Wenn Sie das nicht angefordert haben, tun Sie nichts, und ändern Sie Ihr Passwort, falls es Ihr Konto ist.`,
+  },
+  removal: {
+    en: `Delete your account for {{site}}
+You can delete your account for {{site}}:
+
+{{link}}
+
+Or enter this code: {{code}}
+
+Both are valid once, for {{minutes}} minutes. If you did not request this, do nothing, and change your password.`,
+    de: `Ihr Konto für {{site}} löschen
+Sie können Ihr Konto für {{site}} löschen:
+
+{{link}}
+
+Oder geben Sie diesen Code ein: {{code}}
+
+Beides gilt einmal, {{minutes}} Minuten lang. Wenn Sie das nicht angefordert haben, tun Sie nichts, und ändern Sie Ihr Passwort.`,
+  },
+  moved: {
+    en: `Your account for {{site}} has another address
+Your account for {{site}} has another address, which both addresses have confirmed. This one is no longer in use.`,
+    de: `Ihr Konto für {{site}} hat eine andere Adresse
+Ihr Konto für {{site}} hat eine andere Adresse, die beide Adressen bestätigt haben. Diese hier wird nicht mehr benutzt.`,
   },
 };
 

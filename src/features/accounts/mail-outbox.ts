@@ -23,7 +23,10 @@ interface Known {
  * the requester. `isOpen`: the address may sign up, or the invitation has not ended.
  */
 const MESSAGES: Readonly<
-  Record<CodeKind | 'changed' | 'factors', (user: Known | undefined, isOpen: boolean) => Purpose | undefined>
+  Record<
+    CodeKind | 'changed' | 'factors' | 'moved',
+    (user: Known | undefined, isOpen: boolean) => Purpose | undefined
+  >
 > = {
   reset: (user) => (user?.isReset ? 'reset' : undefined),
   'sign-up': (user, isOpen) => {
@@ -33,6 +36,9 @@ const MESSAGES: Readonly<
   invitation: (_, isOpen) => (isOpen ? 'invitation' : undefined),
   changed: () => 'changed',
   factors: () => 'factors',
+  address: () => 'address',
+  removal: () => 'removal',
+  moved: () => 'moved',
 };
 
 /** The pages to which messages lead, by their purposes. */
@@ -43,6 +49,9 @@ const PAGES: Readonly<Record<Purpose, string>> = {
   known: '/forgotten-password',
   factors: '/account',
   invitation: '/accept-invitation',
+  address: '/confirm-address',
+  removal: '/confirm-removal',
+  moved: '/forgotten-password',
 };
 
 export interface OutboxOptions {

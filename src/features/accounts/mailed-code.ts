@@ -11,6 +11,8 @@ export const CODE_SECONDS = {
   reset: 30 * 60,
   'sign-up': 30 * 60,
   invitation: 7 * 24 * 3600,
+  address: 30 * 60,
+  removal: 30 * 60,
 } as const satisfies Record<string, number>;
 export type CodeKind = keyof typeof CODE_SECONDS;
 

@@ -25,7 +25,7 @@ export async function requestReset(services: AccountServices, request: HandledRe
   if (req.method !== 'POST') return pageReply(200, forgottenPage(language, 'ask'));
   const input = await admittedInput(services, request);
   const { db, outbox } = services;
-  const recipient = addressOf(input);
+  const recipient = addressOf(input.text('email'));
   if (recipient !== undefined)
     await db.transaction((run) => requestCode(run, { kind: 'reset', recipient, language }));
   outbox.wake();

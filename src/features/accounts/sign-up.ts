@@ -53,7 +53,7 @@ export async function signUp(services: AccountServices, request: HandledRequest)
 /** The response is the same for each address that may sign up. */
 async function requestSignUp(services: AccountServices, input: Input, language: Language): Promise<Reply> {
   const { db, users, settings, outbox } = services;
-  const recipient = addressOf(input) ?? '';
+  const recipient = addressOf(input.text('email')) ?? '';
   try {
     requireAddress(users.whole, recipient);
     // An invitation is looked for when the message is sent: whether there is one is as secret as an account.
@@ -69,7 +69,7 @@ async function requestSignUp(services: AccountServices, input: Input, language: 
 }
 
 /** Throws 400 for an address that the declaration of users refuses. */
-function requireAddress(users: Collection, email: string): void {
+export function requireAddress(users: Collection, email: string): void {
   try {
     users.check({ email });
   } catch (error) {
@@ -155,7 +155,8 @@ export async function newUser(users: Collection, fields: JsonObject): Promise<(r
   };
 }
 
-const principalOf = (subject: string, scopes: readonly string[]): Principal => ({
+/** A user as the caller of a request of its own. */
+export const principalOf = (subject: string, scopes: readonly string[]): Principal => ({
   subject,
   scopes: userScopes(scopes.join(' ')),
   scheme: 'session',

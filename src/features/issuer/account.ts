@@ -11,6 +11,7 @@ import type { Collection } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
 import { accountLinks } from '../accounts/settings.js';
+import { accountData, logOf } from './account-data.js';
 import { checkedPassword } from './interactions.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { errors } from './oidc-provider.js';
@@ -124,6 +125,8 @@ class AccountRequest {
   /** Lets the pages of the service know the user, and returns to the one that sent the user here. */
   async enter(user: User, session: Session): Promise<Reply> {
     const cookie = browserCookie(this.parts.config, session.jti);
+    if (new URL(this.request.req.url!, 'http://localhost').searchParams.has('download'))
+      return accountData(this.parts.db, user);
     const target = this.#returnTo();
     // Users who need a second factor and have none set it up here.
     if (target !== undefined && !this.lacksSecondFactor(user, session)) return redirect(cookie, target);
@@ -152,19 +155,21 @@ class AccountRequest {
   async show(user: User, session: Session, more: { message?: string; error?: string } = {}): Promise<Reply> {
     const { config, db, passkeys: keys, secondFactors } = this.parts;
     const email = String(user.record.email);
-    const [passkeys, totp, passkey, sessions, grants] = await Promise.all([
+    const [passkeys, totp, passkey, sessions, grants, log] = await Promise.all([
       keys.list(user.id),
       secondFactors.of(user.id),
       keys.isAvailable ? this.#passkeyForm(user.id, email, session) : undefined,
       sessionsOf(db, user.id, session.uid),
       grantsOf(db, user.id),
+      logOf(db, user.id),
     ]);
     const csrf = this.#csrfOf(session.uid);
     const home = `${config.publicPrefix}/`;
     const withheld = this.lacksSecondFactor(user, session) ? withOneFactor(config, user.scopes).withheld : [];
     const hasPassword = user.passwordVersion !== undefined;
-    const own = { email, hasPassword, passkeys, totp, passkey, sessions, grants, withheld };
-    const page = accountPage({ home, csrf, ...own, ...more });
+    const own = { email, hasPassword, passkeys, totp, passkey, sessions, grants, withheld, log };
+    const hasMail = accountLinks(config).forgotten !== undefined;
+    const page = accountPage({ home, csrf, hasMail, ...own, ...more });
     return reply(more.error === undefined ? 200 : 422, page);
   }
 
@@ -189,6 +194,9 @@ class AccountRequest {
         return redirect(this.#cookies(''));
       case 'change-password':
         return this.#changePassword(user, session, form);
+      case 'change-address':
+      case 'delete-account':
+        return this.#requestChange(user, session, form);
       default:
         return redirect();
     }
@@ -228,6 +236,36 @@ class AccountRequest {
       'The password was changed. Passkeys, other sessions and the access of applications have ended.';
     const { headers = [], ...page } = await this.show(user, renewed, { message });
     return { ...page, headers: [...headers, ...this.#cookies(renewed.jti)] };
+  }
+
+  /** Sends the messages that confirm another address, or the end of the account. */
+  async #requestChange(user: User, session: Session, form: URLSearchParams): Promise<Reply> {
+    const { db, users, config } = this.parts;
+    if (accountLinks(config).forgotten === undefined) return redirect();
+    const requester = { id: user.id, email: String(user.record.email) };
+    const isConfirmed =
+      user.passwordVersion === undefined
+        ? isRecent(session)
+        : (await checkedPassword(this.parts, this.request, requester.email, form.get('current')))?.userId ===
+          user.id;
+    if (!isConfirmed)
+      return this.show(user, session, {
+        error:
+          user.passwordVersion === undefined
+            ? 'Sign out and sign in again first.'
+            : 'The current password is wrong.',
+      });
+    const { requestAddress, requestRemoval } = await import('../accounts/account-changes.js');
+    const language = this.request.req.headers['accept-language'];
+    try {
+      if (form.get('action') === 'delete-account') await requestRemoval(db, requester, language);
+      else await requestAddress(db, users, requester, form.get('email') ?? '', language);
+    } catch (error) {
+      if (!(error instanceof Problem) || error.code !== 'VALIDATION_ERROR') throw error;
+      const [failure] = error.more.details as readonly Failure[];
+      return this.show(user, session, { error: `The new address ${failure!.message}.` });
+    }
+    return this.show(user, session, { message: 'A message with a link is on its way: confirm it there.' });
   }
 
   #csrfOf(uid: string): string {

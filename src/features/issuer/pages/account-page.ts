@@ -26,6 +26,10 @@ export interface AccountPage {
   readonly passkey: PasskeyForm | 'stale' | undefined;
   /** A user without one signs in elsewhere. */
   readonly hasPassword: boolean;
+  /** The last changes of the account, the newest first. */
+  readonly log: readonly string[];
+  /** Whether the service sends messages, which confirm changes. */
+  readonly hasMail: boolean;
   readonly message?: string | undefined;
   readonly error?: string | undefined;
 }
@@ -66,6 +70,8 @@ export function accountPage({
   passkey,
   totp,
   withheld,
+  log,
+  hasMail,
   message,
   error,
 }: AccountPage): string {
@@ -99,11 +105,37 @@ ${hidden('csrf', csrf)}
 <button class="main" name="action" value="change-password">Change password</button>
 </form>`
 }
+${hasMail && changeForms(csrf, hasPassword)}
+<h2>Last changes</h2>
+${log.length === 0 ? html`<p>There are none.</p>` : html`<ul>\n${log.map((each) => html`<li>${each}</li>\n`)}</ul>`}
+<p><a href="/account?download" download>What this account contains, as JSON</a></p>
 <form method="post">
 ${hidden('csrf', csrf)}
 <button name="action" value="sign-out">Sign out</button>
 </form>`,
   );
+}
+
+/** The forms for changes that messages confirm. */
+function changeForms(csrf: string, hasPassword: boolean): Html {
+  const current = (id: string) =>
+    hasPassword &&
+    html`<label for="${id}">Current password</label>
+<input id="${id}" name="current" type="password" autocomplete="current-password" required>
+`;
+  return html`<h2>Address</h2>
+<form method="post">
+${hidden('csrf', csrf)}
+<label for="email">New address</label>
+<input id="email" name="email" type="email" autocomplete="email" required maxlength="254">
+${current('address-password')}<button name="action" value="change-address">Send the messages</button>
+</form>
+<h2>Delete the account</h2>
+<form method="post">
+${hidden('csrf', csrf)}
+${current('removal-password')}<button class="danger" name="action" value="delete-account">Send the message</button>
+</form>
+`;
 }
 
 function list(entries: readonly Entry[], csrf: string, action: string, label: string, none: string): Html {

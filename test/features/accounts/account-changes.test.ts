@@ -1,0 +1,137 @@
+import { mailServer } from '../../support/mail-server.js';
+import t, { type Test } from '../../support/test.js';
+import { until } from '../../support/until.js';
+import { authorizationServer, PASSWORD } from '../issuer/authorization-server.js';
+import { type Page, Visitor } from '../issuer/visitor.js';
+
+t.jobs = 3;
+
+const NEXT = 'ann.new@example.org';
+const WRONG = { current: 'wrong', action: 'change-address', email: NEXT };
+
+/** A service that sends messages, and a person on its account page. */
+async function start(t: Test) {
+  const mail = await mailServer(t);
+  const env = { SMTP_URL: mail.url, MAIL_FROM: 'Plinth <service@example.org>' };
+  const server = await authorizationServer(t, env, { mailPollMs: 50, mailRetrySeconds: 0 });
+  const visitor = new Visitor(server.issuer);
+  const enter = async (email: string) => {
+    const page = await visitor.open('/account');
+    return visitor.submit(page, { email, password: PASSWORD, action: 'sign-in' });
+  };
+  const page = await enter(server.user.email);
+  const messagesTo = (address: string) => mail.received.filter(({ to }) => to === address);
+  /** The path of the link in the first message to an address. */
+  const linkTo = async (address: string, path: string): Promise<string> =>
+    until('the message arrives', () =>
+      messagesTo(address)
+        .map(({ text }) => new RegExp(`${path}\\?code=[0-9A-Z-]+`).exec(text)?.[0])
+        .find((link) => link !== undefined),
+    );
+  const confirm = async (link: string) =>
+    visitor.submit(await visitor.open(link), { code: link.slice(link.indexOf('=') + 1) });
+  const requested = (fields: Record<string, string>): Promise<Page> =>
+    visitor.submit(page, { current: PASSWORD, ...fields });
+  const emailOf = async () => {
+    const [row] = await server.service.db.run('select email from plinth_users where id = $1', [
+      server.user.id,
+    ]);
+    return row?.email;
+  };
+  return { ...server, mail, visitor, page, enter, messagesTo, linkTo, confirm, requested, emailOf };
+}
+
+t.test('another address is confirmed by both', async (t) => {
+  for (const order of [
+    ['ann@example.org', NEXT],
+    [NEXT, 'ann@example.org'],
+  ]) {
+    const { requested, linkTo, confirm, emailOf, messagesTo, visitor, enter } = await start(t);
+    t.match(await requested(WRONG), { status: 422, text: /The current password is wrong/ });
+    t.match(await requested({ action: 'change-address', email: 'none' }), {
+      status: 422,
+      text: /The new address/,
+    });
+    t.match(await requested({ action: 'change-address', email: 'Ann@Example.org' }), { status: 422 });
+    t.match(await requested({ action: 'change-address', email: ' Ann.New@Example.org ' }), {
+      status: 200,
+      text: /A message with a link is on its way/,
+    });
+    const links = [];
+    for (const address of order) links.push(await linkTo(address, '/confirm-address'));
+    t.match((await visitor.open(links[0]!)).text, NEXT, 'the page names the new address');
+    t.equal(await emailOf(), 'ann@example.org', 'a link alone changes nothing');
+    t.match(await confirm(links[0]!), { status: 200, text: /the other address/ });
+    t.equal(await emailOf(), 'ann@example.org');
+    t.match(await confirm(links[0]!), { status: 422, text: /expired or was used/ }, 'once');
+    t.match(await confirm(links[1]!), { status: 200, text: /has changed/ });
+    t.equal(await emailOf(), NEXT);
+    await until('the former address gets a note', () =>
+      messagesTo('ann@example.org').some(({ text }) => /another address, which both/.test(text)),
+    );
+    t.match((await visitor.open('/account')).text, /The address was changed/);
+    await visitor.submit(await visitor.open('/account'), { action: 'sign-out' });
+    t.match(await enter(NEXT), { status: 200, text: `Signed in as <strong>${NEXT}` });
+  }
+});
+
+t.test('codes of an address that changes no account', async (t) => {
+  const { requested, linkTo, confirm, emailOf, addUser, service } = await start(t);
+  await requested({ action: 'change-address', email: 'bob@example.org' });
+  const first = await linkTo('ann@example.org', '/confirm-address');
+  await addUser('bob@example.org', 'Bob');
+  await confirm(first);
+  const second = await linkTo('bob@example.org', '/confirm-address');
+  t.match(
+    await confirm(second),
+    { status: 422, text: /Another record has this email/ },
+    'the address of another user',
+  );
+  t.equal(await emailOf(), 'ann@example.org');
+  t.match(await service.send('POST', '/confirm-address', { body: { code: 'NONE' } }), {
+    status: 403,
+    json: { error: { code: 'CODE_ENDED' } },
+  });
+  await requested({ action: 'change-address', email: NEXT });
+  const next = await linkTo(NEXT, '/confirm-address');
+  t.match(await confirm(next), { status: 200, text: /the other address/ });
+  await requested({ action: 'change-address', email: 'ann.third@example.org' });
+  const third = await linkTo('ann.third@example.org', '/confirm-address');
+  t.match(await confirm(third), { text: /the other address/ }, 'a request replaces the former one');
+  t.equal(await emailOf(), 'ann@example.org');
+});
+
+t.test('a person deletes the account', async (t) => {
+  const { requested, linkTo, emailOf, service, user } = await start(t);
+  t.match(await requested({ ...WRONG, action: 'delete-account' }), { status: 422 });
+  t.match(await requested({ action: 'delete-account' }), { status: 200, text: /on its way/ });
+  const link = await linkTo('ann@example.org', '/confirm-removal');
+  t.equal(await emailOf(), 'ann@example.org');
+  const code = link.slice(link.indexOf('=') + 1);
+  t.match(await service.send('POST', '/confirm-removal', { body: { code } }), {
+    status: 200,
+    json: { confirmed: 'all' },
+  });
+  t.equal(await emailOf(), undefined);
+  const rows = await service.db.run('select from plinth_account_log where user_id = $1', [user.id]);
+  t.same(rows, [], 'its log ends with it');
+});
+
+t.test('a person sees the last changes of the account, and what it contains', async (t) => {
+  const { page, visitor, service, user } = await start(t);
+  t.match(page.text, /<li>\d{4}-\d\d-\d\d \d\d:\d\d Signed in<\/li>/);
+  t.match(page.text, /The password was set/);
+  const { headers, text } = await visitor.open('/account?download');
+  t.match(headers.get('content-disposition'), /attachment/);
+  const data = JSON.parse(text);
+  t.match(data, { user: { id: user.id, email: user.email }, applications: [] });
+  t.equal(data.changes.length, 2);
+  t.notMatch(text, /scrypt|hash/);
+  const noted = `insert into plinth_account_log (user_id, change) select $1, 'sign-in' from generate_series(1, 80) returning true`;
+  await service.db.run(noted, [user.id]);
+  await service.db.run('update passwords set version = version + 1 where user_id = $1 returning true', [
+    user.id,
+  ]);
+  const rows = await service.db.run('select from plinth_account_log where user_id = $1', [user.id]);
+  t.equal(rows.length, 50, 'the log is bounded');
+});
