@@ -35,7 +35,12 @@ export function batch(
 ): Action {
   const stepsOf = (request: Request): OperationStep[] =>
     readOperations(request.body?.value).map((operation, index) =>
-      atOperation(index, () => batchStep(operation, router, request, request.passwordHashes?.[index])),
+      atOperation(index, () => {
+        if (splitVersion(pathOf(operation)).path === BATCH_PATH)
+          throw badRequest('A batch cannot contain a batch.');
+        const step = stepOf(operation, router, request);
+        return { ...step, request: { ...step.request, passwordHashes: [request.passwordHashes?.[index]] } };
+      }),
     );
   return {
     prepare: (request) => preparationOf(stepsOf(request), request),
@@ -47,18 +52,6 @@ export function batch(
       return db.transaction((run) => runAll(steps, collections, run, limits));
     },
   };
-}
-
-function batchStep(
-  operation: Operation,
-  router: Router,
-  request: Request,
-  passwordHash: HashedPassword | undefined,
-): OperationStep {
-  if (splitVersion(pathOf(operation)).path === BATCH_PATH)
-    throw badRequest('A batch cannot contain a batch.');
-  const step = stepOf(operation, router, request);
-  return { ...step, request: { ...step.request, passwordHashes: [passwordHash] } };
 }
 
 /** Hashes the passwords of all operations, one after the other. Throws 400 for too many. */
@@ -119,17 +112,16 @@ async function lockAll(
   collections: readonly ScopedCollection[],
   run: Run,
 ): Promise<void> {
+  const all = steps.map(({ request }) => request);
   // Before the records, since a single statement draws numbers before it refers to their parents.
   for (const collection of collections) {
     const { name, numbers } = collection.resource;
     if (numbers.length === 0 || steps.length < 2) continue;
-    const creations = steps.map(({ request }) => request).filter((request) => isCreation(request, name));
+    const creations = all.filter((request) => isCreation(request, name));
     const parents = creations.flatMap((request) => parentsOf(request, collection));
     if (creations.length > 0) await collection.whole.lockNumbers(parents, run);
   }
-  const written = steps
-    .map(({ request }) => request)
-    .filter(({ method }) => method === 'PUT' || method === 'PATCH' || method === 'DELETE');
+  const written = all.filter(({ method }) => ['PUT', 'PATCH', 'DELETE'].includes(method));
   // The statement of a single write locks its record.
   if (written.length < 2) return;
   for (const collection of collections) {

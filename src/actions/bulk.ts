@@ -63,7 +63,8 @@ export function forAllMatching(
         if (found.length > MAX_MATCHES) throw tooManyMatches(MAX_MATCHES, found[MAX_MATCHES - 1]!);
         await collection.lock(found, run);
         // Others may have changed some before these were locked.
-        const ids = await collection.ids(within(selection, found), found.length, run);
+        const conditions = [...selection.conditions, ...among(found).conditions];
+        const ids = await collection.ids({ ...selection, conditions }, found.length, run);
         const latest = now() + timeoutMs / 2;
         const minimal = { ...request, headers: { ...request.headers, prefer: 'return=minimal' } };
         let count = 0;
@@ -133,9 +134,3 @@ function matching(
   if (selection.conditions.length === 0) throw badRequest('The filter is empty.');
   return selection;
 }
-
-/** The selection among some records. */
-const within = ({ conditions, ...selection }: Selection, ids: readonly string[]): Selection => ({
-  ...selection,
-  conditions: [...conditions, ...among(ids).conditions],
-});

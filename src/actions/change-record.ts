@@ -7,21 +7,14 @@ import {
 import { callerOf } from '../auth/principal.js';
 import { admitsRecord, type Present } from '../collection/changes.js';
 import { isStored, type StoredRecord } from '../collection/record.js';
-import { etagOf, headersOf, validatorFields, withLinks } from '../collection/representation.js';
+import { etagOf, validatorFields, withLinks } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import type { BeforeWrite, ValidatedInput } from '../collection/validated-input.js';
 import { type WritePreconditions, writePreconditionsOf } from '../collection/write-preconditions.js';
 import type { Run } from '../db/db.js';
 import { currentPasswordRequired, writeDenied } from '../errors/caller-errors.js';
 import type { Problem } from '../errors/problem.js';
-import {
-  absent,
-  gone,
-  notFoundCode,
-  preconditionFailed,
-  preconditionRequired,
-  versionConflict,
-} from '../errors/record-errors.js';
+import { preconditionFailed, preconditionRequired, versionConflict } from '../errors/record-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import { readConditions } from '../http/preconditions.js';
 import type { Reply } from '../http/reply.js';
@@ -31,6 +24,7 @@ import { ofDocument } from '../limits/turn.js';
 import type { Collection } from '../list/open-collection.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
+import { notFoundProblem } from './get.js';
 import { withPasswordHash } from './password-preparation.js';
 
 /** Settings for writes. */
@@ -122,13 +116,6 @@ export function expectedVersion(value: Json | undefined): number | undefined {
     : 0;
 }
 
-/** The preconditions narrowed to the version that a body names. */
-function narrowed(preconditions: WritePreconditions, version: number | undefined): WritePreconditions {
-  if (version === undefined) return preconditions;
-  const fits = preconditions.versions === null || preconditions.versions.includes(version);
-  return { ...preconditions, versions: fits ? [version] : [] };
-}
-
 /**
  * The 412 of the preconditions that a record violates, or else the 409 of the `_version` in the body. A long record is parsed in a
  * tick of its own.
@@ -146,14 +133,11 @@ export async function preconditionProblem(
   return ofDocument(withLinks(resource, current, prefix), (record) => problem(etagOf(current), record));
 }
 
-/** The body of a change, and what it is compared with. */
-export interface Draft {
-  readonly body: Json | undefined;
-  readonly before: BeforeWrite | undefined;
-}
+/** The body of a change, and the record with which it is compared. */
+type Draft = { readonly body: Json | undefined; readonly before: BeforeWrite | undefined };
 
 /** A change of one record by a request. */
-export interface RecordChange {
+interface RecordChange {
   readonly settings: WriteSettings;
   readonly preconditions: WritePreconditions;
   /** The `_version` that the body names. */
@@ -163,19 +147,30 @@ export interface RecordChange {
   readonly draft: (present: Present | undefined) => Draft | Promise<Draft>;
 }
 
+/** Validates a body, for a change with the record before it. Throws as `check`. */
+export function checkedInput(
+  { check, resource }: Collection,
+  request: Request,
+  body = request.body?.value,
+  before?: BeforeWrite,
+): ValidatedInput {
+  const input = check(body, 'request', before, callerOf(request.principal));
+  return resource.hasPasswords ? withPasswordHash(input, request) : input;
+}
+
 /** Changes the record in the path of a request: 200, 204, and the errors of the preconditions, the validation and the statement. */
 export async function changeRecord(
   scoped: ScopedCollection,
   request: Request,
   change: RecordChange,
 ): Promise<Reply> {
-  const { settings, preconditions, isRead, draft } = change;
+  const { settings, preconditions, expected, isRead, draft } = change;
   const { resource } = scoped;
   const collection = scoped.as(request);
   const id = parseUuid(request.params.id ?? '');
   const validated = async (present: Present | undefined): Promise<ValidatedInput> => {
     const { body, before } = await draft(present);
-    return withPasswordHash(collection.check(body, 'request', before, callerOf(request.principal)), request);
+    return checkedInput(collection, request, body, before);
   };
   const next = async (present: Present | undefined): Promise<ValidatedInput> => {
     const input = await validated(present);
@@ -183,7 +178,9 @@ export async function changeRecord(
     const confirmedBy = confirmed && (await confirmed);
     return confirmedBy === undefined ? input : { ...input, confirmedBy };
   };
-  const only = narrowed(preconditions, change.expected);
+  const { versions } = preconditions;
+  const fits = expected !== undefined && (versions === null || versions.includes(expected));
+  const only = expected === undefined ? preconditions : { ...preconditions, versions: fits ? [expected] : [] };
   const outcome =
     id === undefined
       ? 'absent'
@@ -191,23 +188,30 @@ export async function changeRecord(
   if (typeof outcome === 'string') {
     // A body is not compared with a record that is not there for the caller, and is invalid whether the record exists or not.
     if (request.method === 'PUT' && collection.access === undefined) await validated(undefined);
-    const { singular } = resource;
-    throw outcome === 'gone' ? gone(singular) : absent(singular, 'simple', notFoundCode(singular));
+    throw notFoundProblem({ ...resource, absent: 'simple' }, outcome, JSON_TYPE);
   }
-  if (isStored(outcome)) return writtenReply(resource, outcome, request);
+  if (isStored(outcome)) return writtenReply(200, resource, outcome, request);
   throw await preconditionProblem(resource, outcome.current, preconditions, request);
 }
 
-/** 200 with the record, or 204 with `Prefer: return=minimal` (RFC 7240 section 4.2). */
-function writtenReply(resource: Resource, stored: StoredRecord, request: Request): Reply {
-  const validators = validatorFields(stored);
-  if (prefersMinimal(request.headers.prefer)) {
-    return { status: 204, headers: ['Preference-Applied', 'return=minimal', ...validators] };
-  }
+/** 200 or 201 with the record, or without it with `Prefer: return=minimal` (RFC 7240 section 4.2); `more`: fields before its validators. */
+export function writtenReply(
+  status: 200 | 201,
+  resource: Resource,
+  stored: StoredRecord,
+  { headers, prefix }: Request,
+  more: readonly string[] = [],
+): Reply {
+  const fields = [...more, ...validatorFields(stored)];
+  if (prefersMinimal(headers.prefer))
+    return {
+      status: status === 201 ? 201 : 204,
+      headers: ['Preference-Applied', 'return=minimal', ...fields],
+    };
   return {
-    status: 200,
-    headers: [...headersOf(JSON_TYPE), ...validators],
-    body: withLinks(resource, stored, request.prefix),
+    status,
+    headers: ['Content-Type', JSON_TYPE, ...fields],
+    body: withLinks(resource, stored, prefix),
     record: stored,
     collection: resource.name,
   };

@@ -1,13 +1,13 @@
 import { inAttempts } from '../collection/attempts.js';
-import type { StoredRecord } from '../collection/record.js';
-import { etagOf, withLinks } from '../collection/representation.js';
+import { writePreconditionsOf } from '../collection/write-preconditions.js';
 import { gone, invalidId, preconditionFailed } from '../errors/record-errors.js';
+import { readConditions } from '../http/preconditions.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { ofDocument } from '../limits/turn.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { createdAt, isVersion7, parseUuid } from '../uuid.js';
-import { checkNew, createdReply } from './create.js';
+import { checkedInput, preconditionProblem } from './change-record.js';
+import { createdReply } from './create.js';
 import { passwordPreparation } from './password-preparation.js';
 
 /**
@@ -34,14 +34,18 @@ export function replaceOrCreate(replacement: Action, creation: Action): Action {
 export function createWithId(scoped: ScopedCollection): Action {
   const { resource } = scoped;
   return {
-    prepare: passwordPreparation(scoped, (request) => checkNew(scoped.as(request), request)),
+    prepare: passwordPreparation(scoped, (request) => checkedInput(scoped.as(request), request)),
     run: async (request) => {
       const collection = scoped.as(request);
-      const input = checkNew(collection, request);
+      const input = checkedInput(collection, request);
       const id = parseUuid(request.params.id ?? '');
       const stored = await inAttempts(async (attempt) => {
         const found = id === undefined ? 'absent' : await collection.get(id, request.run);
-        if (found !== 'absent') throw await existing(scoped, found, request);
+        if (found === 'gone') throw gone(resource.singular);
+        if (found !== 'absent') {
+          const preconditions = writePreconditionsOf(readConditions(request.headers));
+          throw await preconditionProblem(resource, found, preconditions, request);
+        }
         // The record with the id may be one that is not there for the caller.
         if (collection.access && attempt > 1) throw preconditionFailed();
         return collection.createWithId(newId(id), input, request.run);
@@ -58,12 +62,4 @@ function newId(id: string | undefined): string {
   if (ahead < -MAX_BEHIND_MS) throw invalidId('has a time that is more than a day ago');
   if (ahead > MAX_AHEAD_MS) throw invalidId('has a time that is more than five minutes ahead');
   return id;
-}
-
-/** The 412 or 410 for an id that is not free. */
-async function existing({ resource }: ScopedCollection, found: StoredRecord | 'gone', request: Request) {
-  if (found === 'gone') return gone(resource.singular);
-  return ofDocument(withLinks(resource, found, request.prefix), (record) =>
-    preconditionFailed(etagOf(found), record),
-  );
 }

@@ -35,18 +35,18 @@ export function listEvents(feed: Feed, collections: readonly ScopedCollection[])
       const requested = await readQuery(feed, collections, request);
       if (request.type !== STREAM_TYPE && requested.hasTicket)
         throw badRequest('A ticket is for event streams: Accept must prefer text/event-stream.');
-      if (request.type === STREAM_TYPE) return follow(feed, requested, request);
+      if (request.type === STREAM_TYPE) return follow(requested, request);
       const batch = await feed.read(requested.start, requested.filter, requested.limit);
       const wait = Math.min(preferredWait(request.headers.prefer), MAX_WAIT);
       const waits = wait > 0 && request.method === 'GET' && !request.run;
       const applied = waits ? ['Preference-Applied', `wait=${wait}`] : [];
-      if (!waits || batch.events.length > 0) return replyOf(feed, requested, batch, request.type, applied);
+      if (!waits || batch.events.length > 0) return replyOf(requested, batch, applied);
       const slot = await feed.admit(request.principal);
       const reply = async (disconnected: AbortSignal): Promise<Reply> => {
         try {
           const over = AbortSignal.any([disconnected, slot.invalid]);
-          const found = await newsWithin(feed, requested, batch, wait * 1000, over);
-          return replyOf(feed, requested, found, request.type, applied);
+          const found = await newsWithin(requested, batch, wait * 1000, over);
+          return replyOf(requested, found, applied);
         } finally {
           slot.leave();
         }
@@ -76,32 +76,27 @@ async function readQuery(feed: Feed, collections: readonly ScopedCollection[], r
   const rest = [...repeated, ...(given.has('limit') ? [['limit', String(limit)] as const] : [])]
     .map(([name, value]) => `&${encodeURIComponent(name)}=${encodeURIComponent(value)}`)
     .join('');
-  return { start, filter, limit, rest, prefix, version, hasTicket: given.has('ticket') };
+  return { feed, type, start, filter, limit, rest, prefix, version, hasTicket: given.has('ticket') };
 }
 
 /**
  * Reads again whenever there may be news, until there are events or the time is over. If `over` aborts before that, the
  * client has left or must not continue: nothing more is read.
  */
-async function newsWithin(
-  feed: Feed,
-  requested: Query,
-  seen: Batch,
-  ms: number,
-  over: AbortSignal,
-): Promise<Batch> {
+async function newsWithin(query: Query, seen: Batch, ms: number, over: AbortSignal): Promise<Batch> {
+  const { feed, start, filter, limit } = query;
   const end = performance.now() + ms;
   let batch = seen;
   for (;;) {
     const rest = end - performance.now();
     if (batch.events.length > 0 || rest <= 0 || over.aborted || feed.streams.isClosed) return batch;
-    await feed.news(batch.until, requested.filter, rest, over);
+    await feed.news(batch.until, filter, rest, over);
     if (over.aborted) return batch;
-    batch = await feed.read({ ...requested.start, after: batch.until }, requested.filter, requested.limit);
+    batch = await feed.read({ ...start, after: batch.until }, filter, limit);
   }
 }
 
-async function follow(feed: Feed, { start, filter }: Query, request: Request): Promise<Reply> {
+async function follow({ feed, start, filter }: Query, request: Request): Promise<Reply> {
   if (request.run) throw badRequest('An event stream cannot be part of a batch.');
   const headers = ['Content-Type', STREAM_TYPE, 'Cache-Control', 'no-store', 'X-Accel-Buffering', 'no'];
   const live = (write: Live['write']): Reply => ({ status: 200, headers, content: { kind: 'live', write } });
@@ -112,13 +107,8 @@ async function follow(feed: Feed, { start, filter }: Query, request: Request): P
   return live((out) => feed.streams.open(out, { ...start, filter, expiresAt }, slot));
 }
 
-function replyOf(
-  feed: Feed,
-  { start, limit, rest, prefix, version }: Query,
-  { events, until }: Batch,
-  type: string,
-  more: readonly string[],
-): Reply {
+function replyOf(query: Query, { events, until }: Batch, more: readonly string[]): Reply {
+  const { feed, type, start, limit, rest, prefix, version } = query;
   const cursor = feed.cursorOf(until);
   const next = `${prefix}/events?after=${cursor}${rest}`;
   const list = `[${events.map((event) => envelopeOf(event, feed)).join(',')}]`;

@@ -54,8 +54,8 @@ async function viewed(
 }
 
 /** The 404 or 410 for a missing record. A 404 for HTML or CSV has no body. */
-function notFoundProblem(
-  { singular, absent: shape }: Resource,
+export function notFoundProblem(
+  { singular, absent: shape }: Pick<Resource, 'singular' | 'absent'>,
   reason: NotFoundReason,
   type: string,
 ): Problem {

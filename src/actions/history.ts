@@ -6,10 +6,9 @@ import type { Event } from '../events/event.js';
 import { filterOf, showsActors } from '../events/event-filter.js';
 import type { Feed } from '../events/feed.js';
 import { timeOf } from '../events/outbox.js';
-import { type ReadableStates, readableStates } from '../events/readable-events.js';
+import { type ReadableStates, readableStates, WHOLE } from '../events/readable-events.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import { NO_QUERY } from '../http/query-parameters.js';
-import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { type Json, type JsonObject, member } from '../json.js';
@@ -52,7 +51,23 @@ export function history(scoped: ScopedCollection, getting: Action, feed: Feed): 
     run: async (request) => {
       const shown = await getting.run({ ...request, type: JSON_TYPE, query: NO_QUERY, headers: {} });
       if (shown.status !== 200) return shown;
-      return page(scoped, request, feed);
+      const given = request.query.parameters;
+      const limit = readInteger('limit', given.get('limit'), DEFAULT_CHANGES, MAX_CHANGES);
+      const after = given.get('after');
+      const position = after === null ? Number.MAX_SAFE_INTEGER : await feed.positionOf(after);
+      const { data, last } = await readChanges(scoped, request, feed, position, limit);
+      const self = `${request.prefix}/${scoped.resource.name}/${parseUuid(request.params.id!)}/history?limit=${limit}`;
+      const links = {
+        self: after === null ? self : `${self}&after=${encodeURIComponent(after)}`,
+        next: last === undefined ? null : `${self}&after=${encodeURIComponent(feed.cursorOf(last - 1))}`,
+      };
+      const shown = data.map(({ cursor: _, ...change }) => change);
+      return {
+        status: 200,
+        headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
+        body: JSON.stringify({ data: shown, meta: { limit }, links }),
+        isRead: true,
+      };
     },
   };
 }
@@ -70,26 +85,6 @@ export async function newestChanges(
     throw error;
   }
   return (await readChanges(scoped, request, feed, Number.MAX_SAFE_INTEGER, DEFAULT_CHANGES)).data;
-}
-
-async function page(scoped: ScopedCollection, request: Request, feed: Feed): Promise<Reply> {
-  const given = request.query.parameters;
-  const limit = readInteger('limit', given.get('limit'), DEFAULT_CHANGES, MAX_CHANGES);
-  const after = given.get('after');
-  const position = after === null ? Number.MAX_SAFE_INTEGER : await feed.positionOf(after);
-  const { data, last } = await readChanges(scoped, request, feed, position, limit);
-  const self = `${request.prefix}/${scoped.resource.name}/${parseUuid(request.params.id!)}/history?limit=${limit}`;
-  const links = {
-    self: after === null ? self : `${self}&after=${encodeURIComponent(after)}`,
-    next: last === undefined ? null : `${self}&after=${encodeURIComponent(feed.cursorOf(last - 1))}`,
-  };
-  const shown = data.map(({ cursor: _, ...change }) => change);
-  return {
-    status: 200,
-    headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
-    body: JSON.stringify({ data: shown, meta: { limit }, links }),
-    isRead: true,
-  };
 }
 
 /** The changes of a record up to a position, as far as the caller may read them; `last`: of what was read; undefined: that is all. */
@@ -112,13 +107,11 @@ async function readChanges(
   const isShown = showsActors(resource, request.principal);
   const states = access && (await readableStates(feed.db, resource, access, events));
   const data = rows.flatMap((row, at) => {
-    const state = states?.[at];
+    const state = states ? states[at] : WHOLE;
+    if (!state?.before && !state?.after) return [];
     const cursor = row.is_expired === true ? undefined : feed.cursorOf(events[at]!.seq - 1);
-    const change = { cursor, ...changeOf(row, hidden) };
-    if (!states) return [change];
-    return state?.before || state?.after
-      ? [{ ...change, actor: isShown ? change.actor : null, changes: visible(change.changes, state) }]
-      : [];
+    const change = { cursor, ...changeOf(row, hidden, state) };
+    return [states && !isShown ? { ...change, actor: null } : change];
   });
   const { first, is_last: isLast } = found[0]!;
   const last = rows.length === limit ? Number(rows.at(-1)!.seq) : Number(first);
@@ -133,45 +126,31 @@ const eventOf = ({ seq, type, time, version, data, former }: Row, record: string
   former: former as string | null,
 });
 
-function changeOf(row: Row, hidden: ReadonlySet<string>): Change {
-  const { type, version, time, actor, data, previous, is_whole: isWhole } = row;
+function changeOf(row: Row, hidden: ReadonlySet<string>, states: ReadableStates): Change {
+  const { type, version, time, actor, previous, is_whole: isWhole } = row;
   const isKnown = isWhole === true && (previous !== null || String(type).endsWith('.created'));
   return {
     type: String(type),
     version: Number(version),
     time: timeOf(time),
     actor: actor as string | null,
-    changes: isKnown ? changedFields(previous as string | null, data as string | null, hidden) : null,
+    changes: isKnown ? changedFields(row, hidden, states) : null,
   };
 }
 
-/** The changes of fields as far as a caller may read their values. */
-function visible(
-  changes: readonly FieldChange[] | null,
-  { before, after }: ReadableStates,
-): FieldChange[] | null {
-  const isIn = (state: ReadableStates['before'], name: string) =>
-    state !== undefined && (state.fields === undefined || state.fields.includes(name));
-  return (
-    changes?.flatMap(({ name, ...values }) => {
-      const [former, later] = [isIn(before, name), isIn(after, name)];
-      if (!former && !later) return [];
-      return [{ name, before: former ? values.before : undefined, after: later ? values.after : undefined }];
-    }) ?? null
-  );
-}
-
-/** The fields that differ between two documents, without those in `hidden`. Null: there is no record. */
-function changedFields(
-  previous: string | null,
-  data: string | null,
-  hidden: ReadonlySet<string>,
-): FieldChange[] {
-  const before = (previous === null ? {} : JSON.parse(previous)) as JsonObject;
-  const after = (data === null ? {} : JSON.parse(data)) as JsonObject;
-  const names = new Set([...Object.keys(before), ...Object.keys(after)]);
+/** The fields that differ between two documents, as far as the states show them, without those in `hidden`. Null: there is no record. */
+function changedFields({ previous, data }: Row, hidden: ReadonlySet<string>, states: ReadableStates) {
+  const [before, after] = [previous, data].map((text) => JSON.parse((text ?? '{}') as string) as JsonObject);
+  const names = new Set([...Object.keys(before!), ...Object.keys(after!)]);
   return [...names]
     .filter((name) => !OWNED.has(name) && !hidden.has(name))
-    .map((name) => ({ name, before: member(before, name), after: member(after, name) }))
-    .filter((change) => !isDeepStrictEqual(change.before, change.after));
+    .map((name) => ({ name, before: member(before!, name), after: member(after!, name) }))
+    .filter((change) => !isDeepStrictEqual(change.before, change.after))
+    .flatMap((change) => {
+      const [isBefore, isAfter] = [states.before, states.after].map(
+        (state) => state !== undefined && (state.fields?.includes(change.name) ?? true),
+      );
+      if (!isBefore && !isAfter) return [];
+      return [{ ...change, ...(!isBefore && { before: undefined }), ...(!isAfter && { after: undefined }) }];
+    });
 }

@@ -14,18 +14,11 @@ import { replyOf, rowOf } from './stored-reply.js';
 const { lock: LOCK, find: FIND, keep: STORE } = IDEMPOTENCY_SQL;
 
 /** The stored responses to requests with a key. */
-export interface Idempotency {
-  /** The stored response to a request with the key of this one; undefined: there is none. Throws 422. */
-  find(run: Run, identity: Identity): Promise<Reply | undefined>;
-  /**
-   * The stored response, or that of `work`, which is stored in the transaction of `run`: there is one if and only if the writes
-   * of `work` are. Throws 409 while another request with the key is in flight, and 422 for a key of a different request.
-   */
-  once(run: Run, identity: Identity, work: () => Promise<Reply> | Reply): Promise<Reply>;
-}
+export type Idempotency = ReturnType<typeof openIdempotency>;
 
 /** Stores responses for `ttlSeconds`. */
-export function openIdempotency(ttlSeconds: number, collections: readonly ScopedCollection[]): Idempotency {
+export function openIdempotency(ttlSeconds: number, collections: readonly ScopedCollection[]) {
+  /** The stored response to a request with the key of this one; undefined: there is none. Throws 422. */
   const find = async (run: Run, identity: Identity): Promise<Reply | undefined> => {
     const { caller, key, request } = identity;
     const [row] = await run(FIND, [caller, key, ttlSeconds]);
@@ -34,19 +27,21 @@ export function openIdempotency(ttlSeconds: number, collections: readonly Scoped
     const reply = await replyOf(row, collections, run, request);
     return { ...reply, headers: [...reply.headers, 'Idempotency-Replayed', 'true'] };
   };
-  return {
-    find,
-    once: async (run, identity, work) => {
-      const { caller, key } = identity;
-      const [lock] = await run(LOCK, [`${caller}\n${key}`]);
-      if (lock?.locked !== true) throw keyInUse();
-      const found = await find(run, identity);
-      if (found) return found;
-      const reply = await work();
-      await run(STORE, [caller, key, await identity.fingerprint(), ...rowOf(reply, collections)]);
-      return reply;
-    },
+  /**
+   * The stored response, or that of `work`, which is stored in the transaction of `run`: there is one if and only if the writes
+   * of `work` are. Throws 409 while another request with the key is in flight, and 422 for a key of a different request.
+   */
+  const once = async (run: Run, identity: Identity, work: () => Promise<Reply> | Reply): Promise<Reply> => {
+    const { caller, key } = identity;
+    const [lock] = await run(LOCK, [`${caller}\n${key}`]);
+    if (lock?.locked !== true) throw keyInUse();
+    const found = await find(run, identity);
+    if (found) return found;
+    const reply = await work();
+    await run(STORE, [caller, key, await identity.fingerprint(), ...rowOf(reply, collections)]);
+    return reply;
   };
+  return { find, once };
 }
 
 /**

@@ -5,7 +5,6 @@ import type { Request } from '../http/request.js';
 import type { Json, JsonObject } from '../json.js';
 import { ofDocument } from '../limits/turn.js';
 import { among, EVERYTHING } from '../list/condition.js';
-import type { ListRequest } from '../list/list-request.js';
 import type { Collection } from '../list/open-collection.js';
 import type { Include, View } from '../list/read-fields-and-includes.js';
 import { named, type ScopedCollection } from '../policy/scoped-collection.js';
@@ -38,14 +37,11 @@ interface Relation {
   readonly ofOne: (record: JsonObject, run: Run | undefined) => Promise<string>;
 }
 
-/** Reads the excerpts of records by their ids; absent: a response has none. */
-type Excerpts = (ids: readonly string[], run: Run | undefined) => Promise<ReadonlyMap<string, JsonObject>>;
-
 /** The fields and the related records that a response shows of each record. */
 export interface Shown extends Pick<View, 'fields'> {
   readonly relations: readonly Relation[];
   /** The excerpts in the member `_excerpts`; absent: the records have no such member. */
-  readonly excerpts?: Excerpts | undefined;
+  readonly excerpts?: ((ids: readonly string[], run: Run | undefined) => Promise<ReadonlyMap<string, JsonObject>>) | undefined;
 }
 
 /** The number of records that refer to a record by any of some fields. */
@@ -78,12 +74,6 @@ function firstOf(lists: readonly string[]): readonly JsonObject[] {
 /** The length of all parts. */
 const lengthOf = (parts: readonly { readonly length: number }[]): number =>
   parts.reduce((sum, { length }) => sum + length, 0);
-
-/** The excerpts that a list request asks for; undefined: it asks for none. */
-export const excerptsOf = (
-  collection: Collection,
-  { excerpts, search }: ListRequest,
-): Excerpts | undefined => (excerpts ? (ids, run) => collection.excerpts(search, ids, run) : undefined);
 
 export const shownOf = (
   related: readonly ScopedCollection[],

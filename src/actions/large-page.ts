@@ -35,21 +35,10 @@ export async function* readDocuments(
   }
 }
 
-/** The records in documents that commas separate. */
+/** The records in documents that commas separate, or in one. */
 export async function parsedElements(text: string): Promise<JsonObject[]> {
   await turn();
   const records = JSON.parse(`[${text}]`) as JsonObject[];
-  await turn();
-  return records;
-}
-
-/** The records in documents. */
-export async function parsedDocuments(documents: readonly string[]): Promise<JsonObject[]> {
-  const records: JsonObject[] = [];
-  for (const document of documents) {
-    await turn();
-    records.push(JSON.parse(document) as JsonObject);
-  }
   await turn();
   return records;
 }

@@ -34,11 +34,10 @@ export function linesPage(
   listed: Listed,
   records: readonly JsonObject[],
   view: View,
-  meta: readonly string[],
+  more: readonly string[],
   conditions: Conditions | undefined,
 ): Reply {
-  const reply = hashedReply(type, textOf(type, listed, records, view), conditions);
-  return { ...reply, headers: [...reply.headers, ...meta] };
+  return hashedReply(type, textOf(type, listed, records, view), conditions, { more });
 }
 
 function textOf(type: string, listed: Listed, records: readonly JsonObject[], view: View): string {
@@ -47,11 +46,11 @@ function textOf(type: string, listed: Listed, records: readonly JsonObject[], vi
   return csvHeader(columns) + records.map((record) => csvRow(record, columns)).join('');
 }
 
+/** The paths of the pages around a page by their relations; null: there is none. */
+export type Links = Readonly<Record<string, string | null>>;
+
 /** Link (RFC 8288), and X-Total-Count if the total is known. */
-export function pageFields(
-  links: Readonly<Record<string, string | null>>,
-  total: number | undefined,
-): readonly string[] {
+export function pageFields(links: Links, total?: number): readonly string[] {
   const link = linkField(links);
   return [
     ...(link === '' ? [] : ['Link', link]),
@@ -63,7 +62,7 @@ export function pageFields(
 const REMOVAL_ORDER = ['self', 'first', 'last', 'prev', 'next'];
 
 /** The value of Link (RFC 8288). It has at most as many characters as an address: clients limit header fields. */
-function linkField(links: Readonly<Record<string, string | null>>): string {
+function linkField(links: Links): string {
   const given = Object.entries(links).filter(([, path]) => path !== null);
   const all = new Map(given.map(([relation, path]) => [relation, `<${path}>; rel="${relation}"`]));
   const field = () => [...all.values()].join(', ');

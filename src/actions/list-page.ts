@@ -11,10 +11,9 @@ import type { Page } from '../list/lists.js';
 import type { Collection } from '../list/open-collection.js';
 import { isWhole } from '../list/read-fields-and-includes.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
-import { excerptsOf, type Shown, shownDocument, shownOf, shownRecords } from './included-records.js';
-import { largePage, parsedDocuments, parsedElements, readDocuments } from './large-page.js';
-import { isLines, linesOf, linesPage, pageFields } from './list-lines.js';
-import { linkFields } from './secret-reply.js';
+import { type Shown, shownDocument, shownOf, shownRecords } from './included-records.js';
+import { largePage, parsedElements, readDocuments } from './large-page.js';
+import { isLines, type Links, linesOf, linesPage, pageFields } from './list-lines.js';
 
 /** The response with a page of a list: 200, 304, 403, 412, 503. `more` are further header fields. */
 export async function listPage(
@@ -25,9 +24,11 @@ export async function listPage(
   more: readonly string[],
 ): Promise<Reply> {
   const shown = shownOf(related, list, request);
-  const view = list.excerpts ? { ...shown, excerpts: excerptsOf(collection, list) } : shown;
+  const excerpts: Shown['excerpts'] = list.excerpts
+    ? (ids, run) => collection.excerpts(list.search, ids, run)
+    : undefined;
   const page = await collection.page(list, request.run);
-  const context = { collection, request, list, view, page };
+  const context = { collection, request, list, view: { ...shown, excerpts }, page };
   return isLines(request.type) ? linesReply(context, more) : jsonReply(context, more);
 }
 
@@ -42,9 +43,9 @@ interface PageContext {
 
 async function linesReply(context: PageContext, more: readonly string[]): Promise<Reply> {
   const { collection, request, list, page } = context;
-  const { self, ...others } = linksOf(context);
-  const links = list.part.kind === 'numbered' ? { self, ...others } : others;
-  const fields = [...pageFields(links, page.total), ...more];
+  const links = linksOf(context);
+  const isNumbered = list.part.kind === 'numbered';
+  const fields = [...pageFields(isNumbered ? links : { ...links, self: null }, page.total), ...more];
   const records = await shownIn(context);
   if (records)
     return linesPage(request.type, collection, records, list, fields, readConditions(request.headers));
@@ -55,16 +56,19 @@ async function linesReply(context: PageContext, more: readonly string[]): Promis
 async function jsonReply(context: PageContext, more: readonly string[]): Promise<Reply> {
   const { request, list, page } = context;
   const links = linksOf(context);
-  const fields = list.part.kind === 'numbered' ? more : [...linkFields(links), ...more];
+  const fields = list.part.kind === 'numbered' ? more : [...pageFields({ ...links, self: null }), ...more];
   const end = `,"meta":${JSON.stringify(metaOf(list.part, page))},"links":${JSON.stringify(links)}}`;
   const records = isWhole(list) ? undefined : await shownIn(context);
-  const data = isWhole(list) ? wholeData(context) : records && shownData(context, records);
+  const documents = isWhole(list) ? page.documents : records?.map((record) => JSON.stringify(record));
+  const data =
+    isWhole(list) && list.part.kind === 'numbered'
+      ? page.elements
+      : documents?.map((document) => linked(context, document)).join(',');
   if (data === undefined || (records && data.length > 2 * MAX_PAGE_BYTES))
     return largePage(JSON_TYPE, { frame: ['{"data":', end] }, fields, () => linkedDocuments(context));
   const body = `{"data":[${data}]${end}`;
   const etag = data === page.elements ? etagOfPage(page, body, end) : hashOf(body);
-  const reply = hashedReply(JSON_TYPE, body, readConditions(request.headers), etag);
-  return { ...reply, headers: [...reply.headers, ...fields] };
+  return hashedReply(JSON_TYPE, body, readConditions(request.headers), { etag, more: fields });
 }
 
 /** The ETags of pages that are shown as they have been read: requests that share a statement hash its page once. */
@@ -82,22 +86,12 @@ function etagOfPage({ row }: Page, body: string, end: string): string {
 /** The records as the request shows them; undefined: the records, or those that are related to them, are too large for memory. */
 async function shownIn({ list, page, view, request }: PageContext): Promise<JsonObject[] | undefined> {
   if (list.part.kind === 'numbered' && page.elements === undefined) return undefined;
-  const records =
-    page.elements === undefined ? await parsedDocuments(page.documents) : await parsedElements(page.elements);
+  const records: JsonObject[] = [];
+  for (const text of page.elements === undefined ? page.documents : [page.elements])
+    for (const record of await parsedElements(text)) records.push(record);
   if (isWhole(list)) return records;
   return (await shownRecords(records, view, request.run))?.map(({ record }) => record);
 }
-
-/** The elements of `data` for records as they are stored; undefined: they are too large for memory. */
-function wholeData(context: PageContext): string | undefined {
-  const { list, page } = context;
-  return list.part.kind === 'numbered'
-    ? page.elements
-    : page.documents.map((document) => linked(context, document)).join(',');
-}
-
-const shownData = (context: PageContext, records: readonly JsonObject[]): string =>
-  records.map((record) => linked(context, JSON.stringify(record))).join(',');
 
 /** The documents of a page one by one, as the request shows them. */
 async function* documentsOf({ collection, list, page, view, request }: PageContext): AsyncGenerator<string> {
@@ -127,8 +121,6 @@ function metaOf(part: NumberedPart | KeysetPart, { total }: Page): object {
   if (part.kind === 'keyset') return { limit, total };
   return { page: part.page, limit, total, totalPages: total && Math.ceil(total / limit) };
 }
-
-type Links = Readonly<Record<string, string | null>> & { readonly self: string };
 
 function linksOf({ request, list, page }: PageContext): Links {
   const { part } = list;

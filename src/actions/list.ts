@@ -85,8 +85,7 @@ async function groupsReply(
   const text = textOf();
   if (text.length > MAX_PAGE_BYTES) throw pageExceeds(MAX_PAGE_BYTES);
   const fields = type === JSON_TYPE ? ['Content-Type', GROUPS_TYPE] : headersOf(type);
-  const reply = hashedReply(fields, text, readConditions(headers));
-  return { ...reply, headers: [...reply.headers, ...more] };
+  return hashedReply(fields, text, readConditions(headers), { more });
 
   function textOf(): string {
     if (!isLines(type)) return JSON.stringify({ data: groups, meta: { groups: groups.length } });

@@ -38,19 +38,12 @@ export function forwardReply(
   { data, limit, next }: ForwardPage,
 ): Reply {
   const self = `${prefix}${path}${query.text === '' ? '' : `?${query.text}`}`;
-  const [following, first] = [next === null ? null : prefix + next, prefix + path];
-  if (version.lists === 'numbered') {
-    const links = { self, next: following, first };
-    return secretReply(200, { data, meta: { limit, count: data.length }, links });
-  }
-  const links = { self, next: following, prev: null, first };
-  return secretReply(200, { data, meta: { limit }, links }, linkFields(links));
+  const isNumbered = version.lists === 'numbered';
+  const following = next === null ? null : prefix + next;
+  const links = { self, next: following, ...(!isNumbered && { prev: null }), first: prefix + path };
+  if (isNumbered) return secretReply(200, { data, meta: { limit, count: data.length }, links });
+  return secretReply(200, { data, meta: { limit }, links }, pageFields({ ...links, self: null }));
 }
-
-/** The field Link with the links of a page but the one to itself. */
-export function linkFields({
-  self: _,
-  ...links
-}: Readonly<Record<string, string | null>> & { readonly self: string }): readonly string[] {
-  return pageFields(links, undefined);
+  const links = { self, next: following, prev: null, first };
+  return secretReply(200, { data, meta: { limit }, links }, pageFields({ ...links, self: null }));
 }

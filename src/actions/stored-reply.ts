@@ -31,26 +31,21 @@ type Parts = { readonly record: RecordVersion } | { readonly results: readonly S
 export function rowOf(reply: Reply, collections: readonly ScopedCollection[]): Value[] {
   const hasRules: HasRules = (name) =>
     collections.some(({ resource }) => resource.hasRules && (name === undefined || resource.name === name));
-  const { status, headers, body, record } = reply.results
-    ? { ...reply, body: undefined, record: undefined }
-    : compact(reply, MAX_BATCH_BYTES, hasRules);
-  const parts: Parts | undefined = reply.results
-    ? { results: compactAll(reply.results, hasRules) }
-    : record && { record };
+  let left = MAX_BATCH_BYTES;
+  const compacted = (each: Reply): StoredReply => {
+    const stored = compact(each, left, hasRules);
+    left -= Buffer.byteLength(stored.body ?? '');
+    return stored;
+  };
+  const { results } = reply;
+  const whole: StoredReply = results ? { status: reply.status, headers: reply.headers } : compacted(reply);
+  const { status, headers, body, record } = whole;
+  const parts: Parts | undefined = results ? { results: results.map(compacted) } : record && { record };
   return [status, JSON.stringify(headers), body ?? null, parts ? JSON.stringify(parts) : null];
 }
 
 /** Whether a collection has access rules; without a name, whether any has. */
 type HasRules = (collection?: string) => boolean;
-
-function compactAll(results: readonly Reply[], hasRules: HasRules): StoredReply[] {
-  let left = MAX_BATCH_BYTES;
-  return results.map((result) => {
-    const stored = compact(result, left, hasRules);
-    left -= Buffer.byteLength(stored.body ?? '');
-    return stored;
-  });
-}
 
 /**
  * Of a record with access rules, a reference is stored alone: who may read it can change. Of lists and views, which may show such records,

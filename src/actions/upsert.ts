@@ -9,7 +9,7 @@ import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
 import { escapeToken, isObject, type Json, member, setMember } from '../json.js';
-import type { Comparison, Condition } from '../list/condition.js';
+import type { Comparison } from '../list/condition.js';
 import { filterIn } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
 import type { Accessible } from '../list/relations.js';
@@ -69,7 +69,9 @@ function readKey({ query }: Request, records: Accessible): readonly Comparison[]
   const keys = writableKeys(records.resource);
   const isOf = (fields: readonly string[]) =>
     conditions.length === fields.length &&
-    fields.every((field) => conditions.some((each) => isEqual(each, field)));
+    fields.every((field) =>
+      conditions.some((each) => each.kind === 'comparison' && each.operator === 'eq' && each.field === field),
+    );
   if (keys.some(isOf)) return conditions as readonly Comparison[];
   const named = keys.map((fields) => fields.join(' and ')).join(', or ');
   throw invalidQuery(
@@ -77,9 +79,6 @@ function readKey({ query }: Request, records: Accessible): readonly Comparison[]
     `must have one value of each field of a unique key, and nothing else: ${named}`,
   );
 }
-
-const isEqual = (condition: Condition, field: string): boolean =>
-  condition.kind === 'comparison' && condition.operator === 'eq' && condition.field === field;
 
 /** The request with the values of the key in its body. Throws 400 for a body with other ones. */
 function withKey(request: Request, key: readonly Comparison[], resource: Resource): Request {
@@ -103,16 +102,10 @@ function jsonOf(type: string, text: string): Json {
 
 /** Whether the value of a body is the one of a comparison, which has gone through the steps before validation. */
 function isSame(own: Json, { field, column, values: [text] }: Comparison, resource: Resource): boolean {
-  switch (column.type) {
-    case 'double precision':
-      return (typeof own === 'number' || typeof own === 'string') && Number(own) === Number(text);
-    case 'boolean':
-      return String(own) === text;
-    case 'uuid':
-      return parseUuid(String(own)) === text;
-    default: {
-      const normalized = typeof own === 'string' ? normalizedText(resource, field, own, 'whole') : undefined;
-      return normalized !== undefined && (column.isInstant ? instantOf(normalized) : normalized) === text;
-    }
-  }
+  if (column.type === 'double precision')
+    return (typeof own === 'number' || typeof own === 'string') && Number(own) === Number(text);
+  if (column.type === 'boolean') return String(own) === text;
+  if (column.type === 'uuid') return parseUuid(String(own)) === text;
+  const normalized = typeof own === 'string' ? normalizedText(resource, field, own, 'whole') : undefined;
+  return normalized !== undefined && (column.isInstant ? instantOf(normalized) : normalized) === text;
 }

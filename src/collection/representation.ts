@@ -87,7 +87,7 @@ export function viewReply(
 ): Reply | Promise<Reply> {
   const replyOf = (body: string) => {
     const etag = `"${shown.version}-${hash('sha1', `${type}\n${body}`, 'base64url')}"`;
-    return hashedReply(type, body, conditions, etag);
+    return hashedReply(type, body, conditions, { etag });
   };
   if (type === CSV_TYPE) return ofDocument(shown.doc, (record) => replyOf(csv(record)));
   return replyOf(type === JSON_TYPE ? withLinks(resource, shown, prefix) : shown.doc);
@@ -96,14 +96,14 @@ export function viewReply(
 /** The ETag of a representation that has no version. */
 export const hashOf = (body: string): string => `"${hash('sha1', body, 'base64url')}"`;
 
-/** A 200 of a media type, or with these fields, or its 304 or 412. The ETag is by default a hash of the body. */
+/** A 200 of a media type, or with these fields, or its 304 or 412. The ETag is by default a hash of the body. `more`: further fields of each. */
 export function hashedReply(
   form: string | readonly string[],
   body: string,
   conditions?: Conditions,
-  etag = hashOf(body),
+  { etag = hashOf(body), more = [] }: { readonly etag?: string; readonly more?: readonly string[] } = {},
 ): Reply {
-  const validators = ['ETag', etag, 'Cache-Control', CACHE];
+  const validators = ['ETag', etag, 'Cache-Control', CACHE, ...more];
   const revalidated = conditions && revalidate(conditions, { etag, modified: undefined }, validators);
   const fields = typeof form === 'string' ? headersOf(form) : form;
   return revalidated ?? { status: 200, headers: [...fields, ...validators], body };

@@ -69,7 +69,7 @@ export interface ReadableStates {
   readonly after: ReadableState | undefined;
 }
 
-const WHOLE: ReadableStates = { before: { fields: undefined }, after: { fields: undefined } };
+export const WHOLE: ReadableStates = { before: { fields: undefined }, after: { fields: undefined } };
 
 /** The parts of records of one collection that a reader may read around changes, by the present state of other records. Throws 503. */
 export async function readableStates(

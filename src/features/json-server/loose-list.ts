@@ -131,8 +131,7 @@ const shownIn = (resource: Resource, { embed, expand }: JsonServerQuery): View =
 });
 
 function smallReply(body: string, request: Request, headers: readonly string[]): Reply {
-  const reply = hashedReply(JSON_TYPE, body, readConditions(request.headers));
-  return { ...reply, headers: [...reply.headers, ...headers] };
+  return hashedReply(JSON_TYPE, body, readConditions(request.headers), { more: headers });
 }
 
 /** The documents one by one. Throws 413 for too many. */
