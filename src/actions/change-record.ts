@@ -180,7 +180,8 @@ export async function changeRecord(
   };
   const { versions } = preconditions;
   const fits = expected !== undefined && (versions === null || versions.includes(expected));
-  const only = expected === undefined ? preconditions : { ...preconditions, versions: fits ? [expected] : [] };
+  const only =
+    expected === undefined ? preconditions : { ...preconditions, versions: fits ? [expected] : [] };
   const outcome =
     id === undefined
       ? 'absent'

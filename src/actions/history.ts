@@ -49,8 +49,8 @@ export interface FieldChange {
 export function history(scoped: ScopedCollection, getting: Action, feed: Feed): Action {
   return {
     run: async (request) => {
-      const shown = await getting.run({ ...request, type: JSON_TYPE, query: NO_QUERY, headers: {} });
-      if (shown.status !== 200) return shown;
+      const found = await getting.run({ ...request, type: JSON_TYPE, query: NO_QUERY, headers: {} });
+      if (found.status !== 200) return found;
       const given = request.query.parameters;
       const limit = readInteger('limit', given.get('limit'), DEFAULT_CHANGES, MAX_CHANGES);
       const after = given.get('after');

@@ -41,7 +41,9 @@ interface Relation {
 export interface Shown extends Pick<View, 'fields'> {
   readonly relations: readonly Relation[];
   /** The excerpts in the member `_excerpts`; absent: the records have no such member. */
-  readonly excerpts?: ((ids: readonly string[], run: Run | undefined) => Promise<ReadonlyMap<string, JsonObject>>) | undefined;
+  readonly excerpts?:
+    | ((ids: readonly string[], run: Run | undefined) => Promise<ReadonlyMap<string, JsonObject>>)
+    | undefined;
 }
 
 /** The number of records that refer to a record by any of some fields. */

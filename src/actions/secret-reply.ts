@@ -44,6 +44,3 @@ export function forwardReply(
   if (isNumbered) return secretReply(200, { data, meta: { limit, count: data.length }, links });
   return secretReply(200, { data, meta: { limit }, links }, pageFields({ ...links, self: null }));
 }
-  const links = { self, next: following, prev: null, first };
-  return secretReply(200, { data, meta: { limit }, links }, pageFields({ ...links, self: null }));
-}
