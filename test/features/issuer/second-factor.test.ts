@@ -231,7 +231,7 @@ t.test('a passkey alone is two factors', async (t) => {
   t.match(consent.text, /value="allow"/);
 });
 
-t.test('no refresh and no device has the scope that a later setting requires', async (t) => {
+t.test('no refresh has the scope that a later setting requires', async (t) => {
   const before = await authorizationServer(t, { ...SETTINGS, REQUIRE_SECOND_FACTOR: '', AUTH: 'bearer' });
   await setUserScopes(before.service.db, before.user.id, ['admin']);
   const { config, id } = await before.register({ scopes: ['self', 'admin'] });
@@ -260,6 +260,44 @@ t.test('no refresh and no device has the scope that a later setting requires', a
   const { access_token: token } = (await response.json()) as { access_token: string };
   t.notMatch(decodeJwt(token).scope, /admin/);
   t.match(decodeJwt(token).scope, /self/);
+});
+
+t.test('a device has the scope after the second step in the browser', async (t) => {
+  const { user, secret } = await withApp('device@example.org', ['admin']);
+  const grant = 'urn:ietf:params:oauth:grant-type:device_code';
+  const { config } = await server.register({ grant_types: [grant], redirect_uris: [], scopes: ['admin'] });
+  const device = await client.initiateDeviceAuthorization(config, { scope: 'openid admin' });
+  const visitor = new Visitor(server.issuer);
+  let page = await visitor.open(device.verification_uri);
+  page = await visitor.submit(page, { user_code: device.user_code });
+  page = await visitor.submit(page, {});
+  page = await visitor.submit(page, { email: user.email, password: PASSWORD, action: 'sign-in' });
+  t.match(page.text, /<h1>Second step/);
+  page = await visitor.submit(page, { action: 'code', code: codeOf(secret) });
+  await visitor.submit(page, { action: 'allow' });
+  const tokens = await client.pollDeviceAuthorizationGrant(config, { ...device, interval: 0.05 });
+  t.match(decodeJwt(tokens.access_token), { amr: ['pwd', 'otp', 'mfa'], acr: '2', scope: 'openid admin' });
+});
+
+t.test('the passkey of another user is no second factor', async (t) => {
+  const { user, secret } = await withApp('mine@example.org');
+  const other = await server.addUser('other@example.org');
+  const theirs = await addPasskey(other);
+  const mine = new Authenticator(server.issuer);
+  const app = await enter(user);
+  const account = await app.visitor.submit(app.page, { action: 'code', code: codeOf(secret) });
+  const created = { ...tokenOf(account), action: 'passkey', response: mine.create(optionsOf(account)) };
+  t.match((await app.visitor.submit(account, created)).text, /Added \d{4}/);
+  for (const [authenticator, owner, status] of [
+    [theirs, other, 422],
+    [theirs, user, 422],
+    [mine, user, 200],
+  ] as const) {
+    const { visitor, page } = await enter(user);
+    const response = authenticator.get(optionsOf(page), 9, owner.id);
+    const next = await visitor.submit(page, { ...tokenOf(page), action: 'passkey', response });
+    t.equal(next.status, status);
+  }
 });
 
 t.test('a reset of the password removes no second factor', async (t) => {
