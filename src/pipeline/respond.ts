@@ -163,8 +163,14 @@ function sendComplete(context: RequestContext, reply: CompleteReply, unread: boo
  */
 export async function fail(context: RequestContext, error: unknown): Promise<void> {
   const { req, options, observation, target } = context;
+  // An error without its page still has a response.
+  const withoutPage = (failure: unknown) => {
+    options.log.warn({ err: failure, ...observation.identity() }, 'an error has no page');
+    return undefined;
+  };
   try {
-    const page = target && prefersPage(req.headers.accept) ? await pageOf(context, target, error) : undefined;
+    const isShown = target && prefersPage(req.headers.accept);
+    const page = isShown ? await pageOf(context, target, error).catch(withoutPage) : undefined;
     respondWithProblem(context, error, page);
   } catch (failure) {
     options.log.error({ err: failure, ...observation.identity() }, 'an error response could not be sent');

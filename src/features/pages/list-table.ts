@@ -8,13 +8,11 @@ import { collectionLabel, fieldLabel, MAX_ITEMS } from './labels.js';
 import { cellOf, MAX_CELL_CHARACTERS } from './list-cells.js';
 import type { ListView, Sort } from './list-query.js';
 import type { Names } from './names.js';
-import { valueHtml } from './values.js';
+import { MAX_SHORT, valueHtml } from './values.js';
 
 /** Fields of a record that its page shows, and characters of each value. */
 const MAX_FIELDS = 1000;
 const MAX_CHARACTERS = 16_384;
-/** Characters of a text that is shown as one of several. */
-const MAX_TAG_CHARACTERS = 100;
 /** Characters of JSON up to which a value is indented. */
 const MAX_INDENTED = 4096;
 
@@ -43,10 +41,10 @@ function fieldHtml(value: Json | undefined, shown: string): Part {
   if (shown === '' || shown === '[]') return html`<span class="dim">–</span>`;
   const isList = Array.isArray(value) && value.length <= MAX_ITEMS && !value.some(isLarge);
   if (isNested(value) && !isList) return html`<pre>${shown}</pre>`;
-  return typeof value === 'string' && value.length > MAX_CELL_CHARACTERS ? shown : valueHtml(value);
+  return typeof value === 'string' && value.length > MAX_SHORT ? shown : valueHtml(value);
 }
 
-const isLarge = (value: Json): boolean => isNested(value) || String(value).length > MAX_TAG_CHARACTERS;
+const isLarge = (value: Json): boolean => isNested(value) || String(value).length > MAX_SHORT;
 const isNested = (value: Json | undefined): boolean => typeof value === 'object' && value !== null;
 
 /** An object with labels in place of names, and the members of its objects beside the others. */

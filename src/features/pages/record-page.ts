@@ -17,14 +17,12 @@ import { deletionForm, editPage, etagOf } from './record-forms.js';
 import { collectionsFor, mayWrite } from './site.js';
 import { MAX_NAMES } from './submitted-form.js';
 import { nameFields } from './title.js';
-import { timeHtml, valueHtml } from './values.js';
+import { MAX_LONG, timeHtml, valueHtml, wholeHtml } from './values.js';
 
 /** Related records that a page names, of each collection. */
 const MAX_RELATED = 3;
 /** Related records of each collection up to which a page counts them. */
 const MAX_COUNTED = 20;
-/** Characters of a long text. */
-const MAX_LONG = 16_384;
 
 /** The page of a record: its fields, what refers to it, its changes, and the ways to change it. */
 export function recordPage(resource: Resource): Page {
@@ -108,7 +106,7 @@ function fields(resource: Resource, record: JsonObject, { names }: PageOptions):
   ]);
   const rest = Object.fromEntries(Object.entries(record).filter(([name]) => !known.has(name)));
   return html`${long.map(({ name, label }) => html`<h2>${label}</h2><p class="long">${cut(String(member(record, name)), MAX_LONG)}</p>\n`)}
-<dl>${pairs.map((column) => html`<dt>${column.label}</dt><dd>${valueHtml(member(record, column.name), column, names) ?? html`<span class="dim">–</span>`}</dd>\n`)}</dl>
+<dl>${pairs.map((column) => html`<dt>${column.label}</dt><dd>${wholeHtml(member(record, column.name), column, names) ?? html`<span class="dim">–</span>`}</dd>\n`)}</dl>
 ${Object.keys(rest).length > 0 && html`<h2>More fields</h2>${recordTable(rest)}`}`;
 }
 

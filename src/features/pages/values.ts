@@ -1,4 +1,4 @@
-import { type Html, html, type Part } from '../../formats/html.js';
+import { cut, type Html, html, type Part } from '../../formats/html.js';
 import type { Json } from '../../json.js';
 import type { Column } from './columns.js';
 import { dayText, MAX_ITEMS } from './labels.js';
@@ -7,6 +7,10 @@ import type { Names } from './names.js';
 
 const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const TONES = 4;
+
+/** Characters of a text that lists show whole, and of one on the page of its record. */
+export const MAX_SHORT = 100;
+export const MAX_LONG = 16_384;
 
 type ShownAs = Pick<Column, 'kind' | 'choices' | 'to'>;
 const PLAIN: ShownAs = { kind: 'plain', choices: [], to: undefined };
@@ -18,6 +22,12 @@ export function valueHtml(value: Json | undefined, column: ShownAs = PLAIN, name
   const shown = value.slice(0, MAX_ITEMS).map((each) => itemHtml(column, each, names));
   return value.length > shown.length ? [...shown, ` and ${value.length - shown.length} more`] : shown;
 }
+
+/** A value on the page of its record, where also a long text is whole. */
+export const wholeHtml = (value: Json | undefined, column?: ShownAs, names?: Names): Part =>
+  typeof value === 'string' && value.length > MAX_SHORT
+    ? cut(value, MAX_LONG)
+    : valueHtml(value, column, names);
 
 function itemHtml(column: ShownAs, value: Json, names?: Names): Part {
   const isTag = (column.kind === 'text' || column.kind === 'plain') && typeof value !== 'object';

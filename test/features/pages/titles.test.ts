@@ -116,10 +116,11 @@ t.test('a form offers these names, and accepts them', async (t) => {
 
 t.test('a declared reference gives a record the name of what it refers to', async (t) => {
   const { make, visitor, member } = await office(t);
-  const badge = await make('/badges', { memberId: member.id, code: 'A1' });
+  const badge = await make('/badges', { memberId: member.id, code: 'A1 '.repeat(60) });
   t.match((await visitor.get('/badges')).text, `<th scope="row"><a href="/badges/${badge.id}">Roof, Ann</a>`);
   const record = await visitor.get(`/badges/${badge.id}`);
   t.match(record.text, /<h1>Roof, Ann<\/h1>[\s\S]*<dt>Member<\/dt><dd><a [^>]*>Roof, Ann<\/a>/);
+  t.match(record.text, 'A1 '.repeat(60), 'a text is whole on the page of its record');
 });
 
 t.test('a record page leads to its parent, and to a new record below it', async (t) => {
