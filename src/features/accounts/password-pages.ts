@@ -102,13 +102,17 @@ interface CodeForm {
 export const passwordInput = (label: string): Html => html`<label for="password">${label}</label>
 <input id="password" name="password" type="password" autocomplete="new-password" required minlength="8" maxlength="256">`;
 
+/** The field of a code, with the label before it. */
+export const codeInput = (code: string): Html =>
+  html`<input id="code" name="code" autocomplete="one-time-code" required maxlength="40" value="${code}">`;
+
 /** The form with the code of a message, fields and a password. */
 export const codeForm = (
   language: Language,
   { action, again, faults, code, fields, password, save }: CodeForm,
 ): Html => html`${faults.map(faultText)}<form method="post" action="${action}">
 <label for="code">${FORM_TEXTS[language].code}</label>
-<input id="code" name="code" autocomplete="one-time-code" required maxlength="40" value="${code}">
+${codeInput(code)}
 ${fields}${passwordInput(password)}
 <button class="main">${save}</button>
 </form>
