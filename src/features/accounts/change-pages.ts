@@ -1,13 +1,12 @@
 import { html } from '../../formats/html.js';
 import type { Language } from './mail-messages.js';
-import { accountPage, codeInput, faultText } from './password-pages.js';
+import { accountPage, codeInput, FORM_TEXTS, faultText } from './password-pages.js';
 
 /** The changes of an account that its user confirms by a code. */
 export type ChangeKind = 'address' | 'removal';
 
 const TEXTS = {
   en: {
-    code: 'Code from the message',
     ended: 'The code has expired or was used. Request another message on the page of your account.',
     half: 'Confirmed. Now use the link in the message to the other address.',
     account: 'To your account',
@@ -25,7 +24,6 @@ const TEXTS = {
     },
   },
   de: {
-    code: 'Code aus der Nachricht',
     ended:
       'Der Code ist abgelaufen oder wurde benutzt. Fordern Sie auf der Seite Ihres Kontos eine neue Nachricht an.',
     half: 'Bestätigt. Benutzen Sie nun den Link in der Nachricht an die andere Adresse.',
@@ -67,7 +65,7 @@ export function confirmationPage(
       : html`${faultText(reason === 'ended' ? text.ended : reason?.fault)}<p>${explanation}</p>
 ${address !== undefined && html`<p><strong>${address}</strong></p>`}
 <form method="post" action="/confirm-${kind}">
-<label for="code">${text.code}</label>
+<label for="code">${FORM_TEXTS[language].code}</label>
 ${codeInput(code)}
 <button class="main">${button}</button>
 </form>`;

@@ -99,6 +99,10 @@ interface CodeForm {
   readonly save: string;
 }
 
+/** The input for a code, which a link has filled in. */
+export const codeInput = (code: string): Html =>
+  html`<input id="code" name="code" autocomplete="one-time-code" required maxlength="40" value="${code}">`;
+
 export const passwordInput = (label: string): Html => html`<label for="password">${label}</label>
 <input id="password" name="password" type="password" autocomplete="new-password" required minlength="8" maxlength="256">`;
 
