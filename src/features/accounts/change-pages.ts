@@ -1,15 +1,13 @@
 import { html } from '../../formats/html.js';
 import type { Language } from './mail-messages.js';
-import { accountPage, codeInput, FORM_TEXTS, faultText } from './password-pages.js';
+import { accountPage, codeForm, FORM_TEXTS } from './password-pages.js';
 
 /** The changes of an account that its user confirms by a code. */
 export type ChangeKind = 'address' | 'removal';
 
 const TEXTS = {
   en: {
-    ended: 'The code has expired or was used. Request another message on the page of your account.',
     half: 'Confirmed. Now use the link in the message to the other address.',
-    account: 'To your account',
     address: {
       title: 'Another address',
       text: 'This changes the address of your account. You get a message at the present address and at the new one: confirm both.',
@@ -24,10 +22,10 @@ const TEXTS = {
     },
   },
   de: {
+    code: 'Code aus der Nachricht',
     ended:
       'Der Code ist abgelaufen oder wurde benutzt. Fordern Sie auf der Seite Ihres Kontos eine neue Nachricht an.',
     half: 'Bestätigt. Benutzen Sie nun den Link in der Nachricht an die andere Adresse.',
-    account: 'Zu Ihrem Konto',
     address: {
       title: 'Andere Adresse',
       text: 'Damit ändern Sie die Adresse Ihres Kontos. Sie erhalten eine Nachricht an die bisherige und an die neue Adresse: Bestätigen Sie beide.',
@@ -59,15 +57,12 @@ export function confirmationPage(
 ): string {
   const text = TEXTS[language];
   const { title, text: explanation, button, done } = text[kind];
-  const body =
-    reason === 'done' || reason === 'half'
-      ? html`<p role="status">${reason === 'done' ? done : text.half}</p>`
-      : html`${faultText(reason === 'ended' ? text.ended : reason?.fault)}<p>${explanation}</p>
-${address !== undefined && html`<p><strong>${address}</strong></p>`}
-<form method="post" action="/confirm-${kind}">
-<label for="code">${FORM_TEXTS[language].code}</label>
-${codeInput(code)}
-<button class="main">${button}</button>
-</form>`;
-  return accountPage(language, title, html`${body}\n<p><a href="/account">${text.account}</a></p>`);
+  if (reason === 'done' || reason === 'half') {
+    const outcome = reason === 'done' ? done : text.half;
+    return accountPage(language, title, html`<p role="status">${outcome}</p>`);
+  }
+  const faults = reason === 'ended' ? [FORM_TEXTS[language].ended] : reason ? [reason.fault] : [];
+  const form = { action: `/confirm-${kind}`, again: '/account', faults, code, save: button };
+  const named = address !== undefined && html`<p><strong>${address}</strong></p>`;
+  return accountPage(language, title, html`<p>${explanation}</p>${named}\n${codeForm(language, form)}`);
 }

@@ -94,30 +94,23 @@ interface CodeForm {
   /** As a link has it. */
   readonly code: string;
   readonly fields?: Part;
-  /** The label of the password, and the text of the button. */
-  readonly password: string;
+  /** The label of the password, if the form has one. */
+  readonly password?: string;
+  /** The text of the button. */
   readonly save: string;
 }
-
-/** The input for a code, which a link has filled in. */
-export const codeInput = (code: string): Html =>
-  html`<input id="code" name="code" autocomplete="one-time-code" required maxlength="40" value="${code}">`;
 
 export const passwordInput = (label: string): Html => html`<label for="password">${label}</label>
 <input id="password" name="password" type="password" autocomplete="new-password" required minlength="8" maxlength="256">`;
 
-/** The field of a code, with the label before it. */
-export const codeInput = (code: string): Html =>
-  html`<input id="code" name="code" autocomplete="one-time-code" required maxlength="40" value="${code}">`;
-
-/** The form with the code of a message, fields and a password. */
+/** The form with the code of a message, fields, and perhaps a password. */
 export const codeForm = (
   language: Language,
   { action, again, faults, code, fields, password, save }: CodeForm,
 ): Html => html`${faults.map(faultText)}<form method="post" action="${action}">
 <label for="code">${FORM_TEXTS[language].code}</label>
-${codeInput(code)}
-${fields}${passwordInput(password)}
+<input id="code" name="code" autocomplete="one-time-code" required maxlength="40" value="${code}">
+${fields}${password !== undefined && passwordInput(password)}
 <button class="main">${save}</button>
 </form>
 <p><a href="${again}">${FORM_TEXTS[language].again}</a></p>`;
