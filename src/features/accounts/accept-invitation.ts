@@ -1,17 +1,10 @@
-import type { Principal } from '../../auth/principal.js';
-import type { Db, Run } from '../../db/db.js';
+import type { Db } from '../../db/db.js';
 import { Problem } from '../../errors/problem.js';
 import type { ScopedCollection } from '../../feature.js';
 import type { JsonObject } from '../../json.js';
 import { INVITATIONS_SQL } from './accounts-statements.js';
 import { codeEnded, invitationOfAnother, invitationRefused, signInRequired } from './errors.js';
-import {
-  type Creation,
-  collectionOf,
-  type Inviting,
-  invitedRecord,
-  inviterOf,
-} from './invitation-records.js';
+import { type Creation, type Inviting, invitedRecord, inviterOf } from './invitation-records.js';
 import { findCode, useCode } from './mailed-code.js';
 import { newUser } from './sign-up.js';
 
@@ -21,13 +14,6 @@ export interface Accepting {
   readonly inviting: Inviting;
   /** Whether people can sign in with a password. */
   readonly hasSignIn: boolean;
-}
-
-/** A person with the code of an invitation: a user, or one who becomes a user with these fields. */
-export interface Acceptance {
-  readonly code: string;
-  readonly caller: string | undefined;
-  readonly fields: JsonObject;
 }
 
 /** The user who has accepted, and the ids of the records by their collections. */
@@ -52,11 +38,14 @@ export async function openInvitation(db: Db, code: string): Promise<OpenInvitati
 
 /**
  * Creates the records of an invitation, and the user if there is none, in one transaction that also ends the invitation: if anything
- * is refused, the invitation stays open. The inviter must still be permitted. Throws 400, 403, 409.
+ * is refused, the invitation stays open. The inviter must still be permitted, and is the actor. `fields`: of a new user, if there is no
+ * caller. Throws 400, 403, 409.
  */
 export async function accept(
   { db, users, inviting, hasSignIn }: Accepting,
-  { code, caller, fields }: Acceptance,
+  code: string,
+  caller: string | undefined,
+  fields: JsonObject,
 ): Promise<Accepted> {
   const { email, owner } = await openInvitation(db, code);
   if (caller !== undefined && caller !== owner) throw invitationOfAnother();
@@ -70,27 +59,16 @@ export async function accept(
     const inviter = await inviterOf(run, String(row.inviter));
     if (!inviter) throw invitationRefused();
     const created: Record<string, string> = {};
-    for (const [name, record] of Object.entries(JSON.parse(String(row.records)) as Creation))
-      created[name] = await createInvited(inviting, name, { ...record }, id, inviter, run);
+    for (const [name, record] of Object.entries(JSON.parse(String(row.records)) as Creation)) {
+      const { whole, input } = await invitedRecord(inviting, name, record, id, inviter, run).catch(refuse);
+      created[name] = (await whole.create(input, run)).id;
+    }
     await run(INVITATIONS_SQL.end_others, [email, String(row.targets)]);
     return { user: id, created };
   });
 }
 
-/** The actor of the change is the inviter, whose grant permits it. */
-async function createInvited(
-  inviting: Inviting,
-  name: string,
-  record: JsonObject,
-  userId: string,
-  inviter: Principal,
-  run: Run,
-): Promise<string> {
-  const scoped = collectionOf(inviting, name);
-  if (!scoped) throw invitationRefused();
-  const input = await invitedRecord(inviting, name, record, userId, inviter, run).catch((error) => {
-    // The person who accepts learns nothing of the rules for the inviter.
-    throw error instanceof Problem && error.status < 500 ? invitationRefused() : error;
-  });
-  return (await scoped.whole.create(input, run)).id;
+/** The person who accepts learns nothing of the rules for the inviter. */
+function refuse(error: unknown): never {
+  throw error instanceof Problem && error.status < 500 ? invitationRefused() : error;
 }

@@ -37,7 +37,7 @@ export async function acceptOnPage(services: InvitationServices, request: Handle
     if (!input) return pageReply(200, invitationPage(language, fields, { ...found, code, signIn, values }));
     values = typedValues(input.values, fields);
     const caller = (await services.session?.(req.headers.cookie))?.subject;
-    await accept(services, { code, caller, fields: values });
+    await accept(services, code, caller, values);
     return pageReply(200, invitationResult(language));
   } catch (error) {
     const [failure] = shownFailures(error);

@@ -9,6 +9,7 @@ import type { JsonObject } from '../../json.js';
 import { compileOnFirstUse } from '../../validation/validation.js';
 import { accept } from './accept-invitation.js';
 import { ACCEPT_PAGE, acceptOnPage, type InvitationServices } from './accept-on-page.js';
+import { programReply } from './account-requests.js';
 import { handled } from './endpoints.js';
 import { invitationKind } from './invitation-kind.js';
 import { storedInvitations } from './invitation-store.js';
@@ -76,20 +77,8 @@ const sending =
     return reply;
   };
 
-async function acceptByCode(services: InvitationServices, request: Request): Promise<Reply> {
-  const { code, user = {} } = checkAcceptance(request.body?.value).fields as {
-    code: string;
-    user?: JsonObject;
-  };
-  const { scheme, subject } = request.principal;
-  const accepted = await accept(services, {
-    code,
-    caller: scheme === 'none' ? undefined : subject,
-    fields: user,
-  });
-  return {
-    status: 200,
-    headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
-    body: JSON.stringify(accepted),
-  };
+async function acceptByCode(services: InvitationServices, { body, principal }: Request): Promise<Reply> {
+  const { code, user = {} } = checkAcceptance(body?.value).fields as { code: string; user?: JsonObject };
+  const caller = principal.scheme === 'none' ? undefined : principal.subject;
+  return programReply(200, await accept(services, code, caller, user));
 }

@@ -1,7 +1,6 @@
 import { type Principal, permit, type Requirement } from '../../auth/principal.js';
 import { userScopes } from '../../auth/user-scopes.js';
 import { type Reference, type Resource, referredIds } from '../../collection/resource.js';
-import type { ValidatedInput } from '../../collection/validated-input.js';
 import type { Run } from '../../db/db.js';
 import { invalidBody } from '../../errors/input-errors.js';
 import { below, Problem } from '../../errors/problem.js';
@@ -10,6 +9,7 @@ import type { ScopedCollection } from '../../feature.js';
 import type { JsonObject } from '../../json.js';
 import { nextIdentity, parseUuid } from '../../uuid.js';
 import { INVITATIONS_SQL } from './accounts-statements.js';
+import { invitationRefused } from './errors.js';
 
 /** The records that an invitation creates, by their collections: one of each, without the field with the invited user. */
 export type Creation = Readonly<Record<string, JsonObject>>;
@@ -46,19 +46,14 @@ export async function requireInvitable(
   for (const [name, record] of Object.entries(create))
     for (const [at, caller] of callers.entries())
       try {
-        const input = await invitedRecord(inviting, name, record, id, caller, run);
-        const { resource } = collectionOf(inviting, name)!;
-        const ids = givenReferences(resource).flatMap((each) => referredIds(input.fields, each));
+        const { whole, input } = await invitedRecord(inviting, name, record, id, caller, run);
+        const ids = givenReferences(whole.resource).flatMap((each) => referredIds(input.fields, each));
         if (at === 0) targets.push([name, ...ids.map(({ id }) => id).sort()].join(' '));
       } catch (error) {
         throw error instanceof Problem ? below(`/create/${name}`, error) : error;
       }
   return targets;
 }
-
-/** The collection of a name, if there are invitations for its records. */
-export const collectionOf = ({ collections }: Inviting, name: string): ScopedCollection | undefined =>
-  collections.find(({ resource }) => resource.name === name && resource.invited !== undefined);
 
 /**
  * The record of an invitation for a user, as its inviter may create it. The reference to the user need not be readable for the inviter:
@@ -71,9 +66,10 @@ export async function invitedRecord(
   userId: string,
   inviter: Principal,
   run: Run,
-): Promise<ValidatedInput> {
-  const scoped = collectionOf({ collections, requirementOf }, name)!;
-  const { resource } = scoped;
+) {
+  const scoped = collections.find(({ resource }) => resource.name === name);
+  if (scoped?.resource.invited === undefined) throw invitationRefused();
+  const { resource, whole } = scoped;
   permit(inviter, requirementOf(resource), {});
   const collection = scoped.as({ principal: inviter });
   const field = resource.invited!;
@@ -90,7 +86,7 @@ export async function invitedRecord(
   }
   const [error] = (await collection.creationErrors?.([input], run, invited)) ?? [];
   if (error) throw error;
-  return input;
+  return { whole, input };
 }
 
 /** The references that an inviter sets. */

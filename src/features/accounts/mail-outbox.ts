@@ -33,7 +33,7 @@ const MESSAGES: Readonly<
     if (user) return user.isDisabled ? undefined : 'known';
     return isOpen ? 'sign-up' : undefined;
   },
-  invitation: (_, isOpen) => (isOpen ? 'invitation' : undefined),
+  invitation: (user, isOpen) => (isOpen && !user?.isDisabled ? 'invitation' : undefined),
   changed: () => 'changed',
   factors: () => 'factors',
   address: () => 'address',
