@@ -3,7 +3,6 @@ import type { Db, Run } from '../db/db.js';
 import { sharedRun } from '../db/shared-run.js';
 import { tooManyMatches } from '../errors/input-errors.js';
 import { badRequest } from '../errors/request-errors.js';
-import { JSON_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
@@ -14,6 +13,7 @@ import { searchIn, selectionOf } from '../list/read-list.js';
 import { leadsTo } from '../policy/policy.js';
 import { readable, type ScopedCollection } from '../policy/scoped-collection.js';
 import { forRecord } from './operation-step.js';
+import { secretReply } from './secret-reply.js';
 
 /** Records that one request changes. */
 const MAX_MATCHES = 10_000;
@@ -23,35 +23,20 @@ const MAX_MATCHES = 10_000;
  */
 const RECORDS_AT_ONCE = 128;
 
-let now = () => performance.now();
-
-/** Replaces the clock for a test. Returns a function that undoes it. */
-export function replaceChangeClock(clock: () => number): () => void {
-  const before = now;
-  now = clock;
-  return () => {
-    now = before;
-  };
-}
-
-/** A change of many records. */
-interface ManyChanges {
-  readonly verb: 'update' | 'delete';
-  /** Changes one record. */
-  readonly action: Action;
-  /** Milliseconds of a statement, of which the changes may take half. */
-  readonly timeoutMs: number;
-}
+/** The clock of changes, which a test replaces. */
+export const changeClock = { now: () => performance.now() };
 
 /**
  * Applies an action on one record to all records that match a filter, all or none, with one event each: 200 with the number, and what the
- * action responds with for the first record that it rejects. 413 if more than 10,000 match, or if these take too long.
+ * action responds with for the first record that it rejects. 413 if more than 10,000 match, or if these take more than half of `timeoutMs`.
  */
 export function forAllMatching(
   db: Db,
   scoped: ScopedCollection,
   related: readonly ScopedCollection[],
-  { verb, action, timeoutMs }: ManyChanges,
+  verb: 'update' | 'delete',
+  action: Action,
+  timeoutMs: number,
 ): Action {
   const size = dependOnEachOther(scoped, related) ? 1 : RECORDS_AT_ONCE;
   return {
@@ -65,11 +50,11 @@ export function forAllMatching(
         // Others may have changed some before these were locked.
         const conditions = [...selection.conditions, ...among(found).conditions];
         const ids = await collection.ids({ ...selection, conditions }, found.length, run);
-        const latest = now() + timeoutMs / 2;
+        const latest = changeClock.now() + timeoutMs / 2;
         const minimal = { ...request, headers: { ...request.headers, prefer: 'return=minimal' } };
         let count = 0;
         const shared = sharedRun(run, () => {
-          if (count > 0 && now() > latest) throw tooManyMatches(count, ids[count - 1]!);
+          if (count > 0 && changeClock.now() > latest) throw tooManyMatches(count, ids[count - 1]!);
         });
         const act = async (id: string) => {
           await action.run(forRecord(minimal, id, shared));
@@ -78,11 +63,7 @@ export function forAllMatching(
         // Most records refer to older ones.
         const isReversed = verb === 'delete' && refersToItself(scoped.resource);
         await changeAll(isReversed ? ids.toReversed() : ids, act, size);
-        return {
-          status: 200,
-          headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
-          body: JSON.stringify({ meta: { matched: ids.length } }),
-        };
+        return secretReply(200, { meta: { matched: ids.length } });
       };
       return request.run ? work(request.run) : db.transaction(work);
     },

@@ -16,6 +16,7 @@ import { readInteger } from '../list/query-names.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
 import { OWNED, writeOnlyNames } from '../validation/validation.js';
+import { secretReply } from './secret-reply.js';
 
 /** Events that one page examines: an index of events by record would cost every write more than a page gains. */
 const MAX_EXAMINED = 10_000;
@@ -62,12 +63,7 @@ export function history(scoped: ScopedCollection, getting: Action, feed: Feed): 
         next: last === undefined ? null : `${self}&after=${encodeURIComponent(feed.cursorOf(last - 1))}`,
       };
       const shown = data.map(({ cursor: _, ...change }) => change);
-      return {
-        status: 200,
-        headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
-        body: JSON.stringify({ data: shown, meta: { limit }, links }),
-        isRead: true,
-      };
+      return { ...secretReply(200, { data: shown, meta: { limit }, links }), isRead: true };
     },
   };
 }

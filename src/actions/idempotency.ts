@@ -11,8 +11,6 @@ import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { DEFAULT_VERSION } from '../versions/supported.js';
 import { replyOf, rowOf } from './stored-reply.js';
 
-const { lock: LOCK, find: FIND, keep: STORE } = IDEMPOTENCY_SQL;
-
 /** The stored responses to requests with a key. */
 export type Idempotency = ReturnType<typeof openIdempotency>;
 
@@ -21,7 +19,7 @@ export function openIdempotency(ttlSeconds: number, collections: readonly Scoped
   /** The stored response to a request with the key of this one; undefined: there is none. Throws 422. */
   const find = async (run: Run, identity: Identity): Promise<Reply | undefined> => {
     const { caller, key, request } = identity;
-    const [row] = await run(FIND, [caller, key, ttlSeconds]);
+    const [row] = await run(IDEMPOTENCY_SQL.find, [caller, key, ttlSeconds]);
     if (!row) return undefined;
     if (row.fingerprint !== (await identity.fingerprint())) throw keyReused();
     const reply = await replyOf(row, collections, run, request);
@@ -33,12 +31,17 @@ export function openIdempotency(ttlSeconds: number, collections: readonly Scoped
    */
   const once = async (run: Run, identity: Identity, work: () => Promise<Reply> | Reply): Promise<Reply> => {
     const { caller, key } = identity;
-    const [lock] = await run(LOCK, [`${caller}\n${key}`]);
+    const [lock] = await run(IDEMPOTENCY_SQL.lock, [`${caller}\n${key}`]);
     if (lock?.locked !== true) throw keyInUse();
     const found = await find(run, identity);
     if (found) return found;
     const reply = await work();
-    await run(STORE, [caller, key, await identity.fingerprint(), ...rowOf(reply, collections)]);
+    await run(IDEMPOTENCY_SQL.keep, [
+      caller,
+      key,
+      await identity.fingerprint(),
+      ...rowOf(reply, collections),
+    ]);
     return reply;
   };
   return { find, once };

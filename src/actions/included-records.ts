@@ -48,7 +48,7 @@ export interface Shown extends Pick<View, 'fields'> {
 
 /** The number of records that refer to a record by any of some fields. */
 function counts(other: Collection, fields: readonly string[]): Omit<Relation, 'name'> {
-  const columns = columnsOf(other, fields).map(({ column }) => column.name);
+  const columns = fields.map((field) => other.resource.columns.get(field)!.name);
   const numbers = async (records: readonly JsonObject[], run: Run | undefined) => {
     const ids = records.map(({ id }) => String(id));
     const found = await other.referringCounts(columns, ids, run);
@@ -59,10 +59,6 @@ function counts(other: Collection, fields: readonly string[]): Omit<Relation, 'n
     ofOne: async (record, run) => String((await numbers([record], run))(record).value),
   };
 }
-
-/** The fields of a collection with their columns. */
-const columnsOf = ({ resource }: Collection, fields: readonly string[]) =>
-  fields.map((field) => ({ field, column: resource.columns.get(field)! }));
 
 /** The first records of lists, each of which is in the order of the ids. */
 function firstOf(lists: readonly string[]): readonly JsonObject[] {
@@ -184,7 +180,7 @@ function referringRecords(
   fields: readonly string[],
   shown: Shown,
 ): Omit<Relation, 'name'> {
-  const columns = columnsOf(other, fields);
+  const columns = fields.map((field) => ({ field, column: other.resource.columns.get(field)! }));
   return {
     ofAll: async (records, run) => {
       const ids = records.map(({ id }) => String(id));

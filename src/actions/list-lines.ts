@@ -37,13 +37,10 @@ export function linesPage(
   more: readonly string[],
   conditions: Conditions | undefined,
 ): Reply {
-  return hashedReply(type, textOf(type, listed, records, view), conditions, { more });
-}
-
-function textOf(type: string, listed: Listed, records: readonly JsonObject[], view: View): string {
-  if (type === NDJSON_TYPE) return records.map((record) => `${JSON.stringify(record)}\n`).join('');
-  const columns = columnsOf(listed, view);
-  return csvHeader(columns) + records.map((record) => csvRow(record, columns)).join('');
+  const columns = type === NDJSON_TYPE ? undefined : columnsOf(listed, view);
+  const lineOf = (record: JsonObject) => (columns ? csvRow(record, columns) : `${JSON.stringify(record)}\n`);
+  const header = columns ? csvHeader(columns) : '';
+  return hashedReply(type, header + records.map(lineOf).join(''), conditions, { more });
 }
 
 /** The paths of the pages around a page by their relations; null: there is none. */

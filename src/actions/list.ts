@@ -42,11 +42,10 @@ export function list(
     // Taken before the list is read, so that every later change comes after it.
     const before = feed?.cursor();
     const fields = before === undefined ? [] : ['Events-Cursor', before];
-    const { type, version } = request;
+    const { type, version, query } = request;
     const collection = scoped.as(request);
-    const given = request.query.parameters;
+    const { parameters: given, isOfBody } = query;
     const others = readable(related, request);
-    const { isOfBody } = request.query;
     const context = { lists: version.lists, parent, isLines: isLines(type), isOfBody, others };
     if (hasGroups(given))
       return groupsReply(collection, request, readGroups(given, collection, context), fields);

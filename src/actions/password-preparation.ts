@@ -27,7 +27,8 @@ export function passwordPreparation(
       return typeof given === 'string' ? given : undefined;
     };
     const [given, currentPassword] = [textOf('password'), textOf('current_password')];
-    const password = isHashable(given) ? given : undefined;
+    const length = given?.length ?? 0;
+    const password = length >= MIN_LENGTH && length <= 2 * MAX_LENGTH ? given : undefined;
     if (password === undefined && (!confirm || currentPassword === undefined)) return undefined;
     return async () => {
       check?.(request);
@@ -37,9 +38,6 @@ export function passwordPreparation(
     };
   };
 }
-
-const isHashable = (password: string | undefined): boolean =>
-  password !== undefined && password.length >= MIN_LENGTH && password.length <= 2 * MAX_LENGTH;
 
 /** A field of a record or a merge patch; in a JSON Patch, the last value that it adds or replaces. */
 function givenIn(value: Json | undefined, name: string): Json | undefined {

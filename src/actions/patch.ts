@@ -48,7 +48,8 @@ export function patch(scoped: ScopedCollection, settings: WriteSettings): Action
           const expected = expectedVersion(next);
           if (expected !== undefined && expected !== stored.version)
             throw await preconditionProblem(resource, stored, preconditions, request);
-          requireRecordBounds(withoutOwned(next), settings.bodyLimit);
+          // The fields of the client: a record that is as large as a body may be can be patched.
+          requireRecordBounds(isObject(next) ? without(next, OWNED) : next, settings.bodyLimit);
           return { body: next, before: { record, isPatch: true, hidden } };
         },
       });
@@ -82,9 +83,6 @@ function nameRemoved(next: Json, patch: Json | undefined, { readable }: HiddenPa
   for (const [name, value] of Object.entries(patch))
     if (value === null && !readable.has(name)) setMember(next, name, null);
 }
-
-/** The fields of the client: a record that is as large as a body may be can be patched. */
-const withoutOwned = (record: Json): Json => (isObject(record) ? without(record, OWNED) : record);
 
 function without(record: JsonObject, names: Iterable<unknown>): JsonObject {
   const rest = { ...record };

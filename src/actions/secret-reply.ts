@@ -7,7 +7,7 @@ import { pageFields } from './list-lines.js';
 /** Nothing may store the response. */
 const HEADERS = ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'];
 
-/** A response about a secret. */
+/** A JSON response that nothing may store, as about a secret. */
 export function secretReply(status: number, value: unknown, headers: readonly string[] = []): Reply {
   return { status, headers: [...HEADERS, ...headers], body: JSON.stringify(value) };
 }

@@ -1,10 +1,10 @@
+import { secretReply } from '../actions/secret-reply.js';
 import { type Principal, scopesOf } from '../auth/principal.js';
 import { userScopes } from '../auth/user-scopes.js';
 import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
 import { invalidQuery } from '../errors/input-errors.js';
 import { splitVersion } from '../http/api-version.js';
-import { JSON_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import { type Explanation, explain } from '../policy/explain.js';
@@ -70,8 +70,7 @@ async function showAccess(services: AccessServices, { query, run }: Request): Pr
   if (path === null) throw invalidQuery('path', 'must be the path of a record or of a collection');
   if (subject === null) throw invalidQuery('as', 'must be the subject of a caller');
   const caller = { subject, scopes: given.get('scopes') ?? undefined };
-  const body = JSON.stringify(await explanationOf(services, path, caller, run));
-  return { status: 200, headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'], body };
+  return secretReply(200, await explanationOf(services, path, caller, run));
 }
 
 /** The explanation of a path for a caller as the operator names it. Without scopes, a user has its own. Throws 400 for a path that is not that of a record or of a collection. */

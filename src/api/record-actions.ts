@@ -129,7 +129,7 @@ function actionsOf(api: Api, collection: ScopedCollection): RecordActions {
   const is = (around: Surroundings, make: (reader: Reader) => Action) =>
     composed(api, resource, around, make);
   const ofMatching = (verb: 'update' | 'delete', action: Action) =>
-    forAllMatching(db, collection, api.collections, { verb, action, timeoutMs: settings.dbTimeoutMs });
+    forAllMatching(db, collection, api.collections, verb, action, settings.dbTimeoutMs);
   const getting = ({ collections }: Reader) => get(ofName(collections, resource), collections);
   const listing = ({ collections, feed }: Reader) => list(ofName(collections, resource), collections, feed);
   const creation = () => create(collection);
