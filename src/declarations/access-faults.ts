@@ -63,11 +63,8 @@ function conditionFaults(
     if (error instanceof TypeError) return [];
     if (!(error instanceof Problem)) throw error;
     const { details } = error.more as { readonly details?: unknown };
-    const {
-      parameter = '',
-      path = '',
-      message = error.message,
-    } = ([details].flat()[0] ?? {}) as Record<string, string | undefined>;
+    const first = ([details].flat()[0] ?? {}) as Record<string, string | undefined>;
+    const { parameter = '', path = '', message = error.message } = first;
     const segments = (filterSegments(parameter) ?? []).map((each) => `/${escapeToken(unescapeName(each))}`);
     const pointer = segments.length > 0 ? segments.join('') : path.replace(/^\/filter/, '');
     return [{ pointer: `/x-collection/access/${place}/where${pointer}`, reason: message }];

@@ -80,11 +80,8 @@ function singularOf({ name, schema }: Declaration): string {
 }
 
 /** The field that stands for a record where people read: the declared one, or a text that most likely names it. */
-function displayOf({
-  properties,
-  required = [],
-  'x-collection': options = {},
-}: DeclaredSchema): string | undefined {
+function displayOf(schema: DeclaredSchema): string | undefined {
+  const { properties, required = [], 'x-collection': options = {} } = schema;
   const names = Object.keys(properties).filter((name) => isDisplayed(properties[name]!));
   const find = (test: (name: string, field: DeclaredField) => unknown) =>
     names.find((name) => test(name, properties[name]!));
