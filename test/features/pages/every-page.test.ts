@@ -43,5 +43,6 @@ t.test('every kind of page fits each width and theme', { skip: noBrowser }, asyn
     assets.map(async (url) => (await (await fetch(url)).arrayBuffer()).byteLength),
   );
   const total = sizes.reduce((sum, size) => sum + size, list);
+  t.comment(`${list} + ${sizes.join(' + ')} bytes`);
   t.ok(total <= 30_720, `a list of 20 records, its style and its script have ${total} bytes`);
 });
