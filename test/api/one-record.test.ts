@@ -93,7 +93,7 @@ t.test('the ETag of a part guards a write of the record', async (t) => {
   const tags = new Set<string>();
   for (const query of ['', '?fields=title', '?fields=price', '?include=author'])
     for (const accept of ['application/json', 'text/csv', 'text/html']) tags.add(await tagOf(query, accept));
-  t.equal(tags.size, 12, 'each representation has its own');
+  t.equal(tags.size, 9, 'each representation has its own; the page of a record is one');
   const etag = await tagOf('?fields=price');
   const change = (body: object) => service.send('PATCH', path, { headers: { 'if-match': etag }, body });
   t.equal((await change({ price: 11 })).status, 200);

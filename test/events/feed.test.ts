@@ -104,7 +104,7 @@ t.test('what cannot be requested is an error that says so', async (t) => {
   t.equal((await send('POST', '/events', { body: {} })).status, 405);
   const page = await send('GET', '/events?limit=1', { headers: { accept: 'text/html' } });
   t.match(page.headers['content-type'], 'text/html');
-  t.match(page.text, /<h1>Events<\/h1>/);
+  t.match(page.text, /<h1>Changes<\/h1>/);
 });
 
 t.test('the batch form of CloudEvents, and HEAD', async (t) => {

@@ -11,6 +11,7 @@ const ELSEWHERE: Readonly<Record<string, string>> = {
   'cli/users-command.ts: createInterface': 'cli/io.ts',
   'pipeline/common-stages.ts: Readable': 'a body in memory, which nothing ends by an error',
   'pipeline/server.ts: createServer': 'process/listen.ts',
+  'features/site/site-files.ts: createReadStream': 'the writer of responses, by `pipeline`',
   'features/transfer/input.ts: createReadStream':
     '`for await` and `pipeline` listen from the moment on in which the stream is created',
   'transport/body-stream.ts: Readable': 'a body in memory, which nothing ends by an error',
