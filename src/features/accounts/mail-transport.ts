@@ -13,11 +13,11 @@ export class MailRefused extends Error {}
 /** For the connection, for the greeting and for each response. */
 const TIMEOUT_MS = 10_000;
 
-/** Writes messages to the log, with their links. */
+/** Writes messages to the log, with their links, at the level that every service shows by default. */
 export const logTransport =
   (log: Log): Send =>
   async (_id, recipient, { subject, text }) => {
-    log.info({ recipient, subject, text }, 'a message, which MAIL=log does not send');
+    log.warn({ recipient, subject, text }, 'a message, which MAIL=log does not send');
   };
 
 /** Requests another program to send each message, with the signatures of webhooks. Throws ConfigError for an invalid secret. */
