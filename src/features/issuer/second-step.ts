@@ -53,7 +53,7 @@ async function provedBy(
   const byCode = form.has('code') ? await secondFactors.use(user.id, form.get('code')!) : undefined;
   if (byPasskey || byCode) attempt.pass();
   else await attempt.fail(account);
-  if (byCode === 'recovery code') await notifyOfFactors(parts, request, user.id);
+  if (byCode === 'recovery code') await notify(parts, request, user.id, 'factors');
   return byCode ? ['otp', 'mfa'] : byPasskey?.amr;
 }
 
@@ -108,19 +108,20 @@ export async function changeFactors(
   if (!isRecent) return { error: 'Nothing was changed. Sign out and sign in again.' };
   const result = await change(parts, user, form);
   if (result.error === undefined && form.get('action') !== 'begin-totp')
-    await notifyOfFactors(parts, request, user.id);
+    await notify(parts, request, user.id, 'factors');
   return result;
 }
 
-/** Notifies a user of a change of its factors, if the service sends messages. */
-async function notifyOfFactors(
+/** Notifies a user of a change of its factors or its password, if the service sends messages. */
+export async function notify(
   { config, db }: InteractionParts,
   { req }: HandledRequest,
   userId: string,
+  change: 'factors' | 'changed',
 ): Promise<void> {
   if (!hasMail(ACCOUNTS_SETTINGS.of(config))) return;
   const { ACCOUNTS_SQL } = await import('../accounts/accounts-statements.js');
   const { languageOf } = await import('../accounts/mail-messages.js');
   const language = languageOf(req.headers['accept-language']);
-  await db.run(ACCOUNTS_SQL.tell_changed, [nextIdentity().id, userId, language, 'factors']);
+  await db.run(ACCOUNTS_SQL.tell_changed, [nextIdentity().id, userId, language, change]);
 }

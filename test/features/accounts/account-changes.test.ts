@@ -75,6 +75,18 @@ t.test('another address is confirmed by both', async (t) => {
   }
 });
 
+t.test('a person gets a note of a new password', async (t) => {
+  const { requested, messagesTo } = await start(t);
+  const next = 'another long passphrase of mine';
+  t.match(await requested({ action: 'change-password', password: next }), {
+    status: 200,
+    text: /was changed/,
+  });
+  await until('the note arrives', () =>
+    messagesTo('ann@example.org').some(({ text }) => /Your password for .* was changed/.test(text)),
+  );
+});
+
 t.test('codes of an address that changes no account', async (t) => {
   const { requested, linkTo, confirm, emailOf, addUser, service } = await start(t);
   await requested({ action: 'change-address', email: 'bob@example.org' });
