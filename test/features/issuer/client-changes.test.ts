@@ -207,6 +207,13 @@ t.test('clients change over HTTP, with conditions; running processes follow', as
   }
   for (const method of ['PUT', 'PATCH'])
     t.equal((await service.send(method, '/oauth-clients/none', { headers, body: least })).status, 404);
+  const { key: reader } = await makeKey(service.db, { scopes: ['items:read'] });
+  for (const forbidden of [path, '/userinfo'])
+    t.equal(
+      (await service.send('GET', forbidden, { headers: { 'x-api-key': reader } })).status,
+      403,
+      forbidden,
+    );
 });
 
 t.test('every combination of addresses that is accepted is one that oidc-provider accepts', async (t) => {
