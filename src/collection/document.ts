@@ -51,19 +51,26 @@ const [BRACKET, BRACKET_END, BRACE, BRACE_END] = [0x5b, 0x5d, 0x7b, 0x7d] as con
  * a sixth of the time of its request.
  */
 export function someMembers(doc: string, isWanted: (name: string) => boolean): string {
-  let members = '';
-  for (let at = 1; at < doc.length - 1; ) {
+  const last = doc.length - 1;
+  // Each is the text of adjacent members and the comma after them.
+  let wanted = '';
+  let start = -1;
+  for (let at = 1; at < last; ) {
     const colon = stringEnd(doc, at);
     // Text in another layout would be cut at wrong places.
     if (doc.charCodeAt(at) !== QUOTE || doc.charCodeAt(colon) !== COLON)
       throw new Error('no stored document');
-    const end = valueEnd(doc, colon + 1);
     // A name with an escape is parsed; most have none.
     const name = doc.slice(at + 1, colon - 1);
-    if (isWanted(name.includes('\\') ? JSON.parse(`"${name}"`) : name)) members += `,${doc.slice(at, end)}`;
-    at = end + 1;
+    if (isWanted(name.includes('\\') ? JSON.parse(`"${name}"`) : name)) {
+      if (start < 0) start = at;
+    } else if (start >= 0) {
+      wanted += doc.slice(start, at);
+      start = -1;
+    }
+    at = valueEnd(doc, colon + 1) + 1;
   }
-  return `{${members.slice(1)}}`;
+  return `{${start < 0 ? wanted.slice(0, -1) : wanted + doc.slice(start, last)}}`;
 }
 
 /** The place after the JSON string that begins at a place. A quote after an odd number of backslashes is a part of the string. */

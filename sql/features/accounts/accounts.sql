@@ -71,6 +71,10 @@ from plinth_users as users where email = $1;
 insert into plinth_mail (id, purpose, recipient, language, user_id)
 select $1::uuid, $4, email, $3, users.id from plinth_users as users where users.id = $2::uuid;
 
+-- A person who resets the password of an account ends the ways in of whoever had it before.
+-- name: unlink_user ($1 user id)
+delete from plinth_user_links where user_id = $1::uuid returning true;
+
 -- Another request replaces the former one.
 -- name: request_address ($1 id, $2 user id, $3 email)
 insert into plinth_address_changes (id, user_id, email)
@@ -88,6 +92,7 @@ where change.id = $1::uuid;
 update plinth_address_changes as change set confirmed = array_append(confirmed, $2)
 from plinth_users as users
 where change.id = $1::uuid and users.id = change.user_id
+  and not exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id)
 returning users.id::text as owner, change.email, array_append(confirmed, $2) @> array[users.email, change.email] as is_confirmed;
 
 -- name: end_address_change ($1 id)
@@ -121,13 +126,14 @@ on conflict (mail_id) do update
 set hash = excluded.hash, user_id = excluded.user_id, expires_at = excluded.expires_at
 returning true;
 
--- The code of a user is valid while the user has the address to which it was sent.
+-- The code of a user is valid while the user has the address to which it was sent, and is not disabled.
 -- name: find_code ($1 hash in base64, $2 purpose)
 select recipient, user_id::text as owner, about::text
 from plinth_mail_codes
 where hash = decode($1, 'base64') and purpose = $2 and expires_at > now()
   and (user_id is null
-    or exists (select from plinth_users as users where users.id = user_id and users.email = recipient));
+    or exists (select from plinth_users as users where users.id = user_id and users.email = recipient)
+      and not exists (select from plinth_disabled_users as disabled where disabled.user_id = plinth_mail_codes.user_id));
 
 -- name: end_code ($1 hash in base64)
 delete from plinth_mail_codes where hash = decode($1, 'base64') returning true;

@@ -2,6 +2,7 @@ import type { Db } from '../../db/db.js';
 import { rateLimited } from '../../errors/caller-errors.js';
 import { payloadTooLarge } from '../../errors/input-errors.js';
 import { type Failure, Problem } from '../../errors/problem.js';
+import { originNotAllowed } from '../../errors/request-errors.js';
 import type { ScopedCollection } from '../../feature.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
@@ -31,13 +32,15 @@ export interface Input {
   readonly text: (name: string) => string;
 }
 
-/** Reads a request within the limit of its network. Throws 413 and 429. */
+/** Reads a request within the limit of its network, of a form on a page of this service. Throws 403, 413 and 429. */
 export async function admittedInput(services: AccountServices, request: HandledRequest): Promise<Input> {
   const { req, body, address } = request;
   if (body.length > MAX_BYTES) throw payloadTooLarge(MAX_BYTES);
   const seconds = await services.limit(address);
   if (seconds !== undefined) throw rateLimited(seconds);
   const isForm = /^application\/x-www-form-urlencoded\b/i.test(req.headers['content-type'] ?? '');
+  const site = req.headers['sec-fetch-site'];
+  if (isForm && site !== undefined && site !== 'same-origin' && site !== 'none') throw originNotAllowed();
   const values = isForm
     ? Object.fromEntries(new URLSearchParams(body.toString()))
     : objectOf(body.toString());
@@ -59,7 +62,9 @@ function objectOf(text: string): JsonObject {
 /** An address in the form in which users have it; undefined: no user can have it. */
 export function addressOf(given: string): string | undefined {
   const text = given.trim();
-  return text.length > 254 * 8 || text.includes('\0') ? undefined : text.normalize('NFC').toLowerCase();
+  // Some other letters have ASCII letters as their lower case.
+  const isPlain = text.length <= 254 * 8 && !/[\0\u0130\u212a]/.test(text);
+  return isPlain ? text.normalize('NFC').toLowerCase() : undefined;
 }
 
 /** The code in the address of a page; undefined: there is none. */

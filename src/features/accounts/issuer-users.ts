@@ -161,7 +161,9 @@ export class IssuerUsers {
   valuesOf(claims: Claims): Values {
     const { email, email_verified: verified, name, preferred_username: login } = claims;
     const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
-    const address = isText(email) && verified !== false && verified !== 'false' ? email : undefined;
+    // Some other letters have ASCII letters as their lower case, and would mean the address of someone else.
+    const isOwn = isText(email) && !/[^\x20-\x7e]/.test(email) && verified !== false && verified !== 'false';
+    const address = isOwn ? email : undefined;
     const mapped = [...(this.settings.userClaims ?? [])].map(([field, path]) => [
       field,
       claimAt(claims, path),

@@ -63,6 +63,7 @@ async function setByCode(services: AccountServices, code: string, password: stri
   const passwordHash = await storedPassword(checked);
   await db.transaction(async (run) => {
     await useCode(run, 'reset', code);
+    await run(ACCOUNTS_SQL.unlink_user, [id]);
     const next = ({ record }: { record: typeof checked.fields }) => {
       const input = users.check(record, 'request', { record, isPatch: true });
       return { ...input, passwordHash };

@@ -113,6 +113,43 @@ t.test('codes of an address that changes no account', async (t) => {
   t.equal(await emailOf(), 'ann@example.org');
 });
 
+t.test('a new password, and the end of the account for an administrator, end the codes', async (t) => {
+  for (const end of [
+    'update passwords set version = version + 1 where user_id = $1 returning true',
+    'insert into plinth_disabled_users (user_id) values ($1) returning true',
+  ]) {
+    const { requested, linkTo, confirm, emailOf, service, user } = await start(t);
+    await requested({ action: 'change-address', email: NEXT });
+    await requested({ action: 'delete-account' });
+    const links = [
+      await linkTo('ann@example.org', '/confirm-removal'),
+      await linkTo('ann@example.org', '/confirm-address'),
+      await linkTo(NEXT, '/confirm-address'),
+    ];
+    await service.db.run(end, [user.id]);
+    for (const link of links) t.match(await confirm(link), { status: 422, text: /expired or was used/ }, end);
+    t.equal(await emailOf(), 'ann@example.org');
+  }
+});
+
+t.test('a page of another site submits no form', async (t) => {
+  const { service } = await start(t);
+  for (const [site, status] of [
+    ['cross-site', 403],
+    ['same-site', 403],
+    ['same-origin', 200],
+  ] as const) {
+    const headers = { 'sec-fetch-site': site };
+    const type = 'application/x-www-form-urlencoded';
+    const found = await service.send('POST', '/forgotten-password', {
+      body: 'email=a@example.org',
+      type,
+      headers,
+    });
+    t.equal(found.status, status, site);
+  }
+});
+
 t.test('a person deletes the account', async (t) => {
   const { requested, linkTo, emailOf, service, user } = await start(t);
   t.match(await requested({ ...WRONG, action: 'delete-account' }), { status: 422 });
