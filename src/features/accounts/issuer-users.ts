@@ -140,10 +140,17 @@ export class IssuerUsers {
   }
 
   /** Follows claims that have changed. A user that the values do not fit stays as it is. */
-  async #update({ issuer, subject }: Subject, { fields, hash }: Values, id: string): Promise<void> {
+  async #update(
+    { issuer, subject }: Subject,
+    { fields, hash, verifiedEmail }: Values,
+    id: string,
+  ): Promise<void> {
     const users = this.users();
+    const { email, ...others } = fields;
+    // An address that nobody has verified could be the one of another person.
+    const changes = verifiedEmail === undefined ? others : { ...others, email: email! };
     const next = ({ record }: { record: JsonObject }) =>
-      users.check({ ...record, ...fields }, 'request', { record, isPatch: true });
+      users.check({ ...record, ...changes }, 'request', { record, isPatch: true });
     try {
       await users.change(id, {
         preconditions: NO_PRECONDITIONS,

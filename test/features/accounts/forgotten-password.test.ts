@@ -73,8 +73,11 @@ t.test('a person who has forgotten the password chooses another', async (t) => {
   await until('a message that was sent is removed', () => waitingIn(service), 0);
   t.equal((await service.db.run('select hash from plinth_mail_codes', [])).length, 1);
   t.equal(await enter(PASSWORD), 200, 'the password is as before');
+  const linked = `insert into plinth_user_links values ('https://login.example.org', 'a', $1, '') returning true`;
+  await service.db.run(linked, [id]);
   t.equal((await reset(code.toLowerCase().replaceAll('-', ' ').replaceAll('0', 'o'))).status, 204);
   t.same([await enter(PASSWORD), await enter(NEXT)], [401, 200]);
+  t.same(await service.db.run('select from plinth_user_links', []), [], 'nobody else enters the account');
   t.match(await reset(code), { status: 403, json: { error: { code: 'CODE_ENDED' } } }, 'once');
   const changed = await messageAt(mail, 1);
   t.match(changed.text, /was changed/);

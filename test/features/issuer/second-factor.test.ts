@@ -361,6 +361,34 @@ t.test('a factor is removed after a recent sign-in, or by an operator', async (t
   t.equal(left!.n, 0);
 });
 
+t.test('the end of the only factor ends the access that it gave', async (t) => {
+  const { user, secret } = await withApp('ends@example.org', ['admin']);
+  const flow = await begin(server, config, { scope: 'openid admin offline_access' });
+  let page = await flow.visitor.open(String(flow.url));
+  page = await flow.visitor.submit(page, { email: user.email, password: PASSWORD, action: 'sign-in' });
+  page = await flow.visitor.submit(page, { action: 'code', code: codeOf(secret) });
+  page = await flow.visitor.submit(page, { action: 'allow' });
+  const tokens = await client.authorizationCodeGrant(config, new URL(page.url), {
+    pkceCodeVerifier: flow.verifier,
+    expectedState: flow.state,
+  });
+  t.match(decodeJwt(tokens.access_token).scope, /admin/);
+  await flow.visitor.submit(await flow.visitor.open('/account'), { action: 'remove-totp' });
+  await t.rejects(client.refreshTokenGrant(config, tokens.refresh_token!), 'no refresh');
+  const authorization = `Bearer ${tokens.access_token}`;
+  await until(
+    'the token ends',
+    async () => (await server.service.send('GET', '/whoami', { headers: { authorization } })).status,
+    401,
+  );
+  const sessions = await db.run(
+    `select payload::json ->> 'amr' as amr from issuer_records where user_id = $1::uuid and model = 'Session'`,
+    [user.id],
+  );
+  t.ok(sessions.length > 0);
+  for (const { amr } of sessions) t.same(JSON.parse(String(amr)), ['pwd']);
+});
+
 t.test('guesses of codes are limited by user and address, with Retry-After', async (t) => {
   mockLimits(t);
   const limited = await authorizationServer(t, { AUTH_FAILURES: '3' });
