@@ -71,7 +71,7 @@ from plinth_users as users where email = $1;
 insert into plinth_mail (id, purpose, recipient, language, user_id)
 select $1::uuid, $4, email, $3, users.id from plinth_users as users where users.id = $2::uuid;
 
--- A person who resets the password of an account ends the ways in of whoever had it before.
+-- A person who resets the password of an account ends the former ways into it.
 -- name: unlink_user ($1 user id)
 delete from plinth_user_links where user_id = $1::uuid returning true;
 

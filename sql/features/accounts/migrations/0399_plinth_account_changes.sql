@@ -6,14 +6,6 @@ create table plinth_address_changes (
   confirmed text[] not null default '{}'
 );
 
--- A new password ends also the changes that someone else may have requested with the former one.
-create or replace function plinth_end_of_reset_codes() returns trigger language plpgsql as $$
-begin
-  delete from plinth_mail_codes where user_id = new.user_id and purpose in ('reset', 'address', 'removal');
-  delete from plinth_address_changes where user_id = new.user_id;
-  return null;
-end $$;
-
 -- The last changes of each account that concern its security, which its user sees.
 create table plinth_account_log (
   id bigint generated always as identity primary key,
