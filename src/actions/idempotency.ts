@@ -26,7 +26,7 @@ export function openIdempotency(ttlSeconds: number, collections: readonly Scoped
     return { ...reply, headers: [...reply.headers, 'Idempotency-Replayed', 'true'] };
   };
   /**
-   * The stored response, or that of `work`, which is stored in the transaction of `run`: there is one if and only if the writes
+   * The stored response, or the one of `work`, which is stored in the transaction of `run`: there is one if and only if the writes
    * of `work` are. Throws 409 while another request with the key is in flight, and 422 for a key of a different request.
    */
   const once = async (run: Run, identity: Identity, work: () => Promise<Reply> | Reply): Promise<Reply> => {

@@ -38,7 +38,7 @@ export interface KnownScopes {
 
 /**
  * How managed resources of one kind are read from requests, by the rules of the service, stored with its services, and shown. `caller`:
- * absent for commands, whose caller is the operator.
+ * absent for commands, which the operator runs.
  */
 export interface Store<Item extends Stored, Input, Rules, Services> {
   /** The id in a path; undefined: nothing has it. By default a UUID. */

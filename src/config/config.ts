@@ -141,7 +141,7 @@ export function settingFor(option: string, settings: readonly FeatureSettings[])
   return settingNames(settings).find((each) => each === name);
 }
 
-/** The names of all settings, those of the core first. `env` has names of which a setting consists in part. */
+/** The names of all settings, the core's first. `env` has the variables from which some settings take a part of their names. */
 export function settingNames(settings: readonly FeatureSettings[], env: Env = {}): readonly string[] {
   const reader = createReader(env);
   readAll(reader);

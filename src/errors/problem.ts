@@ -52,7 +52,7 @@ export class Problem {
 export const withShape = ({ status, code, message, more }: Problem, shape: Shape) =>
   new Problem(status, code, message, { ...more, shape });
 
-/** The problem of a part of a body: the paths in its details begin with that of the part. */
+/** The problem of a part of a body: the paths in its details begin with the path of the part. */
 export function below(path: string, { status, code, message, more }: Problem): Problem {
   const moved = (each: unknown): unknown =>
     Object(each).path === undefined ? each : { ...Object(each), path: path + Object(each).path };

@@ -269,7 +269,7 @@ from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1:
 
 /**
  * How a page that ends at `end` is found. One with conditions has a text of its own, which takes less time to plan if it is short. If
- * its total has to find all matches, those of a search or of costly conditions are found once.
+ * its total has to find all matches, the matches of a search or of costly conditions are found once.
  */
 function findingOf({ sorts, counts, selection }: ListRequest, end: number, engine: Engine): Finding {
   const { conditions, parent, search, words, access } = selection;

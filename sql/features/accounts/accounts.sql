@@ -82,18 +82,18 @@ values ($1::uuid, $2::uuid, $3)
 on conflict (user_id) do update set id = excluded.id, email = excluded.email, confirmed = '{}'
 returning true;
 
--- name: requested_address ($1 id)
-select change.email, users.email as former
-from plinth_address_changes as change
-join plinth_users as users on users.id = change.user_id
-where change.id = $1::uuid;
+-- name: requested_address ($1 hash of a code in base64)
+select change.email
+from plinth_mail_codes as code
+join plinth_address_changes as change on change.id = code.about
+where code.hash = decode($1, 'base64') and code.purpose = 'address' and code.expires_at > now();
 
 -- name: confirm_address ($1 id, $2 recipient of a code)
 update plinth_address_changes as change set confirmed = array_append(confirmed, $2)
 from plinth_users as users
 where change.id = $1::uuid and users.id = change.user_id
   and not exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id)
-returning users.id::text as owner, change.email, array_append(confirmed, $2) @> array[users.email, change.email] as is_confirmed;
+returning users.id::text as owner, change.email, confirmed @> array[users.email, change.email] as is_confirmed;
 
 -- name: end_address_change ($1 id)
 with ended as (delete from plinth_address_changes where id = $1::uuid returning user_id)

@@ -17,7 +17,7 @@ import { ACCOUNTS_SQL } from './accounts-statements.js';
 import { type ChangeKind, type ChangeState, confirmationPage } from './change-pages.js';
 import { codeEnded } from './errors.js';
 import { type Language, languageOf } from './mail-messages.js';
-import { findCode, requestCode, useCode } from './mailed-code.js';
+import { codeHash, requestCode, useCode } from './mailed-code.js';
 import { pageReply } from './password-pages.js';
 import { principalOf, requireAddress } from './sign-up.js';
 
@@ -41,10 +41,10 @@ export async function requestAddress(
   requireAddress(users, address);
   const about = nextIdentity().id;
   await db.transaction(async (run) => {
-    await run(ACCOUNTS_SQL.request_address, [about, id, address]);
-    // Two requests lock the addresses in one order.
+    // All transactions lock the addresses in one order, and the request after them, as the use of a code does.
     for (const recipient of [address, email].sort())
       await requestCode(run, { kind: 'address', recipient, language, about });
+    await run(ACCOUNTS_SQL.request_address, [about, id, address]);
   });
 }
 
@@ -68,7 +68,7 @@ export const confirming =
       pageReply(status, confirmationPage(language, kind, state));
     if (req.method !== 'POST') {
       const code = codeInUrl(request) ?? '';
-      return page(200, { code, address: await requestedAddress(services, kind, code) });
+      return page(200, { code, address: await requestedAddress(services, code) });
     }
     const input = await admittedInput(services, request);
     const code = input.text('code');
@@ -86,10 +86,8 @@ export const confirming =
   };
 
 /** The new address that a code confirms; undefined: the code has ended, or is for another change. */
-async function requestedAddress({ db }: AccountServices, kind: ChangeKind, code: string) {
-  if (kind !== 'address' || code === '') return undefined;
-  const found = await findCode(db, kind, code).catch(() => undefined);
-  const [row] = found ? await db.run(ACCOUNTS_SQL.requested_address, [found.about!]) : [];
+async function requestedAddress({ db }: AccountServices, code: string) {
+  const [row] = await db.run(ACCOUNTS_SQL.requested_address, [codeHash(code)]);
   return row && String(row.email);
 }
 

@@ -5,7 +5,7 @@ import type { AccountServices } from './account-requests.js';
 import { requestReset, reset } from './password-reset.js';
 import { signUp } from './sign-up.js';
 
-/** The methods of a page, whose requests a function handles. */
+/** The two endpoints of a page that one function handles. */
 export const handled = <Services>(path: string, handle: NonNullable<Endpoint<Services>['handle']>) =>
   (['GET', 'POST'] as const).map(
     (method): Endpoint<Services> => ({

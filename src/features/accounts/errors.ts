@@ -25,7 +25,8 @@ export const accountIncomplete = define('ACCOUNT_INCOMPLETE', 403, {
 
 export const codeEnded = define('CODE_ENDED', 403, {
   message: 'The code has expired or was used.',
-  cause: 'A code of a message is valid once, for 30 minutes, until another code of the user is used.',
+  cause:
+    'A code of a message is valid once, for a limited time. A new password and another address of the user end it.',
   remedy: 'Request another message.',
 });
 

@@ -90,7 +90,7 @@ async function invitation({ run }: Db, id: string, caller: Principal | undefined
   return row && invitationOf(row);
 }
 
-/** The user whose invitations a caller sees; null: those of all. */
+/** The inviter that a caller is limited to; null: the caller sees the invitations of all. */
 const ownOf = (caller: Principal | undefined): string | null =>
   !caller || caller.scopes.has('admin') ? null : (parseUuid(caller.subject) ?? NO_USER);
 

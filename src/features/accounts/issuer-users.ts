@@ -147,7 +147,7 @@ export class IssuerUsers {
   ): Promise<void> {
     const users = this.users();
     const { email, ...others } = fields;
-    // An address that nobody has verified could be the one of another person.
+    // An address that is not verified could belong to another person.
     const changes = verifiedEmail === undefined ? others : { ...others, email: email! };
     const next = ({ record }: { record: JsonObject }) =>
       users.check({ ...record, ...changes }, 'request', { record, isPatch: true });

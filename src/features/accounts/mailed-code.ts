@@ -99,7 +99,7 @@ function newCode(): string {
 }
 
 /** The SHA-256 of a code as a person may type it; base64. */
-function codeHash(code: string): string {
+export function codeHash(code: string): string {
   const typed = code
     .toUpperCase()
     .replaceAll('O', '0')

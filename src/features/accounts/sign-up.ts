@@ -130,7 +130,7 @@ async function createUser(services: AccountServices, code: string, given: JsonOb
 
 /**
  * A new user, who is the actor of its creation, and chooses the name, a password, and the fields that it may also change afterwards by
- * the scope `self`, except references, whose records it cannot read yet. The returned function creates it in a transaction, and
+ * the scope `self`, except references, since it cannot read their records yet. The returned function creates it in a transaction, and
  * resolves to its id. Throws 400 and 403.
  */
 export async function newUser(users: Collection, fields: JsonObject): Promise<(run: Run) => Promise<string>> {

@@ -137,7 +137,7 @@ export class UpstreamSignIn {
     return { status: 303, headers: ['Location', location, 'Cache-Control', 'no-store'] };
   }
 
-  /** Links the subject of a token in a form to the user who has signed in with this form, if the address is that of the user. */
+  /** Links the subject of a token in a form to the user who has signed in with this form, if the user has the address. */
   async link(token: string | undefined, back: string, userId: string): Promise<void> {
     const pending = this.#open<Pending>(`link\n${back}`, token ?? '');
     if (!pending) return;

@@ -36,7 +36,7 @@ export function recordTable(record: JsonObject, hrefOf: HrefOf = () => undefined
   }`;
 }
 
-/** A value in the table of a record, whose text is `shown`. */
+/** A value in the table of a record, with `shown` as its text. */
 function fieldHtml(value: Json | undefined, shown: string): Part {
   if (shown === '' || shown === '[]') return html`<span class="dim">–</span>`;
   const isList = Array.isArray(value) && value.length <= MAX_ITEMS && !value.some(isLarge);

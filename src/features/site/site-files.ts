@@ -59,7 +59,7 @@ const fieldsOf = (name: string): string[] => [
 /** The codes of errors of paths that lead to no file. */
 const ABSENT: ReadonlySet<unknown> = new Set(['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ELOOP', 'EACCES']);
 
-/** The files of a folder, without those whose names, or those of their folders, begin with a dot. */
+/** The files of a folder, except names that begin with a dot, and all below such folders. */
 export class SiteFiles {
   private constructor(readonly root: string) {}
 

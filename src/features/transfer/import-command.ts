@@ -52,7 +52,7 @@ export async function importCommand(args: string[], io: Io): Promise<ExitCode> {
   }
 }
 
-/** Imports sources, whose declarations `undo` removes if nothing is stored. Refused records make the exit code 1. Throws ExitError. */
+/** Imports sources. `undo` removes their declarations if nothing is stored. Refused records make the exit code 1. Throws ExitError. */
 async function importInto(
   config: Config,
   sources: readonly Source[],

@@ -25,7 +25,7 @@ const [SPACE, TAB, CLOSE_ARRAY] = [0x20, 0x09, 0x5d];
 const isSpace = (byte: number | undefined): boolean =>
   byte === SPACE || byte === LINE_FEED || byte === CARRIAGE_RETURN || byte === TAB;
 
-/** Records of one or several lines, whose place is the first one. `rowAt`: the one at an offset; undefined: it may go on after the bytes. */
+/** Records of one or several lines. The place of a record is its first line. `rowAt`: the one at an offset; undefined: it may go on after the bytes. */
 const lineScanner =
   (rowAt: (bytes: Buffer, at: number, isEnd: boolean) => CsvRow | undefined): Scanner =>
   ({ bytes, from, place, isEnd, max }, found) => {

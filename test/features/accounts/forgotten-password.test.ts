@@ -77,7 +77,7 @@ t.test('a person who has forgotten the password chooses another', async (t) => {
   await service.db.run(linked, [id]);
   t.equal((await reset(code.toLowerCase().replaceAll('-', ' ').replaceAll('0', 'o'))).status, 204);
   t.same([await enter(PASSWORD), await enter(NEXT)], [401, 200]);
-  t.same(await service.db.run('select from plinth_user_links', []), [], 'nobody else enters the account');
+  t.same(await service.db.run('select from plinth_user_links', []), [], 'no other issuer enters the account');
   t.match(await reset(code), { status: 403, json: { error: { code: 'CODE_ENDED' } } }, 'once');
   const changed = await messageAt(mail, 1);
   t.match(changed.text, /was changed/);

@@ -157,7 +157,7 @@ for (const [says, claims, text, env] of REFUSED)
     t.same(await linksOf(world), []);
   });
 
-t.test('USERS_FROM_ISSUER=known links a user that nobody could enter', async (t) => {
+t.test('USERS_FROM_ISSUER=known links a user without a way to sign in', async (t) => {
   const world = await startWorld(t, upstream, { USERS_FROM_ISSUER: 'known' });
   const users = world.server.service.collections.find(({ resource }) => resource.hasPasswords)!;
   await users.create(users.check({ email: 'carol@example.org', name: 'C.' }));
