@@ -7,6 +7,7 @@ import { plinth } from '../support/command.js';
 import { dataFolder } from '../support/process.js';
 import { testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
+import { notInDefault } from '../support/thorough.js';
 import { TEAM_TRACKER } from './team-tracker.js';
 
 const RECORDS: JsonObject = {
@@ -266,6 +267,7 @@ t.test('each fault of a file is named by its place', async (t) => {
 
 t.test(
   'the database that a killed run has left is replaced, and one that another run uses is not',
+  { skip: notInDefault },
   async (t) => {
     const { run, sql, env } = await open(t);
     const given = { cases: [{ as: 'anonymous', request: 'GET /issues', expect: 401 }] };

@@ -2,16 +2,22 @@ import type { JsonObject } from '../../src/json.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
+import type { Constants } from '../support/settings.js';
 import type { Test } from '../support/test.js';
 import { TEAM_TRACKER } from './team-tracker.js';
 
 /** A service with the issue tracker and `more` collections, an operator, and users with keys of the scope `self`. */
-export async function openTracker(t: Test, more: Readonly<Record<string, JsonObject>> = {}) {
-  const service = await testService(t, {
+export async function openTracker(
+  t: Test,
+  more: Readonly<Record<string, JsonObject>> = {},
+  constants: Constants = {},
+) {
+  const env = {
     COLLECTIONS: declare(t, { ...TEAM_TRACKER, ...more }),
     AUTH: 'api-key',
     DATABASE_URL: await undeclaredDatabase(t),
-  });
+  };
+  const service = await testService(t, env, constants);
   const { key: admin } = await makeKey(service.db);
   type Call = (
     method: string,

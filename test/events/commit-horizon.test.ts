@@ -5,6 +5,7 @@ import { startProcess } from '../support/process.js';
 import { freshService, send, testDatabase } from '../support/service.js';
 import { openSql } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
+import { notInDefault } from '../support/thorough.js';
 import { until, untilAtLeast, untilLength } from '../support/until.js';
 import { follow } from './follow.js';
 
@@ -151,6 +152,7 @@ t.test('what is rolled back is never published, and delays no other event', asyn
 
 t.test(
   'readers in several processes see every event once, in one order, beside long and short writers',
+  { skip: notInDefault },
   async (t) => {
     const { service, sql, touch } = await setup(t);
     const other = startProcess(t, { DATABASE_URL: service.databaseUrl });

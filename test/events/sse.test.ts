@@ -85,7 +85,7 @@ t.test('heartbeats keep a stream alive and its cursor up to date', async (t) => 
 });
 
 t.test('a reader that does not read is cut, and gets the rest when it comes again', async (t) => {
-  const { service, follow } = await setup(t, {}, { eventsBuffer: 65_536 });
+  const { service, follow } = await setup(t, {}, { eventsBuffer: 65_536, eventsHeartbeatMs: 500 });
   const note = 'x'.repeat(500_000);
   const slow = await follow('/events');
   const quick = await follow('/events');

@@ -1,4 +1,4 @@
-import { noLongBrowser, openPage } from '../support/chromium.js';
+import { noBrowser, openPage } from '../support/chromium.js';
 import { claimPort } from '../support/claimed-port.js';
 import { makeKey } from '../support/credentials.js';
 import { exampleClients } from '../support/example-clients.js';
@@ -171,39 +171,35 @@ async function ticketOf(service: TestService, headers: Record<string, string>): 
   return made._links.events.href as string;
 }
 
-t.test(
-  'the page of the documentation misses no event, also of an outage',
-  { skip: noLongBrowser },
-  async (t) => {
-    const origin = await exampleClients(t);
-    const env = { AUTH: 'none', CORS_ORIGINS: origin, PORT: String(await claimPort(t)) };
-    const service = await testService(t, env);
-    const page = await openPage(t, origin, { alsoRequests: [service.url] });
-    await page.goto(`/live.html?start&types=items.*&service=${encodeURIComponent(service.url)}`);
-    const state = page.getByRole('status');
+t.test('the page of the documentation misses no event, also of an outage', { skip: noBrowser }, async (t) => {
+  const origin = await exampleClients(t);
+  const env = { AUTH: 'none', CORS_ORIGINS: origin, PORT: String(await claimPort(t)) };
+  const service = await testService(t, env);
+  const page = await openPage(t, origin, { alsoRequests: [service.url] });
+  await page.goto(`/live.html?start&types=items.*&service=${encodeURIComponent(service.url)}`);
+  const state = page.getByRole('status');
+  await state.getByText('Connected.', { exact: true }).waitFor();
+  const other = await testService(t, { DATABASE_URL: service.databaseUrl });
+  const names: string[] = [];
+  const create = async (sender = service) => {
+    const { json } = await sender.send('POST', '/items', { body: { name: 'lamp' } });
+    names.push(`items.created /items/${json.id}`);
+  };
+  let failed = 0;
+  page.on('requestfailed', () => {
+    failed++;
+  });
+  for (let outage = 0; outage < 2; outage++) {
+    await service.stop();
+    await create(other);
+    await state.getByText('Reconnecting.').waitFor();
+    await until('the page has tried several times in vain', () => failed >= 3);
+    const again = await testService(t, { ...env, DATABASE_URL: service.databaseUrl });
+    service.stop = again.stop;
     await state.getByText('Connected.', { exact: true }).waitFor();
-    const other = await testService(t, { DATABASE_URL: service.databaseUrl });
-    const names: string[] = [];
-    const create = async (sender = service) => {
-      const { json } = await sender.send('POST', '/items', { body: { name: 'lamp' } });
-      names.push(`items.created /items/${json.id}`);
-    };
-    let failed = 0;
-    page.on('requestfailed', () => {
-      failed++;
-    });
-    for (let outage = 0; outage < 2; outage++) {
-      await service.stop();
-      await create(other);
-      await state.getByText('Reconnecting.').waitFor();
-      await until('the page has tried several times in vain', () => failed >= 3);
-      const again = await testService(t, { ...env, DATABASE_URL: service.databaseUrl });
-      service.stop = again.stop;
-      await state.getByText('Connected.', { exact: true }).waitFor();
-      await create(other);
-      await page.locator(`#events li:nth-child(${names.length})`).waitFor();
-      t.same(await page.locator('#events li').allTextContents(), names);
-      failed = 0;
-    }
-  },
-);
+    await create(other);
+    await page.locator(`#events li:nth-child(${names.length})`).waitFor();
+    t.same(await page.locator('#events li').allTextContents(), names);
+    failed = 0;
+  }
+});

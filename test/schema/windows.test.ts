@@ -7,7 +7,7 @@ import { type SendOptions, send } from '../support/send.js';
 import { undeclaredDatabase } from '../support/service.js';
 import { openSql, SCHEMA } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
-import { some } from '../support/thorough.js';
+import { notInDefault, some } from '../support/thorough.js';
 import { untilAtLeast } from '../support/until.js';
 
 type Fields = Readonly<Record<string, object>>;
@@ -160,7 +160,7 @@ const book = (n: number, authorId: string) => ({
   readerIds: [authorId],
 });
 
-for (const [says, after, collection, shown] of some(WINDOWS, 4))
+for (const [says, after, collection, shown] of some(WINDOWS, notInDefault ? 2 : 4))
   t.test(`a window under writes: ${says}`, async (t) => {
     const url = await undeclaredDatabase(t);
     const formerFolder = folderOf(t, 'books', books());

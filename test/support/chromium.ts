@@ -6,10 +6,7 @@ import { notInDefault } from './thorough.js';
 const CHROMIUM = ['/usr/bin/chromium', '/usr/bin/chromium-browser'].find(existsSync);
 
 /** Why tests in a browser are skipped; false: they are not. */
-export const noBrowser = CHROMIUM === undefined && 'chromium is not installed';
-
-/** Why tests that take long in a browser are skipped; false: they are not. */
-export const noLongBrowser = noBrowser || notInDefault;
+export const noBrowser = notInDefault || (CHROMIUM === undefined && 'chromium is not installed');
 
 /** How long a browser may take to start, and a page to reach a state. It only bounds tests that fail. */
 const PATIENCE_MS = 180_000;

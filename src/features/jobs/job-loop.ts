@@ -2,16 +2,15 @@ import { CoalescedRuns } from '../../work/shared-runs.js';
 import { claimJob } from './job-store.js';
 import type { JobServices } from './settings.js';
 
-/** How often a process looks for jobs of other processes. */
-const POLL_MS = 2000;
-
 /** Does jobs, one at a time, until it is stopped. */
 export class JobLoop {
   readonly #stopping = new AbortController();
   readonly #runs = new CoalescedRuns(() => this.#doNext());
-  readonly #timer = setInterval(() => this.wake(), POLL_MS).unref();
+  readonly #timer: NodeJS.Timeout;
 
-  constructor(readonly services: JobServices) {}
+  constructor(readonly services: JobServices) {
+    this.#timer = setInterval(() => this.wake(), services.jobPollMs).unref();
+  }
 
   /** There is a job. */
   readonly wake = (): void => this.#runs.request();

@@ -20,6 +20,8 @@ export const JOB_SETTINGS = new FeatureSettings({
     jobsMax: 50,
     /** Seconds for which a job that has ended is stored. */
     jobTtl: 86_400,
+    /** How often a process looks for jobs of other processes. */
+    jobPollMs: 2000,
   }),
   isOn: ({ jobs }) => jobs,
   paths: ['jobs'],

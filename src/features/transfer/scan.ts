@@ -31,6 +31,12 @@ const lineScanner =
   ({ bytes, from, place, isEnd, max }, found) => {
     let [next, line] = [from, place];
     while (next < bytes.length && found.length < max) {
+      // Millions of empty lines, each as a row, would hold up other requests.
+      if (bytes[next] === LINE_FEED) {
+        next++;
+        line++;
+        continue;
+      }
       const row = rowAt(bytes, next, isEnd);
       if (!row) break;
       const record = { start: next, end: row.end, place: line, row };

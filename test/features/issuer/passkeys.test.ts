@@ -1,4 +1,4 @@
-import { noLongBrowser, openPage } from '../../support/chromium.js';
+import { noBrowser, openPage } from '../../support/chromium.js';
 import { plinth } from '../../support/command.js';
 import { checkForm } from '../../support/page-checks.js';
 import { testService } from '../../support/service.js';
@@ -10,7 +10,7 @@ import { Visitor } from './visitor.js';
 
 const server = await authorizationServer(t, { host: 'localhost' });
 
-t.test('a user adds a passkey and signs in with it, in a browser', { skip: noLongBrowser }, async (t) => {
+t.test('a user adds a passkey and signs in with it, in a browser', { skip: noBrowser }, async (t) => {
   const user = await server.addUser('browser@example.org');
   const page = await openPage(t, server.issuer, { width: 320 });
   const devtools = await page.context().newCDPSession(page);

@@ -1,5 +1,5 @@
 import * as client from 'openid-client';
-import { noLongBrowser, openPage } from '../../support/chromium.js';
+import { noBrowser, openPage } from '../../support/chromium.js';
 import t from '../../support/test.js';
 import {
   type AuthorizationServer,
@@ -187,7 +187,7 @@ t.test('what a form must be', async (t) => {
   }
 });
 
-t.test('forms of another site in a browser', { skip: noLongBrowser }, async (t) => {
+t.test('forms of another site in a browser', { skip: noBrowser }, async (t) => {
   const server = await authorizationServer(t);
   const { config } = await registerWeb(server);
   // A port is no part of a site, but a host is.

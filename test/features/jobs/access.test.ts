@@ -50,7 +50,7 @@ const MORE = {
 
 /** A team with an owner and a member, an issue of it, and one of another team. */
 async function withIssues(t: Test) {
-  const tracker = await openTracker(t, MORE);
+  const tracker = await openTracker(t, MORE, { jobPollMs: 50 });
   const { made, user, service } = tracker;
   const [ann, bob, eve] = [await user('ann'), await user('bob'), await user('eve')];
   const team = await made('/teams', { name: 'One', ownerId: ann.id });

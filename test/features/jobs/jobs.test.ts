@@ -53,7 +53,7 @@ t.test('a job creates records after the response', async (t) => {
 });
 
 t.test('a job of another version fails with the reason, and those after it are done', async (t) => {
-  const service = await freshService(t);
+  const service = await freshService(t, {}, { jobPollMs: 50 });
   const permitted = {
     collection: 'items',
     subject: 'x',
@@ -239,7 +239,7 @@ t.test('a cancelled job stops, and stores no more', async (t) => {
 
 t.test('a job whose collection is gone has failed', async (t) => {
   const COLLECTIONS = declare(t, { 'cups.json': { type: 'object', properties: {} } });
-  const service = await freshService(t, { COLLECTIONS, MIGRATE: 'auto' });
+  const service = await freshService(t, { COLLECTIONS, MIGRATE: 'auto' }, { jobPollMs: 50 });
   const task = {
     kind: 'creation',
     collection: 'lost',

@@ -1,4 +1,4 @@
-import { noLongBrowser, openPage } from '../../support/chromium.js';
+import { noBrowser, openPage } from '../../support/chromium.js';
 import { checkPage } from '../../support/page-checks.js';
 import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
@@ -146,7 +146,7 @@ t.test('an administrator grants scopes to users, and sees what needs attention',
   t.notMatch(home.text, 'Lasting');
 });
 
-t.test('axe-core has no findings on pages of administrators', { skip: noLongBrowser }, async (t) => {
+t.test('axe-core has no findings on pages of administrators', { skip: noBrowser }, async (t) => {
   const { service } = await signedIn(t, 'admin');
   const httpCredentials = { username: 'ann@example.org', password: PASSWORD };
   const page = await openPage(t, service.url, { width: 320, httpCredentials });

@@ -13,7 +13,7 @@ export interface Run {
   readonly jobs: number | undefined;
   /** Whether all files are part of it, in which each error and operation occurs: the gaps in the contract are counted. */
   readonly isWhole: boolean;
-  /** How often tests repeat; undefined in the default set. */
+  /** How often tests repeat; undefined in the default set. Files that the arguments name run all their tests. */
   readonly thoroughness: Thoroughness | undefined;
   /** Whether tests with other names for the collections may run. */
   readonly withRenamed: boolean;
@@ -46,7 +46,9 @@ export function readArguments(args: readonly string[]): Run {
     seed,
     jobs: numberOf('jobs'),
     isWhole: paths.length === 0 && wanted.some(isWholeSet),
-    thoroughness: wanted.map(thoroughnessOf).find((each) => each !== undefined),
+    thoroughness:
+      wanted.map(thoroughnessOf).find((each) => each !== undefined) ??
+      (paths.length > 0 ? 'whole' : undefined),
     withRenamed,
   };
 }
