@@ -2,11 +2,14 @@ import type { Db } from '../../db/db.js';
 import { Problem } from '../../errors/problem.js';
 import type { ScopedCollection } from '../../feature.js';
 import type { JsonObject } from '../../json.js';
+import { programReply } from './account-requests.js';
 import { INVITATIONS_SQL } from './accounts-statements.js';
 import { codeEnded, invitationOfAnother, invitationRefused, signInRequired } from './errors.js';
+import type { Flow } from './flow.js';
+import { formFields } from './form-fields.js';
 import { type Creation, type Inviting, invitedRecord, inviterOf } from './invitation-records.js';
 import { findCode, useCode } from './mailed-code.js';
-import { newUser } from './sign-up.js';
+import { newUser } from './new-user.js';
 
 export interface Accepting {
   readonly db: Db;
@@ -22,14 +25,32 @@ export interface Accepted {
   readonly created: Readonly<Record<string, string>>;
 }
 
-/** An open invitation: its address, and the user who has it. */
-export interface OpenInvitation {
-  readonly email: string;
-  readonly owner: string | undefined;
-}
+/**
+ * The acceptance of an invitation. The code authorizes the form: only the person with the address has it. After a link from another site
+ * a browser sends no cookie of a session, but it sends one with the form.
+ */
+export const INVITATION: Flow = {
+  kind: 'invitation',
+  path: '/accept-invitation',
+  show: async ({ db, users, signInPage }, code) => {
+    const { email: address, owner } = await openInvitation(db, code);
+    if (owner === undefined) return { address, fields: formFields(users.resource), hasPassword: true };
+    const back = `${INVITATION.path}?code=${code}`;
+    return {
+      address,
+      isMember: true,
+      signIn: signInPage && `${signInPage}?return=${encodeURIComponent(back)}`,
+    };
+  },
+  use: async ({ services, request, code, values }) => {
+    const caller = (await services.session?.(request.req.headers.cookie))?.subject;
+    const accepted = await accept(services, code, caller, values);
+    return { reply: programReply(200, accepted), end: 'done', next: '/' };
+  },
+};
 
-/** The invitation of a code. Throws 403. */
-export async function openInvitation(db: Db, code: string): Promise<OpenInvitation> {
+/** The address of an open invitation, and the user who has it. Throws 403. */
+async function openInvitation(db: Db, code: string) {
   const { about } = await findCode(db, 'invitation', code);
   const [found] = await db.run(INVITATIONS_SQL.find_invitation, [about!]);
   if (!found) throw codeEnded();

@@ -1,25 +1,15 @@
 import { NO_PRECONDITIONS } from '../../collection/write-preconditions.js';
-import type { Db, Run } from '../../db/db.js';
+import type { Db } from '../../db/db.js';
 import { invalidBody } from '../../errors/input-errors.js';
 import type { Collection } from '../../feature.js';
-import type { Reply } from '../../http/reply.js';
-import type { HandledRequest } from '../../http/request.js';
 import { nextIdentity } from '../../uuid.js';
-import {
-  type AccountServices,
-  addressOf,
-  admittedInput,
-  codeInUrl,
-  programReply,
-  shownReason,
-} from './account-requests.js';
+import { addressOf, programReply } from './account-requests.js';
 import { ACCOUNTS_SQL } from './accounts-statements.js';
-import { type ChangeKind, type ChangeState, confirmationPage } from './change-pages.js';
 import { codeEnded } from './errors.js';
-import { type Language, languageOf } from './mail-messages.js';
+import type { Flow } from './flow.js';
+import { languageOf } from './mail-messages.js';
 import { codeHash, requestCode, useCode } from './mailed-code.js';
-import { pageReply } from './password-pages.js';
-import { principalOf, requireAddress } from './sign-up.js';
+import { principalOf, requireAddress } from './new-user.js';
 
 /** The user of an account page, with its present address. */
 interface Requester {
@@ -58,61 +48,46 @@ export const requestRemoval = (
     requestCode(run, { kind: 'removal', recipient: email, language: languageOf(acceptLanguage) }),
   );
 
-/** Responds to the page of a change, and to the code that confirms it. Throws 403 `CODE_ENDED`, 409, 413, 429. */
-export const confirming =
-  (kind: ChangeKind) =>
-  async (services: AccountServices, request: HandledRequest): Promise<Reply> => {
-    const { req } = request;
-    const language = languageOf(req.headers['accept-language']);
-    const page = (status: number, state: ChangeState) =>
-      pageReply(status, confirmationPage(language, kind, state));
-    if (req.method !== 'POST') {
-      const code = codeInUrl(request) ?? '';
-      return page(200, { code, address: await requestedAddress(services, code) });
-    }
-    const input = await admittedInput(services, request);
-    const code = input.text('code');
-    try {
-      const isDone = await services.db.transaction((run) => STEPS[kind](services, run, code, language));
-      services.outbox.wake();
-      return input.isForm
-        ? page(200, { code: '', reason: isDone ? 'done' : 'half' })
-        : programReply(200, { confirmed: isDone ? 'all' : 'one' });
-    } catch (error) {
-      if (!input.isForm) throw error;
-      const reason = shownReason(error);
-      return page(422, { code, reason: reason === 'ended' ? reason : { fault: reason[0].message } });
-    }
-  };
-
-/** The new address that a code confirms; undefined: the code has ended, or is for another change. */
-async function requestedAddress({ db }: AccountServices, code: string) {
-  const [row] = await db.run(ACCOUNTS_SQL.requested_address, [codeHash(code)]);
-  return row && String(row.email);
-}
-
-type Step = (services: AccountServices, run: Run, code: string, language: Language) => Promise<boolean>;
-
-/** The use of a code, in a transaction. Resolves to whether the account has changed. The access rules of users decide as for requests. */
-const STEPS: Readonly<Record<ChangeKind, Step>> = {
-  address: async ({ users }, run, code, language) => {
-    const { recipient, about } = await useCode(run, 'address', code);
-    const [row] = await run(ACCOUNTS_SQL.confirm_address, [about!, recipient]);
-    if (!row) throw codeEnded();
-    if (row.is_confirmed !== true) return false;
-    const [id, email] = [String(row.owner), String(row.email)];
-    await run(ACCOUNTS_SQL.tell_changed, [nextIdentity().id, id, language, 'moved']);
-    await run(ACCOUNTS_SQL.end_address_change, [about!]);
-    const own = users.as({ principal: principalOf(id, []) });
-    const next = ({ record }: { record: ReturnType<typeof own.check>['fields'] }) =>
-      own.check({ ...record, email }, 'request', { record, isPatch: true });
-    const change = { preconditions: NO_PRECONDITIONS, isRead: true, actor: id };
-    await own.change(id, { ...change, next: (present) => next(present!) }, run);
-    return true;
+/** Another address of an account, which the present and the new address confirm. The access rules of users decide as for requests. */
+export const ADDRESS: Flow = {
+  kind: 'address',
+  path: '/confirm-address',
+  again: '/account',
+  show: async ({ db }, code) => {
+    const [row] = await db.run(ACCOUNTS_SQL.requested_address, [codeHash(code)]);
+    return { address: row && String(row.email) };
   },
-  removal: async ({ users }, run, code) => {
-    const { owner } = await useCode(run, 'removal', code);
-    await users.as({ principal: principalOf(owner!, []) }).remove(owner!, NO_PRECONDITIONS, run, owner);
-    return true;
+  use: async ({ services: { db, users }, code, language }) => {
+    const isDone = await db.transaction(async (run) => {
+      const { recipient, about } = await useCode(run, 'address', code);
+      const [row] = await run(ACCOUNTS_SQL.confirm_address, [about!, recipient]);
+      if (!row) throw codeEnded();
+      if (row.is_confirmed !== true) return false;
+      const [id, email] = [String(row.owner), String(row.email)];
+      await run(ACCOUNTS_SQL.tell_changed, [nextIdentity().id, id, language, 'moved']);
+      await run(ACCOUNTS_SQL.end_address_change, [about!]);
+      const own = users.as({ principal: principalOf(id) });
+      const next = ({ record }: { record: ReturnType<typeof own.check>['fields'] }) =>
+        own.check({ ...record, email }, 'request', { record, isPatch: true });
+      const change = { preconditions: NO_PRECONDITIONS, isRead: true, actor: id };
+      await own.change(id, { ...change, next: (present) => next(present!) }, run);
+      return true;
+    });
+    const reply = programReply(200, { confirmed: isDone ? 'all' : 'one' });
+    return { reply, end: isDone ? 'done' : 'half' };
+  },
+};
+
+/** The end of an account. */
+export const REMOVAL: Flow = {
+  kind: 'removal',
+  path: '/confirm-removal',
+  again: '/account',
+  use: async ({ services: { db, users }, code }) => {
+    await db.transaction(async (run) => {
+      const owner = (await useCode(run, 'removal', code)).owner!;
+      await users.as({ principal: principalOf(owner) }).remove(owner, NO_PRECONDITIONS, run, owner);
+    });
+    return { reply: programReply(200, { confirmed: 'all' }), end: 'done' };
   },
 };

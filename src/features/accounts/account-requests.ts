@@ -1,21 +1,21 @@
-import type { Db } from '../../db/db.js';
 import { rateLimited } from '../../errors/caller-errors.js';
 import { payloadTooLarge } from '../../errors/input-errors.js';
 import { type Failure, Problem } from '../../errors/problem.js';
 import { originNotAllowed } from '../../errors/request-errors.js';
-import type { ScopedCollection } from '../../feature.js';
+import type { Auth } from '../../feature.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
+import type { Accepting } from './accept-invitation.js';
 import type { Outbox } from './mail-outbox.js';
 import type { AccountsConfig } from './settings.js';
 
-export interface AccountServices {
-  readonly db: Db;
+export interface AccountServices extends Accepting {
   readonly settings: AccountsConfig;
-  readonly users: ScopedCollection;
   readonly outbox: Outbox;
+  /** Finds users that have signed in in a browser; undefined: there are none. */
+  readonly session: Auth['session'];
   /** The page on which people sign in; undefined: programs do so with each request. */
   readonly signInPage: string | undefined;
   /** Counts a request of an address; resolves to the seconds after which it may be repeated, undefined within the limit. */
@@ -67,10 +67,6 @@ export function addressOf(given: string): string | undefined {
   return isPlain ? text.normalize('NFC').toLowerCase() : undefined;
 }
 
-/** The code in the address of a page; undefined: there is none. */
-export const codeInUrl = ({ req }: HandledRequest): string | undefined =>
-  new URL(req.url!, 'http://localhost').searchParams.get('code') ?? undefined;
-
 /** The response to a program. */
 export const programReply = (status: number, body: object, fields: readonly string[] = []): Reply => ({
   status,
@@ -85,7 +81,3 @@ export function shownFailures(error: unknown): readonly [Failure, ...Failure[]] 
   const [first, ...others] = Array.isArray(details) ? (details as Failure[]) : [];
   return first ? [first, ...others] : [{ path: '', message: error.message, keyword: error.code }];
 }
-
-/** Why a form is shown again: its code has ended, or failures. Throws as `shownFailures`. */
-export const shownReason = (error: unknown): 'ended' | readonly [Failure, ...Failure[]] =>
-  error instanceof Problem && error.code === 'CODE_ENDED' ? 'ended' : shownFailures(error);

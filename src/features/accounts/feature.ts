@@ -5,7 +5,7 @@ import { ConfigError } from '../../config/config.js';
 import { typesIn } from '../../errors/catalogue.js';
 import { type Feature, withPackage } from '../../feature.js';
 import type { Log } from '../../telemetry/log.js';
-import type { InvitationServices } from './accept-on-page.js';
+import type { AccountServices } from './account-requests.js';
 import { ACCOUNTS_SETTINGS, hasMail, linkOrigin } from './settings.js';
 
 /** Requests for messages from one address. */
@@ -48,7 +48,6 @@ export default {
     if (faults.length > 0) throw new ConfigError(faults.map((fault) => `SIGN_UP_SCOPES: ${fault}`));
     const { maySignUp } = await import('./sign-up.js');
     const { Outbox } = await import('./mail-outbox.js');
-    const { messageTexts } = await import('./mail-messages.js');
     const { ACCOUNTS_PRUNES } = await import('./accounts-statements.js');
     const origin = linkOrigin(config)!;
     const outbox = new Outbox(db, log, await transportOf(config, log), {
@@ -56,7 +55,7 @@ export default {
       site: new URL(origin).host,
       pollMs: settings.mailPollMs,
       retrySeconds: settings.mailRetrySeconds,
-      textOf: messageTexts(settings.mailTemplates),
+      templates: settings.mailTemplates,
       maySignUp: (email) => maySignUp(db.run, settings, email),
     });
     const limit = limitAddresses('mail', QUOTA);
@@ -67,7 +66,7 @@ export default {
     const hasSignIn = session !== undefined || config.auth.includes('basic');
     const inviting = { collections, requirementOf };
     const own = { session, hasSignIn, inviting };
-    const services: InvitationServices = { db, settings, users, outbox, signInPage, limit, ...own };
+    const services: AccountServices = { db, settings, users, outbox, signInPage, limit, ...own };
     const { metrics } = outbox;
     return {
       services: () => services,
@@ -76,7 +75,7 @@ export default {
       stop: () => outbox.stop(),
     };
   },
-} satisfies Feature<InvitationServices>;
+} satisfies Feature<AccountServices>;
 
 async function transportOf(config: Config, log: Log) {
   const settings = ACCOUNTS_SETTINGS.of(config);

@@ -7,10 +7,9 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
 import { compileOnFirstUse } from '../../validation/validation.js';
-import { accept } from './accept-invitation.js';
-import { ACCEPT_PAGE, acceptOnPage, type InvitationServices } from './accept-on-page.js';
-import { programReply } from './account-requests.js';
-import { handled } from './endpoints.js';
+import { accept, INVITATION } from './accept-invitation.js';
+import { type AccountServices, programReply } from './account-requests.js';
+import { pagesOf } from './endpoints.js';
 import { invitationKind } from './invitation-kind.js';
 import { storedInvitations } from './invitation-store.js';
 
@@ -30,7 +29,7 @@ const ACCEPTANCE = {
 const checkAcceptance = compileOnFirstUse({ schema: ACCEPTANCE, normalize: {} });
 
 /** The endpoints of invitations in a service with these collections. */
-export function invitationEndpoints(resources: readonly Resource[]): Endpoint<InvitationServices>[] {
+export function invitationEndpoints(resources: readonly Resource[]): Endpoint<AccountServices>[] {
   const managed = managedEndpoints(invitationKind(resources), storedInvitations(resources));
   return [
     ...managed.map((each) => (each.method === 'POST' ? { ...each, run: sending(each.run!) } : each)),
@@ -64,20 +63,20 @@ export function invitationEndpoints(resources: readonly Resource[]): Endpoint<In
       }),
       run: acceptByCode,
     },
-    ...handled(ACCEPT_PAGE, acceptOnPage),
+    ...pagesOf(INVITATION),
   ];
 }
 
 /** A creation whose message is sent once it has committed. */
 const sending =
-  (create: NonNullable<Endpoint<InvitationServices>['run']>): typeof create =>
+  (create: NonNullable<Endpoint<AccountServices>['run']>): typeof create =>
   async (services, request) => {
     const reply = await create(services, request);
     services.outbox.wake();
     return reply;
   };
 
-async function acceptByCode(services: InvitationServices, { body, principal }: Request): Promise<Reply> {
+async function acceptByCode(services: AccountServices, { body, principal }: Request): Promise<Reply> {
   const { code, user = {} } = checkAcceptance(body?.value).fields as { code: string; user?: JsonObject };
   const caller = principal.scheme === 'none' ? undefined : principal.subject;
   return programReply(200, await accept(services, code, caller, user));

@@ -2,18 +2,6 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { html } from '../../formats/html.js';
 
-/** The purposes of messages. */
-export type Purpose =
-  | 'reset'
-  | 'changed'
-  | 'sign-up'
-  | 'known'
-  | 'factors'
-  | 'invitation'
-  | 'address'
-  | 'removal'
-  | 'moved';
-
 /** Languages of messages and pages; the first is for people who prefer none of them. */
 export const LANGUAGES = ['en', 'de'] as const;
 export type Language = (typeof LANGUAGES)[number];
@@ -35,25 +23,31 @@ export interface Message {
   readonly html: string;
 }
 
+/** The use of a code. */
+const USE = {
+  en: `{{link}}
+
+Or enter this code: {{code}}
+
+Both are valid once, for {{minutes}} minutes.`,
+  de: `{{link}}
+
+Oder geben Sie diesen Code ein: {{code}}
+
+Beides gilt einmal, {{minutes}} Minuten lang.`,
+};
+
 /** Texts, of which the first line is the subject. Empty lines separate paragraphs. */
-const TEXTS: Readonly<Record<Purpose, Readonly<Record<Language, string>>>> = {
+const TEXTS = {
   reset: {
     en: `A new password for {{site}}
 You can choose a new password for {{site}}:
 
-{{link}}
-
-Or enter this code: {{code}}
-
-Both are valid once, for {{minutes}} minutes. If you did not request this, you need do nothing.`,
+${USE.en} If you did not request this, you need do nothing.`,
     de: `Ein neues Passwort für {{site}}
 Sie können ein neues Passwort für {{site}} wählen:
 
-{{link}}
-
-Oder geben Sie diesen Code ein: {{code}}
-
-Beides gilt einmal, {{minutes}} Minuten lang. Wenn Sie das nicht angefordert haben, müssen Sie nichts tun.`,
+${USE.de} Wenn Sie das nicht angefordert haben, müssen Sie nichts tun.`,
   },
   changed: {
     en: `Your password for {{site}} was changed
@@ -69,19 +63,11 @@ Wenn Sie das nicht waren, wählen Sie ein neues Passwort: {{link}}`,
     en: `Your account for {{site}}
 You can complete your account for {{site}}:
 
-{{link}}
-
-Or enter this code: {{code}}
-
-Both are valid once, for {{minutes}} minutes. If you did not request this, you need do nothing: there is no account.`,
+${USE.en} If you did not request this, you need do nothing: there is no account.`,
     de: `Ihr Konto für {{site}}
 Sie können Ihr Konto für {{site}} anlegen:
 
-{{link}}
-
-Oder geben Sie diesen Code ein: {{code}}
-
-Beides gilt einmal, {{minutes}} Minuten lang. Wenn Sie das nicht angefordert haben, müssen Sie nichts tun: Es gibt kein Konto.`,
+${USE.de} Wenn Sie das nicht angefordert haben, müssen Sie nichts tun: Es gibt kein Konto.`,
   },
   known: {
     en: `You have an account for {{site}}
@@ -129,37 +115,21 @@ Der Link gilt einmal, sieben Tage lang. Wenn Sie den Absender nicht kennen, müs
     en: `Another address for your account for {{site}}
 Another address was requested for an account for {{site}}. The present and the new address must both confirm it:
 
-{{link}}
-
-Or enter this code: {{code}}
-
-Both are valid once, for {{minutes}} minutes. If you did not request this, do nothing, and change your password if the account is yours.`,
+${USE.en} If you did not request this, do nothing, and change your password if the account is yours.`,
     de: `Eine andere Adresse für Ihr Konto für {{site}}
 Für ein Konto für {{site}} wurde eine andere Adresse angefordert. Die bisherige und die neue Adresse müssen sie bestätigen:
 
-{{link}}
-
-Oder geben Sie diesen Code ein: {{code}}
-
-Beides gilt einmal, {{minutes}} Minuten lang. Wenn Sie das nicht angefordert haben, tun Sie nichts, und ändern Sie Ihr Passwort, falls es Ihr Konto ist.`,
+${USE.de} Wenn Sie das nicht angefordert haben, tun Sie nichts, und ändern Sie Ihr Passwort, falls es Ihr Konto ist.`,
   },
   removal: {
     en: `Delete your account for {{site}}
 You can delete your account for {{site}}:
 
-{{link}}
-
-Or enter this code: {{code}}
-
-Both are valid once, for {{minutes}} minutes. If you did not request this, do nothing, and change your password.`,
+${USE.en} If you did not request this, do nothing, and change your password.`,
     de: `Ihr Konto für {{site}} löschen
 Sie können Ihr Konto für {{site}} löschen:
 
-{{link}}
-
-Oder geben Sie diesen Code ein: {{code}}
-
-Beides gilt einmal, {{minutes}} Minuten lang. Wenn Sie das nicht angefordert haben, tun Sie nichts, und ändern Sie Ihr Passwort.`,
+${USE.de} Wenn Sie das nicht angefordert haben, tun Sie nichts, und ändern Sie Ihr Passwort.`,
   },
   moved: {
     en: `Your account for {{site}} has another address
@@ -167,18 +137,17 @@ Your account for {{site}} has another address, which both addresses have confirm
     de: `Ihr Konto für {{site}} hat eine andere Adresse
 Ihr Konto für {{site}} hat eine andere Adresse, die beide Adressen bestätigt haben. Diese hier wird nicht mehr benutzt.`,
   },
-};
+} as const satisfies Record<string, Record<Language, string>>;
 
-/** Reads the texts that an operator replaces: `reset.en.txt` and so on in a folder. */
-export function messageTexts(folder: string | undefined): (purpose: Purpose, language: Language) => string {
-  const replaced = new Map<string, string>();
-  for (const purpose of Object.keys(TEXTS) as Purpose[])
-    for (const language of LANGUAGES) {
-      const file = folder === undefined ? undefined : join(folder, `${purpose}.${language}.txt`);
-      if (file !== undefined && existsSync(file))
-        replaced.set(`${purpose} ${language}`, readFileSync(file, 'utf8').trim());
-    }
-  return (purpose, language) => replaced.get(`${purpose} ${language}`) ?? TEXTS[purpose][language];
+/** The purposes of messages. */
+export type Purpose = keyof typeof TEXTS;
+
+/** The text of a message: in a folder an operator replaces it by a file, `reset.en.txt` and so on. */
+export function messageText(folder: string | undefined, purpose: Purpose, language: Language): string {
+  const file = join(folder ?? '', `${purpose}.${language}.txt`);
+  return folder !== undefined && existsSync(file)
+    ? readFileSync(file, 'utf8').trim()
+    : TEXTS[purpose][language];
 }
 
 /** The message of a text. A paragraph that is an address is a link in HTML. */

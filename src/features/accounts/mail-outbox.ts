@@ -3,7 +3,7 @@ import { counter } from '../../telemetry/instruments.js';
 import type { Log } from '../../telemetry/log.js';
 import { singleFlight } from '../../work/shared-runs.js';
 import { ACCOUNTS_SQL, INVITATIONS_SQL } from './accounts-statements.js';
-import { type Language, type Message, messageOf, type Purpose } from './mail-messages.js';
+import { type Language, type Message, messageOf, messageText, type Purpose } from './mail-messages.js';
 import { MailRefused, type Send } from './mail-transport.js';
 import { CODE_SECONDS, type CodeKind, createCode } from './mailed-code.js';
 
@@ -19,27 +19,22 @@ interface Known {
 }
 
 /**
- * The messages of requests; undefined: none. Whether an address is known is read when the message is sent, where nothing shows it to
- * the requester. `isOpen`: the address may sign up, or the invitation has not ended.
+ * The message of a request; undefined: none. Whether an address is known is read when the message is sent, where nothing shows it to the
+ * requester. `isOpen`: the address may sign up, or the invitation has not ended.
  */
-const MESSAGES: Readonly<
-  Record<
-    CodeKind | 'changed' | 'factors' | 'moved',
-    (user: Known | undefined, isOpen: boolean) => Purpose | undefined
-  >
-> = {
-  reset: (user) => (user?.isReset ? 'reset' : undefined),
-  'sign-up': (user, isOpen) => {
-    if (user) return user.isDisabled ? undefined : 'known';
-    return isOpen ? 'sign-up' : undefined;
-  },
-  invitation: (user, isOpen) => (isOpen && !user?.isDisabled ? 'invitation' : undefined),
-  changed: () => 'changed',
-  factors: () => 'factors',
-  address: () => 'address',
-  removal: () => 'removal',
-  moved: () => 'moved',
-};
+function messageFor(request: Purpose, user: Known | undefined, isOpen: boolean): Purpose | undefined {
+  switch (request) {
+    case 'reset':
+      return user?.isReset ? request : undefined;
+    case 'sign-up':
+      if (user) return user.isDisabled ? undefined : 'known';
+      return isOpen ? request : undefined;
+    case 'invitation':
+      return isOpen && !user?.isDisabled ? request : undefined;
+    default:
+      return request;
+  }
+}
 
 /** The pages to which messages lead, by their purposes. */
 const PAGES: Readonly<Record<Purpose, string>> = {
@@ -60,7 +55,8 @@ export interface OutboxOptions {
   readonly site: string;
   readonly pollMs: number;
   readonly retrySeconds: number;
-  readonly textOf: (purpose: Purpose, language: Language) => string;
+  /** The folder with the texts of the operator. */
+  readonly templates: string | undefined;
   readonly maySignUp: (email: string) => Promise<boolean>;
 }
 
@@ -110,14 +106,14 @@ export class Outbox {
 
   async #sendOne(row: Row): Promise<void> {
     const [id, recipient] = [String(row.id), String(row.recipient)];
-    const kind = row.purpose as keyof typeof MESSAGES;
+    const kind = row.purpose as Purpose;
     try {
       const user = await this.#userAt(recipient);
       // A code that is not sent counts as well, so that the limit of an address does not show whether it is known.
       const code = isCodeKind(kind) ? await createCode(this.db.run, kind, id, user?.owner) : '';
       const inviter = kind === 'invitation' ? await this.#inviterOf(String(row.about)) : '';
       const isOpen = inviter !== '' || (kind === 'sign-up' && (await this.options.maySignUp(recipient)));
-      const purpose = MESSAGES[kind](user, isOpen);
+      const purpose = messageFor(kind, user, isOpen);
       if (purpose) {
         await this.send(id, recipient, this.#messageOf(purpose, row.language as Language, code, inviter));
         this.metrics.mail.of('sent').value++;
@@ -149,11 +145,17 @@ export class Outbox {
   }
 
   #messageOf(purpose: Purpose, language: Language, code: string, inviter: string): Message {
-    const { origin, site, textOf } = this.options;
+    const { origin, site, templates } = this.options;
     const hasCode = isCodeKind(purpose);
     const link = `${origin}${PAGES[purpose]}${hasCode ? `?code=${code}` : ''}`;
     const minutes = hasCode ? CODE_SECONDS[purpose] / 60 : 0;
-    return messageOf(textOf(purpose, language), { site, inviter, minutes, link, code: hasCode ? code : '' });
+    return messageOf(messageText(templates, purpose, language), {
+      site,
+      inviter,
+      minutes,
+      link,
+      code: hasCode ? code : '',
+    });
   }
 }
 

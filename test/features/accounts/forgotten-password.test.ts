@@ -320,11 +320,11 @@ for (const javaScriptEnabled of [true, false])
     await page.getByRole('status').waitFor();
     const code = codeIn((await messageAt(mail, 0)).text);
     await page.goto(`/reset-password?code=${code}`);
-    await page.getByLabel(/^New password/).fill('password1');
+    await page.getByLabel(/^Password/).fill('password1');
     await page.getByRole('button', { name: 'Save the password' }).click();
     await page.getByRole('alert').waitFor();
     t.equal(await page.getByLabel('Code from the message').inputValue(), code);
-    await page.getByLabel(/^New password/).fill(NEXT);
+    await page.getByLabel(/^Password/).fill(NEXT);
     await page.keyboard.press('Enter');
     await page.getByRole('status').waitFor();
     t.equal(await enter(NEXT), 200);

@@ -1,0 +1,86 @@
+import { pageHeaders } from '../../formats/html.js';
+import type { Reply } from '../../http/reply.js';
+import type { HandledRequest } from '../../http/request.js';
+import type { JsonObject } from '../../json.js';
+import {
+  type AccountServices,
+  admittedInput,
+  type Input,
+  programReply,
+  shownFailures,
+} from './account-requests.js';
+import { flowPage, type Shown } from './flow-pages.js';
+import { typedValues } from './form-fields.js';
+import { type Language, languageOf } from './mail-messages.js';
+import type { CodeKind } from './mailed-code.js';
+
+/** The use of a code. `values`: the other entries of the form, or members of the body. */
+export interface Use {
+  readonly services: AccountServices;
+  readonly request: HandledRequest;
+  readonly language: Language;
+  readonly code: string;
+  readonly values: JsonObject;
+}
+
+/** What a person does by the code of a message. */
+export interface Flow {
+  readonly kind: CodeKind;
+  /** The page to which the message leads. */
+  readonly path: string;
+  /** The page that requests a message, also another one. */
+  readonly again?: string;
+  /** Requests a message on that page, for anybody. The response is the same for each address. */
+  readonly ask?: (services: AccountServices, input: Input, language: Language) => Promise<void>;
+  /** What the form with a code shows. Throws 403 for a code without a form. */
+  readonly show?: (services: AccountServices, code: string) => Promise<Shown>;
+  /** Resolves to the response to a program, and to the end of the page. */
+  readonly use: (use: Use) => Promise<{ reply: Reply; end: 'half' | 'done'; next?: string | undefined }>;
+}
+
+/** Responds to people and programs on a page of a flow. A link alone changes nothing, since programs open links, too. */
+export const responding =
+  (flow: Flow, path: string) =>
+  async (services: AccountServices, request: HandledRequest): Promise<Reply> => {
+    const { req } = request;
+    const language = languageOf(req.headers['accept-language']);
+    const input = req.method === 'POST' ? await admittedInput(services, request) : undefined;
+    const inUrl = new URL(req.url!, 'http://localhost').searchParams.get('code');
+    const given = !input ? inUrl : 'code' in input.values ? input.text('code') : null;
+    if (given === null && path === flow.again) return asked(flow, services, input, language);
+    const code = given ?? '';
+    let shown: Shown | undefined;
+    let values: JsonObject = {};
+    try {
+      shown = flow.show ? await flow.show(services, code) : {};
+      if (!input) return page(200, flowPage(flow, language, { code, shown, values }));
+      const { code: _, ...others } = input.values;
+      values = input.isForm ? typedValues(others, shown.fields ?? []) : others;
+      const { reply, ...end } = await flow.use({ services, request, language, code, values });
+      services.outbox.wake();
+      return input.isForm ? page(200, flowPage(flow, language, end)) : reply;
+    } catch (error) {
+      if (input && !input.isForm) throw error;
+      const failures = shownFailures(error);
+      return page(input ? 422 : 403, flowPage(flow, language, { code, shown, values, failures }));
+    }
+  };
+
+async function asked(
+  flow: Flow,
+  services: AccountServices,
+  input: Input | undefined,
+  language: Language,
+): Promise<Reply> {
+  if (!input) return page(200, flowPage(flow, language, { end: 'ask' }));
+  try {
+    await flow.ask!(services, input, language);
+  } catch (error) {
+    if (!input.isForm) throw error;
+    return page(422, flowPage(flow, language, { end: 'ask', failures: shownFailures(error) }));
+  }
+  services.outbox.wake();
+  return input.isForm ? page(200, flowPage(flow, language, { end: 'sent' })) : programReply(202, {});
+}
+
+const page = (status: number, body: string): Reply => ({ status, headers: pageHeaders(), body });

@@ -1,0 +1,58 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Principal } from '../../auth/principal.js';
+import { userScopes } from '../../auth/user-scopes.js';
+import { storedPassword } from '../../collection/password-writes.js';
+import type { Run } from '../../db/db.js';
+import { fieldsDenied } from '../../errors/caller-errors.js';
+import { invalid, invalidBody } from '../../errors/input-errors.js';
+import { Problem } from '../../errors/problem.js';
+import type { Collection } from '../../feature.js';
+import type { JsonObject } from '../../json.js';
+import { grantsFor } from '../../policy/policy.js';
+import { nextIdentity } from '../../uuid.js';
+
+/**
+ * A new user, who is the actor of its creation, and chooses the name, a password, and the fields that it may also change afterwards by
+ * the scope `self`, except references, since it cannot read their records yet. The returned function creates it in a transaction, and
+ * resolves to its id. Throws 400 and 403.
+ */
+export async function newUser(users: Collection, fields: JsonObject): Promise<(run: Run) => Promise<string>> {
+  const { resource } = users;
+  const { id } = nextIdentity();
+  const own = grantsFor(resource, 'update', resource, principalOf(id)).filter(
+    ({ where }) => where === undefined || isDeepStrictEqual(where, { id: '$caller' }),
+  );
+  const isOpen = (name: string) =>
+    !resource.references.some(({ field }) => field === name) &&
+    own.some((grant) => !grant.fields || grant.fields.includes(name));
+  const denied = Object.keys(fields).filter(
+    (name) => !['email', 'name', 'password'].includes(name) && !isOpen(name),
+  );
+  if (denied.length > 0) throw fieldsDenied(denied);
+  const input = users.check(fields, 'request', undefined, id);
+  const passwordHash = await storedPassword(input);
+  if (passwordHash === undefined) throw invalidBody('must have the property password', 'required');
+  return async (run) => {
+    await users.createWithId(id, { ...input, passwordHash }, run);
+    return id;
+  };
+}
+
+/** Throws 400 for an address that the declaration of users refuses. */
+export function requireAddress(users: Collection, email: string): void {
+  try {
+    users.check({ email });
+  } catch (error) {
+    if (!(error instanceof Problem) || !Array.isArray(error.more.details)) throw error;
+    const failures = error.more.details.filter(({ path }) => path === '/email');
+    if (failures.length > 0) throw invalid(failures);
+  }
+}
+
+/** A user as the caller of a request of its own. */
+export const principalOf = (subject: string): Principal => ({
+  subject,
+  scopes: userScopes(''),
+  scheme: 'session',
+  expiresAt: undefined,
+});
