@@ -67,9 +67,22 @@ select users.id::text as owner,
     or not exists (select from plinth_user_links where user_id = users.id) as can_reset
 from plinth_users as users where email = $1;
 
--- name: tell_changed ($1 id, $2 user id, $3 language, $4 purpose)
-insert into plinth_mail (id, purpose, recipient, language, user_id)
-select $1::uuid, $4, email, $3, users.id from plinth_users as users where users.id = $2::uuid;
+-- Notes of the changes in the logs of accounts. A service that begins to send messages sends none of old changes.
+-- name: write_notes
+with due as (
+  select id, recipient, language, at,
+    case change when 'password' then 'changed' when 'address' then 'moved' else 'factors' end as purpose
+  from plinth_account_log where recipient is not null
+  order by id limit 1000 for update skip locked
+), written as (
+  update plinth_account_log as log set recipient = null from due where log.id = due.id
+)
+insert into plinth_mail (id, purpose, recipient, language)
+select distinct on (recipient, purpose) gen_random_uuid(), purpose, recipient, language
+from due where at > now() - interval '1 day';
+
+-- name: note_language ($1 user id, $2 language)
+update plinth_account_log set language = $2 where user_id = $1::uuid and recipient is not null;
 
 -- A person who resets the password of an account ends the former ways into it.
 -- name: unlink_user ($1 user id)
@@ -96,8 +109,7 @@ where change.id = $1::uuid and users.id = change.user_id
 returning users.id::text as owner, change.email, confirmed @> array[users.email, change.email] as is_confirmed;
 
 -- name: end_address_change ($1 id)
-with ended as (delete from plinth_address_changes where id = $1::uuid returning user_id)
-insert into plinth_account_log (user_id, change) select user_id, 'address' from ended;
+delete from plinth_address_changes where id = $1::uuid;
 
 -- The next messages, which no other process sends until `next_at`: after a failure, or the end of this process, they are sent again.
 -- name: claim_mail ($1 seconds before the second attempt, $2 most messages)

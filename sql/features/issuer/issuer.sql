@@ -321,7 +321,11 @@ insert into plinth_recovery_codes (user_id, hash)
 select $1::uuid, decode(value, 'base64') from json_array_elements_text($2::text::json);
 
 -- name: use_recovery_code ($1 user id, $2 SHA-256 in base64)
-delete from plinth_recovery_codes where user_id = $1::uuid and hash = decode($2, 'base64') returning true;
+with used as (
+  delete from plinth_recovery_codes where user_id = $1::uuid and hash = decode($2, 'base64') returning user_id
+)
+select true from used
+cross join lateral plinth_log_change(user_id, 'recovery-code', (select email from plinth_users as users where users.id = user_id));
 
 -- The user of a session that has not ended, unless the user is disabled.
 -- name: browser_session ($1 hash in base64)

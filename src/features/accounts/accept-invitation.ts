@@ -1,23 +1,14 @@
 import type { Db } from '../../db/db.js';
 import { Problem } from '../../errors/problem.js';
-import type { ScopedCollection } from '../../feature.js';
 import type { JsonObject } from '../../json.js';
-import { programReply } from './account-requests.js';
+import { type AccountServices, programReply } from './account-requests.js';
 import { INVITATIONS_SQL } from './accounts-statements.js';
 import { codeEnded, invitationOfAnother, invitationRefused, signInRequired } from './errors.js';
 import type { Flow } from './flow.js';
-import { formFields } from './form-fields.js';
-import { type Creation, type Inviting, invitedRecord, inviterOf } from './invitation-records.js';
+import { type Creation, invitedRecord, inviterOf } from './invitation-records.js';
 import { findCode, useCode } from './mailed-code.js';
 import { newUser } from './new-user.js';
-
-export interface Accepting {
-  readonly db: Db;
-  readonly users: ScopedCollection;
-  readonly inviting: Inviting;
-  /** Whether people can sign in with a password. */
-  readonly hasSignIn: boolean;
-}
+import { formFields } from './new-user-form.js';
 
 /** The user who has accepted, and the ids of the records by their collections. */
 export interface Accepted {
@@ -63,7 +54,7 @@ async function openInvitation(db: Db, code: string) {
  * caller. Throws 400, 403, 409.
  */
 export async function accept(
-  { db, users, inviting, hasSignIn }: Accepting,
+  { db, users, inviting, hasSignIn }: AccountServices,
   code: string,
   caller: string | undefined,
   fields: JsonObject,

@@ -64,13 +64,13 @@ export const ADDRESS: Flow = {
       if (!row) throw codeEnded();
       if (row.is_confirmed !== true) return false;
       const [id, email] = [String(row.owner), String(row.email)];
-      await run(ACCOUNTS_SQL.tell_changed, [nextIdentity().id, id, language, 'moved']);
       await run(ACCOUNTS_SQL.end_address_change, [about!]);
       const own = users.as({ principal: principalOf(id) });
       const next = ({ record }: { record: ReturnType<typeof own.check>['fields'] }) =>
         own.check({ ...record, email }, 'request', { record, isPatch: true });
       const change = { preconditions: NO_PRECONDITIONS, isRead: true, actor: id };
       await own.change(id, { ...change, next: (present) => next(present!) }, run);
+      await run(ACCOUNTS_SQL.note_language, [id, language]);
       return true;
     });
     const reply = programReply(200, { confirmed: isDone ? 'all' : 'one' });

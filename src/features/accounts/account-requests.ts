@@ -1,17 +1,23 @@
+import type { Db } from '../../db/db.js';
 import { rateLimited } from '../../errors/caller-errors.js';
 import { payloadTooLarge } from '../../errors/input-errors.js';
 import { type Failure, Problem } from '../../errors/problem.js';
 import { originNotAllowed } from '../../errors/request-errors.js';
-import type { Auth } from '../../feature.js';
+import type { Auth, ScopedCollection } from '../../feature.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
-import type { Accepting } from './accept-invitation.js';
+import type { Inviting } from './invitation-records.js';
 import type { Outbox } from './mail-outbox.js';
 import type { AccountsConfig } from './settings.js';
 
-export interface AccountServices extends Accepting {
+export interface AccountServices {
+  readonly db: Db;
+  readonly users: ScopedCollection;
+  readonly inviting: Inviting;
+  /** Whether people can sign in with a password. */
+  readonly hasSignIn: boolean;
   readonly settings: AccountsConfig;
   readonly outbox: Outbox;
   /** Finds users that have signed in in a browser; undefined: there are none. */

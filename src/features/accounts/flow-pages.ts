@@ -1,12 +1,20 @@
 import type { Failure } from '../../errors/problem.js';
 import { type Html, html, htmlDocument, type Part } from '../../formats/html.js';
 import { type JsonObject, member } from '../../json.js';
-import type { Flow } from './flow.js';
 import { COMMON, FLOW_TEXTS, type FlowTexts } from './flow-texts.js';
-import { type Field, fieldInput } from './form-fields.js';
 import type { Language } from './mail-messages.js';
+import type { CodeKind } from './mailed-code.js';
+import { type Field, fieldInput } from './new-user-form.js';
 
-/** What the form with a code shows besides. */
+export interface FlowPaths {
+  readonly kind: CodeKind;
+  /** The page to which the message leads. */
+  readonly path: string;
+  /** The page that requests a message, also another one. */
+  readonly again?: string;
+}
+
+/** The contents of the form with a code. */
 export interface Shown {
   /** The address that the code is about. */
   readonly address?: string | undefined;
@@ -31,7 +39,7 @@ export type FlowState = { readonly failures?: readonly Failure[] } & (
 );
 
 /** The page of a flow. */
-export function flowPage(flow: Flow, language: Language, state: FlowState): string {
+export function flowPage(flow: FlowPaths, language: Language, state: FlowState): string {
   const text = FLOW_TEXTS[flow.kind][language];
   const faults = (state.failures ?? []).map(
     (failure) => html`<p class="error" role="alert">${faultText(text, language, state, failure)}</p>\n`,
@@ -40,7 +48,7 @@ export function flowPage(flow: Flow, language: Language, state: FlowState): stri
   return htmlDocument(text.title, body, undefined, language);
 }
 
-function bodyOf(flow: Flow, text: FlowTexts, language: Language, state: FlowState): Part {
+function bodyOf(flow: FlowPaths, text: FlowTexts, language: Language, state: FlowState): Part {
   const common = COMMON[language];
   const link = (href: string | undefined, label: string): Part =>
     href !== undefined && html`\n<p><a href="${href}">${label}</a></p>`;

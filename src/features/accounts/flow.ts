@@ -9,10 +9,9 @@ import {
   programReply,
   shownFailures,
 } from './account-requests.js';
-import { flowPage, type Shown } from './flow-pages.js';
-import { typedValues } from './form-fields.js';
+import { type FlowPaths, flowPage, type Shown } from './flow-pages.js';
 import { type Language, languageOf } from './mail-messages.js';
-import type { CodeKind } from './mailed-code.js';
+import { typedValues } from './new-user-form.js';
 
 /** The use of a code. `values`: the other entries of the form, or members of the body. */
 export interface Use {
@@ -23,16 +22,11 @@ export interface Use {
   readonly values: JsonObject;
 }
 
-/** What a person does by the code of a message. */
-export interface Flow {
-  readonly kind: CodeKind;
-  /** The page to which the message leads. */
-  readonly path: string;
-  /** The page that requests a message, also another one. */
-  readonly again?: string;
+/** A change that a person makes by the code of a message. */
+export interface Flow extends FlowPaths {
   /** Requests a message on that page, for anybody. The response is the same for each address. */
   readonly ask?: (services: AccountServices, input: Input, language: Language) => Promise<void>;
-  /** What the form with a code shows. Throws 403 for a code without a form. */
+  /** Reads the contents of the form with a code. Throws 403 for a code without a form. */
   readonly show?: (services: AccountServices, code: string) => Promise<Shown>;
   /** Resolves to the response to a program, and to the end of the page. */
   readonly use: (use: Use) => Promise<{ reply: Reply; end: 'half' | 'done'; next?: string | undefined }>;
@@ -47,7 +41,7 @@ export const responding =
     const input = req.method === 'POST' ? await admittedInput(services, request) : undefined;
     const inUrl = new URL(req.url!, 'http://localhost').searchParams.get('code');
     const given = !input ? inUrl : 'code' in input.values ? input.text('code') : null;
-    if (given === null && path === flow.again) return asked(flow, services, input, language);
+    if (given === null && path === flow.again) return requestMessage(flow, services, input, language);
     const code = given ?? '';
     let shown: Shown | undefined;
     let values: JsonObject = {};
@@ -66,7 +60,7 @@ export const responding =
     }
   };
 
-async function asked(
+async function requestMessage(
   flow: Flow,
   services: AccountServices,
   input: Input | undefined,

@@ -88,12 +88,12 @@ Wenn Sie das Passwort vergessen haben, wählen Sie ein neues:
 Wenn Sie das nicht angefordert haben, müssen Sie nichts tun.`,
   },
   factors: {
-    en: `Your second factor for {{site}} was changed
-An authenticator app or a passkey was added to your account at {{site}} or removed from it, or a recovery code was made or used.
+    en: `Your sign-in for {{site}} was changed
+An authenticator app, a passkey or another issuer was added to your account at {{site}} or removed from it, or a recovery code was used.
 
 If you did not do this, look at your account, and change your password: {{link}}`,
-    de: `Ihr zweiter Faktor für {{site}} wurde geändert
-Zu Ihrem Konto bei {{site}} wurde eine Authenticator-App oder ein Passkey hinzugefügt oder davon entfernt, oder ein Wiederherstellungscode wurde erstellt oder benutzt.
+    de: `Ihre Anmeldung für {{site}} wurde geändert
+Zu Ihrem Konto bei {{site}} wurde eine Authenticator-App, ein Passkey oder ein anderer Anbieter hinzugefügt oder davon entfernt, oder ein Wiederherstellungscode wurde benutzt.
 
 Wenn Sie das nicht waren, sehen Sie Ihr Konto an, und ändern Sie Ihr Passwort: {{link}}`,
   },
@@ -133,9 +133,13 @@ ${USE.de} Wenn Sie das nicht angefordert haben, tun Sie nichts, und ändern Sie 
   },
   moved: {
     en: `Your account for {{site}} has another address
-Your account for {{site}} has another address, which both addresses have confirmed. This one is no longer in use.`,
+Your account for {{site}} has another address. This one is no longer in use.
+
+If you did not do this, write to the people who run {{site}}: a new password cannot be requested with this address any more.`,
     de: `Ihr Konto für {{site}} hat eine andere Adresse
-Ihr Konto für {{site}} hat eine andere Adresse, die beide Adressen bestätigt haben. Diese hier wird nicht mehr benutzt.`,
+Ihr Konto für {{site}} hat eine andere Adresse. Diese hier wird nicht mehr benutzt.
+
+Wenn Sie das nicht waren, schreiben Sie den Betreibern von {{site}}: Ein neues Passwort kann mit dieser Adresse nicht mehr angefordert werden.`,
   },
 } as const satisfies Record<string, Record<Language, string>>;
 

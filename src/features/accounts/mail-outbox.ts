@@ -97,6 +97,7 @@ export class Outbox {
   }
 
   async #sendAll(): Promise<void> {
+    await this.db.run(ACCOUNTS_SQL.write_notes, []);
     while (!this.#isStopped) {
       const rows = await this.db.run(ACCOUNTS_SQL.claim_mail, [this.options.retrySeconds, AT_ONCE]);
       await Promise.all(rows.map((row) => this.#sendOne(row)));

@@ -1,7 +1,6 @@
 import { storedPassword } from '../../collection/password-writes.js';
 import { NO_PRECONDITIONS } from '../../collection/write-preconditions.js';
 import type { Collection } from '../../feature.js';
-import { nextIdentity } from '../../uuid.js';
 import { addressOf } from './account-requests.js';
 import { ACCOUNTS_SQL } from './accounts-statements.js';
 import { codeEnded } from './errors.js';
@@ -47,7 +46,7 @@ async function setByCode({ services, code, values, language }: Use): Promise<voi
       { preconditions: NO_PRECONDITIONS, isRead: true, next: (present) => next(present!) },
       run,
     );
-    await run(ACCOUNTS_SQL.tell_changed, [nextIdentity().id, id, language, 'changed']);
+    await run(ACCOUNTS_SQL.note_language, [id, language]);
   });
 }
 

@@ -4,9 +4,9 @@ import { type AccountServices, addressOf, programReply } from './account-request
 import { INVITATIONS_SQL } from './accounts-statements.js';
 import { codeEnded, signUpRefused } from './errors.js';
 import type { Flow, Use } from './flow.js';
-import { formFields } from './form-fields.js';
 import { findCode, requestCode, useCode } from './mailed-code.js';
 import { newUser, requireAddress } from './new-user.js';
+import { formFields } from './new-user-form.js';
 import type { AccountsConfig } from './settings.js';
 
 /** The account of a person who signs up. Until the code is used, there is no record, and the address is free. */

@@ -13,6 +13,7 @@ const CHANGES: Readonly<Record<string, string>> = {
   'passkey-removed': 'A passkey was removed',
   'app-added': 'An authenticator app was added',
   'app-removed': 'The authenticator app was removed',
+  'recovery-code': 'A recovery code was used',
   issuer: 'Another issuer was connected',
   address: 'The address was changed',
   disabled: 'The account was disabled',

@@ -19,7 +19,7 @@ import { accountPage, accountSignInPage, type Entry, signedInPage } from './page
 import { type PasskeyForm, pageHeaders } from './pages/page-frame.js';
 import { formToken, timeText } from './passkeys.js';
 import { ACCOUNT } from './paths.js';
-import { type Change, changeFactors, notify, secondStep } from './second-step.js';
+import { type Change, changeFactors, noteLanguage, secondStep } from './second-step.js';
 import { confirmPassword } from './seen-passwords.js';
 import { SESSION_S } from './settings.js';
 import { signedInBy } from './sign-in-methods.js';
@@ -230,7 +230,7 @@ class AccountRequest {
       return this.show(user, session, { error: `The new password ${failure!.message}.` });
     }
     confirmPassword(user.id, confirmed.passwordVersion + 1);
-    await notify(this.parts, this.request, user.id, 'changed');
+    await noteLanguage(this.parts, this.request, user.id);
     // All sessions have ended, this one too.
     const renewed = await beginSession(this.provider, user.id, 'pwd', ...(session.amr ?? []));
     const message =

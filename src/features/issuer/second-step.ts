@@ -1,5 +1,4 @@
 import type { HandledRequest } from '../../http/request.js';
-import { nextIdentity } from '../../uuid.js';
 import { ACCOUNTS_SETTINGS, hasMail } from '../accounts/settings.js';
 import { enrolmentPage, recoveryCodesPage, secondStepPage } from './pages/second-factor-page.js';
 import { type SignInMethods, signedInBy } from './sign-in-methods.js';
@@ -53,7 +52,7 @@ async function provedBy(
   const byCode = form.has('code') ? await secondFactors.use(user.id, form.get('code')!) : undefined;
   if (byPasskey || byCode) attempt.pass();
   else await attempt.fail(account);
-  if (byCode === 'recovery code') await notify(parts, request, user.id, 'factors');
+  if (byCode === 'recovery code') await noteLanguage(parts, request, user.id);
   return byCode ? ['otp', 'mfa'] : byPasskey?.amr;
 }
 
@@ -95,7 +94,7 @@ const CHANGES: Readonly<
   },
 };
 
-/** Changes how a user signs in, as a form requests it, and notifies the user. Undefined: the form requests something else. */
+/** Changes how a user signs in, as a form requests it. Undefined: the form requests something else. */
 export async function changeFactors(
   parts: InteractionParts,
   request: HandledRequest,
@@ -108,20 +107,18 @@ export async function changeFactors(
   if (!isRecent) return { error: 'Nothing was changed. Sign out and sign in again.' };
   const result = await change(parts, user, form);
   if (result.error === undefined && form.get('action') !== 'begin-totp')
-    await notify(parts, request, user.id, 'factors');
+    await noteLanguage(parts, request, user.id);
   return result;
 }
 
-/** Notifies a user of a change of its factors or its password, if the service sends messages. */
-export async function notify(
+/** The notes of the last changes of a user, which triggers request, are in the language of the request. */
+export async function noteLanguage(
   { config, db }: InteractionParts,
   { req }: HandledRequest,
   userId: string,
-  change: 'factors' | 'changed',
-): Promise<void> {
+) {
   if (!hasMail(ACCOUNTS_SETTINGS.of(config))) return;
   const { ACCOUNTS_SQL } = await import('../accounts/accounts-statements.js');
   const { languageOf } = await import('../accounts/mail-messages.js');
-  const language = languageOf(req.headers['accept-language']);
-  await db.run(ACCOUNTS_SQL.tell_changed, [nextIdentity().id, userId, language, change]);
+  await db.run(ACCOUNTS_SQL.note_language, [userId, languageOf(req.headers['accept-language'])]);
 }

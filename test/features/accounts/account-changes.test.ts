@@ -67,7 +67,7 @@ t.test('another address is confirmed by both', async (t) => {
     t.match(await confirm(links[1]!), { status: 200, text: /has changed/ });
     t.equal(await emailOf(), NEXT);
     await until('the former address gets a note', () =>
-      messagesTo('ann@example.org').some(({ text }) => /another address, which both/.test(text)),
+      messagesTo('ann@example.org').some(({ text }) => /has another address/.test(text)),
     );
     t.match((await visitor.open('/account')).text, /The address was changed/);
     await visitor.submit(await visitor.open('/account'), { action: 'sign-out' });
