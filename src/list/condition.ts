@@ -2,40 +2,19 @@ import type { Column, ColumnType } from '../collection/column.js';
 import { perResource, type Resource } from '../collection/resource.js';
 import type { Words } from './words.js';
 
-/** The properties of an operator of conditions. */
-interface OperatorTraits {
-  /** How many values the operator compares a field with. */
-  readonly values: 'one' | 'two' | 'many';
-  /** Whether the operator requires that the field, or an element of it, equals one of the values. */
-  readonly isEquality: boolean;
-}
+type Scale = 'lt' | 'lte' | 'gt' | 'gte' | 'between';
+export type Operator = Scale | 'eq' | 'ne' | 'in' | 'nin' | 'has' | 'any' | 'prefix' | 'contains' | 'null';
 
-const OPERATORS = {
-  eq: { values: 'one', isEquality: true },
-  ne: { values: 'one', isEquality: false },
-  lt: { values: 'one', isEquality: false },
-  lte: { values: 'one', isEquality: false },
-  gt: { values: 'one', isEquality: false },
-  gte: { values: 'one', isEquality: false },
-  between: { values: 'two', isEquality: false },
-  in: { values: 'many', isEquality: true },
-  nin: { values: 'many', isEquality: false },
-  has: { values: 'one', isEquality: true },
-  any: { values: 'many', isEquality: true },
-  prefix: { values: 'one', isEquality: false },
-  contains: { values: 'one', isEquality: false },
-  null: { values: 'one', isEquality: false },
-} as const satisfies Readonly<Record<string, OperatorTraits>>;
-export type Operator = keyof typeof OPERATORS;
+const operators = (...names: Operator[]): ReadonlySet<string> => new Set(names);
 
-const operatorsWith = (matches: (traits: OperatorTraits) => boolean): ReadonlySet<string> =>
-  new Set(Object.keys(OPERATORS).filter((operator) => matches(OPERATORS[operator as Operator])));
+/** The operators with any number of values, which are read by a query of their own. */
+const OF_LISTS = operators('in', 'nin', 'any');
 
 /** The operators with several values. */
-export const LIST_OPERATORS = operatorsWith(({ values }) => values !== 'one');
+export const LIST_OPERATORS: ReadonlySet<string> = new Set([...OF_LISTS, 'between']);
 
 /** The operators by which the field, or an element of it, equals one of the values. */
-export const EQUALITY_OPERATORS = operatorsWith(({ isEquality }) => isEquality);
+export const EQUALITY_OPERATORS = operators('eq', 'in', 'has', 'any');
 
 /** How many of several related records must match: with `every`, a record without any matches as well. */
 export const QUANTIFIERS = ['some', 'none', 'every'] as const;
@@ -131,9 +110,6 @@ export const hides = (access: Access | undefined, field: string): boolean =>
 /** Whether the caller may read some records without all their fields. */
 export const hidesFields = (access: Access | undefined): boolean =>
   access?.grants.some(({ fields }) => fields) ?? false;
-
-/** The operators whose values are read by a query of their own. */
-const OF_LISTS = operatorsWith(({ values }) => values === 'many');
 
 /** Whether the SQL of a condition reads the columns of a record and nothing else. */
 export const isOfColumns = (condition: Condition): boolean =>

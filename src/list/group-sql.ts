@@ -1,35 +1,22 @@
 import { comparable, type Resource } from '../collection/resource.js';
 import type { Engine } from '../database-url/engine.js';
 import type { Value } from '../db/db.js';
-import { invalidQuery } from '../errors/input-errors.js';
-import { isInexact } from '../http/strict-json.js';
-import type { Json } from '../json.js';
 import { parametersIn } from './comparison-sql.js';
 import type { ComparedColumn } from './condition.js';
 import { recordsSql } from './condition-sql.js';
 import { type Aggregate, type GroupKey, type GroupRequest, MAX_GROUPS, type Period } from './read-groups.js';
 
-/**
- * Reads the groups of a selection: `value_0` and so on are the keys, then the aggregates. It reads one more than the limit. Sums and
- * averages of doubles take a third of the time of those of decimals, the texts of the doubles, which are exact and never beyond a
- * double before the end: `is_rounded` says whether a sum of doubles may have lost an integer.
- */
+/** Reads the groups of a selection: `value_0` and so on are the keys, then the aggregates. It reads one more than the limit. */
 export function groupSql(
   resource: Resource,
   { selection, keys, aggregates, sorts, limit = MAX_GROUPS }: GroupRequest,
   engine: Engine,
-  isExact: boolean,
 ): { readonly text: string; readonly args: readonly Value[] } {
   const args: Value[] = [];
   const parameter = parametersIn(args);
   const records = recordsSql(resource, selection, parameter, engine);
-  const values = [...keys.map(keySql), ...aggregates.map((each) => aggregateSql(each, isExact))];
+  const values = [...keys.map(keySql), ...aggregates.map(aggregateSql)];
   const columns = values.map((value, place) => `${value} as value_${place}`);
-  const sums = aggregates.flatMap(({ of }) => (of && isSum(of.apply) && !isExact ? [of.column] : []));
-  const large = sums.map(
-    (column) => `sum(abs(${comparable(column, 'record.')})) > ${Number.MAX_SAFE_INTEGER}`,
-  );
-  if (large.length > 0) columns.push(`${large.join(' or ')} as is_rounded`);
   const grouped = keys.length === 0 ? '' : ` group by ${keys.map((_, at) => at + 1).join(', ')}`;
   const given = sorts.map(({ place, direction }) => `${place + 1} ${direction} nulls last`);
   const rest = keys.flatMap((_, place) =>
@@ -70,25 +57,13 @@ const beginning = (time: string, period: Period) =>
 const timeSql = (field: string, column: string) =>
   field === 'created_at' ? `to_timestamp(moment_of(record.${column}) / 1000.0)` : `record.${column}`;
 
-const isSum = (apply: string) => apply === 'sum' || apply === 'avg';
-
-function aggregateSql({ of }: Aggregate, isExact: boolean): string {
+function aggregateSql({ of }: Aggregate): string {
   if (!of) return 'count(*)::double precision';
   const { apply, field, column } = of;
   if (field === 'created_at')
     return instantText(`to_timestamp(${apply}(moment_of(record.${column.name})) / 1000.0)`);
-  const isDecimal = isExact && isSum(apply);
-  const value = `${apply}(${comparable(column, 'record.')}${isDecimal ? '::text::numeric' : ''})`;
+  const value = `${apply}(${comparable(column, 'record.')})`;
   return column.type === 'timestamptz' ? instantText(value) : value;
-}
-
-/** The value of an aggregate, of which PostgreSQL gives decimals as texts. Throws 400 for a sum that no double holds. */
-export function aggregateValue({ name, of }: Aggregate, value: Json): Json {
-  if (typeof value !== 'string' || !of || !isSum(of.apply)) return value;
-  const number = Number(value);
-  if (of.apply === 'sum' && Math.abs(number) > Number.MAX_SAFE_INTEGER && isInexact(value))
-    throw invalidQuery('aggregate', `names ${name}, which no double holds for a group: select fewer records`);
-  return number;
 }
 
 const instantText = (time: string) => `to_char(${time} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;

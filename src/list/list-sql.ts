@@ -17,7 +17,7 @@ import {
   type PageRequest,
   type SliceRequest,
 } from './list-request.js';
-import { isInParts, joinedSql, outerOrder, rowsSql } from './ordered-rows.js';
+import { isInParts, joinedSql, outerOrder, rowsSql, type Scan } from './ordered-rows.js';
 import { cursorPage, documentsOf, orderParts, rankedParts, TOO_LARGE } from './page-sql.js';
 import { pairsSql, referringSql } from './record-source.js';
 
@@ -91,33 +91,31 @@ export class ListStatements {
   /** Reads a numbered page from its first rows on, which end at `end`; undefined: within FIRST_ROWS, which the planner needs as a constant. */
   #rows(list: ListRequest, keyset: Keyset, end: number | undefined, args: Value[]): string {
     const parameter = parametersIn(args);
-    const { records, total } = this.#records(list, parameter);
     const limit = end === undefined ? String(FIRST_ROWS) : parameter(String(end), 'bigint');
-    const scan = { keyset, records, isRestricted: hasTerms(list.selection), position: undefined, limit };
-    const rows = rowsSql({ ...scan, isBackward: false }, this.engine, parameter);
+    const { total, rows } = this.#scan(list, { keyset, position: undefined, limit }, parameter);
     return `select (${total}) as total${list.counts ? '' : ', count(*) as rows'}, ${documentsOf(outerOrder(keyset, 'record.'))} as docs
-from (select * from (${rows}) as record order by ${outerOrder(keyset)} limit $1::bigint offset $2::bigint) as record`;
+from (${rows} limit $1::bigint offset $2::bigint) as record`;
   }
 
-  /**
-   * Reads a page from its cursor on. It skips no records, so that its cost does not depend on its place in the list.
-   */
+  /** Reads a page from its cursor on. It skips no records, so that its cost does not depend on its place in the list. */
   #between(list: ListRequest, part: KeysetPart, cost: Cost): ListStatement {
     const { keyset, position, limit } = part;
     const args: Value[] = [];
     const parameter = parametersIn(args);
-    const { records, total } = this.#records(list, parameter);
-    const isBackward = position?.side === 'before';
     const size = parameter(String(limit), 'bigint');
     // The limit is a constant: for one that it does not know, the planner would assume a tenth of the table.
-    const limits = { position, isBackward, limit: String(MAX_LIMIT + 1) };
-    const scan = { keyset, records, isRestricted: hasTerms(list.selection), ...limits };
-    const rows = `(select * from (${rowsSql(scan, this.engine, parameter)}) as record order by ${outerOrder(keyset, '', isBackward)} limit ${size} + 1) as record`;
-    return {
-      text: `select (${total}) as total, page.* from (${cursorPage(rows, part, size)}) as page`,
-      args,
-      cost,
-    };
+    const { total, rows } = this.#scan(list, { keyset, position, limit: String(MAX_LIMIT + 1) }, parameter);
+    const page = cursorPage(`(${rows} limit ${size} + 1) as record`, part, size);
+    return { text: `select (${total}) as total, page.* from (${page}) as page`, args, cost };
+  }
+
+  /** The first records of a list on one side of a position, in their order, and SQL of the number of all. */
+  #scan(list: ListRequest, part: Pick<Scan, 'keyset' | 'position' | 'limit'>, parameter: Parameter) {
+    const { records, total } = this.#records(list, parameter);
+    const isBackward = part.position?.side === 'before';
+    const scan = { ...part, records, isRestricted: hasTerms(list.selection), isBackward };
+    const rows = `select * from (${rowsSql(scan, this.engine, parameter)}) as record order by ${outerOrder(part.keyset, '', isBackward)}`;
+    return { total, rows };
   }
 
   /** The records of a list as a source, and SQL of their number if the list counts them. */

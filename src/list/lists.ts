@@ -4,13 +4,13 @@ import type { Resource } from '../collection/resource.js';
 import { createBatcher } from '../db/batcher.js';
 import { databaseErrorOf, STATEMENT_TIMEOUT } from '../db/database-errors.js';
 import type { Db, Row, Run } from '../db/db.js';
-import { invalidQuery, queryTimeout } from '../errors/input-errors.js';
+import { foreignCursor, invalidQuery, queryTimeout } from '../errors/input-errors.js';
 import { type Json, type JsonObject, setMember } from '../json.js';
 import { sharing } from '../telemetry/instruments.js';
 import { openCallersPages } from './callers-pages.js';
 import type { Access, ExpressedSelection } from './condition.js';
 import { excerptHtml, excerptSql } from './excerpt-sql.js';
-import { aggregateValue, groupSql } from './group-sql.js';
+import { groupSql } from './group-sql.js';
 import type { ListRequest, PageRequest, SliceRequest } from './list-request.js';
 import { type ListStatement, ListStatements } from './list-sql.js';
 import { TOO_LARGE } from './page-sql.js';
@@ -80,16 +80,18 @@ export interface Lists {
   ): Promise<ReadonlyMap<string, number>>;
 }
 
-/** SQLSTATE of a stored text that is no time. */
-const UNCOUNTABLE: ReadonlySet<string> = new Set(['22007', '22008']);
-
-/** Undefined for a sum beyond a double; throws other errors as groupError does. */
-const beyondDouble = (error: unknown): undefined =>
-  databaseErrorOf(error)?.code === '22003' ? undefined : groupError(error);
+/** A value of a cursor that the database cannot read is none of this service. Conditions have been read before. */
+const cursorError =
+  ({ part }: PageRequest) =>
+  (error: unknown): never => {
+    throw part.kind === 'keyset' && /^22/.test(databaseErrorOf(error)?.code ?? '') ? foreignCursor() : error;
+  };
 
 function groupError(error: unknown): never {
-  const isUncountable = UNCOUNTABLE.has(databaseErrorOf(error)?.code ?? '');
-  throw isUncountable ? invalidQuery('group', 'concerns stored values that are no times') : error;
+  const { code = '' } = databaseErrorOf(error) ?? {};
+  if (code === '22003') throw invalidQuery('aggregate', 'has a sum or an average that is beyond doubles');
+  const isNoTime = code === '22007' || code === '22008';
+  throw isNoTime ? invalidQuery('group', 'concerns stored values that are no times') : error;
 }
 
 /** Requests for the same page share a statement while it waits. */
@@ -128,23 +130,17 @@ export function openLists(db: Db, resource: Resource): Lists {
   return {
     page: async (list, run) => {
       const shared = list.selection.access && !run ? await ofCaller(list) : undefined;
-      const row = shared ?? (await read(statements.page(list), run))[0]!;
+      const row = shared ?? (await read(statements.page(list), run).catch(cursorError(list)))[0]!;
       return pageOf(row, list.counts ? Number(row.total) : undefined, list.part);
     },
     groups: async (request, run) => {
-      const select = (isExact: boolean) =>
-        read({ ...groupSql(resource, request, db.engine, isExact), cost: 'query' }, run);
-      // A failed statement would end the transaction of `run`.
-      const quick = run ? undefined : await select(false).catch(beyondDouble);
-      const isRounded = !quick || quick.some((row) => row.is_rounded === true);
-      const rows = isRounded ? await select(true).catch(groupError) : quick;
+      const statement = groupSql(resource, request, db.engine);
+      const rows = await read({ ...statement, cost: 'query' }, run).catch(groupError);
       const { keys, aggregates, limit = MAX_GROUPS } = request;
       const groups = rows.slice(0, limit).map((row) => {
         const group: JsonObject = {};
-        for (const [place, each] of [...keys, ...aggregates].entries()) {
-          const value = row[`value_${place}`] as Json;
-          setMember(group, each.name, 'of' in each ? aggregateValue(each, value) : value);
-        }
+        for (const [place, { name }] of [...keys, ...aggregates].entries())
+          setMember(group, name, row[`value_${place}`] as Json);
         return group;
       });
       return { groups, hasMore: rows.length > limit };

@@ -53,7 +53,7 @@ export function readView(given: URLSearchParams, resource: Resource, others?: Ot
     .filter((name) => name.startsWith('fields['))
     .map((name) => ({ name, path: unescapeName(/^fields\[(.+)\]$/s.exec(name)?.[1] ?? '') }));
   const requested = { given, others, fields, includes: 0 };
-  const view = viewOf(requested, resource, stepsIn(given, resource), [], 'fields');
+  const view = viewOf(requested, resource, pathsIn(given, resource), [], 'fields');
   const [unused] = fields;
   if (unused) throw invalidQuery(unused.name, 'names no relation of `include`');
   return view;
@@ -69,48 +69,40 @@ interface Requested {
   includes: number;
 }
 
-/** The names that follow one another in paths of relations; with END, a path ends before them. */
-type Steps = Map<string | typeof END, Steps>;
-const END = Symbol();
+/** The names of relations that follow one another. */
+type Path = readonly string[];
 
-function stepsIn(given: URLSearchParams, resource: Resource): Steps {
-  const root: Steps = new Map();
-  for (const path of listIn(given, 'include') ?? []) {
-    if (path === '') continue;
-    const name = unescapeName(path);
-    // A relation may have a dot in its name.
-    const names = relationsOf(resource).includes(name) ? [name] : stepsOf(path);
-    let steps = root;
-    for (const step of [...names, END] as const) {
-      const next: Steps = steps.get(step) ?? new Map();
-      steps.set(step, next);
-      steps = next;
-    }
-  }
-  return root;
-}
+/** A relation may have a dot in its name. */
+const pathsIn = (given: URLSearchParams, resource: Resource): Path[] =>
+  (listIn(given, 'include') ?? [])
+    .filter((path) => path !== '')
+    .map((path) => {
+      const name = unescapeName(path);
+      return relationsOf(resource).includes(name) ? [name] : stepsOf(path);
+    });
 
 /** The view of the records to which the relations of `above` lead. `parameter`: the one with their fields; undefined: all. */
 const viewOf = (
   requested: Requested,
   resource: Resource,
-  steps: Steps,
-  above: readonly string[],
+  paths: readonly Path[],
+  above: Path,
   parameter: string | undefined,
 ): View => ({
   fields: parameter === undefined ? undefined : readFields(requested.given, resource, parameter),
-  include: [...steps].flatMap(([name, below]) =>
-    name === END ? [] : includesOf(requested, resource, name, below, above),
-  ),
+  include: [...new Set(paths.flatMap(([name]) => name ?? []))].flatMap((name) => {
+    const below = paths.filter(([first]) => first === name).map(([, ...rest]) => rest);
+    return includesOf(requested, resource, name, below, above);
+  }),
 });
 
-/** A relation with what follows it in the paths: the number of its records, or relations of these. */
+/** A relation with what follows it in each path: the number of its records, relations of these, or nothing. */
 function includesOf(
   requested: Requested,
   resource: Resource,
   name: string,
-  below: Steps,
-  above: readonly string[],
+  below: readonly Path[],
+  above: Path,
 ): Include[] {
   const { others, fields } = requested;
   const relation = relatedOf(resource).find((each) => each.name === name);
@@ -120,16 +112,15 @@ function includesOf(
   const other = others(relation.collection).resource;
   const isCountable = relation.field === undefined && !relationsOf(other).includes('count');
   const included: Include[] = [];
-  const count = isCountable ? below.get('count') : undefined;
-  if (count?.delete(END)) {
+  const ofRecords = below.filter(([first, ...rest]) => !isCountable || first !== 'count' || rest.length > 0);
+  if (ofRecords.length < below.length)
     included.push({ name: `${name}.count`, relation, isCount: true, view: WHOLE });
-    if (count.size === 0) below.delete('count');
-  }
-  if (below.size > 0) {
+  if (ofRecords.length > 0) {
     const path = [...above, name];
     const at = fields.findIndex((each) => each.path === path.join('.'));
     const [own] = at < 0 ? [] : fields.splice(at, 1);
-    included.push({ name, relation, isCount: false, view: viewOf(requested, other, below, path, own?.name) });
+    const view = viewOf(requested, other, ofRecords, path, own?.name);
+    included.push({ name, relation, isCount: false, view });
   }
   requested.includes += included.length;
   if (requested.includes > MAX_INCLUDES) throw invalidQuery('include', `has more than ${MAX_INCLUDES} names`);

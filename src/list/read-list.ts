@@ -3,7 +3,7 @@ import { invalidQuery } from '../errors/input-errors.js';
 import type { Condition, Selection } from './condition.js';
 import { type Keyset, keysetOf, listIdentity, type Position, readCursor } from './keyset.js';
 import { type ListRequest, MAX_LIMIT, type Part } from './list-request.js';
-import { escapeName, FLAGS, filterIn, listIn, namesOf, readChoice, readInteger } from './query-names.js';
+import { escapeName, FLAGS, filterIn, listIn, readChoice, readInteger, unescapeName } from './query-names.js';
 import { readView } from './read-fields-and-includes.js';
 import { readFilter } from './read-filter.js';
 import { isByRelevance, isRelevance, readSorts, type SortKey, sortKeyOf } from './read-sort.js';
@@ -14,7 +14,7 @@ const DEFAULT_LIMIT = 20;
 const EXCERPTS = 'excerpts';
 
 /** The parameters of a list besides those of the specification. */
-const EXTENDED_PARAMETERS = ['filter', 'fields', 'include', 'count', 'group', 'aggregate'];
+const EXTENDED_PARAMETERS = [EXCERPTS, 'filter', 'fields', 'include', 'count', 'group', 'aggregate'];
 
 /** The parameters of a list whose pages are numbered. */
 export const listParameters = (resource: Resource): string[] => [
@@ -30,8 +30,7 @@ export const keysetParameters = (resource: Resource): string[] => [
 
 const commonParameters = (resource: Resource): string[] => [
   ...(canSearch(resource) ? ['search'] : []),
-  ...(resource.words.length > 0 ? [EXCERPTS] : []),
-  ...EXTENDED_PARAMETERS,
+  ...EXTENDED_PARAMETERS.filter((name) => name !== EXCERPTS || resource.words.length > 0),
 ];
 
 const isSortable = (resource: Resource): boolean =>
@@ -61,7 +60,8 @@ export function readList(given: URLSearchParams, records: Accessible, context: L
     ? tolerantOrder(given, records, search)
     : strictOrder(given, records, search, context);
   const conditions = readFilter(filterIn(given), records, others);
-  const view = { ...readView(given, resource, others), ...readExcerpts(given, resource) };
+  const excerpts = readChoice(EXCERPTS, given.get(EXCERPTS), FLAGS) === 'true';
+  const view = { ...readView(given, resource, others), excerpts };
   const selection = selectionOf(conditions, records, search, parent, sorts);
   const list = { selection, sorts, ...view, search };
   return lists === 'keyset'
@@ -84,11 +84,9 @@ function numberedList(
     (name) => given.has(name) && (name === 'search' ? canSearch(resource) : isSortable(resource)),
   );
   const hasPage = given.has('page') || given.has('limit');
-  const hasMore =
-    excerpts !== undefined ||
-    [...given.keys()].some((name) => EXTENDED_PARAMETERS.includes(name.split('[', 1)[0]!));
+  const hasMore = [...given.keys()].some((name) => EXTENDED_PARAMETERS.includes(name.split('[', 1)[0]!));
   const isPage = isLines
-    ? hasPage || include.length > 0 || excerpts === true
+    ? hasPage || include.length > 0 || excerpts
     : hasPage || hasMore || (resource.list === 'page' && !(isTolerant && repeated.length > 0));
   const effective = { sort: escapeName(sorts[0]!.field), order: sorts[0]!.direction, search };
   const count = readChoice('count', given.get('count'), ['exact', 'none']);
@@ -108,13 +106,11 @@ function tolerantOrder(given: URLSearchParams, records: Accessible, search: stri
   const { resource } = records;
   const order = isSortable(resource) ? given.get('order') : null;
   const direction = order === 'asc' || order === 'desc' ? order : resource.direction;
-  const [name, ...more] = namesOf(given.get('sort') ?? '');
-  const key = name && more.length === 0 ? sortKeyOf(name, records) : undefined;
-  // An escape that the name does not need makes it another text, and so does a minus.
-  const isName = key !== undefined && [key.field, escapeName(key.field)].includes(name!);
-  if (isName && isRelevance(resource, key.field) && search !== '') return [key];
-  const field = isName && !isRelevance(resource, key.field) ? key.field : 'created_at';
-  return [{ field, direction }];
+  // The name of one field: a minus, or several names, are none.
+  const key = sortKeyOf(escapeName(unescapeName(given.get('sort') ?? '')), records);
+  if (!key) return [{ field: 'created_at', direction }];
+  if (!isRelevance(resource, key.field)) return [{ ...key, direction }];
+  return search === '' ? [{ field: 'created_at', direction }] : [key];
 }
 
 /** Keys with their directions, or in a numbered list one without a minus and `order`. Throws 400, 403. */
@@ -166,7 +162,7 @@ function keysetList(
   const identity = listIdentity(resource, selection, sorts);
   const limit = readInteger('limit', given.get('limit'), DEFAULT_LIMIT, MAX_LIMIT);
   const position = readPosition(given, identity, keyset);
-  const isPage = !isLines || excerpts === true || PAGED.some((name) => given.has(name));
+  const isPage = !isLines || excerpts || PAGED.some((name) => given.has(name));
   const rest = new URLSearchParams(given);
   rest.set('limit', String(limit));
   return {
@@ -200,13 +196,6 @@ export function searchIn(given: URLSearchParams, resource: Resource, isTolerant 
   if (search.includes('\0')) throw invalidQuery('search', 'must not contain U+0000');
   if (first !== search) throw invalidQuery('search', `must have at most ${MAX_SEARCH} characters`);
   return search;
-}
-
-/** Whether records have excerpts; undefined: the request says nothing of them. Throws 400. */
-function readExcerpts(given: URLSearchParams, { words }: Resource): { readonly excerpts?: boolean } {
-  const text = words.length > 0 ? given.get(EXCERPTS) : null;
-  if (text === null) return {};
-  return { excerpts: readChoice(EXCERPTS, text, FLAGS) === 'true' };
 }
 
 /** The selection of what is read from a request. Throws 403. */

@@ -42,13 +42,9 @@ function termSql(term: Term): string {
   return `${term.isExcluded ? '!' : ''}(${operands})`;
 }
 
-/** The text of a search as each field with words stores it. */
-const textsOf = (resource: Resource, search: string): string[] =>
-  searchedTexts(resource, resource.words, search);
-
 /** The words of a search; undefined: the collection has none, or nothing is searched for. */
 export function wordsOf(resource: Resource, search: string, isRanked: boolean): Words | undefined {
-  const texts = textsOf(resource, search);
+  const texts = searchedTexts(resource, resource.words, search);
   if (texts.length === 0) return undefined;
   const queries = texts.map((text) => termsIn(text).map(termSql).join(' & ')).filter((each) => each !== '');
   return { query: [...new Set(queries.map((each) => `(${each})`))].join(' | '), isRanked };
@@ -59,7 +55,7 @@ export function markedWords(
   resource: Resource,
   search: string,
 ): { readonly query: string; readonly text: string } | undefined {
-  const terms = textsOf(resource, search).flatMap(termsIn);
+  const terms = searchedTexts(resource, resource.words, search).flatMap(termsIn);
   const found = terms.filter(({ isExcluded }) => !isExcluded);
   if (found.length === 0) return undefined;
   const text = found.flatMap(({ words }) => words).join(' ');

@@ -246,9 +246,8 @@ t.test('what cannot be grouped is 400 and names what can; groups are bounded', a
   t.equal(large.status, 201);
   t.match(await get('/teams?aggregate=sum(rank)'), {
     status: 400,
-    json: { error: { code: 'INVALID_QUERY', details: { parameter: 'aggregate' }, message: /sum\(rank\)/ } },
+    json: { error: { code: 'INVALID_QUERY', details: { parameter: 'aggregate' } } },
   });
-  t.ok((await get('/teams?aggregate=avg(rank)')).json.data[0]['avg(rank)'] > 1e300);
   const some = await headersOf('teams:read');
   t.equal((await service.send('GET', '/teams?group=rank', { headers: some })).status, 200);
   t.equal(

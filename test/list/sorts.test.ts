@@ -118,7 +118,7 @@ t.test('updated_at sorts lists whose declaration has its index; errors name it',
       'base64url',
     ).toString(),
   ) as unknown[];
-  for (const time of ['0000-01-01T00:00:00Z', '2026-13-01T00:00:00Z', 'now', null]) {
+  for (const time of ['0000-01-01T00:00:00Z', '2026-13-01T00:00:00Z', 'no time', null]) {
     const cursor = Buffer.from(JSON.stringify([...foreign.slice(0, -1), time])).toString('base64url');
     const { status, json } = await service.send('GET', `/api/v2/teams?sort=-updated_at&after=${cursor}`);
     t.same([status, json.code], [400, 'INVALID_CURSOR'], String(time));
