@@ -38,15 +38,14 @@ select json_build_object(
   ),
   -- Other objects with a name of interest.
   'occupied', (
-    select coalesce(json_agg(json_build_object('name', name, 'kind', kind, 'table', of)), '[]')
+    select coalesce(json_agg(json_build_object('name', name, 'kind', kind)), '[]')
     from (
       select relname as name,
-        case when relkind in ('i', 'I') then 'index' when relkind = 'S' then 'sequence' when relkind in ('v', 'm') then 'view' else 'relation' end as kind,
-        (select owner.relname from pg_index join pg_class as owner on owner.oid = indrelid where indexrelid = class.oid) as of
-      from pg_class as class
+        case when relkind in ('i', 'I') then 'index' when relkind = 'S' then 'sequence' when relkind in ('v', 'm') then 'view' else 'relation' end as kind
+      from pg_class
       where relnamespace = (select oid from pg_namespace where nspname = $2) and relkind not in ('r', 'p')
       union all
-      select typname, 'type', null
+      select typname, 'type'
       from pg_type
       where typnamespace = (select oid from pg_namespace where nspname = $2) and typrelid = 0 and typcategory <> 'A'
     ) as others
@@ -109,12 +108,6 @@ where newest_at >= applied_at and ($1::text is null or name in (select json_arra
 -- name: offer ($1 collection, $2 work)
 insert into plinth_document_work (collection, work, state)
 values ($1, $2, 'offer')
-on conflict (collection, work) do nothing;
-
--- Services with the former declaration may write records that violate the present one.
--- name: doubt ($1 collection)
-insert into plinth_document_work (collection, work, state)
-values ($1, '{"kind":"check"}', 'check')
 on conflict (collection, work) do nothing;
 
 -- Documents for a migration step, in the order of their ids, and not many more bytes than 8 MiB.

@@ -2,7 +2,7 @@ import { checkDeclarations } from '../declarations/check-declarations.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import type { ExitCode } from '../errors/exit-error.js';
-import { type CheckedPlan, isRefused, isViolated, planText, violationsText } from '../schema/checked-plan.js';
+import { type CheckedPlan, isRefused, planText } from '../schema/checked-plan.js';
 import { listViolations, migrateCollections, planCollections } from '../schema/migrate-collections.js';
 import type { SchemaStep } from '../schema/step.js';
 import { parse } from './arguments.js';
@@ -29,7 +29,7 @@ export async function migrateCommand(args: string[], io: Io): Promise<ExitCode> 
       const plan = await planCollections(database.url, declarations, values['allow-drop']);
       print(io, json, planDocument(plan), planText(plan));
       // SQL files may correct the records.
-      const isRejected = isRefused(plan, { allowViolations: values['allow-violations'], allowDrop: true });
+      const isRejected = isRefused(plan, { allowViolations: values['allow-violations'] });
       return plan.sqlFiles === 0 && isRejected ? 1 : 0;
     }
     const plan = await migrateCollections(database.url, declarations, {
@@ -39,15 +39,13 @@ export async function migrateCommand(args: string[], io: Io): Promise<ExitCode> 
         json ? undefined : void io.stdout.write(`${index + 1} of ${of}: ${title}\n`),
     });
     const { steps, drops } = plan;
-    const isWarned = isViolated(plan) && !values['allow-violations'];
-    if (isWarned) io.stderr.write(`warning: ${violationsText(plan)}\n`);
     const dropped = values['allow-drop'] ? drops : [];
     const done = { steps: [...steps, ...dropped].map(stepDocument) };
     if (json) {
       print(io, json, { ...done, not_done: values['allow-drop'] ? [] : drops.map(stepDocument) }, '');
       return 0;
     }
-    if (steps.length === 0 && !isWarned) io.stdout.write('The database matches the declarations.\n');
+    if (steps.length === 0) io.stdout.write('The database matches the declarations.\n');
     if (!values['allow-drop'])
       for (const { title, loses } of drops)
         io.stdout.write(

@@ -11,7 +11,7 @@ export const AUTH_SQL = statements('auth.sql', [
 ]);
 // biome-ignore format: one name a line says no more
 export const COLLECTIONS_SQL = statements('collections.sql', [
-  'catalog', 'foreign_keys', 'triggers', 'apply', 'settle', 'offer', 'doubt', 'documents',
+  'catalog', 'foreign_keys', 'triggers', 'apply', 'settle', 'offer', 'documents',
 ]);
 // biome-ignore format: one name a line says no more
 export const EVENTS_SQL = statements('events.sql', [

@@ -21,8 +21,6 @@ export interface Occupied {
   readonly name: string;
   /** `index`, `view`, `sequence`, `type` and so on. */
   readonly kind: string;
-  /** The table of an index. */
-  readonly table: string | null;
 }
 
 /** One table as the database has it. */
@@ -59,8 +57,6 @@ export interface Catalog extends Layout {
   readonly pending: readonly PendingWork[];
   /** Collections whose columns are to be filled, since an SQL file may have changed their documents. */
   readonly due: ReadonlySet<string>;
-  /** Collections of which services with a former declaration may have written records that violate the present one. */
-  readonly doubted: ReadonlySet<string>;
   /** Collections of which a change in a window has begun, with the hash of the declaration to which it leads. */
   readonly windows: ReadonlyMap<string, string>;
   /** The SQL files that were run, with their checksums. */
@@ -80,7 +76,8 @@ export interface PendingWork {
 
 type PendingRow = Pick<PendingWork, 'collection'> & {
   readonly work: string;
-  readonly state: PendingWork['state'] | 'due' | 'check' | 'window';
+  /** Earlier versions also have `check`. */
+  readonly state: PendingWork['state'] | 'due' | 'window';
 };
 
 /** The comment on a column that is not complete yet. */
@@ -137,7 +134,6 @@ export async function readCatalog(
       state === 'repeat' || state === 'offer' ? [{ collection, state, text, work: workOf(text) }] : [],
     ),
     due: new Set(new Map(inState('due')).keys()),
-    doubted: new Set(new Map(inState('check')).keys()),
     windows: new Map(inState('window')),
     sqlFiles: byName(named.files),
     formerNames: byName(named.views),

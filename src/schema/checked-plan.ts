@@ -32,23 +32,14 @@ export interface MigrateAllowances {
 }
 
 /** Whether stored records violate the declarations of a plan. */
-export const isViolated = ({ violations }: Pick<CheckedPlan, 'violations'>): boolean =>
+const isViolated = ({ violations }: Pick<CheckedPlan, 'violations'>): boolean =>
   violations.some(({ violating }) => violating > 0);
 
-/**
- * Whether stored records prevent a plan. Equal values that must be unique always do: no index permits them. Records of services
- * with a former declaration prevent the drops alone, so that new services can replace these.
- */
-export function isRefused(
-  { violations, changes }: Pick<CheckedPlan, 'violations' | 'changes'>,
-  { allowViolations = false, allowDrop = false }: MigrateAllowances,
-): boolean {
-  const stricter = changes.filter(({ isStricter }) => isStricter).map(({ name }) => name);
-  const plan = {
-    violations: violations.filter(({ collection }) => allowDrop || stricter.includes(collection)),
-  };
-  return allowViolations ? duplicatesOf(plan) > 0 : isViolated(plan);
-}
+/** Whether stored records prevent a plan. Equal values that must be unique always do: no index permits them. */
+export const isRefused = (
+  plan: Pick<CheckedPlan, 'violations'>,
+  { allowViolations = false }: MigrateAllowances,
+): boolean => (allowViolations ? duplicatesOf(plan) > 0 : isViolated(plan));
 
 const duplicatesOf = ({ violations }: Pick<CheckedPlan, 'violations'>): number =>
   violations.reduce((sum, { duplicates }) => sum + duplicates, 0);

@@ -5,7 +5,7 @@ import type { Links } from './links.js';
 import { dropLinks, fence, linkedColumns, linkTriggers, moveLinks } from './links.js';
 import { lockTable, NO_LOCK, type SchemaStep, step } from './step.js';
 import type { ForeignKey, Table } from './table.js';
-import { attach, dropNullTrigger, nullTrigger, nullTriggers, TRIGGERS } from './table-sql.js';
+import { attach, dropNullTrigger, nullTrigger, TRIGGERS } from './table-sql.js';
 
 /** A collection that gets another name, or another table name in a window. */
 export interface Move {
@@ -37,7 +37,6 @@ export function moveTable(
 ): {
   readonly step: SchemaStep;
   readonly moved: ExistingTable;
-  readonly triggers: ReadonlyMap<string, readonly string[]>;
 } {
   const { was, existing, former, table, to, hash } = move;
   const { name } = table;
@@ -49,7 +48,6 @@ export function moveTable(
     const present = presentKey(existing, objectName(was, ...key.name.parts));
     return present === undefined ? [] : [[present, { ...key, ...target(key.to) }]];
   });
-  const nulls = keys.flatMap(([, key]) => (key.onDelete === 'null' ? [key] : []));
   const links = linkedColumns(was, existing).map((column) => ({
     column,
     checked: checkedLinks(was, column, existing, former, target),
@@ -72,7 +70,6 @@ export function moveTable(
   return {
     step: step(`${title}, ${inWindow(was, table)}`, locks, sql),
     moved: { ...renamed, table: to },
-    triggers: new Map(nulls.map((key) => [key.to, nullTriggers(former!, key, nameOf)])),
   };
 }
 

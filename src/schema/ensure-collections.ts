@@ -6,7 +6,7 @@ import type { Declarations } from '../declarations/read-declarations.js';
 import { ExitError } from '../errors/exit-error.js';
 import type { Log } from '../telemetry/log.js';
 import { namesOf, readCatalog, storedTable, storedTypes } from './catalog.js';
-import { isViolated, planText, violationsText } from './checked-plan.js';
+import { planText } from './checked-plan.js';
 import {
   migrateCollections,
   planCollections,
@@ -21,9 +21,6 @@ import { appliedText } from './stricter-rules.js';
 class SchemaChangeRefused extends ExitError {
   override readonly exitCode = 78;
 }
-
-/** How many records of a collection a start compares with its declaration at most. */
-const MAX_COMPARED = 10_000;
 
 /**
  * Makes sure that the tables match the declarations: with `auto` it takes the steps that lose nothing, otherwise it throws
@@ -54,8 +51,6 @@ export async function ensureCollections(
   if (plan.steps.length === 0 && !plan.changes.some(({ isStricter }) => isStricter)) {
     if (!isRecorded) await recordApplied(run, changed);
     await settle(run, plan.fenced);
-    if (former.length === 0 && plan.changes.some(({ isDoubted }) => isDoubted))
-      await warnOfViolations(database.url, declarations, log);
     return;
   }
   // A database whose declarations were never applied has nothing that a step could disturb.
@@ -66,20 +61,9 @@ export async function ensureCollections(
       `the database does not match the declarations; \`plinth migrate\` takes these steps:\n\n${text}`,
     );
   }
-  const migrated = await migrateCollections(database.url, declarations, {
+  await migrateCollections(database.url, declarations, {
     onStep: ({ title }, index, of) => log.info({ step: index + 1, of }, title),
   });
-  if (isViolated(migrated)) log.warn(violationsText(migrated));
-}
-
-/** Logs the records that services with a former declaration have written and that violate the present one. */
-async function warnOfViolations(url: string, declarations: Declarations, log: Log): Promise<void> {
-  const plan = await planCollections(url, declarations, false, MAX_COMPARED);
-  if (isViolated(plan)) log.warn(violationsText(plan));
-  else if (plan.violations.some(({ records }) => records >= MAX_COMPARED))
-    log.warn(
-      'services with former declarations may have written records: `plinth migrate --plan` compares them',
-    );
 }
 
 /** The collections of declarations that the tables of a database match. `prefix` precedes the paths of links. */

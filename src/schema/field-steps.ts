@@ -181,14 +181,6 @@ export function repeatWork(
     });
 }
 
-/** The step after which the records of a collection are compared with its declaration no more. */
-export const trustRecords = (name: string): SchemaStep =>
-  step(
-    `Note that all services have the present declaration of ${name}, whose records were compared with it`,
-    NO_LOCK,
-    [`delete from plinth_document_work where collection = ${quoted(name)} and state = 'check'`],
-  );
-
 /** The order in which a plan does work on documents. */
 const ORDER: readonly DocumentWork['kind'][] = [
   'rename',

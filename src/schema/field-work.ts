@@ -15,8 +15,6 @@ export interface Change {
   readonly dropped: readonly string[];
   /** Whether the records may violate the declaration. */
   readonly isStricter: boolean;
-  /** Whether services with a former declaration may have written records since it was compared with these. */
-  readonly isDoubted: boolean;
 }
 
 /** The work of steps on the fields of documents. */

@@ -17,7 +17,6 @@ import {
   violationsText,
 } from './checked-plan.js';
 import { workOnDocuments } from './document-work.js';
-import { trustRecords } from './field-steps.js';
 import type { Change } from './field-work.js';
 import { planChanges } from './plan.js';
 import type { DocumentWork, SchemaStep } from './step.js';
@@ -47,10 +46,8 @@ export function planCollections(
   return withSchemaConnection(url, async ({ run }) => {
     const catalog = await catalogOf(run, declarations);
     const plan = planChanges(declarations.collections, catalog, declarations.sqlFiles);
-    return {
-      ...plan,
-      violations: await violationsOf(run, declarations, catalog, plan, allowDrop, maxRecords),
-    };
+    const violations = await violationsOf(run, declarations, catalog, plan, allowDrop, maxRecords);
+    return { ...plan, violations };
   });
 }
 
@@ -103,12 +100,6 @@ export function migrateCollections(
         const work: DocumentWork = { kind: 'prune', collection, fields: [field] };
         await run(COLLECTIONS_SQL.offer, [collection, JSON.stringify(work)]);
       }
-    // Services with the former declaration may run until the drops, unless what they write is accepted.
-    if (!options.allowDrop)
-      for (const { name, isStricter, isDoubted } of plan.changes) {
-        if (options.allowViolations && isDoubted) await runStep(connection, trustRecords(name), undefined);
-        if (!options.allowViolations && isStricter) await run(COLLECTIONS_SQL.doubt, [name]);
-      }
     if (options.allowDrop) await runAll(connection, plan.drops, resources, options, plan.drops);
     await recordApplied(run, unrecorded(collections, catalog));
     await settle(run, options.allowDrop ? undefined : plan.fenced);
@@ -157,7 +148,7 @@ async function violationsOf(
   allowDrop?: boolean,
   maxRecords?: number,
 ): Promise<Violations[]> {
-  const compared = changes.filter(({ isStricter, isDoubted }) => isStricter || isDoubted);
+  const compared = changes.filter(({ isStricter }) => isStricter);
   const violations: Violations[] = [];
   for (const check of checksOf(declarations, catalog, compared, allowDrop))
     violations.push(await findViolations(run, check, maxRecords));

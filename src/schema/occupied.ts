@@ -1,9 +1,5 @@
-import { qualified } from '../db/object-names.js';
 import { ExitError } from '../errors/exit-error.js';
 import type { Catalog } from './catalog.js';
-import { primaryKeyOf } from './chosen-names.js';
-import { lockTable, type SchemaStep, step } from './step.js';
-import type { Table } from './table.js';
 import { TRIGGERS } from './table-sql.js';
 
 /** The database has something else under the name of a collection. */
@@ -12,7 +8,7 @@ export class OccupiedError extends ExitError {
 
   constructor(name: string, kind: string) {
     super(
-      `the database has a ${kind} ${name} that does not belong to a collection: give the collection another name, or rename the ${kind}`,
+      `the ${kind} ${name} of the database is no collection: give the collection another name, or rename the ${kind}`,
     );
   }
 }
@@ -29,23 +25,8 @@ export function requireCollection(name: string, catalog: Catalog): void {
   if (!isCollection(name, catalog)) throw new OccupiedError(name, 'table');
 }
 
-/**
- * Gives the index of a collection that has the name of a new one its distinct name. Throws OccupiedError for anything else that
- * has it. `known`: the tables of the declarations, and of those before.
- */
-export function makeWay(name: string, catalog: Catalog, known: readonly Table[]): SchemaStep[] {
-  return catalog.occupied
-    .filter((each) => each.name === name)
-    .map(({ kind, table: owner }) => {
-      const names = known
-        .filter((table) => table.name === owner && isCollection(table.name, catalog))
-        .flatMap((table) => [primaryKeyOf(table.name), ...table.indexes.map((index) => index.name)]);
-      const found = names.find(({ all }) => all.includes(name));
-      if (owner === null || !found) throw new OccupiedError(name, kind);
-      return step(
-        `Rename the index ${name} of ${owner}, since a collection gets its name`,
-        lockTable(owner),
-        [`alter index ${qualified(catalog.schema, name)} rename to ${found.distinct}`],
-      );
-    });
+/** Throws OccupiedError if something else than a table has the name of a new collection, for example an index of another one. */
+export function requireFreeName(name: string, { occupied }: Catalog): void {
+  const other = occupied.find((each) => each.name === name);
+  if (other) throw new OccupiedError(name, other.kind);
 }

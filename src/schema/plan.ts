@@ -22,10 +22,9 @@ import {
   hideFields,
   pruneFields,
   repeatWork,
-  trustRecords,
 } from './field-steps.js';
 import { type Change, fieldsOf, worksOf } from './field-work.js';
-import { isCollection, makeWay } from './occupied.js';
+import { isCollection, requireFreeName } from './occupied.js';
 import { requireInShards } from './shards.js';
 import { isNamedIn, sqlFileSteps } from './sql-file-steps.js';
 import type { SchemaStep } from './step.js';
@@ -118,7 +117,7 @@ class Planner {
 
   /** The steps for a table that exists, and what they change for its records. */
   #alter(table: Table, index: number, nameOf: ChooseName) {
-    const { pending, due, doubted, sqlFiles, applied, tables } = this.catalog;
+    const { pending, due, sqlFiles, applied, tables } = this.catalog;
     const declaration = this.declarations[index]!;
     const resource = this.#resources[index]!;
     const was = this.#formerNameOf(table.name);
@@ -142,7 +141,6 @@ class Planner {
       dropped,
       // An SQL file may have given records values that the declaration does not permit.
       isStricter: isDue || isStricter(declaration, before),
-      isDoubted: doubted.has(was),
     };
     return {
       steps: [
@@ -151,7 +149,6 @@ class Planner {
           table,
           former: this.#formerTable(was, table.name),
           existing,
-          tables: this.#tables,
           nameOf,
           isDue,
           changed: new Set(workedFields.flatMap((field) => resource.columns.get(field)?.name ?? [])),
@@ -159,12 +156,7 @@ class Planner {
         }),
         ...hideFields(resource, former, isFenced),
       ],
-      drops: [
-        ...repeats,
-        ...prunes,
-        ...(change.isDoubted ? [trustRecords(table.name)] : []),
-        ...dropColumns(table, existing),
-      ],
+      drops: [...repeats, ...prunes, ...dropColumns(table, existing)],
       change,
     };
   }
@@ -175,7 +167,7 @@ class Planner {
     const nameOf = namesIn(this.#wanted);
     const was = this.#formerNameOf(table.name);
     if (!catalog.tables.has(table.name) && !catalog.formerNames.has(table.name))
-      this.#creations.push(...makeWay(table.name, catalog, [...this.#wanted, ...this.#formerTables()]));
+      requireFreeName(table.name, catalog);
     if (!catalog.tables.has(was)) {
       this.#creations.push(createTable(table, nameOf));
       this.#references.push(...referenceTables(table, nameOf));
@@ -186,7 +178,7 @@ class Planner {
     const [existing, to] = [this.#tables.get(was)!, names.get(table.name)!];
     this.#tables.delete(was);
     this.#tables.set(table.name, { ...existing, table: to });
-    const { step, moved, triggers } = moveTable(
+    const { step, moved } = moveTable(
       {
         was,
         existing,
@@ -204,10 +196,6 @@ class Planner {
     );
     this.#moves.push(step);
     this.#tables.set(table.name, moved);
-    for (const [target, names] of triggers) {
-      const found = this.#tables.get(target);
-      if (found) this.#tables.set(target, { ...found, triggers: new Set([...found.triggers, ...names]) });
-    }
     return true;
   }
 
@@ -220,10 +208,6 @@ class Planner {
     const resource = this.#formerResources.get(was);
     const table = qualified(this.catalog.schema, this.#windows.names.get(name) ?? name);
     return resource && tableOf({ ...resource, name, table }, this.catalog);
-  }
-
-  #formerTables(): Table[] {
-    return [...this.#formerResources.values()].map((resource) => tableOf(resource, this.catalog));
   }
 }
 

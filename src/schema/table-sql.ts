@@ -68,22 +68,11 @@ export function attach({ name, sql, owner, hasHistory, distribution }: Table): s
   ];
 }
 
-/** The triggers on the collection that a reference leads to, if it removes the field. On Citus functions do that. */
-export function nullTriggers(table: Table, key: ForeignKey, nameOf: ChooseName): string[] {
-  if (key.onDelete !== 'null' || table.distribution) return [];
-  const name = nameOf(key.nullName);
-  return key.to === table.name ? [name, afterName(table, key)] : [name];
-}
-
-/** Triggers run in the order of their names. In capitals, it precedes those of PostgreSQL that check the reference. */
-const afterName = ({ name }: Table, { column }: ForeignKey): string =>
-  objectName('A', name, column, 'null').plain;
-
-/** Statements that remove the field from the documents when the record that it refers to is deleted. */
+/** Statements that remove the field from the documents when the record that it refers to is deleted. On Citus functions do that. */
 export function nullTrigger(table: Table, key: ForeignKey, nameOf: ChooseName): string[] {
   const { column, target, field } = key;
-  const [name, after] = nullTriggers(table, key, nameOf);
-  if (name === undefined) return [];
+  if (key.onDelete !== 'null' || table.distribution) return [];
+  const name = nameOf(key.nullName);
   const routine = qualified(table.schema, name);
   const creation = `create or replace function ${routine}() returns trigger language plpgsql as $$
 begin
@@ -95,10 +84,11 @@ begin
 end $$`;
   const trigger = (name: string, when: string) =>
     `create or replace trigger ${name} ${when} on ${target} for each row`;
-  if (after === undefined)
+  if (key.to !== table.name)
     return [creation, `${trigger(name, 'before delete')} execute function ${routine}()`];
   // Before a record of one collection is deleted, the statement that deletes it cannot change it, nor others that it deletes.
-  // Versions that did so look for the first trigger.
+  // Versions that did so look for the first trigger. In capitals, the name precedes those of PostgreSQL's checks of the reference.
+  const after = objectName('A', table.name, column, 'null').plain;
   return [
     creation,
     `${trigger(name, 'before delete')} when (false) execute function ${routine}()`,

@@ -1,6 +1,6 @@
 import { type Column, WRITE_ONLY } from '../collection/column.js';
 import { qualified } from '../db/object-names.js';
-import { type Catalog, type ExistingTable, FILLING, INSTANT, UNUSED } from './catalog.js';
+import { type ExistingTable, FILLING, INSTANT, UNUSED } from './catalog.js';
 import { type ChooseName, presentIndex, presentKey } from './chosen-names.js';
 import { documentStep } from './field-steps.js';
 import type { Links } from './links.js';
@@ -14,7 +14,6 @@ import {
   createIndex,
   dropForeignKey,
   nullTrigger,
-  nullTriggers,
   TRIGGERS,
 } from './table-sql.js';
 
@@ -55,8 +54,6 @@ export interface Alteration {
   /** The table of the applied declaration. */
   readonly former: Table | undefined;
   readonly existing: ExistingTable;
-  /** All tables as they are at this step. */
-  readonly tables: Catalog['tables'];
   readonly nameOf: ChooseName;
   /** Whether an SQL file may have changed the documents. */
   readonly isDue: boolean;
@@ -184,7 +181,7 @@ function indexSteps({ table, former, existing, nameOf }: Alteration): SchemaStep
   return steps;
 }
 
-function foreignKeySteps({ table, former, existing, tables, nameOf }: Alteration): SchemaStep[] {
+function foreignKeySteps({ table, former, existing, nameOf }: Alteration): SchemaStep[] {
   const steps: SchemaStep[] = [];
   const present = new Map(table.foreignKeys.map((key) => [key, presentKey(existing, key.name)]));
   const needed = new Set(present.values());
@@ -197,10 +194,7 @@ function foreignKeySteps({ table, former, existing, tables, nameOf }: Alteration
   }
   for (const [key, name] of present) {
     const found = name === undefined ? undefined : existing.foreignKeys.get(name)!;
-    const triggers = tables.get(key.to)?.triggers;
-    const isRight =
-      found?.action === ACTIONS[key.onDelete].catalog &&
-      nullTriggers(table, key, nameOf).every((trigger) => triggers?.has(trigger));
+    const isRight = found?.action === ACTIONS[key.onDelete].catalog;
     if (isRight && found.isValid) continue;
     const wasNull = found?.action === ACTIONS.null.catalog;
     if (!isRight) {

@@ -145,7 +145,6 @@ t.test('on Citus a key has the field that decides the shard of a record', (t) =>
     fieldsSince: new Map(),
     pending: [],
     due: new Set(),
-    doubted: new Set(),
     sqlFiles: new Map(),
     windows: new Map(),
     formerNames: new Map(),

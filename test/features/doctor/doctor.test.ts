@@ -177,7 +177,7 @@ t.test('tables that do not match, and records that violate a declaration', async
   t.equal((await plinth(t, ['migrate'], env)).code, 0);
   rmSync(join(folder, 'inks.json'));
   t.match(await planOf(), [
-    { status: 'warning', message: /^3 steps complete a change of the declarations: / },
+    { status: 'warning', message: /^2 steps complete a change of the declarations: / },
   ]);
 
   const input = '{"other": 1}\n';
