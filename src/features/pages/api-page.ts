@@ -3,7 +3,7 @@ import { JSON_TYPE } from '../../http/media-types.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { collectionLabel } from './labels.js';
 import { isKnown, type PageContent } from './layout.js';
-import { headCell, tableOf } from './list-table.js';
+import { pairs, tableOf } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 
 /** The parameters of the address: a subject, and the page on which requests can be tried. */
@@ -21,10 +21,11 @@ interface ApiDocument {
   readonly components: { readonly schemas: Readonly<Record<string, JsonObject>> };
 }
 
-/** The API as the caller may use it. Other callers may have a page of the feature with the documents. */
+/** The API as the caller may use it. The page of the feature with the documents is for others, and to try requests. */
 export const apiPage: Page = {
   source: '/openapi.json',
-  isFor: ({ principal, query }) => isKnown(principal) && !query.parameters.has(TRIAL),
+  other: async ({ request }, get) =>
+    isKnown(request.principal) && !request.query.parameters.has(TRIAL) ? undefined : get.run(request),
   content: (shown) => {
     const { site, request, json } = shown;
     const document = json as unknown as ApiDocument;
@@ -34,7 +35,10 @@ export const apiPage: Page = {
     const isCollection = ({ name }: { name: string }) =>
       site.collections.some(({ resource }) => resource.name === name);
     const items = (tags: ApiDocument['tags']) =>
-      html`<dl>${tags.map(({ name, description }) => html`<dt><a href="${path}?${SUBJECT}=${name}">${collectionLabel(name)}</a></dt><dd>${description}</dd>\n`)}</dl>`;
+      tags.map(
+        ({ name, description }) =>
+          html`<p><a href="${path}?${SUBJECT}=${name}">${collectionLabel(name)}</a> <span class="dim">${description}</span></p>\n`,
+      );
     return {
       title: 'API',
       tools: html`<a class="button" href="${path}?${TRIAL}=1">Try requests</a><a class="button" href="${site.prefix}/openapi.json?_format=json">OpenAPI</a>`,
@@ -84,31 +88,22 @@ function operationItem(
     .filter(isObject)
     .filter((each) => each.in !== 'header');
   return html`<details><summary><code>${method} ${template}</code> <span class="dim">${summary}</span></summary>
-${typeof description === 'string' && html`<p>${description}</p>`}<dl>${named.map((each) => html`<dt><code>${String(each.name)}</code></dt><dd>${String(each.description ?? '')}</dd>`)}</dl></details>\n`;
+${typeof description === 'string' && html`<p>${description}</p>`}${pairs(named.map((each) => [String(each.name), String(each.description ?? '')]))}</details>\n`;
 }
 
 function fieldsTable(schema: JsonObject | undefined): Part {
   if (!isObject(schema?.properties)) return undefined;
   const required = Array.isArray(schema.required) ? schema.required : [];
   const rows = Object.entries(schema.properties).map(([name, rules]) => {
-    const {
-      type,
-      format,
-      enum: values,
-      description,
-      readOnly,
-    } = isObject(rules) ? rules : ({} as JsonObject);
-    const kind = Array.isArray(values)
-      ? values.join(', ')
-      : [type, format]
-          .flat()
-          .filter((each) => each !== undefined)
-          .join(', ');
+    const { type, format, enum: values, description, readOnly } = isObject(rules) ? rules : NO_RULES;
+    const kind = Array.isArray(values) ? values : [type, format].flat().filter((each) => each !== undefined);
     const state = readOnly === true ? 'by the service' : required.includes(name) ? 'required' : '';
-    return html`<tr><th scope="row">${name}</th><td data-label="Type">${kind}</td><td data-label="State">${state}</td><td data-label="About">${String(description ?? '')}</td></tr>\n`;
+    return [name, kind.join(', '), state, String(description ?? '')];
   });
   return html`<h2>Fields</h2>${tableOf(
-    ['Field', 'Type', 'State', 'About'].map((head) => headCell(head)),
+    ['Field', 'Type', 'State', 'About'].map((label) => ({ label })),
     rows,
   )}`;
 }
+
+const NO_RULES: JsonObject = {};

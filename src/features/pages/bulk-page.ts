@@ -6,15 +6,12 @@ import type { Reply } from '../../http/reply.js';
 import { conditionName } from '../../list/query-names.js';
 import type { PageForm } from './form-action.js';
 import { type FormField, formFields } from './form-fields.js';
-import { inputOf } from './form-html.js';
+import { hidden, inputOf, openForm } from './form-html.js';
 import { editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
-import { type PageContent, RECORDS_DONE, returnPathOf } from './layout.js';
-import { Names } from './names.js';
-import type { PageOptions } from './pages.js';
+import { type PageContent, type PageContext, RECORDS_DONE, returnPathOf } from './layout.js';
 import { failuresIn } from './record-form-actions.js';
-import { hidden } from './record-forms.js';
 import { mayWrite } from './site.js';
 import { bodyOf, type Submitted, valuesIn } from './submitted-form.js';
 
@@ -24,7 +21,7 @@ const MAX_CHOSEN = 100;
 /** The form around a list by which chosen records are changed or deleted; undefined: the caller may do neither. */
 export function bulkBar(
   resource: Resource,
-  { forms, site, request }: PageOptions,
+  { forms, site, request }: PageContext,
 ): ((table: Html) => Html) | undefined {
   const may = (method: 'PATCH' | 'DELETE') => mayWrite(site, request, resource, method);
   if (!may('PATCH') && !may('DELETE')) return undefined;
@@ -33,10 +30,9 @@ export function bulkBar(
     may('PATCH') &&
     html`<label>Set <select name="_field">${fields}</select></label> <button name="_bulk" value="PATCH">Edit…</button> `;
   const remove = may('DELETE') && html`<button name="_bulk" value="DELETE" class="danger">Delete…</button>`;
-  return (
-    table,
-  ) => html`<form method="post" action="${site.prefix}/${resource.name}">${hidden('_token', forms.token)}${hidden('_back', returnPathOf(request))}
-${table}<div class="bulk tools"><span id="chosen">Choose ${wordsOf(resource.name)} to change them together</span> ${edit}${remove}</div></form>`;
+  const form = openForm(`${site.prefix}/${resource.name}`, forms, { _back: returnPathOf(request) });
+  return (table) =>
+    html`${form}${table}<div class="bulk tools"><span id="chosen">Choose ${wordsOf(resource.name)} to change them together</span> ${edit}${remove}</div></form>`;
 }
 
 /** The fields to choose from, those with a list of values first. */
@@ -131,7 +127,7 @@ async function confirmation(
   submitted: Submitted,
   faults: readonly string[] = [],
 ): Promise<PageContent> {
-  const { site, request, forms, entered } = submitted;
+  const { site, request, forms, entered, names } = submitted;
   const path = site.prefix + request.path;
   const back = listHref(submitted);
   const ids = idsIn(submitted);
@@ -145,7 +141,6 @@ async function confirmation(
     },
   );
   const records = found?.data ?? [];
-  const names = new Names(site, request);
   await names.readTitles(resource, records);
   const many = `${records.length} ${wordsOf(records.length === 1 ? resource.singular : resource.name)}`;
   const verb = isDeletion ? 'Delete' : 'Change';
@@ -158,11 +153,12 @@ async function confirmation(
     };
   const field = isDeletion ? undefined : chosenField(resource, submitted);
   const { texts, named } = entered;
+  const method = isDeletion ? 'DELETE' : 'PATCH';
+  const own = { _method: method, _etag: '*', _back: entered.own('_back'), _field: field?.name ?? '' };
   return {
     title: `${verb} ${many}`,
     crumbs,
-    body: html`${faults.map((fault) => html`<p class="error" role="alert">${fault}</p>`)}<form class="edit" method="post" action="${path}">
-${hidden('_token', forms.token)}${hidden('_method', isDeletion ? 'DELETE' : 'PATCH')}${hidden('_etag', '*')}${hidden('_back', entered.own('_back'))}${field && hidden('_field', field.name)}${ids.map((id) => hidden('_id', id))}
+    body: html`${faults.map((fault) => html`<p class="error" role="alert">${fault}</p>`)}${openForm(path, forms, own, 'edit')}${ids.map((id) => hidden('_id', id))}
 <ul>${records.map((record) => html`<li>${names.shortTitleOf(resource, record)}</li>`)}</ul>
 ${field ? html`${inputOf(field, { id: 'bulk', texts, named })}${!field.isRequired && html`<p class="hint">An empty value removes the field.</p>`}` : html`<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>`}
 <p><button class="${isDeletion ? 'danger' : 'main'}">${verb} ${many}</button> <a href="${back}">Cancel</a></p></form>`,

@@ -1,12 +1,10 @@
 import type { Resource } from '../../collection/resource.js';
-import { html, type Part } from '../../formats/html.js';
+import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
-import type { Names } from './names.js';
-import type { Site } from './site.js';
-
-/** The collection of the users that sign in, whose ids are the actors of changes. */
-export const ownersOf = ({ collections }: Site): Resource | undefined =>
-  collections.find(({ resource }) => resource.owner)?.resource;
+import { wordsOf } from './labels.js';
+import { ID, type Names } from './names.js';
+import { ownersOf } from './site.js';
+import { timeHtml } from './values.js';
 
 /** Reads the names of those who made some changes, as far as the caller may read these users. */
 export async function readActors(names: Names, actors: readonly (string | null)[]): Promise<void> {
@@ -17,19 +15,16 @@ export async function readActors(names: Names, actors: readonly (string | null)[
 /** Who made a change: the caller, a user by name, another user, or a program by its own text. */
 export function actorHtml(names: Names, actor: string | null): Part {
   if (actor === null) return undefined;
-  const owners = ownersOf(names.site);
   if (actor === names.caller.principal.subject) return html`<b>You</b>`;
   const name = names.of(actor);
-  if (name !== undefined && owners)
-    return html`<a href="${names.site.prefix}/${owners.name}/${actor}">${name}</a>`;
-  return /^[\da-f-]{36}$/i.test(actor) ? 'Another user' : actor;
+  if (name !== undefined)
+    return html`<a href="${names.site.prefix}/${ownersOf(names.site)!.name}/${actor}">${name}</a>`;
+  return ID.test(actor) ? 'Another user' : actor;
 }
 
-/** The actor of an event, as `readActors` and `actorHtml` have it. */
-export const actorOf = ({ actor }: JsonObject): string | null => (typeof actor === 'string' ? actor : null);
-
-/** Reads the names of the actors of some events, and the names in the titles of their records. */
-export async function readEventNames(names: Names, events: readonly JsonObject[]): Promise<void> {
+/** Some events: who did what, by the titles of their records. */
+export async function eventsList(names: Names, events: readonly JsonObject[]): Promise<Html> {
+  const actorOf = ({ actor }: JsonObject) => (typeof actor === 'string' ? actor : null);
   const records = new Map<Resource, JsonObject[]>();
   for (const event of events) {
     const resource = resourceOf(names, event);
@@ -40,12 +35,18 @@ export async function readEventNames(names: Names, events: readonly JsonObject[]
     readActors(names, events.map(actorOf)),
     ...[...records].map(([resource, found]) => names.readTitles(resource, found)),
   ]);
-}
-
-/** The title of the record of an event; undefined: the event has no record. */
-export function eventTitle(names: Names, event: JsonObject): string | undefined {
-  const resource = resourceOf(names, event);
-  return resource && isObject(event.data) ? names.shortTitleOf(resource, event.data) : undefined;
+  const items = events.map((event) => {
+    const { type, subject, time, data, previous } = event;
+    const [collection = '', verb = ''] = String(type).split('.');
+    const resource = resourceOf(names, event);
+    const title =
+      resource && isObject(data)
+        ? cut(names.titleOf(resource, data), 100)
+        : `a record of ${wordsOf(collection)}`;
+    const version = isObject(data) ? data._version : previous;
+    return html`<li>${actorHtml(names, actorOf(event))} ${verb} <a href="${String(subject)}">${title}</a><br>${timeHtml(String(time))}${version !== undefined && html` <span class="dim">version ${String(version)}</span>`}</li>\n`;
+  });
+  return html`<ul class="changes">${items}</ul>`;
 }
 
 const resourceOf = ({ site }: Names, { type }: JsonObject): Resource | undefined => {

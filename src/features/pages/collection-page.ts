@@ -6,7 +6,8 @@ import { columnsOf, listColumns, undeclaredNames } from './columns.js';
 import { declarationLink } from './declaration-page.js';
 import { EXPORT, exportReply } from './export.js';
 import { filterChips, filterPage } from './filter-page.js';
-import { editableOf } from './form-model.js';
+import { hidden } from './form-html.js';
+import { crumbsTo, editableOf } from './form-model.js';
 import { groupsNav, groupsPage, isGroups } from './groups-page.js';
 import { collectionLabel, wordsOf } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
@@ -15,14 +16,14 @@ import { recordsTable } from './list-table.js';
 import { isOpen } from './navigation.js';
 import type { Page, PageOptions } from './pages.js';
 import { creationAction } from './record-form-actions.js';
-import { hidden, newRecordPage } from './record-forms.js';
+import { newRecordPage } from './record-forms.js';
 import { mayWrite, othersOf } from './site.js';
 
 /** The page of a list: to search, filter, sort, choose and turn pages. `parent` is that above a nested one. */
 export function listPage(resource: Resource, parent?: Resource): Page {
   return {
     query: listQueryOf,
-    file: (site, request, list) => exportReply(resource, site, request, list),
+    other: (context, list) => exportReply(resource, context, list),
     content: (shown) => contentOf(resource, parent, shown),
     refused: ({ status, message }, context) => {
       const { site, request } = context;
@@ -43,25 +44,24 @@ async function contentOf(
   const { site, request, json, names } = shown;
   const path = site.prefix + request.path;
   const view = new ListView(resource, path, request.query, othersOf(site));
-  const up = await crumbsTo(parent, shown);
-  const here = { text: collectionLabel(resource.name), href: path };
+  const above = await crumbsTo(resource, shown);
   const given = request.query.parameters;
   const canCreate = mayWrite(site, request, resource, 'POST', request.params.id);
-  if (given.has('_new') && canCreate) return newRecordPage(editableOf(resource), shown, [...up, here]);
+  if (given.has('_new') && canCreate) return newRecordPage(editableOf(resource), shown);
   if (given.has('_filter')) {
-    const page = await filterPage(view, shown, [...up, here]);
+    const page = await filterPage(view, shown, above);
     return { ...page, body: html`${page.body}${groupsNav(view)}` };
   }
-  if (isGroups(json)) return groupsPage(view, json, names, [...up, here]);
+  if (isGroups(json)) return groupsPage(view, json, names, above);
   const { data, meta, links } = json as unknown as ListJson;
-  if (given.has('_columns')) return columnsPage(view, data, [...up, here]);
+  if (given.has('_columns')) return columnsPage(view, data, above);
   await names.readFor(resource, data);
   const chosen = view.parameters.get('fields')?.split(',');
   const columns = listColumns(resource, chosen, data);
   const self = links.self.slice(links.self.indexOf('?') + 1);
   return {
-    title: here.text,
-    crumbs: up,
+    title: collectionLabel(resource.name),
+    crumbs: above.slice(0, -1),
     tools: html`${declarationLink(shown, 'Declaration', resource.name)}<a class="button" href="${view.hrefWith({ _columns: '1' })}">Columns</a>${exportMenu(view, meta)}${invitationLink(resource, canCreate, shown)}${canCreate && html`<a class="button main" href="${path}?_new">New ${wordsOf(resource.singular)}</a>`}`,
     body: html`${searchBar(view, html`<span class="dim">${summaryOf(resource, data.length, meta)}</span>`)}
 <div class="chips">${filterChips(view, names)}</div>
@@ -75,20 +75,6 @@ interface ListJson {
   readonly data: readonly JsonObject[];
   readonly meta: { readonly page: number; readonly total?: number; readonly totalPages?: number };
   readonly links: Readonly<Record<string, string | null>> & { readonly self: string };
-}
-
-async function crumbsTo(
-  parent: Resource | undefined,
-  { site, request, names }: PageOptions,
-): Promise<Crumb[]> {
-  if (!parent) return [];
-  const id = request.params.id!;
-  await names.read(parent.name, [id]);
-  const up = `${site.prefix}/${parent.name}`;
-  return [
-    { text: collectionLabel(parent.name), href: up },
-    { text: names.of(id) ?? names.titleOf(parent, { id }), href: `${up}/${id}` },
-  ];
 }
 
 /** The search, and the way to the filters and to the groups. */

@@ -87,9 +87,11 @@ export const columnsOf = perResource(({ schema, references, writeOnly }): readon
 
 /** A field that no declaration describes. */
 const undeclared = (name: string): Column => ({
-  ...{ name, label: name.includes('_') ? fieldLabel(name) : name, kind: 'plain' },
+  ...{ name, label: undeclaredLabel(name), kind: 'plain' },
   ...{ choices: [], to: undefined, isList: false },
 });
+
+export const undeclaredLabel = (name: string): string => (name.includes('_') ? fieldLabel(name) : name);
 
 /** The values that a field may have, if its schema lists them. */
 export const fixedValues = ({ enum: values, const: only }: FieldSchema): readonly unknown[] =>
@@ -151,12 +153,16 @@ export const titleLabel = (resource: Resource): string =>
 
 const idColumn: Column = { ...undeclared('id'), label: 'Id', kind: 'id' };
 
-/** The names of the fields of some records that the declaration does not have. */
-export function undeclaredNames({ schema }: Resource, records: readonly JsonObject[]): string[] {
+/** The names of the fields of some records that the declaration does not have, up to `max`. */
+export function undeclaredNames(
+  { schema }: Resource,
+  records: readonly JsonObject[],
+  max = MAX_UNDECLARED,
+): string[] {
   const names = new Set<string>();
   for (const record of records)
     for (const name of Object.keys(record)) {
-      if (names.size === MAX_UNDECLARED) break;
+      if (names.size === max) break;
       const isOwn = name === 'id' || OWN.includes(name) || name.startsWith('_');
       if (!isOwn && !Object.hasOwn(schema.properties, name)) names.add(name);
     }

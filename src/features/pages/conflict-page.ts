@@ -3,12 +3,12 @@ import { cut, type Html, html } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
 import { actorHtml, readActors } from './change-author.js';
 import { digestOf, type FormField, formFields, type Texts, textsOf } from './form-fields.js';
-import { idOf, inputOf } from './form-html.js';
-import { crumbsOf, type FormModel } from './form-model.js';
+import { idOf, inputOf, openForm } from './form-html.js';
+import type { FormModel } from './form-model.js';
 import type { PageContent } from './layout.js';
-import { recordTable } from './list-table.js';
-import { Names } from './names.js';
-import { deletionForm, etagOf, hidden, stateFields, stateOf } from './record-forms.js';
+import { pairs } from './list-table.js';
+import type { Names } from './names.js';
+import { deletionForm, stateOf } from './record-forms.js';
 import { digestsIn, MAX_NAMES, type Submitted } from './submitted-form.js';
 import { timeHtml } from './values.js';
 
@@ -21,22 +21,18 @@ export async function conflictPage(
   current: JsonObject,
   submitted: Submitted,
 ): Promise<PageContent> {
-  const { site, request, method } = submitted;
+  const { site, request, method, names } = submitted;
   const action = site.prefix + request.path;
-  const names = new Names(site, request);
   if (editable.resource) await names.readFor(editable.resource, [current], MAX_NAMES);
+  const title = editable.titleOf(current, names);
   const author = await authorOf(editable, current, names, request);
   const when = typeof current.updated_at === 'string' && [', ', timeHtml(current.updated_at)];
   return {
-    title: `${editable.titleOf(current, names)} has changed`,
-    crumbs: [
-      ...crumbsOf(site, editable.name),
-      { text: editable.titleOf(current, names), href: action },
-      { text: 'conflict' },
-    ],
+    title: `${title} has changed`,
+    crumbs: [...(await editable.crumbs(submitted, current)), { text: title, href: action }],
     body: html`<p class="error" role="alert">${actorHtml(names, author) ?? 'Another request'} changed this ${editable.singular}${author === request.principal.subject && ' in another window'} after you opened the form${when}. Nothing was ${method === 'DELETE' ? 'deleted' : 'saved'}.</p>
-${method === 'DELETE' ? changedRecord(editable, current, submitted) : choices(editable, current, submitted, names)}
-<p><a href="${action}">Discard what you entered</a></p>`,
+${method === 'DELETE' ? deletionForm(action, editable.singular, current, submitted.forms) : choices(editable, current, submitted, names)}
+<p><a href="${action}">${method === 'DELETE' ? 'The record as it is now' : 'Discard what you entered'}</a></p>`,
   };
 }
 
@@ -54,12 +50,6 @@ async function authorOf(
   const actor = changes?.find(({ version }) => version === current._version)?.actor ?? null;
   await readActors(names, [actor]);
   return actor;
-}
-
-function changedRecord(editable: FormModel, current: JsonObject, { site, request, forms }: Submitted): Html {
-  return html`<h2>What is stored now</h2>
-${recordTable(current)}
-${deletionForm(site.prefix + request.path, editable.singular, etagOf(current), forms)}`;
 }
 
 /**
@@ -81,14 +71,13 @@ function choices(
   const [both, mine] = [changed.filter((field) => !isStored(field)), changed.filter(isStored)];
   const others = all.filter((field) => field.name in was && !isStored(field) && !changed.includes(field));
   const choice = (field: FormField) => choiceOf(field, stored, entered.texts);
-  return html`<form method="post" action="${site.prefix + request.path}">
-${hidden('_method', 'PATCH')}${hidden('_token', forms.token)}${stateFields(stateOf(current, changed, rules, names))}
+  const state = stateOf(current, changed, rules, names);
+  return html`${openForm(site.prefix + request.path, forms, { _method: 'PATCH', ...state })}
 ${both.length > 0 && html`<p>Both of you changed these fields. Choose a value for each.</p>`}
 ${both.map(choice)}
 ${mine.length > 0 && html`<details><summary>Only you changed ${labelsOf(mine)}</summary><div>${mine.map(choice)}</div></details>`}
-${others.length > 0 && html`<h2>Also changed by others</h2><dl>${others.map((field) => html`<dt>${field.label}</dt><dd>${shownText(field, stored)}</dd>`)}</dl>`}
-<p><button class="main">Save the chosen values</button></p>
-</form>`;
+${others.length > 0 && html`<h2>Also changed by others</h2>${pairs(others.map((field) => [field.label, shownText(field, stored)]))}`}
+<p><button class="main">Save the chosen values</button></p></form>`;
 }
 
 const labelsOf = (fields: readonly FormField[]): string => fields.map(({ label }) => label).join(', ');

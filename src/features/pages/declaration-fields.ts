@@ -8,8 +8,8 @@ import {
 import { type Html, html } from '../../formats/html.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
 import { refusal } from './declaration-files.js';
-import { headCell, tableOf } from './list-table.js';
-import { hidden } from './record-forms.js';
+import { hidden } from './form-html.js';
+import { tableOf } from './list-table.js';
 import type { SubmittedForm } from './submitted-form.js';
 
 /** A field of a declaration as a row of a form. */
@@ -173,10 +173,15 @@ export function fieldTable(rows: readonly FieldRow[]): Html {
       ([flag]) =>
         html`<label class="flag"><input type="checkbox" name="${flag}" value="${at}"${flags.includes(flag) && html` checked`}> ${flag}</label> `,
     );
-    return html`<tr><th scope="row">${hidden('was', was)}<input name="name" aria-label="Name of ${of}" placeholder="Name" value="${name}"></th><td data-label="Type"><select name="type" aria-label="Type of ${of}">${options}</select></td><td data-label="Choices"><input name="choices" aria-label="Choices of ${of}" value="${choices}"></td><td>${boxes}</td></tr>\n`;
+    return [
+      html`${hidden('was', was)}<input name="name" aria-label="Name of ${of}" placeholder="Name" value="${name}">`,
+      html`<select name="type" aria-label="Type of ${of}">${options}</select>`,
+      html`<input name="choices" aria-label="Choices of ${of}" value="${choices}">`,
+      boxes,
+    ];
   });
   return html`${tableOf(
-    ['Name', 'Type', 'Choices', 'Rules'].map((head) => headCell(head)),
+    ['Name', 'Type', 'Choices', 'Rules'].map((label) => ({ label })),
     body,
   )}
 <p class="hint">A field without a name is removed. Choices are texts between commas, of a reference its collection. Keywords that the table does not show stay.</p>`;

@@ -12,16 +12,16 @@ import {
   type DeclarationPlan,
   formatted,
 } from './declaration-files.js';
-import { crumbsOf } from './form-model.js';
+import { hidden, openForm } from './form-html.js';
+import type { FormTokens } from './form-token.js';
 import { readAs } from './inner-read.js';
 import { collectionLabel } from './labels.js';
 import type { PageContent } from './layout.js';
 import { isOpen } from './navigation.js';
 import type { Page, PageOptions } from './pages.js';
 import { failuresIn } from './record-form-actions.js';
-import { hidden } from './record-forms.js';
 import type { Site } from './site.js';
-import { bodyOf, type Submitted } from './submitted-form.js';
+import { bodyOf, objectIn, type Submitted } from './submitted-form.js';
 
 /** The address of the page with the declaration of a collection; without a name, of the page for a new one. */
 const declarationHref = (prefix: string, name?: string): string =>
@@ -37,7 +37,7 @@ export const declarationPage: Page = {
   content: ({ site, json, forms }) => {
     const file = json as unknown as DeclarationFile;
     const declared = objectIn(file.text);
-    const own = { ...file, token: forms.token, prefix: site.prefix, home: site.home };
+    const own = { ...file, forms, prefix: site.prefix };
     const isOther = declared === undefined && file.text !== '';
     return {
       ...headOf(own),
@@ -80,37 +80,31 @@ async function textIn(submitted: Submitted): Promise<string> {
   return formatted(JSON.stringify(withRows(declared, rowsIn(entered))));
 }
 
-const objectIn = (text: string): JsonObject | undefined => {
-  try {
-    const value = JSON.parse(text) as Json;
-    return isObject(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-};
-
 /** The state of a form of a declaration. */
-interface FormOf extends Pick<DeclarationFile, 'collection' | 'etag'>, Pick<Site, 'prefix' | 'home'> {
-  readonly token: string;
+interface FormOf extends Pick<DeclarationFile, 'collection' | 'etag'>, Pick<Site, 'prefix'> {
+  readonly forms: FormTokens;
 }
 
 const stateOf = ({ site, entered, forms }: Submitted): FormOf => ({
   collection: entered.own('collection').trim(),
-  ...{ etag: entered.own('_etag'), token: forms.token, prefix: site.prefix, home: site.home },
+  ...{ etag: entered.own('_etag'), forms, prefix: site.prefix },
 });
 
-const headOf = ({ collection, etag, prefix, home }: FormOf): Pick<PageContent, 'title' | 'crumbs'> =>
+const headOf = ({ collection, etag, prefix }: FormOf): Pick<PageContent, 'title' | 'crumbs'> =>
   etag === ''
-    ? { title: 'Declare a collection', crumbs: [{ text: 'Home', href: prefix + home }] }
-    : { title: `Declaration of ${collectionLabel(collection)}`, crumbs: crumbsOf({ prefix }, collection) };
+    ? { title: 'Declare a collection' }
+    : {
+        title: `Declaration of ${collectionLabel(collection)}`,
+        crumbs: [{ text: collectionLabel(collection), href: `${prefix}/${collection}` }],
+      };
 
 /** A form with the fields or the text of a declaration. */
-function editor({ collection, etag, token, prefix }: FormOf, inputs: Html, buttons?: Part): Html {
+function editor({ collection, etag, forms, prefix }: FormOf, inputs: Html, buttons?: Part): Html {
   const name =
     etag === ''
       ? html`<div class="field"><label>Name of the collection <input name="collection" required pattern="[a-z][a-z0-9_]{0,39}" value="${collection}"></label><p class="hint">The segment of its address: a-z, 0-9 and _, such as order_lines.</p></div>`
       : hidden('collection', collection);
-  return html`<form class="edit wide" method="post" action="${declarationHref(prefix)}">${hidden('_token', token)}${hidden('_etag', etag)}${name}
+  return html`${openForm(declarationHref(prefix), forms, { _etag: etag }, 'edit wide')}${name}
 ${inputs}<p class="tools">${buttons ?? html`<button class="main">Show the plan</button>`}</p></form>`;
 }
 

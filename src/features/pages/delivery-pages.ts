@@ -3,15 +3,14 @@ import { isObject, type JsonObject } from '../../json.js';
 import { STATUSES } from '../webhooks/delivery-store.js';
 import { pagesNav } from './collection-page.js';
 import type { PageForm } from './form-action.js';
-import { crumbsOf } from './form-model.js';
 import type { Crumb } from './layout.js';
-import { choiceForm, entriesTable, labelled, recordTable } from './list-table.js';
+import { choiceForm, entriesTable, facts } from './list-table.js';
 import { button } from './managed-pages.js';
 import type { Page, PageOptions } from './pages.js';
 
 const crumbsTo = ({ site, request }: PageOptions): Crumb[] => [
-  ...crumbsOf(site, 'webhooks'),
-  { text: 'webhook', href: `${site.prefix}/webhooks/${request.params.id}` },
+  { text: 'Webhooks', href: `${site.prefix}/webhooks` },
+  { text: 'Webhook', href: `${site.prefix}/webhooks/${request.params.id}` },
 ];
 
 /** The deliveries of a webhook, the newest first. */
@@ -31,9 +30,9 @@ const list: Page = {
     }));
     return {
       title: 'Deliveries',
-      crumbs: [...crumbsTo(shown), { text: 'deliveries' }],
+      crumbs: crumbsTo(shown),
       body: html`${choiceForm(path, 'status', ['', ...STATUSES], request.query.parameters.get('status') ?? '')}
-${entriesTable(entries, ['type', 'status', 'subject', 'tries', 'last_response', 'created_at'], path)}
+${entriesTable(entries, ['type', 'status', 'subject', 'tries', 'last_response', 'created_at'], ({ id }) => `${path}/${String(id)}`)}
 ${pagesNav({ first: links.first!, next: links.next!, self: links.self! })}`,
     };
   },
@@ -47,8 +46,9 @@ const one: Page = {
     const up = `${site.prefix}/webhooks/${request.params.id}/deliveries`;
     return {
       title: `Delivery ${String(json.id)}`,
-      crumbs: [...crumbsTo(shown), { text: 'deliveries', href: up }, { text: String(json.id) }],
-      body: html`${recordTable(labelled(json), ({ Subject: record }, field) => (field === 'Subject' ? String(record) : undefined))}
+      crumbs: [...crumbsTo(shown), { text: 'Deliveries', href: up }],
+      tools: html`<a class="button" href="${String(json.subject)}">The record</a>`,
+      body: html`${facts(json)}
 ${request.run ? undefined : html`<p>Sends the event again, with all attempts.</p>${button(`${path}/redeliver`, 'Redeliver', forms)}`}`,
     };
   },

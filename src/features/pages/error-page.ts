@@ -7,7 +7,7 @@ import { isObject, type Json } from '../../json.js';
 import { pageFields } from './assets.js';
 import { collectionLabel } from './labels.js';
 import { isKnown, layout, returnPathOf } from './layout.js';
-import { recordTable } from './list-table.js';
+import { facts } from './list-table.js';
 import { ownName } from './names.js';
 import { hasSignIn, type Site, signInHref } from './site.js';
 
@@ -33,7 +33,7 @@ export async function errorPage(
   const body = html`<p class="error">${message}</p>
 ${signIn && html`<p><a class="button main" href="${signInHref(site, here)}">Sign in</a></p>`}
 ${stepUp && html`<p><a class="button main" href="${signInHref(site, here)}">Confirm with your second factor</a></p>`}
-${isObject(details) && recordTable(details)}
+${isObject(details) && facts(details)}
 <p class="dim">${status} <a href="${site.prefix}/errors/${code}">${code}</a>, request ${request.id}</p>
 <p>${list !== undefined && html`<a href="${site.prefix}/${list}">${collectionLabel(list)}</a> · `}<a href="${site.prefix + site.home}">The first page</a></p>`;
   const title = STATUS_CODES[status] ?? 'Error';

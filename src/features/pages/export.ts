@@ -3,14 +3,13 @@ import { csvHeader, csvRow } from '../../formats/csv.js';
 import { CSV_TYPE, JSON_TYPE, NDJSON_TYPE } from '../../http/media-types.js';
 import { Query } from '../../http/query-parameters.js';
 import type { Lines, Reply } from '../../http/reply.js';
-import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
 import { type Json, type JsonObject, member } from '../../json.js';
 import { ofDocument } from '../../limits/turn.js';
 import { listColumns, titleLabel } from './columns.js';
+import type { PageContext } from './layout.js';
 import { listQueryOf } from './list-query.js';
 import { Names } from './names.js';
-import type { Site } from './site.js';
 
 /** The parameter of a page for the file with all that its list selects: `csv` or `json`. */
 export const EXPORT = '_export';
@@ -27,40 +26,36 @@ const OF_PAGES = ['page', 'limit', 'count', 'include', 'excerpts', 'group', 'agg
  * A file with all records of a list, streamed as the list in lines is: JSON with all fields, or CSV for spreadsheets with the columns
  * of the page. Undefined: the page is no file.
  */
-export function exportReply(
+export async function exportReply(
   resource: Resource,
-  site: Site,
-  request: Request,
+  { site, request }: Pick<PageContext, 'site' | 'request'>,
   list: Action,
-): Promise<Reply> | undefined {
-  const given = request.query.parameters;
-  const format = given.get(EXPORT);
+): Promise<Reply | undefined> {
+  const format = request.query.parameters.get(EXPORT);
   if (format !== 'csv' && format !== 'json') return undefined;
   const query = new URLSearchParams(listQueryOf(request.query));
   const chosen = query.get('fields')?.split(',');
   for (const name of OF_PAGES) query.delete(name);
-  const disposition = `attachment; filename="${resource.name}.${format}"`;
   const isCsv = format === 'csv';
-  return (async () => {
-    const { host } = request.headers;
-    const headers = host === undefined ? {} : { host };
-    const reply = await list.run({
-      ...{ ...request, headers, type: NDJSON_TYPE, query: new Query(String(query)) },
-    });
-    const { content } = reply;
-    if (content?.kind !== 'rows') return reply;
-    const lines = isCsv
-      ? spreadsheetLines(resource, chosen, new Names(site, request))
-      : arrayLines(content.lines!);
-    return {
-      status: 200,
-      headers: [
-        ...['Content-Type', isCsv ? `${CSV_TYPE}; charset=utf-8; header=present` : JSON_TYPE],
-        ...['Content-Disposition', disposition, 'Cache-Control', 'no-store'],
-      ],
-      content: { ...content, lines },
-    };
-  })();
+  const { host } = request.headers;
+  const headers = host === undefined ? {} : { host };
+  const reply = await list.run({
+    ...{ ...request, headers, type: NDJSON_TYPE, query: new Query(String(query)) },
+  });
+  const { content } = reply;
+  if (content?.kind !== 'rows') return reply;
+  const lines = isCsv
+    ? spreadsheetLines(resource, chosen, new Names(site, request))
+    : arrayLines(content.lines!);
+  return {
+    status: 200,
+    headers: [
+      ...['Content-Type', isCsv ? `${CSV_TYPE}; charset=utf-8; header=present` : JSON_TYPE],
+      ...['Content-Disposition', `attachment; filename="${resource.name}.${format}"`],
+      ...['Cache-Control', 'no-store'],
+    ],
+    content: { ...content, lines },
+  };
 }
 
 /** The documents of a list as one array, with a line for each. */

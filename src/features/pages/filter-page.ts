@@ -4,14 +4,13 @@ import { LIST_OPERATORS, type Operator, operatorsOf } from '../../list/condition
 import { conditionName, escapeName, filterSegments, unescapeName } from '../../list/query-names.js';
 import { isRelevance } from '../../list/read-sort.js';
 import { type Column, columnsOf } from './columns.js';
-import { YES_OR_NO } from './form-html.js';
+import { hidden, YES_OR_NO } from './form-html.js';
 import { readListAs } from './inner-read.js';
 import { fieldLabel } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
 import { DAYS, dayAfter, LAST_DAY, type ListView, NAMED_DAYS } from './list-query.js';
 import { Names } from './names.js';
 import type { PageOptions } from './pages.js';
-import { hidden } from './record-forms.js';
 import { collectionsFor } from './site.js';
 import { nameCondition, nameFields, titleFields } from './title.js';
 

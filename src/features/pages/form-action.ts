@@ -12,6 +12,7 @@ import { pageFields } from './assets.js';
 import { signedOut } from './errors.js';
 import { FormTokens } from './form-token.js';
 import { type PageContent, pageFor } from './layout.js';
+import { Names } from './names.js';
 import { hasSignIn, originOf, type Site } from './site.js';
 import { type Submitted, SubmittedForm } from './submitted-form.js';
 
@@ -54,7 +55,7 @@ export function formEndpoint(route: Route, form: PageForm, site: Site): OpenEndp
       const method = entered.own('_method') || 'POST';
       const endpoint = METHODS_OF_FORMS.includes(method) ? route.actions[method] : undefined;
       if (!endpoint) throw methodNotAllowed(METHODS.filter((each) => each in route.actions).join(', '));
-      const submitted = { site, request, method, entered, forms };
+      const submitted = { site, request, method, entered, forms, names: new Names(site, request) };
       try {
         if (request.principal === STRANGER) {
           forms.retained = entered.own('_token');

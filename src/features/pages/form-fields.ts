@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
 import { NEVER } from '../../declarations/schema-files.js';
-import { charactersLeft, escapeToken, isObject, type Json, type JsonObject, member } from '../../json.js';
+import { escapeToken, isObject, type Json, type JsonObject, member } from '../../json.js';
 import { OWNED } from '../../validation/validation.js';
 import { type ColumnKind, columnKind, type FieldSchema, fixedValues } from './columns.js';
 import { fieldLabel } from './labels.js';
+import { jsonText } from './values.js';
 
 /** How a value is entered: `moment` as a time of UTC, `rows` as one input for each item of an array. `others` are all fields that the schema does not declare, as one JSON object. */
 export type FieldKind =
@@ -159,6 +160,9 @@ export function choicesOf({ items }: FieldSchema): readonly string[] {
 /** The texts that a form shows for each field of a record, several for `choices`. */
 export type Texts = ReadonlyMap<string, readonly string[]>;
 
+/** The digest of a field without a rule, and of an object with fields, in the state of a form. */
+export const [OTHER, OBJECT] = ['*', ''];
+
 /** The members of a record that a schema does not declare. */
 export function othersOf(record: JsonObject, { schema }: FormRules): string[] {
   const declared = new Set([...OWNED, ...Object.keys(schema.properties)]);
@@ -204,12 +208,6 @@ export function fieldTexts(
   if (typeof value === 'string') return [kind === 'json' ? JSON.stringify(value) : value];
   return [typeof value === 'object' ? jsonText(value) : String(value)];
 }
-
-/** Characters of JSON up to which it is indented. */
-const MAX_INDENTED = 65_536;
-
-const jsonText = (value: Json): string =>
-  JSON.stringify(value, null, charactersLeft(value, MAX_INDENTED) < 0 ? 0 : 2);
 
 /** A digest of what a form shows in a field, by which a change is recognized. Browsers submit line ends as CR LF. */
 export function digestOf(texts: readonly string[] = []): string {

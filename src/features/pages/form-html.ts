@@ -3,6 +3,7 @@ import { type Html, html, type Part } from '../../formats/html.js';
 import { descriptionOf } from '../../validation/failure.js';
 import { type FieldSchema, fixedValues, LONG } from './columns.js';
 import { choicesOf, type FormField, type Texts } from './form-fields.js';
+import type { FormTokens } from './form-token.js';
 import { meaningKey, type Named, type Offer } from './reference-input.js';
 
 /** The texts that a form shows, and their faults. `id` distinguishes the forms of a page. */
@@ -14,6 +15,20 @@ export interface Filled {
   readonly offers?: ReadonlyMap<string, Offer>;
   /** The meanings of the names that were entered, by `meaningKey`. */
   readonly named?: ReadonlyMap<string, Named>;
+}
+
+export const hidden = (name: string, value: string): Html =>
+  html`<input type="hidden" name="${name}" value="${value}">`;
+
+/** The beginning of a form that stands for a request, with values of its own. */
+export function openForm(
+  action: string,
+  { token }: FormTokens,
+  own: Readonly<Record<string, string>> = {},
+  style?: string,
+): Html {
+  const inputs = Object.entries({ _token: token, ...own }).map(([name, value]) => hidden(name, value));
+  return html`<form${style !== undefined && html` class="${style}"`} method="post" action="${action}">${inputs}\n`;
 }
 
 /** All inputs of a form. */

@@ -1,13 +1,12 @@
 import type { Resource } from '../../collection/resource.js';
 import { type Failure, Problem } from '../../errors/problem.js';
 import type { Body, Request } from '../../http/request.js';
-import type { JsonObject } from '../../json.js';
+import { type JsonObject, member } from '../../json.js';
 import type { FormField, FormRules } from './form-fields.js';
 import { jsonPatchOf } from './form-patch.js';
 import { collectionLabel } from './labels.js';
-import type { Crumb, PageContent } from './layout.js';
+import type { Crumb, PageContent, PageContext } from './layout.js';
 import type { Names } from './names.js';
-import type { Site } from './site.js';
 import type { FaultsOf, Submitted } from './submitted-form.js';
 
 /** The records that forms create and change. */
@@ -23,6 +22,8 @@ export interface FormModel {
   readonly change: FormRules;
   /** The text by which people know a record, of the names that are read. */
   readonly titleOf: (record: JsonObject, names: Names) => string;
+  /** The pages above that of a record, or of a new one. */
+  readonly crumbs: (context: PageContext, record?: JsonObject) => Promise<readonly Crumb[]>;
   /** The body of a PATCH with what was changed. */
   readonly changesIn: (submitted: Submitted, fields: readonly FormField[]) => Promise<Body>;
   /** The fields of an input that violate the rules of the collection; absent: only the action knows. */
@@ -55,13 +56,33 @@ export function editableOf(resource: Resource): FormModel {
     }),
     change: { schema, omitted: [...omitted, ...immutable] },
     titleOf: (record, names) => names.titleOf(resource, record),
+    crumbs: (context, record) => crumbsTo(resource, context, record),
     changesIn: (submitted, fields) => jsonPatchOf(submitted, fields, faultsOf),
     faultsOf,
     created: ({ id }, { site }) => `${site.prefix}/${name}/${String(id)}?_done=created`,
   };
 }
 
-/** The pages above that of a record. */
-export const crumbsOf = ({ prefix }: Pick<Site, 'prefix'>, name: string): Crumb[] => [
-  { text: collectionLabel(name), href: `${prefix}/${name}` },
-];
+/**
+ * The list of a collection: that below another record, after the pages to this one, for a record whose parent the caller may
+ * read, and where the path is that of such a list.
+ */
+export async function crumbsTo(
+  { name, parent }: Resource,
+  { site, request, names }: PageContext,
+  record?: JsonObject,
+): Promise<readonly Crumb[]> {
+  const id = record ? parent && member(record, parent.field) : request.params.id;
+  const list = collectionLabel(name);
+  if (!parent || typeof id !== 'string') return [{ text: list, href: `${site.prefix}/${name}` }];
+  await names.read(parent.to, [id]);
+  const href = `${site.prefix}/${parent.to}/${id}`;
+  const above = site.collections.find(({ resource }) => resource.name === parent.to)!.resource;
+  const text = names.of(id) ?? (record ? undefined : names.titleOf(above, { id }));
+  if (text === undefined) return [{ text: list, href: `${site.prefix}/${name}` }];
+  return [
+    { text: collectionLabel(parent.to), href: `${site.prefix}/${parent.to}` },
+    { text, href },
+    { text: list, href: `${href}/${name}` },
+  ];
+}

@@ -1,5 +1,5 @@
 import { type Html, html, type Part } from '../../formats/html.js';
-import type { JsonObject } from '../../json.js';
+import { type JsonObject, member } from '../../json.js';
 import { conditionName, escapeName } from '../../list/query-names.js';
 import { groupKeys } from '../../list/read-groups.js';
 import { listParameters } from '../../list/read-list.js';
@@ -9,7 +9,7 @@ import { fieldLabel } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
 import { cellOf } from './list-cells.js';
 import type { ListView } from './list-query.js';
-import { listTable } from './list-table.js';
+import { type Head, tableOf } from './list-table.js';
 import type { Names } from './names.js';
 
 interface GroupsJson extends JsonObject {
@@ -58,57 +58,43 @@ export async function groupsPage(
   const keys = groupKeys(resource).filter(
     ({ name, period }) => period === undefined && names.includes(escapeName(name)),
   );
+  const ungrouped = { group: null, aggregate: null, sort: null, limit: null };
   const hrefOf = (group: JsonObject, name: string) => {
     if (!keys.some((key) => key.name === name)) return undefined;
     const value = group[name];
     const condition = value === null ? conditionName(name, 'null') : conditionName(name);
-    return view.hrefWith({
-      group: null,
-      aggregate: null,
-      sort: null,
-      limit: null,
-      [condition]: value === null ? 'true' : String(value),
-    });
+    return view.hrefWith({ ...ungrouped, [condition]: value === null ? 'true' : String(value) });
   };
-  const all = view.hrefWith({ group: null, aggregate: null, sort: null, limit: null });
+  const all = view.hrefWith(ungrouped);
   await known.readFor(resource, data);
   const columns = columnsOf(resource);
-  const references = columns.filter(({ kind }) => kind === 'reference').map(({ name }) => name);
-  const rows = data.map((group) =>
-    Object.fromEntries(
-      Object.entries(group).map(([name, value]) => [
-        name,
-        references.includes(name) && typeof value === 'string' ? (known.of(value) ?? value) : value,
-      ]),
-    ),
-  );
-  const labels = names.map((name) => columns.find((each) => each.name === name)?.label ?? fieldLabel(name));
+  const columnOf = (name: string) => columns.find((each) => each.name === name);
+  const labels = names.map((name) => columnOf(name)?.label ?? fieldLabel(name));
+  const members = Object.keys(data[0] ?? {}).filter((name) => !name.startsWith('_'));
+  const heads = members.map((name): Head => {
+    const isNumber = data.every((group) => typeof member(group, name) === 'number');
+    const label = columnOf(name)?.label ?? fieldLabel(name);
+    return { label, style: isNumber && !names.includes(name) ? 'number' : undefined };
+  });
+  const counts = data.map(({ count }) => Number(count ?? 0));
+  const max = Math.max(1, ...counts);
+  const rows = data.map((group, at) => [
+    ...members.map((name) => {
+      const value = member(group, name);
+      const href = hrefOf(group, name);
+      const text = (typeof value === 'string' ? known.of(value) : undefined) ?? cellOf(value);
+      return href === undefined ? text : html`<a href="${href}">${text || 'none'}</a>`;
+    }),
+    bar(counts[at]! / max),
+  ]);
   return {
     title: `By ${labels.join(' and ').toLowerCase()}`,
     crumbs,
-    body: html`<div class="chips">${filterChips(view, known)}<span class="dim">${data.length} ${data.length === 1 ? 'group' : 'groups'}</span> ${link(all)}</div>
-${barChart(rows, names)}
-${listTable(rows, (row, name) => hrefOf(data[rows.indexOf(row)]!, name))}`,
+    body: html`<div class="chips">${filterChips(view, known)}<span class="dim">${data.length} ${data.length === 1 ? 'group' : 'groups'}</span> <a href="${all}">The records</a></div>
+${data.length === 0 ? html`<p>There are no groups.</p>` : tableOf([...heads, { label: 'Share', style: 'bar' }], rows)}`,
   };
 }
 
-/** Groups that a picture shows, and its measures in units of its own. */
-const MAX_BARS = 40;
-const [BAR, LABEL, WIDTH] = [22, 150, 560];
-
-/** The numbers of records of each group as bars; the table beside them has the same numbers. */
-function barChart(groups: readonly JsonObject[], names: readonly string[]): Part {
-  const counts = groups.slice(0, MAX_BARS).map((group) => Number(group.count ?? 0));
-  const max = Math.max(0, ...counts);
-  if (max === 0) return undefined;
-  const bars = counts.map((count, at) => {
-    const y = at * BAR;
-    const text = names.map((name) => cellOf(groups[at]![name]) || 'none').join(', ');
-    const shown = text.length > 20 ? `${text.slice(0, 19).toWellFormed()}…` : text;
-    const width = Math.round((count / max) * (WIDTH - LABEL - 60));
-    return html`<text x="${LABEL - 8}" y="${y + 15}" text-anchor="end">${shown}</text><rect x="${LABEL}" y="${y + 3}" width="${Math.max(1, width)}" height="${BAR - 6}"></rect><text x="${LABEL + width + 6}" y="${y + 15}">${count.toLocaleString('en')}</text>`;
-  });
-  return html`<svg class="bars" viewBox="0 0 ${WIDTH} ${counts.length * BAR}" aria-hidden="true">${bars}</svg>`;
-}
-
-const link = (href: string): Html => html`<a href="${href}">The records</a>`;
+/** A number of records as a part of the largest one: the table has the number beside it. */
+const bar = (part: number): Html =>
+  html`<svg viewBox="0 0 100 8" preserveAspectRatio="none" aria-hidden="true"><rect width="${Math.max(1, Math.round(100 * part))}" height="8"></rect></svg>`;

@@ -3,16 +3,15 @@ import type { ScopedCollection } from '../../feature.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { mayRead } from '../../policy/policy.js';
 import { attention } from './attention.js';
-import { actorHtml, actorOf, eventTitle, readEventNames } from './change-author.js';
+import { eventsList } from './change-author.js';
 import { declarationLink } from './declaration-page.js';
 import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
 import { type PageContent, SEARCH_EVERYTHING } from './layout.js';
-import { isCounted, readCounts } from './navigation.js';
+import { byGroup, isCounted, readCounts } from './navigation.js';
 import { newestEvents } from './newest-events.js';
 import type { Page, PageOptions } from './pages.js';
 import { collectionsFor, mayWrite } from './site.js';
-import { timeHtml } from './values.js';
 
 /** Changes that the first page shows. */
 const MAX_CHANGES = 8;
@@ -38,7 +37,7 @@ export const homePage: Page = {
     return {
       title: site.name,
       tools: declarationLink(shown, 'Declare a collection'),
-      body: html`<div class="cols"><div>${groupsOf(listed, rows)}</div><div>${concerns}${changes}
+      body: html`<div class="cols"><div>${byGroup(listed, (_, at) => rows[at]!).map(([group, items]) => html`<h2>${group}</h2><div class="scroll"><table class="list"><tbody>${items}</tbody></table></div>`)}</div><div>${concerns}${changes}
 <h2>For programs</h2>
 <ul>${programs.map(([name, href]) => html`<li><a href="${href}">${PROGRAMS[name]}</a></li>`)}</ul></div></div>`,
     };
@@ -55,14 +54,6 @@ const PROGRAMS: Readonly<Record<string, string>> = {
   health: 'Health',
   readiness: 'Readiness',
 };
-
-function groupsOf(listed: readonly ScopedCollection[], rows: readonly Html[]): Html {
-  const groups = new Map<string, Html[]>();
-  listed.forEach(({ resource: { group = 'Collections' } }, at) => {
-    groups.set(group, [...(groups.get(group) ?? []), rows[at]!]);
-  });
-  return html`${[...groups].map(([group, items]) => html`<h2>${group}</h2><div class="scroll"><table class="list"><tbody>${items}</tbody></table></div>`)}`;
-}
 
 async function row(collection: ScopedCollection, shown: PageOptions): Promise<Html> {
   const { name, prefix, schema, singular } = collection.resource;
@@ -86,17 +77,7 @@ async function totalOf(resource: Resource, { site, request }: PageOptions): Prom
 async function lastChanges({ site, request, names }: PageOptions): Promise<Part> {
   const events = await newestEvents(site, request, new URLSearchParams(), MAX_CHANGES);
   if (events.length === 0) return undefined;
-  await readEventNames(names, events);
-  const items = events.map((event) => {
-    const [collection = '', verb = ''] = String(event.type).split('.');
-    const title = eventTitle(names, event);
-    const record =
-      title === undefined
-        ? html`a record of ${wordsOf(collection)}`
-        : html`<a href="${site.prefix}${String(event.subject)}">${cut(title, 100)}</a>`;
-    return html`<li>${actorHtml(names, actorOf(event))} ${verb} ${record}<br>${timeHtml(String(event.time))}</li>\n`;
-  });
-  return html`<h2>Last changes</h2><ul class="changes">${items}</ul>`;
+  return html`<h2>Last changes</h2>${await eventsList(names, events)}`;
 }
 
 /** The first records of each collection in which a search finds something. */

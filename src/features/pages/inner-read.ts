@@ -28,11 +28,24 @@ export interface InnerPath {
 export async function readAs(
   site: Site,
   caller: Caller,
-  path: InnerPath,
+  { template, id }: InnerPath,
   query: Readonly<Record<string, string>> | URLSearchParams = {},
 ): Promise<JsonObject | undefined> {
+  const endpoint = site.routes.get(template)?.actions.GET;
+  const { id: requestId, version, prefix, principal, run } = caller;
+  const params = id === undefined ? {} : { id };
+  const { host } = caller.headers;
   try {
-    const reply = await replyTo(site, caller, path, query);
+    const reply = await endpoint?.run({
+      ...{ id: requestId, version, prefix, principal, run, params },
+      method: 'GET',
+      path: template.replace(':id', id ?? ''),
+      query: new Query(String(new URLSearchParams(query))),
+      headers: host === undefined ? {} : { host },
+      type: JSON_TYPE,
+      permission: permit(principal, endpoint.requires, params),
+      body: undefined,
+    });
     return reply?.status === 200 ? await jsonOf(reply) : undefined;
   } catch (error) {
     if (error instanceof Problem && error.status < 500) return undefined;
@@ -53,28 +66,6 @@ export async function jsonOf({ body, content }: Reply): Promise<JsonObject | und
   return { ...(JSON.parse(`{"data":[]${end}`) as JsonObject), data };
 }
 
-async function replyTo(
-  { routes }: Site,
-  caller: Caller,
-  { template, id }: InnerPath,
-  query: Readonly<Record<string, string>> | URLSearchParams,
-): Promise<Reply | undefined> {
-  const endpoint = routes.get(template)?.actions.GET;
-  const { id: requestId, version, prefix, principal, run } = caller;
-  const params = id === undefined ? {} : { id };
-  const { host } = caller.headers;
-  return endpoint?.run({
-    ...{ id: requestId, version, prefix, principal, run, params },
-    method: 'GET',
-    path: template.replace(':id', id ?? ''),
-    query: new Query(String(new URLSearchParams(query))),
-    headers: host === undefined ? {} : { host },
-    type: JSON_TYPE,
-    permission: permit(principal, endpoint.requires, params),
-    body: undefined,
-  });
-}
-
 /** Records of a list, and the number of all that it selects. */
 export interface List {
   readonly data: readonly JsonObject[];
@@ -88,10 +79,7 @@ export async function readListAs(
   path: InnerPath,
   query: Readonly<Record<string, string>>,
 ): Promise<List | undefined> {
-  return listIn(await readAs(site, caller, path, { page: '1', ...query }));
-}
-
-function listIn(json: JsonObject | undefined): List | undefined {
+  const json = await readAs(site, caller, path, { page: '1', ...query });
   if (!Array.isArray(json?.data)) return undefined;
   const { total } = (json.meta ?? {}) as { readonly total?: number };
   return { data: json.data as JsonObject[], total: total ?? json.data.length };

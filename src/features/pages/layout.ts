@@ -2,15 +2,16 @@ import { NOBODY, type Principal } from '../../auth/principal.js';
 import { canSearch } from '../../collection/resource.js';
 import { cut, type Html, html, htmlDocument, type Part } from '../../formats/html.js';
 import type { Request } from '../../http/request.js';
+import type { FormTokens } from './form-token.js';
 import type { ShownRequest } from './inner-read.js';
-import { ownName } from './names.js';
+import { type Names, ownName } from './names.js';
 import { navigation } from './navigation.js';
-import { ACCOUNT_PATH, collectionsFor, hasSignIn, type Site, signInHref } from './site.js';
+import { ACCOUNT_PATH, collectionsFor, hasSignIn, ownersOf, type Site, signInHref } from './site.js';
 
-/** A link, or the name of the page itself. */
+/** A link to a page above another one. */
 export interface Crumb {
   readonly text: string;
-  readonly href?: string | undefined;
+  readonly href: string;
 }
 
 /** The parameter of the first page with a text that is searched for in all collections. */
@@ -26,6 +27,14 @@ export interface PageContent {
   readonly body: Html;
   /** The query of its other representations, if it is another one than that of the page. */
   readonly query?: string;
+}
+
+/** The request for a page, or of its form. */
+export interface PageContext {
+  readonly site: Site;
+  readonly request: Request;
+  readonly forms: FormTokens;
+  readonly names: Names;
 }
 
 const MAX_HEADING = 200;
@@ -55,7 +64,7 @@ export function layout(
 <div class="page"><header class="top"><a class="brand" href="${site.prefix + site.home}">${site.name}</a>
 ${searchForm(site, request)}<a class="menu" href="#menu">Menu</a><p>${whoIs(site, request, user)}</p></header>
 <main id="main">
-${crumbs.length > 0 && html`<nav class="crumbs" aria-label="Path"><ol>${crumbs.map(crumbItem)}</ol></nav>`}
+${crumbs.length > 0 && html`<nav class="crumbs" aria-label="Path"><ol>${crumbs.map(({ text, href }) => html`<li><a href="${href}">${cut(text, 60)}</a></li>`)}</ol></nav>`}
 <div class="head"><h1>${heading}</h1>${tools}</div>
 ${statusOf(request)}${body}
 </main>
@@ -86,20 +95,15 @@ function whoIs(site: Site, request: ShownRequest, user: string): Part {
 }
 
 /** The caller, as a link to its record if it is a user. */
-function subjectOf({ collections, prefix }: Site, { subject, scheme }: Principal, user: string): Html {
-  const owner = collections.find(({ resource }) => resource.owner);
+function subjectOf(site: Site, { subject, scheme }: Principal, user: string): Html {
+  const owner = ownersOf(site);
   return owner && (scheme === 'session' || scheme === 'basic')
-    ? html`<a href="${prefix}/${owner.resource.name}/${subject}">${cut(user, 40)}</a>`
+    ? html`<a href="${site.prefix}/${owner.name}/${subject}">${cut(user, 40)}</a>`
     : html`<span class="dim">Signed in as ${cut(subject, 40)}</span>`;
 }
 
 /** Whether a caller has a credential. */
 export const isKnown = ({ scheme }: Principal): boolean => scheme !== NOBODY.scheme;
-
-function crumbItem({ text, href }: Crumb): Html {
-  const name = cut(text, 60);
-  return html`<li>${href === undefined ? html`<span aria-current="page">${name}</span>` : html`<a href="${href}">${name}</a>`}</li>`;
-}
 
 /** The notice of a form that led to this page, by `_done` in the address. Other values are ignored. */
 const DONE: Readonly<Record<string, string>> = {

@@ -8,8 +8,6 @@ const MAX_SUMMARY_CHARACTERS = 300;
 export const MAX_CELL_CHARACTERS = 200;
 const MAX_TEXT_CHARACTERS = 120;
 const MAX_NESTED_CHARACTERS = 80;
-/** Members of a nested value that are read. */
-const MAX_NESTED_MEMBERS = 20;
 
 /** The cells of a record in a list: the first fields, each cut to a cell. */
 export function summaryOf(record: JsonObject): JsonObject {
@@ -24,27 +22,12 @@ export function summaryOf(record: JsonObject): JsonObject {
   return summary;
 }
 
-const TIME = /^(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d)\.\d+Z$/;
-
-/** The text of a cell, without the indentation and the quotation marks of JSON, and without fractions of seconds. */
+/** The text of a cell, without the quotation marks of JSON. */
 export function cellOf(value: Json | undefined): string {
-  if (typeof value === 'string') return cutCell(value.replace(TIME, '$1 $2Z'), MAX_TEXT_CHARACTERS);
+  if (typeof value === 'string') return cutCell(value, MAX_TEXT_CHARACTERS);
   if (typeof value !== 'object' || value === null) return String(value ?? '');
-  const entries = Array.isArray(value) ? value : Object.keys(value);
-  const texts = entries
-    .slice(0, MAX_NESTED_MEMBERS)
-    .map((entry) =>
-      Array.isArray(value) ? inner(entry) : `${entry}: ${inner(member(value, entry as string))}`,
-    );
-  const more = entries.length > texts.length ? ', …' : '';
-  return cutCell(`${texts.join(', ')}${more}`, MAX_NESTED_CHARACTERS);
-}
-
-/** A value within a nested value. */
-function inner(value: Json | undefined): string {
-  if (Array.isArray(value)) return value.length === 0 ? '[]' : '[…]';
-  if (typeof value === 'object' && value !== null) return Object.keys(value).length === 0 ? '{}' : '{…}';
-  return cutCell(String(value), MAX_NESTED_CHARACTERS);
+  const text = JSON.stringify(value).slice(0, 2 * MAX_NESTED_CHARACTERS);
+  return cutCell(text.replaceAll('"', ''), MAX_NESTED_CHARACTERS);
 }
 
 function cutCell(text: string, max: number): string {

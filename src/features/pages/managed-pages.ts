@@ -3,74 +3,78 @@ import { knownScopes } from '../../auth/user-scopes.js';
 import type { Resource } from '../../collection/resource.js';
 import { type Html, html, type Part } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
-import { ownersOf, readActors } from './change-author.js';
+import { actorHtml, readActors } from './change-author.js';
 import { pagesNav } from './collection-page.js';
 import type { PageForm } from './form-action.js';
-import { crumbsOf, type FormModel } from './form-model.js';
+import { openForm } from './form-html.js';
+import type { FormModel } from './form-model.js';
 import { assignmentsOf } from './form-patch.js';
 import type { FormTokens } from './form-token.js';
 import { capitalized } from './labels.js';
-import { entriesTable, labelled, recordTable } from './list-table.js';
+import type { Crumb } from './layout.js';
+import { entriesTable, facts } from './list-table.js';
 import { SERVICE } from './navigation.js';
 import type { Page, PageOptions } from './pages.js';
 import { changeAction, creationAction } from './record-form-actions.js';
-import { deletionForm, editPage, etagOf, hidden, newRecordPage } from './record-forms.js';
-import type { Site } from './site.js';
+import { newRecordPage, recordContent } from './record-forms.js';
+import { ownersOf, type Site } from './site.js';
+import { valueHtml } from './values.js';
 
 /** The pages that create, list, change and delete managed resources. */
 export function managedPages(kind: Kind, resources: readonly Resource[]): [path: string, page: Page][] {
-  const { path, singular, many, canChange, page } = kind;
+  const { path, singular, canChange, page } = kind;
   if (!page) return [];
   const model = modelOf(kind, page, resources);
   const { columns, user, links = {}, buttons = {} } = page;
-  const heading = SERVICE.find(([each]) => each === path)?.[1] ?? capitalized(many);
   const list: Page = {
-    query: ({ text }) => (text === '_new' ? '' : text),
     content: async (shown) => {
       const { site, request, json } = shown;
-      const here = { text: heading, href: site.prefix + path };
-      if (request.query.text === '_new') return newRecordPage(model, shown, [here]);
+      const href = site.prefix + path;
+      if (request.query.parameters.has('_new')) return newRecordPage(model, shown);
       const { data, links } = json as {
         data: JsonObject[];
         links: Record<string, string | null>;
       } & JsonObject;
-      const own = user !== undefined && columns.includes(user) ? await withNames(data, user, shown) : data;
+      if (user !== undefined)
+        await readActors(
+          shown.names,
+          data.map((entry) => String(entry[user])),
+        );
       return {
-        title: heading,
-        tools: shown.may('POST') && html`<a class="button main" href="${here.href}?_new">New ${singular}</a>`,
-        body: html`${entriesTable(own, columns, here.href)}\n${pagesNav(links)}`,
+        title: model.heading,
+        tools: shown.may('POST') && html`<a class="button main" href="${href}?_new">New ${singular}</a>`,
+        body: html`${entriesTable(
+          data,
+          columns,
+          ({ id }) => `${href}/${String(id)}`,
+          (entry, name) =>
+            name === user ? actorHtml(shown.names, String(entry[name])) : valueHtml(entry[name]),
+        )}\n${pagesNav(links)}`,
       };
     },
     form: creationAction(model),
   };
   const one: Page = {
     content: async (shown) => {
-      const { site, request, json, forms, may } = shown;
+      const { site, json, forms, may } = shown;
       const self = `${site.prefix}${path}/${String(json.id)}`;
-      const title = model.titleOf(json, shown.names);
-      const removal = page.removal ?? 'Delete';
-      const more = Object.entries(links).map(
-        ([name, text]) => html`<p><a href="${self}/${name}">${text}</a></p>\n`,
-      );
-      const crumbs = [{ text: heading, href: site.prefix + path }];
-      const below = [...crumbs, { text: title, href: self }];
-      const isEdited = canChange && may('PATCH');
-      if (request.query.text === '_edit' && isEdited) return editPage(model, json, shown, below);
-      if (request.query.text === '_delete' && may('DELETE'))
-        return {
-          title: `${removal} ${title}`,
-          crumbs: below,
-          body: deletionForm(self, singular, etagOf(json), forms, { verb: removal }),
-        };
-      const others =
-        may('PATCH') &&
-        Object.entries(buttons).map(([name, label]) => button(`${self}/${name}`, label, forms));
-      return {
-        title,
-        crumbs,
-        tools: html`${others}${user !== undefined && (await userLink(String(json[user]), shown))}${isEdited && html`<a class="button main" href="${self}?_edit">Edit</a>`}${may('DELETE') && html`<a class="button danger" href="${self}?_delete">${removal}…</a>`}`,
-        body: html`${recordTable(labelled(json))}\n${more}`,
-      };
+      return recordContent(model, shown, {
+        mayEdit: canChange === true && may('PATCH'),
+        mayDelete: may('DELETE'),
+        verb: page.removal,
+        content: async () => {
+          const more = Object.entries(links).map(
+            ([name, text]) => html`<p><a href="${self}/${name}">${text}</a></p>\n`,
+          );
+          const others =
+            may('PATCH') &&
+            Object.entries(buttons).map(([name, label]) => button(`${self}/${name}`, label, forms));
+          return {
+            tools: html`${others}${user !== undefined && (await userLink(String(json[user]), shown))}`,
+            body: html`${facts(json)}\n${more}`,
+          };
+        },
+      });
     },
     form: changeAction(model),
   };
@@ -80,14 +84,13 @@ export function managedPages(kind: Kind, resources: readonly Resource[]): [path:
   ];
 }
 
-/** Entries with the names of users in place of their ids, as far as the caller may read these users. */
-async function withNames(entries: readonly JsonObject[], user: string, { names }: PageOptions) {
-  await readActors(
-    names,
-    entries.map((entry) => String(entry[user])),
-  );
-  return entries.map((entry) => ({ ...entry, [user]: names.of(String(entry[user])) ?? entry[user]! }));
-}
+const headingOf = ({ path, many }: Kind): string =>
+  SERVICE.find(([each]) => each === path)?.[1] ?? capitalized(many);
+
+/** The list of things, above the pages of each. */
+const crumbsOf = ({ prefix }: Site, kind: Kind): Crumb[] => [
+  { text: headingOf(kind), href: prefix + kind.path },
+];
 
 /** A link to the user with an id; undefined: the id is another text, or the caller may not read the user. */
 async function userLink(id: string, { site, names }: PageOptions): Promise<Part> {
@@ -109,11 +112,15 @@ export function rotationForms(kind: Kind): [path: string, form: PageForm][] {
 }
 
 /** A form that is a button. */
-export function button(action: string, label: string, forms: FormTokens): Html {
-  return html`<form method="post" action="${action}">${hidden('_token', forms.token)}<button>${label}</button></form>`;
-}
+export const button = (action: string, label: string, forms: FormTokens): Html =>
+  html`${openForm(action, forms)}<button>${label}</button></form>`;
 
-function modelOf(kind: Kind, page: KindPage, resources: readonly Resource[]): FormModel {
+function modelOf(
+  kind: Kind,
+  page: KindPage,
+  resources: readonly Resource[],
+): FormModel & { readonly heading: string } {
+  const heading = headingOf(kind);
   const { path, singular, secret } = kind;
   const { columns, inputs, user = '' } = page;
   const owner = resources.find((resource) => resource.owner);
@@ -129,11 +136,11 @@ function modelOf(kind: Kind, page: KindPage, resources: readonly Resource[]): Fo
   const properties = { ...schema.properties, ...Object.fromEntries(added) } as Record<string, object>;
   const rules = { schema: { ...schema, properties }, omitted: [] };
   return {
-    name: path.slice(1),
-    singular,
+    ...{ name: path.slice(1), singular, heading },
     creation: () => rules,
     change: rules,
     titleOf: (record) => String(record[columns[0]!]),
+    crumbs: async ({ site }) => crumbsOf(site, kind),
     changesIn: assignmentsOf,
     created: (record, { site }) => {
       const shown = secret === undefined ? undefined : record[secret];
@@ -145,10 +152,11 @@ function modelOf(kind: Kind, page: KindPage, resources: readonly Resource[]): Fo
 }
 
 /** A secret, which no later page shows. */
-function secretPage(site: Site, { path, secret: name = '' }: Kind, id: string, secret: string) {
+function secretPage(site: Site, kind: Kind, id: string, secret: string) {
+  const { path, secret: name = '' } = kind;
   return {
     title: `The new ${name}`,
-    crumbs: [...crumbsOf(site, path.slice(1)), { text: `new ${name}` }],
+    crumbs: crumbsOf(site, kind),
     body: html`<p class="note" role="status">Copy the ${name} now: it is shown only once.</p>
 <p><code class="secret">${secret}</code></p>
 <p><a class="button" href="${site.prefix}${path}/${id}">Continue</a></p>`,

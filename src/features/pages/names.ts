@@ -4,7 +4,7 @@ import { type JsonObject, member } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
 import { type Caller, readAs, readListAs } from './inner-read.js';
 import { capitalized, dayText, MAX_ITEMS, MAX_NAME_CHARACTERS } from './labels.js';
-import type { Site } from './site.js';
+import { ownersOf, type Site } from './site.js';
 import { MAX_STEPS, nameFields, titleFields } from './title.js';
 
 /** Records of a collection whose names one request reads. */
@@ -134,7 +134,7 @@ export class Names {
 /** The name of the caller; undefined: the caller is no user, or may not read its own record. */
 export async function ownName(site: Site, caller: Caller): Promise<string | undefined> {
   const { subject, scheme } = caller.principal;
-  const owner = site.collections.find(({ resource }) => resource.owner)?.resource;
+  const owner = ownersOf(site);
   if (!owner || (scheme !== 'session' && scheme !== 'basic')) return undefined;
   const record = await readAs(
     site,

@@ -1,5 +1,6 @@
 import type { Resource } from '../../collection/resource.js';
-import { type Html, html, type Part } from '../../formats/html.js';
+import type { ScopedCollection } from '../../feature.js';
+import { type Html, html } from '../../formats/html.js';
 import { visible } from '../../http/router.js';
 import { mayRead, readsAll } from '../../policy/policy.js';
 import { type Caller, readListAs, type ShownRequest } from './inner-read.js';
@@ -54,20 +55,29 @@ export const isCounted = (resource: Resource, { principal }: Pick<Caller, 'princ
 
 /** The collections by their groups, and the pages about the service, as far as the caller may use them. */
 export function navigation(site: Site, request: ShownRequest): Html {
-  const groups = new Map<string, Part[]>();
-  for (const { resource } of collectionsFor(site, request.principal)) {
-    const { name, group = 'Collections' } = resource;
+  const groups = byGroup(collectionsFor(site, request.principal), ({ resource }) => {
+    const { name } = resource;
     const total = isCounted(resource, request) ? site.counts.get(name)?.total : undefined;
-    groups.set(group, [
-      ...(groups.get(group) ?? []),
-      item(site, request, `/${name}`, collectionLabel(name), total),
-    ]);
-  }
+    return item(site, request, `/${name}`, collectionLabel(name), total);
+  });
   const service = SERVICE.filter(([path]) => isOpen(site, path, request)).map(([path, label]) =>
     item(site, request, path, label),
   );
-  if (service.length > 0) groups.set('Service', service);
-  return html`<nav class="side" id="menu" aria-label="Collections">${[...groups].map(([group, items]) => html`<h2>${group}</h2><ul>${items}</ul>`)}</nav>`;
+  if (service.length > 0) groups.push(['Service', service]);
+  return html`<nav class="side" id="menu" aria-label="Collections">${groups.map(([group, items]) => html`<h2>${group}</h2><ul>${items}</ul>`)}</nav>`;
+}
+
+/** Collections by their groups. */
+export function byGroup(
+  collections: readonly ScopedCollection[],
+  itemOf: (collection: ScopedCollection, at: number) => Html,
+): [group: string, items: readonly Html[]][] {
+  const groups = new Map<string, Html[]>();
+  collections.forEach((each, at) => {
+    const { group = 'Collections' } = each.resource;
+    groups.set(group, [...(groups.get(group) ?? []), itemOf(each, at)]);
+  });
+  return [...groups];
 }
 
 /** Whether a page exists, and the caller may open it. Keys exist where they are accepted. */

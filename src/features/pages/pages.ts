@@ -10,33 +10,30 @@ import { formEndpoint, type PageForm } from './form-action.js';
 import { FormTokens } from './form-token.js';
 import { formatLinks } from './format-links.js';
 import { jsonOf } from './inner-read.js';
-import { type PageContent, pageFor } from './layout.js';
+import { type PageContent, type PageContext, pageFor } from './layout.js';
 import { Names } from './names.js';
 import { readCounts } from './navigation.js';
 import type { Site } from './site.js';
 
 /** The content of a page. */
-export interface PageOptions {
-  readonly site: Site;
-  readonly request: Request;
+export interface PageOptions extends PageContext {
   /** The reply of the action. */
   readonly json: JsonObject;
-  readonly forms: FormTokens;
   /** Whether the caller may use a method of the page's resource. */
   readonly may: (method: string) => boolean;
-  readonly names: Names;
 }
 
 /** How the JSON of an action becomes a page. */
 export interface Page {
   /** The query as the action reads it. */
   readonly query?: (query: Query, site: Site) => string | Promise<string>;
-  /** The file that the address means in place of a page; undefined: it means the page. */
-  readonly file?: (site: Site, request: Request, get: Action) => Promise<Reply> | undefined;
+  /** The reply of an address that means no page; undefined: it means the page. */
+  readonly other?: (
+    context: Pick<PageOptions, 'site' | 'request'>,
+    get: Action,
+  ) => Promise<Reply | undefined>;
   /** The path of the JSON that the page shows, if it is not that of its own action. */
   readonly source?: string;
-  /** Whether the caller gets the page; absent: each. Others get what the action responds with. */
-  readonly isFor?: (request: Request) => boolean;
   /** The action distinguishes pages from JSON: in their validators, and if there is no record. */
   readonly isRecord?: boolean;
   readonly content: (shown: PageOptions) => Promise<PageContent> | PageContent;
@@ -73,9 +70,8 @@ async function show(
   { actions }: Route,
 ): Promise<Reply> {
   const { request, site } = context;
-  if (page.isFor && !page.isFor(request)) return get.run(request);
-  const file = await page.file?.(site, request, get);
-  if (file) return file;
+  const other = await page.other?.(context, get);
+  if (other) return other;
   const query = page.query ? new Query(await page.query(request.query, site)) : request.query;
   const source = page.source === undefined ? get : site.routes.get(page.source)!.actions.GET!;
   let reply: Reply;

@@ -1,23 +1,25 @@
 import { STRANGER } from '../../auth/principal.js';
 import type { Failure, Problem } from '../../errors/problem.js';
 import { html, type Part } from '../../formats/html.js';
+import { JSON_TYPE } from '../../http/media-types.js';
 import { escapeToken, isObject, type Json, type JsonObject } from '../../json.js';
 import { conflictPage } from './conflict-page.js';
 import type { PageForm } from './form-action.js';
 import { formFields } from './form-fields.js';
-import { crumbsOf, type FormModel } from './form-model.js';
+import type { FormModel } from './form-model.js';
+import { readAs } from './inner-read.js';
 import { wordsOf } from './labels.js';
 import type { PageContent } from './layout.js';
 import { formPage } from './record-forms.js';
 import { hasSignIn, signInHref } from './site.js';
-import { bodyOf, recordIn, type Submitted } from './submitted-form.js';
+import { bodyOf, recordOf, type Submitted, valuesIn } from './submitted-form.js';
 
 /** The form that creates a record. */
 export function creationAction(model: FormModel): PageForm {
   const fieldsOf = ({ request }: Submitted) => formFields(model.creation(request));
   return {
     bodyOf: async (submitted) =>
-      bodyOf('application/json', await recordIn(submitted, fieldsOf(submitted), model.faultsOf)),
+      bodyOf(JSON_TYPE, recordOf(await valuesIn(submitted, fieldsOf(submitted), model.faultsOf))),
     next: (reply, submitted) => model.created(JSON.parse(reply.body!) as JsonObject, submitted),
     failed: (problem, submitted) => formAgain(model, problem, submitted),
   };
@@ -41,26 +43,31 @@ export function changeAction(model: FormModel): PageForm {
 
 /** The form again, with what was entered. The ETag of a record remains: the record may have changed since it was opened. */
 async function formAgain(
-  { name, singular, creation, change }: FormModel,
+  model: FormModel,
   problem: Problem,
   submitted: Submitted,
 ): Promise<PageContent | undefined> {
-  const { site, request, entered, method } = submitted;
+  const { name, singular, creation, change, resource } = model;
+  const { site, request, entered, method, names } = submitted;
   const { texts, named } = entered;
   const failures = failuresIn(problem);
   const notice = failures ? undefined : noticeOf(problem, submitted);
   if (!failures && !notice) return undefined;
   const word = wordsOf(singular);
-  const above = crumbsOf(site, name);
   const again = { singular, texts, named, failures, notice };
   if (method === 'POST') {
     const fields = formFields(creation(request));
-    return formPage(`New ${word}`, above, submitted, { ...again, fields });
+    return formPage(`New ${word}`, await model.crumbs(submitted), submitted, { ...again, fields });
   }
   const fields = formFields(change).filter((field) => field.name !== '*' || texts.has('*'));
-  const state = { etag: entered.own('_etag'), was: entered.own('_was'), others: entered.own('_others') };
-  const crumbs = [...above, { text: 'the record', href: site.prefix + request.path }];
-  return formPage(`Edit ${word}`, crumbs, submitted, { ...again, fields, state });
+  const state = { _etag: entered.own('_etag'), _was: entered.own('_was') };
+  // Undefined after the end of a session.
+  const record = await readAs(site, request, { template: `/${name}/:id`, id: request.params.id! });
+  if (record && resource) await names.readTitles(resource, [record]);
+  const title = record ? model.titleOf(record, names) : word;
+  const above = record ? await model.crumbs(submitted, record) : [];
+  const crumbs = [...above, { text: title, href: site.prefix + request.path }];
+  return formPage(`Edit ${title}`, crumbs, submitted, { ...again, fields, state });
 }
 
 /** Statuses whose problem says that the form has nothing to change any more. */

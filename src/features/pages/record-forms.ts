@@ -10,37 +10,36 @@ import {
   fieldValue,
   formFields,
   holderOf,
+  OBJECT,
+  OTHER,
   othersOf,
   pointerTo,
   type RecordNames,
   type Texts,
   textsOf,
 } from './form-fields.js';
-import { type Filled, failuresOf, idOf, inputsOf } from './form-html.js';
+import { type Filled, failuresOf, idOf, inputsOf, openForm } from './form-html.js';
 import type { FormModel } from './form-model.js';
-import type { FormTokens } from './form-token.js';
 import { wordsOf } from './labels.js';
-import type { Crumb, PageContent } from './layout.js';
+import type { Crumb, PageContent, PageContext } from './layout.js';
 import type { PageOptions } from './pages.js';
 import { offersFor } from './reference-input.js';
 import { digestsIn } from './submitted-form.js';
 
-/** Fields without a rule that a form shows, and characters of their JSON. A larger record is for programs. */
+/** Fields without a rule that a form shows. A larger record is for programs. */
 const MAX_OTHERS = 100;
-const MAX_OTHERS_CHARACTERS = 16_384;
 /** Characters of all values that a form shows. */
 const MAX_FORM_CHARACTERS = 65_536;
 
 /** The fields for a record: without those that have no rule, if they are too many, and without values that are too long. */
 function fieldsFor(record: JsonObject, rules: FormRules): FormField[] {
   const others = othersOf(record, rules);
-  const isLarge = others.length > MAX_OTHERS || charactersLeft(record, MAX_OTHERS_CHARACTERS) < 0;
   let left = MAX_FORM_CHARACTERS;
   return formFields(rules).filter((field) => {
-    if (field.kind === 'others') return !isLarge;
-    const rest = charactersLeft(fieldValue(record, field), left);
-    if (rest >= 0) left = rest;
-    return rest >= 0;
+    const isOther = field.kind === 'others';
+    const rest = charactersLeft(isOther ? record : fieldValue(record, field), left);
+    if (rest >= 0 && !isOther) left = rest;
+    return rest >= 0 && (!isOther || others.length <= MAX_OTHERS);
   });
 }
 
@@ -60,7 +59,7 @@ interface ShownForm {
 export async function formPage(
   title: string,
   crumbs: readonly Crumb[],
-  { site, request, forms }: Pick<PageOptions, 'site' | 'request' | 'forms'>,
+  { site, request, forms }: PageContext,
   { singular, fields, texts, state, failures, named, notice }: ShownForm,
 ): Promise<PageContent> {
   const action = site.prefix + request.path;
@@ -73,7 +72,7 @@ export async function formPage(
     ...(failures && { failures }),
     ...(named && { named }),
   };
-  const was = digestsIn(state?.was ?? '');
+  const was = digestsIn(state?._was ?? '');
   // A browser submits no form without its required fields, and access rules may hide values of a record.
   const inputs = fields.map((field) => ({
     ...field,
@@ -82,47 +81,64 @@ export async function formPage(
   return {
     title,
     crumbs,
-    body: html`<form class="edit" method="post" action="${action}">
-${state ? html`${hidden('_method', 'PATCH')}${stateFields(state)}` : hidden('_key', randomUUID())}${hidden('_token', forms.token)}
-${notice}${faultsOf(fields, filled)}${inputsOf(inputs, filled)}
-<p><button class="main">${state ? 'Save' : `Create ${wordsOf(singular)}`}</button> <a href="${action}">Cancel</a></p>
-</form>`,
+    body: html`${openForm(action, forms, state ? { _method: 'PATCH', ...state } : { _key: randomUUID() }, 'edit')}${notice}${faultsOf(fields, filled)}${inputsOf(inputs, filled)}
+<p><button class="main">${state ? 'Save' : `Create ${wordsOf(singular)}`}</button> <a href="${action}">Cancel</a></p></form>`,
   };
 }
 
 /** The page with the form that creates a record, with each default of the declaration. */
-export function newRecordPage(
-  { singular, creation }: FormModel,
-  shown: PageOptions,
-  crumbs: readonly Crumb[],
-): Promise<PageContent> {
+export async function newRecordPage(model: FormModel, shown: PageContext): Promise<PageContent> {
+  const { singular, creation, crumbs } = model;
   const fields = formFields(creation(shown.request));
   const texts = new Map(fields.map((field) => [field.name, fieldTexts(field, field.schema.default)]));
-  return formPage(`New ${wordsOf(singular)}`, crumbs, shown, { singular, fields, texts });
+  return formPage(`New ${wordsOf(singular)}`, await crumbs(shown), shown, { singular, fields, texts });
 }
 
-/** The page with the form that changes a record. */
-export function editPage(
-  { singular, change, titleOf }: FormModel,
-  record: JsonObject,
+/** The parts of the page of a record that differ. */
+interface RecordParts {
+  readonly mayEdit: boolean;
+  readonly mayDelete: boolean;
+  readonly verb?: string | undefined;
+  /** The further effects of a deletion. */
+  readonly effects?: () => Promise<Part>;
+  readonly content: () => Promise<Pick<PageContent, 'tools' | 'body'>>;
+}
+
+/** The page of a record with buttons for its forms, or the form that the address means. */
+export async function recordContent(
+  model: FormModel,
   shown: PageOptions,
-  crumbs: readonly Crumb[],
+  { mayEdit, mayDelete, verb = 'Delete', effects, content }: RecordParts,
 ): Promise<PageContent> {
-  const { names } = shown;
-  const fields = fieldsFor(record, change);
-  const texts = textsOf(record, fields, change, names);
-  const state = stateOf(record, fields, change, names);
-  return formPage(`Edit ${titleOf(record, names)}`, crumbs, shown, { singular, fields, texts, state });
+  const { site, request, json, forms, names } = shown;
+  const { singular, change } = model;
+  const given = request.query.parameters;
+  const href = site.prefix + request.path;
+  const title = model.titleOf(json, names);
+  const above = await model.crumbs(shown, json);
+  const crumbs = [...above, { text: title, href }];
+  if (given.has('_edit') && mayEdit) {
+    const fields = fieldsFor(json, change);
+    const texts = textsOf(json, fields, change, names);
+    const state = stateOf(json, fields, change, names);
+    return formPage(`Edit ${title}`, crumbs, shown, { singular, fields, texts, state });
+  }
+  if (given.has('_delete') && mayDelete) {
+    const body = deletionForm(href, singular, json, forms, { verb, effects: await effects?.() });
+    return { title: `${verb} ${title}`, crumbs, body };
+  }
+  const { tools, body } = await content();
+  const edit = mayEdit && html`<a class="button main" href="${href}?_edit">Edit</a>`;
+  const remove = mayDelete && html`<a class="button danger" href="${href}?_delete">${verb}…</a>`;
+  return { title, crumbs: above, tools: html`${tools}${edit}${remove}`, body, query: '' };
 }
 
-/** The record that a form changes: its ETag, and what the form showed of it. */
-export interface FormState {
-  readonly etag: string;
-  /** Digests of the texts by field, and an empty text for each object that the record has, as JSON. */
-  readonly was: string;
-  /** The names of its fields without a rule, as JSON. */
-  readonly others: string;
-}
+/** The fields by which a form recognizes changes of its record: the ETag of this, and what the form showed. */
+export type FormState = Readonly<{
+  _etag: string;
+  /** Digests of the texts by field, `OBJECT` for each object with fields, and `OTHER` for each field without a rule, as JSON. */
+  _was: string;
+}>;
 
 export function stateOf(
   record: JsonObject,
@@ -134,35 +150,25 @@ export function stateOf(
   const was = Object.fromEntries(fields.map(({ name }) => [name, digestOf(texts.get(name))]));
   for (const { parents } of fields)
     for (const path of parents.map((_, at) => parents.slice(0, at + 1)))
-      if (holderOf(record, path)) was[pointerTo(path)] = '';
-  return { etag: etagOf(record), was: JSON.stringify(was), others: JSON.stringify(othersOf(record, rules)) };
+      if (holderOf(record, path)) was[pointerTo(path)] = OBJECT;
+  for (const name of othersOf(record, rules)) was[pointerTo([name])] = OTHER;
+  return { _etag: etagOf(record), _was: JSON.stringify(was) };
 }
 
-export const etagOf = ({ _version }: JsonObject): string => `"${String(_version)}"`;
-
-/** Hidden inputs by which changes of the record and of its fields are recognized. */
-export function stateFields({ etag, was, others }: FormState): Html {
-  return html`${hidden('_etag', etag)}${hidden('_was', was)}${hidden('_others', others)}`;
-}
+const etagOf = ({ _version }: JsonObject): string => `"${String(_version)}"`;
 
 /** The form that deletes a record. `effects`: what else the deletion does. */
 export function deletionForm(
   action: string,
   singular: string,
-  etag: string,
-  forms: FormTokens,
+  record: JsonObject,
+  forms: PageContext['forms'],
   { effects, verb = 'Delete' }: { readonly effects?: Part; readonly verb?: string } = {},
 ): Html {
   const word = wordsOf(singular);
-  return html`<form method="post" action="${action}">
-${hidden('_method', 'DELETE')}${hidden('_token', forms.token)}${hidden('_etag', etag)}
-${effects}<p>A ${verb.toLowerCase()}d ${word} cannot be restored.</p>
-<p><button class="danger">${verb} this ${word}</button> <a href="${action}">Cancel</a></p>
-</form>`;
+  return html`${openForm(action, forms, { _method: 'DELETE', _etag: etagOf(record) })}${effects}<p>A ${verb.toLowerCase()}d ${word} cannot be restored.</p>
+<p><button class="danger">${verb} this ${word}</button> <a href="${action}">Cancel</a></p></form>`;
 }
-
-export const hidden = (name: string, value: string): Html =>
-  html`<input type="hidden" name="${name}" value="${value}">`;
 
 /** The faults of a form, with links to its fields. */
 function faultsOf(fields: readonly FormField[], filled: Filled): Part {

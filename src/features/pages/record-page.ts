@@ -5,19 +5,18 @@ import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { type Json, type JsonObject, member } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
 import { actorHtml, readActors } from './change-author.js';
-import { type Column, columnsOf } from './columns.js';
-import { crumbsOf, editableOf } from './form-model.js';
+import { type Column, columnsOf, undeclaredLabel, undeclaredNames } from './columns.js';
+import { editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
 import { capitalized, collectionLabel, wordsOf } from './labels.js';
-import type { Crumb } from './layout.js';
-import { recordTable } from './list-table.js';
+import { pairs } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { changeAction } from './record-form-actions.js';
-import { deletionForm, editPage, etagOf } from './record-forms.js';
+import { recordContent } from './record-forms.js';
 import { collectionsFor, mayWrite } from './site.js';
 import { MAX_NAMES } from './submitted-form.js';
 import { nameFields } from './title.js';
-import { MAX_LONG, timeHtml, valueHtml, wholeHtml } from './values.js';
+import { factHtml, MAX_LONG, timeHtml, valueHtml, wholeHtml } from './values.js';
 
 /** Related records that a page names, of each collection. */
 const MAX_RELATED = 3;
@@ -41,48 +40,25 @@ export function recordPage(resource: Resource): Page {
       const may = (method: string) =>
         shown.may(method) && (writes?.[method === 'DELETE' ? 'remove' : 'update'] ?? true);
       await names.readFor(resource, [json], given.has('_edit') ? MAX_NAMES : undefined);
-      const title = names.titleOf(resource, json);
-      const path = site.prefix + request.path;
-      const above = crumbsAbove(resource, json, shown);
-      const below = [...above, { text: title, href: path }];
-      if (given.has('_edit') && may('PATCH')) return editPage(editable, json, shown, below);
-      if (given.has('_delete') && may('DELETE'))
-        return {
-          title: `Delete ${title}`,
-          crumbs: below,
-          body: deletionForm(path, resource.singular, etagOf(json), shown.forms, {
-            effects: await effects(resource, id, shown),
-          }),
-        };
-      const [lists, changes] = await Promise.all([
-        related(resource, id, shown),
-        request.run ? undefined : history(resource, shown),
-      ]);
-      const { _version, created_at: created, updated_at: updated } = json;
-      return {
-        title,
-        crumbs: above,
-        tools: html`${may('PATCH') && html`<a class="button main" href="${path}?_edit">Edit</a>`}${may('DELETE') && html`<a class="button danger" href="${path}?_delete">Delete…</a>`}`,
-        body: html`<div class="cols"><div>${fields(resource, json, shown)}${lists}
+      return recordContent(editable, shown, {
+        mayEdit: may('PATCH'),
+        mayDelete: may('DELETE'),
+        effects: () => effects(resource, id, shown),
+        content: async () => {
+          const [lists, changes] = await Promise.all([
+            related(resource, id, shown),
+            request.run ? undefined : history(resource, shown),
+          ]);
+          const { _version, created_at: created, updated_at: updated } = json;
+          return {
+            body: html`<div class="cols"><div>${fields(resource, json, shown)}${lists}
 <p class="dim">${created !== undefined && html`Created ${timeHtml(String(created))}, `}${updated !== undefined && html`changed ${timeHtml(String(updated))}, `}version ${String(_version ?? '')}, id <code>${id}</code></p></div>
 <div>${changes}</div></div>`,
-        query: '',
-      };
+          };
+        },
+      });
     },
   };
-}
-
-/** The list of a record, below its parent if the caller sees the name of this. */
-function crumbsAbove({ name, parent }: Resource, record: JsonObject, { site, names }: PageOptions): Crumb[] {
-  const id = parent && member(record, parent.field);
-  const above = typeof id === 'string' ? names.of(id) : undefined;
-  if (!parent || above === undefined) return crumbsOf(site, name);
-  const href = `${site.prefix}/${parent.to}/${String(id)}`;
-  return [
-    ...crumbsOf(site, parent.to),
-    { text: above, href },
-    { text: collectionLabel(name), href: `${href}/${name}` },
-  ];
 }
 
 /** Long texts first, then the other fields as pairs, then what is JSON. */
@@ -94,20 +70,18 @@ function fields(resource: Resource, record: JsonObject, { names }: PageOptions):
   );
   const has = ({ name }: Column) => member(record, name) !== undefined;
   const long = declared.filter((column) => column.kind === 'long' && has(column));
-  const pairs = declared.filter(({ kind }) => kind !== 'long' && kind !== 'json');
-  const known = new Set([
-    ...declared.filter(({ kind }) => kind !== 'json').map(({ name }) => name),
-    resource.display,
-    'id',
-    'created_at',
-    'updated_at',
-    '_version',
-    '_links',
-  ]);
-  const rest = Object.fromEntries(Object.entries(record).filter(([name]) => !known.has(name)));
+  const short = declared.filter(({ kind }) => kind !== 'long' && kind !== 'json');
+  const structured = declared.filter((column) => column.kind === 'json' && has(column));
+  const more = [
+    ...structured,
+    ...undeclaredNames(resource, [record], Number.POSITIVE_INFINITY).map((name) => ({
+      name,
+      label: undeclaredLabel(name),
+    })),
+  ];
   return html`${long.map(({ name, label }) => html`<h2>${label}</h2><p class="long">${cut(String(member(record, name)), MAX_LONG)}</p>\n`)}
-<dl>${pairs.map((column) => html`<dt>${column.label}</dt><dd>${wholeHtml(member(record, column.name), column, names) ?? html`<span class="dim">–</span>`}</dd>\n`)}</dl>
-${Object.keys(rest).length > 0 && html`<h2>More fields</h2>${recordTable(rest)}`}`;
+${pairs(short.map((column) => [column.label, wholeHtml(member(record, column.name), column, names)]))}
+${more.length > 0 && html`<h2>More fields</h2>${pairs(more.map(({ name, label }) => [label, factHtml(member(record, name))]))}`}`;
 }
 
 interface RelatedList {
@@ -204,25 +178,15 @@ async function history(resource: Resource, { site, request, names }: PageOptions
   const changes = feed && (await newestChanges(collection, request, feed));
   if (!changes) return undefined;
   const columns = columnsOf(resource);
-  const ids = changes.flatMap(({ changes: changed }) =>
-    (changed ?? []).flatMap(({ name, before, after }) => {
-      const to = columns.find((each) => each.name === name)?.to;
-      return to === undefined
-        ? []
-        : [before, after].flatMap((value) => (typeof value === 'string' ? [[to, value] as const] : []));
-    }),
+  const values = changes.flatMap(({ changes: changed }) =>
+    (changed ?? []).flatMap(({ name, before, after }) => [{ [name]: before }, { [name]: after }]),
   );
   await Promise.all([
     readActors(
       names,
       changes.map(({ actor }) => actor),
     ),
-    ...[...new Set(ids.map(([to]) => to))].map((to) =>
-      names.read(
-        to,
-        ids.filter(([each]) => each === to).map(([, each]) => each),
-      ),
-    ),
+    names.readFor(resource, values as readonly JsonObject[]),
   ]);
   const isComplete = changes.at(-1)?.version === 1;
   const item = ({ cursor, type, time, version, actor, changes: changed }: (typeof changes)[number]): Html => {

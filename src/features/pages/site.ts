@@ -66,6 +66,10 @@ export function siteOf(
 export const collectionsFor = ({ collections }: Site, principal: Principal): readonly ScopedCollection[] =>
   collections.filter(({ resource }) => principal === STRANGER || mayRead(resource, principal));
 
+/** The collection of the users that sign in, whose ids are the actors of changes. */
+export const ownersOf = ({ collections }: Pick<Site, 'collections'>): Resource | undefined =>
+  collections.find(({ resource }) => resource.owner)?.resource;
+
 const VERBS = { POST: 'create', PATCH: 'update', DELETE: 'delete' } satisfies Record<string, Verb>;
 
 /**

@@ -1,28 +1,24 @@
 import { invalid } from '../../errors/input-errors.js';
 import { type Failure, Problem } from '../../errors/problem.js';
 import { badRequest } from '../../errors/request-errors.js';
-import type { Body, Request } from '../../http/request.js';
+import type { Body } from '../../http/request.js';
 import { readJson } from '../../http/strict-json.js';
 import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
 import type { FieldSchema } from './columns.js';
 import { digestOf, type FormField, type Texts } from './form-fields.js';
-import type { FormTokens } from './form-token.js';
+import type { PageContext } from './layout.js';
 import { ID } from './names.js';
 import { findNamed, meaningKey, type Named } from './reference-input.js';
-import type { Site } from './site.js';
 
 const MAX_ENTRIES = 2000;
 /** Names of a form that are looked up, each by a few inner requests. */
 export const MAX_NAMES = 300;
 
 /** A form that a page of this service has submitted. */
-export interface Submitted {
-  readonly site: Site;
-  readonly request: Request;
+export interface Submitted extends PageContext {
   /** The method for which the form stands. */
   readonly method: string;
   readonly entered: SubmittedForm;
-  readonly forms: FormTokens;
 }
 
 /** The values that a form submitted, by name. Names with an underscore are the form's own. */
@@ -61,26 +57,22 @@ export class SubmittedForm {
   }
 }
 
-/** Digests of the texts by field, from the JSON of a form. */
-export function digestsIn(text: string): Readonly<Record<string, string>> {
+/** The object that a text has as JSON; undefined: it has none. */
+export function objectIn(text: string): JsonObject | undefined {
   try {
-    const digests: unknown = JSON.parse(text);
-    return typeof digests === 'object' && digests !== null ? (digests as Record<string, string>) : {};
+    const value = JSON.parse(text) as Json;
+    return isObject(value) ? value : undefined;
   } catch {
-    return {};
+    return undefined;
   }
 }
 
-/** The body that creates a record. Rejects with 400 and every failure. */
-export async function recordIn(
-  submitted: Submitted,
-  fields: readonly FormField[],
-  faultsOf?: FaultsOf,
-): Promise<JsonObject> {
-  return recordOf(await valuesIn(submitted, fields, faultsOf));
-}
+/** Digests of the texts by field, from the JSON of a form. */
+export const digestsIn = (text: string): Readonly<Record<string, string>> =>
+  (objectIn(text) ?? {}) as Record<string, string>;
 
-function recordOf(values: readonly (readonly [FormField, Json | undefined])[]): JsonObject {
+/** The record with the values of its fields. */
+export function recordOf(values: readonly (readonly [FormField, Json | undefined])[]): JsonObject {
   const record: JsonObject = {};
   for (const [field, value] of values) {
     if (field.kind !== 'others') {

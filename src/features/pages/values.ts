@@ -1,5 +1,5 @@
 import { cut, type Html, html, type Part } from '../../formats/html.js';
-import type { Json } from '../../json.js';
+import { charactersLeft, type Json } from '../../json.js';
 import type { Column } from './columns.js';
 import { dayText, MAX_ITEMS } from './labels.js';
 import { cellOf } from './list-cells.js';
@@ -9,7 +9,7 @@ const DAYS = ['Sun', 'Mon', 'Tue', 'Wed', 'Thu', 'Fri', 'Sat'];
 const TONES = 4;
 
 /** Characters of a text that lists show whole, and of one on the page of its record. */
-export const MAX_SHORT = 100;
+const MAX_SHORT = 100;
 export const MAX_LONG = 16_384;
 
 type ShownAs = Pick<Column, 'kind' | 'choices' | 'to'>;
@@ -19,6 +19,7 @@ const PLAIN: ShownAs = { kind: 'plain', choices: [], to: undefined };
 export function valueHtml(value: Json | undefined, column: ShownAs = PLAIN, names?: Names): Part {
   if (value === undefined || value === null || value === '') return undefined;
   if (!Array.isArray(value)) return oneValue(column, value, names);
+  if (value.length === 0) return undefined;
   const shown = value.slice(0, MAX_ITEMS).map((each) => itemHtml(column, each, names));
   return value.length > shown.length ? [...shown, ` and ${value.length - shown.length} more`] : shown;
 }
@@ -28,6 +29,21 @@ export const wholeHtml = (value: Json | undefined, column?: ShownAs, names?: Nam
   typeof value === 'string' && value.length > MAX_SHORT
     ? cut(value, MAX_LONG)
     : valueHtml(value, column, names);
+
+/** A value of something without columns: a list of long or nested values, and an object, as JSON. */
+export function factHtml(value: Json | undefined): Part {
+  const isLarge = (each: Json) => typeof each === 'object' || String(each).length > MAX_SHORT;
+  const isList = Array.isArray(value) && value.length <= MAX_ITEMS && !value.some(isLarge);
+  if (typeof value !== 'object' || value === null || isList) return wholeHtml(value);
+  return html`<pre>${cut(jsonText(value), MAX_LONG)}</pre>`;
+}
+
+/** Characters of JSON up to which it is indented. */
+const MAX_INDENTED = 65_536;
+
+/** JSON for people. */
+export const jsonText = (value: Json): string =>
+  JSON.stringify(value, null, charactersLeft(value, MAX_INDENTED) < 0 ? 0 : 2);
 
 function itemHtml(column: ShownAs, value: Json, names?: Names): Part {
   const isTag = (column.kind === 'text' || column.kind === 'plain') && typeof value !== 'object';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type HrefOf, listTable, recordTable } from '../../../src/features/pages/list-table.js';
+import { entriesTable, facts } from '../../../src/features/pages/list-table.js';
 import { html, htmlDocument, pageHeaders } from '../../../src/formats/html.js';
 import type { JsonObject } from '../../../src/json.js';
 import t from '../../support/test.js';
@@ -8,16 +8,8 @@ const HOSTILE = `</td><script>alert("1")</script>&amp;'x' onload=`;
 const ESCAPED =
   '&#60;/td&#62;&#60;script&#62;alert(&#34;1&#34;)&#60;/script&#62;&#38;amp;&#39;x&#39; onload=';
 
-/** Only ids are links. */
-const idOnly =
-  (href: (record: JsonObject) => string): HrefOf =>
-  (record, field) =>
-    field === 'id' ? href(record) : undefined;
-
 /** A field without a value. */
 const NONE = '<span class="dim">–</span>';
-
-const noLinks: HrefOf = () => undefined;
 
 t.test('a template escapes what it inserts, except HTML', async (t) => {
   const inner = html`<b title="${HOSTILE}">${HOSTILE}</b>`;
@@ -28,11 +20,11 @@ t.test('a template escapes what it inserts, except HTML', async (t) => {
 
 t.test('what a record contains stays text in each place', async (t) => {
   const record = { id: HOSTILE, [HOSTILE]: HOSTILE, deep: { [HOSTILE]: [HOSTILE] } };
-  const record_ = String(recordTable(record));
-  const list = String(listTable([record], () => HOSTILE));
-  for (const text of [record_, list, htmlDocument(HOSTILE, html`<h1>${HOSTILE}</h1>`)])
+  const pairs = String(facts(record));
+  const list = String(entriesTable([record], ['id', HOSTILE], () => HOSTILE));
+  for (const text of [pairs, list, htmlDocument(HOSTILE, html`<h1>${HOSTILE}</h1>`)])
     t.notMatch(text, /<script|alert\("/);
-  t.match(record_, `<tr><th scope="row">${ESCAPED}</th><td>${ESCAPED}</td></tr>`);
+  t.match(pairs, `<dt>Id</dt><dd>${ESCAPED}</dd>`);
   t.match(list, `<th scope="row"><a href="${ESCAPED}">${ESCAPED}</a></th>`);
 });
 
@@ -71,39 +63,30 @@ t.test('each kind of value has its form', async (t) => {
       '2026-11-29T08:00:10.029Z',
       '<time datetime="2026-11-29T08:00:10.029Z" title="2026-11-29T08:00:10.029Z">29 Nov 2026, 08:00 UTC</time>',
     ],
-    [{ a: 1 }, '<pre>{\n  &#34;a&#34;: 1\n}</pre>'],
+    [[{ a: 1 }], '<pre>[\n  {\n    &#34;a&#34;: 1\n  }\n]</pre>'],
   ];
   for (const [value, shown] of rows)
-    t.match(
-      String(recordTable({ f: value })),
-      `<th scope="row">f</th><td>${shown}</td>`,
-      JSON.stringify(value),
-    );
+    t.match(String(facts({ f: value })), `<dt>F</dt><dd>${shown}</dd>`, JSON.stringify(value));
 });
 
-t.test('a list shows the fields of its first entry, and none of the service’s own', async (t) => {
+t.test('a list shows some members, the first one with a link', async (t) => {
   const entries = [{ id: '1', a: 1, _version: 1 }, { id: '2' }];
-  const page = String(
-    listTable(
-      entries,
-      idOnly(({ id }) => `/items/${id}`),
-    ),
-  );
+  const page = String(entriesTable(entries, ['id', 'a'], ({ id }) => `/items/${id}`));
   t.match(page, '<tr><th scope="col">Id</th><th scope="col">A</th></tr>');
   t.match(page, '<tr><th scope="row"><a href="/items/1">1</a></th><td data-label="A">1</td></tr>');
   t.match(page, '<tr><th scope="row"><a href="/items/2">2</a></th><td data-label="A"></td></tr>');
-  t.match(String(listTable([], noLinks)), '<p>There are none yet.</p>');
+  t.match(String(entriesTable([], ['id'], () => '')), '<p>There are none yet.</p>');
+});
+
+t.test('the members of an object stand beside the others, and none of the service’s own', async (t) => {
+  const page = String(facts({ id: 1, links: { self: '/x' }, _version: 1 }));
+  t.equal(page, '<dl><dt>Id</dt><dd>1</dd>\n<dt>Links: self</dt><dd>/x</dd>\n</dl>');
 });
 
 t.test('an inherited member is no field', async (t) => {
-  const named = JSON.parse('{"id":"1","constructor":"a","toString":"b","__proto__":{"c":1}}') as JsonObject;
-  const page = String(
-    listTable(
-      [named, { id: '2' }],
-      idOnly(() => '/x'),
-    ),
-  );
+  const named = JSON.parse('{"id":"1","constructor":"a","toString":"b"}') as JsonObject;
+  const columns = ['id', 'constructor', 'toString'];
+  const page = String(entriesTable([named, { id: '2' }], columns, () => '/x'));
   t.match(page, /<td [^>]*>a<\/td><td [^>]*>b<\/td><\/tr>/);
   t.match(page, /<tr><th scope="row"><a href="\/x">2<\/a><\/th><td [^>]*><\/td><td [^>]*><\/td><\/tr>/);
-  t.match(String(recordTable(named)), '<th scope="row">__proto__</th>');
 });

@@ -137,7 +137,7 @@ t.test('a record page leads to its parent, and to a new record below it', async 
 t.test('events are listed with the newest first, or from the oldest on', async (t) => {
   const { visitor } = await office(t);
   const order = ({ text }: { text: string }) =>
-    [...text.matchAll(/data-label="Type">(\w+)/g)].map(([, type]) => type);
+    [...text.matchAll(/ created <a href="\/(\w+)/g)].map(([, type]) => type);
   const newest = order(await visitor.get('/events'));
   t.equal(newest[0], 'orders');
   t.same(order(await visitor.get('/events?_oldest=1')), newest.toReversed());
@@ -154,7 +154,7 @@ t.test('the newest events of a type are found behind many of others', async (t) 
   await service.send('POST', '/batch', { body: { operations: names.slice(60) } });
   await make('/teams', { name: 'Last' });
   const types = async (query: string) =>
-    [...(await visitor.get(`/events?${query}`)).text.matchAll(/<tr><th scope="row"><a [^>]*>([^<]*)</g)].map(
+    [...(await visitor.get(`/events?${query}`)).text.matchAll(/<li>[^<]* created <a [^>]*>([^<]*)</g)].map(
       ([, text]) => text,
     );
   t.same(await types('types=teams.*'), ['Last', 'Roof']);
