@@ -7,6 +7,7 @@ import { errors, Provider } from './oidc-provider.js';
 import { recordHash } from './own-tokens.js';
 import { notePassword, seenPassword } from './seen-passwords.js';
 import { isStranger, MAX_STRANGERS, type Strangers } from './strangers.js';
+import { findUser } from './user-claims.js';
 
 /** Stands for the id of a record that was found by something else: the database knows only the id's SHA-256. */
 const HANDLE = '#';
@@ -56,7 +57,7 @@ export class Records implements Adapter {
     ];
     try {
       const rows = await this.db.run(ISSUER_SQL.upsert_record, args);
-      if (rows.length > 0) return;
+      if (rows.length > 0 || (await this.#isReplayed(userId))) return;
       throw new errors.InvalidGrant('the grant has been revoked, or the password was reset');
     } catch (error) {
       if (databaseErrorOf(error)?.code !== FOREIGN_KEY_VIOLATION) throw error;
@@ -91,6 +92,16 @@ export class Records implements Adapter {
     if (rows.length > 0) return;
     await this.#run('revoke_family', this.#hashOf(id));
     throw new errors.InvalidGrant(`${this.model} already used`);
+  }
+
+  /**
+   * Whether a record is not stored because another use of its code has ended the grant, and for no other reason. Then the first use
+   * succeeds (RFC 6749 section 4.1.2), and its tokens have ended.
+   */
+  async #isReplayed(userId: string | undefined): Promise<boolean> {
+    if (!Provider.ctx?.oidc.entities.AuthorizationCode || userId === undefined) return false;
+    const user = await findUser(this.db, userId);
+    return user !== undefined && user.passwordVersion === seenPassword(userId);
   }
 
   async destroy(id: string): Promise<void> {

@@ -3,7 +3,15 @@ import * as client from 'openid-client';
 import { signingKey } from '../../support/issuer.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
-import { authorizationServer, begin, consent, PASSWORD, signIn } from './authorization-server.js';
+import {
+  authorizationServer,
+  begin,
+  consent,
+  PASSWORD,
+  REDIRECT,
+  secondProcess,
+  signIn,
+} from './authorization-server.js';
 import { Visitor } from './visitor.js';
 
 t.jobs = 3;
@@ -55,6 +63,43 @@ t.test('a code is of one client, one verifier, one redirect URI and one use', as
   );
   await t.rejects(redeem(wrong.url, wrong.flow.verifier, 'another state'), 'another state');
 });
+
+for (const format of ['jwt', 'opaque'] as const)
+  t.test(
+    `of eight uses of a code at once one succeeds, and its tokens of the format ${format} end`,
+    async (t) => {
+      const server = await authorizationServer(t);
+      const { config } = await server.register({ token_format: format });
+      const second = await secondProcess(t, server);
+      for (let round = 0; round < 5; round++) {
+        const flow = await begin(server, config);
+        const { searchParams } = new URL((await consent(flow, server.user)).url);
+        const body = new URLSearchParams({
+          grant_type: 'authorization_code',
+          client_id: config.clientMetadata().client_id,
+          code: searchParams.get('code')!,
+          redirect_uri: REDIRECT,
+          code_verifier: flow.verifier,
+        });
+        const responses = await Promise.all(
+          Array.from({ length: 8 }, (_, at) =>
+            (at % 2 === 0 ? server.service : second).send('POST', '/token', {
+              headers: { 'content-type': 'application/x-www-form-urlencoded' },
+              body: String(body),
+            }),
+          ),
+        );
+        t.same(responses.map(({ status }) => status).sort(), [200, ...Array(7).fill(400)]);
+        const { access_token, refresh_token } = responses.find(({ status }) => status === 200)!.json;
+        await until(
+          'the access token ends',
+          async () => (await second.send('GET', '/whoami', bearer(access_token))).status,
+          401,
+        );
+        await t.rejects(client.refreshTokenGrant(config, refresh_token), refused('invalid_grant'));
+      }
+    },
+  );
 
 t.test('an authorization request without PKCE, with plain PKCE, or for another redirect URI', async (t) => {
   const server = await authorizationServer(t);
