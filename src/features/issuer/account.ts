@@ -1,7 +1,8 @@
+import { randomBytes } from 'node:crypto';
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
 import { setPassword } from '../../actions/set-password.js';
-import { isEqual, SESSION_COOKIE, writeCookie } from '../../auth/cookies.js';
+import { isEqual, readCookie, SESSION_COOKIE, writeCookie } from '../../auth/cookies.js';
 import { isYoungerThan } from '../../auth/principal.js';
 import { withOneFactor } from '../../auth/user-scopes.js';
 import { usesHttps } from '../../config/parsers.js';
@@ -30,6 +31,8 @@ export interface AccountParts extends InteractionParts {
   /** The users that sign in. */
   readonly users: Collection;
 }
+
+const BROWSER_COOKIE = 'plinth_sign_in';
 
 const ENDED = 'The password was changed meanwhile. Sign in again.';
 
@@ -67,18 +70,25 @@ class AccountRequest {
     readonly request: HandledRequest,
   ) {}
 
-  /** Before a sign-in there is no session to bind the form to: browsers name the origin of every form. */
+  /** A form belongs to the session, and before a sign-in to the browser. */
   isOwnForm(form: URLSearchParams, session: Session | undefined): boolean {
     const { origin } = this.request.req.headers;
     if (origin !== undefined && origin !== new URL(this.parts.config.issuer!).origin) return false;
-    return isEqual(form.get('csrf') ?? '', this.#csrfOf(session?.uid ?? ''));
+    const browser = this.#browser;
+    if (!session && browser === undefined) return false;
+    return isEqual(form.get('csrf') ?? '', this.#csrfOf(session ? session.uid : `browser ${browser}`));
+  }
+
+  /** The secret by which the service knows a browser before a sign-in. */
+  get #browser(): string | undefined {
+    return readCookie(this.request.req.headers.cookie, BROWSER_COOKIE, usesHttps(this.parts.config));
   }
 
   /** The form of the sign-in, or a step of a sign-in at another issuer. */
   async arrive(): Promise<Reply> {
     const step = await this.parts.upstreams?.step(this.request, this.#back);
     if (step?.userId === undefined)
-      return step?.reply ?? this.showSignIn(step?.status ?? 200, '', step?.error, step?.link);
+      return step?.reply ?? this.showSignIn(step?.status ?? 200, '', step?.error);
     const target = this.#back;
     const { headers, ...page } = reply(200, signedInPage(target));
     const { jti } = await beginSession(this.provider, step.userId, 'fed');
@@ -86,19 +96,27 @@ class AccountRequest {
     return { ...page, headers: [...headers!, 'Refresh', `0; url=${target}`, ...this.#cookies(jti)] };
   }
 
-  async showSignIn(status: number, email: string, error?: string, link?: string): Promise<Reply> {
-    const upstream = this.parts.upstreams?.linksOf(this.#back, link);
-    const links = accountLinks(this.parts.config);
-    return reply(status, accountSignInPage(this.#csrfOf(''), email, links, error, upstream));
+  showSignIn(status: number, email: string, error?: string): Reply {
+    const { config, upstreams } = this.parts;
+    const browser = this.#browser ?? randomBytes(16).toString('base64url');
+    const links = accountLinks(config);
+    const upstream = upstreams?.linksOf(this.#back, this.request);
+    const page = accountSignInPage(this.#csrfOf(`browser ${browser}`), email, links, error, upstream);
+    const cookie = writeCookie(BROWSER_COOKIE, browser, usesHttps(config), undefined, 'Lax');
+    return { status, headers: [...pageHeaders(), 'Set-Cookie', cookie], body: page };
   }
 
   async signIn(form: URLSearchParams): Promise<Reply> {
     const email = form.get('email') ?? '';
     const user = await checkedPassword(this.parts, this.request, email, form.get('password'));
-    const link = form.get('link') ?? undefined;
-    if (!user) return this.showSignIn(422, email.slice(0, 254), 'The email or the password is wrong.', link);
-    await this.parts.upstreams?.link(link, this.#back, user.userId);
-    return redirect(this.#cookies((await beginSession(this.provider, user.userId, 'pwd')).jti), this.#back);
+    if (!user) return this.showSignIn(422, email.slice(0, 254), 'The email or the password is wrong.');
+    const { jti } = await beginSession(this.provider, user.userId, 'pwd');
+    return redirect([...this.#cookies(jti), ...(await this.#link(user.userId, ['pwd']))], this.#back);
+  }
+
+  /** Links the subject of another issuer that waits in the browser. Returns the fields that end the wait. */
+  async #link(userId: string, amr: readonly string[]): Promise<string[]> {
+    return (await this.parts.upstreams?.link(this.request, userId, amr)) ?? [];
   }
 
   lacksSecondFactor(user: User, { amr }: Session): boolean {
@@ -111,7 +129,8 @@ class AccountRequest {
     const first = { user, context: `account ${uid}`, amr, csrf: this.#csrfOf(uid) };
     const step = await secondStep(this.parts, this.request, first, form);
     if (typeof step === 'string') return reply(form ? 422 : 200, step);
-    return redirect(await this.#renew(session, step.amr), this.#returnTo());
+    const cookies = await this.#renew(session, step.amr);
+    return redirect([...cookies, ...(await this.#link(user.id, step.amr))], this.#returnTo());
   }
 
   /** Gives a session whose user has proved another factor another id. Returns the fields that set its cookies. */

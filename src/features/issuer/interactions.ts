@@ -1,5 +1,6 @@
 import type { Provider } from 'oidc-provider';
 import { isEqual } from '../../auth/cookies.js';
+import { scopesOf } from '../../auth/principal.js';
 import { mayAllow } from '../../auth/user-scopes.js';
 import type { Auth } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
@@ -14,7 +15,7 @@ import { formToken } from './passkeys.js';
 import { INTERACTION } from './paths.js';
 import { secondStep } from './second-step.js';
 import { confirmPassword } from './seen-passwords.js';
-import { SECOND_STEP, signedInBy } from './sign-in-methods.js';
+import { SECOND_STEP, type SignInMethods, signedInBy } from './sign-in-methods.js';
 import type { InteractionParts } from './sign-in-parts.js';
 import { findUser } from './user-claims.js';
 
@@ -106,14 +107,14 @@ class InteractionPage {
     const step = await upstreams.step(request, this.#back, isAnew ? 'login' : undefined);
     if (step?.userId !== undefined)
       return this.finish({ login: { accountId: step.userId, ...signedInBy('fed') } });
-    return step?.reply ?? this.show(step?.status, undefined, step?.error, step?.link);
+    return step?.reply ?? this.show(step?.status, undefined, step?.error);
   }
 
   get #back(): string {
     return `${INTERACTION}/${this.interaction.uid}`;
   }
 
-  async show(status = 200, email?: string, error?: string, link?: string): Promise<Reply> {
+  async show(status = 200, email?: string, error?: string): Promise<Reply> {
     const { interaction, csrf } = this;
     if (interaction.prompt.name === SECOND_STEP) return this.secondStep();
     const client = await this.#clientName();
@@ -127,7 +128,7 @@ class InteractionPage {
             links: accountLinks(this.parts.config),
             error,
             passkey: await this.#passkeyForm(),
-            upstream: this.parts.upstreams?.linksOf(this.#back, link),
+            upstream: this.parts.upstreams?.linksOf(this.#back, this.request),
           })
         : consentPage({ client, csrf, ...(await this.#requested()) });
     return this.#reply(status, html);
@@ -147,16 +148,20 @@ class InteractionPage {
     const first = { user, context: interaction.uid, amr, csrf, client: await this.#clientName() };
     const step = await secondStep(this.parts, this.request, first, form);
     if (typeof step === 'string') return this.#reply(form ? 422 : 200, step);
-    return this.finish({ login: { accountId, ...step } });
+    return this.#finishLinked(accountId, step);
   }
 
   async signIn(form: URLSearchParams): Promise<Reply> {
     const email = form.get('email') ?? '';
     const user = await checkedPassword(this.parts, this.request, email, form.get('password'));
-    const link = form.get('link') ?? undefined;
-    if (!user) return this.show(422, email.slice(0, 254), 'The email or the password is wrong.', link);
-    await this.parts.upstreams?.link(link, this.#back, user.userId);
-    return this.finish({ login: { accountId: user.userId, ...signedInBy('pwd') } });
+    if (!user) return this.show(422, email.slice(0, 254), 'The email or the password is wrong.');
+    return this.#finishLinked(user.userId, signedInBy('pwd'));
+  }
+
+  async #finishLinked(accountId: string, by: SignInMethods): Promise<Reply> {
+    const scopes = scopesOf(this.interaction.params.scope);
+    const fields = (await this.parts.upstreams?.link(this.request, accountId, by.amr, scopes)) ?? [];
+    return this.finish({ login: { accountId, ...by } }, fields);
   }
 
   async signInByPasskey(form: URLSearchParams): Promise<Reply> {
@@ -187,12 +192,12 @@ class InteractionPage {
   }
 
   /** Returns to the authorization request with the result. */
-  async finish(result: object): Promise<Reply> {
+  async finish(result: object, fields: readonly string[] = []): Promise<Reply> {
     const { req, res } = this.request;
     const location = await this.provider.interactionResult(req, res, result as never, {
       mergeWithLastSubmission: !('error' in result),
     });
-    return { status: 303, headers: ['Location', location, 'Cache-Control', 'no-store'] };
+    return { status: 303, headers: ['Location', location, 'Cache-Control', 'no-store', ...fields] };
   }
 
   async #passkeyForm() {

@@ -18,9 +18,11 @@ import type { UpstreamLinks } from './pages/sign-in-page.js';
 import { formToken } from './passkeys.js';
 import { UPSTREAM } from './paths.js';
 import { notePassword } from './seen-passwords.js';
-import { findUser } from './user-claims.js';
+import { findUser, lacksSecondFactor } from './user-claims.js';
 
 const COOKIE = 'plinth_upstream';
+/** The subject that waits in this browser for the sign-in of the user with its address. */
+const LINK_COOKIE = 'plinth_link';
 /** For the sign-in at the issuer, and for the one with a password that links an account. */
 const LIFETIME_S = 15 * 60;
 /** Responses of issuers that a browser brings from one address. */
@@ -32,8 +34,6 @@ interface Step {
   readonly userId?: string;
   readonly status?: number;
   readonly error?: string;
-  /** The account that becomes linked when its user signs in: a token for the form. */
-  readonly link?: string;
 }
 
 /** A subject that waits for the sign-in of the user with its address. */
@@ -91,16 +91,15 @@ export class UpstreamSignIn {
     this.#limit = limitAddresses('upstream', QUOTA);
   }
 
-  /** The buttons of a sign-in page at the path `back`, and the account that a token of its form links. */
-  linksOf(back: string, link: string | undefined): UpstreamLinks {
-    const pending = this.#open<Pending>(`link\n${back}`, link ?? '');
+  /** The buttons of a sign-in page at the path `back`, and the account that the next sign-in of this browser links. */
+  linksOf(back: string, { req }: HandledRequest): UpstreamLinks {
     const separator = back.includes('?') ? '&' : '?';
     return {
       buttons: [...this.#clients.values()].map(({ upstream: { name, label } }) => ({
         label,
         href: `${back}${separator}upstream=${name}`,
       })),
-      pending: pending && { ...pending, token: link! },
+      pending: this.#pendingOf(req),
     };
   }
 
@@ -114,7 +113,7 @@ export class UpstreamSignIn {
     try {
       if (client) return await this.#begin(client, back, prompt === undefined ? {} : { prompt });
       searchParams.delete('return');
-      return await this.#complete(searchParams, this.#cookieOf(req), back);
+      return await this.#complete(searchParams, this.#cookieOf(req, COOKIE), back);
     } catch (error) {
       if (!(error instanceof UpstreamError)) throw error;
       const { label } = error.upstream;
@@ -127,32 +126,40 @@ export class UpstreamSignIn {
 
   /** The response to the return of a browser from an issuer: on to the page where the sign-in began. */
   async returned({ req, params }: HandledRequest): Promise<Reply> {
-    const begun = this.#open<Begun>('begun', this.#cookieOf(req));
+    const begun = this.#open<Begun>('begun', this.#cookieOf(req, COOKIE));
     if (begun?.upstream !== params.upstream) {
       const body = errorPage('invalid_request', 'The sign-in has expired. Start again from the application.');
       return { status: 400, headers: pageHeaders(), body };
     }
     const { search } = new URL(req.url!, 'http://localhost');
     const location = begun!.back + (begun!.back.includes('?') ? search.replace('?', '&') : search);
-    return { status: 303, headers: ['Location', location, 'Cache-Control', 'no-store'] };
+    return redirect(location);
   }
 
-  /** Links the subject of a token in a form to the user who has signed in with this form, if the user has the address. */
-  async link(token: string | undefined, back: string, userId: string): Promise<void> {
-    const pending = this.#open<Pending>(`link\n${back}`, token ?? '');
-    if (!pending) return;
+  /**
+   * Links the subject that waits in a browser to the user who has signed in there, if the user has its address. Waits on while a sign-in
+   * with these methods, for these scopes, still needs a second factor. Returns the fields that end the wait.
+   */
+  async link(
+    { req }: HandledRequest,
+    userId: string,
+    amr: readonly string[],
+    scopes?: Iterable<string>,
+  ): Promise<string[]> {
+    const { config, db } = this.core;
+    const pending = this.#pendingOf(req);
+    const user = pending && (await findUser(db, userId));
+    if (!user || lacksSecondFactor(config, user, amr, scopes ?? user.scopes)) return [];
     await this.#users.linkTo(userId, pending, pending.email, pending.hash);
     this.metrics.signIns.of('linked').value++;
+    return this.#setCookie(LINK_COOKIE, '', 0);
   }
 
   async #begin(client: UpstreamClient, back: string, more: Readonly<Record<string, string>>): Promise<Step> {
     const random = randomBytes(16).toString('base64url');
     const cookie = this.#seal('begun', { upstream: client.upstream.name, back, random } satisfies Begun);
     const location = await client.address(this.#proofsOf(cookie), more);
-    // The browser comes back from another site, so that the cookie is not SameSite=Strict.
-    const set = writeCookie(COOKIE, cookie, usesHttps(this.core.config), LIFETIME_S, 'Lax');
-    const headers = ['Location', location, 'Cache-Control', 'no-store', 'Set-Cookie', set];
-    return { reply: { status: 303, headers } };
+    return { reply: redirect(location, this.#setCookie(COOKIE, cookie, LIFETIME_S)) };
   }
 
   async #complete(response: URLSearchParams, cookie: string, back: string): Promise<Step> {
@@ -180,7 +187,9 @@ export class UpstreamSignIn {
       const email = String(claims.email);
       if (error.code === 'ACCOUNT_EXISTS' && verifiedEmail !== undefined) {
         const pending: Pending = { label, issuer, subject, email: verifiedEmail, hash };
-        return { link: this.#seal(`link\n${back}`, pending) };
+        return {
+          reply: redirect(back, this.#setCookie(LINK_COOKIE, this.#seal('link', pending), LIFETIME_S)),
+        };
       }
       if (error.code === 'ACCOUNT_UNKNOWN')
         return this.#refused(403, `There is no account for ${claims.email ?? 'you'} here.`);
@@ -200,8 +209,17 @@ export class UpstreamSignIn {
     return { status, error };
   }
 
-  #cookieOf({ headers }: HandledRequest['req']): string {
-    return readCookie(headers.cookie, COOKIE, usesHttps(this.core.config)) ?? '';
+  #pendingOf(req: HandledRequest['req']): Pending | undefined {
+    return this.#open<Pending>('link', this.#cookieOf(req, LINK_COOKIE));
+  }
+
+  #cookieOf({ headers }: HandledRequest['req'], name: string): string {
+    return readCookie(headers.cookie, name, usesHttps(this.core.config)) ?? '';
+  }
+
+  /** The browser comes back from another site, so that no cookie is SameSite=Strict. */
+  #setCookie(name: string, value: string, seconds: number): string[] {
+    return ['Set-Cookie', writeCookie(name, value, usesHttps(this.core.config), seconds, 'Lax')];
   }
 
   #proofsOf(cookie: string): Proofs {
@@ -228,3 +246,8 @@ export class UpstreamSignIn {
     return formToken(this.secret, `upstream\n${use}\n${text}`);
   }
 }
+
+const redirect = (target: string, fields: readonly string[] = []): Reply => ({
+  status: 303,
+  headers: ['Location', target, 'Cache-Control', 'no-store', ...fields],
+});

@@ -1,4 +1,5 @@
 import { createServer } from 'node:https';
+import { Secret, TOTP } from 'otpauth';
 import { createClient } from '../../../src/features/issuer/clients.js';
 import { authority, withoutOpenssl } from '../../support/certificates.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
@@ -90,24 +91,60 @@ t.test('an account with a password is linked once its user has signed in', async
   t.same(await usersOf(world), ['ann@example.org']);
 });
 
-t.test(
-  'the sign-in of another user links nothing, and a link of another page is worth nothing',
-  async (t) => {
-    const world = await startWorld(t, upstream);
-    const bob = await world.server.addUser('bob@example.org', 'Bob');
-    const ann = { email: 'ann@example.org', email_verified: true };
-    const shown = await world.signIn(ann);
-    const other = { email: bob.email, password: PASSWORD, action: 'sign-in' };
-    t.match((await shown.visitor.submit(shown, other)).url, `${REDIRECT}?code=`);
-    const link = /name="link" value="([^"]*)"/.exec((await world.signIn(ann)).text)![1]!;
-    for (const token of [link, `${link}x`, '.', 'x'.repeat(5000)]) {
-      const { visitor, page } = await world.open();
-      const filled = { email: 'ann@example.org', password: PASSWORD, action: 'sign-in', link: token };
-      t.match((await visitor.submit(page, filled)).url, `${REDIRECT}?code=`);
-    }
-    t.same(await linksOf(world), []);
-  },
-);
+t.test('the sign-in of another user links nothing, and neither does one in another browser', async (t) => {
+  const world = await startWorld(t, upstream);
+  const bob = await world.server.addUser('bob@example.org', 'Bob');
+  const ann = { email: 'ann@example.org', email_verified: true };
+  const shown = await world.signIn(ann);
+  const other = { email: bob.email, password: PASSWORD, action: 'sign-in' };
+  t.match((await shown.visitor.submit(shown, other)).url, `${REDIRECT}?code=`);
+  const link = shown.visitor.cookie('plinth_link');
+  t.equal(link, undefined, 'it waits no longer');
+  const waiting = (await world.signIn(ann)).visitor.cookie('plinth_link')!;
+  for (const token of [`${waiting}x`, '.', 'x'.repeat(5000)]) {
+    const { visitor, page } = await world.open();
+    visitor.plant('plinth_link', token);
+    const filled = { email: 'ann@example.org', password: PASSWORD, action: 'sign-in' };
+    t.match((await visitor.submit(page, filled)).url, `${REDIRECT}?code=`);
+  }
+  const { visitor, page } = await world.open();
+  const filled = { email: 'ann@example.org', password: PASSWORD, action: 'sign-in', link: waiting };
+  t.match((await visitor.submit(page, filled)).url, `${REDIRECT}?code=`, 'another browser');
+  t.same(await linksOf(world), []);
+});
+
+t.test('an account with a second factor is linked after it, and not after the password alone', async (t) => {
+  const world = await startWorld(t, upstream);
+  const { server } = world;
+  const right = { email: 'ann@example.org', password: PASSWORD, action: 'sign-in' };
+  const own = new Visitor(server.issuer);
+  const account = await own.submit(await own.open('/account'), right);
+  const offer = await own.submit(account, { action: 'begin-totp' });
+  const [, secret = ''] = /name="secret" value="([A-Z2-7]{32})"/.exec(offer.text) ?? [];
+  const code = () => new TOTP({ secret: Secret.fromBase32(secret) }).generate();
+  await own.submit(offer, { action: 'confirm-totp', code: code() });
+  const forgetUse = () => server.service.db.run('update plinth_totp set last_step = 0', []);
+  const ann = { sub: 'auth0|ann', email: 'ann@example.org', email_verified: true };
+  const shown = await world.signIn(ann);
+  const half = await shown.visitor.submit(shown, right);
+  t.match(half.text, /Second step/);
+  t.same(await linksOf(world), []);
+  const elsewhere = await shown.visitor.open('/account');
+  t.match(elsewhere.text, /Second step/);
+  t.same(await linksOf(world), [], 'the account page is no way around');
+  await forgetUse();
+  t.match((await shown.visitor.submit(half, { code: code(), action: 'code' })).url, `${REDIRECT}?code=`);
+  t.same(await linksOf(world), ['auth0|ann ann@example.org']);
+  t.equal(shown.visitor.cookie('plinth_link'), undefined);
+  await server.service.db.run('delete from plinth_user_links', []);
+  const again = await world.signIn(ann);
+  const { visitor } = again;
+  const second = await visitor.submit(await visitor.open('/account'), right);
+  t.same(await linksOf(world), []);
+  await forgetUse();
+  await visitor.submit(second, { code: code(), action: 'code' });
+  t.same(await linksOf(world), ['auth0|ann ann@example.org'], 'at the account page');
+});
 
 /** People of the issuer who get no account. */
 const REFUSED: readonly [

@@ -46,6 +46,23 @@ t.test('users see and end their sessions and the access of applications', async 
   t.match(page.text, /to your account/);
 });
 
+t.test('the form of the sign-in is of one browser', async (t) => {
+  const { issuer, user } = await authorizationServer(t);
+  const right = { email: user.email, password: PASSWORD, action: 'sign-in' };
+  const [own, other] = [new Visitor(issuer), new Visitor(issuer)];
+  const form = await own.open('/account');
+  const second = await own.open('/account');
+  const csrf = /name="csrf" value="([^"]*)"/.exec((await other.open('/account')).text)![1]!;
+  for (const [visitor, page] of [
+    [new Visitor(issuer), form],
+    [other, form],
+  ] as const)
+    t.equal((await visitor.submit(page, right)).status, 403, 'the form of another browser');
+  t.equal((await own.submit(form, { ...right, csrf })).status, 403, 'the token of another browser');
+  t.match((await own.submit(second, right)).text, /Signed in as/);
+  t.match((await own.submit(form, right)).status, 403, 'a form from before the sign-in');
+});
+
 t.test('users change their password, with the rules of the API', async (t) => {
   const server = await authorizationServer(t);
   const { config } = await server.register();

@@ -20,8 +20,8 @@ export interface SignInPage {
 /** Other issuers at which a person can sign in. */
 export interface UpstreamLinks {
   readonly buttons: readonly { readonly label: string; readonly href: string }[];
-  /** The account that is linked when its user signs in, and the issuer to which. `token`: a field of the form. */
-  readonly pending: { readonly label: string; readonly email: string; readonly token: string } | undefined;
+  /** The account that is linked when its user signs in, and the issuer to which. */
+  readonly pending: { readonly label: string; readonly email: string } | undefined;
 }
 
 /** The form with an email and a password. */
@@ -60,7 +60,6 @@ export const signInFields = (
   { forgotten, signUp }: AccountLinks,
   upstream: UpstreamLinks | undefined,
 ): Html => html`${hidden('csrf', csrf)}
-${upstream?.pending && hidden('link', upstream.pending.token)}
 <label for="email">Email</label>
 <input id="email" name="email" type="email" autocomplete="username" required value="${upstream?.pending?.email ?? email}">
 <label for="password">Password</label>
