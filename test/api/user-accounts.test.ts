@@ -1,7 +1,12 @@
 import { setUserScopes } from '../../src/auth/user-scopes.js';
-import { authorizationServer, signIn } from '../features/issuer/authorization-server.js';
+import { follow } from '../events/follow.js';
+import { Authenticator } from '../features/issuer/authenticator.js';
+import { authorizationServer, begin, PASSWORD, signIn } from '../features/issuer/authorization-server.js';
+import { optionsOf, tokenOf } from '../features/issuer/passkey-form.js';
+import { Visitor } from '../features/issuer/visitor.js';
 import { plinth } from '../support/command.js';
 import { makeKey } from '../support/credentials.js';
+import { testService } from '../support/service.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -66,6 +71,69 @@ t.test('the tokens, sessions and keys of a disabled user end, and do not come ba
   t.equal((await statuses())[0], 401, 'a token that has ended');
   await until('the key, which is not deleted, is valid again', async () => (await statuses())[1], 200);
   t.ok((await signIn(server, config)).access_token);
+});
+
+t.test('all that a user has in one process ends when another process disables the user', async (t) => {
+  const settings = { AUTH: 'bearer,api-key', AUTH_FAILURES: '0' };
+  const first = await authorizationServer(t, { host: 'localhost', ...settings });
+  const { service, issuer, user } = first;
+  const second = await testService(t, {
+    ...settings,
+    AUTH_SERVER: 'on',
+    PUBLIC_URL: issuer,
+    DATABASE_URL: service.databaseUrl,
+  });
+  const { key: operator } = await makeKey(service.db);
+  const { key: own } = await makeKey(service.db, { subject: user.id, scopes: ['self', 'events:read'] });
+  const visitor = new Visitor(issuer);
+  const right = { email: user.email, password: PASSWORD, action: 'sign-in' };
+  const account = await visitor.submit(await visitor.open('/account'), right);
+  const authenticator = new Authenticator(issuer);
+  const response = authenticator.create(optionsOf(account));
+  t.match(
+    (await visitor.submit(account, { ...tokenOf(account), action: 'passkey', response })).text,
+    'Added',
+  );
+  const [jwt, opaque] = await Promise.all(
+    (['jwt', 'opaque'] as const).map(async (token_format) => {
+      const { config } = await first.register({ token_format });
+      return signIn(first, config);
+    }),
+  );
+  const credentials: Record<string, string>[] = [
+    { authorization: `Bearer ${jwt!.access_token}` },
+    { authorization: `Bearer ${opaque!.access_token}` },
+    { 'x-api-key': own },
+  ];
+  const statuses = () =>
+    Promise.all(
+      credentials.map(async (headers) => (await service.send('GET', '/whoami', { headers })).status),
+    );
+  t.same(await statuses(), [200, 200, 200]);
+  const streams = await Promise.all(
+    credentials.map((headers) => follow(t, `${issuer}/events`, { ...headers })),
+  );
+  t.same(
+    streams.map(({ status }) => status),
+    [200, 200, 200],
+  );
+  const { config } = await first.register();
+  const waiting = await begin(first, config);
+  const form = await waiting.visitor.open(String(waiting.url));
+  const headers = { 'x-api-key': operator };
+  const body = { disabled: true };
+  t.equal((await second.send('PATCH', `/user-accounts/${user.id}`, { headers, body })).status, 200);
+  await until('all credentials end', statuses, (seen) => seen.every((status) => status === 401));
+  await until('all streams end', () => streams.every((stream) => stream.isOver()));
+  const used = authenticator.get(optionsOf(form), 1, user.id);
+  const byPasskey = await waiting.visitor.submit(form, {
+    ...tokenOf(form),
+    action: 'passkey',
+    response: used,
+  });
+  t.match(byPasskey, { status: 422, text: 'The passkey is not valid here' });
+  t.match(await waiting.visitor.submit(byPasskey, right), { status: 422 });
+  t.match((await visitor.open('/account')).text, 'to your account', 'the session');
 });
 
 t.test('the command lists, shows, disables, enables and deletes users', async (t) => {

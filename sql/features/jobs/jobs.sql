@@ -109,6 +109,9 @@ where id in (
 )
 returning id;
 
+-- name: disabled_user ($1 user id)
+select from plinth_disabled_users where user_id = $1::uuid;
+
 -- Who creates the records of the transaction, for the triggers that write events.
 -- name: set_actor ($1 setting)
 select set_config('plinth.actor', $1, true) as actor;

@@ -11,7 +11,7 @@ import type { JobServices } from './settings.js';
 // biome-ignore format: one name a line says no more
 export const SQL = statements('features/jobs/jobs.sql', [
   'lock_jobs', 'count_jobs', 'open_job', 'add_input', 'queue_job', 'remove_job', 'input', 'claim_job', 'renew_lease',
-  'set_actor', 'advance_job', 'end_job', 'release_job', 'cancel_job', 'list_jobs', 'prune_jobs',
+  'disabled_user', 'set_actor', 'advance_job', 'end_job', 'release_job', 'cancel_job', 'list_jobs', 'prune_jobs',
 ]);
 
 /** This process does the job no more: it stops, the job was cancelled, or another process has the job. */

@@ -1,6 +1,4 @@
 import type { Permission, Principal } from '../../auth/principal.js';
-import type { Run } from '../../db/db.js';
-import { accessDenied } from '../../errors/record-errors.js';
 import { badRequest } from '../../errors/request-errors.js';
 import type { ScopedCollection } from '../../feature.js';
 import { NO_QUERY } from '../../http/query-parameters.js';
@@ -49,18 +47,6 @@ export async function userOf(
   for (const { resource, whole } of collections)
     if (resource.owner && (await whole.exists(id))) return { userCollection: resource.name };
   return {};
-}
-
-/** Throws 403 if the user whose job this is was deleted. */
-export async function requireUser(
-  collections: readonly ScopedCollection[],
-  { subject, userCollection }: Pick<Task, 'subject' | 'userCollection'>,
-  run: Run,
-): Promise<void> {
-  if (userCollection === undefined) return;
-  const callers = collections.find(({ resource }) => resource.name === userCollection);
-  if (!(await callers?.whole.exists(parseUuid(subject)!, run)))
-    throw accessDenied('The user whose job this is was deleted.');
 }
 
 /**

@@ -1,11 +1,14 @@
 import { withBulkConnection } from '../../db/bulk-connection.js';
 import { knownProblem } from '../../db/database-errors.js';
 import type { Run } from '../../db/db.js';
+import { accessDenied } from '../../errors/record-errors.js';
 import { notFound } from '../../errors/request-errors.js';
 import { internal } from '../../errors/service-errors.js';
+import type { ScopedCollection } from '../../feature.js';
+import { parseUuid } from '../../uuid.js';
 import { unknownJob } from './errors.js';
-import { type ClaimedJob, inputOf, LeaseLost, RENEW_MS } from './job-store.js';
-import { CREATION, requestOf, requireNoClaims, requireUser } from './job-task.js';
+import { type ClaimedJob, inputOf, LeaseLost, RENEW_MS, SQL } from './job-store.js';
+import { CREATION, requestOf, requireNoClaims, type Task } from './job-task.js';
 import { bodyOf, type Creation, createRecords, inBoundedTransaction } from './record-batches.js';
 import { Report } from './report.js';
 import type { JobServices } from './settings.js';
@@ -74,6 +77,20 @@ async function doJob(
   });
   metrics.jobs.of('done').value++;
   wrote();
+}
+
+/** Throws 403 if the user whose job this is was deleted or disabled. */
+async function requireUser(
+  collections: readonly ScopedCollection[],
+  { subject, userCollection }: Pick<Task, 'subject' | 'userCollection'>,
+  run: Run,
+): Promise<void> {
+  if (userCollection === undefined) return;
+  const callers = collections.find(({ resource }) => resource.name === userCollection);
+  const id = parseUuid(subject)!;
+  if (!(await callers?.whole.exists(id, run))) throw accessDenied('The user whose job this is was deleted.');
+  if ((await run(SQL.disabled_user, [id])).length > 0)
+    throw accessDenied('The user whose job this is was disabled.');
 }
 
 async function afterFailure(

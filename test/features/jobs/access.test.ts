@@ -114,7 +114,7 @@ t.test('an operator sees the state of a job, and no values of records that it ma
 });
 
 t.test('a job ends with the user whose it is', async (t) => {
-  const { service, operator, as, made, bob, eve, ended, leave } = await withIssues(t);
+  const { service, operator, as, made, user, bob, eve, ended, leave } = await withIssues(t);
   await made('/seats', { label: 'A1' });
   const { key } = await makeKey(service.db, { subject: eve.id, scopes: ['tags:write'] });
   const [creation, lines] = [
@@ -134,6 +134,14 @@ t.test('a job ends with the user whose it is', async (t) => {
     }
     t.equal((await operator('GET', '/tags?page=1')).json.meta.total, id === bob.id ? 0 : 4);
   }
+  const zoe = await user('zoe');
+  await service.db.run('insert into plinth_disabled_users (user_id) values ($1::uuid)', [zoe.id]);
+  for (const [task, input] of tasks) {
+    const { json } = await ended(operator, await leave(zoe.id, { ...task, userCollection: 'users' }, input));
+    const message = 'The user whose job this is was disabled.';
+    t.match(json, { state: 'failed', error: { status: 403, code: 'ACCESS_DENIED', message } });
+  }
+  t.equal((await operator('GET', '/tags?page=1')).json.meta.total, 4);
   // Such a key is that of a program.
   const accepted = await as(key)('POST', '/tags', '{"name":"c"}', {
     'content-type': NDJSON,
