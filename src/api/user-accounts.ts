@@ -25,6 +25,7 @@ const SCHEMA = {
   properties: {
     scopes: { type: 'array', maxItems: 50, uniqueItems: true, items: { type: 'string', maxLength: 100 } },
     disabled: { type: 'boolean' },
+    second_factor: { type: 'boolean' },
   },
 } as const satisfies InputSchema;
 
@@ -61,6 +62,7 @@ const ACCOUNT: Kind = {
       disabled: {
         description: 'Ends sessions and tokens for good, and keys until you enable the user again.',
       },
+      second_factor: { description: 'Clear it to remove the app, the recovery codes and all passkeys.' },
     }),
   },
 };
@@ -68,6 +70,8 @@ const ACCOUNT: Kind = {
 interface AccountInput {
   readonly scopes: readonly string[];
   readonly disabled: boolean;
+  /** Only the user adds one. */
+  readonly second_factor: boolean;
 }
 
 interface Account extends AccountInput, Stored {
@@ -81,14 +85,20 @@ const accountsSql = (which: string): string => fill(AUTH_SQL.accounts, { which }
 /** Accounts begin and end with the records of users. */
 export const STORED_ACCOUNTS: Store<Account, AccountInput, KnownScopes, { readonly db: Db }> &
   Required<Pick<Store<Account, AccountInput, KnownScopes, unknown>, 'change'>> = {
-  read: ({ scopes: known }, body) => {
-    const { scopes = [], disabled = false } = check(body).fields as unknown as Partial<AccountInput>;
+  read: ({ scopes: known }, body, before) => {
+    const {
+      scopes = [],
+      disabled = false,
+      second_factor = false,
+    } = check(body).fields as unknown as Partial<AccountInput>;
     const failures = scopes.flatMap((scope, index) => {
       const message = scopeFault(scope, known);
       return message === undefined ? [] : [{ path: `/scopes/${index}`, message, keyword: 'enum' }];
     });
+    if (second_factor && before?.second_factor === false)
+      failures.push({ path: '/second_factor', message: 'can be added by the user only', keyword: 'const' });
     if (failures.length > 0) throw invalid(failures);
-    return { scopes, disabled };
+    return { scopes, disabled, second_factor };
   },
   list: async (db, after, max) =>
     (await db.run(accountsSql('users.id < $1'), [after ?? ABOVE_IDS, max])).map(accountOf),
@@ -105,10 +115,11 @@ export const STORED_ACCOUNTS: Store<Account, AccountInput, KnownScopes, { readon
       await run(AUTH_SQL.lock_account, [id]);
       const before = await read();
       if (!before) return undefined;
-      const { scopes, disabled } = change(before);
+      const { scopes, disabled, second_factor } = change(before);
       if (scopes.join() !== before.scopes.join()) await setUserScopes({ run }, id, scopes);
       if (disabled !== before.disabled)
         await run(disabled ? AUTH_SQL.disable_user : AUTH_SQL.enable_user, [id]);
+      if (before.second_factor && !second_factor) await run(AUTH_SQL.remove_second_factors, [id]);
       return read();
     }),
   shown: ({ members }) => members,
@@ -145,5 +156,5 @@ function accountOf({
     sessions,
   };
   const version = 1 + hash('sha1', JSON.stringify(members), 'buffer').readUIntBE(0, 6);
-  return { id: String(id), version, scopes, disabled, members };
+  return { id: String(id), version, scopes, disabled, second_factor: second_factor === true, members };
 }

@@ -101,8 +101,10 @@ function fieldsIn({ input, command }: Kind, form: FieldForm, given: Given, io: I
   const fields: JsonObject = {};
   for (const [name, { sets = name, means, isFile, value: kind }] of Object.entries(form.options)) {
     const value = given[name];
+    const { type } = properties[sets] as Schema;
     if (value === undefined || value === false) continue;
-    if ((properties[sets] as Schema).type === 'array') {
+    if (type === 'boolean') fields[sets] = means ?? value === 'yes';
+    else if (type === 'array') {
       const list = typeof value === 'object' ? [...value] : String(value).split(',');
       fields[sets] = form === command?.update ? list.filter((each) => each !== '') : list;
     } else if (isFile) fields[sets] = inputText(io, String(value));

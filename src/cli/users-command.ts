@@ -5,7 +5,6 @@ import { STORED_ACCOUNTS } from '../api/user-accounts.js';
 import { knownScopes, scopeFault } from '../auth/user-scopes.js';
 import { NO_PRECONDITIONS } from '../collection/write-preconditions.js';
 import type { Config } from '../config/config.js';
-import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
 import { openCollection } from '../list/open-collection.js';
@@ -38,13 +37,14 @@ export async function usersCommand(args: string[], io: Io): Promise<void> {
       const { members = {} } = (await STORED_ACCOUNTS.get(db, id)) ?? {};
       return print(io, json, members, `${JSON.stringify(members)}\n`);
     }
-    if (verb === 'remove-second-factor') await db.run(AUTH_SQL.remove_second_factors, [id]);
     if (verb === 'delete') await users.remove(id, NO_PRECONDITIONS);
-    if (scopes || verb === 'disable' || verb === 'enable')
-      await STORED_ACCOUNTS.change(db, id, (before) => ({
-        scopes: scopes ?? before.scopes,
-        disabled: scopes ? before.disabled : verb === 'disable',
-      }));
+    const changes: Readonly<Record<string, object>> = {
+      scopes: { scopes },
+      ...{ disable: { disabled: true }, enable: { disabled: false } },
+      'remove-second-factor': { second_factor: false },
+    };
+    const change = changes[verb] ?? (scopes && { scopes });
+    if (change) await STORED_ACCOUNTS.change(db, id, (before) => ({ ...before, ...change }));
     print(io, json, { id, ...(!isNew && scopes && { scopes }) }, isNew ? `id:  ${id}\n` : '');
   });
 }

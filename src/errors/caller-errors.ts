@@ -27,7 +27,8 @@ export const forbidden = define('INSUFFICIENT_SCOPE', 403, {
 /** A user that signed in with a password alone, where the operator requires more. */
 export const secondFactorRequired = define('SECOND_FACTOR_REQUIRED', 403, {
   message: 'This needs a sign-in with a second factor.',
-  cause: 'The user has signed in with a password alone, but REQUIRE_SECOND_FACTOR names the scope.',
+  cause:
+    'The user has signed in with a password alone, but REQUIRE_SECOND_FACTOR names the scope, or the user changes how it signs in and has a second factor.',
   remedy: 'Sign in with a passkey, or with the password and a code, in a browser or through an application.',
   example: [['admin']],
   make: (scopes: readonly string[]) => ({ details: { scope: scopes.join(' ') }, scope: scopes.join(' ') }),
@@ -79,9 +80,9 @@ export const invalidTicket = define('INVALID_TICKET', 403, {
 const CURRENT_PASSWORD = { details: { path: '/current_password' } };
 
 export const currentPasswordRequired = define('CURRENT_PASSWORD_REQUIRED', 403, {
-  message: 'A change of your own password or email requires current_password.',
+  message: 'A change of how you sign in requires current_password.',
   cause:
-    'A user changes its own password or email with a token, a key or an old session, which others may hold.',
+    'A user changes its own password, email or second factor with a token, a key or an old session, which others may hold.',
   remedy: 'Send current_password in the body.',
   example: [],
   make: () => CURRENT_PASSWORD,

@@ -252,6 +252,32 @@ where user_id = $1::uuid
 order by created_at desc
 limit 40;
 
+-- name: issuers_of_user ($1 user id)
+select encode(sha256(convert_to(issuer || chr(10) || subject, 'UTF8')), 'hex') as id, issuer,
+  extract(epoch from created_at)::float8 as created
+from plinth_user_links
+where user_id = $1::uuid
+order by created_at desc
+limit 50;
+
+-- name: unlink_issuer ($1 user id, $2 id)
+-- The last link stays if nothing else signs the user in. Two requests at once do not remove the last two.
+with own as (
+  select issuer, subject, encode(sha256(convert_to(issuer || chr(10) || subject, 'UTF8')), 'hex') as id
+  from plinth_user_links where user_id = $1::uuid
+  for update
+), removed as (
+  delete from plinth_user_links as link using own
+  where link.issuer = own.issuer and link.subject = own.subject and own.id = $2
+    and (
+      (select count(*) from own) > 1
+      or exists (select from passwords where user_id = $1::uuid)
+      or exists (select from passkeys where user_id = $1::uuid)
+    )
+  returning true
+)
+select exists (select from own where id = $2) and not exists (select from removed) as is_last;
+
 -- name: find_passkey ($1 id, $2 id of the user whose second factor it must be; null: it is the only one)
 select id, user_id::text as owner, public_key, counter::float8 as counter, transports, version
 from plinth_all_passkeys as all_passkeys

@@ -2,7 +2,8 @@ import type { Db } from '../../db/db.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import { ISSUER_SQL } from './issuer-statements.js';
-import { timeText } from './passkeys.js';
+import { timeText } from './pages/page-frame.js';
+import { waysOf } from './sign-in-ways.js';
 import type { User } from './user-claims.js';
 
 /** The changes in the log of an account, as their triggers name them. */
@@ -15,6 +16,7 @@ const CHANGES: Readonly<Record<string, string>> = {
   'app-removed': 'The authenticator app was removed',
   'recovery-code': 'A recovery code was used',
   issuer: 'Another issuer was connected',
+  'issuer-removed': 'Another issuer was removed',
   address: 'The address was changed',
   disabled: 'The account was disabled',
   enabled: 'The account was enabled',
@@ -32,7 +34,7 @@ export async function accountData(db: Db, user: User): Promise<Reply> {
   const data = {
     user: user.record,
     sessions: await read(ISSUER_SQL.sessions_of_user),
-    passkeys: await read(ISSUER_SQL.passkeys_of),
+    ways: await waysOf({ db }, user),
     applications: await read(ISSUER_SQL.consents_of_user),
     changes: await read(ISSUER_SQL.log_of_user),
   };

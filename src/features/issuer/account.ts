@@ -11,20 +11,23 @@ import { type Failure, Problem } from '../../errors/problem.js';
 import type { Collection } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
-import { accountLinks } from '../accounts/settings.js';
+import { ACCOUNTS_SETTINGS, accountLinks } from '../accounts/settings.js';
 import { accountData, logOf } from './account-data.js';
+import { changeFactors, FACTOR_CHANGES, noteLanguage } from './factor-changes.js';
 import { checkedPassword } from './interactions.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { errors } from './oidc-provider.js';
 import { accountPage, accountSignInPage, type Entry, signedInPage } from './pages/account-page.js';
-import { type PasskeyForm, pageHeaders } from './pages/page-frame.js';
-import { formToken, timeText } from './passkeys.js';
+import { type PasskeyForm, pageHeaders, timeText } from './pages/page-frame.js';
+import { enrolmentPage, recoveryCodesPage } from './pages/second-factor-page.js';
+import { formToken } from './passkeys.js';
 import { ACCOUNT } from './paths.js';
-import { type Change, changeFactors, noteLanguage, secondStep } from './second-step.js';
+import { secondStep } from './second-step.js';
 import { confirmPassword } from './seen-passwords.js';
 import { SESSION_S } from './settings.js';
 import { signedInBy } from './sign-in-methods.js';
 import type { InteractionParts } from './sign-in-parts.js';
+import { waysOf } from './sign-in-ways.js';
 import { findUser, lacksSecondFactor, type User } from './user-claims.js';
 
 export interface AccountParts extends InteractionParts {
@@ -172,11 +175,10 @@ class AccountRequest {
   }
 
   async show(user: User, session: Session, more: { message?: string; error?: string } = {}): Promise<Reply> {
-    const { config, db, passkeys: keys, secondFactors } = this.parts;
+    const { config, db, passkeys: keys } = this.parts;
     const email = String(user.record.email);
-    const [passkeys, totp, passkey, sessions, grants, log] = await Promise.all([
-      keys.list(user.id),
-      secondFactors.of(user.id),
+    const [ways, passkey, sessions, grants, log] = await Promise.all([
+      waysOf(this.parts, user),
       keys.isAvailable ? this.#passkeyForm(user.id, email, session) : undefined,
       sessionsOf(db, user.id, session.uid),
       grantsOf(db, user.id),
@@ -185,8 +187,10 @@ class AccountRequest {
     const csrf = this.#csrfOf(session.uid);
     const home = `${config.publicPrefix}/`;
     const withheld = this.lacksSecondFactor(user, session) ? withOneFactor(config, user.scopes).withheld : [];
-    const hasPassword = user.passwordVersion !== undefined;
-    const own = { email, hasPassword, passkeys, totp, passkey, sessions, grants, withheld, log };
+    const labels = new Map(
+      ACCOUNTS_SETTINGS.of(config).upstreams.map(({ issuer, label }) => [issuer, label]),
+    );
+    const own = { email, ways, labels, passkey, sessions, grants, withheld, log };
     const hasMail = accountLinks(config).forgotten !== undefined;
     const page = accountPage({ home, csrf, hasMail, ...own, ...more });
     return reply(more.error === undefined ? 200 : 422, page);
@@ -199,8 +203,8 @@ class AccountRequest {
   async act(user: User, session: Session, form: URLSearchParams): Promise<Reply> {
     const { db } = this.parts;
     const id = form.get('id') ?? '';
-    const change = await changeFactors(this.parts, this.request, user, form, isRecent(session));
-    if (change) return this.#changed(user, session, change);
+    if (Object.hasOwn(FACTOR_CHANGES, form.get('action') ?? ''))
+      return this.#changeFactors(user, session, form);
     switch (form.get('action')) {
       case 'revoke':
         await revokeClient(db, user.id, id);
@@ -221,13 +225,20 @@ class AccountRequest {
     }
   }
 
-  /** The response to a change of how the user signs in. */
-  async #changed(user: User, session: Session, { proved = [], page, error }: Change): Promise<Reply> {
-    const { amr = [] } = session;
-    const cookies = proved.length > 0 ? await this.#renew(session, [...amr, ...proved]) : [];
+  async #changeFactors(user: User, session: Session, form: URLSearchParams): Promise<Reply> {
+    if (!isRecent(session))
+      return this.show(user, session, { error: 'Nothing was changed. Sign out and sign in again.' });
+    const { headers } = this.request.req;
+    const change = await changeFactors(this.parts, headers, user, (name) => form.get(name) ?? '');
+    const { proved = [], shown, fault } = change!;
+    const cookies = proved.length > 0 ? await this.#renew(session, [...(session.amr ?? []), ...proved]) : [];
+    const error = fault?.message;
+    const page = shown?.recovery_codes
+      ? recoveryCodesPage(shown.recovery_codes)
+      : shown?.app && enrolmentPage(this.#csrfOf(session.uid), shown.app, error);
     if (page === undefined) return error === undefined ? redirect() : this.show(user, session, { error });
-    const { headers, ...shown } = reply(error === undefined ? 200 : 422, page);
-    return { ...shown, headers: [...headers!, ...cookies] };
+    const { headers: fields, ...body } = reply(error === undefined ? 200 : 422, page);
+    return { ...body, headers: [...fields!, ...cookies] };
   }
 
   async #changePassword(user: User, session: Session, form: URLSearchParams): Promise<Reply> {
@@ -249,7 +260,7 @@ class AccountRequest {
       return this.show(user, session, { error: `The new password ${failure!.message}.` });
     }
     confirmPassword(user.id, confirmed.passwordVersion + 1);
-    await noteLanguage(this.parts, this.request, user.id);
+    await noteLanguage(this.parts, this.request.req.headers, user.id);
     // All sessions have ended, this one too.
     const renewed = await beginSession(this.provider, user.id, 'pwd', ...(session.amr ?? []));
     const message =

@@ -124,6 +124,12 @@ export const CLIENT: Kind = {
       options: {
         ...OPTIONS,
         scopes: { value: 'SCOPE[,SCOPE]...', text: 'what the client may request; none if empty' },
+        'first-party': {
+          sets: 'first_party',
+          value: 'yes|no',
+          values: ['yes', 'no'],
+          text: 'whether the client is an application of your own, without a page of consent',
+        },
         'token-format': {
           sets: 'token_format',
           value: 'FORMAT',

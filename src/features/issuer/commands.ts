@@ -15,6 +15,7 @@ export const COMMANDS = {
       'plinth clients create --name terminal --redirect http://127.0.0.1/callback --scopes openid,self,items:write',
       'plinth clients create --name reports --confidential --scopes items:read --json',
       'plinth clients update ID --post-logout https://app.example.org/ --id-token-alg RS256',
+      'plinth clients update ID --first-party yes',
     ],
     exits: [1, 69, 78],
     failure: 'there is no such client, or the values are not valid',

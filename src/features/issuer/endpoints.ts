@@ -7,6 +7,7 @@ import type { Reply } from '../../http/reply.js';
 import type { Handler, Request } from '../../http/request.js';
 import { CLIENTS, type ClientServices } from './client-input.js';
 import { ACCOUNT, INTERACTION, PATHS, UPSTREAM } from './paths.js';
+import { WAYS, type WaysServices } from './sign-in-ways.js';
 import { claimsOf, findUser } from './user-claims.js';
 
 /**
@@ -14,7 +15,7 @@ import { claimsOf, findUser } from './user-claims.js';
  * the latter where secrets could be guessed, `inAddressOrForm` those whose parameters are in the address or in a form, `interact`
  * those to the pages on which users sign in and consent, `account` those to the page about their account.
  */
-export interface IssuerServices extends ClientServices {
+export interface IssuerServices extends ClientServices, WaysServices {
   readonly plain: Handler;
   readonly limited: Handler;
   readonly inAddressOrForm: Handler;
@@ -52,6 +53,7 @@ export const UPSTREAM_ENDPOINTS = handled(['GET'], `${UPSTREAM}/:upstream`, 'ret
 /** The endpoints and pages of the embedded authorization server, at the root only, and its clients. */
 export const ENDPOINTS: readonly Endpoint<IssuerServices>[] = [
   ...CLIENTS,
+  ...WAYS,
   ...handled(['GET'], '/.well-known/openid-configuration', 'plain'),
   ...handled(['GET'], '/.well-known/oauth-authorization-server', 'plain'),
   ...handled(['GET'], PATHS.jwks, 'plain'),

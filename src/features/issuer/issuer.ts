@@ -87,6 +87,8 @@ export async function openIssuer(
   const services: IssuerServices = {
     db,
     scopes,
+    accounts: auth.accounts,
+    parts: () => current.parts,
     plain: seeing(respond),
     limited: seeing((request) => {
       guesses.set(request.req, auth.throttle.begin(request.address));

@@ -5,7 +5,6 @@ import { isEqual } from '../../auth/cookies.js';
 import type { Db, Row } from '../../db/db.js';
 import type { Auth } from '../../feature.js';
 import { ISSUER_SQL } from './issuer-statements.js';
-import type { Entry } from './pages/account-page.js';
 import type { PasskeyForm } from './pages/page-frame.js';
 import { notePassword, seenPassword } from './seen-passwords.js';
 
@@ -124,13 +123,6 @@ export class Passkeys {
     return { userId: String(row.owner), amr: [key, 'user', 'mfa'] };
   }
 
-  async list(userId: string): Promise<Entry[]> {
-    return (await this.#rowsOf(userId)).map(({ id, created, is_second }) => ({
-      id: String(id),
-      text: `Added ${timeText(Number(created))}${is_second === true ? ', valid only after the password' : ''}`,
-    }));
-  }
-
   async remove(userId: string, id: string): Promise<void> {
     await this.db.run(ISSUER_SQL.remove_passkey, [userId, id]);
   }
@@ -168,10 +160,6 @@ export class Passkeys {
 /** A token that only this service can make, of a form or a challenge. */
 export const formToken = (secret: string, text: string): string =>
   createHmac('sha256', secret).update(text).digest('base64url');
-
-/** A time for people, in UTC. */
-export const timeText = (seconds: number) =>
-  new Date(seconds * 1000).toISOString().slice(0, 16).replace('T', ' ');
 
 const library = () => import('@simplewebauthn/server');
 

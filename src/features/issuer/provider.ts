@@ -30,7 +30,7 @@ import {
 import { INTERACTION, PATHS } from './paths.js';
 import { Records } from './provider-records.js';
 import { ISSUER_SETTINGS, SESSION_S } from './settings.js';
-import { SECOND_STEP } from './sign-in-methods.js';
+import { ACRS, hasTwoFactors, SECOND_STEP } from './sign-in-methods.js';
 import type { IssuerKeys } from './signing-keys.js';
 import { STRANGER_S, type Strangers } from './strangers.js';
 import { findAccount, lacksSecondFactor, type UserAccount } from './user-claims.js';
@@ -141,11 +141,24 @@ function endpoints(config: Config): Configuration {
 function promptsOf(config: Config) {
   const { base, Check, Prompt } = interactionPolicy;
   const policy = base();
-  const isMissing = ({ oidc: { account, session, requestParamScopes } }: KoaContextWithOIDC) =>
-    account !== undefined &&
-    lacksSecondFactor(config, (account as UserAccount).user, session?.amr, requestParamScopes);
+  const isMissing = ({ oidc: { account, session, params, requestParamScopes } }: KoaContextWithOIDC) => {
+    if (account === undefined) return false;
+    const classes = scopesOf(params?.acr_values);
+    const needsTwo = classes.has('2') && !classes.has('1');
+    const { user } = account as UserAccount;
+    return (
+      lacksSecondFactor(config, user, session?.amr, requestParamScopes) ||
+      (needsTwo && !hasTwoFactors(session?.amr))
+    );
+  };
   const check = new Check(SECOND_STEP, 'a second factor is needed', 'interaction_required', isMissing);
   policy.add(new Prompt({ name: SECOND_STEP }, check), 1);
+  const refuseUnknown = ({ oidc: { params } }: KoaContextWithOIDC) => {
+    const classes = scopesOf(params?.acr_values);
+    if (classes.size === 0 || ACRS.some((acr) => classes.has(acr))) return false;
+    throw new errors.UnmetAuthenticationRequirements(`acr_values must contain ${ACRS.join(' or ')}`);
+  };
+  policy.get('login')!.checks.add(new Check('unknown_acr', 'unknown', refuseUnknown), 0);
   return policy;
 }
 
@@ -178,6 +191,7 @@ function tokens(): Configuration {
       ...Object.fromEntries(Object.entries(CLAIMS).map(([scope, claims]) => [scope, [...claims]])),
       openid: ['sub', 'amr', 'acr'],
     },
+    acrValues: ACRS,
     scopes: ['openid', 'offline_access'],
     responseTypes: ['code'],
     pkce: { required: () => true },

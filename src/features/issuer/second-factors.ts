@@ -1,8 +1,7 @@
 import { createHmac, hash, randomBytes } from 'node:crypto';
 import type { Db } from '../../db/db.js';
 import { ISSUER_SQL } from './issuer-statements.js';
-import type { Enrolment, Totp } from './pages/second-factor-page.js';
-import { timeText } from './passkeys.js';
+import type { Enrolment } from './pages/second-factor-page.js';
 import { notePassword, seenPassword } from './seen-passwords.js';
 import { decrypt, encrypt } from './signing-keys.js';
 
@@ -26,11 +25,6 @@ export class SecondFactors {
     this.#key = createHmac('sha256', secret).update('totp').digest();
   }
 
-  async of(userId: string): Promise<Totp | undefined> {
-    const [row] = await this.db.run(ISSUER_SQL.find_totp, [userId]);
-    return row && { added: timeText(Number(row.created)), codes: Number(row.codes) };
-  }
-
   /** A secret that the user has not confirmed yet: a new one, or the one that was offered before. */
   async enrolment(email: string, offered = ''): Promise<Enrolment> {
     const [{ Secret }, { renderSVG }] = [await library(), await import('uqr')];
@@ -46,9 +40,9 @@ export class SecondFactors {
   async confirm(userId: string, secret: string, code: string): Promise<readonly string[] | undefined> {
     const step = SECRET.test(secret) ? await this.#stepOf(secret, code) : undefined;
     if (step === undefined) return undefined;
-    // 80 random bits in four groups of hexadecimal digits.
+    // 120 random bits, enough for SHA-256 without a salt, in six groups of hexadecimal digits.
     const codes = Array.from({ length: RECOVERY_CODES }, () =>
-      randomBytes(10).toString('hex').match(/.{5}/g)!.join('-'),
+      randomBytes(15).toString('hex').match(/.{5}/g)!.join('-'),
     );
     const args = [userId, encrypt(secret, userId, this.#key), step, seenPassword(userId) ?? null];
     return this.db.transaction(async (run) => {

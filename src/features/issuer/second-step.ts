@@ -1,6 +1,6 @@
 import type { HandledRequest } from '../../http/request.js';
-import { ACCOUNTS_SETTINGS, hasMail } from '../accounts/settings.js';
-import { enrolmentPage, recoveryCodesPage, secondStepPage } from './pages/second-factor-page.js';
+import { noteLanguage } from './factor-changes.js';
+import { secondStepPage } from './pages/second-factor-page.js';
 import { type SignInMethods, signedInBy } from './sign-in-methods.js';
 import type { InteractionParts } from './sign-in-parts.js';
 import type { User } from './user-claims.js';
@@ -52,73 +52,6 @@ async function provedBy(
   const byCode = form.has('code') ? await secondFactors.use(user.id, form.get('code')!) : undefined;
   if (byPasskey || byCode) attempt.pass();
   else await attempt.fail(account);
-  if (byCode === 'recovery code') await noteLanguage(parts, request, user.id);
+  if (byCode === 'recovery code') await noteLanguage(parts, request.req.headers, user.id);
   return byCode ? ['otp', 'mfa'] : byPasskey?.amr;
-}
-
-/** The result of an action: methods that were proved, and a page or the reason why nothing has changed. */
-export interface Change {
-  readonly proved?: readonly string[];
-  readonly page?: string;
-  readonly error?: string;
-}
-
-/** The actions of the page of a user that change how the user signs in. */
-const CHANGES: Readonly<
-  Record<string, (parts: InteractionParts, user: User, form: URLSearchParams) => Promise<Change>>
-> = {
-  'begin-totp': async ({ secondFactors }, user, form) => {
-    const enrolment = await secondFactors.enrolment(String(user.record.email));
-    return { page: enrolmentPage(form.get('csrf')!, enrolment) };
-  },
-  'confirm-totp': async ({ secondFactors }, user, form) => {
-    const [secret, code] = [form.get('secret') ?? '', form.get('code') ?? ''];
-    const codes = await secondFactors.confirm(user.id, secret, code);
-    if (codes) return { proved: ['otp', 'mfa'], page: recoveryCodesPage(codes) };
-    const error = 'The code is not valid.';
-    if (user.hasTotp) return { error };
-    const enrolment = await secondFactors.enrolment(String(user.record.email), secret);
-    return { page: enrolmentPage(form.get('csrf')!, enrolment, error), error };
-  },
-  'remove-totp': async ({ secondFactors }, { id }) => {
-    await secondFactors.remove(id);
-    return {};
-  },
-  passkey: async ({ passkeys }, { id }, form) =>
-    (await passkeys.add(id, form.get('response') ?? '', form.get('token') ?? ''))
-      ? {}
-      : { error: 'The passkey was not added.' },
-  'remove-passkey': async ({ passkeys }, { id }, form) => {
-    await passkeys.remove(id, form.get('id') ?? '');
-    return {};
-  },
-};
-
-/** Changes how a user signs in, as a form requests it. Undefined: the form requests something else. */
-export async function changeFactors(
-  parts: InteractionParts,
-  request: HandledRequest,
-  user: User,
-  form: URLSearchParams,
-  isRecent: boolean,
-): Promise<Change | undefined> {
-  const change = new Map(Object.entries(CHANGES)).get(form.get('action') ?? '');
-  if (!change) return undefined;
-  if (!isRecent) return { error: 'Nothing was changed. Sign out and sign in again.' };
-  const result = await change(parts, user, form);
-  if (result.error === undefined && form.get('action') !== 'begin-totp')
-    await noteLanguage(parts, request, user.id);
-  return result;
-}
-
-/** The notes of the last changes of a user, which triggers request, are in the language of the request. */
-export async function noteLanguage(
-  { config, db }: InteractionParts,
-  { req }: HandledRequest,
-  userId: string,
-) {
-  if (!hasMail(ACCOUNTS_SETTINGS.of(config))) return;
-  const { ACCOUNTS_SQL } = await import('../accounts/accounts-statements.js');
-  const { languageOf } = await import('../accounts/mail-messages.js');
-  await db.run(ACCOUNTS_SQL.note_language, [userId, languageOf(req.headers['accept-language'])]);
 }

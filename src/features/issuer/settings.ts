@@ -81,7 +81,7 @@ export const ISSUER_SETTINGS = new FeatureSettings({
   ],
   // biome-ignore format: one name a line says no more
   typeNames: [
-    'Client', 'ClientInput', 'ClientList', 'ClientPatch', 'Clients', 'NewClient', 'UserInfo',
+    'Client', 'ClientInput', 'ClientList', 'ClientPatch', 'Clients', 'NewClient', 'SignInChange', 'SignInWays', 'UserInfo',
   ],
   ofCommands: ['CLIENT_SECRET'],
   removed: ['REFRESH_REUSE_SECONDS'],

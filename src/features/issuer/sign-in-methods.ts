@@ -1,6 +1,9 @@
 /** The prompt of oidc-provider in which a user proves the second factor. */
 export const SECOND_STEP = 'second_factor';
 
+/** The classes of sign-ins, which an application can require by `acr_values` (RFC 9470). */
+export const ACRS = ['1', '2'];
+
 /** How a user has signed in: methods (RFC 8176), and their class, which is `1` for one factor and `2` for two. */
 export interface SignInMethods {
   readonly amr: string[];
@@ -13,3 +16,17 @@ export const signedInBy = (...amr: readonly string[]): SignInMethods => ({
 });
 
 export const hasTwoFactors = (amr: readonly string[] | undefined): boolean => amr?.includes('mfa') === true;
+
+/** The ways in which a user signs in, as programs see them. */
+export interface Ways {
+  readonly password: boolean;
+  /** The authenticator app, and how many recovery codes are left. */
+  readonly app: { readonly added_at: string; readonly recovery_codes: number } | null;
+  readonly passkeys: readonly {
+    readonly id: string;
+    readonly added_at: string;
+    readonly only_after_password: boolean;
+  }[];
+  /** The links to other issuers. */
+  readonly issuers: readonly { readonly id: string; readonly issuer: string; readonly added_at: string }[];
+}

@@ -137,6 +137,8 @@ t.test('clients update: what is given changes, all else stays', async (t) => {
     [['--scopes', 'openid,items:write'], { scopes: ['openid', 'items:write'] }],
     [['--scopes', ''], { scopes: [] }],
     [['--id-token-alg', 'ES256'], { id_token_signed_response_alg: 'ES256' }],
+    [['--first-party', 'yes'], { first_party: true }],
+    [['--first-party', 'no'], { first_party: false }],
     [['--token-format', 'opaque'], { token_format: 'opaque' }],
     [['--token-format', 'jwt', '--name', 'web'], { token_format: 'jwt', name: 'web' }],
     [['--grant', 'authorization_code'], { grant_types: ['authorization_code'] }],
@@ -158,6 +160,7 @@ t.test('clients update: what is given changes, all else stays', async (t) => {
     [[id, '--scopes', 'item:read'], 1, /`item:read` is not a scope/],
     [[id, '--redirect', ''], 1, /\/redirect_uris/],
     [[id, '--id-token-alg', 'HS256'], 64, /must be ES256 or RS256/],
+    [[id, '--first-party', 'true'], 64, /must be yes or no/],
   ] as const)
     t.match(await plinth(t, ['clients', 'update', ...args], env), { code, err }, args.join(' '));
   t.match(await CLIENT_TABLE.get(db, id), expected, 'nothing changed');

@@ -1,7 +1,8 @@
 import { type Html, html } from '../../../formats/html.js';
 import type { AccountLinks } from '../../accounts/settings.js';
-import { errorText, hidden, layout, type PasskeyForm, passkeyForm } from './page-frame.js';
-import { type Totp, totpSection } from './second-factor-page.js';
+import type { Ways } from '../sign-in-methods.js';
+import { errorText, hidden, layout, type PasskeyForm, passkeyForm, timeText } from './page-frame.js';
+import { totpSection } from './second-factor-page.js';
 import { pendingNote, signInFields, type UpstreamLinks, upstreamButtons } from './sign-in-page.js';
 
 /** A session or an application of the user. */
@@ -18,14 +19,13 @@ export interface AccountPage {
   readonly sessions: readonly Entry[];
   /** The applications to which the user allowed access. */
   readonly grants: readonly Entry[];
-  readonly passkeys: readonly Entry[];
-  readonly totp: Totp | undefined;
+  readonly ways: Ways;
+  /** The names of other issuers, as far as they have one. */
+  readonly labels: ReadonlyMap<string, string>;
   /** Scopes that the user lacks as long as it has no second factor. */
   readonly withheld: readonly string[];
   /** Undefined: passkeys are not available. `stale`: the sign-in was too long ago to add one. */
   readonly passkey: PasskeyForm | 'stale' | undefined;
-  /** A user without one signs in elsewhere. */
-  readonly hasPassword: boolean;
   /** The last changes of the account, the newest first. */
   readonly log: readonly string[];
   /** Whether the service sends messages, which confirm changes. */
@@ -62,13 +62,12 @@ export const signedInPage = (target: string): string =>
 export function accountPage({
   home,
   email,
-  hasPassword,
+  ways: { password: hasPassword, app, passkeys, issuers },
+  labels,
   csrf,
   sessions,
   grants,
-  passkeys,
   passkey,
-  totp,
   withheld,
   log,
   hasMail,
@@ -88,10 +87,24 @@ ${list(sessions, csrf, 'end-session', 'End', 'There are no other sessions.')}
 ${
   (passkey !== undefined || passkeys.length > 0) &&
   html`<h2>Passkeys</h2>
-${list(passkeys, csrf, 'remove-passkey', 'Remove', 'There are no passkeys.')}
+${list(passkeys.map(passkeyEntry), csrf, 'remove-passkey', 'Remove', 'There are no passkeys.')}
 ${passkey === undefined ? '' : passkey === 'stale' ? html`<p>To add a passkey, sign out and sign in again.</p>` : passkeyForm('create', csrf, passkey)}`
 }
-${totpSection(csrf, totp)}
+${totpSection(csrf, app)}
+${
+  issuers.length > 0 &&
+  html`<h2>Sign-in elsewhere</h2>
+${list(
+  issuers.map(({ id, issuer, added_at }) => ({
+    id,
+    text: `${labels.get(issuer) ?? issuer}, added ${timeText(added_at)}`,
+  })),
+  csrf,
+  'remove-issuer',
+  'Remove',
+  '',
+)}`
+}
 ${
   hasPassword &&
   html`<h2>Password</h2>
@@ -115,6 +128,11 @@ ${hidden('csrf', csrf)}
 </form>`,
   );
 }
+
+const passkeyEntry = ({ id, added_at, only_after_password: isSecond }: Ways['passkeys'][number]): Entry => ({
+  id,
+  text: `Added ${timeText(added_at)}${isSecond ? ', valid only after the password' : ''}`,
+});
 
 /** The forms for changes that messages confirm. */
 function changeForms(csrf: string, hasPassword: boolean): Html {

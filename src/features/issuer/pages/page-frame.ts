@@ -51,6 +51,10 @@ ${hidden('response', '')}
 export const hidden = (name: string, value: string): Html =>
   html`<input type="hidden" name="${name}" value="${value}">`;
 
+/** A time for people, in UTC: of a text by RFC 3339, or of seconds since 1970. */
+export const timeText = (time: string | number): string =>
+  (typeof time === 'string' ? time : new Date(time * 1000).toISOString()).slice(0, 16).replace('T', ' ');
+
 /** A narrow page with one purpose. */
 export function layout(title: string, body: Html): string {
   return htmlDocument(

@@ -1,5 +1,6 @@
 import { Html, html } from '../../../formats/html.js';
-import { errorText, hidden, layout, type PasskeyForm, passkeyForm } from './page-frame.js';
+import type { Ways } from '../sign-in-methods.js';
+import { errorText, hidden, layout, type PasskeyForm, passkeyForm, timeText } from './page-frame.js';
 
 interface SecondStepPage {
   readonly csrf: string;
@@ -75,16 +76,14 @@ ${codes.map((code) => html`<li><code>${code}</code></li>\n`)}</ul>
 <p><a class="button main" href="/account">To your account</a></p>`,
   );
 
-/** The authenticator app of a user: when it was added, and how many recovery codes are left. */
-export interface Totp {
-  readonly added: string;
-  readonly codes: number;
-}
-
 /** The part of the page of a user about the authenticator app. */
-export function totpSection(csrf: string, totp: Totp | undefined): Html {
-  const [text, action, label] = totp
-    ? [`Added ${totp.added}, with ${totp.codes} recovery codes.`, 'remove-totp', 'Remove the app']
+export function totpSection(csrf: string, app: Ways['app']): Html {
+  const [text, action, label] = app
+    ? [
+        `Added ${timeText(app.added_at)}, with ${app.recovery_codes} recovery codes.`,
+        'remove-totp',
+        'Remove the app',
+      ]
     : ['There is no authenticator app.', 'begin-totp', 'Set up an authenticator app'];
   return html`<h2>Authenticator app</h2>
 <p>${text}</p>
