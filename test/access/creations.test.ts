@@ -17,65 +17,62 @@ const SEATS: JsonObject = {
   'x-collection': { access: [{ can: 'all', where: { ownerId: '$caller', place: { ne: 'none' } } }] },
 };
 
-t.test(
-  'creations of several callers share statements, and each has the outcome of a single one',
-  async (t) => {
-    const { operator, made, user } = await openTracker(t);
-    const [ann, bob, kim, eve] = await Promise.all([user('ann'), user('bob'), user('kim'), user('eve')]);
-    const project = await made('/projects', {
-      title: 'plan',
-      teamId: await made('/teams', { name: 'one', ownerId: ann.id }),
-    });
-    const other = await made('/projects', {
-      title: 'other',
-      teamId: await made('/teams', { name: 'two', ownerId: eve.id }),
-    });
-    const foreign = await made('/issues', { title: 'of another team', projectId: other });
-    const { teamId } = (await operator('GET', `/projects/${project}`)).json;
-    await made('/memberships', { role: 'owner', teamId, userId: ann.id });
-    await made('/memberships', { role: 'member', teamId, userId: bob.id });
-    await made('/memberships', { role: 'guest', teamId, userId: kim.id });
+t.test('creations of several callers share statements, and each has the outcome of one', async (t) => {
+  const { operator, made, user } = await openTracker(t);
+  const [ann, bob, kim, eve] = await Promise.all([user('ann'), user('bob'), user('kim'), user('eve')]);
+  const project = await made('/projects', {
+    title: 'plan',
+    teamId: await made('/teams', { name: 'one', ownerId: ann.id }),
+  });
+  const other = await made('/projects', {
+    title: 'other',
+    teamId: await made('/teams', { name: 'two', ownerId: eve.id }),
+  });
+  const foreign = await made('/issues', { title: 'of another team', projectId: other });
+  const { teamId } = (await operator('GET', `/projects/${project}`)).json;
+  await made('/memberships', { role: 'owner', teamId, userId: ann.id });
+  await made('/memberships', { role: 'member', teamId, userId: bob.id });
+  await made('/memberships', { role: 'guest', teamId, userId: kim.id });
 
-    type Case = readonly [typeof ann, JsonObject, ...expected: unknown[]];
-    const cases: readonly Case[] = [
-      [ann, { title: 'by ann', secret: 's' }, 201, 's'],
-      [bob, { title: 'by bob', assigneeId: kim.id }, 201, undefined],
-      [bob, { title: 'by bob', secret: 's' }, 403, 'FIELDS_DENIED', '/secret'],
-      [kim, { title: 'by kim' }, 403, 'ACCESS_DENIED', undefined],
-      [eve, { title: 'by eve' }, 422, 'PROJECT_NOT_FOUND', '/projectId'],
-      [eve, { title: 'by eve', secret: 's' }, 422, 'PROJECT_NOT_FOUND', '/projectId'],
-      [bob, { title: 'by bob', blockedById: foreign }, 422, 'ISSUE_NOT_FOUND', '/blockedById'],
-      [kim, { title: 'by kim', assigneeId: MISSING }, 422, 'USER_NOT_FOUND', '/assigneeId'],
-      [bob, { title: 5, secret: 's' }, 400, 'VALIDATION_ERROR', '/title'],
-    ];
-    const send = async ([by, fields]: Case) => {
-      const { status, json } = await by.call('POST', '/issues', { projectId: project, ...fields });
-      if (status === 201) return [status, json.secret];
-      const [details] = [json.error.details].flat();
-      return [status, json.error.code, details?.path];
-    };
-    for (const each of cases) t.same(await send(each), each.slice(2), JSON.stringify(each[1]));
-    const many = Array.from({ length: 8 }, () => cases).flat();
-    t.same(
-      await Promise.all(many.map(send)),
-      many.map((each) => each.slice(2)),
-    );
+  type Case = readonly [typeof ann, JsonObject, ...expected: unknown[]];
+  const cases: readonly Case[] = [
+    [ann, { title: 'by ann', secret: 's' }, 201, 's'],
+    [bob, { title: 'by bob', assigneeId: kim.id }, 201, undefined],
+    [bob, { title: 'by bob', secret: 's' }, 403, 'FIELDS_DENIED', '/secret'],
+    [kim, { title: 'by kim' }, 403, 'ACCESS_DENIED', undefined],
+    [eve, { title: 'by eve' }, 422, 'PROJECT_NOT_FOUND', '/projectId'],
+    [eve, { title: 'by eve', secret: 's' }, 422, 'PROJECT_NOT_FOUND', '/projectId'],
+    [bob, { title: 'by bob', blockedById: foreign }, 422, 'ISSUE_NOT_FOUND', '/blockedById'],
+    [kim, { title: 'by kim', assigneeId: MISSING }, 422, 'USER_NOT_FOUND', '/assigneeId'],
+    [bob, { title: 5, secret: 's' }, 400, 'VALIDATION_ERROR', '/title'],
+  ];
+  const send = async ([by, fields]: Case) => {
+    const { status, json } = await by.call('POST', '/issues', { projectId: project, ...fields });
+    if (status === 201) return [status, json.secret];
+    const [details] = [json.error.details].flat();
+    return [status, json.error.code, details?.path];
+  };
+  for (const each of cases) t.same(await send(each), each.slice(2), JSON.stringify(each[1]));
+  const many = Array.from({ length: 8 }, () => cases).flat();
+  t.same(
+    await Promise.all(many.map(send)),
+    many.map((each) => each.slice(2)),
+  );
 
-    const { text } = await operator('GET', '/metrics');
-    const [sizes] = /^plinth_db_batch_size_count.*operation="create with rules".*$/m.exec(text) ?? [];
-    t.ok(Number(sizes?.split(' ').at(-1)) < many.length, `a statement creates several records: ${sizes}`);
+  const { text } = await operator('GET', '/metrics');
+  const [sizes] = /^plinth_db_batch_size_count.*operation="create with rules".*$/m.exec(text) ?? [];
+  t.ok(Number(sizes?.split(' ').at(-1)) < many.length, `a statement creates several records: ${sizes}`);
 
-    const { json: events } = await until(
-      'the events are final',
-      () => operator('GET', '/events?types=issues.created&limit=1000'),
-      ({ json }) => json.data.length === 1 + 9 * 2,
-    );
-    const created = (events.data as { actor: string; data: { title: string } }[]).slice(1);
-    for (const { actor, data } of created) t.equal(actor, data.title === 'by ann' ? ann.id : bob.id);
-    const found = await bob.call('GET', '/issues?limit=100');
-    t.same([found.json.meta.total, found.json.data.filter((each: JsonObject) => each.secret)], [9 * 2, []]);
-  },
-);
+  const { json: events } = await until(
+    'the events are final',
+    () => operator('GET', '/events?types=issues.created&limit=1000'),
+    ({ json }) => json.data.length === 1 + 9 * 2,
+  );
+  const created = (events.data as { actor: string; data: { title: string } }[]).slice(1);
+  for (const { actor, data } of created) t.equal(actor, data.title === 'by ann' ? ann.id : bob.id);
+  const found = await bob.call('GET', '/issues?limit=100');
+  t.same([found.json.meta.total, found.json.data.filter((each: JsonObject) => each.secret)], [9 * 2, []]);
+});
 
 t.test('a conflict fails the creation that has it, and no other one of its statement', async (t) => {
   const { made, user } = await openTracker(t);

@@ -73,20 +73,17 @@ t.test('an operator sees which grants hold for a caller, and why others do not',
     );
 });
 
-t.test(
-  'without authentication everybody is an operator, and the document describes the explanation',
-  async (t) => {
-    const { send } = await testService(t, {
-      COLLECTIONS: declare(t, TEAM_TRACKER),
-      AUTH: 'none',
-      DATABASE_URL: await undeclaredDatabase(t),
-    });
-    const { json } = await send('GET', '/openapi.json');
-    t.ok(json.paths['/access'].get);
-    const response = await send('GET', '/access?path=/issues&as=anyone');
-    t.match(response, { status: 200, json: { collection: 'issues', id: null } });
-  },
-);
+t.test('without authentication everybody is an operator, and the document says so', async (t) => {
+  const { send } = await testService(t, {
+    COLLECTIONS: declare(t, TEAM_TRACKER),
+    AUTH: 'none',
+    DATABASE_URL: await undeclaredDatabase(t),
+  });
+  const { json } = await send('GET', '/openapi.json');
+  t.ok(json.paths['/access'].get);
+  const response = await send('GET', '/access?path=/issues&as=anyone');
+  t.match(response, { status: 200, json: { collection: 'issues', id: null } });
+});
 
 t.test('a command explains a request', async (t) => {
   const { service, made, user } = await openTracker(t);

@@ -20,50 +20,47 @@ const referring = (onDelete: string): JsonObject => ({
   },
 });
 
-t.test(
-  'a deletion reveals a hidden reference to the deleted record by a version or an absence only',
-  async (t) => {
-    const service = await testService(t, {
-      COLLECTIONS: declare(t, {
-        'rooms.json': { type: 'object', properties: {}, 'x-collection': { access: [{ can: 'all' }] } },
-        'sheets.json': referring('null'),
-        'slips.json': referring('cascade'),
-      }),
-      AUTH: 'api-key',
-      DATABASE_URL: await undeclaredDatabase(t),
-    });
-    const caller = async (subject: string, scopes: string[]) => {
-      const { key } = await makeKey(service.db, { subject, scopes });
-      return (method: string, path: string, body?: JsonObject) =>
-        service.send(method, path, { ...(body && { body }), headers: { 'X-API-Key': key } } as never);
-    };
-    const operator = await caller('root', ['admin', 'self']);
-    const ann = await caller('ann', ['self', 'events:read']);
-    const [room, other] = [
-      (await ann('POST', '/rooms', {})).json.id,
-      (await ann('POST', '/rooms', {})).json.id,
-    ];
-    for (const path of ['/sheets', '/slips'])
-      for (const roomId of [room, other]) await operator('POST', path, { text: 'a text', roomId });
+t.test('a deletion reveals a hidden reference to the record by a version or an absence only', async (t) => {
+  const service = await testService(t, {
+    COLLECTIONS: declare(t, {
+      'rooms.json': { type: 'object', properties: {}, 'x-collection': { access: [{ can: 'all' }] } },
+      'sheets.json': referring('null'),
+      'slips.json': referring('cascade'),
+    }),
+    AUTH: 'api-key',
+    DATABASE_URL: await undeclaredDatabase(t),
+  });
+  const caller = async (subject: string, scopes: string[]) => {
+    const { key } = await makeKey(service.db, { subject, scopes });
+    return (method: string, path: string, body?: JsonObject) =>
+      service.send(method, path, { ...(body && { body }), headers: { 'X-API-Key': key } } as never);
+  };
+  const operator = await caller('root', ['admin', 'self']);
+  const ann = await caller('ann', ['self', 'events:read']);
+  const [room, other] = [
+    (await ann('POST', '/rooms', {})).json.id,
+    (await ann('POST', '/rooms', {})).json.id,
+  ];
+  for (const path of ['/sheets', '/slips'])
+    for (const roomId of [room, other]) await operator('POST', path, { text: 'a text', roomId });
 
-    t.equal((await ann('DELETE', `/rooms/${room}`)).status, 204);
+  t.equal((await ann('DELETE', `/rooms/${room}`)).status, 204);
 
-    const sheets = (await ann('GET', '/sheets')).json as { id: string; _version: number }[];
-    t.same(
-      sheets.map((sheet) => sheet._version),
-      [2, 1],
-    );
-    t.equal((await ann('GET', '/slips')).json.length, 1);
-    const history = await ann('GET', `/sheets/${sheets[0]!.id}/history`);
-    t.match(history.json.data, [{ version: 2, changes: [] }, { version: 1 }]);
-    const events = await until(
-      'the events are final',
-      async () => (await ann('GET', '/events?types=sheets.*,slips.*')).json.data as { type: string }[],
-      (found) =>
-        found.some(({ type }) => type === 'sheets.updated') &&
-        found.some(({ type }) => type === 'slips.deleted'),
-    );
-    const seen = JSON.stringify([sheets, history.json, events]);
-    for (const hidden of ['roomId', room, other]) t.equal(seen.includes(hidden), false, hidden);
-  },
-);
+  const sheets = (await ann('GET', '/sheets')).json as { id: string; _version: number }[];
+  t.same(
+    sheets.map((sheet) => sheet._version),
+    [2, 1],
+  );
+  t.equal((await ann('GET', '/slips')).json.length, 1);
+  const history = await ann('GET', `/sheets/${sheets[0]!.id}/history`);
+  t.match(history.json.data, [{ version: 2, changes: [] }, { version: 1 }]);
+  const events = await until(
+    'the events are final',
+    async () => (await ann('GET', '/events?types=sheets.*,slips.*')).json.data as { type: string }[],
+    (found) =>
+      found.some(({ type }) => type === 'sheets.updated') &&
+      found.some(({ type }) => type === 'slips.deleted'),
+  );
+  const seen = JSON.stringify([sheets, history.json, events]);
+  for (const hidden of ['roomId', room, other]) t.equal(seen.includes(hidden), false, hidden);
+});

@@ -147,61 +147,58 @@ t.test('OPTIONS lists the methods that the scopes of its caller permit', async (
   t.equal((await service.send('OPTIONS', '/articles', { headers: wrong })).status, 401);
 });
 
-t.test(
-  'documents, tools and forms are those of the scopes, and a page has the writes of its record',
-  async (t) => {
-    const { callers, published, own, entry } = await open(t);
-    const methodsOf = async (caller: keyof Callers): Promise<string[]> => {
-      const { paths } = (await callers[caller].send('GET', '/openapi.json')).json;
-      return Object.entries(paths as Record<string, JsonObject>)
-        .filter(([path]) => /^\/(articles|remarks|entries)/.test(path))
-        .flatMap(([path, operations]) => Object.keys(operations).map((method) => `${method} ${path}`));
-    };
-    const [reader, ann, staff, admin] = await Promise.all(
-      (['reader', 'ann', 'staff', 'admin'] as const).map(methodsOf),
-    );
-    t.notMatch(reader!.join(), /(post|patch|put|delete) |remarks|entries/);
-    t.same([ann, staff], [admin, admin]);
-    t.ok(admin!.includes('delete /entries/{id}') && admin!.includes('get /articles/{id}/remarks'));
+t.test('documents, tools and forms follow the scopes, and a page the writes of its record', async (t) => {
+  const { callers, published, own, entry } = await open(t);
+  const methodsOf = async (caller: keyof Callers): Promise<string[]> => {
+    const { paths } = (await callers[caller].send('GET', '/openapi.json')).json;
+    return Object.entries(paths as Record<string, JsonObject>)
+      .filter(([path]) => /^\/(articles|remarks|entries)/.test(path))
+      .flatMap(([path, operations]) => Object.keys(operations).map((method) => `${method} ${path}`));
+  };
+  const [reader, ann, staff, admin] = await Promise.all(
+    (['reader', 'ann', 'staff', 'admin'] as const).map(methodsOf),
+  );
+  t.notMatch(reader!.join(), /(post|patch|put|delete) |remarks|entries/);
+  t.same([ann, staff], [admin, admin]);
+  t.ok(admin!.includes('delete /entries/{id}') && admin!.includes('get /articles/{id}/remarks'));
 
-    const toolsOf = async (caller: keyof Callers): Promise<JsonObject[]> => {
-      const request = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
-      const accept = { accept: 'application/json, text/event-stream' };
-      const { json } = await callers[caller].send('POST', '/mcp', request, accept);
-      return json.result.tools.filter(({ name }: JsonObject) =>
-        /^(articles|remarks|entries)_/.test(String(name)),
-      );
-    };
-    const tools = await toolsOf('ann');
-    t.same(tools, await toolsOf('admin'));
-    t.match(
-      tools.find(({ name }) => name === 'entries_update'),
-      {
-        inputSchema: { properties: { patch: { properties: { secret: {} } } } },
-      },
+  const toolsOf = async (caller: keyof Callers): Promise<JsonObject[]> => {
+    const request = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
+    const accept = { accept: 'application/json, text/event-stream' };
+    const { json } = await callers[caller].send('POST', '/mcp', request, accept);
+    return json.result.tools.filter(({ name }: JsonObject) =>
+      /^(articles|remarks|entries)_/.test(String(name)),
     );
-    t.same(
-      (await toolsOf('reader')).map(({ name }) => name),
-      ['articles_list', 'articles_group', 'articles_get'],
-    );
+  };
+  const tools = await toolsOf('ann');
+  t.same(tools, await toolsOf('admin'));
+  t.match(
+    tools.find(({ name }) => name === 'entries_update'),
+    {
+      inputSchema: { properties: { patch: { properties: { secret: {} } } } },
+    },
+  );
+  t.same(
+    (await toolsOf('reader')).map(({ name }) => name),
+    ['articles_list', 'articles_group', 'articles_get'],
+  );
 
-    const pages: readonly (readonly [caller: keyof Callers, path: string, has: RegExp, lacks: RegExp])[] = [
-      ['reader', '/articles', /News/, />New article</],
-      ['ann', '/articles', /News/, />New article</],
-      ['staff', '/articles', />New article</, /never/],
-      ['ann', published, /News/, />Edit<|>Delete…</],
-      ['ann', own, />Edit<[\s\S]*>Delete…</, /never/],
-      ['staff', own, />Edit<[\s\S]*Remarks/, />Delete…</],
-      ['admin', entry, /<h1/, />Edit<|>Delete…</],
-      ['reader', '/', /articles/, /"\/remarks"/],
-      ['ann', '/', /"\/remarks"/, /never/],
-      ['staff', '/', /"\/remarks"/, /never/],
-      ['stranger', '/', /"\/remarks"/, /never/],
-    ];
-    for (const [caller, path, has, lacks] of pages) {
-      const page = await callers[caller].page(path);
-      t.match(page, has, `${caller} ${path}`);
-      t.notMatch(page, lacks, `${caller} ${path}`);
-    }
-  },
-);
+  const pages: readonly (readonly [caller: keyof Callers, path: string, has: RegExp, lacks: RegExp])[] = [
+    ['reader', '/articles', /News/, />New article</],
+    ['ann', '/articles', /News/, />New article</],
+    ['staff', '/articles', />New article</, /never/],
+    ['ann', published, /News/, />Edit<|>Delete…</],
+    ['ann', own, />Edit<[\s\S]*>Delete…</, /never/],
+    ['staff', own, />Edit<[\s\S]*Remarks/, />Delete…</],
+    ['admin', entry, /<h1/, />Edit<|>Delete…</],
+    ['reader', '/', /articles/, /"\/remarks"/],
+    ['ann', '/', /"\/remarks"/, /never/],
+    ['staff', '/', /"\/remarks"/, /never/],
+    ['stranger', '/', /"\/remarks"/, /never/],
+  ];
+  for (const [caller, path, has, lacks] of pages) {
+    const page = await callers[caller].page(path);
+    t.match(page, has, `${caller} ${path}`);
+    t.notMatch(page, lacks, `${caller} ${path}`);
+  }
+});

@@ -1,4 +1,4 @@
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 import { openTracker } from './open-tracker.js';
 
@@ -86,8 +86,7 @@ t.test('pages of several callers have the records and fields of each', async (t)
     [4, 4, 6, 0],
     'the records of each caller',
   );
-  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   await sql.unsafe(fill(projects[1]!));
   const totals = async () =>
     Promise.all(
@@ -131,8 +130,7 @@ t.test('pages with large documents, and those of a slow caller, do not share a s
     t.equal(first!.json.meta.total, 2);
     for (const { json } of others) t.same([json.data[0].title, json.meta.total], ['small', 1]);
   }
-  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   // The statement ends as one that takes too long does, whatever the time.
   await sql.unsafe(`alter table memberships rename to stored;
     create function public_collections.too_slow() returns boolean language plpgsql

@@ -158,27 +158,24 @@ t.test('shorthands permit what the grants permit that the documentation names', 
   );
 });
 
-t.test(
-  'shorthands are loaded as the grants that the documentation names, in the language of access rules',
-  (t) => {
-    const declarations = declared((name) => (name === 'notices' ? { public: 'read' } : {}));
-    // A field with the name of a combination of conditions.
-    const combined = { type: 'object', properties: { or: author }, 'x-collection': { nested: 'or' } };
-    const folder = declare(t, { ...declarations, 'words.json': combined } as never);
-    const resources = resourcesWithoutRefs(readDeclarations(folder).collections);
-    const expected = {
-      ...GRANTS,
-      words: [...scoped('words'), { can: 'all', where: { '\\or': '$caller' } }],
-    };
-    t.same(Object.fromEntries(resources.map(({ name, grants }) => [name, grants])), expected);
-    for (const resource of resources)
-      for (const [place, grant] of resource.grants.entries()) {
-        const { conditions } = readGrant(grant, place, resource, resources);
-        t.equal(symbolsIn(conditions).length, grant.where ? 1 : 0, `${resource.name} ${place}`);
-      }
-    t.end();
-  },
-);
+t.test('shorthands are loaded as the grants that the documentation names', (t) => {
+  const declarations = declared((name) => (name === 'notices' ? { public: 'read' } : {}));
+  // A field with the name of a combination of conditions.
+  const combined = { type: 'object', properties: { or: author }, 'x-collection': { nested: 'or' } };
+  const folder = declare(t, { ...declarations, 'words.json': combined } as never);
+  const resources = resourcesWithoutRefs(readDeclarations(folder).collections);
+  const expected = {
+    ...GRANTS,
+    words: [...scoped('words'), { can: 'all', where: { '\\or': '$caller' } }],
+  };
+  t.same(Object.fromEntries(resources.map(({ name, grants }) => [name, grants])), expected);
+  for (const resource of resources)
+    for (const [place, grant] of resource.grants.entries()) {
+      const { conditions } = readGrant(grant, place, resource, resources);
+      t.equal(symbolsIn(conditions).length, grant.where ? 1 : 0, `${resource.name} ${place}`);
+    }
+  t.end();
+});
 
 t.test('users below another collection change their own records', async (t) => {
   const teams = { type: 'object', properties: { title: text } };

@@ -79,39 +79,35 @@ t.test('every response that depends on a credential is private or not stored', a
   t.match(malformed, /^HTTP\/1\.1 400 .*\r\ncache-control: no-store\r\n/is);
 });
 
-t.test(
-  'over its own TLS the service sends Strict-Transport-Security on every response',
-  { skip: withoutOpenssl },
-  async (t) => {
-    const ca = authority(t);
-    const server = ca.sign('server');
-    const env = { TLS_CERT: server.certFile, TLS_KEY: server.keyFile };
-    const tls = { tls: { ca: ca.cert } };
-    const plain = await testService(t);
-    t.equal((await plain.send('GET', '/items')).headers['strict-transport-security'], undefined);
-    const { send } = await testService(t, env);
-    for (const [method, path] of [
-      ['GET', '/items'],
-      ['GET', '/items?page=1'],
-      ['HEAD', '/users'],
-      ['GET', '/nowhere'],
-      ['OPTIONS', '/items'],
-      ['FOO', '/items'],
-      ['CONNECT', 'a:1'],
-      ['GET', '/healthz'],
-    ] as const) {
-      if (method === 'CONNECT') continue;
-      const { headers } = await send(method, path, tls);
-      t.equal(headers['strict-transport-security'], 'max-age=31536000', `${method} ${path}`);
-    }
-    const headers = { 'x-long': 'a'.repeat(60_000) };
-    const refused = await send('GET', '/items', { ...tls, headers });
-    t.equal(refused.status, 431);
-    t.equal(refused.headers['strict-transport-security'], 'max-age=31536000', 'one that is no request');
-    const short = await testService(t, { ...env, HSTS_MAX_AGE: '60' });
-    const field = (await short.send('GET', '/items', tls)).headers['strict-transport-security'];
-    t.equal(field, 'max-age=60');
-    const off = await testService(t, { ...env, HSTS_MAX_AGE: '0' });
-    t.equal((await off.send('GET', '/items', tls)).headers['strict-transport-security'], undefined);
-  },
-);
+t.test('over TLS each response has Strict-Transport-Security', { skip: withoutOpenssl }, async (t) => {
+  const ca = authority(t);
+  const server = ca.sign('server');
+  const env = { TLS_CERT: server.certFile, TLS_KEY: server.keyFile };
+  const tls = { tls: { ca: ca.cert } };
+  const plain = await testService(t);
+  t.equal((await plain.send('GET', '/items')).headers['strict-transport-security'], undefined);
+  const { send } = await testService(t, env);
+  for (const [method, path] of [
+    ['GET', '/items'],
+    ['GET', '/items?page=1'],
+    ['HEAD', '/users'],
+    ['GET', '/nowhere'],
+    ['OPTIONS', '/items'],
+    ['FOO', '/items'],
+    ['CONNECT', 'a:1'],
+    ['GET', '/healthz'],
+  ] as const) {
+    if (method === 'CONNECT') continue;
+    const { headers } = await send(method, path, tls);
+    t.equal(headers['strict-transport-security'], 'max-age=31536000', `${method} ${path}`);
+  }
+  const headers = { 'x-long': 'a'.repeat(60_000) };
+  const refused = await send('GET', '/items', { ...tls, headers });
+  t.equal(refused.status, 431);
+  t.equal(refused.headers['strict-transport-security'], 'max-age=31536000', 'one that is no request');
+  const short = await testService(t, { ...env, HSTS_MAX_AGE: '60' });
+  const field = (await short.send('GET', '/items', tls)).headers['strict-transport-security'];
+  t.equal(field, 'max-age=60');
+  const off = await testService(t, { ...env, HSTS_MAX_AGE: '0' });
+  t.equal((await off.send('GET', '/items', tls)).headers['strict-transport-security'], undefined);
+});

@@ -1,11 +1,10 @@
 import { testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 
 t.test('reads see what other writers have changed since the last read', async (t) => {
   const { send, databaseUrl } = await testService(t);
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   const ids: string[] = [];
   for (let n = 0; n < 30; n++)
     ids.push((await send('POST', '/users', { body: { email: `u${n}@example.org`, name: `U${n}` } })).json.id);

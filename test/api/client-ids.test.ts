@@ -3,7 +3,7 @@ import { uuidOf } from '../../src/uuid.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
 import { testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 const CLIENT_IDS = { ids: 'client' };
@@ -78,8 +78,7 @@ t.test('PUT with If-None-Match: * creates a record with the id of the client', a
     json: { error: { code: 'SHELF_NOT_FOUND' } },
   });
   t.equal((await put(`/plain/${newId()}`, {})).status, 404, 'a collection without the keyword');
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   t.match(
     await sql`select type from events where type like 'shelves%' and split_part(type, '.', 2) = 'created'`,
     [{}, {}],

@@ -7,7 +7,7 @@ import { WorkSlots } from '../../src/work/shared-runs.js';
 import { CODECS } from '../support/codings.js';
 import { testProxy } from '../support/proxy.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { notInDefault } from '../support/thorough.js';
 import { until } from '../support/until.js';
@@ -208,8 +208,7 @@ async function fillRandom(t: Test, { send, databaseUrl }: TestService): Promise<
   const items = Array.from({ length: 20 }, () => ({ method: 'POST', path: '/items', body: { name: 'a' } }));
   const response = await send('POST', '/batch', { body: items });
   if (response.status !== 200) throw new Error(response.text);
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   // A coder remembers fewer bytes than one text has, so that equal texts do not shrink.
   await sql`update items set doc = '{"x":"' || ${randomBytes(750_000).toString('base64')} || '",' || substr(doc, 2)`;
 }

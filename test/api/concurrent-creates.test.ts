@@ -1,5 +1,5 @@
 import { type ServiceResponse, testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 
 const count = (responses: readonly ServiceResponse[], status: number): number =>
@@ -7,8 +7,7 @@ const count = (responses: readonly ServiceResponse[], status: number): number =>
 
 t.test('creates that come together are one transaction, and each has its own response', async (t) => {
   const { send, databaseUrl } = await testService(t);
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   await send('POST', '/users', { body: { email: 'taken@example.org', name: 'First' } });
   const responses = await Promise.all(
     Array.from({ length: 120 }, (_, n) => {
@@ -54,8 +53,7 @@ t.test('a record that names no parent spoils none of those that came with it', a
 
 t.test('patches that come together: each applied once, refused ones alone', async (t) => {
   const { send, databaseUrl } = await testService(t);
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   const users: string[] = [];
   for (let n = 0; n < 40; n++)
     users.push((await send('POST', '/users', { body: { email: `p${n}@example.org`, name: 'P' } })).json.id);

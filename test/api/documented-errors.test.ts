@@ -2,7 +2,7 @@ import type postgres from 'postgres';
 import { CITUS_URL } from '../support/citus.js';
 import { declare } from '../support/collections.js';
 import { type SendOptions, type TestService, testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 /** Requests whose responses the OpenAPI document has, and which no other test is about. */
@@ -45,8 +45,7 @@ async function expectAll(t: Test, { send }: TestService, rows: readonly Row[]): 
 }
 
 function sql(t: Test, { databaseUrl }: TestService): postgres.Sql {
-  const connection = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => connection.end());
+  const connection = sqlOf(t, databaseUrl);
   return connection;
 }
 

@@ -5,7 +5,7 @@ import { LOCKS } from '../support/citus.js';
 import { onlyBuiltIn } from '../support/names.js';
 import { startProcess } from '../support/process.js';
 import { RETENTION, send, testDatabase, testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 
 const keyed = (key: string) => ({ 'idempotency-key': key });
@@ -115,8 +115,7 @@ t.test('what failed is not stored', async (t) => {
 
 t.test('one still in flight is 409 with Retry-After', async (t) => {
   const service = await testService(t);
-  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   const { json } = await service.send('POST', '/items', { body: { name: 'x' } });
   const patch = () =>
     service.send('PATCH', `/items/${json.id}`, { headers: keyed('f'), body: { name: 'y' } });
@@ -158,12 +157,11 @@ t.test('many at once through two services make one record', async (t) => {
 });
 
 t.test(
-  'a response that was lost in a crash after the commit is there for the retry',
+  'a response that a crash lost is there for the retry',
   onlyBuiltIn('is about processes'),
   async (t) => {
     const databaseUrl = await testDatabase(t);
-    const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
-    t.teardown(() => sql.end());
+    const sql = sqlOf(t, databaseUrl);
     const rounds = 6;
     const survivor = await testService(t, { DATABASE_URL: databaseUrl });
     for (let round = 0; round < rounds; round++) {
@@ -206,8 +204,7 @@ t.test(
 
 t.test('a response is stored for IDEMPOTENCY_TTL and then removed', async (t) => {
   const { send, databaseUrl } = await testService(t, { IDEMPOTENCY_TTL: '100' });
-  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   const post = (key: string) => send('POST', '/items', { headers: keyed(key), body: { name: 'x' } });
   const first = await post('a');
   await post('b');

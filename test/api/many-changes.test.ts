@@ -2,7 +2,7 @@ import { changeClock } from '../../src/actions/bulk.js';
 import { openTracker } from '../access/open-tracker.js';
 import { declare } from '../support/collections.js';
 import { freshService, type TestService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -39,8 +39,7 @@ async function fill(service: TestService, count: number, more: object = {}): Pro
 }
 
 function querying(t: Test, service: TestService) {
-  const sql = openSql(service.databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   return sql;
 }
 

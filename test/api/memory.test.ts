@@ -3,7 +3,7 @@ import { declare } from '../support/collections.js';
 import { onlyBuiltIn } from '../support/names.js';
 import { integersOf } from '../support/runner/random.js';
 import { smallService } from '../support/small-service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 import { seedOf, times } from '../support/thorough.js';
 
@@ -13,8 +13,7 @@ t.test('records to include are counted before they are read', onlyBuiltIn('names
     const body = { email: `u${n}@example.org`, name: 'Ann' };
     t.equal((await request('POST', '/users', { body })).status, 201);
   }
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   await sql`with record as (
       select ('01900000-0000-7000-8000-' || lpad((row_number() over ())::text, 12, '0'))::uuid as id, users.id as user_id
       from users, generate_series(1, 20)

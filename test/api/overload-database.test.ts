@@ -5,7 +5,7 @@ import { type Route, requiring } from '../../src/http/router.js';
 import { connected } from '../support/connected.js';
 import { GET } from '../support/overload.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until, untilAtLeast, untilLength } from '../support/until.js';
 import { scrape } from '../telemetry/scraped.js';
@@ -17,8 +17,7 @@ t.test('behind a database that is stuck nothing piles up', async (t) => {
   const { json: user } = await other.send('POST', '/users', {
     body: { email: 'a@example.org', name: 'A' },
   });
-  const sql = openSql(service.databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   const statuses: number[] = [];
   let sent: Promise<unknown>[] = [];
   await sql.begin(async (locked) => {
@@ -59,8 +58,7 @@ t.test('readers of whole lists, however slow, take no places of requests', async
 
 /** Holds a table locked while `work` runs, so that its searches wait. */
 async function whileLocked(t: Test, databaseUrl: string, work: () => Promise<void>): Promise<void> {
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   await sql.begin(async (locked) => {
     await locked`lock table items in access exclusive mode`;
     await work();
@@ -84,32 +82,29 @@ async function searchLoad({ url }: TestService) {
   };
 }
 
-t.test(
-  'searches of many clients wait for each other, and none is refused that is done in time',
-  async (t) => {
-    const service = await testService(t, { MAX_REQUESTS: '16' });
-    const { json: item } = await service.send('POST', '/items', { body: { name: 'a' } });
-    let searches: Promise<number>[] = [];
-    await whileLocked(t, service.databaseUrl, async () => {
-      searches = searchesOf(service, 2);
+t.test('searches of many clients wait for each other, and none that ends in time is refused', async (t) => {
+  const service = await testService(t, { MAX_REQUESTS: '16' });
+  const { json: item } = await service.send('POST', '/items', { body: { name: 'a' } });
+  let searches: Promise<number>[] = [];
+  await whileLocked(t, service.databaseUrl, async () => {
+    searches = searchesOf(service, 2);
+    await until(
+      'two run',
+      () => searchLoad(service),
+      ({ running }) => running === 2,
+    );
+    for (let count = 0; count < 64; count += 8) {
+      searches.push(...searchesOf(service, 8));
       await until(
-        'two run',
+        'they wait, or run beside some that may be lost',
         () => searchLoad(service),
-        ({ running }) => running === 2,
+        ({ running, waiting }) => running + waiting === count + 10,
       );
-      for (let count = 0; count < 64; count += 8) {
-        searches.push(...searchesOf(service, 8));
-        await until(
-          'they wait, or run beside some that may be lost',
-          () => searchLoad(service),
-          ({ running, waiting }) => running + waiting === count + 10,
-        );
-      }
-    });
-    t.same([...new Set(await Promise.all(searches))], [200]);
-    t.equal((await service.send('GET', `/items/${item.id}`)).status, 200);
-  },
-);
+    }
+  });
+  t.same([...new Set(await Promise.all(searches))], [200]);
+  t.equal((await service.send('GET', `/items/${item.id}`)).status, 200);
+});
 
 t.test('as many searches of one collection as there are connections run at once', async (t) => {
   const service = await testService(t, {}, { dbSearches: 8 });

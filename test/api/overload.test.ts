@@ -59,31 +59,28 @@ t.test('a refusal leaves the connection usable, unless a long body is on its way
   t.equal((await service.send('GET', '/items')).json.meta.total, 1, 'what was refused was not done');
 });
 
-t.test(
-  'clients that retry at once after a 503 all get a response, and are served when there is room',
-  async (t) => {
-    const held = gate();
-    const service = await testService(t, { MAX_REQUESTS: '1' }, {}, { routes: held.routes });
-    const first = await held.occupy(service);
-    const clients = await Promise.all(Array.from({ length: 150 }, () => connected(t, service)));
-    for (let round = 1; round <= 3; round++) {
-      for (const { socket } of clients) socket.write(GET('/users/1'));
-      await until(
-        'each has a response',
-        () => clients.map(({ responses }) => responses()),
-        (seen) => seen.every((count) => count === round),
-      );
-    }
-    t.ok(clients.every(({ text }) => text.split('HTTP/1.1 503').length === 4));
-    held.open();
-    await first.responses;
-    for (const client of clients.slice(0, 5)) {
-      client.socket.write(GET('/users/1'));
-      await until('it has a response', () => client.responses(), 4);
-      t.match(client.text, /HTTP\/1\.1 404/);
-    }
-  },
-);
+t.test('clients that retry after a 503 all get a response, served when there is room', async (t) => {
+  const held = gate();
+  const service = await testService(t, { MAX_REQUESTS: '1' }, {}, { routes: held.routes });
+  const first = await held.occupy(service);
+  const clients = await Promise.all(Array.from({ length: 150 }, () => connected(t, service)));
+  for (let round = 1; round <= 3; round++) {
+    for (const { socket } of clients) socket.write(GET('/users/1'));
+    await until(
+      'each has a response',
+      () => clients.map(({ responses }) => responses()),
+      (seen) => seen.every((count) => count === round),
+    );
+  }
+  t.ok(clients.every(({ text }) => text.split('HTTP/1.1 503').length === 4));
+  held.open();
+  await first.responses;
+  for (const client of clients.slice(0, 5)) {
+    client.socket.write(GET('/users/1'));
+    await until('it has a response', () => client.responses(), 4);
+    t.match(client.text, /HTTP\/1\.1 404/);
+  }
+});
 
 t.test('so are those whose 503 came from further on', async (t) => {
   const service = await testService(t, { MAINTENANCE: 'on' });

@@ -135,48 +135,42 @@ t.test('names that nothing reads change and delete nothing', async (t) => {
   t.match(ignored, { status: 200, json: { meta: { matched: 3 } } }, 'names that begin with _ are free');
 });
 
-t.test(
-  'no endpoint ignores a parameter, and a second value of one with a single value is none',
-  async (t) => {
-    const { send, ids } = await library(t, { MCP: 'on' });
-    const { paths } = (await send('GET', '/openapi.json')).json as { paths: JsonObject };
-    const operations = Object.entries(paths).flatMap(([path, methods]) =>
-      Object.keys(methods as JsonObject).map((method) => [method.toUpperCase(), path] as const),
+t.test('no endpoint ignores a parameter, or a second value of one with a single value', async (t) => {
+  const { send, ids } = await library(t, { MCP: 'on' });
+  const { paths } = (await send('GET', '/openapi.json')).json as { paths: JsonObject };
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.keys(methods as JsonObject).map((method) => [method.toUpperCase(), path] as const),
+  );
+  const own = [...operations, ['GET', '/docs'], ['POST', '/mcp']] as const;
+  for (const [method, path] of own.filter(([method]) => method !== 'X-QUERY')) {
+    const address = `${path.replace(/\{[^}]+\}/g, ids[0]!)}?unread=1`;
+    const headers = { accept: '*/*' };
+    const { status, json } = await send(
+      method,
+      address,
+      method === 'GET' ? { headers } : { headers, body: {} },
     );
-    const own = [...operations, ['GET', '/docs'], ['POST', '/mcp']] as const;
-    for (const [method, path] of own.filter(([method]) => method !== 'X-QUERY')) {
-      const address = `${path.replace(/\{[^}]+\}/g, ids[0]!)}?unread=1`;
-      const headers = { accept: '*/*' };
-      const { status, json } = await send(
-        method,
-        address,
-        method === 'GET' ? { headers } : { headers, body: {} },
-      );
-      if (/^\/(healthz|readyz|metrics)$/.test(path)) t.equal(status, 200, `${method} ${path}`);
-      // Without a filter, these methods are none of a list.
-      else if (status !== 405) t.match([status, json], [400, UNREAD.json], `${method} ${path}`);
-    }
-    const twice = { status: 400, json: { error: { code: 'INVALID_QUERY' } } };
-    for (const [path, version] of [
-      ['/books?count=none&count=exact', '1'],
-      ['/events?limit=1&limit=2', '1'],
-      [`/books/${ids[0]}/history?limit=1&limit=2`, '1'],
-      ['/webhooks?after=1&after=1', '1'],
-      ['/books?limit=1&limit=2', '2'],
-      ['/books?search=a&search=b', '2'],
-    ] as const)
-      t.match(
-        await send('GET', path, { headers: { 'api-version': version } }),
-        version === '1' ? twice : { status: 400, json: twice.json.error },
-        path,
-      );
-    const first = await send(
-      'GET',
-      '/items?page=1&page=9&limit=1&limit=9&order=asc&order=x&search=e&search=z',
+    if (/^\/(healthz|readyz|metrics)$/.test(path)) t.equal(status, 200, `${method} ${path}`);
+    // Without a filter, these methods are none of a list.
+    else if (status !== 405) t.match([status, json], [400, UNREAD.json], `${method} ${path}`);
+  }
+  const twice = { status: 400, json: { error: { code: 'INVALID_QUERY' } } };
+  for (const [path, version] of [
+    ['/books?count=none&count=exact', '1'],
+    ['/events?limit=1&limit=2', '1'],
+    [`/books/${ids[0]}/history?limit=1&limit=2`, '1'],
+    ['/webhooks?after=1&after=1', '1'],
+    ['/books?limit=1&limit=2', '2'],
+    ['/books?search=a&search=b', '2'],
+  ] as const)
+    t.match(
+      await send('GET', path, { headers: { 'api-version': version } }),
+      version === '1' ? twice : { status: 400, json: twice.json.error },
+      path,
     );
-    t.match(first, { status: 200, json: { meta: { page: 1, limit: 1 } } }, 'of these the first applies');
-  },
-);
+  const first = await send('GET', '/items?page=1&page=9&limit=1&limit=9&order=asc&order=x&search=e&search=z');
+  t.match(first, { status: 200, json: { meta: { page: 1, limit: 1 } } }, 'of these the first applies');
+});
 
 t.test('an encoded filter is one, and a name that only begins like it is none', async (t) => {
   const { send, ids } = await library(t);
@@ -245,30 +239,27 @@ t.test('repeated sort is a list in version 1, except in lists with one key', asy
   );
 });
 
-t.test(
-  'with COMPAT=json-server, a parameter of this service has its whole name, and others with it are unknown',
-  async (t) => {
-    const { send, stored } = await library(t, { COMPAT: 'json-server' });
-    const before = await stored();
-    for (const query of [
-      'search[x]=Dune',
-      'limit[]=1',
-      'page[size]=1',
-      'limit=5&title=Dune',
-      'filter[state]=a&q=x',
-    ])
-      t.match(await send('GET', `/books?${query}`), { status: 400 }, query);
-    for (const method of ['DELETE', 'PATCH'])
-      t.match(
-        await send(method, '/books?filter[title][ne]=zz&search[]=x', { body: {} }),
-        { status: 400 },
-        method,
-      );
-    t.same(await stored(), before);
-    t.same(
-      (await send('GET', '/books?title[]=Dune&title[]=Emma')).json.length,
-      2,
-      'lists of json-server remain',
+t.test('with COMPAT=json-server, a parameter of this service has its whole name', async (t) => {
+  const { send, stored } = await library(t, { COMPAT: 'json-server' });
+  const before = await stored();
+  for (const query of [
+    'search[x]=Dune',
+    'limit[]=1',
+    'page[size]=1',
+    'limit=5&title=Dune',
+    'filter[state]=a&q=x',
+  ])
+    t.match(await send('GET', `/books?${query}`), { status: 400 }, query);
+  for (const method of ['DELETE', 'PATCH'])
+    t.match(
+      await send(method, '/books?filter[title][ne]=zz&search[]=x', { body: {} }),
+      { status: 400 },
+      method,
     );
-  },
-);
+  t.same(await stored(), before);
+  t.same(
+    (await send('GET', '/books?title[]=Dune&title[]=Emma')).json.length,
+    2,
+    'lists of json-server remain',
+  );
+});

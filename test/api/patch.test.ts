@@ -1,14 +1,13 @@
 import type postgres from 'postgres';
 import type { JsonObject } from '../../src/json.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 /** A service with a function that creates an item. */
 async function patched(t: Test, env: Record<string, string> = {}) {
   const service = await testService(t, env);
-  const sql = openSql(service.databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   const item = async (body: unknown): Promise<string> => {
     const { status, headers } = await service.send('POST', '/items', { body });
     t.equal(status, 201);

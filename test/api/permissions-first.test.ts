@@ -4,7 +4,7 @@ import { makeKey } from '../support/credentials.js';
 import { SIGN_IN } from '../support/names.js';
 import { type SendOptions, testService, withoutRequestId } from '../support/service.js';
 import { sign } from '../support/signed.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -26,8 +26,7 @@ async function setup(t: Test, env: Record<string, string> = {}) {
     return (method: string, path: string, { headers, ...options }: SendOptions = {}) =>
       service.send(method, path, { ...options, headers: { ...headers, 'x-api-key': key } });
   };
-  const sql = openSql(open.databaseUrl, { max: 2, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, open.databaseUrl, { max: 2 });
   return { open, service, sql, keyFor, ada, eve, adasPost, evesPost };
 }
 
@@ -125,65 +124,58 @@ t.test('passwords are hashed before a transaction begins', SIGN_IN, async (t) =>
   t.same(order, ['other', 'hashing'], 'the only connection for transactions is free meanwhile');
 });
 
-t.test(
-  'a password goes with its record in a batch and under a key, by every kind of write',
-  SIGN_IN,
-  async (t) => {
-    const { send, db } = await testService(t);
-    const hashes = async () =>
-      new Map(
-        (await db.run('select user_id::text as id, hash from passwords', [])).map((row) => [
-          row.id,
-          row.hash,
-        ]),
-      );
-    const key = { 'idempotency-key': 'one' };
-    const { body } = withPassword(1);
-    const first = await send('POST', '/users', { headers: key, body });
-    t.equal(first.status, 201);
-    const before = (await hashes()).get(first.json.id);
-    t.equal((await send('POST', '/users', { headers: key, body })).text, first.text);
-    t.equal((await hashes()).get(first.json.id), before, 'a repeat sets nothing');
-    const path = `/users/${first.json.id}`;
-    let last = before;
-    const changes = async (what: string, status: number) => {
-      const now = (await hashes()).get(first.json.id);
-      t.equal(status, 200, what);
-      t.not(now, last, what);
-      last = now;
-    };
-    for (const [n, type] of TYPES.entries()) {
-      const password = `another phrase ${n}`;
-      const patch = n === 2 ? [{ op: 'add', path: '/password', value: password }] : { password };
-      const headers = { 'content-type': type };
-      const operation = { method: 'PATCH', path, headers, body: patch };
-      await changes(type, (await send('POST', '/batch', { body: [operation] })).status);
-      const keyed = { ...headers, 'idempotency-key': `k${n}` };
-      await changes(
-        `${type} with a key`,
-        (await send('PATCH', path, { type, headers: keyed, body: patch })).status,
-      );
-    }
-    const put = { method: 'PUT', path, body: { ...body, password: 'the last phrase' } };
-    await changes('PUT', (await send('POST', '/batch', { body: [put] })).status);
-    const moved = [
-      { op: 'add', path: '/hint', value: 'a phrase to move' },
-      { op: 'move', from: '/hint', path: '/password' },
-    ];
-    const type = 'application/json-patch+json';
-    t.equal((await send('PATCH', path, { type, body: moved })).status, 200);
-    const inBatch = { method: 'PATCH', path, headers: { 'content-type': type }, body: moved };
-    t.match(await send('POST', '/batch', { body: [inBatch] }), {
-      status: 422,
-      json: { error: { code: 'UNPROCESSABLE_PATCH', details: { operation: 0 } } },
-    });
-    const short = { ...withPassword(2), body: { ...withPassword(2).body, password: 'short' } };
-    t.match(await send('POST', '/batch', { body: [withPassword(3), short] }), {
-      status: 400,
-      json: { error: { code: 'VALIDATION_ERROR', details: { operation: 1 } } },
-    });
-  },
-);
+t.test('a password goes with its record in a batch and under a key, by every write', SIGN_IN, async (t) => {
+  const { send, db } = await testService(t);
+  const hashes = async () =>
+    new Map(
+      (await db.run('select user_id::text as id, hash from passwords', [])).map((row) => [row.id, row.hash]),
+    );
+  const key = { 'idempotency-key': 'one' };
+  const { body } = withPassword(1);
+  const first = await send('POST', '/users', { headers: key, body });
+  t.equal(first.status, 201);
+  const before = (await hashes()).get(first.json.id);
+  t.equal((await send('POST', '/users', { headers: key, body })).text, first.text);
+  t.equal((await hashes()).get(first.json.id), before, 'a repeat sets nothing');
+  const path = `/users/${first.json.id}`;
+  let last = before;
+  const changes = async (what: string, status: number) => {
+    const now = (await hashes()).get(first.json.id);
+    t.equal(status, 200, what);
+    t.not(now, last, what);
+    last = now;
+  };
+  for (const [n, type] of TYPES.entries()) {
+    const password = `another phrase ${n}`;
+    const patch = n === 2 ? [{ op: 'add', path: '/password', value: password }] : { password };
+    const headers = { 'content-type': type };
+    const operation = { method: 'PATCH', path, headers, body: patch };
+    await changes(type, (await send('POST', '/batch', { body: [operation] })).status);
+    const keyed = { ...headers, 'idempotency-key': `k${n}` };
+    await changes(
+      `${type} with a key`,
+      (await send('PATCH', path, { type, headers: keyed, body: patch })).status,
+    );
+  }
+  const put = { method: 'PUT', path, body: { ...body, password: 'the last phrase' } };
+  await changes('PUT', (await send('POST', '/batch', { body: [put] })).status);
+  const moved = [
+    { op: 'add', path: '/hint', value: 'a phrase to move' },
+    { op: 'move', from: '/hint', path: '/password' },
+  ];
+  const type = 'application/json-patch+json';
+  t.equal((await send('PATCH', path, { type, body: moved })).status, 200);
+  const inBatch = { method: 'PATCH', path, headers: { 'content-type': type }, body: moved };
+  t.match(await send('POST', '/batch', { body: [inBatch] }), {
+    status: 422,
+    json: { error: { code: 'UNPROCESSABLE_PATCH', details: { operation: 0 } } },
+  });
+  const short = { ...withPassword(2), body: { ...withPassword(2).body, password: 'short' } };
+  t.match(await send('POST', '/batch', { body: [withPassword(3), short] }), {
+    status: 400,
+    json: { error: { code: 'VALIDATION_ERROR', details: { operation: 1 } } },
+  });
+});
 
 t.test('a stored response goes only to callers who may still send the request', async (t) => {
   const { keyFor, open, ada, eve, adasPost } = await setup(t);

@@ -1,6 +1,6 @@
 import { declare } from '../support/collections.js';
 import { type TestService, testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -386,8 +386,7 @@ t.test('all records that match a filter are changed or deleted, with one event e
 
 t.test('more matches than the limit change nothing; a query that takes too long is 503', async (t) => {
   const { service, env } = await library(t);
-  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   const [{ id, doc }] = (await sql`select id, doc from books limit 1`) as unknown as [
     { id: string; doc: string },
   ];

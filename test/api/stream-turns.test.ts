@@ -2,7 +2,7 @@ import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
 import { testService } from '../support/service.js';
 import type { Constants } from '../support/settings.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { untilAtLeast } from '../support/until.js';
 
@@ -26,8 +26,7 @@ async function open(t: Test, constants: Constants) {
 
 /** Runs work while no statement reads the logs, as if each were an expensive search. */
 async function whileExpensive(t: Test, databaseUrl: string, work: () => Promise<void>): Promise<void> {
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   await sql.begin(async (run) => {
     await run`lock table logs in access exclusive mode`;
     await work();

@@ -8,7 +8,7 @@ import {
   testService,
   undeclaredDatabase,
 } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 const ENV = { AUTH: 'api-key,basic', INSECURE: 'basic', AUTH_FAILURES: '0', MCP: 'on' };
@@ -32,8 +32,7 @@ async function setUp(t: Test, env: Record<string, string> = {}) {
     if (scopes.length > 0) await setUserScopes(service.db, json.id, scopes);
     return json.id as string;
   };
-  const sql = openSql(service.databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   const passwords = async () => (await sql`select count(*)::int as count from passwords`)[0]!.count as number;
   return { ...service, by, admin, user, passwords };
 }
@@ -245,25 +244,22 @@ async function withLeader(t: Test) {
   return { ...all, leader, member, inPerson };
 }
 
-t.test(
-  'access rules let no caller take over or delete an account with scopes that the caller lacks',
-  async (t) => {
-    const { admin, member, inPerson, passwords } = await withLeader(t);
-    const id = await member('root', 'admin');
-    const before = (await admin('GET', `/users/${id}`)).text;
-    for (const { name: says, method, path, options } of ways(id, 'root')) {
-      const { status, json, text } = await inPerson(method, path, options);
-      const refused = path === '/mcp' ? json.result?.isError : status === 403;
-      t.equal(refused, true, `${says}: ${status} ${text}`);
-      t.match(text, 'ACCESS_DENIED', says);
-    }
-    t.equal((await admin('GET', `/users/${id}`)).text, before, 'nothing was changed');
-    t.equal(await passwords(), 1);
-    const free = await member('free');
-    t.equal((await inPerson('PATCH', `/users/${free}`, { body: { password: PASSWORD } })).status, 200);
-    t.equal((await inPerson('DELETE', `/users/${free}`)).status, 204);
-  },
-);
+t.test('access rules protect accounts with scopes that the caller lacks', async (t) => {
+  const { admin, member, inPerson, passwords } = await withLeader(t);
+  const id = await member('root', 'admin');
+  const before = (await admin('GET', `/users/${id}`)).text;
+  for (const { name: says, method, path, options } of ways(id, 'root')) {
+    const { status, json, text } = await inPerson(method, path, options);
+    const refused = path === '/mcp' ? json.result?.isError : status === 403;
+    t.equal(refused, true, `${says}: ${status} ${text}`);
+    t.match(text, 'ACCESS_DENIED', says);
+  }
+  t.equal((await admin('GET', `/users/${id}`)).text, before, 'nothing was changed');
+  t.equal(await passwords(), 1);
+  const free = await member('free');
+  t.equal((await inPerson('PATCH', `/users/${free}`, { body: { password: PASSWORD } })).status, 200);
+  t.equal((await inPerson('DELETE', `/users/${free}`)).status, 204);
+});
 
 t.test('the protection of accounts reveals nothing of users that access rules hide', async (t) => {
   const { admin, user, by, leader, inPerson } = await withLeader(t);

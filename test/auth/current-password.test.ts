@@ -2,8 +2,9 @@ import { scryptSync } from 'node:crypto';
 import { isYoungerThan } from '../../src/auth/principal.js';
 import { makeKey } from '../support/credentials.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../support/issuer.js';
+import { mockLimits } from '../support/pause.js';
 import { type SendOptions, type ServiceResponse, testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 const MERGE_PATCH = 'application/merge-patch+json';
@@ -37,8 +38,7 @@ async function setup(t: Test, env: Record<string, string> = {}, password: string
   const created = await admin('POST', '/users', { body: RECORD });
   t.equal(created.status, 201);
   const id = created.json.id as string;
-  const sql = openSql(service.databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   if (password) await sql`insert into passwords values (${id}, ${quickHash(password)})`;
   const self = as((await makeKey(service.db, { subject: id, scopes: ['self'] })).key);
   const signIn = async (password: string) => {
@@ -141,6 +141,7 @@ t.test('a stored field of an older version is not the current password', async (
 });
 
 t.test('wrong current passwords reach the limit of failed logins of the account', async (t) => {
+  mockLimits(t);
   const { self, admin, id, signIn } = await setup(t, { AUTH_FAILURES: '3' });
   const guess = (current_password: string) =>
     self('PATCH', `/users/${id}`, { body: { password: NEW, current_password } });

@@ -9,7 +9,7 @@ import { makeKey } from '../support/credentials.js';
 import { migratedFolder } from '../support/migrated-folder.js';
 import { until } from '../support/process.js';
 import { send, testDatabase, testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { openSql, sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 import { some, times } from '../support/thorough.js';
 
@@ -88,8 +88,7 @@ t.test('a rejected login is called that, and a database that does not exist too'
     code: 69,
     err: /^plinth: database "none" does not exist: create it, or correct DATABASE_URL\n$/,
   });
-  const sql = openSql(String(url), { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, String(url));
   await sql.unsafe(`create role nologin_${process.pid}`);
   t.teardown(() => sql.unsafe(`drop role nologin_${process.pid}`));
   const stranger = new URL(url);

@@ -50,32 +50,28 @@ t.test('a key is made, listed and revoked while a service uses the database', as
   t.match(await plinth(t, ['keys', 'revoke', id], env), { code: 1, err: `plinth: there is no key ${id}\n` });
 });
 
-t.test(
-  'the embedded database is used with and without a service on it',
-  { skip: notInDefault },
-  async (t) => {
-    const DATA_DIR = await dataFolder(t);
-    const { key, id } = madeOf((await plinth(t, CREATE, { DATA_DIR })).out);
-    t.ok(isKey(key), 'before there is a cluster');
-    t.equal(serverPid(DATA_DIR), undefined, 'no server is left');
+t.test('the embedded database serves commands beside a service', { skip: notInDefault }, async (t) => {
+  const DATA_DIR = await dataFolder(t);
+  const { key, id } = madeOf((await plinth(t, CREATE, { DATA_DIR })).out);
+  t.ok(isKey(key), 'before there is a cluster');
+  t.equal(serverPid(DATA_DIR), undefined, 'no server is left');
 
-    const service = startProcess(t, { DATA_DIR, AUTH: 'api-key', AUTH_FAILURES: '0' });
-    const url = await service.ready();
-    const status = async (key: string) =>
-      (await send(url, 'GET', '/whoami', { headers: { 'x-api-key': key } })).status;
-    t.equal(await status(key), 200);
-    const pid = serverPid(DATA_DIR)!;
-    const other = madeOf((await plinth(t, CREATE, { DATA_DIR })).out);
-    t.equal(await status(other.key), 200, 'made while it runs');
-    t.equal((await plinth(t, ['keys', 'revoke', id], { DATA_DIR })).code, 0);
-    await until('it is refused', async () => (await status(key)) === 401);
-    t.equal(serverPid(DATA_DIR), pid);
-    t.ok(isAlive(pid), 'the server of the service goes on');
-    service.child.kill('SIGTERM');
-    t.equal(await service.ended, 0);
-    t.equal(service.stderr(), '');
-  },
-);
+  const service = startProcess(t, { DATA_DIR, AUTH: 'api-key', AUTH_FAILURES: '0' });
+  const url = await service.ready();
+  const status = async (key: string) =>
+    (await send(url, 'GET', '/whoami', { headers: { 'x-api-key': key } })).status;
+  t.equal(await status(key), 200);
+  const pid = serverPid(DATA_DIR)!;
+  const other = madeOf((await plinth(t, CREATE, { DATA_DIR })).out);
+  t.equal(await status(other.key), 200, 'made while it runs');
+  t.equal((await plinth(t, ['keys', 'revoke', id], { DATA_DIR })).code, 0);
+  await until('it is refused', async () => (await status(key)) === 401);
+  t.equal(serverPid(DATA_DIR), pid);
+  t.ok(isAlive(pid), 'the server of the service goes on');
+  service.child.kill('SIGTERM');
+  t.equal(await service.ended, 0);
+  t.equal(service.stderr(), '');
+});
 
 t.test('wrong usage ends it with 64, bad configuration with 78, nothing started', async (t) => {
   const folder = await dataFolder(t);

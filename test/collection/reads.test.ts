@@ -3,7 +3,7 @@ import { Statements } from '../../src/collection/sql-templates.js';
 import { connect, type Run } from '../../src/db/db.js';
 import { users } from '../support/collections.js';
 import { testDatabase } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 
 const idOf = (n: number) => `01900000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`;
@@ -14,8 +14,7 @@ const documentOf = (id: string, filling = '') =>
 
 t.test('reads of one tick share a statement, and each gets its own record', async (t) => {
   const databaseUrl = await testDatabase(t);
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   const db = connect(databaseUrl, {
     connections: 2,
     searches: 1,

@@ -5,7 +5,7 @@ import { listSql } from '../../src/db/sql-files.js';
 import { CITUS_STUBS } from '../support/citus.js';
 import { declare } from '../support/collections.js';
 import { freshService, testDatabase } from '../support/service.js';
-import { openSql, SCHEMA } from '../support/sql.js';
+import { openSql, SCHEMA, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 /*
@@ -35,7 +35,7 @@ async function migrationsFor(sql: postgres.Sql) {
 
 async function database(t: Test): Promise<string> {
   const url = await testDatabase(t, true);
-  const sql = openSql(url, { max: 1, onnotice: () => undefined, connection: { search_path: 'public' } });
+  const sql = sqlOf(t, url, { connection: { search_path: 'public' } });
   await sql.unsafe(CITUS_STUBS);
   await sql.unsafe(MIGRATIONS);
   for (const { name, text, checksum } of await migrationsFor(sql)) {
@@ -46,27 +46,23 @@ async function database(t: Test): Promise<string> {
   return url;
 }
 
-t.test(
-  'the migrations of Citus create functions on the coordinator alone, and tables on all nodes',
-  async (t) => {
-    const url = await testDatabase(t, true);
-    const sql = openSql(url, { max: 1, onnotice: () => undefined, connection: { search_path: 'public' } });
-    t.teardown(() => sql.end());
-    await sql.unsafe(CITUS_STUBS);
-    await sql.unsafe(MIGRATIONS);
-    await sql.unsafe(NOTES);
-    const own = new Set(listSql().map((file) => file.replace('citus/migrations/', '')));
-    for (const { name, text } of await migrationsFor(sql)) {
-      await sql`truncate noted`;
-      await sql.begin((tx) => tx.unsafe(text));
-      if (!own.has(name)) continue;
-      const commands = await sql`select * from noted`;
-      t.ok(commands.length > 0, name);
-      for (const { tag, object, is_repeated } of commands)
-        t.equal(is_repeated, !/^CREATE (FUNCTION|TYPE)$/.test(tag), `${name}: ${tag} ${object}`);
-    }
-  },
-);
+t.test('the migrations of Citus create functions on the coordinator, and tables on all nodes', async (t) => {
+  const url = await testDatabase(t, true);
+  const sql = openSql(url, { max: 1, connection: { search_path: 'public' } });
+  await sql.unsafe(CITUS_STUBS);
+  await sql.unsafe(MIGRATIONS);
+  await sql.unsafe(NOTES);
+  const own = new Set(listSql().map((file) => file.replace('citus/migrations/', '')));
+  for (const { name, text } of await migrationsFor(sql)) {
+    await sql`truncate noted`;
+    await sql.begin((tx) => tx.unsafe(text));
+    if (!own.has(name)) continue;
+    const commands = await sql`select * from noted`;
+    t.ok(commands.length > 0, name);
+    for (const { tag, object, is_repeated } of commands)
+      t.equal(is_repeated, !/^CREATE (FUNCTION|TYPE)$/.test(tag), `${name}: ${tag} ${object}`);
+  }
+});
 
 t.test('each function finds the tables of collections', async (t) => {
   const url = await database(t);
@@ -130,8 +126,7 @@ t.test('each function finds the tables of collections', async (t) => {
   });
   t.equal((await send('DELETE', `/users/${user}`)).status, 204);
 
-  const sql = openSql(url, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, url);
   const rows =
     await sql`select relname from pg_class where relnamespace = ${SCHEMA}::regnamespace and relkind = 'r' order by 1`;
   t.same(

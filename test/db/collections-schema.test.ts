@@ -3,7 +3,7 @@ import { collectionsSchemaOf } from '../../src/db/object-names.js';
 import { quotedName } from '../../src/db/statements.js';
 import { declare } from '../support/collections.js';
 import { freshService, testDatabase } from '../support/service.js';
-import { openSql, SCHEMA } from '../support/sql.js';
+import { SCHEMA, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 const TIMEOUT_MS = 10_000;
@@ -11,8 +11,7 @@ const text = { type: 'string' };
 
 async function emptyDatabase(t: Test) {
   const url = await testDatabase(t, true);
-  const sql = openSql(url, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, url);
   return { url, sql };
 }
 
@@ -72,31 +71,28 @@ t.test('services in schemas of one database have collections of their own', asyn
   );
 });
 
-t.test(
-  'the message for a role that may not create schemas has the statement that an operator must run',
-  async (t) => {
-    const { url, sql } = await emptyDatabase(t);
-    const role = `owner_${process.pid}`;
-    await sql.unsafe(`
+t.test('the message for a role without schemas has the statement for an operator', async (t) => {
+  const { url, sql } = await emptyDatabase(t);
+  const role = `owner_${process.pid}`;
+  await sql.unsafe(`
     create role ${role} login password 'x';
     create extension pg_trgm;
     grant all on schema public to ${role}`);
-    t.teardown(() => sql.unsafe(`drop owned by ${role} cascade; drop role ${role}`));
-    const limited = new URL(url);
-    [limited.username, limited.password] = [role, 'x'];
-    const attempt = () => migrate(String(limited), TIMEOUT_MS).catch(({ message }: Error) => message);
-    const message = String(await attempt());
-    t.match(message, `the role ${role} may not create the schema of the collections`);
-    const statement = /`([^`]+)`/.exec(message)?.[1] ?? '';
-    t.equal(statement, `create schema ${SCHEMA} authorization ${role}`);
-    await sql.unsafe(`create schema ${SCHEMA}`);
-    const other = String(await attempt());
-    t.equal(/`([^`]+)`/.exec(other)?.[1], `alter schema ${SCHEMA} owner to ${role}`);
-    t.match(await sql`select count(*)::integer as n from migrations `, [{ n: 0 }]);
-    await sql.unsafe(`drop schema ${SCHEMA}`);
-    await sql.unsafe(statement);
-    t.equal(await attempt(), undefined);
-    const { send } = await freshService(t, { DATABASE_URL: String(limited), MIGRATE: 'auto' });
-    t.equal((await send('POST', '/items', { body: { name: 'a pen' } })).status, 201);
-  },
-);
+  t.teardown(() => sql.unsafe(`drop owned by ${role} cascade; drop role ${role}`));
+  const limited = new URL(url);
+  [limited.username, limited.password] = [role, 'x'];
+  const attempt = () => migrate(String(limited), TIMEOUT_MS).catch(({ message }: Error) => message);
+  const message = String(await attempt());
+  t.match(message, `the role ${role} may not create the schema of the collections`);
+  const statement = /`([^`]+)`/.exec(message)?.[1] ?? '';
+  t.equal(statement, `create schema ${SCHEMA} authorization ${role}`);
+  await sql.unsafe(`create schema ${SCHEMA}`);
+  const other = String(await attempt());
+  t.equal(/`([^`]+)`/.exec(other)?.[1], `alter schema ${SCHEMA} owner to ${role}`);
+  t.match(await sql`select count(*)::integer as n from migrations `, [{ n: 0 }]);
+  await sql.unsafe(`drop schema ${SCHEMA}`);
+  await sql.unsafe(statement);
+  t.equal(await attempt(), undefined);
+  const { send } = await freshService(t, { DATABASE_URL: String(limited), MIGRATE: 'auto' });
+  t.equal((await send('POST', '/items', { body: { name: 'a pen' } })).status, 201);
+});

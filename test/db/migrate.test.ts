@@ -10,7 +10,7 @@ import { SQL_DIR } from '../../src/db/sql-files.js';
 import { claimPort } from '../support/claimed-port.js';
 import { startProcess } from '../support/process.js';
 import { SERVER_URL, testDatabase } from '../support/service.js';
-import { openSql, SCHEMA } from '../support/sql.js';
+import { SCHEMA, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 const TIMEOUT_MS = 10_000;
@@ -38,8 +38,7 @@ const EXPECTED = [
 /** An empty database, and a connection to look into it. */
 async function emptyDatabase(t: Test): Promise<{ url: string; sql: postgres.Sql }> {
   const url = await testDatabase(t, true);
-  const sql = openSql(url, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, url);
   return { url, sql };
 }
 

@@ -2,14 +2,13 @@ import { connect } from '../../src/db/db.js';
 import { startMaintenance } from '../../src/db/maintenance.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { freshService, RETENTION, testDatabase } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { openSql, sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
 
 t.test('a service whose role has no connection left for searches or transactions is not ready', async (t) => {
   const url = await testDatabase(t, true);
-  const sql = openSql(url, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, url);
   const role = `limited_${process.pid}`;
   const database = new URL(url).pathname.slice(1);
   await sql.unsafe(`

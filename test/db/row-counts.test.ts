@@ -8,7 +8,7 @@ import { fill as fillText } from '../../src/db/statements.js';
 import { items } from '../support/collections.js';
 import { pageStatement } from '../support/list-statement.js';
 import { freshService, testDatabase } from '../support/service.js';
-import { openSql, SCHEMA } from '../support/sql.js';
+import { openSql, SCHEMA, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 /** Compares, in one snapshot, the total and pages found by blocks with what counting every record gives. */
@@ -47,8 +47,7 @@ t.test('totals and deep pages are exact while many write and the deltas are adde
   const databaseUrl = await testDatabase(t);
   await fill(databaseUrl, 0, 2000);
   const { send, db } = await freshService(t, { DATABASE_URL: databaseUrl });
-  const sql = openSql(databaseUrl, { max: 8, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl, { max: 8 });
   let isWriting = true;
   const works = [
     () => compare(t, sql),
@@ -98,8 +97,7 @@ t.test('blocks grow with a list, and go with it', async (t) => {
   const databaseUrl = await testDatabase(t);
   await fill(databaseUrl, 0, 30_000);
   const { send, db } = await freshService(t, { DATABASE_URL: databaseUrl });
-  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   const blocks = async () => {
     const [row] =
       await sql`select total::int, cardinality(starts) as starts, before from blocks where collection = 'items'`;
@@ -159,8 +157,7 @@ t.test('what one run leaves to cut is reported, and the next goes on', async (t)
 
 t.test('a cut reads so many records, however many there are', async (t) => {
   const databaseUrl = await testDatabase(t);
-  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   await sql.unsafe(INSERT.replace('$1::integer', '60000'));
   await sql`
     insert into blocks (collection, total, starts, before) values ('items', 60000, '{0}', '{0}')

@@ -10,7 +10,7 @@ import { EXAMINED, HEADINGS, NOT_EXAMINED } from '../features/citus/statements.j
 import { RESOURCES } from '../support/collections.js';
 import { pageStatement } from '../support/list-statement.js';
 import { testDatabase } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 const BUILT = new URL('../../src/', import.meta.url);
@@ -91,8 +91,7 @@ t.test('a statement is filled in with the parts that there are', async (t) => {
 });
 
 t.test('every statement file parses, and PostgreSQL takes every statement', async (t) => {
-  const sql = openSql(await testDatabase(t), { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, await testDatabase(t));
   const isValid = (text: string, name: string) => t.resolves(sql.unsafe(text).describe(), name);
   const files = readdirSync(SQL_DIR, { recursive: true, encoding: 'utf8' }).filter((name) =>
     /^(?!features\/citus\/)(features\/[\w-]+\/)?[\w-]+\.sql$/.test(name),

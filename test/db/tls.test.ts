@@ -46,41 +46,34 @@ function changed(url: string, values: Record<string, string>): string {
   return `${start}?${[...parameters].map((pair) => pair.join('=')).join('&')}`;
 }
 
-t.test(
-  'each sslmode protects as in libpq, and none that asks for TLS goes on without',
-  options,
-  async (t) => {
-    const { url } = victim;
-    const foreign = authority(t, 'foreign').certFile;
-    const named = url.replace('@127.0.0.1', '@localhost');
-    const rows: [url: string, expected: boolean | RegExp][] = [
-      [url, true],
-      [changed(url, { sslmode: 'verify-ca' }), true],
-      [changed(url, { sslmode: 'require', sslrootcert: '' }), true],
-      [changed(url, { sslmode: 'prefer', sslrootcert: '' }), true],
-      [changed(url, { sslmode: '', sslrootcert: '' }), true],
-      [changed(url, { sslmode: 'disable' }), /^28000 .*pg_hba/],
-      [changed(url, { sslrootcert: foreign }), /^TLS_FAILED TLS to 127\.0\.0\.1:\d+: /],
-      [changed(url, { sslmode: 'require', sslrootcert: foreign }), /^TLS_FAILED /],
-      [changed(url, { sslrootcert: '' }), /^TLS_FAILED /],
-      [named, /^TLS_FAILED .*altnames/],
-      [changed(named, { sslmode: 'verify-ca' }), true],
-      [changed(url, { sslrootcert: '/nowhere' }), /^TLS_FAILED .*ENOENT/],
-      [changed(url, { sslcert: '', sslkey: '' }), /^(28000|TLS_FAILED|ECONNRESET) /],
-      [changed(SERVER_URL, { sslmode: 'prefer' }), false],
-      [
-        changed(SERVER_URL, { sslmode: 'require' }),
-        /^TLS_FAILED .*has no TLS, which sslmode=require requires/,
-      ],
-      [changed(SERVER_URL, { sslmode: 'verify-full' }), /^TLS_FAILED .*sslmode=verify-full/],
-    ];
-    for (const [each, expected] of rows) {
-      const found = await sessionOf(each);
-      if (typeof expected === 'boolean') t.equal(found, expected, each);
-      else t.match(found, expected, each);
-    }
-  },
-);
+t.test('each sslmode protects as in libpq, and none with TLS goes on without', options, async (t) => {
+  const { url } = victim;
+  const foreign = authority(t, 'foreign').certFile;
+  const named = url.replace('@127.0.0.1', '@localhost');
+  const rows: [url: string, expected: boolean | RegExp][] = [
+    [url, true],
+    [changed(url, { sslmode: 'verify-ca' }), true],
+    [changed(url, { sslmode: 'require', sslrootcert: '' }), true],
+    [changed(url, { sslmode: 'prefer', sslrootcert: '' }), true],
+    [changed(url, { sslmode: '', sslrootcert: '' }), true],
+    [changed(url, { sslmode: 'disable' }), /^28000 .*pg_hba/],
+    [changed(url, { sslrootcert: foreign }), /^TLS_FAILED TLS to 127\.0\.0\.1:\d+: /],
+    [changed(url, { sslmode: 'require', sslrootcert: foreign }), /^TLS_FAILED /],
+    [changed(url, { sslrootcert: '' }), /^TLS_FAILED /],
+    [named, /^TLS_FAILED .*altnames/],
+    [changed(named, { sslmode: 'verify-ca' }), true],
+    [changed(url, { sslrootcert: '/nowhere' }), /^TLS_FAILED .*ENOENT/],
+    [changed(url, { sslcert: '', sslkey: '' }), /^(28000|TLS_FAILED|ECONNRESET) /],
+    [changed(SERVER_URL, { sslmode: 'prefer' }), false],
+    [changed(SERVER_URL, { sslmode: 'require' }), /^TLS_FAILED .*has no TLS, which sslmode=require requires/],
+    [changed(SERVER_URL, { sslmode: 'verify-full' }), /^TLS_FAILED .*sslmode=verify-full/],
+  ];
+  for (const [each, expected] of rows) {
+    const found = await sessionOf(each);
+    if (typeof expected === 'boolean') t.equal(found, expected, each);
+    else t.match(found, expected, each);
+  }
+});
 
 /** A URL with another role, whose password is `x`. */
 const asRole = (url: string, role: string) => url.replace(/\/\/[^@]*@/, `//${role}:x@`);
@@ -263,27 +256,23 @@ t.test('connections that the service discards do not end it, nor does SIGTERM', 
   victim.thaw();
 });
 
-t.test(
-  'a list that its reader abandons frees its connection, and one that stalls is waited for',
-  options,
-  async (t) => {
-    const settings = { DATABASE_URL: await victim.database(), DB_TIMEOUT_MS: '1000' };
-    const service = await testService(t, settings, { dbStreams: 1 });
-    await fill(service.url, 20);
-    const { port } = new URL(service.url);
-    const reader = net.connect(Number(port), '127.0.0.1');
-    reader.write('GET /items?sort=created_at HTTP/1.1\r\nHost: localhost\r\n\r\n');
-    await once(reader, 'data');
-    reader.pause();
-    reader.destroy();
-    const whole = await until(
-      'the next list is served',
-      () => service.send('GET', '/items?sort=created_at'),
-      ({ status }) => status === 200,
-    );
-    t.equal(whole.json.length, 20);
-  },
-);
+t.test('a list that its reader abandons frees its connection', options, async (t) => {
+  const settings = { DATABASE_URL: await victim.database(), DB_TIMEOUT_MS: '1000' };
+  const service = await testService(t, settings, { dbStreams: 1 });
+  await fill(service.url, 20);
+  const { port } = new URL(service.url);
+  const reader = net.connect(Number(port), '127.0.0.1');
+  reader.write('GET /items?sort=created_at HTTP/1.1\r\nHost: localhost\r\n\r\n');
+  await once(reader, 'data');
+  reader.pause();
+  reader.destroy();
+  const whole = await until(
+    'the next list is served',
+    () => service.send('GET', '/items?sort=created_at'),
+    ({ status }) => status === 200,
+  );
+  t.equal(whole.json.length, 20);
+});
 
 t.test('the feed is listened to over TLS, also after its connection was lost', options, async (t) => {
   const proxy = await testProxy(t, await victim.database());

@@ -29,41 +29,38 @@ for (const [workers, transport] of [
   ['1', TRANSPORTS.at(-1)!],
   ['2', TRANSPORTS.at(-1)!],
 ] as const)
-  t.test(
-    `WORKERS=${workers}: a start before its database (${transport}) waits for it, and says so`,
-    async (t) => {
-      const victim = await victimOf(transport);
-      await victim.stop();
-      const port = String(await claimPort(t));
-      const service = startProcess(t, { ...WAITING, DATABASE_URL: victim.url, PORT: port, WORKERS: workers });
-      const url = `http://127.0.0.1:${port}`;
-      const health = await until(
-        'the port is open',
-        () => send(url, 'GET', '/healthz').catch(() => undefined),
-        (response) => response !== undefined,
-      );
-      t.match(health, { status: 200, json: { status: 'alive' } });
-      t.match(await send(url, 'GET', '/readyz'), {
+  t.test(`WORKERS=${workers}: a start before its database (${transport}) waits, and says so`, async (t) => {
+    const victim = await victimOf(transport);
+    await victim.stop();
+    const port = String(await claimPort(t));
+    const service = startProcess(t, { ...WAITING, DATABASE_URL: victim.url, PORT: port, WORKERS: workers });
+    const url = `http://127.0.0.1:${port}`;
+    const health = await until(
+      'the port is open',
+      () => send(url, 'GET', '/healthz').catch(() => undefined),
+      (response) => response !== undefined,
+    );
+    t.match(health, { status: 200, json: { status: 'alive' } });
+    t.match(await send(url, 'GET', '/readyz'), {
+      status: 503,
+      json: { status: 'database' },
+      headers: { 'retry-after': '1' },
+    });
+    for (const path of ['/users', '/api/v1/items/x', '/nowhere'])
+      t.match(await send(url, 'GET', path), {
         status: 503,
-        json: { status: 'database' },
-        headers: { 'retry-after': '1' },
+        json: { error: { message: 'The service waits for its database.' } },
+        headers: { 'retry-after': /\d/ },
       });
-      for (const path of ['/users', '/api/v1/items/x', '/nowhere'])
-        t.match(await send(url, 'GET', path), {
-          status: 503,
-          json: { error: { message: 'The service waits for its database.' } },
-          headers: { 'retry-after': /\d/ },
-        });
-      await until('it is logged', () => service.stdout().includes(MESSAGE));
-      t.notMatch(service.stdout(), serversOf(victim.url).servers[0].password, 'without the password');
-      await victim.start();
-      t.equal(await service.ready(), url);
-      t.equal((await send(url, 'GET', '/readyz')).status, 200);
-      t.equal((await send(url, 'POST', '/items', { body: { name: 'Lamp' } })).status, 201);
-      service.child.kill('SIGTERM');
-      t.equal(await service.ended, 0);
-    },
-  );
+    await until('it is logged', () => service.stdout().includes(MESSAGE));
+    t.notMatch(service.stdout(), serversOf(victim.url).servers[0].password, 'without the password');
+    await victim.start();
+    t.equal(await service.ready(), url);
+    t.equal((await send(url, 'GET', '/readyz')).status, 200);
+    t.equal((await send(url, 'POST', '/items', { body: { name: 'Lamp' } })).status, 201);
+    service.child.kill('SIGTERM');
+    t.equal(await service.ended, 0);
+  });
 
 t.test('a signal ends the wait, and so does its limit', async (t) => {
   const closed = `postgres://u:p@127.0.0.1:${await claimPort(t)}/d`;

@@ -1,72 +1,68 @@
 import { migratedFolder } from '../support/migrated-folder.js';
 import { serverPid, startProcess } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
 import { until, untilAtLeast } from '../support/until.js';
 import { follow } from './follow.js';
 import { type ConfirmedWrite, write } from './write.js';
 
-t.test(
-  'killed under writes: what was confirmed has its event, what was not committed has none',
-  async (t) => {
-    const databaseUrl = await testDatabase(t);
-    const sql = openSql(databaseUrl, { max: 1 });
-    t.teardown(() => sql.end());
-    const confirmed: ConfirmedWrite[] = [];
-    let cursor = '';
-    const read: string[] = [];
-    for (let kill = 0; kill < times(2, 3, 10); kill++) {
-      const service = startProcess(t, { DATABASE_URL: databaseUrl });
-      const url = await service.ready();
-      const before = confirmed.length;
-      const writers = Array.from({ length: 8 }, () => write(url, confirmed).catch(() => undefined));
-      const enough = 20 + kill * 60;
-      // A reader beside, which goes on where it was before the kill.
-      await until('some is written', async () => {
-        const { json } = await send(url, 'GET', `/events?limit=1000${cursor && `&after=${cursor}`}`);
-        cursor = json.meta.cursor;
-        for (const { sequence } of json.data) read.push(sequence);
-        return confirmed.length - before > enough;
-      });
-      service.child.kill('SIGKILL');
-      await service.ended;
-      await Promise.all(writers);
-    }
-    const key = ({ type, record, version }: ConfirmedWrite) => `${type} ${record} ${version}`;
-    const events = (await sql<ConfirmedWrite[]>`select type, record, version from events order by seq`).map(
-      key,
-    );
-    const known = new Set(events);
-    t.equal(known.size, events.length, 'no event is there twice');
-    t.same(
-      confirmed.filter((each) => !known.has(key(each))),
-      [],
-      `${confirmed.length} writes that were confirmed`,
-    );
-    const items = await sql<{ id: string; version: number }[]>`select id, version from items`;
-    const versions = new Map(items.map(({ id, version }) => [id, version]));
-    for (const text of events) {
-      const [type, record, version] = text.split(' ') as [string, string, string];
-      const deleted = known.has(`items.deleted ${record} 2`);
-      if (!deleted && Number(version) > (versions.get(record) ?? 0)) t.fail(`${type} of nothing: ${text}`);
-    }
-    const last = startProcess(t, { DATABASE_URL: databaseUrl });
-    const url = await last.ready();
-    await until(
-      'the reader has all',
-      async () => {
-        const { json } = await send(url, 'GET', `/events?limit=1000&after=${cursor}`);
-        cursor = json.meta.cursor;
-        for (const { sequence } of json.data) read.push(sequence);
-        return read;
-      },
-      ({ length }) => length === events.length,
-    );
-    t.same(read, [...new Set(read)].toSorted(), 'each once and in order');
-  },
-);
+t.test('killed under writes: what was confirmed has its event, nothing else has one', async (t) => {
+  const databaseUrl = await testDatabase(t);
+  const sql = sqlOf(t, databaseUrl);
+  const confirmed: ConfirmedWrite[] = [];
+  let cursor = '';
+  const read: string[] = [];
+  for (let kill = 0; kill < times(2, 3, 10); kill++) {
+    const service = startProcess(t, { DATABASE_URL: databaseUrl });
+    const url = await service.ready();
+    const before = confirmed.length;
+    const writers = Array.from({ length: 8 }, () => write(url, confirmed).catch(() => undefined));
+    const enough = 20 + kill * 60;
+    // A reader beside, which goes on where it was before the kill.
+    await until('some is written', async () => {
+      const { json } = await send(url, 'GET', `/events?limit=1000${cursor && `&after=${cursor}`}`);
+      cursor = json.meta.cursor;
+      for (const { sequence } of json.data) read.push(sequence);
+      return confirmed.length - before > enough;
+    });
+    service.child.kill('SIGKILL');
+    await service.ended;
+    await Promise.all(writers);
+  }
+  const key = ({ type, record, version }: ConfirmedWrite) => `${type} ${record} ${version}`;
+  const events = (await sql<ConfirmedWrite[]>`select type, record, version from events order by seq`).map(
+    key,
+  );
+  const known = new Set(events);
+  t.equal(known.size, events.length, 'no event is there twice');
+  t.same(
+    confirmed.filter((each) => !known.has(key(each))),
+    [],
+    `${confirmed.length} writes that were confirmed`,
+  );
+  const items = await sql<{ id: string; version: number }[]>`select id, version from items`;
+  const versions = new Map(items.map(({ id, version }) => [id, version]));
+  for (const text of events) {
+    const [type, record, version] = text.split(' ') as [string, string, string];
+    const deleted = known.has(`items.deleted ${record} 2`);
+    if (!deleted && Number(version) > (versions.get(record) ?? 0)) t.fail(`${type} of nothing: ${text}`);
+  }
+  const last = startProcess(t, { DATABASE_URL: databaseUrl });
+  const url = await last.ready();
+  await until(
+    'the reader has all',
+    async () => {
+      const { json } = await send(url, 'GET', `/events?limit=1000&after=${cursor}`);
+      cursor = json.meta.cursor;
+      for (const { sequence } of json.data) read.push(sequence);
+      return read;
+    },
+    ({ length }) => length === events.length,
+  );
+  t.same(read, [...new Set(read)].toSorted(), 'each once and in order');
+});
 
 t.test('the database crashes and comes back: a stream goes on, and misses nothing', async (t) => {
   const folder = await migratedFolder(t);

@@ -1,6 +1,6 @@
 import { cursorIn, positionIn, positionText } from '../../src/events/cursor.js';
 import { freshService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 import { until, untilLength } from '../support/until.js';
 import { follow } from './follow.js';
@@ -32,8 +32,7 @@ t.test('a cursor names the epoch of its event, and is valid in the epochs that s
 t.test('events that are lost make cursors after them 410, and none that follow are skipped', async (t) => {
   const service = await freshService(t);
   const { send, url } = service;
-  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   const create = (name: string) => send('POST', '/items', { body: { name } });
   const read = async (after: string) => (await send('GET', `/events?after=${after}`)).json;
   const cursors: string[] = [];
@@ -83,8 +82,7 @@ t.test('events that are lost make cursors after them 410, and none that follow a
 t.test('a failover that loses nothing changes no cursor and ends no stream', async (t) => {
   const service = await freshService(t);
   const { send, url } = service;
-  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   await send('POST', '/items', { body: { name: 'one' } });
   const stream = await follow(t, `${url}/events`);
   await untilLength('the stream has it', () => stream.messages, 1);
@@ -102,8 +100,7 @@ t.test('a failover that loses nothing changes no cursor and ends no stream', asy
 
 t.test('a session that was opened before a promotion begins the epoch when the feed is read', async (t) => {
   const { send, databaseUrl } = await freshService(t);
-  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   const before = (await send('GET', '/events?after=now')).headers['events-cursor'] as string;
   // As sessions find it that did not note the epoch, since the server was a standby.
   await sql`update feed_epochs set history = left(history, -8) || 'FFFFFFFF'`;

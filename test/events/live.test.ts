@@ -8,7 +8,7 @@ import { CITUS_URL } from '../support/citus.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
 import { type TestService, testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { notInDefault, seedOf, times } from '../support/thorough.js';
 import { until, untilLength } from '../support/until.js';
@@ -44,8 +44,7 @@ async function readAll(
 
 /** The position after everything that was written. */
 async function position({ send, databaseUrl }: TestService, t: Test): Promise<string> {
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   const [last] = await sql`select coalesce(max(seq), 0)::integer as seq from events`;
   return until(
     'all events are final',
@@ -152,54 +151,49 @@ const OF_RELATIONS = (filter: JsonObject): boolean =>
           )),
   );
 
-t.test(
-  'drawn conditions match what plain JavaScript says of each record before and after its change',
-  { skip: notInDefault },
-  async (t) => {
-    const service = await start(t);
-    const seed = seedOf(t);
-    const draw = drawing(seed);
-    const data = await fill(service, draw);
-    const cursor = await position(service, t);
-    await change(service, draw, idsIn(data), times(100, 300, 2000));
-    await position(service, t);
-    const { changes, final } = replayed(data, await readAll(service, cursor, ''));
-    const drawFilter = filters(data, draw);
-    const seen: Record<string, number> = { entered: 0, changed: 0, left: 0 };
-    // Chance may draw conditions that no change fulfils: then up to ten times as many are drawn.
-    const isUnseen = () => Object.values(seen).includes(0);
-    const filtersToDraw = times(25, 300, 5000);
-    for (let n = 0; n < filtersToDraw || (isUnseen() && n < 10 * filtersToDraw); n++) {
-      const name = draw.pick(Object.keys(RELATIONS));
-      const filter = drawFilter(name, 2, 2);
-      const rest = await parametersOf(service, name, filter);
-      if (rest === undefined) continue;
-      const holds = (record: State) =>
-        record !== undefined && fulfils(final, RELATIONS, name, record, filter);
-      const expected = changes.flatMap(([event, before, after]): [string, string][] => {
-        if (collectionIn(event) !== name) return [];
-        const match = holds(after)
-          ? holds(before)
-            ? 'changed'
-            : 'entered'
-          : holds(before)
-            ? 'left'
-            : undefined;
-        if (!match) return [];
-        seen[match]!++;
-        return [[event.sequence, match]];
-      });
-      const limit = draw.pick([1000, 100, 7]);
-      const found = await readAll(service, cursor, `&types=${name}.*${rest}`, limit);
-      t.same(
-        found.map(({ sequence, match }) => [sequence, match]),
-        expected,
-        `${name}: ${JSON.stringify(filter)}`,
-      );
-    }
-    for (const [match, count] of Object.entries(seen)) t.ok(count > 0, `${count} ${match}`);
-  },
-);
+t.test('drawn conditions match what JavaScript says before and after', { skip: notInDefault }, async (t) => {
+  const service = await start(t);
+  const seed = seedOf(t);
+  const draw = drawing(seed);
+  const data = await fill(service, draw);
+  const cursor = await position(service, t);
+  await change(service, draw, idsIn(data), times(100, 300, 2000));
+  await position(service, t);
+  const { changes, final } = replayed(data, await readAll(service, cursor, ''));
+  const drawFilter = filters(data, draw);
+  const seen: Record<string, number> = { entered: 0, changed: 0, left: 0 };
+  // Chance may draw conditions that no change fulfils: then up to ten times as many are drawn.
+  const isUnseen = () => Object.values(seen).includes(0);
+  const filtersToDraw = times(25, 300, 5000);
+  for (let n = 0; n < filtersToDraw || (isUnseen() && n < 10 * filtersToDraw); n++) {
+    const name = draw.pick(Object.keys(RELATIONS));
+    const filter = drawFilter(name, 2, 2);
+    const rest = await parametersOf(service, name, filter);
+    if (rest === undefined) continue;
+    const holds = (record: State) => record !== undefined && fulfils(final, RELATIONS, name, record, filter);
+    const expected = changes.flatMap(([event, before, after]): [string, string][] => {
+      if (collectionIn(event) !== name) return [];
+      const match = holds(after)
+        ? holds(before)
+          ? 'changed'
+          : 'entered'
+        : holds(before)
+          ? 'left'
+          : undefined;
+      if (!match) return [];
+      seen[match]!++;
+      return [[event.sequence, match]];
+    });
+    const limit = draw.pick([1000, 100, 7]);
+    const found = await readAll(service, cursor, `&types=${name}.*${rest}`, limit);
+    t.same(
+      found.map(({ sequence, match }) => [sequence, match]),
+      expected,
+      `${name}: ${JSON.stringify(filter)}`,
+    );
+  }
+  for (const [match, count] of Object.entries(seen)) t.ok(count > 0, `${count} ${match}`);
+});
 
 t.test('streams with conditions miss and repeat nothing over disconnects', async (t) => {
   const service = await start(t);
@@ -405,42 +399,38 @@ t.test('values that would be SQL or patterns are compared as they are', async (t
     );
 });
 
-t.test(
-  'an event of an earlier version says nothing of the record before it, so that nothing that left is missed',
-  async (t) => {
-    const { service, send, cursor, id, patch } = await issue(t);
-    await patch({ status: 'closed' });
-    await patch({ title: 'b' });
-    await send('DELETE', `/issues/${id}`);
-    await position(service, t);
-    const sql = openSql(service.databaseUrl, { max: 1 });
-    t.teardown(() => sql.end());
-    await sql`update events set former = null`;
-    const found = async (condition: string) =>
-      (await readAll(service, cursor, `&types=issues.*&filter[status]=${condition}`)).map(
-        ({ type, match }) => [type, match],
-      );
-    t.same(await found('closed'), [
-      ['issues.updated', 'changed'],
-      ['issues.updated', 'changed'],
-      ['issues.deleted', 'left'],
+t.test('an event of an earlier version says nothing of the record before it', async (t) => {
+  const { service, send, cursor, id, patch } = await issue(t);
+  await patch({ status: 'closed' });
+  await patch({ title: 'b' });
+  await send('DELETE', `/issues/${id}`);
+  await position(service, t);
+  const sql = sqlOf(t, service.databaseUrl);
+  await sql`update events set former = null`;
+  const found = async (condition: string) =>
+    (await readAll(service, cursor, `&types=issues.*&filter[status]=${condition}`)).map(({ type, match }) => [
+      type,
+      match,
     ]);
-    t.same(await found('open'), [
-      ['issues.created', 'entered'],
-      ['issues.updated', 'left'],
-      ['issues.updated', 'left'],
-      ['issues.deleted', 'left'],
-    ]);
-  },
-);
+  t.same(await found('closed'), [
+    ['issues.updated', 'changed'],
+    ['issues.updated', 'changed'],
+    ['issues.deleted', 'left'],
+  ]);
+  t.same(await found('open'), [
+    ['issues.created', 'entered'],
+    ['issues.updated', 'left'],
+    ['issues.updated', 'left'],
+    ['issues.deleted', 'left'],
+  ]);
+});
 
 t.test('former values of another type, from before a change of the declaration, are none', async (t) => {
   const { service, cursor, patch } = await issue(t);
   await patch({ estimate: 3 });
   await patch({ estimate: 4 });
   await position(service, t);
-  const sql = openSql(service.databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   await sql`update events set former = former || ${sql.json({
     estimate: 'three',
     project_id: 'none',
@@ -467,8 +457,7 @@ const WITH_A_VIEW = notOnCitus('a cluster distributes no view');
 
 t.test('changes of many records by one SQL statement have their former columns', BY_SQL, async (t) => {
   const { service, cursor } = await issue(t);
-  const sql = openSql(service.databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   const [{ place }] = (await sql`select plinth_collections_schema() as place`) as unknown as [
     { place: string },
   ];
@@ -487,8 +476,7 @@ t.test('changes of many records by one SQL statement have their former columns',
 t.test('a stream whose conditions take long delays no other', WITH_A_VIEW, async (t) => {
   const { service, send, cursor } = await issue(t, { QUERY_TIMEOUT_MS: '60000', DB_TIMEOUT_MS: '120000' });
   const assigneeId = (await send('POST', '/people', { body: { name: 'Ann' } })).json.id as string;
-  const sql = openSql(service.databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   const [{ place }] = (await sql`select plinth_collections_schema() as place`) as unknown as [
     { place: string },
   ];

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { WITH_TRIGGERS } from '../support/citus.js';
 import { plinth } from '../support/command.js';
 import { freshService, testDatabase } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { openSql, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 interface Written {
@@ -16,8 +16,7 @@ interface Written {
 
 /** The content of the outbox, oldest first. */
 async function written(t: Test, url: string): Promise<() => Promise<Written[]>> {
-  const sql = openSql(url, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, url);
   return async () =>
     Array.from(await sql<Written[]>`select type, record, owner, version, data from events order by seq`);
 }

@@ -24,47 +24,41 @@ async function setup(t: Test) {
   return { ...service, cursors: events.map(({ sequence }) => sequence), left };
 }
 
-t.test(
-  'events past their time are pruned, and a cursor before them is 410 with the oldest there is',
-  async (t) => {
-    const { db, send, cursors, left, url } = await setup(t);
-    await prune(db, KEEP);
-    t.equal(await left(), 10);
-    await db.run("update events set time = now() - interval '1001 seconds' where seq <= $1", [
-      Number.parseInt(cursors[3]!, 36),
-    ]);
-    await prune(db, KEEP);
-    t.equal(await left(), 6);
-    for (const accept of ['application/json', 'text/event-stream']) {
-      const { status, json } = await send('GET', `/events?after=${cursors[2]}`, { headers: { accept } });
-      t.equal(status, 410);
-      t.match(json.error, { code: 'CURSOR_GONE', details: { oldest: cursors[3] } });
-    }
-    t.equal((await send('GET', `/events?after=${cursors[3]}`)).json.data.length, 6, 'the oldest is valid');
-    t.equal((await follow(t, `${url}/events`, { 'last-event-id': cursors[0] })).status, 410);
-  },
-);
+t.test('events past their time are pruned, and a cursor before them is 410', async (t) => {
+  const { db, send, cursors, left, url } = await setup(t);
+  await prune(db, KEEP);
+  t.equal(await left(), 10);
+  await db.run("update events set time = now() - interval '1001 seconds' where seq <= $1", [
+    Number.parseInt(cursors[3]!, 36),
+  ]);
+  await prune(db, KEEP);
+  t.equal(await left(), 6);
+  for (const accept of ['application/json', 'text/event-stream']) {
+    const { status, json } = await send('GET', `/events?after=${cursors[2]}`, { headers: { accept } });
+    t.equal(status, 410);
+    t.match(json.error, { code: 'CURSOR_GONE', details: { oldest: cursors[3] } });
+  }
+  t.equal((await send('GET', `/events?after=${cursors[3]}`)).json.data.length, 6, 'the oldest is valid');
+  t.equal((await follow(t, `${url}/events`, { 'last-event-id': cursors[0] })).status, 410);
+});
 
-t.test(
-  'the link to the newest events leads to them, also when all that it was made for have expired',
-  async (t) => {
-    const { db, send } = await setup(t);
-    const headers = { accept: 'text/html' };
-    const page = await send('GET', '/events?types=items.*', { headers });
-    const [, href = ''] = /<a href="([^"]*)">newest</.exec(page.text) ?? [];
-    const link = href.replaceAll('&amp;', '&').replaceAll('&#38;', '&');
-    t.match((await send('GET', link, { headers })).text, /items\.created/);
-    await db.run("update events set time = now() - interval '1 year'", []);
-    await prune(db, KEEP);
-    t.match(await send('GET', link, { headers }), { status: 200, text: /No events/ });
-    await send('POST', '/items', { body: { name: 'new' } });
-    await until(
-      'the new event is there',
-      async () => (await send('GET', link, { headers })).text,
-      (text) => text.includes('items.created'),
-    );
-  },
-);
+t.test('the link to the newest events leads to them, also when all have expired', async (t) => {
+  const { db, send } = await setup(t);
+  const headers = { accept: 'text/html' };
+  const page = await send('GET', '/events?types=items.*', { headers });
+  const [, href = ''] = /<a href="([^"]*)">newest</.exec(page.text) ?? [];
+  const link = href.replaceAll('&amp;', '&').replaceAll('&#38;', '&');
+  t.match((await send('GET', link, { headers })).text, /items\.created/);
+  await db.run("update events set time = now() - interval '1 year'", []);
+  await prune(db, KEEP);
+  t.match(await send('GET', link, { headers }), { status: 200, text: /No events/ });
+  await send('POST', '/items', { body: { name: 'new' } });
+  await until(
+    'the new event is there',
+    async () => (await send('GET', link, { headers })).text,
+    (text) => text.includes('items.created'),
+  );
+});
 
 t.test('the newest so many are retained', async (t) => {
   const { db, cursors, left, send } = await setup(t);
@@ -124,38 +118,31 @@ t.test('a stream whose events were pruned before they were sent ends', async (t)
   await until('it is over', () => stream.isOver());
 });
 
-t.test(
-  'without a cursor, events that expire while they are read are left out, and nothing is 410',
-  WITH_TRIGGERS,
-  async (t) => {
-    const { url, db, send } = await setup(t);
-    await db.run(MANY_ITEMS, []);
-    let isOver = false;
-    const expire = async () => {
-      while (!isOver)
-        await db.run(
-          'update events_floor set floor = least(floor + 1, (select max(seq) - 1 from events))',
-          [],
-        );
-    };
-    const expiring = expire();
-    const seen: number[] = [];
-    const poll = async () => {
-      for (let count = 0; count < times(10, 10, 40); count++)
-        seen.push((await send('GET', '/events?types=users.*')).status);
-    };
-    await Promise.all([poll(), poll(), poll(), poll()]);
-    const streams = await Promise.all(
-      Array.from({ length: times(10, 10, 40) }, () => follow(t, `${url}/events`)),
-    );
-    isOver = true;
-    await expiring;
-    t.same([...new Set(seen)], [200]);
-    await send('POST', '/items', { body: { name: 'new' } });
-    await until(
-      'each stream goes on',
-      () => streams.map(({ messages }) => messages.at(-1)?.data.data.name),
-      (names) => names.every((name) => name === 'new'),
-    );
-  },
-);
+t.test('without a cursor, events that expire meanwhile are left out', WITH_TRIGGERS, async (t) => {
+  const { url, db, send } = await setup(t);
+  await db.run(MANY_ITEMS, []);
+  let isOver = false;
+  const expire = async () => {
+    while (!isOver)
+      await db.run('update events_floor set floor = least(floor + 1, (select max(seq) - 1 from events))', []);
+  };
+  const expiring = expire();
+  const seen: number[] = [];
+  const poll = async () => {
+    for (let count = 0; count < times(10, 10, 40); count++)
+      seen.push((await send('GET', '/events?types=users.*')).status);
+  };
+  await Promise.all([poll(), poll(), poll(), poll()]);
+  const streams = await Promise.all(
+    Array.from({ length: times(10, 10, 40) }, () => follow(t, `${url}/events`)),
+  );
+  isOver = true;
+  await expiring;
+  t.same([...new Set(seen)], [200]);
+  await send('POST', '/items', { body: { name: 'new' } });
+  await until(
+    'each stream goes on',
+    () => streams.map(({ messages }) => messages.at(-1)?.data.data.name),
+    (names) => names.every((name) => name === 'new'),
+  );
+});

@@ -2,7 +2,7 @@ import type postgres from 'postgres';
 import { prune } from '../../src/db/maintenance.js';
 import { WITH_TRIGGERS } from '../support/citus.js';
 import { freshService, RETENTION, type TestService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -16,8 +16,7 @@ interface Read {
 
 async function setup(t: Test) {
   const service = await freshService(t);
-  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   return { service, sql };
 }
 
@@ -64,34 +63,31 @@ const feedOf = (service: TestService, events: number) =>
     (subjects) => subjects.length === events,
   );
 
-t.test(
-  'expired events are truncated with their segment, and the feed is in order across segments',
-  async (t) => {
-    const { service, sql } = await setup(t);
-    const paths: string[] = [];
-    const expected = [
-      { stored: [4, 0, 0], current: 2 },
-      { stored: [4, 4, 0], current: 3 },
-      { stored: [0, 4, 4], current: 1 },
-      { stored: [4, 0, 4], current: 2 },
-      { stored: [4, 4, 0], current: 3 },
-    ];
-    for (const segments of expected) {
-      paths.push(...(await create(service, 4)));
-      await maintain(service, SMALL);
-      t.same(await segmentsOf(sql), segments);
-      const retained = paths.slice(-6);
-      t.same(await feedOf(service, retained.length), retained);
-    }
-    const page = await service.send('GET', '/events?limit=4');
-    const rest = await service.send('GET', page.json.links.next);
-    t.same(
-      [...page.json.data, ...rest.json.data].map(({ subject }) => subject),
-      paths.slice(-6),
-      'pages go on across segments',
-    );
-  },
-);
+t.test('expired events are truncated with their segment, and the feed is in order', async (t) => {
+  const { service, sql } = await setup(t);
+  const paths: string[] = [];
+  const expected = [
+    { stored: [4, 0, 0], current: 2 },
+    { stored: [4, 4, 0], current: 3 },
+    { stored: [0, 4, 4], current: 1 },
+    { stored: [4, 0, 4], current: 2 },
+    { stored: [4, 4, 0], current: 3 },
+  ];
+  for (const segments of expected) {
+    paths.push(...(await create(service, 4)));
+    await maintain(service, SMALL);
+    t.same(await segmentsOf(sql), segments);
+    const retained = paths.slice(-6);
+    t.same(await feedOf(service, retained.length), retained);
+  }
+  const page = await service.send('GET', '/events?limit=4');
+  const rest = await service.send('GET', page.json.links.next);
+  t.same(
+    [...page.json.data, ...rest.json.data].map(({ subject }) => subject),
+    paths.slice(-6),
+    'pages go on across segments',
+  );
+});
 
 t.test('the next segment is used only once it is empty', async (t) => {
   const { service, sql } = await setup(t);
@@ -111,8 +107,7 @@ t.test('the next segment is used only once it is empty', async (t) => {
 
 t.test('what an open transaction wrote to an earlier segment is retained', WITH_TRIGGERS, async (t) => {
   const { service, sql } = await setup(t);
-  const writer = openSql(service.databaseUrl, { max: 1 });
-  t.teardown(() => writer.end());
+  const writer = sqlOf(t, service.databaseUrl);
   const [, , , last] = await create(service, 4);
   const [first] = await sql`select max(seq)::integer as seq from events`;
   let commit = (): void => undefined;
@@ -148,8 +143,7 @@ t.test('a segment that is read is truncated later, and delays nobody', async (t)
   await create(service, 4);
   await maintain(service, SMALL);
   await create(service, 4);
-  const reader = openSql(service.databaseUrl, { max: 1 });
-  t.teardown(() => reader.end());
+  const reader = sqlOf(t, service.databaseUrl);
   await reader.begin('read only', async (tx) => {
     await tx`select count(*) from events`;
     await maintain(service, { ...SMALL, eventsMax: 4 });

@@ -4,7 +4,7 @@ import { deleteItems } from '../support/citus.js';
 import { testProxy } from '../support/proxy.js';
 import { freshService, type TestService, testDatabase } from '../support/service.js';
 import type { Constants } from '../support/settings.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until, untilLength } from '../support/until.js';
 import { follow } from './follow.js';
@@ -159,8 +159,7 @@ t.test('a hundred streams get one event', async (t) => {
   const streams = await Promise.all(
     Array.from({ length: 100 }, (_, n) => follow(n % 2 === 0 ? '/events' : '/events?types=items.created')),
   );
-  const sql = openSql(service.databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   const listeners = await sql`select 1 from pg_stat_activity
     where datname = current_database() and query ilike 'listen%events%'`;
   t.equal(listeners.length, 1, 'on one connection that listens');
@@ -180,8 +179,7 @@ t.test('what others write wakes a stream, by a message or by looking', async (t)
   const stream = await follow(t, `${two.url}/events`);
   await create(one, 'by another process');
   await untilLength('it is published', () => stream.messages, 1);
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   await deleteItems(sql);
   await untilLength('it is published', () => stream.messages, 2);
   t.equal(stream.messages[1]!.event, 'items.deleted');

@@ -1,6 +1,6 @@
 import { readStatements } from '../../src/db/statements.js';
 import { testDatabase } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 
 const EVENTS = 40_000;
@@ -55,8 +55,7 @@ const STATEMENTS: [title: string, name: string, types: string, args: string][] =
 ];
 
 t.test('no statement reads more events than it examines', async (t) => {
-  const sql = openSql(await testDatabase(t), { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, await testDatabase(t));
   await sql.unsafe(`
     insert into events (segment, record, version, type, data, time)
     select 1 + n / 15000, gen_random_uuid(), 1, 'items.created', '{}', now() - interval '2000 seconds'

@@ -137,32 +137,29 @@ t.test('a ticket ends with the key, the password or the user of its creator', as
   }
 });
 
-t.test(
-  'a ticket ends with the introspected token of its creator, which the database does not know',
-  async (t) => {
-    const issuer = await testIssuer(t);
-    const token = 'an-opaque-access-token';
-    issuer.paths.set('/introspect', json({ active: true, sub: 'ada', scope: 'admin' }));
-    const env = { AUTH: 'bearer', INTROSPECTION: `${issuer.url}/introspect` };
-    const service = await testService(t, env);
-    const second = await testService(t, { ...env, DATABASE_URL: service.databaseUrl });
-    const headers = { authorization: `Bearer ${token}` };
-    const hrefs = [await ticketOf(service, headers), await ticketOf(service, headers)];
-    const rows = await service.db.run('select principal from event_tickets', []);
-    t.equal(rows.length, 2);
-    for (const { principal } of rows) t.notMatch(String(principal), token);
-    t.equal((await second.send('HEAD', hrefs[0]!, { headers: STREAM })).status, 200, 'in another process');
-    const third = await testService(t, { ...env, DATABASE_URL: service.databaseUrl });
-    issuer.paths.set('/introspect', json({}, 500));
-    t.equal((await third.send('GET', hrefs[1]!, { headers: STREAM })).status, 503, 'no check, no use');
-    issuer.paths.set('/introspect', json({ active: false }));
-    t.equal(
-      (await third.send('GET', hrefs[1]!, { headers: STREAM })).status,
-      403,
-      'where it is not remembered',
-    );
-  },
-);
+t.test('a ticket ends with the introspected token of its creator', async (t) => {
+  const issuer = await testIssuer(t);
+  const token = 'an-opaque-access-token';
+  issuer.paths.set('/introspect', json({ active: true, sub: 'ada', scope: 'admin' }));
+  const env = { AUTH: 'bearer', INTROSPECTION: `${issuer.url}/introspect` };
+  const service = await testService(t, env);
+  const second = await testService(t, { ...env, DATABASE_URL: service.databaseUrl });
+  const headers = { authorization: `Bearer ${token}` };
+  const hrefs = [await ticketOf(service, headers), await ticketOf(service, headers)];
+  const rows = await service.db.run('select principal from event_tickets', []);
+  t.equal(rows.length, 2);
+  for (const { principal } of rows) t.notMatch(String(principal), token);
+  t.equal((await second.send('HEAD', hrefs[0]!, { headers: STREAM })).status, 200, 'in another process');
+  const third = await testService(t, { ...env, DATABASE_URL: service.databaseUrl });
+  issuer.paths.set('/introspect', json({}, 500));
+  t.equal((await third.send('GET', hrefs[1]!, { headers: STREAM })).status, 503, 'no check, no use');
+  issuer.paths.set('/introspect', json({ active: false }));
+  t.equal(
+    (await third.send('GET', hrefs[1]!, { headers: STREAM })).status,
+    403,
+    'where it is not remembered',
+  );
+});
 
 /** The address of an event stream with a new ticket. */
 async function ticketOf(service: TestService, headers: Record<string, string>): Promise<string> {

@@ -3,7 +3,7 @@ import { stopwatch } from '../support/pause.js';
 import { startProcess } from '../support/process.js';
 import { type Proxy as Network, testProxy } from '../support/proxy.js';
 import { send, testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { isThorough } from '../support/thorough.js';
 import { until, untilAtLeast } from '../support/until.js';
@@ -108,49 +108,46 @@ const CASES = FAULTS.flatMap((fault, at) => transportsOf(at).map((transport) => 
 
 for (const { says, happens, timeoutMs = TIMEOUT_MS, isBrief = false, transport } of CASES) {
   const victim = victims.get(transport)!;
-  t.test(
-    `a database that is ${says} (${transport}): 503 meanwhile, and no write is lost or done twice`,
-    async (t) => {
-      const proxy = await testProxy(t, await victim.database());
-      const service = startProcess(t, {
-        DATABASE_URL: proxy.url,
-        DB_TIMEOUT_MS: String(timeoutMs),
-        LOG_LEVEL: 'error',
-      });
-      const url = await service.ready();
-      const ledger = await startLedger(t, url);
-      await untilAtLeast('the load runs', () => ledger.statuses.get(201) ?? 0, ENOUGH);
-      const before = refusals(ledger);
-      const refused = async () => {
-        const inFlight = ledger.inFlight();
-        await untilAtLeast('clients are refused', () => refusals(ledger), before + 1);
-        // While the fault lasts: no request waits for its end.
-        await until('all have a response', inFlight, (count) => count === 0);
-      };
-      let recovery = stopwatch();
-      await happens({ victim, proxy, ledger, refused }, () => {
-        recovery = stopwatch();
-      });
-      const refusedAfter = isBrief ? 0 : await writes(url);
-      const probes = isBrief ? await probesUntilOneWrites(url) : [];
-      const recoveredMs = recovery();
-      if (isBrief) t.equal(refusals(ledger), before, 'it recovers before the time limit of what was cut off');
-      await untilAtLeast('clients were refused', () => refusals(ledger), before + 1);
-      await until('the load goes on', more(ledger, ENOUGH));
-      await Promise.all(probes);
-      proxy.endDead();
-      await ledger.stop();
-      const counts = [...ledger.statuses].map(([status, count]) => `${status}: ${count}`).join(', ');
-      t.comment(
-        `recovered in ${recoveredMs.toFixed()} ms, slowest ${ledger.slowestMs.toFixed()} ms; ${counts}`,
-      );
-      if (!isBrief)
-        t.ok(refusedAfter <= MAX_REFUSED, `it recovered after ${refusedAfter} further requests were refused`);
-      t.strictSame([...ledger.faults], [], 'and got a response that says what to do');
-      t.strictSame(await ledger.compare(), [], 'what was confirmed is there once');
-      await staysUp(t, service);
-    },
-  );
+  t.test(`a database that is ${says} (${transport}): 503, and no write is lost or done twice`, async (t) => {
+    const proxy = await testProxy(t, await victim.database());
+    const service = startProcess(t, {
+      DATABASE_URL: proxy.url,
+      DB_TIMEOUT_MS: String(timeoutMs),
+      LOG_LEVEL: 'error',
+    });
+    const url = await service.ready();
+    const ledger = await startLedger(t, url);
+    await untilAtLeast('the load runs', () => ledger.statuses.get(201) ?? 0, ENOUGH);
+    const before = refusals(ledger);
+    const refused = async () => {
+      const inFlight = ledger.inFlight();
+      await untilAtLeast('clients are refused', () => refusals(ledger), before + 1);
+      // While the fault lasts: no request waits for its end.
+      await until('all have a response', inFlight, (count) => count === 0);
+    };
+    let recovery = stopwatch();
+    await happens({ victim, proxy, ledger, refused }, () => {
+      recovery = stopwatch();
+    });
+    const refusedAfter = isBrief ? 0 : await writes(url);
+    const probes = isBrief ? await probesUntilOneWrites(url) : [];
+    const recoveredMs = recovery();
+    if (isBrief) t.equal(refusals(ledger), before, 'it recovers before the time limit of what was cut off');
+    await untilAtLeast('clients were refused', () => refusals(ledger), before + 1);
+    await until('the load goes on', more(ledger, ENOUGH));
+    await Promise.all(probes);
+    proxy.endDead();
+    await ledger.stop();
+    const counts = [...ledger.statuses].map(([status, count]) => `${status}: ${count}`).join(', ');
+    t.comment(
+      `recovered in ${recoveredMs.toFixed()} ms, slowest ${ledger.slowestMs.toFixed()} ms; ${counts}`,
+    );
+    if (!isBrief)
+      t.ok(refusedAfter <= MAX_REFUSED, `it recovered after ${refusedAfter} further requests were refused`);
+    t.strictSame([...ledger.faults], [], 'and got a response that says what to do');
+    t.strictSame(await ledger.compare(), [], 'what was confirmed is there once');
+    await staysUp(t, service);
+  });
 }
 
 const refusals = ({ statuses }: Ledger) => statuses.get(503) ?? 0;
@@ -204,42 +201,38 @@ async function staysUp(t: Test, service: ReturnType<typeof startProcess>): Promi
 }
 
 for (const transport of transportsOf(FAULTS.length))
-  t.test(
-    `a whole list that a frozen database (${transport}) leaves half sent is cut off, and one that has not begun is 503`,
-    async (t) => {
-      const victim = victims.get(transport)!;
-      const databaseUrl = await victim.database();
-      const patient = await testService(t, { DATABASE_URL: databaseUrl });
-      await fill(patient.url, RECORDS);
-      const { url, send } = await testService(t, { DATABASE_URL: databaseUrl, DB_TIMEOUT_MS: '1000' });
-      const half = new Promise<string>((resolve, reject) => {
-        http.get(`${url}/items?sort=created_at`, (response) => {
-          response.once('data', () => {
-            response.pause();
-            victim.freeze();
-            response.resume();
-          });
-          response.on('error', () => resolve('cut off')).on('end', () => reject(new Error('it looks whole')));
+  t.test(`a list that a frozen database (${transport}) leaves half sent is cut off`, async (t) => {
+    const victim = victims.get(transport)!;
+    const databaseUrl = await victim.database();
+    const patient = await testService(t, { DATABASE_URL: databaseUrl });
+    await fill(patient.url, RECORDS);
+    const { url, send } = await testService(t, { DATABASE_URL: databaseUrl, DB_TIMEOUT_MS: '1000' });
+    const half = new Promise<string>((resolve, reject) => {
+      http.get(`${url}/items?sort=created_at`, (response) => {
+        response.once('data', () => {
+          response.pause();
+          victim.freeze();
+          response.resume();
         });
+        response.on('error', () => resolve('cut off')).on('end', () => reject(new Error('it looks whole')));
       });
-      t.equal(await half, 'cut off');
-      const refused = await send('GET', '/items?sort=created_at');
-      t.equal(refused.status, 503);
-      t.ok(refused.headers['retry-after']);
-      victim.thaw();
-      const whole = await until(
-        'lists are whole again',
-        () => send('GET', '/items?sort=created_at'),
-        (response) => response.status === 200,
-      );
-      t.equal(whole.json.length, RECORDS);
-    },
-  );
+    });
+    t.equal(await half, 'cut off');
+    const refused = await send('GET', '/items?sort=created_at');
+    t.equal(refused.status, 503);
+    t.ok(refused.headers['retry-after']);
+    victim.thaw();
+    const whole = await until(
+      'lists are whole again',
+      () => send('GET', '/items?sort=created_at'),
+      (response) => response.status === 200,
+    );
+    t.equal(whole.json.length, RECORDS);
+  });
 
 t.test('a lock that another holds: 503 in half of the time limit, and nothing was written', async (t) => {
   const service = await testService(t, { DB_TIMEOUT_MS: '2000' });
-  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   await sql.unsafe('begin; lock table items in exclusive mode');
   const together = Array.from({ length: 20 }, (_, at) =>
     service.send('POST', '/items', {

@@ -17,31 +17,28 @@ t.test('RFC 7240 section 4.2: return=minimal', async (t) => {
   for (const prefer of minimal) t.ok(prefersMinimal(prefer), String(prefer));
 });
 
-t.test(
-  'RFC 7240 section 2: the first of a repeated preference counts, and an unknown one is ignored',
-  async (t) => {
-    const other: (string | string[] | undefined)[] = [
-      undefined,
-      '',
-      'return',
-      'return=',
-      'return=""',
-      'return=representation',
-      'return=representation, return=minimal',
-      ['return=representation', 'return=minimal'],
-      'return=unknown',
-      'return=minimally',
-      'return=minimal x',
-      'xreturn=minimal',
-      'x;return=minimal',
-      'minimal',
-      'handling=lenient',
-      'note="a, return=minimal"',
-      'note="a \\", return=minimal',
-    ];
-    for (const prefer of other) t.notOk(prefersMinimal(prefer), String(prefer));
-  },
-);
+t.test('RFC 7240 section 2: the first preference counts, an unknown one is ignored', async (t) => {
+  const other: (string | string[] | undefined)[] = [
+    undefined,
+    '',
+    'return',
+    'return=',
+    'return=""',
+    'return=representation',
+    'return=representation, return=minimal',
+    ['return=representation', 'return=minimal'],
+    'return=unknown',
+    'return=minimally',
+    'return=minimal x',
+    'xreturn=minimal',
+    'x;return=minimal',
+    'minimal',
+    'handling=lenient',
+    'note="a, return=minimal"',
+    'note="a \\", return=minimal',
+  ];
+  for (const prefer of other) t.notOk(prefersMinimal(prefer), String(prefer));
+});
 
 t.test('wait: seconds that a client would wait for its response', async (t) => {
   const cases: [prefer: string | string[] | undefined, seconds: number][] = [

@@ -9,7 +9,7 @@ import { clientKey } from '../../src/limits/rate-limit.js';
 import { openSharedCounts } from '../../src/limits/shared-counters.js';
 import { createLog } from '../../src/telemetry/log.js';
 import { freshService, type ServiceResponse, send, testDatabase } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 
 /** A clock that stands still, from the moment of its making on: the database has no other. */
@@ -299,8 +299,7 @@ t.test('with the postgres store a process hears of all failures with one of its 
     events: false,
   });
   t.teardown(() => db.close());
-  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   const { now, pass } = testClock();
   const open = () => createLoginThrottle(3, openSharedCounts(db, createLog('silent'))('failures', 60), now);
   const [one, two, three] = [open(), open(), open()];

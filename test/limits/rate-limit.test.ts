@@ -7,7 +7,7 @@ import type { Log } from '../../src/telemetry/log.js';
 import { shiftClock, shiftedDatabase } from '../support/clock.js';
 import { testProxy } from '../support/proxy.js';
 import { freshService, RETENTION, type ServiceResponse, send, testDatabase } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 /** The longest window there is: it does not end while a test runs. */
@@ -94,42 +94,39 @@ function signedBy(subject: string, nonce: number): Record<string, string> {
   return { 'x-timestamp': timestamp, 'x-signature': signature };
 }
 
-t.test(
-  'a principal has its own count, wherever it comes from, and others the one of their address',
-  async (t) => {
-    const { url } = await freshService(t, {
-      AUTH: 'signature',
-      SIGNING_SECRETS: JSON.stringify(SECRETS),
-      RATE_LIMIT: `3/${LONG}`,
-      TRUST_PROXY: '127.0.0.1',
-    });
-    const get = (headers: Record<string, string>, from = '192.0.2.1', path = '/items') =>
-      send(url, 'GET', path, { headers: { ...headers, 'x-forwarded-for': from } });
-    for (const [nonce, from] of ['192.0.2.1', '192.0.2.2', '192.0.2.3'].entries()) {
-      const response = await get(signedBy('ann', nonce), from);
-      t.equal(response.status, 200);
-      t.equal(left(t, response, 3), 2 - nonce);
-    }
-    t.equal((await get(signedBy('ann', 3))).status, 429);
-    t.equal((await get(signedBy('bob', 0))).status, 200);
-    const responses = [await get({}), await get({}, '192.0.2.1', '/nothing'), await get({})];
-    t.strictSame(
-      responses.map((response) => [response.status, left(t, response, 3)]),
-      [
-        [401, 2],
-        [404, 1],
-        [401, 0],
-      ],
-    );
-    t.equal((await get({})).status, 429);
-    t.equal((await get({}, '192.0.2.2')).status, 401, 'another address');
-    t.equal(
-      (await get(signedBy('bob', 1))).status,
-      200,
-      'a client with a credential is not counted by address',
-    );
-  },
-);
+t.test('a principal has its own count, wherever it comes from', async (t) => {
+  const { url } = await freshService(t, {
+    AUTH: 'signature',
+    SIGNING_SECRETS: JSON.stringify(SECRETS),
+    RATE_LIMIT: `3/${LONG}`,
+    TRUST_PROXY: '127.0.0.1',
+  });
+  const get = (headers: Record<string, string>, from = '192.0.2.1', path = '/items') =>
+    send(url, 'GET', path, { headers: { ...headers, 'x-forwarded-for': from } });
+  for (const [nonce, from] of ['192.0.2.1', '192.0.2.2', '192.0.2.3'].entries()) {
+    const response = await get(signedBy('ann', nonce), from);
+    t.equal(response.status, 200);
+    t.equal(left(t, response, 3), 2 - nonce);
+  }
+  t.equal((await get(signedBy('ann', 3))).status, 429);
+  t.equal((await get(signedBy('bob', 0))).status, 200);
+  const responses = [await get({}), await get({}, '192.0.2.1', '/nothing'), await get({})];
+  t.strictSame(
+    responses.map((response) => [response.status, left(t, response, 3)]),
+    [
+      [401, 2],
+      [404, 1],
+      [401, 0],
+    ],
+  );
+  t.equal((await get({})).status, 429);
+  t.equal((await get({}, '192.0.2.2')).status, 401, 'another address');
+  t.equal(
+    (await get(signedBy('bob', 1))).status,
+    200,
+    'a client with a credential is not counted by address',
+  );
+});
 
 t.test('a refused request has done nothing, and its body is not waited for', async (t) => {
   const { url, raw } = await freshService(t, { RATE_LIMIT: `2/${LONG}` });
@@ -220,8 +217,7 @@ t.test('a database that is away is tried now and then, and its absence logged on
 
 t.test('what is past its time is cleaned up', async (t) => {
   const { db, databaseUrl } = await freshService(t);
-  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   await sql`insert into limits select 'old' || n, 1, ${Date.now() - 120_000} from generate_series(1, 1500) n`;
   await sql`insert into limits values ('ended', 1, ${Date.now() - 1000}), ('new', 1, ${Date.now() + 1000})`;
   await sql`insert into taken values ('\\x00', now() - interval '2 minutes'), ('\\x01', now() - interval '1 second')`;

@@ -1,7 +1,7 @@
 import { declare } from '../support/collections.js';
 import { pageStatement } from '../support/list-statement.js';
 import { testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
 
@@ -33,8 +33,7 @@ t.test('conditions over an array of references are served by indexes, in both di
   const service = await testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto' });
   const resources = new Map(service.collections.map(({ resource }) => [resource.name, resource]));
   const others = (name: string) => ({ resource: resources.get(name)!, access: undefined });
-  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   const { links } = resources.get('books')!.columns.get('readerIds')!;
   const id = (n: string) => `lpad(to_hex(${n}), 32, '0')::uuid`;
   await sql.unsafe(`

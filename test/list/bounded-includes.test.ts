@@ -7,7 +7,7 @@ import { CITUS_URL } from '../support/citus.js';
 import { posts } from '../support/collections.js';
 import { onlyBuiltIn } from '../support/names.js';
 import { testDatabase } from '../support/service.js';
-import { openSql, SCHEMA } from '../support/sql.js';
+import { SCHEMA, sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 
 /** The function of Citus that reads them. */
@@ -24,8 +24,7 @@ t.test(
     skip: onlyBuiltIn('names tables').skip || (CITUS_URL !== '' && 'needs tables of one database'),
   },
   async (t) => {
-    const sql = openSql(await testDatabase(t), { max: 1 });
-    t.teardown(() => sql.end());
+    const sql = sqlOf(t, await testDatabase(t));
     const [names] = await sql.unsafe(SCHEMA_NAMES, [SCHEMA]);
     await sql.unsafe(withSchemaNames(FUNCTION, names as never));
     for (const id of USERS)

@@ -6,7 +6,7 @@ import { parametersIn } from '../../src/list/comparison-sql.js';
 import { recordsSql } from '../../src/list/condition-sql.js';
 import { readList } from '../../src/list/read-list.js';
 import type { TestService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import type { Test } from '../support/test.js';
 import { fulfils, orderOf } from './evaluator.js';
 import { drawSort, filters } from './filters.js';
@@ -56,8 +56,7 @@ export async function compareQueries(
 ): Promise<void> {
   const { relations } = schema;
   const resources = new Map(service.collections.map(({ resource }) => [resource.name, resource]));
-  const sql = openSql(service.databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   const drawFilter = filters(data, draw, schema);
   const idsOf = (records: readonly JsonObject[]) => records.map(({ id }) => String(id));
   // As the connections for short statements have them.

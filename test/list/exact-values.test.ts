@@ -2,7 +2,7 @@ import type { JsonObject } from '../../src/json.js';
 import { declare } from '../support/collections.js';
 
 import { testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 
 const indexed = (rules: JsonObject): JsonObject => ({ ...rules, 'x-index': true });
@@ -34,50 +34,47 @@ const UNITS: JsonObject = {
 };
 const ENV = { 'formats.json': FORMATS, 'units.json': UNITS } as const;
 
-t.test(
-  'texts in another order than their values have no order operators, sorts, minima and maxima',
-  async (t) => {
-    const { send } = await testService(t, { COLLECTIONS: declare(t, ENV), MIGRATE: 'auto' });
-    const values = Object.entries(UNORDERED).map(([format, both]) => [nameOf(format), both] as const);
-    for (const at of [0, 1])
-      await send('POST', '/formats', {
-        body: Object.fromEntries(values.map(([name, both]) => [name, both[at]!])),
-      });
-    const refused = { status: 400, json: { error: { code: 'INVALID_QUERY' } } };
-    for (const [name, [less, greater]] of values) {
-      const value = encodeURIComponent(less);
-      for (const operator of ['lt', 'lte', 'gt', 'gte', 'between'])
-        t.match(
-          await send('GET', `/formats?filter[${name}][${operator}]=${value}`),
-          refused,
-          `${name} ${operator}`,
-        );
-      for (const query of [
-        `sort=${name}`,
-        `sort=-${name}`,
-        `aggregate=min(${name})`,
-        `aggregate=max(${name})`,
-        `group=${name}&sort=${name}`,
-        `group=${name}&sort=-${name}`,
-      ])
-        t.match(await send('GET', `/formats?${query}`), refused, query);
-      t.match(await send('GET', `/units?sort=format.${name}`), refused, 'nor over a relation');
-      t.match(await send('QUERY', '/formats', { body: { filter: { [name]: { gt: less } } } }), refused);
-      for (const query of [
-        `[eq]=${value}`,
-        `=${value}`,
-        `[in]=${value}`,
-        `[ne]=${encodeURIComponent(greater)}`,
-      ])
-        t.match(
-          (await send('GET', `/formats?filter[${name}]${query}`)).json.meta,
-          { total: 1 },
-          `${name}${query}`,
-        );
-      t.match((await send('GET', `/formats?group=${name}&sort=-count`)).json.meta, { groups: 2 });
-    }
-  },
-);
+t.test('texts in another order than their values have no order operators', async (t) => {
+  const { send } = await testService(t, { COLLECTIONS: declare(t, ENV), MIGRATE: 'auto' });
+  const values = Object.entries(UNORDERED).map(([format, both]) => [nameOf(format), both] as const);
+  for (const at of [0, 1])
+    await send('POST', '/formats', {
+      body: Object.fromEntries(values.map(([name, both]) => [name, both[at]!])),
+    });
+  const refused = { status: 400, json: { error: { code: 'INVALID_QUERY' } } };
+  for (const [name, [less, greater]] of values) {
+    const value = encodeURIComponent(less);
+    for (const operator of ['lt', 'lte', 'gt', 'gte', 'between'])
+      t.match(
+        await send('GET', `/formats?filter[${name}][${operator}]=${value}`),
+        refused,
+        `${name} ${operator}`,
+      );
+    for (const query of [
+      `sort=${name}`,
+      `sort=-${name}`,
+      `aggregate=min(${name})`,
+      `aggregate=max(${name})`,
+      `group=${name}&sort=${name}`,
+      `group=${name}&sort=-${name}`,
+    ])
+      t.match(await send('GET', `/formats?${query}`), refused, query);
+    t.match(await send('GET', `/units?sort=format.${name}`), refused, 'nor over a relation');
+    t.match(await send('QUERY', '/formats', { body: { filter: { [name]: { gt: less } } } }), refused);
+    for (const query of [
+      `[eq]=${value}`,
+      `=${value}`,
+      `[in]=${value}`,
+      `[ne]=${encodeURIComponent(greater)}`,
+    ])
+      t.match(
+        (await send('GET', `/formats?filter[${name}]${query}`)).json.meta,
+        { total: 1 },
+        `${name}${query}`,
+      );
+    t.match((await send('GET', `/formats?group=${name}&sort=-count`)).json.meta, { groups: 2 });
+  }
+});
 
 t.test('sums and averages are doubles, or refused beyond these', async (t) => {
   const { send } = await testService(t, { COLLECTIONS: declare(t, ENV), MIGRATE: 'auto' });
@@ -159,8 +156,7 @@ t.test('a time finer than milliseconds is 400 where times are compared', async (
       refused,
       type,
     );
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   await sql`update public_collections.units set doc = replace(doc, '.123000Z', '.123456Z')`;
   const patched = await send('PATCH', `/units/${json.id}`, { body: { number: 1 } });
   t.match(

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../src/json.js';
 import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 
 const reference = (to: string) => ({ type: 'string', format: 'uuid', 'x-references': to });
@@ -43,8 +43,7 @@ const FILL = `
 
 t.test('pages with conditions have what SQL finds, for few matches and many', async (t) => {
   const service = await testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto' });
-  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   await sql.unsafe(FILL);
   const queries: readonly (readonly [path: string, where: string, order?: string])[] = [
     ['/books?filter[status]=here7', `status = 'here7'`],
@@ -107,8 +106,7 @@ t.test('pages with conditions have what SQL finds, for few matches and many', as
 
 t.test('pages between cursors are the same for few matches and many, in both directions', async (t) => {
   const service = await testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto' });
-  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   await sql.unsafe(FILL);
   for (const [conditions, where, order, limit] of [
     ['filter[number]=7', 'number = 7', 'id', 7],

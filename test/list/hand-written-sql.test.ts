@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../src/json.js';
 import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 import { DECLARATIONS, drawingOf, fill } from './tracker.js';
 
@@ -79,8 +79,7 @@ const GROUPS: readonly (readonly [query: string, sql: string])[] = [
 t.test('queries respond with what hand-written SQL selects, in its order', async (t) => {
   const service = await testService(t, { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto' });
   await fill(service, drawingOf(t));
-  const sql = openSql(service.databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   for (const [query, text] of QUERIES) {
     const expected = (await sql.unsafe(`select i.id ${text}`)).map(({ id }) => String(id));
     const found = (await service.send('GET', `/issues?${query}&page=1&limit=100`)).json;

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../src/json.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
 import { testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 import { seedOf, times } from '../support/thorough.js';
 import type { Data } from './evaluator.js';
@@ -249,8 +249,7 @@ t.test('a stored reference that is no id leads to no record, and spoils no page'
   const ids = [];
   for (let n = 0; n < 4; n++)
     ids.push((await send('POST', '/notes', { body: { tagIds: [tag], tagId: tag } })).json.id);
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   // As `--allow-violations` leaves records of a field that becomes a reference.
   const stored = [`["no id","${tag}","${tag}"]`, '"no list"', '[1,null,{}]'];
   for (const [at, value] of stored.entries())

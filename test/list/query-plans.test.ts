@@ -3,7 +3,7 @@ import { readList } from '../../src/list/read-list.js';
 import { declare } from '../support/collections.js';
 import { pageStatement } from '../support/list-statement.js';
 import { testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
 
@@ -60,8 +60,7 @@ t.test('every operator is served by an index, over many records', async (t) => {
   const resources = new Map(service.collections.map(({ resource }) => [resource.name, resource]));
   const resource = resources.get('books')!;
   const others = (name: string) => ({ resource: resources.get(name)!, access: undefined });
-  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   // Without triggers and search indexes a million rows take seconds.
   const indexes =
     await sql`select indexname, indexdef from pg_indexes where tablename = 'books' and indexdef like '%gin%'`;

@@ -1,7 +1,7 @@
 import { declare } from '../support/collections.js';
 import { pageStatement } from '../support/list-statement.js';
 import { testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
 
@@ -31,8 +31,7 @@ const nodesOf = (plan: Plan): Plan[] => [plan, ...(plan.Plans ?? []).flatMap(nod
 t.test('words are found by their index, over many records', async (t) => {
   const service = await testService(t, { COLLECTIONS: declare(t, DECLARATION), MIGRATE: 'auto' });
   const resources = new Map(service.collections.map(({ resource }) => [resource.name, resource]));
-  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   const indexes =
     await sql`select indexname, indexdef from pg_indexes where tablename in ('notes', 'plains') and indexdef like '%gin%'`;
   t.equal(indexes.length, 4);

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../src/json.js';
 import { connect } from '../features/mcp/session.js';
 import { declare } from '../support/collections.js';
 import { type TestService, testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { notInDefault, seedOf, times } from '../support/thorough.js';
 
@@ -201,8 +201,7 @@ const SIGNS = [
 
 t.test('a word ends at each sign and space of Unicode, whatever the locale of the database is', async (t) => {
   const service = await open(t);
-  const sql = openSql(service.databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   for (const [at, sign] of SIGNS.entries()) {
     const word = `w${at}örter`;
     const text = `vorher ${sign}${word}${sign} nachher a${sign}${word}${sign}b`;
@@ -251,8 +250,7 @@ t.test('the most relevant records are first, in numbered pages and between curso
       text: `${'lamp '.repeat(n % 7)} ${'other '.repeat(n % 5)} red`,
       price: n % 3,
     });
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   const expected = await sql`
     select name from (
       select *, to_tsvector('simple', name || e'\n' || text) as words, websearch_to_tsquery('simple', 'lamp red') as query from lamps
@@ -326,8 +324,7 @@ t.test('an order has the relevance and members of related records', async (t) =>
       ...(id === undefined ? {} : { shopId: id }),
     });
   }
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   const ranked = await sql`
     select name, ts_rank(to_tsvector('simple', name || e'\n' || text), 'lamp', 1) as rank from lamps where text like 'lamp%'`;
   const lamps = ranked.map(({ name, rank }) => ({
@@ -429,35 +426,31 @@ t.test('excerpts are HTML with no other tags than those around words', async (t)
   t.match((await send('GET', `/essays/${id}`)).json, { _excerpts: 'own' });
 });
 
-t.test(
-  'texts of any length are stored, and found as far as the documented bounds',
-  { skip: notInDefault },
-  async (t) => {
-    const service = await open(t);
-    const { send } = service;
-    const random = (n: number) => ((n * 2_654_435_761) % 4_294_967_296).toString(36);
-    const many = Array.from({ length: 105_000 }, (_, n) => random(n)).join(' ');
-    const texts: readonly [text: string, words: readonly string[]][] = [
-      [`first ${'lorem ipsum '.repeat(80_000)} latest`, ['first', 'latest']],
-      [`begin ${many.slice(0, 950_000)}`, ['begin', random(3)]],
-      ['x'.repeat(990_000), []],
-      [`start ${'a_b-c.d/e@f<g&'.repeat(60_000)}`, ['start', '"f g a b"']],
-      [`opening ${'<!-- '.repeat(180_000)}`, ['opening']],
-      [`${'é'.repeat(400_000)} after`, ['after']],
-    ];
-    for (const [text, words] of texts) {
-      const { id } = await create(service, '/lamps', { text });
-      for (const search of words) {
-        const query = new URLSearchParams({ search, fields: 'id', excerpts: 'true' });
-        const { json } = await send('GET', `/lamps?${query}`);
-        t.ok(
-          (json.data as JsonObject[]).some((record) => record.id === id),
-          `${text.slice(0, 20)}: ${search}`,
-        );
-      }
+t.test('texts of any length are stored, and found within bounds', { skip: notInDefault }, async (t) => {
+  const service = await open(t);
+  const { send } = service;
+  const random = (n: number) => ((n * 2_654_435_761) % 4_294_967_296).toString(36);
+  const many = Array.from({ length: 105_000 }, (_, n) => random(n)).join(' ');
+  const texts: readonly [text: string, words: readonly string[]][] = [
+    [`first ${'lorem ipsum '.repeat(80_000)} latest`, ['first', 'latest']],
+    [`begin ${many.slice(0, 950_000)}`, ['begin', random(3)]],
+    ['x'.repeat(990_000), []],
+    [`start ${'a_b-c.d/e@f<g&'.repeat(60_000)}`, ['start', '"f g a b"']],
+    [`opening ${'<!-- '.repeat(180_000)}`, ['opening']],
+    [`${'é'.repeat(400_000)} after`, ['after']],
+  ];
+  for (const [text, words] of texts) {
+    const { id } = await create(service, '/lamps', { text });
+    for (const search of words) {
+      const query = new URLSearchParams({ search, fields: 'id', excerpts: 'true' });
+      const { json } = await send('GET', `/lamps?${query}`);
+      t.ok(
+        (json.data as JsonObject[]).some((record) => record.id === id),
+        `${text.slice(0, 20)}: ${search}`,
+      );
     }
-  },
-);
+  }
+});
 
 t.test('no text of a search is an internal error', async (t) => {
   const service = await open(t);
@@ -556,8 +549,7 @@ const WORDS = ['red', 'green', 'blue', 'redder', 'green2', 'bl', 'x', 'Été'];
 
 t.test('searches find what plain JavaScript and hand-written SQL find', async (t) => {
   const service = await open(t);
-  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   let state = seedOf(t) % 2_147_483_646;
   const random = (n: number) => {
     state = (state * 16_807 + 1) % 2_147_483_647;

@@ -6,7 +6,7 @@ import { documentOf } from '../support/command.js';
 import { doctor, faultsOf } from '../support/doctor.js';
 import { replacing, type ServiceProcess, startProcess, WITH_CONSTANTS } from '../support/process.js';
 import { send } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { openSql, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until, untilAtLeast } from '../support/until.js';
 import { type DebianCluster, debianCluster } from './debian.js';
@@ -201,63 +201,58 @@ async function numberOf(databaseUrl: string): Promise<number> {
   return Number(row!.number);
 }
 
-t.test(
-  'pg_dump of a service under writes, restored into another database',
-  { skip: missingPrograms() },
-  async (t) => {
-    const cluster = await debianCluster(t);
-    await cluster.start();
-    const databaseUrl = await cluster.createDatabase('plinth');
-    const first = await startService(t, databaseUrl);
-    const receivers = await startReceivers(t, first.url);
-    await writeSome(t, first.url, 'first');
-    const before = (await eventsAfter(first.url)).cursor;
+t.test('pg_dump of a service under writes, restored elsewhere', { skip: missingPrograms() }, async (t) => {
+  const cluster = await debianCluster(t);
+  await cluster.start();
+  const databaseUrl = await cluster.createDatabase('plinth');
+  const first = await startService(t, databaseUrl);
+  const receivers = await startReceivers(t, first.url);
+  await writeSome(t, first.url, 'first');
+  const before = (await eventsAfter(first.url)).cursor;
 
-    const writers = startWriters(first.url, 'during');
-    await untilAtLeast('there are writes', () => writers.done(), ENOUGH / 2);
-    const file = join(cluster.folder, 'plinth.dump');
-    const commit = await changeItem(t, first.url, databaseUrl);
-    const later = writers.done();
-    await untilAtLeast('there are events after the open one', () => writers.done(), later + CLIENTS);
-    const rows = await dumpSnapshot(cluster, databaseUrl, file);
-    await commit();
-    const now = writers.done();
-    await untilAtLeast('writes go on', () => writers.done(), now + ENOUGH);
-    await writers.stop();
-    t.same(writers.failed, []);
-    const all = await eventsAfter(first.url);
-    await allDelivered(receivers, all.events);
-    const lastNumber = await numberOf(databaseUrl);
-    await stopService(t, first);
-    const sent = [receivers.eager.length, receivers.reluctant.length] as const;
+  const writers = startWriters(first.url, 'during');
+  await untilAtLeast('there are writes', () => writers.done(), ENOUGH / 2);
+  const file = join(cluster.folder, 'plinth.dump');
+  const commit = await changeItem(t, first.url, databaseUrl);
+  const later = writers.done();
+  await untilAtLeast('there are events after the open one', () => writers.done(), later + CLIENTS);
+  const rows = await dumpSnapshot(cluster, databaseUrl, file);
+  await commit();
+  const now = writers.done();
+  await untilAtLeast('writes go on', () => writers.done(), now + ENOUGH);
+  await writers.stop();
+  t.same(writers.failed, []);
+  const all = await eventsAfter(first.url);
+  await allDelivered(receivers, all.events);
+  const lastNumber = await numberOf(databaseUrl);
+  await stopService(t, first);
+  const sent = [receivers.eager.length, receivers.reluctant.length] as const;
 
-    const restoredUrl = await cluster.createDatabase('restored');
-    await cluster.run('pg_restore', ['--exit-on-error', '--no-owner', `--dbname=${restoredUrl}`, file]);
-    t.same(await rowsOf(restoredUrl), rows, 'every row is as it was in the snapshot');
-    await endLeases(restoredUrl);
-    const second = await startService(t, restoredUrl);
-    await checkRecords(t, restoredUrl, second, rows);
-    const restored = (await eventsAfter(second.url)).events;
-    const { known, lost } = divide(all.events, restored);
-    t.not(
-      lost.length,
-      notBefore(restored, lost).length,
-      'one that committed during the backup is among the lost',
-    );
-    t.same(restored, known, 'the feed is a part of what it was, in the same order');
-    await checkCursors(t, second.url, { before, last: all.cursor, lost: notBefore(restored, lost) });
-    await checkWebhooks(t, receivers, restored, sent);
-    const reused = { url: second.url, databaseUrl: restoredUrl, last: all.cursor, lastNumber };
-    await checkReusedNumbers(t, reused);
-    await stopService(t, second);
-  },
-);
+  const restoredUrl = await cluster.createDatabase('restored');
+  await cluster.run('pg_restore', ['--exit-on-error', '--no-owner', `--dbname=${restoredUrl}`, file]);
+  t.same(await rowsOf(restoredUrl), rows, 'every row is as it was in the snapshot');
+  await endLeases(restoredUrl);
+  const second = await startService(t, restoredUrl);
+  await checkRecords(t, restoredUrl, second, rows);
+  const restored = (await eventsAfter(second.url)).events;
+  const { known, lost } = divide(all.events, restored);
+  t.not(
+    lost.length,
+    notBefore(restored, lost).length,
+    'one that committed during the backup is among the lost',
+  );
+  t.same(restored, known, 'the feed is a part of what it was, in the same order');
+  await checkCursors(t, second.url, { before, last: all.cursor, lost: notBefore(restored, lost) });
+  await checkWebhooks(t, receivers, restored, sent);
+  const reused = { url: second.url, databaseUrl: restoredUrl, last: all.cursor, lastNumber };
+  await checkReusedNumbers(t, reused);
+  await stopService(t, second);
+});
 
 /** Changes an item in a transaction that ends when the result is called: its event is in no backup until then. */
 async function changeItem(t: Test, url: string, databaseUrl: string): Promise<() => Promise<void>> {
   const { json } = await send(url, 'POST', '/items', { body: { name: 'changed during the backup' } });
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   const connection = await sql.reserve();
   await connection`begin`;
   await connection`

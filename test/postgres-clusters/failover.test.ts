@@ -52,68 +52,64 @@ const FAULTS: readonly Fault[] = [
   },
 ];
 
-t.test(
-  `under ${CLIENTS} writers, each confirmed write exists once through every failover`,
-  { skip },
-  async (t) => {
-    const cluster = await testPatroni(t);
-    // A proxy that has not looked at its nodes yet closes connections.
-    const env = { DB_START_MS: '3600000', DB_TIMEOUT_MS: '4000', MIGRATE: 'auto', LOG_LEVEL: 'fatal' };
-    const direct = await startProcess(t, { ...env, DATABASE_URL: cluster.url }).ready();
-    const proxied = await startProcess(t, {
-      ...env,
-      DATABASE_URL: await testDatabaseProxy(t, cluster.nodes),
-    }).ready();
-    const first = await cluster.primary();
-    const pinned = await startProcess(t, { ...env, DATABASE_URL: first.url }).ready();
-    const writers = startWriters(t, [direct, proxied]);
-    const followers = [followEvents(t, direct), followEvents(t, proxied)];
+t.test(`under ${CLIENTS} writers, each confirmed write survives every failover`, { skip }, async (t) => {
+  const cluster = await testPatroni(t);
+  // A proxy that has not looked at its nodes yet closes connections.
+  const env = { DB_START_MS: '3600000', DB_TIMEOUT_MS: '4000', MIGRATE: 'auto', LOG_LEVEL: 'fatal' };
+  const direct = await startProcess(t, { ...env, DATABASE_URL: cluster.url }).ready();
+  const proxied = await startProcess(t, {
+    ...env,
+    DATABASE_URL: await testDatabaseProxy(t, cluster.nodes),
+  }).ready();
+  const first = await cluster.primary();
+  const pinned = await startProcess(t, { ...env, DATABASE_URL: first.url }).ready();
+  const writers = startWriters(t, [direct, proxied]);
+  const followers = [followEvents(t, direct), followEvents(t, proxied)];
+  await goesOn(writers);
+  writers.report();
+
+  for (const { name, cause } of FAULTS) {
+    const primary = await cluster.primary();
+    const promotion = watchPromotion(cluster, primary);
+    const heal = await cause(cluster, primary);
+    await promotion;
+    writers.mark();
     await goesOn(writers);
-    writers.report();
+    const report = writers.report();
+    t.comment(`${name}: ${JSON.stringify(report)}`);
+    t.ok(
+      report.refusedAfter <= MAX_REFUSED,
+      `${report.refusedAfter} requests of a client fail after the promotion`,
+    );
+    if (primary === first && name === FAULTS[0]!.name) await requireReadOnly(t, pinned, first.url);
+    heal();
+    await cluster.healthy();
+    await goesOn(writers);
+    t.comment(`afterwards: ${JSON.stringify(writers.report())}`);
+  }
+  await writers.stop();
+  t.same([...writers.faults], []);
 
-    for (const { name, cause } of FAULTS) {
-      const primary = await cluster.primary();
-      const promotion = watchPromotion(cluster, primary);
-      const heal = await cause(cluster, primary);
-      await promotion;
-      writers.mark();
-      await goesOn(writers);
-      const report = writers.report();
-      t.comment(`${name}: ${JSON.stringify(report)}`);
-      t.ok(
-        report.refusedAfter <= MAX_REFUSED,
-        `${report.refusedAfter} requests of a client fail after the promotion`,
-      );
-      if (primary === first && name === FAULTS[0]!.name) await requireReadOnly(t, pinned, first.url);
-      heal();
-      await cluster.healthy();
-      await goesOn(writers);
-      t.comment(`afterwards: ${JSON.stringify(writers.report())}`);
-    }
-    await writers.stop();
-    t.same([...writers.faults], []);
-
-    for (const [service, follower] of [direct, proxied].map((url, at) => [url, followers[at]!] as const)) {
-      const { json } = await send(service, 'GET', '/items?sort=created_at');
-      const names = (json as { name: string }[]).map(({ name }) => name);
-      t.equal(new Set(names).size, names.length, 'none is there twice');
-      t.same(
-        [...writers.confirmed].filter((name) => !names.includes(name)),
-        [],
-        'none is lost',
-      );
-      t.equal(names.length, writers.confirmed.size, 'and no others are there');
-      await until(
-        'all events have been read',
-        () => follower.names.length >= names.length || follower.gone() > 0,
-      );
-      await follower.stop();
-      t.equal(follower.gone(), 0, 'synchronous replication loses no event');
-      t.same(follower.names.toSorted(), names.toSorted(), 'each event came once, and none was skipped');
-    }
-    await requireEqualNodes(t, cluster, writers.confirmed.size);
-  },
-);
+  for (const [service, follower] of [direct, proxied].map((url, at) => [url, followers[at]!] as const)) {
+    const { json } = await send(service, 'GET', '/items?sort=created_at');
+    const names = (json as { name: string }[]).map(({ name }) => name);
+    t.equal(new Set(names).size, names.length, 'none is there twice');
+    t.same(
+      [...writers.confirmed].filter((name) => !names.includes(name)),
+      [],
+      'none is lost',
+    );
+    t.equal(names.length, writers.confirmed.size, 'and no others are there');
+    await until(
+      'all events have been read',
+      () => follower.names.length >= names.length || follower.gone() > 0,
+    );
+    await follower.stop();
+    t.equal(follower.gone(), 0, 'synchronous replication loses no event');
+    t.same(follower.names.toSorted(), names.toSorted(), 'each event came once, and none was skipped');
+  }
+  await requireEqualNodes(t, cluster, writers.confirmed.size);
+});
 
 /** A service whose node was demoted reads, and confirms no write. */
 async function requireReadOnly(t: Test, service: string, databaseUrl: string): Promise<void> {

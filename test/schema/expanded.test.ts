@@ -3,7 +3,7 @@ import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { declare } from '../support/collections.js';
 import { freshService, undeclaredDatabase } from '../support/service.js';
-import { openSql, SCHEMA } from '../support/sql.js';
+import { SCHEMA, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 const FIXTURE = new URL('../../../test/fixtures/expanded-0.1.0.sql', import.meta.url);
@@ -47,8 +47,7 @@ async function expanded(t: Test) {
   const url = await undeclaredDatabase(t);
   const present = readDeclarations(declare(t, PRESENT));
   await migrateCollections(url, readDeclarations(declare(t, FORMER)));
-  const sql = openSql(url, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, url);
   await sql.unsafe(readFileSync(FIXTURE, 'utf8'));
   await sql`update collections set declaration = ${JSON.stringify(PRESENT['works.json'])}, newest = null, newest_at = null, applied_at = now() where name = 'works'`;
   await sql.unsafe(`insert into ${SCHEMA}.authors (id, updated_at, doc)

@@ -3,7 +3,7 @@ import { LOOPBACK, testTarget } from '../features/webhooks/target.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import { type SendOptions, testService, undeclaredDatabase } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -48,8 +48,7 @@ t.test('the values of a field that becomes write-only are shown nowhere', async 
     target.received.some(({ body }) => body.includes(SECRET)),
   );
   await before.stop();
-  const sql = openSql(env.DATABASE_URL, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, env.DATABASE_URL);
   // As of a collection with a history, after its events have expired.
   await sql`insert into plinth_history (collection, record, seq, time, version, kind, data, previous)
     select split_part(type, '.', 1), record, seq, time, version, split_part(type, '.', 2), data, data from events`;

@@ -99,7 +99,7 @@ const folder = (t: Test, at: 0 | 1) =>
   });
 
 t.test(
-  'records that a service with the former declarations writes after the migration are listed by --violations',
+  '--violations lists records of services with former declarations',
   { skip: notInDefault },
   async (t) => {
     const DATABASE_URL = await undeclaredDatabase(t);

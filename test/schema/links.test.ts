@@ -10,7 +10,7 @@ import {
 import { planChanges } from '../../src/schema/plan.js';
 import { declare } from '../support/collections.js';
 import { freshService, undeclaredDatabase } from '../support/service.js';
-import { openSql, SCHEMA } from '../support/sql.js';
+import { SCHEMA, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 const PEOPLE = { type: 'object', properties: { name: { type: 'string', 'x-index': true } } };
@@ -93,8 +93,7 @@ interface Options extends MigrateOptions {
 /** A database, and what applies declarations of tasks to it. */
 async function database(t: Test) {
   const url = await undeclaredDatabase(t);
-  const sql = openSql(url, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, url);
   const files = (file: string, schema: object) =>
     readDeclarations(declare(t, { 'people.json': PEOPLE, [`${file}.json`]: schema }));
   const apply = async (schema: object, { file = 'tasks', ...options }: Options = {}) => {

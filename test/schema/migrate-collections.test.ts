@@ -3,7 +3,7 @@ import { planText } from '../../src/schema/checked-plan.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { declare } from '../support/collections.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { some } from '../support/thorough.js';
 import { until } from '../support/until.js';
@@ -40,8 +40,7 @@ async function library(t: Test, books: object = PLAIN) {
   const url = await undeclaredDatabase(t);
   const before = declarations(t, books);
   await migrateCollections(url, before);
-  const sql = openSql(url, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, url);
   await sql.unsafe(`
     insert into authors (id, updated_at, doc)
     select first_id(1), now(), '{"id":"' || first_id(1) || '","name":"Ann","created_at":"1970-01-01T00:00:00.001Z","updated_at":"1970-01-01T00:00:00.001Z","_version":1}';
@@ -265,8 +264,7 @@ t.test('texts that become points in time, or are none any more, are compared as 
   const as = (format: object) => readDeclarations(declare(t, { 'authors.json': dates(format) }));
   const [texts, times] = [as({}), as({ format: 'date-time' })];
   await migrateCollections(url, texts);
-  const sql = openSql(url, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, url);
   const local = '2026-01-01T01:00:00+01:00';
   await sql.unsafe(`
     insert into authors (id, updated_at, born, read, doc)

@@ -9,7 +9,7 @@ import { migrateCollections, planCollections } from '../../src/schema/migrate-co
 import { declare, INVITING } from '../support/collections.js';
 import { freshService, undeclaredDatabase } from '../support/service.js';
 import { ALWAYS_ON, readSettings } from '../support/settings.js';
-import { openSql, SCHEMA } from '../support/sql.js';
+import { SCHEMA, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 const OWN_PATHS = ownPathsOf(readSettings({}));
@@ -18,8 +18,7 @@ const object = (properties: object, more: object = {}) => ({ type: 'object', pro
 
 async function database(t: Test) {
   const url = await undeclaredDatabase(t);
-  const sql = openSql(url, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, url);
   return { url, sql };
 }
 

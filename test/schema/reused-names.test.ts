@@ -5,7 +5,7 @@ import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import { makeKey } from '../support/credentials.js';
 import { type TestService, testService, undeclaredDatabase } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -249,8 +249,7 @@ for (const [way, ...declared] of [
 for (const origin of ['the version before', 'a dump'])
   t.test(`events of ${origin} are those of collections that have had their names since`, async (t) => {
     const { url, open } = await deployments(t);
-    const sql = openSql(url, { max: 1, onnotice: () => undefined });
-    t.teardown(() => sql.end());
+    const sql = sqlOf(t, url);
     const first = { 'secret.json': PRIVATE, 'tasks.json': PRIVATE, ...notes({ a: text }, []) };
     const before = await open(first);
     // The version before has no triggers on the table of the declarations.

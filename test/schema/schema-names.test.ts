@@ -1,7 +1,7 @@
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { some } from '../support/thorough.js';
 
@@ -67,8 +67,7 @@ const shared = testDatabase(t, true);
 for (const [at, name] of some([...NAMES.entries()], 4))
   t.test(`a service works in the schema ${name}`, async (t) => {
     const plain = await (name.toLowerCase() === 'shop' ? shared : testDatabase(t, true));
-    const sql = openSql(plain, { max: 1, onnotice: () => undefined });
-    t.teardown(() => sql.end());
+    const sql = sqlOf(t, plain);
     await sql.unsafe(`create schema ${quoted(name)}`);
     const DATABASE_URL = urlOf(plain, name, at);
     const env = { DATABASE_URL, COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto' };
@@ -101,8 +100,7 @@ t.test('a schema that does not exist ends the start with its reason', async (t) 
 
 t.test('an extension that the search_path hides ends the start with its reason', async (t) => {
   const plain = await testDatabase(t, true);
-  const sql = openSql(plain, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, plain);
   await sql`create schema "Other"`;
   await sql`create extension pg_trgm schema "Other"`;
   const { code, err } = await plinth(t, ['migrate'], { DATABASE_URL: plain });

@@ -9,7 +9,7 @@ import { LOOPBACK, makeWebhook, testTarget } from '../features/webhooks/target.j
 import { declare } from '../support/collections.js';
 import { freshService, type TestService, undeclaredDatabase } from '../support/service.js';
 import { readSettings } from '../support/settings.js';
-import { openSql, SCHEMA } from '../support/sql.js';
+import { SCHEMA, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -23,8 +23,7 @@ const RECORD = {
 /** The database of a service, and what its own tables are. */
 async function database(t: Test) {
   const url = await undeclaredDatabase(t);
-  const sql = openSql(url, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, url);
   const own = async () => [
     ...(await sql`
       select relname, relkind, array(

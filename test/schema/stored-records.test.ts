@@ -5,7 +5,7 @@ import { migrateCollections, planCollections } from '../../src/schema/migrate-co
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { openSql, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { some } from '../support/thorough.js';
 
@@ -195,52 +195,48 @@ t.test('a dropped field of a closed declaration is removed by a step', async (t)
   }
 });
 
-t.test(
-  'a field that becomes required gets its default in stored records, however often that is interrupted',
-  async (t) => {
-    const { url, collections, declarations } = await stored(
-      t,
-      book({ name: { type: 'string' } }),
-      [{ name: 'a' }, { name: 'b', state: 'done' }],
-      book(
-        {
-          name: { type: 'string' },
-          state: { type: 'string', default: 'new', 'x-index': true },
-          n: { type: 'number', default: 0 },
-        },
-        { required: ['state', 'n'] },
-      ),
-    );
-    const sql = openSql(url, { max: 1 });
-    t.teardown(() => sql.end());
-    await sql`insert into books (id, updated_at, doc)
+t.test('a field that becomes required gets its default, however often that is interrupted', async (t) => {
+  const { url, collections, declarations } = await stored(
+    t,
+    book({ name: { type: 'string' } }),
+    [{ name: 'a' }, { name: 'b', state: 'done' }],
+    book(
+      {
+        name: { type: 'string' },
+        state: { type: 'string', default: 'new', 'x-index': true },
+        n: { type: 'number', default: 0 },
+      },
+      { required: ['state', 'n'] },
+    ),
+  );
+  const sql = sqlOf(t, url);
+  await sql`insert into books (id, updated_at, doc)
     select first_id(n), now(), format('{"id":"%s","created_at":"1970-01-01T00:00:01.000Z","updated_at":"1970-01-01T00:00:01.000Z","_version":1}', first_id(n))
     from generate_series(1, 2500) as n`;
-    await sql`update books set doc = replace(doc, '"created_at"', '"n":null,"created_at"') where id = first_id(7)`;
-    const { steps, violations } = await planCollections(url, declarations);
-    t.match(violations, [{ violating: 0 }], 'they count as they are afterwards');
-    for (let killed = 0; killed < steps.length; killed++)
-      await t.rejects(
-        migrateCollections(url, declarations, {
-          onStep: (_, index, of) => {
-            if (index === Math.min(killed, of - 1)) throw new Error('killed');
-          },
-        }),
-        /killed/,
-      );
-    await migrateCollections(url, declarations);
-    t.strictSame((await planCollections(url, declarations)).steps, []);
-    const { send } = await testService(t, { DATABASE_URL: url, COLLECTIONS: collections });
-    for (const [state, total] of [
-      ['new', 2501],
-      ['done', 1],
-    ])
-      t.equal((await send('GET', `/books?page=1&limit=1&filter[state]=${state}`)).json.meta.total, total);
-    const [row] =
-      await sql`select count(*)::int as n from books where doc::json ->> 'n' = '0' and doc::json ->> 'state' = state`;
-    t.equal(row!.n, 2502);
-  },
-);
+  await sql`update books set doc = replace(doc, '"created_at"', '"n":null,"created_at"') where id = first_id(7)`;
+  const { steps, violations } = await planCollections(url, declarations);
+  t.match(violations, [{ violating: 0 }], 'they count as they are afterwards');
+  for (let killed = 0; killed < steps.length; killed++)
+    await t.rejects(
+      migrateCollections(url, declarations, {
+        onStep: (_, index, of) => {
+          if (index === Math.min(killed, of - 1)) throw new Error('killed');
+        },
+      }),
+      /killed/,
+    );
+  await migrateCollections(url, declarations);
+  t.strictSame((await planCollections(url, declarations)).steps, []);
+  const { send } = await testService(t, { DATABASE_URL: url, COLLECTIONS: collections });
+  for (const [state, total] of [
+    ['new', 2501],
+    ['done', 1],
+  ])
+    t.equal((await send('GET', `/books?page=1&limit=1&filter[state]=${state}`)).json.meta.total, total);
+  const [row] =
+    await sql`select count(*)::int as n from books where doc::json ->> 'n' = '0' and doc::json ->> 'state' = state`;
+  t.equal(row!.n, 2502);
+});
 
 t.test('a member of an object that becomes required gets its default in stored records', async (t) => {
   const address = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more });
@@ -303,8 +299,7 @@ t.test('a text that becomes a reference is checked like any other rule', async (
   const NOWHERE = '00000000-0000-4000-8000-000000000000';
   const records = ['first', NOWHERE].map((sequelId) => ({ name: 'n', sequelId }));
   const { url, collections, declarations } = await stored(t, before, [{ name: 'n' }, ...records], after);
-  const sql = openSql(url, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, url);
   const [first] = await sql`select id from books order by id limit 1`;
   await sql`update books set doc = plinth_change(doc, jsonb_build_object('sequelId', ${first!.id}::text)), version = version + 1 where id = ${first!.id}`;
   const rejected = await migrateCollections(url, declarations).catch((error: Error) => error);

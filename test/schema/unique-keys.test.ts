@@ -7,7 +7,7 @@ import { migrateCollections, planCollections } from '../../src/schema/migrate-co
 import { planChanges } from '../../src/schema/plan.js';
 import { declare } from '../support/collections.js';
 import { freshService, undeclaredDatabase } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
 const text = { type: 'string', 'x-index': true };
@@ -27,8 +27,7 @@ const folder = (t: Test, unique: unknown, properties?: object) =>
 
 t.test('the index of a key is built, renamed with its fields, and removed', async (t) => {
   const url = await undeclaredDatabase(t);
-  const sql = openSql(url, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, url);
   const apply = (path: string) => migrateCollections(url, readDeclarations(path));
   const left = async (path: string) => planText(await planCollections(url, readDeclarations(path)));
   const indexes = async () =>

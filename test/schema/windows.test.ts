@@ -5,7 +5,7 @@ import { plinth } from '../support/command.js';
 import { startProcess } from '../support/process.js';
 import { type SendOptions, send } from '../support/send.js';
 import { undeclaredDatabase } from '../support/service.js';
-import { openSql, SCHEMA } from '../support/sql.js';
+import { SCHEMA, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { notInDefault, some } from '../support/thorough.js';
 import { untilAtLeast } from '../support/until.js';
@@ -245,8 +245,7 @@ for (const [says, after, collection, shown] of some(WINDOWS, notInDefault ? 2 : 
         code: 0,
       },
     );
-    const sql = openSql(url, { max: 1 });
-    t.teardown(() => sql.end());
+    const sql = sqlOf(t, url);
     t.strictSame(
       [
         ...(await sql`select relname from pg_class where relkind = 'v' and relnamespace = ${SCHEMA}::regnamespace`),
@@ -265,55 +264,51 @@ for (const [says, after, collection, shown] of some(WINDOWS, notInDefault ? 2 : 
     );
   });
 
-t.test(
-  'a window that was interrupted is completed, and the former declaration is refused meanwhile',
-  async (t) => {
-    const after = books({
-      note: NONE,
-      remark: { ...text, 'x-was': 'note' },
-      price: { ...text, 'x-index': true },
-    });
-    const [formerFolder, folder] = [folderOf(t, 'books', books()), folderOf(t, 'books', after)];
-    const { steps } = await (async () => {
-      const url = await undeclaredDatabase(t);
-      await migrateCollections(url, readDeclarations(formerFolder));
-      return planCollections(url, readDeclarations(folder));
-    })();
-    t.ok(steps.length > 5);
-    for (const [killed] of steps.entries()) {
-      if (killed === 0) continue;
-      const url = await undeclaredDatabase(t);
-      await migrateCollections(url, readDeclarations(formerFolder));
-      const sql = openSql(url, { max: 1 });
-      t.teardown(() => sql.end());
-      await sql.unsafe(`insert into ${SCHEMA}.books (id, updated_at, doc)
+t.test('a window that was interrupted is completed, and former declarations are refused', async (t) => {
+  const after = books({
+    note: NONE,
+    remark: { ...text, 'x-was': 'note' },
+    price: { ...text, 'x-index': true },
+  });
+  const [formerFolder, folder] = [folderOf(t, 'books', books()), folderOf(t, 'books', after)];
+  const { steps } = await (async () => {
+    const url = await undeclaredDatabase(t);
+    await migrateCollections(url, readDeclarations(formerFolder));
+    return planCollections(url, readDeclarations(folder));
+  })();
+  t.ok(steps.length > 5);
+  for (const [killed] of steps.entries()) {
+    if (killed === 0) continue;
+    const url = await undeclaredDatabase(t);
+    await migrateCollections(url, readDeclarations(formerFolder));
+    const sql = sqlOf(t, url);
+    await sql.unsafe(`insert into ${SCHEMA}.books (id, updated_at, doc)
       select first_id(1), now(), '{"id":"' || first_id(1) || '","note":"N","created_at":"1970-01-01T00:00:00.001Z","updated_at":"1970-01-01T00:00:00.001Z","_version":1}'`);
-      const stop = (_: unknown, index: number) => {
-        if (index === killed) throw new Error('killed');
-      };
-      await t.rejects(migrateCollections(url, readDeclarations(folder), { onStep: stop }), /killed/);
-      t.match(
-        (await planCollections(url, readDeclarations(formerFolder))).steps[0]?.title,
-        'Give the table of books the name books$3',
-        'a service with the former declaration does not start',
-      );
-      const left = (await planCollections(url, readDeclarations(folder))).steps.map(({ title }) => title);
-      t.notOk(
-        left.some((title) => title.includes('in a window')),
-        'there is one window',
-      );
-      await migrateCollections(url, readDeclarations(folder));
-      t.strictSame((await planCollections(url, readDeclarations(folder))).steps, []);
-      t.match(await sql.unsafe(`select doc::json ->> 'remark' as remark from ${SCHEMA}.books$2`), [
-        { remark: 'N' },
-      ]);
-      t.strictSame(
-        [...(await sql`select 1 from plinth_document_work where state in ('window', 'repeat')`)],
-        [],
-      );
-    }
-  },
-);
+    const stop = (_: unknown, index: number) => {
+      if (index === killed) throw new Error('killed');
+    };
+    await t.rejects(migrateCollections(url, readDeclarations(folder), { onStep: stop }), /killed/);
+    t.match(
+      (await planCollections(url, readDeclarations(formerFolder))).steps[0]?.title,
+      'Give the table of books the name books$3',
+      'a service with the former declaration does not start',
+    );
+    const left = (await planCollections(url, readDeclarations(folder))).steps.map(({ title }) => title);
+    t.notOk(
+      left.some((title) => title.includes('in a window')),
+      'there is one window',
+    );
+    await migrateCollections(url, readDeclarations(folder));
+    t.strictSame((await planCollections(url, readDeclarations(folder))).steps, []);
+    t.match(await sql.unsafe(`select doc::json ->> 'remark' as remark from ${SCHEMA}.books$2`), [
+      { remark: 'N' },
+    ]);
+    t.strictSame(
+      [...(await sql`select 1 from plinth_document_work where state in ('window', 'repeat')`)],
+      [],
+    );
+  }
+});
 
 t.test('changes that need no window give no table another name', async (t) => {
   const rows: readonly [says: string, change: Fields, more?: object][] = [
@@ -352,8 +347,7 @@ t.test('a file of DATA_CHANGES names a table by its collection', async (t) => {
     folderOf(t, 'books', books({ note: NONE, remark: { ...text, 'x-was': 'note' } })),
   );
   await migrateCollections(url, after);
-  const sql = openSql(url, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, url);
   await sql.unsafe(`insert into ${SCHEMA}.books$2 (id, updated_at, doc)
     select first_id(1), now(), '{"id":"' || first_id(1) || '","remark":"N","created_at":"1970-01-01T00:00:00.001Z","updated_at":"1970-01-01T00:00:00.001Z","_version":1}'`);
   const file = {

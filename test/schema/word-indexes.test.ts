@@ -5,7 +5,7 @@ import { migrateCollections, planCollections } from '../../src/schema/migrate-co
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import { freshService, type TestService, undeclaredDatabase } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 
 const notes = (properties: object, options: object = {}) => ({
@@ -15,71 +15,67 @@ const notes = (properties: object, options: object = {}) => ({
 const found = async ({ send }: TestService, search: string): Promise<unknown> =>
   ((await send('GET', `/notes?${new URLSearchParams({ search })}`)).json as JsonObject[]).map(({ n }) => n);
 
-t.test(
-  'x-search is added, changed, renamed and removed for stored records, beside a former service',
-  async (t) => {
-    const DATABASE_URL = await undeclaredDatabase(t);
-    const sql = openSql(DATABASE_URL, { max: 1, onnotice: () => undefined });
-    t.teardown(() => sql.end());
-    const indexes = async () =>
-      (
-        await sql`select indexname as name from pg_indexes where tablename in ('notes', 'notes$2') order by 1`
-      ).map(({ name }) => String(name).replace(/_[0-9a-f]{8}$/, ''));
-    const text = { type: 'string' };
-    let former: TestService | undefined;
-    let number = 0;
-    const create = async (service: TestService, field: string, value: string) => {
-      const { status } = await service.send('POST', '/notes', { body: { n: ++number, [field]: value } });
-      t.equal(status, 201);
-    };
-    for (const [properties, options, field, index, searches] of [
-      [{ text }, {}, 'text', [], {}],
-      [
-        { text: { ...text, 'x-search': 'words' } },
-        {},
-        'text',
-        ['notes_words'],
-        { running: [1, 2], run: [], unnin: [] },
-      ],
-      [
-        { text: { ...text, 'x-search': 'words' } },
-        { language: 'english' },
-        'text',
-        ['notes_words'],
-        { running: [1, 2, 3, 4], run: [1, 2, 3, 4], unnin: [] },
-      ],
-      [
-        { text: { ...text, 'x-search': true } },
-        {},
-        'text',
-        ['notes_grams', 'notes_search'],
-        { unnin: [1, 2, 3, 4, 5, 6] },
-      ],
-      [
-        { body: { ...text, 'x-was': 'text', 'x-search': 'words' }, title: { ...text, 'x-search': 'words' } },
-        {},
-        'body',
-        ['notes_words'],
-        { 'running -never': [1, 2, 3, 4, 5, 6, 7] },
-      ],
-      [{ body: text, title: text }, {}, 'body', [], {}],
-    ] as const) {
-      const COLLECTIONS = declare(t, notes({ n: { type: 'integer' }, ...properties }, options));
-      const declarations = readDeclarations(COLLECTIONS);
-      await migrateCollections(DATABASE_URL, declarations);
-      // The work on what a service with the former declaration writes meanwhile is repeated by the second migration.
-      if (former && !('title' in properties && index.length > 0)) await create(former, field, 'running late');
-      await migrateCollections(DATABASE_URL, declarations, { allowDrop: true });
-      t.match(planText(await planCollections(DATABASE_URL, declarations)), 'matches the declarations');
-      t.same(await indexes(), [...index, 'notes_pkey'].sort(), JSON.stringify(properties));
-      const service = await freshService(t, { DATABASE_URL, COLLECTIONS });
-      for (const [search, expected] of Object.entries(searches))
-        t.same(await found(service, search), expected, `${JSON.stringify(properties)} ${search}`);
-      await create(service, field, 'running');
-      former = service;
-    }
-  },
-);
+t.test('x-search changes for stored records, beside a former service', async (t) => {
+  const DATABASE_URL = await undeclaredDatabase(t);
+  const sql = sqlOf(t, DATABASE_URL);
+  const indexes = async () =>
+    (
+      await sql`select indexname as name from pg_indexes where tablename in ('notes', 'notes$2') order by 1`
+    ).map(({ name }) => String(name).replace(/_[0-9a-f]{8}$/, ''));
+  const text = { type: 'string' };
+  let former: TestService | undefined;
+  let number = 0;
+  const create = async (service: TestService, field: string, value: string) => {
+    const { status } = await service.send('POST', '/notes', { body: { n: ++number, [field]: value } });
+    t.equal(status, 201);
+  };
+  for (const [properties, options, field, index, searches] of [
+    [{ text }, {}, 'text', [], {}],
+    [
+      { text: { ...text, 'x-search': 'words' } },
+      {},
+      'text',
+      ['notes_words'],
+      { running: [1, 2], run: [], unnin: [] },
+    ],
+    [
+      { text: { ...text, 'x-search': 'words' } },
+      { language: 'english' },
+      'text',
+      ['notes_words'],
+      { running: [1, 2, 3, 4], run: [1, 2, 3, 4], unnin: [] },
+    ],
+    [
+      { text: { ...text, 'x-search': true } },
+      {},
+      'text',
+      ['notes_grams', 'notes_search'],
+      { unnin: [1, 2, 3, 4, 5, 6] },
+    ],
+    [
+      { body: { ...text, 'x-was': 'text', 'x-search': 'words' }, title: { ...text, 'x-search': 'words' } },
+      {},
+      'body',
+      ['notes_words'],
+      { 'running -never': [1, 2, 3, 4, 5, 6, 7] },
+    ],
+    [{ body: text, title: text }, {}, 'body', [], {}],
+  ] as const) {
+    const COLLECTIONS = declare(t, notes({ n: { type: 'integer' }, ...properties }, options));
+    const declarations = readDeclarations(COLLECTIONS);
+    await migrateCollections(DATABASE_URL, declarations);
+    // The work on what a service with the former declaration writes meanwhile is repeated by the second migration.
+    if (former && !('title' in properties && index.length > 0)) await create(former, field, 'running late');
+    await migrateCollections(DATABASE_URL, declarations, { allowDrop: true });
+    t.match(planText(await planCollections(DATABASE_URL, declarations)), 'matches the declarations');
+    t.same(await indexes(), [...index, 'notes_pkey'].sort(), JSON.stringify(properties));
+    const service = await freshService(t, { DATABASE_URL, COLLECTIONS });
+    for (const [search, expected] of Object.entries(searches))
+      t.same(await found(service, search), expected, `${JSON.stringify(properties)} ${search}`);
+    await create(service, field, 'running');
+    former = service;
+  }
+});
 
 t.test('faults of declarations with words are found, each with its place', async (t) => {
   for (const [properties, options, expected] of [

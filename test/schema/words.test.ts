@@ -3,13 +3,12 @@ import { isNameAvailable } from '../../src/declarations/check-declarations.js';
 import { declare } from '../support/collections.js';
 import { freshService, undeclaredDatabase } from '../support/service.js';
 import { readSettings } from '../support/settings.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 
 t.test('words and types of PostgreSQL are names of collections and of fields', async (t) => {
   const url = await undeclaredDatabase(t);
-  const sql = openSql(url, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, url);
   // Words that are no names of types or are reserved, names of types, and the variables and system columns that functions and tables have.
   const rows = await sql`
     select word as name from pg_get_keywords() where catcode in ('C', 'R', 'T')

@@ -1,8 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { resourcesWithoutRefs } from '../../src/declarations/resource-of.js';
+import { folderOf } from './folder.js';
 import { COLLECTIONS } from './names.js';
 import { SCHEMA } from './sql.js';
 import type { Test } from './test.js';
@@ -19,10 +17,4 @@ export const [users, items, posts] = [named('users'), named('items'), named('pos
 export const INVITING = [{ ...items, invited: 'userId' }];
 
 /** A folder with declarations, by file name; removed after the test. */
-export function declare(t: Test, files: Readonly<Record<string, unknown>>): string {
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-collections-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-  for (const [name, content] of Object.entries(files))
-    writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
-  return folder;
-}
+export const declare = (t: Test, files: Readonly<Record<string, unknown>>): string => folderOf(t, files);

@@ -4,7 +4,7 @@ import { fileURLToPath, pathToFileURL } from 'node:url';
 import { type Program, plinth } from '../support/command.js';
 import { environment, startNode } from '../support/process.js';
 import { testDatabase } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { parseScrape } from '../telemetry/scraped.js';
 
@@ -114,7 +114,6 @@ t.test('a feature is its folders and a line in the list', async (t) => {
     err: /\/stats is a path of the service itself/,
   });
 
-  const sql = openSql(DATABASE_URL, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, DATABASE_URL);
   t.match(await sql`select max(name) as name from migrations`, [{ name: '9000_plinth_stats.sql' }]);
 });

@@ -1,15 +1,15 @@
 import { execFile, execFileSync } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { cpSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import bcrypt from 'bcrypt';
 import { connect } from '../features/mcp/session.js';
 import { authority, withoutOpenssl } from '../support/certificates.js';
 import { claimPort } from '../support/claimed-port.js';
+import { folderOf } from '../support/folder.js';
 import { BUNDLED, startNode } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
@@ -21,8 +21,7 @@ t.jobs = 2;
 const BUILD = fileURLToPath(new URL('../../../.ci/bundle.js', import.meta.url));
 
 /** The bundle alone in a folder, without packages or SQL around it. */
-const folder = mkdtempSync(join(tmpdir(), 'plinth-bundle-'));
-t.teardown(() => rmSync(folder, { recursive: true }));
+const folder = folderOf(t);
 // A run of many files has just made one.
 if (BUNDLED === undefined) execFileSync(process.execPath, [BUILD, join(folder, 'dist')]);
 else cpSync(dirname(BUNDLED), join(folder, 'dist'), { recursive: true });
@@ -88,25 +87,22 @@ t.test('it contains the authorization server', async (t) => {
   t.equal((await fetch(`${issuer}/token`, { method: 'POST', body })).status, 400);
 });
 
-t.test(
-  'without the files that are loaded on demand, a setting says what is missing; else nothing does',
-  async (t) => {
-    const dist = join(t.testdir(), 'dist');
-    cpSync(join(folder, 'dist'), dist, { recursive: true });
-    for (const name of ['mcp-sdk.cjs', 'issuer-packages.cjs', 'bcrypt.node']) rmSync(join(dist, name));
-    const start = join(dist, 'start.cjs');
-    const env = { DATABASE_URL: await testDatabase(t), PORT: '0' };
-    const agents = await run(t, [start], { ...env, MCP: 'on' });
-    t.match(agents, { code: 1, err: /MCP=on needs the package @modelcontextprotocol\/sdk/ });
-    const issuer = { AUTH: 'bearer', AUTH_SERVER: 'on', PUBLIC_URL: 'https://login.example.org' };
-    t.match(await run(t, [start], { ...env, ...issuer }), {
-      code: 1,
-      err: /AUTH_SERVER=on needs the package oidc-provider/,
-    });
-    const url = await startNode(t, [start], env).ready();
-    t.equal((await send(url, 'GET', '/items')).status, 200);
-  },
-);
+t.test('without the files that are loaded on demand, a setting says what is missing', async (t) => {
+  const dist = join(t.testdir(), 'dist');
+  cpSync(join(folder, 'dist'), dist, { recursive: true });
+  for (const name of ['mcp-sdk.cjs', 'issuer-packages.cjs', 'bcrypt.node']) rmSync(join(dist, name));
+  const start = join(dist, 'start.cjs');
+  const env = { DATABASE_URL: await testDatabase(t), PORT: '0' };
+  const agents = await run(t, [start], { ...env, MCP: 'on' });
+  t.match(agents, { code: 1, err: /MCP=on needs the package @modelcontextprotocol\/sdk/ });
+  const issuer = { AUTH: 'bearer', AUTH_SERVER: 'on', PUBLIC_URL: 'https://login.example.org' };
+  t.match(await run(t, [start], { ...env, ...issuer }), {
+    code: 1,
+    err: /AUTH_SERVER=on needs the package oidc-provider/,
+  });
+  const url = await startNode(t, [start], env).ready();
+  t.equal((await send(url, 'GET', '/items')).status, 200);
+});
 
 t.test('it verifies imported passwords', async (t) => {
   const env = { DATABASE_URL: await testDatabase(t) };
@@ -144,26 +140,23 @@ const PROGRAMS = [
 ] as const;
 
 for (const [program, WORKERS] of some(PROGRAMS, 1)) {
-  t.test(
-    `${basename(program)} makes an empty database ready and serves it, WORKERS=${WORKERS}`,
-    async (t) => {
-      const DATABASE_URL = await testDatabase(t, true);
-      const service = startNode(t, [program], { DATABASE_URL, PORT: '0', WORKERS });
-      const url = await service.ready();
-      const created = await send(url, 'POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
-      t.equal(created.status, 201);
-      t.equal((await send(url, 'GET', `/users/${created.json.id}`)).json.name, 'A');
-      t.match(await send(url, 'POST', '/users', { body: { email: 'b' } }), {
-        status: 400,
-        json: { errors: [] },
-      });
-      t.equal((await send(url, 'GET', '/items?search=lamp&sort=name')).status, 200);
-      t.equal((await send(url, 'GET', '/readyz')).status, 200);
-      service.child.kill('SIGTERM');
-      t.equal(await service.ended, 0);
-      t.equal(service.stderr(), '');
-    },
-  );
+  t.test(`${basename(program)} serves an empty database, WORKERS=${WORKERS}`, async (t) => {
+    const DATABASE_URL = await testDatabase(t, true);
+    const service = startNode(t, [program], { DATABASE_URL, PORT: '0', WORKERS });
+    const url = await service.ready();
+    const created = await send(url, 'POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
+    t.equal(created.status, 201);
+    t.equal((await send(url, 'GET', `/users/${created.json.id}`)).json.name, 'A');
+    t.match(await send(url, 'POST', '/users', { body: { email: 'b' } }), {
+      status: 400,
+      json: { errors: [] },
+    });
+    t.equal((await send(url, 'GET', '/items?search=lamp&sort=name')).status, 200);
+    t.equal((await send(url, 'GET', '/readyz')).status, 200);
+    service.child.kill('SIGTERM');
+    t.equal(await service.ended, 0);
+    t.equal(service.stderr(), '');
+  });
 }
 
 t.test('its commands make keys and load records', async (t) => {

@@ -1,9 +1,6 @@
-import { parseHead } from '../../bench/harness/fixed-load.js';
-import { readOptions } from '../../bench/harness/options.js';
 import { type Model, need, predict, predictMix } from '../../bench/model/constants.js';
 import { costAt, fitCost, fitSharing } from '../../bench/model/fit.js';
 import { OPERATIONS, READ_MOSTLY, WRITE_MOSTLY } from '../../bench/model/operations.js';
-import { modelText } from '../../bench/report/model-text.js';
 import t from '../support/test.js';
 
 const SIZES = [10_000, 100_000, 1_000_000, 10_000_000];
@@ -26,15 +23,6 @@ t.test('the constants are found again', async (t) => {
   const sharing = fitSharing([1, 4, 64].map((connections) => ({ connections, us: 20 + 50 / connections })));
   t.ok(near(sharing.shared, 20));
   t.ok(near(sharing.alone, 50));
-});
-
-t.test('a constant that explains nothing is left out', async (t) => {
-  const noise = [100, 103, 98, 101];
-  const points = SIZES.map((rows, at) => ({ rows, touched: 0, us: noise[at]! }));
-  const { base, perDoubling, perRow } = fitCost(points);
-  t.equal(perDoubling, 0);
-  t.equal(perRow, 0);
-  t.ok(base > 98 && base < 103);
 });
 
 const spent = { nodeUs: 1, pgUs: 1, walBytes: 10, imageBytes: 20 };
@@ -87,28 +75,4 @@ t.test('the parts of a mix are parts of one', async (t) => {
       [],
     );
   }
-});
-
-t.test('the tables of the model', async (t) => {
-  const text = modelText(model);
-  t.match(text, /^read +node +100 +0 +0$/m);
-  t.match(text, /^read +2\.0 +3\.0 +1\.5 +4\.0 +4\.0 +1\.0$/m);
-  t.notMatch(text, 'NaN');
-});
-
-t.test('requests of a known number', async (t) => {
-  t.same(parseHead('HTTP/1.1 201 Created\r\nContent-Length: 5\r\nLocation: /a/1\r\n\r\nab'), {
-    head: { status: 201, location: '/a/1' },
-    left: 3,
-  });
-  t.equal(parseHead('HTTP/1.1 200 OK\r\nContent-'), undefined);
-  t.match(parseHead('HTTP/1.1 204 No Content\r\n\r\n'), { head: { status: 204 }, left: 0 });
-  t.throws(() => parseHead('HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n'), /Content-Length/);
-});
-
-t.test('the option', async (t) => {
-  t.match(readOptions(['--model']), { model: 10_000_000 });
-  t.match(readOptions(['--model=100000']), { model: 100_000 });
-  t.match(readOptions([]), { model: undefined });
-  t.throws(() => readOptions(['--model=10']), /--model/);
 });

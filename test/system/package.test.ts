@@ -1,10 +1,10 @@
 import { execFileSync, execSync, spawn, spawnSync } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { newSecret, signWebhook } from '../../src/features/webhooks/sign.js';
 import { claimPort } from '../support/claimed-port.js';
+import { folderOf } from '../support/folder.js';
 import { blocksOf } from '../support/page-commands.js';
 import { startProgram } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
@@ -15,8 +15,7 @@ const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const TSC = join(ROOT, 'node_modules/@typescript/native/lib/tsc.js');
 const TYPE_ROOTS = join(ROOT, 'node_modules/@types');
 
-const folder = mkdtempSync(join(tmpdir(), 'plinth-package-'));
-t.teardown(() => rmSync(folder, { recursive: true }));
+const folder = folderOf(t);
 
 const npm = (cwd: string, ...args: string[]) =>
   execFileSync('npm', args, { cwd, encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
@@ -121,6 +120,8 @@ t.test('createPlinth runs the service in another program, with its types', async
   const databaseUrl = await testDatabase(t);
   const program = `import { createServer } from 'node:http';
 import { createPlinth, type Plinth } from 'plinth';
+import { folderOf } from '../support/folder.js';
+import { declare } from '../support/collections.js';
 const plinth: Plinth = createPlinth({ databaseUrl: '${databaseUrl}', auth: 'none', mountPath: '/data' });
 const server = createServer((req, res) => plinth.handler(req, res, () => res.end('mine')));
 await plinth.start();

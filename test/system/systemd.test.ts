@@ -1,9 +1,9 @@
 import { spawnSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EXITS } from '../../src/errors/exit-error.js';
+import { folderOf } from '../support/folder.js';
 import { readSettings } from '../support/settings.js';
 import t from '../support/test.js';
 
@@ -13,8 +13,7 @@ const missing =
   spawnSync('systemd-analyze', ['--version']).status !== 0 && 'systemd-analyze is not installed';
 
 t.test('systemd-analyze verify has no findings in the unit', { skip: missing }, async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-unit-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = folderOf(t);
   const file = join(folder, 'plinth.service');
   // The programs of this machine may be elsewhere.
   writeFileSync(file, UNIT.replace('/usr/bin/node', process.execPath));

@@ -1,6 +1,6 @@
 import { mockLimits } from '../support/pause.js';
 import { testService } from '../support/service.js';
-import { openSql } from '../support/sql.js';
+import { sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -36,8 +36,7 @@ t.test('each response reports what it waited for: the database, and in all', asy
 t.test('the wait for a lock is a wait for the database', async (t) => {
   const { send, databaseUrl } = await testService(t, { SERVER_TIMING: 'on', DB_TIMEOUT_MS: '600000' });
   const { json } = await send('POST', '/users', { body: { email: 'a@example.org', name: 'A' } });
-  const sql = openSql(databaseUrl, { max: 2, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl, { max: 2 });
   const clock = mockLimits(t);
   const put = await sql.begin(async (holding) => {
     await holding`select 1 from users where id = ${json.id} for update`;

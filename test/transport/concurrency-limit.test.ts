@@ -26,20 +26,17 @@ t.test('the configured maximum is admitted, however long requests last', async (
   t.notOk(admits(1000));
 });
 
-t.test(
-  'after an overflow, what completes in 10 ms is admitted, until a second passes without a refusal',
-  async (t) => {
-    const { admits, serve, wait } = limitOf(1000);
-    serve(10, 1000, 500);
-    t.notOk(admits(1000));
-    t.ok(admits(99));
-    t.notOk(admits(100));
-    wait(999);
-    t.notOk(admits(100), 'which begins the second again');
-    wait(1000);
-    t.ok(admits(999));
-  },
-);
+t.test('after an overflow, what completes in 10 ms is admitted, until no refusal', async (t) => {
+  const { admits, serve, wait } = limitOf(1000);
+  serve(10, 1000, 500);
+  t.notOk(admits(1000));
+  t.ok(admits(99));
+  t.notOk(admits(100));
+  wait(999);
+  t.notOk(admits(100), 'which begins the second again');
+  wait(1000);
+  t.ok(admits(999));
+});
 
 t.test('at least 64 are admitted, and never more than configured', async (t) => {
   const stuck = limitOf(1000);

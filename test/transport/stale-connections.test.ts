@@ -31,11 +31,8 @@ t.test('0: a connection may be idle without limit', async (t) => {
   t.equal(check(0, 10_000, 1, noHistory(), { ...OPTIONS, keepAliveMs: 0 }), undefined);
 });
 
-t.test(
-  'a client that reads nothing for too long is disconnected, one that reads a little is not',
-  async (t) => {
-    const history = noHistory();
-    for (let at = 0; at < 100; at += 5) t.equal(check(at, at, at - 1500, history), undefined);
-    t.equal(check(100, 900, -1400, history), 100 + 30);
-  },
-);
+t.test('a client that reads nothing for too long is disconnected', async (t) => {
+  const history = noHistory();
+  for (let at = 0; at < 100; at += 5) t.equal(check(at, at, at - 1500, history), undefined);
+  t.equal(check(100, 900, -1400, history), 100 + 30);
+});

@@ -7,7 +7,7 @@ import { makeKey } from '../../support/credentials.js';
 import { mockClock } from '../../support/pause.js';
 import { testProxy } from '../../support/proxy.js';
 import { testDatabase, testService } from '../../support/service.js';
-import { openSql, SCHEMA } from '../../support/sql.js';
+import { openSql, SCHEMA, sqlOf } from '../../support/sql.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
 
@@ -82,8 +82,7 @@ t.test('only the SHA-256 of a key is stored', async (t) => {
       body: { label: 'l', subject: 's', scopes: ['self'] },
     })
   ).json;
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   const tables =
     await sql`select table_name from information_schema.tables where table_schema in ('public', ${SCHEMA})`;
   for (const { table_name } of tables) {
@@ -116,8 +115,7 @@ t.test('the last use is written down, at most once a minute', async (t) => {
   const { db, send, databaseUrl } = await testService(t, AUTH);
   const second = await testService(t, { ...AUTH, DATABASE_URL: databaseUrl });
   const { id, key } = await makeKey(db);
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   const lastUsed = async () => {
     const [row] =
       await sql`select last_used_at::text as at, xmin::text as row from credentials where id = ${id}`;

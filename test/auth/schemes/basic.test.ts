@@ -1,7 +1,7 @@
 import { hashPassword } from '../../../src/passwords/password.js';
 import { useRealHashCost } from '../../support/hash-cost.js';
 import { testService } from '../../support/service.js';
-import { openSql } from '../../support/sql.js';
+import { sqlOf } from '../../support/sql.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
 
@@ -24,8 +24,7 @@ async function withUser(t: import('tap').Test, env: Record<string, string> = {})
     body: { email: 'Ada@Example.org', name: 'Ada', password: PASSWORD },
   });
   const service = await testService(t, { ...ENV, ...env, DATABASE_URL: open.databaseUrl });
-  const sql = openSql(open.databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, open.databaseUrl);
   return { ...service, open, sql, id: created.json.id as string };
 }
 

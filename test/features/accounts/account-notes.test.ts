@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plinth } from '../../support/command.js';
 import { makeKey } from '../../support/credentials.js';
+import { folderOf } from '../../support/folder.js';
 import { type MailServer, mailServer } from '../../support/mail-server.js';
 import { type ServiceResponse, type TestService, testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
@@ -85,8 +85,7 @@ t.test('the former address gets a note of a change by a form', async (t) => {
 
 t.test('the former address gets a note of a change by an import, and json-server', async (t) => {
   const world = await start(t, { AUTH: 'none', COMPAT: 'json-server' });
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-notes-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = folderOf(t);
   const file = join(folder, 'users.ndjson');
   writeFileSync(file, `${JSON.stringify({ id: world.id, email: NEXT, name: 'Ann' })}\n`);
   const args = ['import', 'users', file, '--on-conflict', 'replace'];

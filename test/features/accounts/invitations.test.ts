@@ -366,25 +366,22 @@ t.test('of ten acceptances at a time, one succeeds', async (t) => {
   t.equal(await members(), 3);
 });
 
-t.test(
-  'a password that the rules refuse, and fields that others decide, leave the invitation open',
-  async (t) => {
-    const { ann, invite, code, accept, stranger } = await start(t);
-    await invite(ann);
-    const first = await code(0);
-    for (const user of [
-      { name: 'Zoe' },
-      { name: 'Zoe', password: 'password1' },
-      { ...NEW, email: 'a@example.org', age: 'x' },
-      {},
-    ])
-      t.match(await accept(stranger, first, user), {
-        status: 400,
-        json: { error: { code: 'VALIDATION_ERROR' } },
-      });
-    t.equal((await accept(stranger, first, NEW)).status, 200);
-  },
-);
+t.test('a password and fields that are refused leave the invitation open', async (t) => {
+  const { ann, invite, code, accept, stranger } = await start(t);
+  await invite(ann);
+  const first = await code(0);
+  for (const user of [
+    { name: 'Zoe' },
+    { name: 'Zoe', password: 'password1' },
+    { ...NEW, email: 'a@example.org', age: 'x' },
+    {},
+  ])
+    t.match(await accept(stranger, first, user), {
+      status: 400,
+      json: { error: { code: 'VALIDATION_ERROR' } },
+    });
+  t.equal((await accept(stranger, first, NEW)).status, 200);
+});
 
 t.test('a user makes so many invitations, and three to one address', async (t) => {
   const { ann, invite, service, code } = await start(t);

@@ -1,6 +1,6 @@
 import { stopwatch } from '../../support/pause.js';
 import { testService } from '../../support/service.js';
-import { openSql } from '../../support/sql.js';
+import { sqlOf } from '../../support/sql.js';
 import t from '../../support/test.js';
 
 const WRITERS = 32;
@@ -14,8 +14,7 @@ interface Written {
 
 t.test('shards move under writers: no record, version or event is lost', async (t) => {
   const { send, databaseUrl } = await testService(t);
-  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   const records = new Map<string, Written>();
   const refused: number[] = [];
   let isMoved = false;

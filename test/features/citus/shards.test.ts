@@ -7,7 +7,7 @@ import { ListStatements } from '../../../src/list/list-sql.js';
 import { readList } from '../../../src/list/read-list.js';
 import { pageStatement } from '../../support/list-statement.js';
 import { testService } from '../../support/service.js';
-import { openSql, SCHEMA } from '../../support/sql.js';
+import { SCHEMA, sqlOf } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 import { EXAMINED, HEADINGS } from './statements.js';
 
@@ -28,12 +28,10 @@ interface Sent {
 /** Runs statements as the service does, and returns the commands that Citus sends for each. */
 async function watch(t: Test, url: string) {
   const commands: string[] = [];
-  const sql = openSql(url, {
-    max: 1,
+  const sql = sqlOf(t, url, {
     onnotice: ({ message = '' }) => void commands.push(message),
     connection: { 'plinth.events': 'on', 'citus.log_remote_commands': 'on' } as never,
   });
-  t.teardown(() => sql.end());
   return async (
     table: string,
     text: string,
@@ -119,41 +117,37 @@ function isBounded(commands: readonly string[]): boolean {
   );
 }
 
-t.test(
-  'queries with filters, and pages between cursors, read no more of a shard than their page',
-  async (t) => {
-    const { databaseUrl } = await testService(t);
-    const sent = await watch(t, databaseUrl);
-    const items = resourcesOf(readDeclarations(undefined), { schema: SCHEMA }).find(
-      ({ name }) => name === 'items',
-    )!;
-    const { selection } = readList(
-      new URLSearchParams('filter[price][gt]=1'),
-      { resource: items },
-      { lists: 'numbered' },
+t.test('queries with filters, and pages between cursors, read no more than their page', async (t) => {
+  const { databaseUrl } = await testService(t);
+  const sent = await watch(t, databaseUrl);
+  const items = resourcesOf(readDeclarations(undefined), { schema: SCHEMA }).find(
+    ({ name }) => name === 'items',
+  )!;
+  const { selection } = readList(
+    new URLSearchParams('filter[price][gt]=1'),
+    { resource: items },
+    { lists: 'numbered' },
+  );
+  const statements = [
+    pageStatement(items, 'limit=10&sort=-price,name&filter[price][gt]=1&count=none', undefined, CITUS),
+    new ListStatements(items, CITUS).ids(selection, 1001),
+    pageStatement(items, 'limit=10&sort=-price', { lists: 'keyset' }, CITUS),
+  ];
+  for (const { text, args } of statements) {
+    const { shards, commands } = await sent('items', text, args as never);
+    t.ok(shards.size > 1, 'it is a fan-out');
+    t.ok(
+      commands
+        .filter((text) => /^issuing SELECT .* FROM/s.test(text))
+        .every((text) => text.includes('LIMIT')),
+      'each shard gets the limit',
     );
-    const statements = [
-      pageStatement(items, 'limit=10&sort=-price,name&filter[price][gt]=1&count=none', undefined, CITUS),
-      new ListStatements(items, CITUS).ids(selection, 1001),
-      pageStatement(items, 'limit=10&sort=-price', { lists: 'keyset' }, CITUS),
-    ];
-    for (const { text, args } of statements) {
-      const { shards, commands } = await sent('items', text, args as never);
-      t.ok(shards.size > 1, 'it is a fan-out');
-      t.ok(
-        commands
-          .filter((text) => /^issuing SELECT .* FROM/s.test(text))
-          .every((text) => text.includes('LIMIT')),
-        'each shard gets the limit',
-      );
-    }
-  },
-);
+  }
+});
 
 t.test('a record by its id is planned for one shard, a child for one look in each', async (t) => {
   const { databaseUrl } = await testService(t);
-  const sql = openSql(databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   const tasks = async (table: string): Promise<number> => {
     const rows = await sql.unsafe(`explain (format json) select doc from ${table} where id = '${NEW_ID}'`);
     const text = JSON.stringify(rows);

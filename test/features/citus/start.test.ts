@@ -3,7 +3,7 @@ import { migrate } from '../../../src/db/migrate.js';
 import { openDatabase } from '../../../src/db/open-database.js';
 import { createLog } from '../../../src/telemetry/log.js';
 import { testDatabase, testService } from '../../support/service.js';
-import { openSql } from '../../support/sql.js';
+import { sqlOf } from '../../support/sql.js';
 import t from '../../support/test.js';
 
 const start = (url: string, engine: string) =>
@@ -20,8 +20,7 @@ t.test('a database without the extension, or with records, is not distributed', 
   await migrate(empty, 10_000);
   const { send } = await testService(t, { DATABASE_URL: empty, DATABASE_ENGINE: 'postgresql' });
   t.equal((await send('POST', '/items', { body: { name: 'one' } })).status, 201);
-  const sql = openSql(empty, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, empty);
   await sql`create extension citus`;
   await t.rejects(start(empty, 'citus'), { message: /only a new database can be distributed/ });
 });

@@ -123,21 +123,17 @@ const hasScript = (() => {
   }
 })();
 
-t.test(
-  'colours are for terminals, and NO_COLOR is respected',
-  { skip: !hasScript && 'script is not installed' },
-  async (t) => {
-    const env = { PATH: process.env.PATH, TERM: 'xterm', PORT: 'x' };
-    const onTerminal = (more: Record<string, string>) => {
-      const command = `'${process.execPath}' '${COMMAND}' doctor`;
-      return execFileSync('script', ['-qc', command, '/dev/null'], {
-        env: { ...env, ...more },
-        encoding: 'utf8',
-        stdio: ['ignore', 'pipe', 'pipe'],
-      });
-    };
-    t.match(onTerminal({}), '\x1b[31mproblem');
-    t.notMatch(onTerminal({ NO_COLOR: '1' }), '\x1b[');
-    t.notMatch((await plinth(t, ['doctor'], { TERM: 'xterm', PORT: 'x' })).out, '\x1b[');
-  },
-);
+t.test('colours are for terminals', { skip: !hasScript && 'script is not installed' }, async (t) => {
+  const env = { PATH: process.env.PATH, TERM: 'xterm', PORT: 'x' };
+  const onTerminal = (more: Record<string, string>) => {
+    const command = `'${process.execPath}' '${COMMAND}' doctor`;
+    return execFileSync('script', ['-qc', command, '/dev/null'], {
+      env: { ...env, ...more },
+      encoding: 'utf8',
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+  };
+  t.match(onTerminal({}), '\x1b[31mproblem');
+  t.notMatch(onTerminal({ NO_COLOR: '1' }), '\x1b[');
+  t.notMatch((await plinth(t, ['doctor'], { TERM: 'xterm', PORT: 'x' })).out, '\x1b[');
+});

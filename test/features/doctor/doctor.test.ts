@@ -4,7 +4,7 @@ import { plinth } from '../../support/command.js';
 import { doctor, faultsOf, namesOf } from '../../support/doctor.js';
 import { startProcess } from '../../support/process.js';
 import { SERVER_URL, testDatabase, testService } from '../../support/service.js';
-import { openSql, SCHEMA } from '../../support/sql.js';
+import { openSql, SCHEMA, sqlOf } from '../../support/sql.js';
 import t from '../../support/test.js';
 
 t.jobs = 3;
@@ -68,8 +68,7 @@ t.test('a database that cannot be used', async (t) => {
 
 t.test('a role without permissions', async (t) => {
   const url = await testDatabase(t);
-  const sql = openSql(url, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, url);
   const role = `doctor_${process.pid}`;
   await sql.unsafe(`create role ${role} login password 'x'`);
   t.teardown(() => sql.unsafe(`drop role ${role}`));
@@ -86,8 +85,7 @@ t.test('a role without permissions', async (t) => {
 });
 
 t.test('a database without the extension for searches, which its role may not create', async (t) => {
-  const admin = openSql(SERVER_URL, { max: 1, onnotice: () => undefined });
-  t.teardown(() => admin.end());
+  const admin = sqlOf(t, SERVER_URL);
   const name = `doctor_trigrams_${process.pid}`;
   await admin.unsafe(`create role ${name} login password 'x'`);
   await admin.unsafe(`create database ${name} template template0`);
@@ -108,16 +106,13 @@ t.test('a database without the extension for searches, which its role may not cr
   ]);
 });
 
-t.test(
-  'a role without its tables, with too few connections, and an extension that it does not find',
-  async (t) => {
-    const url = await testDatabase(t);
-    const admin = openSql(url, { max: 1, onnotice: () => undefined });
-    t.teardown(() => admin.end());
-    const name = `doctor_limited_${process.pid}`;
-    await admin.unsafe(`create role ${name} login password 'x' connection limit 9`);
-    t.teardown(() => admin.unsafe(`drop owned by ${name}; drop role ${name}`));
-    await admin.unsafe(`
+t.test('a role without tables, too few connections, an extension that is not found', async (t) => {
+  const url = await testDatabase(t);
+  const admin = sqlOf(t, url);
+  const name = `doctor_limited_${process.pid}`;
+  await admin.unsafe(`create role ${name} login password 'x' connection limit 9`);
+  t.teardown(() => admin.unsafe(`drop owned by ${name}; drop role ${name}`));
+  await admin.unsafe(`
     grant all on schema public to ${name};
     grant all on schema ${SCHEMA} to ${name};
     grant all on all tables in schema public, ${SCHEMA} to ${name};
@@ -125,22 +120,21 @@ t.test(
     create schema aside;
     alter extension pg_trgm set schema aside;
   `);
-    const limited = new URL(url);
-    [limited.username, limited.password] = [name, 'x'];
-    const expected = [
-      /tables belong to another role.*: .*events_\d.*items/,
-      /pg_trgm is in the schema aside, which is not in the search_path/,
-      new RegExp(`the role ${name} may have 9 connections \\(\\d+ now\\), and the service may open 14`),
-    ];
-    const { checks } = await doctor(t, { DATABASE_URL: String(limited) });
-    const faults = faultsOf(checks).filter((line) => line.startsWith('permissions problem'));
-    t.equal(faults.length, expected.length);
-    for (const [at, each] of expected.entries()) t.match(faults[at], each);
-    const service = startProcess(t, { DATABASE_URL: String(limited) });
-    await service.ready();
-    for (const each of expected) t.match(service.stdout(), each, 'the start reports it as well');
-  },
-);
+  const limited = new URL(url);
+  [limited.username, limited.password] = [name, 'x'];
+  const expected = [
+    /tables belong to another role.*: .*events_\d.*items/,
+    /pg_trgm is in the schema aside, which is not in the search_path/,
+    new RegExp(`the role ${name} may have 9 connections \\(\\d+ now\\), and the service may open 14`),
+  ];
+  const { checks } = await doctor(t, { DATABASE_URL: String(limited) });
+  const faults = faultsOf(checks).filter((line) => line.startsWith('permissions problem'));
+  t.equal(faults.length, expected.length);
+  for (const [at, each] of expected.entries()) t.match(faults[at], each);
+  const service = startProcess(t, { DATABASE_URL: String(limited) });
+  await service.ready();
+  for (const each of expected) t.match(service.stdout(), each, 'the start reports it as well');
+});
 
 t.test('a database that is read-only', async (t) => {
   const url = await testDatabase(t);

@@ -83,61 +83,58 @@ t.test('a backup of a quiet service has exactly its records, events and users', 
   t.same(readdirSync(join(restored)).sort(), ['claim', 'postgres'], 'no part is left');
 });
 
-t.test(
-  'a backup beside writers has a moment of each: what was acknowledged before, and no torn write',
-  async (t) => {
-    const [data, restored] = [await migratedFolder(t), await dataFolder(t)];
-    const backup = join(await dataFolder(t), 'busy');
-    const acknowledged = await onFolder(t, data, async (url) => {
-      let isOver = false;
-      const names: string[] = [];
-      const writers = Array.from({ length: 8 }, async (_, writer) => {
-        for (let n = 0; !isOver; n++) {
-          const name = `${writer}-${n}`;
-          const batch = { body: { name } };
-          if ((await send(url, 'POST', '/items', batch)).status === 201) names.push(name);
-          // Leaves processor time to the backup.
-          await pause(60);
-        }
-      });
-      await untilAtLeast('there are records', async () => names.length, 101);
-      const before = [...names];
-      const made = await plinth(t, ['backup', backup], { DATA_DIR: data });
-      isOver = true;
-      await Promise.all(writers);
-      t.match(made, { code: 0, err: '' });
-      return { before, all: new Set(names) };
-    });
-    t.match(await plinth(t, ['restore', backup], { DATA_DIR: restored }), { code: 0 });
-    await onFolder(t, restored, async (url) => {
-      const { items, events } = await until(
-        'all events are final',
-        () => stateOf(url),
-        (state) => state.events.length === state.items.length,
-      );
-      const names = items.map(({ name }) => name);
-      const stored = new Set(names);
-      t.same(
-        acknowledged.before.filter((name) => !stored.has(name)),
-        [],
-      );
-      t.equal(stored.size, names.length);
-      // The log is a sequence: of each writer, the records up to some number.
-      for (let writer = 0; writer < 8; writer++) {
-        const own = names
-          .filter((name) => name.startsWith(`${writer}-`))
-          .map((name) => Number(name.split('-')[1]));
-        t.same(
-          own.sort((a, b) => a - b),
-          own.map((_, index) => index),
-          `writer ${writer}`,
-        );
+t.test('a backup beside writers has a moment of each, and no torn write', async (t) => {
+  const [data, restored] = [await migratedFolder(t), await dataFolder(t)];
+  const backup = join(await dataFolder(t), 'busy');
+  const acknowledged = await onFolder(t, data, async (url) => {
+    let isOver = false;
+    const names: string[] = [];
+    const writers = Array.from({ length: 8 }, async (_, writer) => {
+      for (let n = 0; !isOver; n++) {
+        const name = `${writer}-${n}`;
+        const batch = { body: { name } };
+        if ((await send(url, 'POST', '/items', batch)).status === 201) names.push(name);
+        // Leaves processor time to the backup.
+        await pause(60);
       }
-      const described = events.map((event) => event.data.name).sort();
-      t.same(described, names.sort());
     });
-  },
-);
+    await untilAtLeast('there are records', async () => names.length, 101);
+    const before = [...names];
+    const made = await plinth(t, ['backup', backup], { DATA_DIR: data });
+    isOver = true;
+    await Promise.all(writers);
+    t.match(made, { code: 0, err: '' });
+    return { before, all: new Set(names) };
+  });
+  t.match(await plinth(t, ['restore', backup], { DATA_DIR: restored }), { code: 0 });
+  await onFolder(t, restored, async (url) => {
+    const { items, events } = await until(
+      'all events are final',
+      () => stateOf(url),
+      (state) => state.events.length === state.items.length,
+    );
+    const names = items.map(({ name }) => name);
+    const stored = new Set(names);
+    t.same(
+      acknowledged.before.filter((name) => !stored.has(name)),
+      [],
+    );
+    t.equal(stored.size, names.length);
+    // The log is a sequence: of each writer, the records up to some number.
+    for (let writer = 0; writer < 8; writer++) {
+      const own = names
+        .filter((name) => name.startsWith(`${writer}-`))
+        .map((name) => Number(name.split('-')[1]));
+      t.same(
+        own.sort((a, b) => a - b),
+        own.map((_, index) => index),
+        `writer ${writer}`,
+      );
+    }
+    const described = events.map((event) => event.data.name).sort();
+    t.same(described, names.sort());
+  });
+});
 
 t.test('what cannot be backed up or restored is said in one line', async (t) => {
   const folder = await dataFolder(t);

@@ -96,48 +96,41 @@ async function isRefused(t: Test, dataDir: string, message: RegExp, settings = S
   t.notMatch(error?.message, /\n/, 'one line');
 }
 
-t.test(
-  'a new cluster is UTF-8, whatever the environment and whatever lies half-made beside it',
-  async (t) => {
-    const folder = await dataFolder(t);
-    await mkdir(join(folder, '.init-broken/postgres'), { recursive: true });
-    await writeFile(join(folder, '.init-broken/postgres/PG_VERSION'), '18\n');
-    const { url } = await start(t, folder);
-    const [row] = await query(
-      url,
-      `select current_setting('server_encoding') as encoding, lower('\u00c9') as low, upper('\u00e9') as up,
+t.test('a new cluster is UTF-8, whatever the environment and whatever lies beside it', async (t) => {
+  const folder = await dataFolder(t);
+  await mkdir(join(folder, '.init-broken/postgres'), { recursive: true });
+  await writeFile(join(folder, '.init-broken/postgres/PG_VERSION'), '18\n');
+  const { url } = await start(t, folder);
+  const [row] = await query(
+    url,
+    `select current_setting('server_encoding') as encoding, lower('\u00c9') as low, upper('\u00e9') as up,
       '"\\u00e9"'::jsonb #>> '{}' as json, 'caf\u00e9' as text, length('\u{1f600}') as length,
       current_setting('listen_addresses') as listens, current_setting('unix_socket_directories') as sockets,
       current_setting('TimeZone') as zone`,
-    );
-    t.strictSame(row, {
-      encoding: 'UTF8',
-      low: '\u00e9',
-      up: '\u00c9',
-      json: '\u00e9',
-      text: 'caf\u00e9',
-      length: 1,
-      listens: '127.0.0.1',
-      sockets: '.',
-      zone: 'UTC',
-    });
-    t.equal(
-      (await stat(join(folder, 'postgres/plinth.password'))).mode & 0o077,
-      0,
-      'the password is our own',
-    );
-    await t.rejects(
-      query(url.replace(/:[^:@]*@/, ':wrong@'), 'select 1'),
-      { code: '28P01' },
-      'and is required',
-    );
-    t.strictSame(
-      (await readdir(folder)).sort(),
-      ['.init-broken', 'claim', 'postgres'],
-      'nothing else is left beside',
-    );
-  },
-);
+  );
+  t.strictSame(row, {
+    encoding: 'UTF8',
+    low: '\u00e9',
+    up: '\u00c9',
+    json: '\u00e9',
+    text: 'caf\u00e9',
+    length: 1,
+    listens: '127.0.0.1',
+    sockets: '.',
+    zone: 'UTC',
+  });
+  t.equal((await stat(join(folder, 'postgres/plinth.password'))).mode & 0o077, 0, 'the password is our own');
+  await t.rejects(
+    query(url.replace(/:[^:@]*@/, ':wrong@'), 'select 1'),
+    { code: '28P01' },
+    'and is required',
+  );
+  t.strictSame(
+    (await readdir(folder)).sort(),
+    ['.init-broken', 'claim', 'postgres'],
+    'nothing else is left beside',
+  );
+});
 
 t.test('a cluster that was stopped is started again with its data', async (t) => {
   const folder = await seededFolder(t);

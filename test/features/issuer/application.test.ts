@@ -53,59 +53,55 @@ async function signIn(page: Page, { address, email }: { address: string; email: 
   await page.getByRole('status').getByText('Connected.', { exact: true }).waitFor();
 }
 
-t.test(
-  'an application signs in, survives an outage, refreshes and signs out',
-  { skip: noBrowser },
-  async (t) => {
-    const { service, user, settings, address, page, write } = await application(t);
-    await write('POST', '/items', { body: { name: 'before' } });
-    await signIn(page, { address, email: user.email });
-    t.equal(page.url(), address, 'no code stays in the address');
-    const items = async (...expected: string[]) => {
-      await until(
-        `the page shows ${expected}`,
-        () => page.locator('#items li').allTextContents(),
-        (seen) => seen.join() === expected.join(),
-      );
-    };
-    await items('before');
-    await page.getByLabel('Name').fill('own');
-    await page.getByRole('button', { name: 'Add' }).click();
-    await items('before', 'own');
+t.test('an application signs in, survives an outage and signs out', { skip: noBrowser }, async (t) => {
+  const { service, user, settings, address, page, write } = await application(t);
+  await write('POST', '/items', { body: { name: 'before' } });
+  await signIn(page, { address, email: user.email });
+  t.equal(page.url(), address, 'no code stays in the address');
+  const items = async (...expected: string[]) => {
+    await until(
+      `the page shows ${expected}`,
+      () => page.locator('#items li').allTextContents(),
+      (seen) => seen.join() === expected.join(),
+    );
+  };
+  await items('before');
+  await page.getByLabel('Name').fill('own');
+  await page.getByRole('button', { name: 'Add' }).click();
+  await items('before', 'own');
 
-    let failed = 0;
-    page.on('requestfailed', () => {
-      failed++;
-    });
-    await service.stop();
-    await page.getByRole('status').getByText('Reconnecting.').waitFor();
-    await write('POST', '/items', { body: { name: 'meanwhile' } });
-    await until('the page has tried several times in vain', () => failed >= 2);
-    const second = await testService(t, settings);
-    await items('before', 'own', 'meanwhile');
-    await page.getByRole('status').getByText('Connected.', { exact: true }).waitFor();
+  let failed = 0;
+  page.on('requestfailed', () => {
+    failed++;
+  });
+  await service.stop();
+  await page.getByRole('status').getByText('Reconnecting.').waitFor();
+  await write('POST', '/items', { body: { name: 'meanwhile' } });
+  await until('the page has tried several times in vain', () => failed >= 2);
+  const second = await testService(t, settings);
+  await items('before', 'own', 'meanwhile');
+  await page.getByRole('status').getByText('Connected.', { exact: true }).waitFor();
 
-    const refreshes: number[] = [];
-    page.on('response', (response) => {
-      if (response.url().endsWith('/token')) refreshes.push(response.status());
-    });
-    await page.evaluate(EXPIRE);
-    await page.reload();
-    await items('before', 'own', 'meanwhile');
-    await page.getByRole('status').getByText('Connected.', { exact: true }).waitFor();
-    t.same(refreshes, [200], 'one refresh for all requests');
+  const refreshes: number[] = [];
+  page.on('response', (response) => {
+    if (response.url().endsWith('/token')) refreshes.push(response.status());
+  });
+  await page.evaluate(EXPIRE);
+  await page.reload();
+  await items('before', 'own', 'meanwhile');
+  await page.getByRole('status').getByText('Connected.', { exact: true }).waitFor();
+  t.same(refreshes, [200], 'one refresh for all requests');
 
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByRole('button', { name: 'Sign out' }).click();
-    await page.getByRole('button', { name: 'Sign in' }).waitFor();
-    t.equal(page.url(), address, 'the user is back');
-    t.equal(await page.evaluate('sessionStorage.length'), 0);
-    await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.locator('input[name="password"]').waitFor();
-    t.pass('the session has ended at the authorization server');
-    await second.stop();
-  },
-);
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('button', { name: 'Sign out' }).click();
+  await page.getByRole('button', { name: 'Sign in' }).waitFor();
+  t.equal(page.url(), address, 'the user is back');
+  t.equal(await page.evaluate('sessionStorage.length'), 0);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+  await page.locator('input[name="password"]').waitFor();
+  t.pass('the session has ended at the authorization server');
+  await second.stop();
+});
 
 t.test('two tabs that refresh the token of one session go on', { skip: noBrowser }, async (t) => {
   const { user, address, page } = await application(t);
@@ -127,20 +123,16 @@ t.test('two tabs that refresh the token of one session go on', { skip: noBrowser
   t.equal(tokens[0], tokens[1], 'one successor');
 });
 
-t.test(
-  'the application ends with its session, and ignores the addresses of others',
-  { skip: noBrowser },
-  async (t) => {
-    const { service, user, address, page } = await application(t);
-    for (const forged of ['?code=x&state=y', '?error=access_denied&state=y', '?state=y']) {
-      await page.goto(address + forged);
-      await page.getByRole('button', { name: 'Sign in' }).waitFor();
-      t.equal(page.url(), address);
-      t.equal(await page.getByRole('alert').textContent(), '');
-    }
-    await signIn(page, { address, email: user.email });
-    await service.db.run("delete from issuer_records where model = 'Grant'", []);
-    await page.getByRole('status').getByText('Signed out.').waitFor();
+t.test('the application ends with its session, at its own addresses', { skip: noBrowser }, async (t) => {
+  const { service, user, address, page } = await application(t);
+  for (const forged of ['?code=x&state=y', '?error=access_denied&state=y', '?state=y']) {
+    await page.goto(address + forged);
     await page.getByRole('button', { name: 'Sign in' }).waitFor();
-  },
-);
+    t.equal(page.url(), address);
+    t.equal(await page.getByRole('alert').textContent(), '');
+  }
+  await signIn(page, { address, email: user.email });
+  await service.db.run("delete from issuer_records where model = 'Grant'", []);
+  await page.getByRole('status').getByText('Signed out.').waitFor();
+  await page.getByRole('button', { name: 'Sign in' }).waitFor();
+});

@@ -1,6 +1,7 @@
 import { decodeJwt, SignJWT, UnsecuredJWT } from 'jose';
 import * as client from 'openid-client';
 import { signingKey } from '../../support/issuer.js';
+import { mockLimits } from '../../support/pause.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
 import {
@@ -15,6 +16,9 @@ import {
 import { Visitor } from './visitor.js';
 
 t.jobs = 3;
+
+// No wait of the limit ends, however long the requests take.
+mockLimits(t);
 
 const bearer = (token: string) => ({ headers: { authorization: `Bearer ${token}` } });
 const refused = (error: string) => ({ error }) as unknown as Error;

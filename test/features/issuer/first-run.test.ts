@@ -9,105 +9,101 @@ import { until, untilLength } from '../../support/until.js';
 import { authorizationServer, PASSWORD, signIn } from './authorization-server.js';
 import { Visitor } from './visitor.js';
 
-t.test(
-  'from nothing to an authenticated request on the embedded database',
-  { skip: notInDefault },
-  async (t) => {
-    const port = String(await claimPort(t));
-    const env = { DATA_DIR: await migratedFolder(t), PORT: port };
-    const service = startPlinth(t, [], { ...env, AUTH: 'bearer', AUTH_SERVER: 'on' });
-    const url = await service.ready();
-    t.match(service.stdout(), /plinth users create/);
-    t.match(service.stdout(), /plinth clients create/);
-    t.notMatch(service.stderr(), /runtime/, 'oidc-provider says nothing about the version of Node');
+t.test('from nothing to a request on the embedded database', { skip: notInDefault }, async (t) => {
+  const port = String(await claimPort(t));
+  const env = { DATA_DIR: await migratedFolder(t), PORT: port };
+  const service = startPlinth(t, [], { ...env, AUTH: 'bearer', AUTH_SERVER: 'on' });
+  const url = await service.ready();
+  t.match(service.stdout(), /plinth users create/);
+  t.match(service.stdout(), /plinth clients create/);
+  t.notMatch(service.stderr(), /runtime/, 'oidc-provider says nothing about the version of Node');
 
-    const user = await plinth(
-      t,
-      ['users', 'create', 'ann@example.org', '--name', 'Ann', '--scopes', 'items:write'],
-      env,
-      { input: `${PASSWORD}\n` },
-    );
-    t.match(user, { code: 0, out: /^id: {2}\S{36}\n$/ }, user.err);
-    const made = await plinth(
-      t,
-      [
-        'clients',
-        'create',
-        '--name',
-        'terminal',
-        '--redirect',
-        'http://127.0.0.1/callback',
-        '--scopes',
-        'openid,self,items:write',
-      ],
-      env,
-    );
-    const [, client = ''] = /^id: {6}(\S+)\n$/.exec(made.out) ?? [];
-    t.match(client, /^\S{36}$/, made.err);
+  const user = await plinth(
+    t,
+    ['users', 'create', 'ann@example.org', '--name', 'Ann', '--scopes', 'items:write'],
+    env,
+    { input: `${PASSWORD}\n` },
+  );
+  t.match(user, { code: 0, out: /^id: {2}\S{36}\n$/ }, user.err);
+  const made = await plinth(
+    t,
+    [
+      'clients',
+      'create',
+      '--name',
+      'terminal',
+      '--redirect',
+      'http://127.0.0.1/callback',
+      '--scopes',
+      'openid,self,items:write',
+    ],
+    env,
+  );
+  const [, client = ''] = /^id: {6}(\S+)\n$/.exec(made.out) ?? [];
+  t.match(client, /^\S{36}$/, made.err);
 
-    const login = startPlinth(t, ['login', '--client', client, '--scope', 'openid items:write'], env);
-    const address = await until(
-      'it prints where to sign in',
-      () => /^Open in a browser: (\S+)$/m.exec(login.stderr())?.[1],
-    );
-    const visitor = new Visitor(url);
-    let page = await visitor.open(address);
-    page = await visitor.submit(page, { email: 'ann@example.org', password: PASSWORD, action: 'sign-in' });
-    page = await visitor.submit(page, { action: 'allow' });
-    await fetch(page.url);
-    t.equal(await login.ended, 0);
-    const authorization = `Bearer ${login.stdout().trim()}`;
-    const created = await send(url, 'POST', '/items', { headers: { authorization }, body: { name: 'lamp' } });
-    t.equal(created.status, 201);
+  const login = startPlinth(t, ['login', '--client', client, '--scope', 'openid items:write'], env);
+  const address = await until(
+    'it prints where to sign in',
+    () => /^Open in a browser: (\S+)$/m.exec(login.stderr())?.[1],
+  );
+  const visitor = new Visitor(url);
+  let page = await visitor.open(address);
+  page = await visitor.submit(page, { email: 'ann@example.org', password: PASSWORD, action: 'sign-in' });
+  page = await visitor.submit(page, { action: 'allow' });
+  await fetch(page.url);
+  t.equal(await login.ended, 0);
+  const authorization = `Bearer ${login.stdout().trim()}`;
+  const created = await send(url, 'POST', '/items', { headers: { authorization }, body: { name: 'lamp' } });
+  t.equal(created.status, 201);
 
-    const device = await plinth(
-      t,
-      ['clients', 'create', '--name', 'tv', '--grant', 'device_code', '--scopes', 'openid,self'],
-      env,
-    );
-    const tv = /^id: {6}(\S+)$/m.exec(device.out)![1]!;
-    const other = startPlinth(t, ['login', '--device', '--client', tv], env);
-    const [, code = ''] = await until(
-      'it prints a code',
-      () => /enter (\S+)$/m.exec(other.stderr()) ?? undefined,
-    );
-    page = await visitor.submit(await visitor.open('/device'), { user_code: code });
-    page = await visitor.submit(page, {});
-    page = await visitor.submit(page, { action: 'allow' });
-    t.match(page.text, /is connected/);
-    t.equal(await other.ended, 0);
-    t.match(other.stdout(), /^\S+\.\S+\.\S+\n$/);
+  const device = await plinth(
+    t,
+    ['clients', 'create', '--name', 'tv', '--grant', 'device_code', '--scopes', 'openid,self'],
+    env,
+  );
+  const tv = /^id: {6}(\S+)$/m.exec(device.out)![1]!;
+  const other = startPlinth(t, ['login', '--device', '--client', tv], env);
+  const [, code = ''] = await until(
+    'it prints a code',
+    () => /enter (\S+)$/m.exec(other.stderr()) ?? undefined,
+  );
+  page = await visitor.submit(await visitor.open('/device'), { user_code: code });
+  page = await visitor.submit(page, {});
+  page = await visitor.submit(page, { action: 'allow' });
+  t.match(page.text, /is connected/);
+  t.equal(await other.ended, 0);
+  t.match(other.stdout(), /^\S+\.\S+\.\S+\n$/);
 
-    const job = await plinth(
-      t,
-      ['clients', 'create', '--name', 'job', '--confidential', '--scopes', 'items:read'],
-      env,
-    );
-    const [, id = '', secret = ''] = /^id: {6}(\S+)\nsecret: {2}(\S+)\n$/.exec(job.out) ?? [];
-    const token = await plinth(t, ['token', '--client', id, '--scope', 'items:read'], {
-      ...env,
-      CLIENT_SECRET: secret,
-    });
-    t.equal(token.code, 0, token.err);
-    const headers = { authorization: `Bearer ${token.out.trim()}` };
-    t.equal((await send(url, 'GET', '/items', { headers })).status, 200);
-    t.match(await plinth(t, ['token', '--client', id], { ...env, CLIENT_SECRET: 'wrong' }), {
-      code: 1,
-      err: /^plinth: invalid_client/,
-    });
+  const job = await plinth(
+    t,
+    ['clients', 'create', '--name', 'job', '--confidential', '--scopes', 'items:read'],
+    env,
+  );
+  const [, id = '', secret = ''] = /^id: {6}(\S+)\nsecret: {2}(\S+)\n$/.exec(job.out) ?? [];
+  const token = await plinth(t, ['token', '--client', id, '--scope', 'items:read'], {
+    ...env,
+    CLIENT_SECRET: secret,
+  });
+  t.equal(token.code, 0, token.err);
+  const headers = { authorization: `Bearer ${token.out.trim()}` };
+  t.equal((await send(url, 'GET', '/items', { headers })).status, 200);
+  t.match(await plinth(t, ['token', '--client', id], { ...env, CLIENT_SECRET: 'wrong' }), {
+    code: 1,
+    err: /^plinth: invalid_client/,
+  });
 
-    const rotated = await plinth(t, ['issuer', 'rotate-keys', '--delay', '0'], env);
-    t.match(rotated, { code: 0, out: /^ES256: {2}\S+\nRS256: {2}\S+\n$/ });
-    t.equal(
-      (await send(url, 'GET', '/items', { headers })).status,
-      200,
-      'a token of the former key stays valid',
-    );
-    await untilLength('the new key signs', async () => (await send(url, 'GET', '/jwks')).json.keys, 4);
-    service.child.kill('SIGTERM');
-    await service.ended;
-  },
-);
+  const rotated = await plinth(t, ['issuer', 'rotate-keys', '--delay', '0'], env);
+  t.match(rotated, { code: 0, out: /^ES256: {2}\S+\nRS256: {2}\S+\n$/ });
+  t.equal(
+    (await send(url, 'GET', '/items', { headers })).status,
+    200,
+    'a token of the former key stays valid',
+  );
+  await untilLength('the new key signs', async () => (await send(url, 'GET', '/jwks')).json.keys, 4);
+  service.child.kill('SIGTERM');
+  await service.ended;
+});
 
 t.test('users and clients on the command line: what is wrong is one line', async (t) => {
   const { databaseUrl: DATABASE_URL } = await testService(t);

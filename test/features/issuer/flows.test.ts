@@ -195,45 +195,42 @@ t.test('a consent is remembered, except for a native application, which anyone c
   t.match((await flow.visitor.open(String(repeated.url))).text, /value="allow"/);
 });
 
-t.test(
-  'an application of the operator needs no consent, and has no more scopes than its user and itself',
-  async (t) => {
-    const server = await authorizationServer(t);
-    const redirect = 'https://app.example.org/callback';
-    const fields = { redirect_uris: [redirect], scopes: ['self', 'items:read', 'items:write'] };
-    const { config } = await server.register({ ...fields, first_party: true });
-    await setUserScopes(server.service.db, server.user.id, ['items:read']);
-    const allowed = async (scope: string, visitor?: Visitor) => {
-      const flow = await begin(server, config, { redirect_uri: redirect, scope, prompt: '' }, visitor);
-      let page = await flow.visitor.open(String(flow.url));
-      if (!visitor)
-        page = await flow.visitor.submit(page, {
-          email: server.user.email,
-          password: PASSWORD,
-          action: 'sign-in',
-        });
-      t.match(page.url, `${redirect}?code=`, 'no page of consent');
-      const tokens = await client.authorizationCodeGrant(config, new URL(page.url), {
-        pkceCodeVerifier: flow.verifier,
-        expectedState: flow.state,
+t.test('an application of the operator needs no consent, and has no more scopes than its user', async (t) => {
+  const server = await authorizationServer(t);
+  const redirect = 'https://app.example.org/callback';
+  const fields = { redirect_uris: [redirect], scopes: ['self', 'items:read', 'items:write'] };
+  const { config } = await server.register({ ...fields, first_party: true });
+  await setUserScopes(server.service.db, server.user.id, ['items:read']);
+  const allowed = async (scope: string, visitor?: Visitor) => {
+    const flow = await begin(server, config, { redirect_uri: redirect, scope, prompt: '' }, visitor);
+    let page = await flow.visitor.open(String(flow.url));
+    if (!visitor)
+      page = await flow.visitor.submit(page, {
+        email: server.user.email,
+        password: PASSWORD,
+        action: 'sign-in',
       });
-      return { scopes: tokens.scope?.split(' ').sort(), visitor: flow.visitor };
-    };
-    const first = await allowed('openid self');
-    t.same(first.scopes, ['openid', 'self']);
-    const more = await allowed('openid self items:read items:write', first.visitor);
-    t.same(more.scopes, ['items:read', 'openid', 'self'], 'also in a session that has a grant');
-    const forced = await begin(server, config, { redirect_uri: redirect, scope: 'openid' }, first.visitor);
-    t.match((await forced.visitor.open(String(forced.url))).text, /value="allow"/, 'prompt=consent');
-    const other = await server.register(fields);
-    const foreign = { redirect_uri: redirect, scope: 'openid', prompt: '' };
-    const { url } = await begin(server, other.config, foreign, first.visitor);
-    t.match((await first.visitor.open(String(url))).text, /value="allow"/, 'another application');
-    const native = await server.register({ first_party: true });
-    const onDevice = await begin(server, native.config, { scope: 'openid', prompt: '' }, first.visitor);
-    t.match((await first.visitor.open(String(onDevice.url))).text, /value="allow"/, 'a native one');
-  },
-);
+    t.match(page.url, `${redirect}?code=`, 'no page of consent');
+    const tokens = await client.authorizationCodeGrant(config, new URL(page.url), {
+      pkceCodeVerifier: flow.verifier,
+      expectedState: flow.state,
+    });
+    return { scopes: tokens.scope?.split(' ').sort(), visitor: flow.visitor };
+  };
+  const first = await allowed('openid self');
+  t.same(first.scopes, ['openid', 'self']);
+  const more = await allowed('openid self items:read items:write', first.visitor);
+  t.same(more.scopes, ['items:read', 'openid', 'self'], 'also in a session that has a grant');
+  const forced = await begin(server, config, { redirect_uri: redirect, scope: 'openid' }, first.visitor);
+  t.match((await forced.visitor.open(String(forced.url))).text, /value="allow"/, 'prompt=consent');
+  const other = await server.register(fields);
+  const foreign = { redirect_uri: redirect, scope: 'openid', prompt: '' };
+  const { url } = await begin(server, other.config, foreign, first.visitor);
+  t.match((await first.visitor.open(String(url))).text, /value="allow"/, 'another application');
+  const native = await server.register({ first_party: true });
+  const onDevice = await begin(server, native.config, { scope: 'openid', prompt: '' }, first.visitor);
+  t.match((await first.visitor.open(String(onDevice.url))).text, /value="allow"/, 'a native one');
+});
 
 t.test('the deletion of a user ends sessions, tokens and event streams', async (t) => {
   const server = await authorizationServer(t);

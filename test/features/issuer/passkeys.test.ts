@@ -1,6 +1,7 @@
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { plinth } from '../../support/command.js';
 import { checkForm } from '../../support/page-checks.js';
+import { mockLimits } from '../../support/pause.js';
 import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { Authenticator } from './authenticator.js';
@@ -239,6 +240,7 @@ for (const [when, seconds] of [
   });
 
 t.test('responses that no authenticator made are refused, and counted', async (t) => {
+  mockLimits(t);
   const server = await authorizationServer(t, { host: 'localhost', AUTH_FAILURES: '3' });
   const { config } = await server.register();
   const flow = await begin(server, config);

@@ -6,7 +6,7 @@ import { hashPassword } from '../../../src/passwords/password.js';
 import { plinth } from '../../support/command.js';
 import { makeKey } from '../../support/credentials.js';
 import { testService } from '../../support/service.js';
-import { openSql } from '../../support/sql.js';
+import { sqlOf } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
 import { Authenticator } from './authenticator.js';
@@ -27,8 +27,7 @@ const { service } = server;
 const { config } = await server.register({ scopes: ['self', 'admin'] });
 const SET_PASSWORD = readStatements('passwords.sql').get('set_password')!;
 
-const sql = openSql(service.databaseUrl, { max: 2, onnotice: () => undefined });
-t.teardown(() => sql.end());
+const sql = sqlOf(t, service.databaseUrl, { max: 2 });
 
 /** Sessions that wait for a lock. */
 const waiting = () => sql`

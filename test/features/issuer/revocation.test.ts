@@ -35,57 +35,51 @@ async function post(
 
 for (const tokenFormat of ['jwt', 'opaque'] as const)
   for (const holder of ['user', 'client'] as const)
-    t.test(
-      `revocation ends a token, its streams and tickets everywhere: ${tokenFormat} of a ${holder}`,
-      async (t) => {
-        const server = await authorizationServer(t);
-        const { service, user } = server;
-        const second = await secondProcess(t, server);
-        await setUserScopes(service.db, user.id, SCOPES);
-        const { config } = await server.register({
-          ...(holder === 'client'
-            ? { ...MACHINE, grant_types: [...MACHINE.grant_types] }
-            : { scopes: SCOPES }),
-          token_format: tokenFormat,
-        });
-        const issue = async () =>
-          holder === 'client'
-            ? (await client.clientCredentialsGrant(config, { scope: SCOPES.join(' ') })).access_token
-            : (await signIn(server, config, { scope: `openid ${SCOPES.join(' ')}` })).access_token;
-        const [token, other] = [await issue(), await issue()];
-        const make = async (): Promise<string> =>
-          (await service.send('POST', '/events/tickets', { headers: bearer(token) })).json._links.events.href;
-        const [used, late] = [await make(), await make()];
-        const streams = [
-          await follow(t, `${service.url}/events?after=now`, bearer(token)),
-          await follow(t, `${second.url}${used}&after=now`),
-        ];
-        t.same(
-          streams.map(({ status }) => status),
-          [200, 200],
+    t.test(`revocation ends a token and its streams everywhere: ${tokenFormat} of a ${holder}`, async (t) => {
+      const server = await authorizationServer(t);
+      const { service, user } = server;
+      const second = await secondProcess(t, server);
+      await setUserScopes(service.db, user.id, SCOPES);
+      const { config } = await server.register({
+        ...(holder === 'client' ? { ...MACHINE, grant_types: [...MACHINE.grant_types] } : { scopes: SCOPES }),
+        token_format: tokenFormat,
+      });
+      const issue = async () =>
+        holder === 'client'
+          ? (await client.clientCredentialsGrant(config, { scope: SCOPES.join(' ') })).access_token
+          : (await signIn(server, config, { scope: `openid ${SCOPES.join(' ')}` })).access_token;
+      const [token, other] = [await issue(), await issue()];
+      const make = async (): Promise<string> =>
+        (await service.send('POST', '/events/tickets', { headers: bearer(token) })).json._links.events.href;
+      const [used, late] = [await make(), await make()];
+      const streams = [
+        await follow(t, `${service.url}/events?after=now`, bearer(token)),
+        await follow(t, `${second.url}${used}&after=now`),
+      ];
+      t.same(
+        streams.map(({ status }) => status),
+        [200, 200],
+      );
+      const statuses = (text: string) =>
+        Promise.all(
+          [service, second].map(
+            async ({ send }) => (await send('GET', '/whoami', { headers: bearer(text) })).status,
+          ),
         );
-        const statuses = (text: string) =>
-          Promise.all(
-            [service, second].map(
-              async ({ send }) => (await send('GET', '/whoami', { headers: bearer(text) })).status,
-            ),
-          );
-        t.same(await statuses(token), [200, 200]);
-        await client.tokenRevocation(config, token);
-        t.match(await client.tokenIntrospection(config, token), { active: false });
-        await until(
-          'both processes refuse it',
-          () => statuses(token),
-          (seen) => seen.every((status) => status === 401),
-        );
-        await until('the streams end', () => streams.every(({ isOver }) => isOver()));
-        const accept = { accept: 'text/event-stream' };
-        t.equal((await second.send('GET', late, { headers: accept })).status, 403, 'an unused ticket');
-        if (holder === 'client')
-          t.same(await statuses(other), [200, 200], 'another token of the client stays');
-        await client.tokenRevocation(config, token);
-      },
-    );
+      t.same(await statuses(token), [200, 200]);
+      await client.tokenRevocation(config, token);
+      t.match(await client.tokenIntrospection(config, token), { active: false });
+      await until(
+        'both processes refuse it',
+        () => statuses(token),
+        (seen) => seen.every((status) => status === 401),
+      );
+      await until('the streams end', () => streams.every(({ isOver }) => isOver()));
+      const accept = { accept: 'text/event-stream' };
+      t.equal((await second.send('GET', late, { headers: accept })).status, 403, 'an unused ticket');
+      if (holder === 'client') t.same(await statuses(other), [200, 200], 'another token of the client stays');
+      await client.tokenRevocation(config, token);
+    });
 
 t.test('200 without an effect: tokens that are not valid, and those of another client', async (t) => {
   const server = await authorizationServer(t);

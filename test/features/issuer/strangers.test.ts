@@ -28,47 +28,44 @@ const stored = ({ service: { db } }: AuthorizationServer) =>
     [],
   );
 
-t.test(
-  'what strangers store is short-lived and small; a session lives long when its user is known',
-  async (t) => {
-    const server = await authorizationServer(t);
-    const { id, config } = await server.register();
-    const { id: device } = await server.register({ grant_types: [DEVICE], redirect_uris: [] });
-    const flow = await begin(server, config);
-    for (const path of ['/device', '/sign-out', '/device?user_code=AAAA-AAAA', String(flow.url)])
-      await new Visitor(server.issuer).open(path);
-    const pushed = { ...Object.fromEntries(flow.url.searchParams), client_id: id };
-    t.equal((await post(server, '/par', pushed)).status, 201);
-    t.equal((await post(server, '/device_authorization', { client_id: device, scope: 'self' })).status, 200);
-    const rows = await stored(server);
-    t.same([...new Set(rows.map(({ model }) => model))].sort(), [
-      'DeviceCode',
-      'Interaction',
-      'PushedAuthorizationRequest',
-      'Session',
-    ]);
-    for (const { model, seconds } of rows) t.ok(Number(seconds) <= 15 * 60, `${model}: ${seconds} s`);
+t.test('what strangers store is short-lived and small; sessions of users live long', async (t) => {
+  const server = await authorizationServer(t);
+  const { id, config } = await server.register();
+  const { id: device } = await server.register({ grant_types: [DEVICE], redirect_uris: [] });
+  const flow = await begin(server, config);
+  for (const path of ['/device', '/sign-out', '/device?user_code=AAAA-AAAA', String(flow.url)])
+    await new Visitor(server.issuer).open(path);
+  const pushed = { ...Object.fromEntries(flow.url.searchParams), client_id: id };
+  t.equal((await post(server, '/par', pushed)).status, 201);
+  t.equal((await post(server, '/device_authorization', { client_id: device, scope: 'self' })).status, 200);
+  const rows = await stored(server);
+  t.same([...new Set(rows.map(({ model }) => model))].sort(), [
+    'DeviceCode',
+    'Interaction',
+    'PushedAuthorizationRequest',
+    'Session',
+  ]);
+  for (const { model, seconds } of rows) t.ok(Number(seconds) <= 15 * 60, `${model}: ${seconds} s`);
 
-    for (const [path, fields] of [
-      ['/par', { ...pushed, state: 'x'.repeat(8192) }],
-      ['/device_authorization', { client_id: device, scope: 'self', nonce: 'x'.repeat(8192) }],
-      ['/token', { client_id: id, grant_type: 'refresh_token', refresh_token: 'x'.repeat(8192) }],
-    ] as const) {
-      const refused = await post(server, path, fields);
-      t.equal(refused.status, 413, path);
-      t.match(await refused.json(), { error: { code: 'PAYLOAD_TOO_LARGE', details: { limit: 8192 } } });
-    }
-    t.equal((await stored(server)).length, rows.length, 'nothing was stored');
+  for (const [path, fields] of [
+    ['/par', { ...pushed, state: 'x'.repeat(8192) }],
+    ['/device_authorization', { client_id: device, scope: 'self', nonce: 'x'.repeat(8192) }],
+    ['/token', { client_id: id, grant_type: 'refresh_token', refresh_token: 'x'.repeat(8192) }],
+  ] as const) {
+    const refused = await post(server, path, fields);
+    t.equal(refused.status, 413, path);
+    t.match(await refused.json(), { error: { code: 'PAYLOAD_TOO_LARGE', details: { limit: 8192 } } });
+  }
+  t.equal((await stored(server)).length, rows.length, 'nothing was stored');
 
-    await consent(await begin(server, config), server.user);
-    const sessions = await server.service.db.run(
-      `select extract(epoch from expires_at - now())::float8 as seconds
+  await consent(await begin(server, config), server.user);
+  const sessions = await server.service.db.run(
+    `select extract(epoch from expires_at - now())::float8 as seconds
     from issuer_records where model = 'Session' and user_id is not null`,
-      [],
-    );
-    t.ok(sessions.length > 0 && sessions.every(({ seconds }) => Number(seconds) > 13 * 24 * 3600));
-  },
-);
+    [],
+  );
+  t.ok(sessions.length > 0 && sessions.every(({ seconds }) => Number(seconds) > 13 * 24 * 3600));
+});
 
 t.test('an address begins so many sign-ins a minute; a client with a secret is no stranger', async (t) => {
   const server = await authorizationServer(t, { SIGN_INS_PER_ADDRESS: '3' });
@@ -177,38 +174,35 @@ t.test('there is a bound on what all strangers store, and the oldest make room',
   t.ok((await client.refreshTokenGrant(config, tokens.refresh_token!)).access_token);
 });
 
-t.test(
-  'what strangers stored is deleted as soon as it expires; device codes ten minutes later',
-  async (t) => {
-    const server = await authorizationServer(t);
-    const { db } = server.service;
-    await db.run(
-      `insert into issuer_records (hash, model, payload, user_id, expires_at)
+t.test('what strangers stored is deleted when it expires; device codes later', async (t) => {
+  const server = await authorizationServer(t);
+  const { db } = server.service;
+  await db.run(
+    `insert into issuer_records (hash, model, payload, user_id, expires_at)
     select sha256((model || minutes || of_user)::bytea), model, minutes::text, case when of_user then $1::uuid end,
       now() - minutes * interval '1 minute'
     from unnest(array['Session', 'DeviceCode']) as model, unnest(array[-1, 1, 11, 61]) as minutes,
       unnest(array[true, false]) as of_user
     returning true`,
-      [server.user.id],
-    );
-    await prune(db, { ...RETENTION, prunes: ISSUER_PRUNES });
-    const left = async (ofUser: boolean) =>
-      (
-        await db.run(
-          `select model || ' ' || payload as text from issuer_records where (user_id is not null)::text = $1`,
-          [String(ofUser)],
-        )
+    [server.user.id],
+  );
+  await prune(db, { ...RETENTION, prunes: ISSUER_PRUNES });
+  const left = async (ofUser: boolean) =>
+    (
+      await db.run(
+        `select model || ' ' || payload as text from issuer_records where (user_id is not null)::text = $1`,
+        [String(ofUser)],
       )
-        .map(({ text }) => text)
-        .sort();
-    t.same(await left(false), ['DeviceCode -1', 'DeviceCode 1', 'Session -1']);
-    t.same(await left(true), [
-      'DeviceCode -1',
-      'DeviceCode 1',
-      'DeviceCode 11',
-      'Session -1',
-      'Session 1',
-      'Session 11',
-    ]);
-  },
-);
+    )
+      .map(({ text }) => text)
+      .sort();
+  t.same(await left(false), ['DeviceCode -1', 'DeviceCode 1', 'Session -1']);
+  t.same(await left(true), [
+    'DeviceCode -1',
+    'DeviceCode 1',
+    'DeviceCode 11',
+    'Session -1',
+    'Session 1',
+    'Session 11',
+  ]);
+});

@@ -63,36 +63,33 @@ for (const [name, tokenBy] of Object.entries(FLOWS))
     t.match(await send('PATCH', path, { headers, body: { ...record, note: 'mine' } }), { status: 200 });
   });
 
-t.test(
-  'the deletion of the account is a consent of its own, and the page says what each scope permits',
-  async (t) => {
-    const server = await authorizationServer(t);
-    const { config } = await server.register({ scopes: ['self', 'self:delete'] });
-    const self = await begin(server, config, { scope: 'openid self' });
-    let page = await self.visitor.open(String(self.url));
-    page = await self.visitor.submit(page, {
-      email: server.user.email,
-      password: PASSWORD,
-      action: 'sign-in',
-    });
-    t.match(
-      page.text,
-      /read your account, and read, change and delete your own records, but not change your email or password, or delete your account/,
-    );
-    t.notMatch(page.text, /delete your account with all your records/);
-    const both = await begin(server, config, { scope: 'openid self self:delete' }, self.visitor);
-    page = await self.visitor.open(String(both.url));
-    t.match(page.text, /delete your account with all your records/);
-    page = await consent(both, server.user);
-    const tokens = await client.authorizationCodeGrant(config, new URL(page.url), {
-      pkceCodeVerifier: both.verifier,
-      expectedState: both.state,
-    });
-    const { send } = server.service;
-    const headers = { authorization: `Bearer ${tokens.access_token}` };
-    t.equal((await send('DELETE', `/users/${server.user.id}`, { headers })).status, 204);
-  },
-);
+t.test('the deletion of the account is a consent of its own, and the page names each scope', async (t) => {
+  const server = await authorizationServer(t);
+  const { config } = await server.register({ scopes: ['self', 'self:delete'] });
+  const self = await begin(server, config, { scope: 'openid self' });
+  let page = await self.visitor.open(String(self.url));
+  page = await self.visitor.submit(page, {
+    email: server.user.email,
+    password: PASSWORD,
+    action: 'sign-in',
+  });
+  t.match(
+    page.text,
+    /read your account, and read, change and delete your own records, but not change your email or password, or delete your account/,
+  );
+  t.notMatch(page.text, /delete your account with all your records/);
+  const both = await begin(server, config, { scope: 'openid self self:delete' }, self.visitor);
+  page = await self.visitor.open(String(both.url));
+  t.match(page.text, /delete your account with all your records/);
+  page = await consent(both, server.user);
+  const tokens = await client.authorizationCodeGrant(config, new URL(page.url), {
+    pkceCodeVerifier: both.verifier,
+    expectedState: both.state,
+  });
+  const { send } = server.service;
+  const headers = { authorization: `Bearer ${tokens.access_token}` };
+  t.equal((await send('DELETE', `/users/${server.user.id}`, { headers })).status, 204);
+});
 
 t.test('names that every object inherits are no scopes', async (t) => {
   const server = await authorizationServer(t);

@@ -51,43 +51,40 @@ for (const tokenFormat of ['jwt', 'opaque'] as const)
     });
 
 for (const tokenFormat of ['jwt', 'opaque'] as const)
-  t.test(
-    `a token that was checked for a stream makes tickets that end with it: ${tokenFormat}`,
-    async (t) => {
-      const server = await authorizationServer(t);
-      const { service } = server;
-      const scopes = ['events:read', 'items:read'];
-      await setUserScopes(service.db, server.user.id, scopes);
-      const { config } = await server.register({ scopes, token_format: tokenFormat });
-      const { access_token: token } = await signIn(server, config, {
-        scope: 'openid events:read items:read',
-      });
-      const headers = { authorization: `Bearer ${token}` };
-      const stream = await follow(t, `${service.url}/events?after=now`, headers);
-      t.equal(stream.status, 200);
-      const verified = () =>
-        verifications
-          .filter(({ args: [text] }) => text === token)
-          .map((call) => 'returned' in call && call.returned);
-      const before = verified().length;
-      // The check of the stream is the only one that verifies: no request is sent meanwhile.
-      await service.db.run("select pg_notify('plinth_issuer', 'revoked')", []);
-      await until('the stream is checked', async () => {
-        t.notOk(stream.isOver());
-        return verified()[before];
-      });
+  t.test(`a token that was checked for a stream makes tickets: ${tokenFormat}`, async (t) => {
+    const server = await authorizationServer(t);
+    const { service } = server;
+    const scopes = ['events:read', 'items:read'];
+    await setUserScopes(service.db, server.user.id, scopes);
+    const { config } = await server.register({ scopes, token_format: tokenFormat });
+    const { access_token: token } = await signIn(server, config, {
+      scope: 'openid events:read items:read',
+    });
+    const headers = { authorization: `Bearer ${token}` };
+    const stream = await follow(t, `${service.url}/events?after=now`, headers);
+    t.equal(stream.status, 200);
+    const verified = () =>
+      verifications
+        .filter(({ args: [text] }) => text === token)
+        .map((call) => 'returned' in call && call.returned);
+    const before = verified().length;
+    // The check of the stream is the only one that verifies: no request is sent meanwhile.
+    await service.db.run("select pg_notify('plinth_issuer', 'revoked')", []);
+    await until('the stream is checked', async () => {
+      t.notOk(stream.isOver());
+      return verified()[before];
+    });
 
-      const make = async (): Promise<string> =>
-        (await service.send('POST', '/events/tickets', { headers })).json._links.events.href;
-      const [used, late] = [await make(), await make()];
-      const byTicket = await follow(t, `${service.url}${used}&after=now`);
-      const second = await follow(t, `${service.url}/events?after=now`, headers);
-      t.same([byTicket.status, second.status], [200, 200]);
-      await service.db.run("delete from issuer_records where model = 'Grant' and user_id = $1", [
-        server.user.id,
-      ]);
-      await until('all streams end', () => [stream, byTicket, second].every(({ isOver }) => isOver()));
-      const accept = { accept: 'text/event-stream' };
-      t.equal((await service.send('GET', late, { headers: accept })).status, 403, 'an unused ticket');
-    },
-  );
+    const make = async (): Promise<string> =>
+      (await service.send('POST', '/events/tickets', { headers })).json._links.events.href;
+    const [used, late] = [await make(), await make()];
+    const byTicket = await follow(t, `${service.url}${used}&after=now`);
+    const second = await follow(t, `${service.url}/events?after=now`, headers);
+    t.same([byTicket.status, second.status], [200, 200]);
+    await service.db.run("delete from issuer_records where model = 'Grant' and user_id = $1", [
+      server.user.id,
+    ]);
+    await until('all streams end', () => [stream, byTicket, second].every(({ isOver }) => isOver()));
+    const accept = { accept: 'text/event-stream' };
+    t.equal((await service.send('GET', late, { headers: accept })).status, 403, 'an unused ticket');
+  });

@@ -5,7 +5,7 @@ import type { Task } from '../../../src/features/jobs/job-task.js';
 import { openTracker } from '../../access/open-tracker.js';
 import { makeKey } from '../../support/credentials.js';
 import type { ServiceResponse } from '../../support/service.js';
-import { openSql } from '../../support/sql.js';
+import { sqlOf } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
 
@@ -159,8 +159,7 @@ t.test('a job creates records by the access rules as of each of its transactions
   const body = Array.from({ length: 24 }, (_, at) =>
     JSON.stringify({ title: `Many ${at}`, text, projectId: at < 4 ? project : locked }),
   ).join('\n');
-  const sql = openSql(service.databaseUrl, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   await sql.unsafe('begin');
   // The second transaction has decided about its records when it waits for this project.
   await sql.unsafe(`select from projects where id = '${locked}' for update`);

@@ -1,6 +1,6 @@
 import { startProcess } from '../../support/process.js';
 import { type ServiceResponse, send, testDatabase } from '../../support/service.js';
-import { openSql } from '../../support/sql.js';
+import { sqlOf } from '../../support/sql.js';
 import t from '../../support/test.js';
 import { some, times } from '../../support/thorough.js';
 import { until } from '../../support/until.js';
@@ -13,8 +13,7 @@ const BODY = Array.from({ length: RECORDS }, (_, n) =>
 for (const handling of some(['lenient', 'strict'], 1))
   t.test(`another process continues a ${handling} job, and each record is stored once`, async (t) => {
     const databaseUrl = await testDatabase(t);
-    const sql = openSql(databaseUrl, { max: 1 });
-    t.teardown(() => sql.end());
+    const sql = sqlOf(t, databaseUrl);
     const env = { DATABASE_URL: databaseUrl };
     const first = startProcess(t, env);
     const url = await first.ready();

@@ -5,56 +5,50 @@ import { PageVisitor } from './visitor.js';
 
 t.jobs = 2;
 
-t.test(
-  'the page of a conflict says when the other change was made, and asks only about fields of both',
-  async (t) => {
-    const { service, make, project, other, visitor, user } = await tracker(t);
-    const issue = await make('/issues', {
-      title: 'a',
-      projectId: project.id,
-      watcherIds: [user.id],
-      priority: 1,
-    });
-    const form = await visitor.get(`/issues/${issue.id}?_edit`);
-    const theirs = { title: 'b', projectId: other.id };
-    await service.send('PATCH', `/issues/${issue.id}`, { body: theirs });
-    await whenEventsAreFinal(service);
-    const conflict = await visitor.submit(t, form, 'Save', { '/title': 'c', '/priority': '2' });
-    t.equal(conflict.status, 412);
-    t.match(conflict.text, /changed this issue after you opened the form, <time datetime="[^"]+"/);
-    const [shown, folded] = conflict.text.split('<details>') as [string, string];
-    t.match(shown, /<legend>Title<\/legend>/);
-    t.notMatch(shown, /<legend>(Priority|Project|Watchers)/);
-    t.match(folded, /Only you changed Priority<[\s\S]*<legend>Priority[\s\S]*<\/details>/);
-    t.match(folded, /Also changed by others<\/h2><dl><dt>Project<\/dt><dd>Blog &#60;b&#62;<\/dd>\s*<\/dl>/);
-    t.notMatch(conflict.text, 'Watchers', 'a name is no change');
-    t.equal((await visitor.submit(t, conflict, 'Save', { '_use /title': 'stored' })).status, 303);
-    const stored = (await service.send('GET', `/issues/${issue.id}`)).json;
-    t.match(stored, { title: 'b', priority: 2, projectId: other.id, watcherIds: [user.id] });
-  },
-);
+t.test('the page of a conflict says when the other change was made, and asks about both', async (t) => {
+  const { service, make, project, other, visitor, user } = await tracker(t);
+  const issue = await make('/issues', {
+    title: 'a',
+    projectId: project.id,
+    watcherIds: [user.id],
+    priority: 1,
+  });
+  const form = await visitor.get(`/issues/${issue.id}?_edit`);
+  const theirs = { title: 'b', projectId: other.id };
+  await service.send('PATCH', `/issues/${issue.id}`, { body: theirs });
+  await whenEventsAreFinal(service);
+  const conflict = await visitor.submit(t, form, 'Save', { '/title': 'c', '/priority': '2' });
+  t.equal(conflict.status, 412);
+  t.match(conflict.text, /changed this issue after you opened the form, <time datetime="[^"]+"/);
+  const [shown, folded] = conflict.text.split('<details>') as [string, string];
+  t.match(shown, /<legend>Title<\/legend>/);
+  t.notMatch(shown, /<legend>(Priority|Project|Watchers)/);
+  t.match(folded, /Only you changed Priority<[\s\S]*<legend>Priority[\s\S]*<\/details>/);
+  t.match(folded, /Also changed by others<\/h2><dl><dt>Project<\/dt><dd>Blog &#60;b&#62;<\/dd>\s*<\/dl>/);
+  t.notMatch(conflict.text, 'Watchers', 'a name is no change');
+  t.equal((await visitor.submit(t, conflict, 'Save', { '_use /title': 'stored' })).status, 303);
+  const stored = (await service.send('GET', `/issues/${issue.id}`)).json;
+  t.match(stored, { title: 'b', priority: 2, projectId: other.id, watcherIds: [user.id] });
+});
 
-t.test(
-  'a name that several records have is a choice in its row of an array, and the other rows stay',
-  async (t) => {
-    const { service, make, project, visitor } = await tracker(t);
-    const make2 = (at: number) => make('/users', { email: `same${at}@example.org`, name: 'Same' });
-    const [first] = [await make2(1), await make2(2)];
-    const values = { '/title': 'x', '/projectId': project.id, '/watcherIds': ['Ada', 'Same', ''] };
-    const refused = await visitor.submit(t, await visitor.get('/issues?_new'), 'Create', values);
-    t.equal(refused.status, 400);
-    t.match(refused.text, /<input name="\/watcherIds" aria-label="Watchers 1"[^>]* value="Ada">/);
-    t.match(
-      refused.text,
-      `<select name="/watcherIds" aria-label="Watchers 2"><option value="Same">Same</option><option value="${first.id}">`,
-    );
-    const chosen = { '/watcherIds': ['Ada', first.id] };
-    const created = await visitor.submit(t, refused, 'Create', chosen);
-    t.equal(created.status, 303);
-    const { json } = await service.send('GET', created.headers.location!.split('?')[0]!);
-    t.equal(json.watcherIds.length, 2);
-  },
-);
+t.test('a name that several records have is a choice in its row of an array', async (t) => {
+  const { service, make, project, visitor } = await tracker(t);
+  const make2 = (at: number) => make('/users', { email: `same${at}@example.org`, name: 'Same' });
+  const [first] = [await make2(1), await make2(2)];
+  const values = { '/title': 'x', '/projectId': project.id, '/watcherIds': ['Ada', 'Same', ''] };
+  const refused = await visitor.submit(t, await visitor.get('/issues?_new'), 'Create', values);
+  t.equal(refused.status, 400);
+  t.match(refused.text, /<input name="\/watcherIds" aria-label="Watchers 1"[^>]* value="Ada">/);
+  t.match(
+    refused.text,
+    `<select name="/watcherIds" aria-label="Watchers 2"><option value="Same">Same</option><option value="${first.id}">`,
+  );
+  const chosen = { '/watcherIds': ['Ada', first.id] };
+  const created = await visitor.submit(t, refused, 'Create', chosen);
+  t.equal(created.status, 303);
+  const { json } = await service.send('GET', created.headers.location!.split('?')[0]!);
+  t.equal(json.watcherIds.length, 2);
+});
 
 t.test('a record that is too large for memory hides no name of its collection', async (t) => {
   const { make, visitor, project, issue } = await tracker(t);

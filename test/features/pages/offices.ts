@@ -1,5 +1,4 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Page } from 'playwright-core';
@@ -8,6 +7,7 @@ import { openPage, type PageOptions } from '../../support/chromium.js';
 import { declare } from '../../support/collections.js';
 import { plinth } from '../../support/command.js';
 import { makeKey } from '../../support/credentials.js';
+import { folderOf } from '../../support/folder.js';
 import { declarationsUnder } from '../../support/page-commands.js';
 import { undeclaredDatabase } from '../../support/service.js';
 import type { Test } from '../../support/test.js';
@@ -61,8 +61,7 @@ async function office(t: Test, env: Record<string, string>, scopes: readonly str
 
 /** Northwind, imported with `--infer`. Members read all, and change the orders of one country. */
 export async function northwind(t: Test) {
-  const cwd = mkdtempSync(join(tmpdir(), 'plinth-pages-'));
-  t.teardown(() => rmSync(cwd, { recursive: true }));
+  const cwd = folderOf(t);
   const DATABASE_URL = await undeclaredDatabase(t);
   const folder = join(cwd, 'collections');
   const imported = await plinth(t, ['import', NORTHWIND, '--infer'], { DATABASE_URL }, { cwd });

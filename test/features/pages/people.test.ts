@@ -232,21 +232,18 @@ t.test('a filter includes its last day, and a fault stays in its form', async (t
   );
 });
 
-t.test(
-  'a deletion says what goes with the record, and a search finds records of all collections',
-  async (t) => {
-    const { visitor, make, issue, project } = await tracker(t);
-    await make('/notes', { issueId: issue.id, text: 'n' });
-    t.match((await visitor.get(`/issues/${issue.id}?_delete`)).text, '1 note is deleted with it');
-    t.match(
-      (await visitor.get(`/projects/${project.id}?_delete`)).text,
-      '1 issue refers to it, and prevents the deletion',
-    );
-    const found = await visitor.get('/?_search=LABEL');
-    t.match(found.text, `<a href="/issues/${issue.id}">Labels</a>`);
-    t.match((await visitor.get('/?_search=Checkout')).text, `<a href="/projects/${project.id}">`);
-  },
-);
+t.test('a deletion says what goes with the record, and a search finds all collections', async (t) => {
+  const { visitor, make, issue, project } = await tracker(t);
+  await make('/notes', { issueId: issue.id, text: 'n' });
+  t.match((await visitor.get(`/issues/${issue.id}?_delete`)).text, '1 note is deleted with it');
+  t.match(
+    (await visitor.get(`/projects/${project.id}?_delete`)).text,
+    '1 issue refers to it, and prevents the deletion',
+  );
+  const found = await visitor.get('/?_search=LABEL');
+  t.match(found.text, `<a href="/issues/${issue.id}">Labels</a>`);
+  t.match((await visitor.get('/?_search=Checkout')).text, `<a href="/projects/${project.id}">`);
+});
 
 t.test('a job has a page, on which it is removed', async (t) => {
   const { service, visitor } = await tracker(t);

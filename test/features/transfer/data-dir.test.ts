@@ -1,12 +1,11 @@
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plinth } from '../../support/command.js';
+import { folderOf } from '../../support/folder.js';
 import t from '../../support/test.js';
 
 t.test('a folder that cannot hold the data is one line that says what to do', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-import-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = folderOf(t);
   chmodSync(folder, 0o755);
   const file = join(folder, 'items.ndjson');
   writeFileSync(file, '{"name":"a"}\n');

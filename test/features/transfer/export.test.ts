@@ -1,22 +1,16 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PassThrough, Writable } from 'node:stream';
 import { run } from '../../../src/cli/run.js';
 import { FEATURES } from '../../../src/features.js';
 import { COMMAND, plinth } from '../../support/command.js';
+import { folderOf } from '../../support/folder.js';
 import { environment, until } from '../../support/process.js';
 import { testService } from '../../support/service.js';
-import { openSql } from '../../support/sql.js';
-import t, { type Test } from '../../support/test.js';
+import { sqlOf } from '../../support/sql.js';
+import t from '../../support/test.js';
 import { some } from '../../support/thorough.js';
-
-function folderOf(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-export-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
-  return folder;
-}
 
 const own = ({ id, created_at, updated_at, _links, _version, ...fields }: Record<string, unknown>) => fields;
 
@@ -131,8 +125,7 @@ t.test('the records are those of one moment', async (t) => {
     const io = { features: FEATURES, stdin: new PassThrough(), stdout, stderr, env: environment(env) };
     t.equal(await run(['export', 'items'], io), 1);
     t.equal(stderr.read(), null);
-    const sql = openSql(databaseUrl, { max: 1 });
-    t.teardown(() => sql.end());
+    const sql = sqlOf(t, databaseUrl);
     const others = () =>
       sql`select 1 from pg_stat_activity where datname = current_database() and application_name = 'plinth import'`;
     await until('the connection has ended', async () => (await others()).length === 0);

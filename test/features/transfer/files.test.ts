@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { declare } from '../../support/collections.js';
 import { plinth } from '../../support/command.js';
+import { folderOf } from '../../support/folder.js';
 import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 
@@ -22,8 +22,7 @@ const PRODUCTS = {
 async function shop(t: Test, declarations: Record<string, unknown> = PRODUCTS) {
   const COLLECTIONS = declare(t, declarations as never);
   const service = await testService(t, { COLLECTIONS, MIGRATE: 'auto' });
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-files-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = folderOf(t);
   const env = { COLLECTIONS, DATABASE_URL: service.databaseUrl };
   const load = async (content: string | Buffer, name = 'products.csv', ...args: string[]) => {
     writeFileSync(join(folder, name), content);
@@ -164,8 +163,7 @@ t.test('a wrong header stops once, with its columns and the fields', async (t) =
 });
 
 t.test('a byte order mark in a declaration and in .env is ignored', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-marks-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = folderOf(t);
   const check = () => plinth(t, ['collections', 'check'], { COLLECTIONS: folder });
   const unmarked = (text: string) => utf16(text).subarray(2);
   for (const encode of [(text: string) => Buffer.from(`\uFEFF${text}`), utf16, unmarked]) {

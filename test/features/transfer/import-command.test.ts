@@ -1,18 +1,18 @@
 import { spawn } from 'node:child_process';
 import { scryptSync } from 'node:crypto';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isDeepStrictEqual } from 'node:util';
 import bcrypt from 'bcrypt';
 import type { Json } from '../../../src/json.js';
 import { COMMAND, plinth, startPlinth } from '../../support/command.js';
+import { folderOf } from '../../support/folder.js';
 import { useRealHashCost } from '../../support/hash-cost.js';
 import { migratedFolder } from '../../support/migrated-folder.js';
 import { isAlive, serverPid, startProcess, until } from '../../support/process.js';
 import { send, testDatabase, testService } from '../../support/service.js';
-import { openSql } from '../../support/sql.js';
+import { sqlOf } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 import { notInDefault } from '../../support/thorough.js';
 
@@ -22,13 +22,8 @@ const fixture = (name: string) =>
 const importFile = (t: Test, args: readonly string[], env?: Record<string, string>) =>
   plinth(t, ['import', ...args], env);
 
-function fileOf(t: Test, content: unknown): string {
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-import-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, 'records.json');
-  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
-  return file;
-}
+const fileOf = (t: Test, content: unknown): string =>
+  join(folderOf(t, { 'records.json': content }), 'records.json');
 
 /** A record without what the service owns. */
 function own({
@@ -116,77 +111,72 @@ t.test('a refused record is reported with its position and reason, and stops not
   );
 });
 
-t.test(
-  'users come with hashes of scrypt and bcrypt, which a sign-in replaces',
-  { skip: notInDefault },
-  async (t) => {
-    useRealHashCost(t);
-    const service = await testService(t, { AUTH: 'basic', INSECURE: 'basic', AUTH_FAILURES: '0' });
-    const password = 'correct battery staple';
-    const salt = Buffer.from('0123456789abcdef');
-    const key = scryptSync(password, salt, 32, { N: 1024, r: 8, p: 1 });
-    const scrypt = `scrypt$1024$8$1$${salt.toString('base64url')}$${key.toString('base64url')}`;
-    const bcrypted = bcrypt.hashSync(password, 4);
-    const long = 'ä'.repeat(40);
-    const ofCost = (N: number, r: number, p: number) => scrypt.replace('1024$8$1', `${N}$${r}$${p}`);
-    const hashes: Record<string, unknown> = {
-      scrypt,
-      a: bcrypted.replace('$2b', '$2a'),
-      b: bcrypted,
-      y: bcrypted.replace('$2b', '$2y'),
-      long: bcrypt.hashSync(long, 4),
-    };
-    const refused: Record<string, unknown> = {
-      memory: ofCost(2 ** 20, 8, 1),
-      time: ofCost(2 ** 15, 8, 100),
-      power: ofCost(1000, 8, 1),
-      parameters: ofCost(0, 0, 0),
-      unsalted: scrypt.replace(salt.toString('base64url'), ''),
-      cost: bcrypted.replace('$04$', '$15$'),
-      cheap: bcrypted.replace('$04$', '$03$'),
-      cut: bcrypted.slice(0, -1),
-      sha: 'sha256$0123',
-      number: 7,
-    };
-    const users = Object.entries({ ...hashes, ...refused }).map(([name, password_hash]) => ({
-      name,
-      email: `${name}@example.org`,
-      password_hash,
-    }));
-    users.push({ name: 'both', email: 'both@example.org', password_hash: scrypt, password } as never);
-    const { out, err } = await importFile(t, [fileOf(t, { users })], { DATABASE_URL: service.databaseUrl });
-    t.equal(out, 'users: 5 stored, 11 refused\n');
-    const lines = err.trim().split('\n');
-    t.equal(lines.length, 11);
-    t.ok(
-      lines.every((line) => /^users\[\d+\]\/password_hash: must /.test(line)),
-      err,
-    );
-    const sql = openSql(service.databaseUrl, { max: 1 });
-    t.teardown(() => sql.end());
-    const hashOf = async (name: string): Promise<string> =>
-      (
-        await sql`select hash from passwords join users on user_id = id where email = ${`${name}@example.org`}`
-      )[0]!.hash;
-    const signIn = async (name: string, password: string) => {
-      const authorization = `Basic ${Buffer.from(`${name}@example.org:${password}`).toString('base64')}`;
-      return (await service.send('GET', '/whoami', { headers: { authorization } })).status;
-    };
-    for (const name of ['scrypt', 'a', 'b', 'y']) {
-      t.equal(await signIn(name, `${password}!`), 401, name);
-      t.equal(await hashOf(name), hashes[name], 'a wrong password changes nothing');
-      t.equal(await signIn(name, password), 200, name);
-      await until('the hash is a new one', async () => (await hashOf(name)).startsWith('scrypt$32768$8$3$'));
-      t.equal(await signIn(name, password), 200, name);
-    }
-    t.equal(await signIn('long', `${long}, and what bcrypt ignores`), 200, '72 bytes decide');
-    t.equal(await hashOf('long'), hashes.long, 'such a password replaces no hash');
-    const [{ docs }] = (await sql`select string_agg(doc, '') as docs from users`) as unknown as [
-      { docs: string },
-    ];
-    t.notMatch(docs, /password/);
-  },
-);
+t.test('users come with hashes, which a sign-in replaces', { skip: notInDefault }, async (t) => {
+  useRealHashCost(t);
+  const service = await testService(t, { AUTH: 'basic', INSECURE: 'basic', AUTH_FAILURES: '0' });
+  const password = 'correct battery staple';
+  const salt = Buffer.from('0123456789abcdef');
+  const key = scryptSync(password, salt, 32, { N: 1024, r: 8, p: 1 });
+  const scrypt = `scrypt$1024$8$1$${salt.toString('base64url')}$${key.toString('base64url')}`;
+  const bcrypted = bcrypt.hashSync(password, 4);
+  const long = 'ä'.repeat(40);
+  const ofCost = (N: number, r: number, p: number) => scrypt.replace('1024$8$1', `${N}$${r}$${p}`);
+  const hashes: Record<string, unknown> = {
+    scrypt,
+    a: bcrypted.replace('$2b', '$2a'),
+    b: bcrypted,
+    y: bcrypted.replace('$2b', '$2y'),
+    long: bcrypt.hashSync(long, 4),
+  };
+  const refused: Record<string, unknown> = {
+    memory: ofCost(2 ** 20, 8, 1),
+    time: ofCost(2 ** 15, 8, 100),
+    power: ofCost(1000, 8, 1),
+    parameters: ofCost(0, 0, 0),
+    unsalted: scrypt.replace(salt.toString('base64url'), ''),
+    cost: bcrypted.replace('$04$', '$15$'),
+    cheap: bcrypted.replace('$04$', '$03$'),
+    cut: bcrypted.slice(0, -1),
+    sha: 'sha256$0123',
+    number: 7,
+  };
+  const users = Object.entries({ ...hashes, ...refused }).map(([name, password_hash]) => ({
+    name,
+    email: `${name}@example.org`,
+    password_hash,
+  }));
+  users.push({ name: 'both', email: 'both@example.org', password_hash: scrypt, password } as never);
+  const { out, err } = await importFile(t, [fileOf(t, { users })], { DATABASE_URL: service.databaseUrl });
+  t.equal(out, 'users: 5 stored, 11 refused\n');
+  const lines = err.trim().split('\n');
+  t.equal(lines.length, 11);
+  t.ok(
+    lines.every((line) => /^users\[\d+\]\/password_hash: must /.test(line)),
+    err,
+  );
+  const sql = sqlOf(t, service.databaseUrl);
+  const hashOf = async (name: string): Promise<string> =>
+    (
+      await sql`select hash from passwords join users on user_id = id where email = ${`${name}@example.org`}`
+    )[0]!.hash;
+  const signIn = async (name: string, password: string) => {
+    const authorization = `Basic ${Buffer.from(`${name}@example.org:${password}`).toString('base64')}`;
+    return (await service.send('GET', '/whoami', { headers: { authorization } })).status;
+  };
+  for (const name of ['scrypt', 'a', 'b', 'y']) {
+    t.equal(await signIn(name, `${password}!`), 401, name);
+    t.equal(await hashOf(name), hashes[name], 'a wrong password changes nothing');
+    t.equal(await signIn(name, password), 200, name);
+    await until('the hash is a new one', async () => (await hashOf(name)).startsWith('scrypt$32768$8$3$'));
+    t.equal(await signIn(name, password), 200, name);
+  }
+  t.equal(await signIn('long', `${long}, and what bcrypt ignores`), 200, '72 bytes decide');
+  t.equal(await hashOf('long'), hashes.long, 'such a password replaces no hash');
+  const [{ docs }] = (await sql`select string_agg(doc, '') as docs from users`) as unknown as [
+    { docs: string },
+  ];
+  t.notMatch(docs, /password/);
+});
 
 t.test('--strict stores nothing of the first batch with a refused record', async (t) => {
   const service = await testService(t);

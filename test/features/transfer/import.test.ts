@@ -1,13 +1,13 @@
 import { spawn } from 'node:child_process';
-import { createReadStream, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
 import { WITH_TRIGGERS } from '../../support/citus.js';
 import { declare } from '../../support/collections.js';
 import { COMMAND, plinth } from '../../support/command.js';
+import { folderOf } from '../../support/folder.js';
 import { environment } from '../../support/process.js';
 import { testService } from '../../support/service.js';
-import { openSql } from '../../support/sql.js';
+import { sqlOf } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 import { isThorough } from '../../support/thorough.js';
 import { until, untilAtLeast } from '../../support/until.js';
@@ -40,13 +40,8 @@ function start(args: readonly string[], env: Record<string, string>, stdin?: str
 const imported = (t: Test, args: readonly string[], env: Record<string, string>) =>
   plinth(t, ['import', ...args], env);
 
-function fileOf(t: Test, name: string, content: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-import-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
-  const file = join(folder, name);
-  writeFileSync(file, content);
-  return file;
-}
+const fileOf = (t: Test, name: string, content: string): string =>
+  join(folderOf(t, { [name]: content }), name);
 
 const lines = (records: readonly unknown[]) => records.map((each) => `${JSON.stringify(each)}\n`).join('');
 
@@ -80,8 +75,7 @@ const BOOKS = {
 async function library(t: Test, env: Record<string, string> = {}) {
   const COLLECTIONS = declare(t, BOOKS);
   const service = await testService(t, { COLLECTIONS, MIGRATE: 'auto', ...env });
-  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   return { ...service, sql, env: { COLLECTIONS, DATABASE_URL: service.databaseUrl, ...env } };
 }
 
@@ -236,42 +230,39 @@ t.test('an import of content whose import was interrupted says so, and stores no
   t.match(await again(), { out: 'books: 2 stored, 1 refused\n' }, 'a finished one was not interrupted');
 });
 
-t.test(
-  '--resume retains the ids of an export, as the interrupted import did, and knows finished collections',
-  async (t) => {
-    const { send, env, sql } = await library(t);
-    // The ids have this time.
-    const TIME = new Date(0x01890a5dac96).toISOString();
-    const record = (n: number, fields: object) => ({
-      id: `01890a5d-ac96-774b-bcce-b302099a80${n}0`,
-      ...fields,
-      ...{ created_at: TIME, updated_at: TIME, _version: 1 },
-    });
-    const books = [
-      record(1, { title: 'A', ...LONG }),
-      record(2, { isbn: '2', ...FURTHER }),
-      record(3, { title: 'C' }),
-    ];
-    const file = fileOf(t, 'books.ndjson', lines(books));
-    t.match(await imported(t, ['books', file, '--strict'], env), {
-      code: 1,
-      out: /^books: 1 stored, 1 refused/,
-    });
-    t.same(await sql`select retains_ids, finished from imports where collection = 'books'`, [
-      { retains_ids: true, finished: false },
-    ]);
-    // The record is enough.
-    await sql`update imports set position = 7`;
-    await imported(t, ['books', file, '--resume'], env);
-    t.same(
-      (await send('GET', '/books?order=asc')).json.map(({ id }: { id: string }) => id),
-      [books[0]!.id, books[2]!.id],
-    );
-    t.same(await sql`select retains_ids, finished from imports where collection = 'books'`, [
-      { retains_ids: true, finished: true },
-    ]);
-  },
-);
+t.test('--resume retains the ids of an export, and knows finished collections', async (t) => {
+  const { send, env, sql } = await library(t);
+  // The ids have this time.
+  const TIME = new Date(0x01890a5dac96).toISOString();
+  const record = (n: number, fields: object) => ({
+    id: `01890a5d-ac96-774b-bcce-b302099a80${n}0`,
+    ...fields,
+    ...{ created_at: TIME, updated_at: TIME, _version: 1 },
+  });
+  const books = [
+    record(1, { title: 'A', ...LONG }),
+    record(2, { isbn: '2', ...FURTHER }),
+    record(3, { title: 'C' }),
+  ];
+  const file = fileOf(t, 'books.ndjson', lines(books));
+  t.match(await imported(t, ['books', file, '--strict'], env), {
+    code: 1,
+    out: /^books: 1 stored, 1 refused/,
+  });
+  t.same(await sql`select retains_ids, finished from imports where collection = 'books'`, [
+    { retains_ids: true, finished: false },
+  ]);
+  // The record is enough.
+  await sql`update imports set position = 7`;
+  await imported(t, ['books', file, '--resume'], env);
+  t.same(
+    (await send('GET', '/books?order=asc')).json.map(({ id }: { id: string }) => id),
+    [books[0]!.id, books[2]!.id],
+  );
+  t.same(await sql`select retains_ids, finished from imports where collection = 'books'`, [
+    { retains_ids: true, finished: true },
+  ]);
+});
 
 for (const source of isThorough ? ['file', 'standard input'] : [])
   t.test(`kill -9, ${source}: --resume stores each record exactly once`, async (t) => {

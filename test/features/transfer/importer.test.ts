@@ -1,7 +1,7 @@
 import type { Json } from '../../../src/json.js';
 import { load } from '../../support/load.js';
 import { testService } from '../../support/service.js';
-import { openSql } from '../../support/sql.js';
+import { sqlOf } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 
 async function opened(t: Test) {
@@ -12,45 +12,6 @@ async function opened(t: Test) {
 }
 
 const user = (id: Json, name: string) => ({ id, name, email: `${name}@example.org` });
-
-t.test('references follow old ids to new ones, parents first, ids of any type', async (t) => {
-  const { service, all } = await opened(t);
-  const there = (await service.send('POST', '/users', { body: user('x', 'there') })).json.id;
-  const { imported, fault, refusals } = await load(all, {
-    posts: [
-      { title: 'one', userId: 1 },
-      { title: 'word', userId: 'k' },
-      { title: 'there', userId: there },
-      { title: 'nobody', userId: 9 },
-      { title: 'none' },
-    ],
-    users: [user(1, 'one'), user('k', 'word')],
-  });
-  t.match(imported, [
-    { collection: 'users', stored: 2, refused: 0 },
-    { collection: 'posts', stored: 3, refused: 2 },
-  ]);
-  t.equal(fault, undefined);
-  t.same(refusals, [
-    'posts[3]/userId: USER_NOT_FOUND: No such user exists. (value 9)',
-    'posts[4]/userId: is required',
-  ]);
-  const names = new Map(
-    (await service.send('GET', '/users')).json.map((u: { id: string; name: string }) => [u.id, u.name]),
-  );
-  for (const post of (await service.send('GET', '/posts')).json) t.equal(names.get(post.userId), post.title);
-});
-
-t.test('lists keep the order of the file', async (t) => {
-  const { service, all } = await opened(t);
-  const names = Array.from({ length: 300 }, (_, at) => `item ${at}`);
-  await load(all, { items: names.map((name) => ({ name })) });
-  const items = (await service.send('GET', '/items?order=asc')).json;
-  t.same(
-    items.map(({ name }: { name: string }) => name),
-    names,
-  );
-});
 
 t.test('a renamed field is an id or a reference like any other', async (t) => {
   const { service, all } = await opened(t);
@@ -102,32 +63,9 @@ t.test('what HTTP would refuse is refused, and stops nothing else', async (t) =>
   t.not(last.created_at, 'then');
 });
 
-t.test('an email goes in once', async (t) => {
-  const { service, all } = await opened(t);
-  const users = [user(1, 'ann'), { ...user(2, 'ann'), email: ' ANN@example.org ' }];
-  t.match(await load(all, { users }), {
-    imported: [{ stored: 1, refused: 1 }],
-    refusals: [
-      'users[1]/email: EMAIL_TAKEN: Another record has this email. (value " ANN@example.org ", record 2)',
-    ],
-  });
-  t.match(await load(all, { users }, { restart: true }), { imported: [{ stored: 0, refused: 2 }] });
-  t.equal((await service.send('GET', '/users')).json.length, 1);
-});
-
-t.test('strict: nothing of a batch with a refused record is in, nor what comes after it', async (t) => {
-  const { service, all } = await opened(t);
-  const items = [{ name: 'a' }, { name: 'b' }, {}, { name: 'd' }, {}];
-  const { imported, refusals } = await load(all, { items, posts: [{}] }, { strict: true });
-  t.same(refusals, ['items[2]/name: is required', 'items[4]/name: is required']);
-  t.match(imported, [{ collection: 'items', stored: 0, refused: 2 }]);
-  t.match((await service.send('GET', '/items?order=asc')).json, []);
-});
-
 t.test('an error that no record caused ends the load, and nothing of its batch is stored', async (t) => {
   const { service, all } = await opened(t);
-  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   await sql.unsafe(`create function fail() returns trigger language plpgsql as
     $$ begin raise exception 'gone' using errcode = '57P01'; end $$;
     create trigger fail before insert on items for each row when (new.name = 'item 900') execute function fail()`);

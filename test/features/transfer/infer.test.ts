@@ -1,20 +1,12 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plinth } from '../../support/command.js';
+import { folderOf } from '../../support/folder.js';
 import { testService, undeclaredDatabase } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 
 const importIn = (t: Test, cwd: string, args: readonly string[], env: Record<string, string>, input = '') =>
   plinth(t, ['import', ...args], env, { cwd, input });
-
-function folderOf(t: Test, files: Record<string, unknown> = {}): string {
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-infer-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
-  for (const [name, content] of Object.entries(files))
-    writeFileSync(join(folder, name), typeof content === 'string' ? content : JSON.stringify(content));
-  return folder;
-}
 
 const DB = {
   comments: [

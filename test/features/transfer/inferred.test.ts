@@ -1,26 +1,19 @@
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { plinth } from '../../support/command.js';
+import { folderOf } from '../../support/folder.js';
 import { generator } from '../../support/random-values.js';
 import { undeclaredDatabase } from '../../support/service.js';
-import { openSql } from '../../support/sql.js';
+import { sqlOf } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 
 const fixture = (name: string) =>
   fileURLToPath(new URL(`../../../../test/fixtures/${name}`, import.meta.url));
 
-function folderOf(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-inferred-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
-  return folder;
-}
-
 /** Infers and imports a file. */
 async function inferred(t: Test, name: string, content: string | Buffer) {
-  const folder = folderOf(t);
-  writeFileSync(join(folder, name), content);
+  const folder = folderOf(t, { [name]: content });
   const DATABASE_URL = await undeclaredDatabase(t);
   const collection = name.endsWith('.json') ? [] : ['things'];
   const outcome = await plinth(
@@ -188,8 +181,7 @@ t.test('published files', async (t) => {
 });
 
 t.test('a run that fails leaves no declarations', async (t) => {
-  const folder = folderOf(t);
-  writeFileSync(join(folder, 'db.json'), JSON.stringify({ gadgets: [{ id: 1, name: 'a' }] }));
+  const folder = folderOf(t, { 'db.json': { gadgets: [{ id: 1, name: 'a' }] } });
   const run = (env: Record<string, string>) =>
     plinth(t, ['import', 'db.json', '--infer'], env, { cwd: folder });
   t.match(await run({ DATABASE_URL: 'postgres://a@127.0.0.1:1/b' }), { code: 69 });
@@ -197,8 +189,7 @@ t.test('a run that fails leaves no declarations', async (t) => {
   const DATABASE_URL = await undeclaredDatabase(t);
   t.match(await run({ DATABASE_URL: DATABASE_URL.replace(/$/, '') }), { code: 0 });
   rmSync(join(folder, 'collections'), { recursive: true });
-  const sql = openSql(DATABASE_URL, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, DATABASE_URL);
   await sql`drop table gadgets cascade`;
   await sql`delete from collections where name = 'gadgets'`;
   await sql`alter table import_ids rename to hidden`;
@@ -229,8 +220,7 @@ t.test('a run that stores nothing leaves no declarations', async (t) => {
 });
 
 t.test('--dry-run with --infer writes nothing', async (t) => {
-  const folder = folderOf(t);
-  writeFileSync(join(folder, 'db.json'), JSON.stringify({ gadgets: [{ id: 1 }] }));
+  const folder = folderOf(t, { 'db.json': { gadgets: [{ id: 1 }] } });
   const { code, out } = await plinth(t, ['import', 'db.json', '--infer', '--dry-run'], {}, { cwd: folder });
   t.match([code, out], [0, /gadgets\.json would be new/]);
   t.notOk(existsSync(join(folder, 'collections')));

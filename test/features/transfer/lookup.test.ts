@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { declare } from '../../support/collections.js';
 import { plinth } from '../../support/command.js';
+import { folderOf } from '../../support/folder.js';
 import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 
@@ -35,8 +35,7 @@ const PROJECTS = 'name,number,place\nApollo,7,north\ngemini,8,south\nvega,9,sout
 
 /** A service with projects, and what imports files into it. */
 async function withProjects(t: Test) {
-  const cwd = mkdtempSync(join(tmpdir(), 'plinth-lookup-'));
-  t.teardown(() => rmSync(cwd, { recursive: true }));
+  const cwd = folderOf(t);
   const COLLECTIONS = declare(t, FILES);
   const service = await testService(t, { COLLECTIONS, MIGRATE: 'auto' });
   const env = { DATABASE_URL: service.databaseUrl, COLLECTIONS };
@@ -113,23 +112,20 @@ t.test('each record whose lookup finds none or several is refused with all its f
   });
 });
 
-t.test(
-  'a lookup that no collection of the import can have is refused before anything is stored',
-  async (t) => {
-    const { send, load } = await withProjects(t);
-    for (const [option, message] of [
-      ['projectId', /--lookup must be FIELD=COLLECTION\.FIELD, not projectId/],
-      ['projectId=projects', /--lookup must be FIELD=COLLECTION\.FIELD/],
-      ['title=projects.name', /no collection of this import has a field title that refers to projects/],
-      ['projectId=tasks.title', /no collection of this import has a field projectId that refers to tasks/],
-      ['projectId=projects.note', /projects has no text or number note with x-unique or x-index/],
-      ['projectId=projects.absent', /projects has no text or number absent with x-unique or x-index/],
-    ] as const)
-      t.match(
-        await load({ 'tasks.csv': 'title\nA\n' }, '--lookup', option),
-        { code: 64, err: message },
-        option,
-      );
-    t.same((await send('GET', '/tasks')).json, []);
-  },
-);
+t.test('a lookup that no collection can have is refused before anything is stored', async (t) => {
+  const { send, load } = await withProjects(t);
+  for (const [option, message] of [
+    ['projectId', /--lookup must be FIELD=COLLECTION\.FIELD, not projectId/],
+    ['projectId=projects', /--lookup must be FIELD=COLLECTION\.FIELD/],
+    ['title=projects.name', /no collection of this import has a field title that refers to projects/],
+    ['projectId=tasks.title', /no collection of this import has a field projectId that refers to tasks/],
+    ['projectId=projects.note', /projects has no text or number note with x-unique or x-index/],
+    ['projectId=projects.absent', /projects has no text or number absent with x-unique or x-index/],
+  ] as const)
+    t.match(
+      await load({ 'tasks.csv': 'title\nA\n' }, '--lookup', option),
+      { code: 64, err: message },
+      option,
+    );
+  t.same((await send('GET', '/tasks')).json, []);
+});

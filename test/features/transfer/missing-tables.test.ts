@@ -1,17 +1,12 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plinth } from '../../support/command.js';
+import { folderOf } from '../../support/folder.js';
 import { testDatabase, undeclaredDatabase } from '../../support/service.js';
 import t from '../../support/test.js';
 
 t.test('a command on a database without the table of a collection names what is missing', async (t) => {
-  const cwd = mkdtempSync(join(tmpdir(), 'plinth-missing-'));
-  t.teardown(() => rmSync(cwd, { recursive: true }));
-  writeFileSync(
-    join(cwd, 'gadgets.json'),
-    JSON.stringify({ type: 'object', properties: { name: { type: 'string' } } }),
-  );
+  const cwd = folderOf(t, { 'gadgets.json': { type: 'object', properties: { name: { type: 'string' } } } });
   writeFileSync(join(cwd, 'records.ndjson'), '{"name":"a"}\n');
   const MISSING = /^plinth: the database has no table of gadgets: plinth migrate or the start of the service/;
   const NOBODY = 'plinth: there is no user a@example.org\n';

@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { declare } from '../../support/collections.js';
 import { plinth } from '../../support/command.js';
+import { folderOf } from '../../support/folder.js';
 import { testService, undeclaredDatabase } from '../../support/service.js';
 import t from '../../support/test.js';
 
@@ -35,8 +35,7 @@ const FILES: readonly [name: string, content: string][] = [
 ];
 
 t.test('null is stored where a request stores it, by each format of an import', async (t) => {
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-nulls-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = folderOf(t);
   const env = {
     DATABASE_URL: await undeclaredDatabase(t),
     COLLECTIONS: declare(t, { 'things.json': DECLARATION }),

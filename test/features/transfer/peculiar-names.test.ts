@@ -1,8 +1,8 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { declare } from '../../support/collections.js';
 import { plinth } from '../../support/command.js';
+import { folderOf } from '../../support/folder.js';
 import { testService } from '../../support/service.js';
 import t from '../../support/test.js';
 
@@ -26,8 +26,7 @@ t.test('records of any collection are stored, refer forward, and are replaced', 
   const folder = declare(t, Object.fromEntries(declarations));
   const { send, databaseUrl } = await testService(t, { COLLECTIONS: folder, MIGRATE: 'auto' });
   const env = { DATABASE_URL: databaseUrl, COLLECTIONS: folder };
-  const files = mkdtempSync(join(tmpdir(), 'plinth-peculiar-'));
-  t.teardown(() => rmSync(files, { recursive: true }));
+  const files = folderOf(t);
   const fields = (value: string) => Object.fromEntries(FIELDS.map((field) => [field, value]));
   const load = (content: object, ...args: string[]) => {
     const file = join(files, 'all.json');

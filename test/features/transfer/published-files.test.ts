@@ -1,11 +1,11 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import Papa from 'papaparse';
 import { plinth } from '../../support/command.js';
+import { folderOf } from '../../support/folder.js';
 import { undeclaredDatabase } from '../../support/service.js';
-import { openSql } from '../../support/sql.js';
+import { sqlOf } from '../../support/sql.js';
 import t from '../../support/test.js';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -40,11 +40,9 @@ function recordsIn(file: string): Map<string, readonly Fields[]> {
 
 t.test('30 published files are declared and stored as they are', async (t) => {
   t.ok(FILES.length >= 30, `${FILES.length} files`);
-  const cwd = mkdtempSync(join(tmpdir(), 'plinth-published-'));
-  t.teardown(() => rmSync(cwd, { recursive: true }));
+  const cwd = folderOf(t);
   const DATABASE_URL = await undeclaredDatabase(t);
-  const sql = openSql(DATABASE_URL, { max: 1 });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, DATABASE_URL);
 
   const storedIn = async (collection: string): Promise<Fields[]> => {
     const rows = await sql`select doc from ${sql(`public_collections.${collection}`)} order by id`;

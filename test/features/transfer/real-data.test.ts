@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { plinth } from '../../support/command.js';
+import { folderOf } from '../../support/folder.js';
 import { testService, undeclaredDatabase } from '../../support/service.js';
 import t from '../../support/test.js';
 
@@ -43,8 +43,7 @@ const idsOf = (records: readonly Fields[]) => records.map(({ id }) => id);
 const sorted = (ids: readonly unknown[]) => (ids as number[]).toSorted((a, b) => a - b);
 
 t.test('Northwind is inferred, imported, queried and exported', async (t) => {
-  const cwd = mkdtempSync(join(tmpdir(), 'plinth-northwind-'));
-  t.teardown(() => rmSync(cwd, { recursive: true }));
+  const cwd = folderOf(t);
   const DATABASE_URL = await undeclaredDatabase(t);
   const env = { DATABASE_URL, COLLECTIONS: join(cwd, 'collections') };
   const imported = await plinth(t, ['import', FILE, '--infer'], { DATABASE_URL }, { cwd });

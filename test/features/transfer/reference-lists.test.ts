@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../../src/json.js';
 import { declare } from '../../support/collections.js';
 import { plinth } from '../../support/command.js';
+import { folderOf } from '../../support/folder.js';
 import { testService, undeclaredDatabase } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 
@@ -30,8 +30,7 @@ const COLLECTIONS = {
 };
 
 async function target(t: Test) {
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-lists-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = folderOf(t);
   const collections = declare(t, COLLECTIONS);
   const service = await testService(t, {
     COLLECTIONS: collections,

@@ -1,8 +1,8 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { declare } from '../../support/collections.js';
 import { plinth } from '../../support/command.js';
+import { folderOf } from '../../support/folder.js';
 import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 
@@ -34,8 +34,7 @@ interface Stored {
 async function league(t: Test) {
   const COLLECTIONS = declare(t, DECLARATIONS);
   const service = await testService(t, { COLLECTIONS, MIGRATE: 'auto' });
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-references-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = folderOf(t);
   const load = (name: string, content: unknown, ...args: string[]) => {
     const file = join(folder, name);
     writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
@@ -169,8 +168,7 @@ t.test('what is no number, and what PostgreSQL would read as one, is no old id',
     'parts.json': { type: 'object', properties: { makerId: reference('makers'), name: { type: 'string' } } },
   });
   const { databaseUrl } = await testService(t, { COLLECTIONS, MIGRATE: 'auto' });
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-references-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = folderOf(t);
   const parts = ['', ' ', '0x10', 'NaN', 'Infinity', '1_0', '٣', 1, '1', '1e400'].map((makerId) => ({
     makerId,
   }));

@@ -1,16 +1,15 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { JsonObject } from '../../../src/json.js';
 import { plinth } from '../../support/command.js';
+import { folderOf } from '../../support/folder.js';
 import { testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
 
 async function shop(t: Test) {
   const service = await testService(t, { TOMBSTONES: 'on' });
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-retained-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = folderOf(t);
   const env = { DATABASE_URL: service.databaseUrl, TOMBSTONES: 'on' };
   const load = (records: readonly unknown[], ...args: string[]) => {
     const file = join(folder, 'items.ndjson');
@@ -80,8 +79,7 @@ t.test('records are equal whatever the order of their members is', async (t) => 
       out: 'items: 0 stored, 0 refused, 1 unchanged\n',
     });
   t.equal((await item(json.id))._version, 1);
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-retained-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
+  const folder = folderOf(t);
   for (const format of ['json', 'ndjson', 'csv']) {
     const file = join(folder, `items.${format}`);
     t.match(await plinth(t, ['export', 'items', '-o', file], env), { code: 0 });

@@ -1,10 +1,10 @@
-import { mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { declare } from '../../support/collections.js';
 import { plinth } from '../../support/command.js';
+import { folderOf } from '../../support/folder.js';
 import { testService, undeclaredDatabase } from '../../support/service.js';
-import t, { type Test } from '../../support/test.js';
+import t from '../../support/test.js';
 
 const record = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more });
 const to = (collection: string, more: object = {}) => ({
@@ -21,41 +21,32 @@ const MUTUAL = {
   'players.json': record({ name: { type: 'string' }, teamId: to('teams') }, { required: ['teamId'] }),
 };
 
-function folderOf(t: Test): string {
-  const folder = mkdtempSync(join(tmpdir(), 'plinth-several-'));
-  t.teardown(() => rmSync(folder, { recursive: true }));
-  return folder;
-}
-
 for (const format of ['csv', 'ndjson', 'json'])
-  t.test(
-    `collections that refer to each other are imported from the files of their export: ${format}`,
-    async (t) => {
-      const COLLECTIONS = declare(t, MUTUAL);
-      const { send, databaseUrl } = await testService(t, { COLLECTIONS, MIGRATE: 'auto' });
-      const team = (await send('POST', '/teams', { body: { name: 'A' } })).json.id;
-      await send('POST', '/players', { body: { name: 'P', teamId: team } });
-      const cwd = folderOf(t);
-      const exported = async (url: string, name: string) => {
-        const args = ['export', name, '-o', `exported.${format}`];
-        t.equal((await plinth(t, args, { COLLECTIONS, DATABASE_URL: url }, { cwd })).code, 0);
-        return readFileSync(join(cwd, `exported.${format}`), 'utf8');
-      };
-      const files: Record<string, string> = {};
-      for (const name of ['teams', 'players']) {
-        files[name] = await exported(databaseUrl, name);
-        renameSync(join(cwd, `exported.${format}`), join(cwd, `${name}.${format}`));
-      }
-      renameSync(join(cwd, `players.${format}`), join(cwd, `2.${format}`));
-      const env = { COLLECTIONS, DATABASE_URL: await undeclaredDatabase(t), MIGRATE: 'auto' };
-      const imported = (...more: string[]) =>
-        plinth(t, ['import', `teams.${format}`, `players=2.${format}`, ...more], env, { cwd });
-      t.match(await imported('--dry-run'), { code: 0, out: 'teams: 1 valid, 0 refused\nplayers: 1 valid' });
-      t.match(await imported(), { code: 0, out: 'teams: 1 stored, 0 refused\nplayers: 1 stored, 0 refused' });
-      t.match(await imported('--keep-ids'), { code: 0, out: /teams: 0 stored, 0 refused, 1 unchanged/ });
-      for (const name of ['teams', 'players']) t.equal(await exported(env.DATABASE_URL, name), files[name]);
-    },
-  );
+  t.test(`collections that refer to each other are imported from their export: ${format}`, async (t) => {
+    const COLLECTIONS = declare(t, MUTUAL);
+    const { send, databaseUrl } = await testService(t, { COLLECTIONS, MIGRATE: 'auto' });
+    const team = (await send('POST', '/teams', { body: { name: 'A' } })).json.id;
+    await send('POST', '/players', { body: { name: 'P', teamId: team } });
+    const cwd = folderOf(t);
+    const exported = async (url: string, name: string) => {
+      const args = ['export', name, '-o', `exported.${format}`];
+      t.equal((await plinth(t, args, { COLLECTIONS, DATABASE_URL: url }, { cwd })).code, 0);
+      return readFileSync(join(cwd, `exported.${format}`), 'utf8');
+    };
+    const files: Record<string, string> = {};
+    for (const name of ['teams', 'players']) {
+      files[name] = await exported(databaseUrl, name);
+      renameSync(join(cwd, `exported.${format}`), join(cwd, `${name}.${format}`));
+    }
+    renameSync(join(cwd, `players.${format}`), join(cwd, `2.${format}`));
+    const env = { COLLECTIONS, DATABASE_URL: await undeclaredDatabase(t), MIGRATE: 'auto' };
+    const imported = (...more: string[]) =>
+      plinth(t, ['import', `teams.${format}`, `players=2.${format}`, ...more], env, { cwd });
+    t.match(await imported('--dry-run'), { code: 0, out: 'teams: 1 valid, 0 refused\nplayers: 1 valid' });
+    t.match(await imported(), { code: 0, out: 'teams: 1 stored, 0 refused\nplayers: 1 stored, 0 refused' });
+    t.match(await imported('--keep-ids'), { code: 0, out: /teams: 0 stored, 0 refused, 1 unchanged/ });
+    for (const name of ['teams', 'players']) t.equal(await exported(env.DATABASE_URL, name), files[name]);
+  });
 
 t.test('several files are declared and imported together, and each names its collection', async (t) => {
   const cwd = folderOf(t);

@@ -61,43 +61,40 @@ t.test('another Plinth takes a delivery as a signed request', async (t) => {
   t.equal(response.status, 415, 'the signature is valid; the media type is unsupported');
 });
 
-t.test(
-  'after a failure it is tried again, after the last one it is dead, and can be sent again',
-  async (t) => {
-    let isUp = false;
-    const target = await testTarget(t, (_, res, count) => {
-      if (isUp || count === 1) return 204;
-      res.writeHead(500).end(`no ${'x'.repeat(3000)}\0`);
-      return undefined;
-    });
-    const service = await testService(t, LOOPBACK);
-    const { id } = await makeWebhook(service, target.url);
-    await addDeliveries(t, service, id, ['items/1']);
-    t.match(await deliveriesOf(service, id, 1), [
-      { status: 'delivered', tries: 2, last_answer: { status: 204 } },
-    ]);
-    await addDeliveries(t, service, id, ['items/2']);
-    const [, dead] = await deliveriesOf(service, id, 2);
-    t.match(dead, { status: 'dead', tries: 4, next_at: null, last_answer: { status: 500 } });
-    t.equal(dead.last_answer.body.length, 1024);
-    t.same(
-      new Set(target.received.slice(2).map((each) => each.id)),
-      new Set(['items/2-0']),
-      'one id for all tries',
-    );
-    t.same((await service.send('GET', `/webhooks/${id}/deliveries?status=dead`)).json.data, [dead]);
+t.test('after a failure it is tried again, and after the last one can be sent again', async (t) => {
+  let isUp = false;
+  const target = await testTarget(t, (_, res, count) => {
+    if (isUp || count === 1) return 204;
+    res.writeHead(500).end(`no ${'x'.repeat(3000)}\0`);
+    return undefined;
+  });
+  const service = await testService(t, LOOPBACK);
+  const { id } = await makeWebhook(service, target.url);
+  await addDeliveries(t, service, id, ['items/1']);
+  t.match(await deliveriesOf(service, id, 1), [
+    { status: 'delivered', tries: 2, last_answer: { status: 204 } },
+  ]);
+  await addDeliveries(t, service, id, ['items/2']);
+  const [, dead] = await deliveriesOf(service, id, 2);
+  t.match(dead, { status: 'dead', tries: 4, next_at: null, last_answer: { status: 500 } });
+  t.equal(dead.last_answer.body.length, 1024);
+  t.same(
+    new Set(target.received.slice(2).map((each) => each.id)),
+    new Set(['items/2-0']),
+    'one id for all tries',
+  );
+  t.same((await service.send('GET', `/webhooks/${id}/deliveries?status=dead`)).json.data, [dead]);
 
-    isUp = true;
-    const again = await service.send('POST', `/webhooks/${id}/deliveries/${dead.id}/redeliver`);
-    t.match(again, {
-      status: 202,
-      headers: { location: `/webhooks/${id}/deliveries/${dead.id}` },
-      json: { status: 'pending', tries: 0 },
-    });
-    t.match((await deliveriesOf(service, id, 2))[1], { status: 'delivered', tries: 1 });
-    t.equal((await service.send('POST', `/webhooks/${id}/deliveries/999/redeliver`)).status, 404);
-  },
-);
+  isUp = true;
+  const again = await service.send('POST', `/webhooks/${id}/deliveries/${dead.id}/redeliver`);
+  t.match(again, {
+    status: 202,
+    headers: { location: `/webhooks/${id}/deliveries/${dead.id}` },
+    json: { status: 'pending', tries: 0 },
+  });
+  t.match((await deliveriesOf(service, id, 2))[1], { status: 'delivered', tries: 1 });
+  t.equal((await service.send('POST', `/webhooks/${id}/deliveries/999/redeliver`)).status, 404);
+});
 
 t.test('Retry-After is honoured, and a delivery that waits can be sent at once', async (t) => {
   const target = await testTarget(t, (_, res, count) => {
@@ -234,41 +231,38 @@ t.test('a rule that became stricter holds for webhooks that are there', async (t
   t.equal(target.received.length, 0);
 });
 
-t.test(
-  'the deliveries of a record are in order, over retries and several processes; others go on',
-  async (t) => {
-    const seen = new Map<string, number>();
-    const target = await testTarget(t, ({ id }) => {
-      const count = (seen.get(id) ?? 0) + 1;
-      seen.set(id, count);
-      // Each third one fails twice.
-      return Number(id.split('-')[1]) % 3 === 0 && count < 3 ? 500 : 204;
-    });
-    const constants = { webhookRetries: [0.05, 0.05, 0.05] };
-    const first = await testService(t, LOOPBACK, constants);
-    await testService(t, { ...LOOPBACK, DATABASE_URL: first.databaseUrl }, constants);
-    const { id } = await makeWebhook(first, target.url);
-    const records = Array.from({ length: 90 }, (_, n) => `items/${n % 9}`);
-    await addDeliveries(t, first, id, records.slice(0, 45));
-    await addDeliveries(t, first, id, records.slice(45));
-    t.equal((await deliveriesOf(first, id, 90)).filter(({ status }) => status === 'delivered').length, 90);
-    for (let record = 0; record < 9; record++) {
-      const order = target.received
-        .filter((each) => each.id.startsWith(`items/${record}-`))
-        .map((each) => each.id);
-      const firsts = [...new Set(order)];
-      t.equal(
-        firsts.length,
-        new Set(
-          records.map((name, n) => `${name}-${n % 45}`).filter((name) => name.startsWith(`items/${record}-`)),
-        ).size,
-      );
-      // A later one never comes before the last try of an earlier one.
-      for (const [index, each] of firsts.entries())
-        for (const later of firsts.slice(index + 1)) t.ok(order.indexOf(later) > order.indexOf(each));
-    }
-  },
-);
+t.test('the deliveries of a record are in order, over retries and several processes', async (t) => {
+  const seen = new Map<string, number>();
+  const target = await testTarget(t, ({ id }) => {
+    const count = (seen.get(id) ?? 0) + 1;
+    seen.set(id, count);
+    // Each third one fails twice.
+    return Number(id.split('-')[1]) % 3 === 0 && count < 3 ? 500 : 204;
+  });
+  const constants = { webhookRetries: [0.05, 0.05, 0.05] };
+  const first = await testService(t, LOOPBACK, constants);
+  await testService(t, { ...LOOPBACK, DATABASE_URL: first.databaseUrl }, constants);
+  const { id } = await makeWebhook(first, target.url);
+  const records = Array.from({ length: 90 }, (_, n) => `items/${n % 9}`);
+  await addDeliveries(t, first, id, records.slice(0, 45));
+  await addDeliveries(t, first, id, records.slice(45));
+  t.equal((await deliveriesOf(first, id, 90)).filter(({ status }) => status === 'delivered').length, 90);
+  for (let record = 0; record < 9; record++) {
+    const order = target.received
+      .filter((each) => each.id.startsWith(`items/${record}-`))
+      .map((each) => each.id);
+    const firsts = [...new Set(order)];
+    t.equal(
+      firsts.length,
+      new Set(
+        records.map((name, n) => `${name}-${n % 45}`).filter((name) => name.startsWith(`items/${record}-`)),
+      ).size,
+    );
+    // A later one never comes before the last try of an earlier one.
+    for (const [index, each] of firsts.entries())
+      for (const later of firsts.slice(index + 1)) t.ok(order.indexOf(later) > order.indexOf(each));
+  }
+});
 
 t.test('dead and slow targets do not hold up the others', async (t) => {
   const slow = await testTarget(t, () => undefined);

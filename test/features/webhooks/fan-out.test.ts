@@ -39,43 +39,40 @@ function feedOf(count: number): Source {
   };
 }
 
-t.test(
-  'each event becomes one delivery of each webhook that wants it, however many processes read',
-  async (t) => {
-    const service = await freshService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
-    const wanted: [types: string[], fits: (type: string) => boolean][] = [
-      [['*'], () => true],
-      [['users.*'], (type) => type.startsWith('users.')],
-      [['users.created', 'items.deleted'], (type) => type === 'users.created' || type === 'items.deleted'],
-    ];
-    const made = [];
-    for (const [types] of wanted) made.push(await makeWebhook(service, 'http://127.0.0.1:9/', { types }));
-    const off = await makeWebhook(service, 'http://127.0.0.1:9/', { enabled: false });
-    const feed = feedOf(1234);
-    const pass = async () => {
-      for (let n = 0; n < 20; n++) await fanOut(service.db, log, feed);
-    };
-    await Promise.all([pass(), pass(), pass()]);
-    for (const [index, [, fits]] of wanted.entries()) {
-      const rows = await service.db.run('select event_id from deliveries where webhook_id = $1 order by id', [
-        made[index]!.id,
-      ]);
-      const { events } = await feed.deliveries(undefined as never, null, 2000);
-      const all = events.filter(({ type }) => fits(type));
-      t.same(
-        rows.map(({ event_id }) => event_id),
-        all.map(({ id }) => id),
-        'in order, each once',
-      );
-    }
-    const due = await service.db.run(
-      'select record_key from deliveries where webhook_id = $1 and next_at is not null',
-      [made[0]!.id],
+t.test('each event becomes one delivery of each webhook, however many processes read', async (t) => {
+  const service = await freshService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
+  const wanted: [types: string[], fits: (type: string) => boolean][] = [
+    [['*'], () => true],
+    [['users.*'], (type) => type.startsWith('users.')],
+    [['users.created', 'items.deleted'], (type) => type === 'users.created' || type === 'items.deleted'],
+  ];
+  const made = [];
+  for (const [types] of wanted) made.push(await makeWebhook(service, 'http://127.0.0.1:9/', { types }));
+  const off = await makeWebhook(service, 'http://127.0.0.1:9/', { enabled: false });
+  const feed = feedOf(1234);
+  const pass = async () => {
+    for (let n = 0; n < 20; n++) await fanOut(service.db, log, feed);
+  };
+  await Promise.all([pass(), pass(), pass()]);
+  for (const [index, [, fits]] of wanted.entries()) {
+    const rows = await service.db.run('select event_id from deliveries where webhook_id = $1 order by id', [
+      made[index]!.id,
+    ]);
+    const { events } = await feed.deliveries(undefined as never, null, 2000);
+    const all = events.filter(({ type }) => fits(type));
+    t.same(
+      rows.map(({ event_id }) => event_id),
+      all.map(({ id }) => id),
+      'in order, each once',
     );
-    t.equal(due.length, 10, 'the first of each record is due');
-    t.equal((await service.db.run('select 1 from deliveries where webhook_id = $1', [off.id])).length, 0);
-  },
-);
+  }
+  const due = await service.db.run(
+    'select record_key from deliveries where webhook_id = $1 and next_at is not null',
+    [made[0]!.id],
+  );
+  t.equal(due.length, 10, 'the first of each record is due');
+  t.equal((await service.db.run('select 1 from deliveries where webhook_id = $1', [off.id])).length, 0);
+});
 
 t.test('a transaction that fails makes nothing and moves nothing', async (t) => {
   const service = await freshService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
@@ -94,44 +91,41 @@ t.test('a transaction that fails makes nothing and moves nothing', async (t) => 
   t.equal((await service.db.run('select 1 from deliveries', [])).length, 3);
 });
 
-t.test(
-  'what is in the feed reaches the target, in order per record, while deliveries end and begin',
-  async (t) => {
-    const target = await testTarget(t);
-    const service = await freshService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
-    await makeWebhook(service, target.url);
-    let known = 0;
-    const all = feedOf(300);
-    const growing: Source = {
-      ...all,
-      deliveries: async (run, after, limit) => {
-        const left = known - Number(after ?? 0);
-        return { ...(await all.deliveries(run, after, Math.min(limit, 7, left))), more: false };
-      },
-    };
-    const quick = { ...QUICK_DELIVERY, webhookPollMs: 10 };
-    const config = WEBHOOK_SETTINGS.of(readSettings(LOOPBACK, quick));
-    const rules = { insecure: true, allowed: config.webhookAllow };
-    const processes = [1, 2].map(() =>
-      openWebhooks(service.db, log, config, rules, createWebhookMetrics(), growing),
+t.test('what is in the feed reaches the target, in order per record', async (t) => {
+  const target = await testTarget(t);
+  const service = await freshService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });
+  await makeWebhook(service, target.url);
+  let known = 0;
+  const all = feedOf(300);
+  const growing: Source = {
+    ...all,
+    deliveries: async (run, after, limit) => {
+      const left = known - Number(after ?? 0);
+      return { ...(await all.deliveries(run, after, Math.min(limit, 7, left))), more: false };
+    },
+  };
+  const quick = { ...QUICK_DELIVERY, webhookPollMs: 10 };
+  const config = WEBHOOK_SETTINGS.of(readSettings(LOOPBACK, quick));
+  const rules = { insecure: true, allowed: config.webhookAllow };
+  const processes = [1, 2].map(() =>
+    openWebhooks(service.db, log, config, rules, createWebhookMetrics(), growing),
+  );
+  t.teardown(() => Promise.all(processes.map(({ stop }) => stop(1000))));
+  for (known = 0; known < 300; known += 3) {
+    for (const { wake } of processes) wake();
+    await new Promise((done) => setImmediate(done));
+  }
+  await untilAtLeast('all arrive', () => target.received, 300);
+  t.equal(target.received.length, 300);
+  for (let record = 0; record < 10; record++) {
+    const order = target.received.map((each) => Number(each.id.slice(1))).filter((n) => n % 10 === record);
+    t.same(
+      order,
+      [...order].sort((a, b) => a - b),
+      `record ${record}`,
     );
-    t.teardown(() => Promise.all(processes.map(({ stop }) => stop(1000))));
-    for (known = 0; known < 300; known += 3) {
-      for (const { wake } of processes) wake();
-      await new Promise((done) => setImmediate(done));
-    }
-    await untilAtLeast('all arrive', () => target.received, 300);
-    t.equal(target.received.length, 300);
-    for (let record = 0; record < 10; record++) {
-      const order = target.received.map((each) => Number(each.id.slice(1))).filter((n) => n % 10 === record);
-      t.same(
-        order,
-        [...order].sort((a, b) => a - b),
-        `record ${record}`,
-      );
-    }
-  },
-);
+  }
+});
 
 t.test('events that expired before their delivery are reported once, and passed', async (t) => {
   const service = await freshService(t, { ...LOOPBACK, WEBHOOK_DELIVERY: 'off' });

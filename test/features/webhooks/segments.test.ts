@@ -1,7 +1,7 @@
 import { prune } from '../../../src/db/maintenance.js';
 import { webhookPrunes } from '../../../src/features/webhooks/delivery-store.js';
 import { freshService, RETENTION } from '../../support/service.js';
-import { openSql } from '../../support/sql.js';
+import { sqlOf } from '../../support/sql.js';
 import t, { type Test } from '../../support/test.js';
 import { addDeliveries, deliveriesOf, LOOPBACK, makeWebhook, testTarget } from './target.js';
 
@@ -11,8 +11,7 @@ const KEEP = { ...RETENTION, prunes: webhookPrunes(HOUR) };
 async function setup(t: Test) {
   const target = await testTarget(t);
   const service = await freshService(t, LOOPBACK);
-  const sql = openSql(service.databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, service.databaseUrl);
   /** Lets time pass for deliveries, and runs the maintenance. */
   const pass = async (seconds: number) => {
     const past = sql`make_interval(secs => ${seconds})`;
@@ -60,27 +59,24 @@ t.test('deliveries that ended long ago are truncated with their segment', async 
   t.match(await deliveriesOf(service, id, 1), [{ id: '6', status: 'delivered' }]);
 });
 
-t.test(
-  'a segment with pending deliveries is retained, others in it go one by one after twice the time',
-  async (t) => {
-    const { target, service, sql, pass, segments } = await setup(t);
-    const { id } = await makeWebhook(service, target.url);
-    const waiting = await makeWebhook(service, target.url, { enabled: false });
-    await addDeliveries(t, service, id, ['items/1', 'items/2']);
-    await addDeliveries(t, service, waiting.id, ['items/1']);
-    await deliveriesOf(service, id, 2);
-    await sql`update webhooks set updated_at = now() + interval '1 day' where id = ${waiting.id}`;
-    await pass(1.5 * HOUR);
-    t.same(await segments(), { deliveries: [3, 0, 0], bodies: [2, 0, 0], current: 2 });
-    await pass(0.6 * HOUR);
-    t.same(await segments(), { deliveries: [1, 0, 0], bodies: [1, 0, 0], current: 2 });
-    await service.send('PATCH', `/webhooks/${waiting.id}`, { body: { enabled: true } });
-    await deliveriesOf(service, waiting.id, 1);
-    t.match(JSON.parse(target.received.at(-1)!.body), { subject: 'items/1' });
-    await pass(1.1 * HOUR);
-    t.same(await segments(), { deliveries: [0, 0, 0], bodies: [0, 0, 0], current: 2 });
-  },
-);
+t.test('a segment with pending deliveries is retained, others go after twice the time', async (t) => {
+  const { target, service, sql, pass, segments } = await setup(t);
+  const { id } = await makeWebhook(service, target.url);
+  const waiting = await makeWebhook(service, target.url, { enabled: false });
+  await addDeliveries(t, service, id, ['items/1', 'items/2']);
+  await addDeliveries(t, service, waiting.id, ['items/1']);
+  await deliveriesOf(service, id, 2);
+  await sql`update webhooks set updated_at = now() + interval '1 day' where id = ${waiting.id}`;
+  await pass(1.5 * HOUR);
+  t.same(await segments(), { deliveries: [3, 0, 0], bodies: [2, 0, 0], current: 2 });
+  await pass(0.6 * HOUR);
+  t.same(await segments(), { deliveries: [1, 0, 0], bodies: [1, 0, 0], current: 2 });
+  await service.send('PATCH', `/webhooks/${waiting.id}`, { body: { enabled: true } });
+  await deliveriesOf(service, waiting.id, 1);
+  t.match(JSON.parse(target.received.at(-1)!.body), { subject: 'items/1' });
+  await pass(1.1 * HOUR);
+  t.same(await segments(), { deliveries: [0, 0, 0], bodies: [0, 0, 0], current: 2 });
+});
 
 t.test('deliveries of one record wait for each other across segments', async (t) => {
   const { target, service, pass, segments } = await setup(t);

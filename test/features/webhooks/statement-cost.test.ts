@@ -1,6 +1,6 @@
 import { fill, readStatements } from '../../../src/db/statements.js';
 import { testDatabase } from '../../support/service.js';
-import { openSql } from '../../support/sql.js';
+import { sqlOf } from '../../support/sql.js';
 import t from '../../support/test.js';
 
 const DELIVERIES = 5000;
@@ -49,8 +49,7 @@ const STATEMENTS: [name: string, types: string, args: string][] = [
 ];
 
 t.test('the cost of deliveries does not depend on how many wait, or have ended', async (t) => {
-  const sql = openSql(await testDatabase(t), { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, await testDatabase(t));
   // As the service has it: statements are planned once, here before there are deliveries.
   await sql`set plan_cache_mode = force_generic_plan`;
   await sql`set enable_seqscan = off`;

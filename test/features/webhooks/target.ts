@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import type { TestService } from '../../support/service.js';
-import { openSql } from '../../support/sql.js';
+import { sqlOf } from '../../support/sql.js';
 import type { Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
 
@@ -68,8 +68,7 @@ export async function addDeliveries(
   webhookId: string,
   records: readonly string[],
 ): Promise<string[]> {
-  const sql = openSql(databaseUrl, { max: 1, onnotice: () => undefined });
-  t.teardown(() => sql.end());
+  const sql = sqlOf(t, databaseUrl);
   const { insertDeliveries } = await import('../../../src/features/webhooks/delivery-store.js');
   const events = records.map((recordKey, n) => ({
     id: `${recordKey}-${n}`,
