@@ -142,6 +142,11 @@ select from plinth_users as users where users.id = $1::uuid for no key update;
 -- name: disable_user ($1 user id)
 insert into plinth_disabled_users (user_id) values ($1::uuid) on conflict do nothing;
 
+-- Ends also what applications have obtained for a user. Those who begin again sign in.
+-- name: end_sessions ($1 user id)
+delete from issuer_records
+where user_id = $1::uuid and (model in ('Session', 'Interaction', 'Grant') or grant_hash is not null);
+
 -- name: enable_user ($1 user id)
 delete from plinth_disabled_users where user_id = $1::uuid;
 

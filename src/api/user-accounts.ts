@@ -26,6 +26,11 @@ const SCHEMA = {
     scopes: { type: 'array', maxItems: 50, uniqueItems: true, items: { type: 'string', maxLength: 100 } },
     disabled: { type: 'boolean' },
     second_factor: { type: 'boolean' },
+    sessions: {
+      type: 'integer',
+      minimum: 0,
+      description: '0 ends all sessions, and what applications have obtained. Nothing else can be set.',
+    },
   },
 } as const satisfies InputSchema;
 
@@ -63,6 +68,7 @@ const ACCOUNT: Kind = {
         description: 'Ends sessions and tokens for good, and keys until you enable the user again.',
       },
       second_factor: { description: 'Clear it to remove the app, the recovery codes and all passkeys.' },
+      sessions: { const: 0, 'x-button': 'End all sessions' },
     }),
   },
 };
@@ -72,6 +78,7 @@ interface AccountInput {
   readonly disabled: boolean;
   /** Only the user adds one. */
   readonly second_factor: boolean;
+  readonly sessions: number;
 }
 
 interface Account extends AccountInput, Stored {
@@ -86,19 +93,18 @@ const accountsSql = (which: string): string => fill(AUTH_SQL.accounts, { which }
 export const STORED_ACCOUNTS: Store<Account, AccountInput, KnownScopes, { readonly db: Db }> &
   Required<Pick<Store<Account, AccountInput, KnownScopes, unknown>, 'change'>> = {
   read: ({ scopes: known }, body, before) => {
-    const {
-      scopes = [],
-      disabled = false,
-      second_factor = false,
-    } = check(body).fields as unknown as Partial<AccountInput>;
+    const fields = check(body).fields as unknown as Partial<AccountInput>;
+    const { scopes = [], disabled = false, second_factor = false, sessions = 0 } = fields;
     const failures = scopes.flatMap((scope, index) => {
       const message = scopeFault(scope, known);
       return message === undefined ? [] : [{ path: `/scopes/${index}`, message, keyword: 'enum' }];
     });
     if (second_factor && before?.second_factor === false)
       failures.push({ path: '/second_factor', message: 'can be added by the user only', keyword: 'const' });
+    if (sessions !== 0 && sessions !== before?.sessions)
+      failures.push({ path: '/sessions', message: 'must be 0, which ends all', keyword: 'const' });
     if (failures.length > 0) throw invalid(failures);
-    return { scopes, disabled, second_factor };
+    return { scopes, disabled, second_factor, sessions };
   },
   list: async (db, after, max) =>
     (await db.run(accountsSql('users.id < $1'), [after ?? ABOVE_IDS, max])).map(accountOf),
@@ -115,7 +121,8 @@ export const STORED_ACCOUNTS: Store<Account, AccountInput, KnownScopes, { readon
       await run(AUTH_SQL.lock_account, [id]);
       const before = await read();
       if (!before) return undefined;
-      const { scopes, disabled, second_factor } = change(before);
+      const { scopes, disabled, second_factor, sessions } = change(before);
+      if (sessions < before.sessions) await run(AUTH_SQL.end_sessions, [id]);
       if (scopes.join() !== before.scopes.join()) await setUserScopes({ run }, id, scopes);
       if (disabled !== before.disabled)
         await run(disabled ? AUTH_SQL.disable_user : AUTH_SQL.enable_user, [id]);
@@ -156,5 +163,6 @@ function accountOf({
     sessions,
   };
   const version = 1 + hash('sha1', JSON.stringify(members), 'buffer').readUIntBE(0, 6);
-  return { id: String(id), version, scopes, disabled, second_factor: second_factor === true, members };
+  const own = { second_factor: second_factor === true, sessions: Number(sessions) };
+  return { id: String(id), version, scopes, disabled, ...own, members };
 }

@@ -136,6 +136,25 @@ t.test('all that a user has in one process ends when another process disables th
   t.match((await visitor.open('/account')).text, 'to your account', 'the session');
 });
 
+t.test('the sessions of a user end, with what applications have obtained', async (t) => {
+  const { config } = await server.register();
+  const { access_token: token } = await signIn(server, config);
+  t.ok((await send('GET', path)).json.sessions > 0);
+  t.match(await send('PATCH', path, { sessions: 99 }), {
+    status: 400,
+    json: { error: { details: [{ path: '/sessions', keyword: 'const' }] } },
+  });
+  const { status, json } = await send('PATCH', path, { sessions: 0 });
+  t.match([status, json], [200, { sessions: 0, disabled: false }]);
+  const read = { headers: { authorization: `Bearer ${token}` } };
+  await until(
+    'the token ends',
+    async () => (await service.send('GET', '/whoami', read)).status,
+    (seen) => seen === 401,
+  );
+  t.ok((await signIn(server, config)).access_token, 'the user may sign in again');
+});
+
 t.test('the command lists, shows, disables, enables and deletes users', async (t) => {
   const env = { DATABASE_URL: service.databaseUrl };
   const { id, email } = await server.addUser('bob@example.org');

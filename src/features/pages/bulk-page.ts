@@ -4,6 +4,7 @@ import { type Html, html } from '../../formats/html.js';
 import { MERGE_PATCH } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import { conditionName } from '../../list/query-names.js';
+import { grantsFor } from '../../policy/policy.js';
 import type { PageForm } from './form-action.js';
 import { type FormField, formFields } from './form-fields.js';
 import { hidden, inputOf, openForm } from './form-html.js';
@@ -25,32 +26,32 @@ export function bulkBar(
 ): ((table: Html) => Html) | undefined {
   const may = (method: 'PATCH' | 'DELETE') => mayWrite(site, request, resource, method);
   if (!may('PATCH') && !may('DELETE')) return undefined;
-  const fields = optionsOf(resource);
+  const grants = grantsFor(resource, 'update', resource, request.principal);
+  const settable = ({ member }: FormField) =>
+    !resource.hasRules || grants.some(({ fields }) => fields?.includes(member) ?? true);
+  const fields = fieldsOf(resource).filter(settable);
   const edit =
     may('PATCH') &&
-    html`<label>Set <select name="_field">${fields}</select></label> <button name="_bulk" value="PATCH">Edit…</button> `;
+    fields.length > 0 &&
+    html`<label>Set <select name="_field">${fields.map(({ name, label }) => html`<option value="${name}">${label}</option>`)}</select></label> <button name="_bulk" value="PATCH">Edit…</button> `;
   const remove = may('DELETE') && html`<button name="_bulk" value="DELETE" class="danger">Delete…</button>`;
   const form = openForm(`${site.prefix}/${resource.name}`, forms, { _back: returnPathOf(request) });
   return (table) =>
     html`${form}${table}<div class="bulk tools"><span id="chosen">Choose ${wordsOf(resource.name)} to change them together</span> ${edit}${remove}</div></form>`;
 }
 
-/** The fields to choose from, those with a list of values first. */
-const optionsOf = perResource((resource): Html => {
+/** The fields that can be the same in several records, those with a list of values first. */
+const fieldsOf = perResource((resource): readonly FormField[] => {
   const isChoice = ({ kind }: FormField) => Number(kind === 'choice');
-  const byKind = fieldsOf(resource).sort((a, b) => isChoice(b) - isChoice(a));
-  return html`${byKind.map(({ name, label }) => html`<option value="${name}">${label}</option>`)}`;
-});
-
-/** The fields that can be the same in several records. */
-const fieldsOf = (resource: Resource): FormField[] =>
-  formFields(editableOf(resource).change).filter(
+  const shared = formFields(editableOf(resource).change).filter(
     ({ kind, name, parents }) =>
       parents.length === 0 &&
       kind !== 'others' &&
       kind !== 'secret' &&
       !resource.unique.some(({ fields }) => `/${fields.join()}` === name),
   );
+  return shared.sort((a, b) => isChoice(b) - isChoice(a));
+});
 
 /** The actions of a list's forms: those of chosen records with a page of confirmation before, or else `creation`. */
 export function bulkPage(resource: Resource, creation: PageForm): PageForm {

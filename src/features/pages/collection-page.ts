@@ -16,7 +16,7 @@ import { recordsTable } from './list-table.js';
 import { isOpen } from './navigation.js';
 import type { Page, PageOptions } from './pages.js';
 import { creationAction } from './record-form-actions.js';
-import { newRecordPage } from './record-forms.js';
+import { fillOf, newRecordPage } from './record-forms.js';
 import { mayWrite, othersOf } from './site.js';
 
 /** The page of a list: to search, filter, sort, choose and turn pages. `parent` is that above a nested one. */
@@ -114,12 +114,17 @@ function columnsPage(view: ListView, data: readonly JsonObject[], crumbs: readon
   };
 }
 
-/** The way to create a record for a person by an invitation, where the service sends messages. */
-const invitationLink = ({ invited }: Resource, canCreate: boolean, { site, request }: PageOptions): Part =>
+/** The way to create a record for a person by an invitation, below the record `above`, where the service sends messages. */
+export const invitationLink = (
+  { name, parent, invited }: Resource,
+  canCreate: boolean,
+  { site, request }: PageOptions,
+  above = request.params.id,
+): Part =>
   invited !== undefined &&
   canCreate &&
   isOpen(site, '/invitations', request) &&
-  html`<a class="button" href="${site.prefix}/invitations?_new">Invite</a>`;
+  html`<a class="button" href="${site.prefix}/invitations?${String(new URLSearchParams({ _new: '', ...(parent && above !== undefined && { [fillOf('create', name, parent.field)]: above }) }))}">Invite</a>`;
 
 /** Links to files with all records that the list selects, and to the page as it is. */
 function exportMenu(view: ListView, { total }: ListJson['meta']): Html {

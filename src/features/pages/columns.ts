@@ -22,6 +22,8 @@ export interface FieldSchema {
   readonly 'x-references'?: string;
   /** A text that names no record is a value, too. */
   readonly 'x-open'?: boolean;
+  /** The label of a button that sets the field to its only value. No form has the field. */
+  readonly 'x-button'?: string;
   readonly default?: Json;
   readonly items?: FieldSchema | boolean;
   readonly properties?: Readonly<Record<string, object>>;

@@ -49,6 +49,7 @@ const MAX_COMPARED = 100_000;
 /** The services of the endpoints that only pages use. */
 export interface PageServices {
   readonly files: DeclarationFiles;
+  readonly versions: () => readonly JsonObject[];
   /** The service, after its routes are open. */
   readonly site: () => Site;
 }
@@ -87,7 +88,7 @@ async function change({ files }: PageServices, { body, headers }: Request): Prom
   });
 }
 
-const jsonReply = (value: object): Reply => ({
+export const jsonReply = (value: object): Reply => ({
   status: 200,
   headers: ['Content-Type', JSON_TYPE, 'Cache-Control', 'no-store'],
   body: JSON.stringify(value),

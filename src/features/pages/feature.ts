@@ -8,6 +8,7 @@ export default {
   endpoints: async (config) => [
     ...(await import('./assets.js')).assetsOf(config),
     ...(await import('./declaration-files.js')).DECLARATION_ENDPOINTS,
+    (await import('./versions-page.js')).VERSIONS_ENDPOINT,
   ],
   errors: async () => typesIn(await import('./errors.js')),
   documentation: { hasErrorPages: true },
@@ -21,10 +22,11 @@ export default {
     const { errorPage } = await import('./error-page.js');
     const { DeclarationFiles } = await import('./declaration-files.js');
     const files = new DeclarationFiles(core);
+    const versions = (await import('./versions-page.js')).versionsIn(core);
     const deliveries = await deliveryPagesFor(endpoints);
     let site: Site | undefined;
     return {
-      services: () => ({ files, site: () => site! }),
+      services: () => ({ files, versions, site: () => site! }),
       represent: (routes, api) => {
         site = siteOf(api, routes, lookOf(core.config));
         return withPages(routes, kindsOf(endpoints), deliveries, site);

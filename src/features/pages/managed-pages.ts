@@ -6,6 +6,7 @@ import type { JsonObject } from '../../json.js';
 import { actorHtml, readActors } from './change-author.js';
 import { pagesNav } from './collection-page.js';
 import type { PageForm } from './form-action.js';
+import { formFields } from './form-fields.js';
 import { openForm } from './form-html.js';
 import type { FormModel } from './form-model.js';
 import { assignmentsOf } from './form-patch.js';
@@ -69,8 +70,15 @@ export function managedPages(kind: Kind, resources: readonly Resource[]): [path:
           const others =
             may('PATCH') &&
             Object.entries(buttons).map(([name, label]) => button(`${self}/${name}`, label, forms));
+          const setting = formFields(model.change).map(
+            ({ name, schema: { 'x-button': label, const: value } }) =>
+              label !== undefined &&
+              canChange &&
+              may('PATCH') &&
+              button(self, label, forms, { _method: 'PATCH', [name]: JSON.stringify(value) }),
+          );
           return {
-            tools: html`${others}${user !== undefined && (await userLink(String(json[user]), shown))}`,
+            tools: html`${setting}${others}${user !== undefined && (await userLink(String(json[user]), shown))}`,
             body: html`${facts(json)}\n${more}`,
           };
         },
@@ -112,8 +120,8 @@ export function rotationForms(kind: Kind): [path: string, form: PageForm][] {
 }
 
 /** A form that is a button. */
-export const button = (action: string, label: string, forms: FormTokens): Html =>
-  html`${openForm(action, forms)}<button>${label}</button></form>`;
+export const button = (action: string, label: string, forms: FormTokens, own = {}): Html =>
+  html`${openForm(action, forms, own)}<button>${label}</button></form>`;
 
 function modelOf(
   kind: Kind,

@@ -18,6 +18,7 @@ export const SERVICE: readonly (readonly [path: string, label: string])[] = [
   ['/webhooks', 'Webhooks'],
   ['/oauth-clients', 'Applications'],
   ['/jobs', 'Jobs'],
+  ['/api-versions', 'Versions'],
   ['/events', 'Changes'],
   ['/docs', 'API documents'],
 ];

@@ -15,6 +15,7 @@ import { managedPages, rotationForms } from './managed-pages.js';
 import { type Page, withHtml, withPage } from './pages.js';
 import { recordPage } from './record-page.js';
 import type { Site } from './site.js';
+import { VERSIONS_PATH, versionsPage } from './versions-page.js';
 
 /** Pages, and the forms of addresses that have none, by the templates of their paths. */
 interface Added {
@@ -75,6 +76,7 @@ function pagesOf(
     [home, homePage],
     ['/docs', apiPage],
     [DECLARATIONS_PATH, declarationPage],
+    [VERSIONS_PATH, versionsPage],
     [ERRORS_PATH, errorsPage],
     [`${ERRORS_PATH}/:code`, errorCodePage],
     ['/whoami', whoamiPage],

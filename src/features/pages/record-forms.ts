@@ -36,6 +36,7 @@ function fieldsFor(record: JsonObject, rules: FormRules): FormField[] {
   const others = othersOf(record, rules);
   let left = MAX_FORM_CHARACTERS;
   return formFields(rules).filter((field) => {
+    if (field.schema['x-button'] !== undefined) return false;
     const isOther = field.kind === 'others';
     const rest = charactersLeft(isOther ? record : fieldValue(record, field), left);
     if (rest >= 0 && !isOther) left = rest;
@@ -86,11 +87,20 @@ export async function formPage(
   };
 }
 
-/** The page with the form that creates a record, with each default of the declaration. */
+/** The parameter of the page of a new record that fills a field. */
+export const fillOf = (...path: readonly string[]): string => `_${pointerTo(path)}`;
+
+/** The page with the form that creates a record, with the values of its address and each default of the declaration. */
 export async function newRecordPage(model: FormModel, shown: PageContext): Promise<PageContent> {
   const { singular, creation, crumbs } = model;
-  const fields = formFields(creation(shown.request));
-  const texts = new Map(fields.map((field) => [field.name, fieldTexts(field, field.schema.default)]));
+  const { names, request } = shown;
+  const fields = formFields(creation(request));
+  const texts = new Map<string, readonly string[]>();
+  for (const field of fields) {
+    const given = request.query.parameters.get(`_${field.name}`) ?? undefined;
+    if (given !== undefined && field.to !== undefined) await names.read(field.to, [given]);
+    texts.set(field.name, fieldTexts(field, given ?? field.schema.default, names));
+  }
   return formPage(`New ${wordsOf(singular)}`, await crumbs(shown), shown, { singular, fields, texts });
 }
 

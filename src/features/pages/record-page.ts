@@ -5,6 +5,7 @@ import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { type Json, type JsonObject, member } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
 import { actorHtml, readActors } from './change-author.js';
+import { invitationLink } from './collection-page.js';
 import { type Column, columnsOf, undeclaredLabel, undeclaredNames } from './columns.js';
 import { editableOf } from './form-model.js';
 import { readListAs } from './inner-read.js';
@@ -12,7 +13,7 @@ import { capitalized, collectionLabel, wordsOf } from './labels.js';
 import { pairs } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { changeAction } from './record-form-actions.js';
-import { recordContent } from './record-forms.js';
+import { fillOf, recordContent } from './record-forms.js';
 import { collectionsFor, mayWrite } from './site.js';
 import { MAX_NAMES } from './submitted-form.js';
 import { nameFields } from './title.js';
@@ -89,13 +90,15 @@ interface RelatedList {
   readonly label: string;
   readonly href: string;
   readonly condition: string;
-  /** The form that creates a record which refers to this one; undefined: the caller may not, or the reference is chosen there. */
+  /** The form that creates a record which refers to this one; undefined: the caller may not, or several records are referred to. */
   readonly creation: string | undefined;
+  readonly invitation: Part;
   readonly onDelete: Reference['onDelete'];
 }
 
 /** The lists of records that refer to a record, of collections that the caller's scopes permit it to read. */
-function listsOf(resource: Resource, id: string, { site, request }: PageOptions): RelatedList[] {
+function listsOf(resource: Resource, id: string, shown: PageOptions): RelatedList[] {
+  const { site, request } = shown;
   const { referredBy, children } = resource;
   const known = collectionsFor(site, request.principal);
   return referredBy.flatMap(({ collection, field, links }) => {
@@ -117,8 +120,12 @@ function listsOf(resource: Resource, id: string, { site, request }: PageOptions)
     const href = isNested
       ? `${hrefOf(resource, id)}/${collection}`
       : `${site.prefix}/${collection}?${new URLSearchParams({ [condition]: id })}`;
-    const creation = isNested && mayWrite(site, request, other, 'POST', id) ? `${href}?_new` : undefined;
-    return [{ resource: other, label, href, condition, creation, onDelete: reference.onDelete }];
+    const canCreate = mayWrite(site, request, other, 'POST', isNested ? id : undefined);
+    const fill = new URLSearchParams({ _new: '', [fillOf(field)]: id });
+    const page = isNested ? `${href}?_new` : `${site.prefix}/${collection}?${fill}`;
+    const creation = canCreate && links === undefined ? page : undefined;
+    const invitation = isNested && invitationLink(other, canCreate, shown, id);
+    return [{ resource: other, label, href, condition, creation, invitation, onDelete: reference.onDelete }];
   });
 }
 
@@ -146,8 +153,8 @@ function referring(resource: Resource, id: string, shown: PageOptions) {
 async function related(resource: Resource, id: string, shown: PageOptions): Promise<Part> {
   const lists = await referring(resource, id, shown);
   return lists.map(
-    ({ resource: other, label, href, creation, records, count }) =>
-      html`<h2><a href="${href}">${label}</a> <span class="dim">${count}</span>${creation !== undefined && html` <a class="button" href="${creation}">New ${wordsOf(other.singular)}</a>`}</h2>
+    ({ resource: other, label, href, creation, invitation, records, count }) =>
+      html`<h2><a href="${href}">${label}</a> <span class="dim">${count}</span>${creation !== undefined && html` <a class="button" href="${creation}">New ${wordsOf(other.singular)}</a>`} ${invitation}</h2>
 ${records.length > 0 && html`<ul>${records.slice(0, MAX_RELATED).map((each) => html`<li><a href="${hrefOf(other, String(each.id))}">${shown.names.shortTitleOf(other, each)}</a></li>`)}</ul>`}`,
   );
 }

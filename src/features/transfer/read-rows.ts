@@ -12,6 +12,7 @@ import type { Chunk } from './chunks.js';
 import { requireExact } from './csv-cell.js';
 import { type Columns, csvRecord } from './csv-record.js';
 import type { Followed } from './follow-references.js';
+import { adapt } from './foreign-values.js';
 import { isMissing } from './import-numbers.js';
 import type { Draft, Refuse, Row } from './import-row.js';
 import { isExported, newIdentity, retainedIdentity, timeOf } from './record-identity.js';
@@ -30,6 +31,8 @@ export interface RecordRules {
   readonly retainsIds: boolean;
   /** The columns of CSV; undefined: the records are JSON. */
   readonly columns: Columns | undefined;
+  /** The fields in which values of other databases have another form; undefined: a request has its own values alone. */
+  readonly adapted?: ReadonlyMap<string, string | undefined>;
 }
 
 /** Reads the records of a chunk; `refuse` is called for each that cannot be read. */
@@ -58,7 +61,7 @@ export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refus
 export function recordIn(
   { bytes: all, offset }: Chunk,
   { start, end, place, row }: ScannedRecord,
-  { columns, rename, maxBytes }: Pick<RecordRules, 'columns' | 'rename' | 'maxBytes'>,
+  { columns, rename, maxBytes, adapted }: Pick<RecordRules, 'columns' | 'rename' | 'maxBytes' | 'adapted'>,
 ): Json | undefined {
   const bytes = all.subarray(start, end);
   const fault = columns && row?.fault;
@@ -72,7 +75,10 @@ export function recordIn(
   const read = columns
     ? csvRecord(all, row!, bytes.length, columns, maxBytes)
     : parse(bytes.toString('utf8'));
-  return read === undefined ? undefined : withNames(read, rename);
+  if (read === undefined) return undefined;
+  const record = withNames(read, rename);
+  if (adapted) adapt(record, adapted);
+  return record;
 }
 
 /** Throws invalidBody. */

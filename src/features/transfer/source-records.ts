@@ -4,6 +4,7 @@ import { turn } from '../../limits/turn.js';
 import { type Chunk, chunkBytes, chunksOf } from './chunks.js';
 import { ANY, readExportedCell, readInferredCell } from './csv-cell.js';
 import { columnsOf } from './csv-record.js';
+import { fieldsWithoutTexts } from './foreign-values.js';
 import type { ImportRun } from './import-run.js';
 import { type RecordRules, recordIn } from './read-rows.js';
 import type { ScannedRecord } from './scan.js';
@@ -23,7 +24,11 @@ export function rulesOf(
 ): RecordRules {
   const resource = resources.get(collection)!;
   const columns = header && columnsOf(header, resource, rename, 'import');
-  return { resource, check: compileInput(resource), origin: 'import', rename, maxBytes, retainsIds, columns };
+  const adapted = fieldsWithoutTexts(resource);
+  return {
+    ...{ resource, check: compileInput(resource), origin: 'import', rename, maxBytes, retainsIds, columns },
+    adapted,
+  };
 }
 
 /** A record of a source in its bytes; `record` undefined: it cannot be read, so that an import refuses it, or has no value. */
@@ -36,7 +41,7 @@ export interface ReadRecord {
 /** The records of a source by rules. */
 export async function* readSource(
   source: Source,
-  rules: Pick<RecordRules, 'columns' | 'rename' | 'maxBytes'>,
+  rules: Pick<RecordRules, 'columns' | 'rename' | 'maxBytes' | 'adapted'>,
 ): AsyncGenerator<ReadRecord> {
   for await (const chunk of sourceChunks(source))
     for (const scanned of chunk.records) {

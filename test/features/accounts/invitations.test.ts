@@ -471,10 +471,12 @@ for (const javaScriptEnabled of [true, false])
     await signIn(owner, user.email);
     await owner.waitForURL(`${issuer}/memberships`);
     for (const [at, email] of ['zoe@example.org', 'bob@example.org'].entries()) {
-      await owner.goto('/memberships');
+      await owner.goto(at === 0 ? '/teams' : '/memberships');
+      if (at === 0) await owner.getByRole('link', { name: 'Roof', exact: true }).click();
       await owner.getByRole('link', { name: 'Invite', exact: true }).click();
       await owner.getByLabel('Email').fill(email);
-      await owner.getByLabel('Team').fill('Roof');
+      if (at === 0) t.equal(await owner.getByLabel('Team').inputValue(), 'Roof', 'the team of the page');
+      else await owner.getByLabel('Team').fill('Roof');
       await owner.getByLabel('Role').selectOption('member');
       if (at === 0) await check(owner, 'the form');
       await owner.getByRole('button', { name: 'Create invitation' }).click();

@@ -146,6 +146,21 @@ t.test('an administrator grants scopes to users, and sees what needs attention',
   t.notMatch(home.text, 'Lasting');
 });
 
+t.test('an administrator sees the versions with their requests and the ends of them', async (t) => {
+  const sunset = new Date(Date.now() + 86_400_000).toISOString();
+  const env = { ...BASIC, BASIC_SCOPES: 'admin', V1_SUNSET: sunset, DATABASE_URL: open.databaseUrl };
+  const service = await testService(t, env);
+  const authorization = `Basic ${Buffer.from(`ann@example.org:${PASSWORD}`).toString('base64')}`;
+  const visitor = new PageVisitor(service, { authorization });
+  for (let at = 0; at < 3; at++) await service.send('GET', '/api/v2/items', { headers: { authorization } });
+  t.match((await visitor.get('/')).text, '<a href="/api-versions">Versions</a>');
+  const { text } = await visitor.get('/api-versions');
+  t.match(text, `<time datetime="${sunset}"`);
+  t.match(text, />\/api\/v2<\/a><\/th><td class="number" data-label="Requests">3</);
+  const { visitor: other } = await signedIn(t, 'items:read');
+  t.equal((await other.get('/api-versions')).status, 403);
+});
+
 t.test('axe-core has no findings on pages of administrators', { skip: noBrowser }, async (t) => {
   const { service } = await signedIn(t, 'admin');
   const httpCredentials = { username: 'ann@example.org', password: PASSWORD };

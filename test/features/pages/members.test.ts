@@ -53,6 +53,33 @@ t.test('pages of members under access rules', async (t) => {
     t.match(near.text, 'Is Ben Example meant?');
   });
 
+  t.test('a page of a record leads to a form that names it', async (t) => {
+    const link = `/teams/${team.id}/memberships?_new`;
+    t.ok(linksOf((await ada.get(`/teams/${team.id}`)).text).includes(link));
+    const user = linksOf((await ada.get(`/users/${member.id}`)).text).find((href) =>
+      href.startsWith('/memberships?_new'),
+    )!;
+    t.match((await ada.get(user)).text, /name="\/userId"[^>]* value="Ben Example"/);
+  });
+
+  t.test('the path to a page is the same after its form was refused', async (t) => {
+    const crumbs = ({ text }: { text: string }) => [
+      /<nav class="crumbs"[\s\S]*?<\/nav>/.exec(text)![0],
+      /<h1>[^<]*/.exec(text)![0],
+    ];
+    for (const [path, button, values] of [
+      [`/projects/${project.id}/issues?_new`, 'Create', { '/title': '' }],
+      [`/issues/${issues[0].id}?_edit`, 'Save', { '/title': '' }],
+      [`/user-accounts/${member.id}?_edit`, 'Save', { '/scopes': 'no:scope' }],
+      ['/keys?_new', 'Create', { '/label': '' }],
+    ] as const) {
+      const form = await ada.get(path);
+      const refused = await ada.submit(t, form, button, values);
+      t.equal(refused.status, 400, path);
+      t.same(crumbs(refused), crumbs(form), path);
+    }
+  });
+
   t.test('a search without result leads to the filter by names', async (t) => {
     const { text } = await ben.get('/issues?search=nothing');
     t.match(text, '<a href="/issues?_filter=1">Filter by the name of project, assignee, author</a>');
@@ -89,5 +116,17 @@ t.test('pages of members under access rules', async (t) => {
         (await ada.submit(t, list, 'Edit…', { ...chosen, _back })).text,
         '<a href="/issues">Cancel</a>',
       );
+  });
+
+  t.test('an administrator ends the sessions of a user', async (t) => {
+    const path = `/user-accounts/${member.id}`;
+    const other = await open(member.email);
+    t.equal((await other.get('/issues')).status, 200);
+    const page = await ada.get(path);
+    t.notMatch((await ada.get(`${path}?_edit`)).text, 'name="/sessions"');
+    const ended = await ada.submit(t, page, 'End all sessions');
+    t.match([ended.status, ended.headers.location], [303, `${path}?_done=saved`]);
+    t.equal((await other.get('/issues')).status, 401);
+    t.match((await ada.get(path)).text, '<dt>Sessions</dt><dd>0</dd>');
   });
 });
