@@ -60,14 +60,11 @@ async function jsonReply(context: PageContext, more: readonly string[]): Promise
   const end = `,"meta":${JSON.stringify(metaOf(list.part, page))},"links":${JSON.stringify(links)}}`;
   const records = isWhole(list) ? undefined : await shownIn(context);
   const documents = isWhole(list) ? page.documents : records?.map((record) => JSON.stringify(record));
-  const data =
-    isWhole(list) && list.part.kind === 'numbered'
-      ? page.elements
-      : documents?.map((document) => linked(context, document)).join(',');
+  const data = documents?.map((document) => linked(context, document)).join(',');
   if (data === undefined || (records && data.length > 2 * MAX_PAGE_BYTES))
     return largePage(JSON_TYPE, { frame: ['{"data":', end] }, fields, () => linkedDocuments(context));
   const body = `{"data":[${data}]${end}`;
-  const etag = data === page.elements ? etagOfPage(page, body, end) : hashOf(body);
+  const etag = records ? hashOf(body) : etagOfPage(page, body, end);
   return hashedReply(JSON_TYPE, body, readConditions(request.headers), { etag, more: fields });
 }
 
@@ -85,29 +82,20 @@ function etagOfPage({ row }: Page, body: string, end: string): string {
 
 /** The records as the request shows them; undefined: the records, or those that are related to them, are too large for memory. */
 async function shownIn({ list, page, view, request }: PageContext): Promise<JsonObject[] | undefined> {
-  if (list.part.kind === 'numbered' && page.elements === undefined) return undefined;
-  const records: JsonObject[] = [];
-  for (const text of page.elements === undefined ? page.documents : [page.elements])
-    for (const record of await parsedElements(text)) records.push(record);
-  if (isWhole(list)) return records;
+  const records = page.documents && (await parsedElements(page.documents.join(',')));
+  if (!records || isWhole(list)) return records;
   return (await shownRecords(records, view, request.run))?.map(({ record }) => record);
 }
 
 /** The documents of a page one by one, as the request shows them. */
-async function* documentsOf({ collection, list, page, view, request }: PageContext): AsyncGenerator<string> {
+async function* documentsOf({ collection, page, view, request }: PageContext): AsyncGenerator<string> {
   const { run } = request;
-  const found =
-    list.part.kind === 'numbered' ? readDocuments(collection, await idsOf(page), run) : page.documents;
+  const found = page.documents ?? readDocuments(collection, page.ids, run);
   for await (const document of found) yield await shownDocument(document, view, run);
 }
 
 async function* linkedDocuments(context: PageContext): AsyncGenerator<string> {
   for await (const document of documentsOf(context)) yield linked(context, document);
-}
-
-/** The ids of the records of a numbered page. */
-async function idsOf({ elements, ids }: Page): Promise<readonly string[]> {
-  return elements === undefined ? ids : (await parsedElements(elements)).map(({ id }) => String(id));
 }
 
 /** A document as its list has it: with `_links`, if the pages are between cursors. */
@@ -134,11 +122,11 @@ function numberedLinks(
   path: string,
   { repeated }: PageRequest,
   { page, limit }: NumberedPart,
-  { total, isFull }: Page,
+  { total, hasMore }: Page,
 ): Links {
   const to = (number: number) => `${path}?page=${number}&limit=${limit}${repeated && `&${repeated}`}`;
   const last = total === undefined ? undefined : Math.max(Math.ceil(total / limit), 1);
-  const hasNext = last === undefined ? isFull : page < last;
+  const hasNext = last === undefined ? hasMore : page < last;
   return {
     self: to(page),
     next: hasNext ? to(page + 1) : null,

@@ -14,7 +14,7 @@ const AFTER_UPDATED_AT = '","_version":}'.length;
 const TIME_LENGTH = '2026-01-01T00:00:00.000Z'.length;
 
 /** Separates documents in one text: a character that JSON text never contains. */
-const SEPARATOR = '\x1e';
+export const SEPARATOR = '\x1e';
 
 /** A document up to its version: the client's fields in their order, and `more` members, between those that the service owns. */
 export function documentHead(

@@ -1,4 +1,4 @@
-import { DOCUMENT_SQL, documentsIn } from '../collection/document.js';
+import { DOCUMENT_SQL, documentsIn, SEPARATOR } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
 import { POSTGRESQL } from '../database-url/engine.js';
 import { createBatcher } from '../db/batcher.js';
@@ -175,7 +175,7 @@ async function readAll(
   }
 }
 
-/** The documents in a text, each after the bits of its grants, with the fields of these grants, separated by commas. */
+/** The documents in a text, each after the bits of its grants, with the fields of these grants. */
 function readableParts(text: string, { grants }: Access): string {
   const known = new Map<number, ReadonlySet<string>>();
   const fieldsOf = (held: number): ReadonlySet<string> => {
@@ -191,5 +191,5 @@ function readableParts(text: string, { grants }: Access): string {
     const doc = each.slice(at + 1);
     return held === WHOLE ? doc : partOf(doc, fieldsOf(held));
   });
-  return documents.join(',');
+  return documents.join(SEPARATOR);
 }

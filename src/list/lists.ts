@@ -22,15 +22,11 @@ export interface Page {
   readonly row: Row;
   /** The number of records that are selected; undefined unless the request counts them. */
   readonly total: number | undefined;
-  /** The documents of a numbered page, separated by commas; undefined: the documents are too large for one text. */
-  readonly elements: string | undefined;
-  /** The documents of a page that begins at a cursor. */
-  readonly documents: readonly string[];
-  /** The ids of the records of a numbered page, whose documents are too large for one text. */
+  /** Undefined: the documents are too large for one text. */
+  readonly documents: readonly string[] | undefined;
+  /** The ids of the records, whose documents are too large for one text. */
   readonly ids: readonly string[];
-  /** Whether a numbered page without a total has as many records as its limit. */
-  readonly isFull: boolean;
-  /** Whether there are more records in the direction of reading, if the page begins at a cursor. */
+  /** Whether there are more records in the direction of reading; of a numbered page without a total, there may be. */
   readonly hasMore: boolean;
   /** The keys of the first and of the last record, as cursors contain them; undefined: there are none. */
   readonly bounds: { readonly first: string; readonly last: string } | undefined;
@@ -52,12 +48,7 @@ export interface Lists {
   /** Passes the documents of all that a list selects to `consume`. */
   stream(list: ListRequest, consume: (rows: Readable) => Promise<void>, caller?: string): Promise<void>;
   /** The parts of fields in which records have the words of a search, as HTML, by the ids of these records. */
-  excerpts(
-    search: string,
-    ids: readonly string[],
-    run?: Run,
-    access?: Access,
-  ): Promise<ReadonlyMap<string, JsonObject>>;
+  excerpts(search: string, ids: readonly string[], run?: Run): Promise<ReadonlyMap<string, JsonObject>>;
   /** The ids of what is selected, by id, at most `limit`. */
   ids(selection: ExpressedSelection, limit: number, run?: Run): Promise<string[]>;
   /**
@@ -69,15 +60,15 @@ export interface Lists {
     ids: readonly string[],
     limit: number,
     run?: Run,
-    access?: Access,
   ): Promise<ReadonlyMap<string, string> | undefined>;
   /** How many records have one of these ids in one of the columns, by the id. Ids of no records are absent. */
   referringCounts(
     columns: readonly string[],
     ids: readonly string[],
     run?: Run,
-    access?: Access,
   ): Promise<ReadonlyMap<string, number>>;
+  /** The lists of the records and fields that a caller may read. */
+  within(access: Access): Lists;
 }
 
 /** A value of a cursor that the database cannot read is none of this service. Conditions have been read before. */
@@ -103,6 +94,14 @@ const PAGES = {
   keyOf: ({ text, args }: ListStatement) => `${text}\0${args.join('\0')}`,
 };
 
+/** What the lists of a collection share, whatever their callers may read. */
+interface Opened {
+  readonly db: Db;
+  readonly statements: ListStatements;
+  readonly read: (statement: ListStatement, run: Run | undefined) => Promise<readonly Row[]>;
+  readonly ofCaller: ReturnType<typeof openCallersPages>;
+}
+
 export function openLists(db: Db, resource: Resource): Lists {
   const statements = new ListStatements(resource, db.engine);
   const share = (operation: string) => sharing(db.metrics, operation, resource.name);
@@ -117,7 +116,7 @@ export function openLists(db: Db, resource: Resource): Lists {
     if (cost === 'short') return short(statement);
     return cost === 'search' ? db.search(text, args, searches) : db[cost](text, args, queries);
   };
-  const read = async (statement: ListStatement, run?: Run): Promise<readonly Row[]> => {
+  const read: Opened['read'] = async (statement, run) => {
     try {
       return await send(statement, run);
     } catch (error) {
@@ -127,14 +126,29 @@ export function openLists(db: Db, resource: Resource): Lists {
     }
   };
   const ofCaller = openCallersPages(db, resource, statements.ofCallers, share('page'));
+  return listsOf({ db, statements, read, ofCaller }, undefined);
+}
+
+/** The lists of what a caller may read; undefined: of all. */
+function listsOf(opened: Opened, access: Access | undefined): Lists {
+  const { db, statements, read, ofCaller } = opened;
+  const { resource } = statements;
+  const limited = <S extends ExpressedSelection>(selection: S): S =>
+    access ? { ...selection, access } : selection;
+  const within = <T extends { readonly selection: ExpressedSelection }>(list: T): T => ({
+    ...list,
+    selection: limited(list.selection),
+  });
   return {
-    page: async (list, run) => {
+    within: (other) => listsOf(opened, other),
+    page: async (given, run) => {
+      const list = access ? within(given) : given;
       const shared = list.selection.access && !run ? await ofCaller(list) : undefined;
       const row = shared ?? (await read(statements.page(list), run).catch(cursorError(list)))[0]!;
       return pageOf(row, list.counts ? Number(row.total) : undefined, list.part);
     },
     groups: async (request, run) => {
-      const statement = groupSql(resource, request, db.engine);
+      const statement = groupSql(resource, within(request), db.engine);
       const rows = await read({ ...statement, cost: 'query' }, run).catch(groupError);
       const { keys, aggregates, limit = MAX_GROUPS } = request;
       const groups = rows.slice(0, limit).map((row) => {
@@ -146,29 +160,29 @@ export function openLists(db: Db, resource: Resource): Lists {
       return { groups, hasMore: rows.length > limit };
     },
     slice: async (request, run) => {
-      const [row] = await read(statements.slice(request), run);
+      const [row] = await read(statements.slice(within(request)), run);
       return pageOf(row!, Number(row!.total));
     },
     stream: async (list, consume, caller) => {
-      const { text, settings } = statements.stream(list);
+      const { text, settings } = statements.stream(within(list));
       try {
         await db.copy(text, settings, consume, caller);
       } catch (error) {
         throw databaseErrorOf(error)?.code === STATEMENT_TIMEOUT ? queryTimeout() : error;
       }
     },
-    excerpts: async (search, ids, run, access) => {
+    excerpts: async (search, ids, run) => {
       const statement = excerptSql(resource, search, ids, access, db.engine);
       const rows = statement === undefined ? [] : await read({ ...statement, cost: 'query' }, run);
       return new Map(rows.map((row) => [String(row.id), excerptsIn(resource, row)]));
     },
     ids: async (selection, limit, run) =>
-      (await read(statements.ids(selection, limit), run)).map(({ id }) => String(id)),
-    referringCounts: async (columns, ids, run, access) => {
+      (await read(statements.ids(limited(selection), limit), run)).map(({ id }) => String(id)),
+    referringCounts: async (columns, ids, run) => {
       const rows = await read(statements.referringCounts(columns, ids, access), run);
       return new Map(rows.map(({ parent, total }) => [String(parent), Number(total)]));
     },
-    referring: async (column, ids, limit, run, access) => {
+    referring: async (column, ids, limit, run) => {
       const rows = await read(statements.referring(column, ids, limit, access), run);
       if (rows[0]?.docs === TOO_LARGE) return undefined;
       return new Map(rows.map(({ parent, docs }) => [String(parent), String(docs)]));
@@ -188,19 +202,16 @@ function excerptsIn({ words }: Resource, row: Row): JsonObject {
 /** `part`: absent for a slice. */
 function pageOf(row: Row, total: number | undefined, part?: PageRequest['part']): Page {
   const text = (row.docs as string | null) ?? '';
-  const isCursor = part?.kind === 'keyset';
   const isTooLarge = text.startsWith(TOO_LARGE);
   const { nearest = null, farthest = null } = row as { nearest?: string | null; farthest?: string | null };
-  const isBackward = isCursor && part.position?.side === 'before';
+  const isBackward = part?.kind === 'keyset' && part.position?.side === 'before';
   const [first, last] = isBackward ? [farthest, nearest] : [nearest, farthest];
   return {
     row,
     total,
-    elements: isCursor || isTooLarge ? undefined : text,
-    documents: isCursor ? documentsIn(text) : [],
+    documents: isTooLarge ? undefined : documentsIn(text),
     ids: isTooLarge ? text.slice(TOO_LARGE.length).split(',') : [],
-    isFull: total === undefined && Number(row.rows) === part?.limit,
-    hasMore: row.has_more === true,
+    hasMore: part?.kind === 'numbered' ? Number(row.rows) === part.limit : row.has_more === true,
     bounds: first === null || last === null ? undefined : { first, last },
   };
 }

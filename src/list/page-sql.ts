@@ -32,7 +32,7 @@ export const rankedParts = (source: string): Parts => ({
 });
 
 /**
- * The documents of a page, separated by commas, or TOO_LARGE and the ids of its records. A large document never becomes part
+ * The documents of a page as one text, or TOO_LARGE and the ids of its records. A large document never becomes part
  * of the text. `id` is SQL of what the text has of each record in place of documents.
  */
 export const documentsOf = (
@@ -41,7 +41,7 @@ export const documentsOf = (
 ) => `case
     when max(octet_length(record.doc)) > ${maxBytes} or sum(octet_length(record.doc)) > ${MAX_PAGE_BYTES}
     then '${TOO_LARGE}' || string_agg(${id}, ',' order by ${order})
-    else string_agg(record.doc, ',' order by ${order}) filter (where octet_length(record.doc) <= ${maxBytes})
+    else string_agg(record.doc, ${DOCUMENT_SQL.separator} order by ${order}) filter (where octet_length(record.doc) <= ${maxBytes})
   end`;
 
 /**

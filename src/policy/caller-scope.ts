@@ -12,7 +12,7 @@ import type { Db, Run } from '../db/db.js';
 import { writeDenied } from '../errors/caller-errors.js';
 import { accessDenied } from '../errors/record-errors.js';
 import type { JsonObject } from '../json.js';
-import { type Access, among, type Selection } from '../list/condition.js';
+import { type Access, among } from '../list/condition.js';
 import type { Collection, WritePermissions } from '../list/open-collection.js';
 import { checkWithMask, fieldsIn, maskRecord, requireSettable } from './column-mask.js';
 import {
@@ -81,26 +81,16 @@ class CallerScope {
       ...(isByRecord(this.resource) && { writesOf: (id, run) => this.#writesOf(id, run) }),
     };
     if (!access) return { ...whole, ...writes };
-    const within = <T extends { readonly selection: Selection }>(list: T): T => ({
-      ...list,
-      selection: { ...list.selection, access },
-    });
+    const lists = whole.within(access);
     return {
       ...whole,
+      ...lists,
       ...writes,
       access,
       check: (input, origin, present, caller) => checkWithMask(whole, input, origin, present, caller),
       get: (id, run) => this.#inspect(id, run, false),
       exists: async (id, run) => (await this.#readableBits(id, run)) !== 0,
-      page: (list, run) => whole.page(within(list), run),
-      groups: (request, run) => whole.groups(within(request), run),
-      slice: (request, run) => whole.slice(within(request), run),
-      stream: (list, ...reading) => whole.stream(within(list), ...reading),
-      excerpts: (search, ids, run) => whole.excerpts(search, ids, run, access),
-      ids: (selection, limit, run) => whole.ids({ ...selection, access }, limit, run),
-      lock: async (ids, run) => whole.lock(await whole.ids({ ...among(ids), access }, ids.length, run), run),
-      referring: (column, ids, limit, run) => whole.referring(column, ids, limit, run, access),
-      referringCounts: (columns, ids, run) => whole.referringCounts(columns, ids, run, access),
+      lock: async (ids, run) => whole.lock(await lists.ids(among(ids), ids.length, run), run),
     };
   }
 

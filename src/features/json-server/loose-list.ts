@@ -101,11 +101,11 @@ async function looseList(
         ...linkOf(query, given, request, total, source.originOf(request.headers)),
       ]
     : [];
-  const { elements, ids } = page;
-  if (elements === undefined) return largeReply(source, ids, query, request, headers);
+  const { documents, ids } = page;
+  if (documents === undefined) return largeReply(source, ids, query, request, headers);
   if (request.type === JSON_TYPE && !hasRelations(query))
-    return smallReply(`[${elements}]`, request, headers);
-  const records = await parsedElements(elements);
+    return smallReply(`[${documents.join(',')}]`, request, headers);
+  const records = await parsedElements(documents.join(','));
   const found = records.map(({ id }) => String(id));
   if (!(await addRelations(source, records, query, request)))
     return largeReply(source, found, query, request, headers);
