@@ -16,6 +16,15 @@ on conflict (caller, key) do update
 set fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers,
   body = excluded.body, parts = excluded.parts, created_at = excluded.created_at;
 
+-- Repeats get what their references still lead to.
+-- name: forget_bodies
+update idempotency_keys
+set body = null, parts = case when parts::json -> 'results' is null then parts else json_build_object('results', (
+  select json_agg(result::jsonb - 'body' order by place)
+  from json_array_elements(parts::json -> 'results') with ordinality as given (result, place)
+))::text end
+where body is not null or parts is not null;
+
 -- name: prune_keys ($1 retention in seconds)
 delete from idempotency_keys
 where (caller, key) in (

@@ -129,11 +129,11 @@ async function fillNew(
 /** Adds up what the triggers counted, as a service does by itself within seconds. */
 export async function addUp(url: string): Promise<void> {
   const limits = {
-    connections: 1,
-    searches: 1,
-    streams: 1,
+    dbConnections: 1,
+    dbSearches: 1,
+    dbStreams: 1,
     queue: 10,
-    timeoutMs: 60_000,
+    dbTimeoutMs: 60_000,
     tombstones: false,
     events: false,
   };

@@ -38,11 +38,11 @@ try {
 
 async function measure(databaseUrl: string, plinth: Contestant, alone: Contestant): Promise<void> {
   const db = connect(databaseUrl, {
-    connections: 1,
-    searches: 1,
-    streams: 1,
+    dbConnections: 1,
+    dbSearches: 1,
+    dbStreams: 1,
     queue: 10,
-    timeoutMs: 10_000,
+    dbTimeoutMs: 10_000,
     tombstones: false,
     events: false,
   });

@@ -82,9 +82,8 @@ export async function replyOf(
   const parts = row.parts === null ? undefined : (JSON.parse(row.parts as string) as Parts);
   const stored = { status: row.status as number, headers };
   const body = row.body === null ? {} : { body: row.body as string };
-  if (!parts) return { ...stored, ...body };
-  if ('record' in parts)
-    return restored({ ...stored, ...body, record: parts.record }, collections, run, request);
+  if (!parts || 'record' in parts)
+    return restored({ ...stored, ...body, ...parts }, collections, run, request);
   const results: Reply[] = [];
   for (const result of parts.results) results.push(await restored(result, collections, run, request));
   return { ...batchReply(results), ...stored };
@@ -96,7 +95,9 @@ async function restored(
   run: Run,
   { principal, prefix }: Pick<Request, 'principal' | 'prefix'>,
 ): Promise<Reply> {
-  if (!record) return body === undefined ? { status, headers } : { status, headers, body };
+  if (!record && body !== undefined) return { status, headers, body };
+  // A migration may have removed the body.
+  if (!record) return headers.includes('Content-Type') ? minimal(status, headers) : { status, headers };
   const [name, id, version] = record;
   const collection = collections.find(({ resource }) => resource.name === name)?.as({ principal });
   if (body !== undefined && !collection?.access) return { status, headers, body };

@@ -6,7 +6,7 @@ import { gone } from '../errors/record-errors.js';
 import { sharing } from '../telemetry/instruments.js';
 import { createdAt, nextIdentity } from '../uuid.js';
 import { type Change, type Changed, changing } from './changes.js';
-import { type ColumnValue, parameterOf } from './column.js';
+import { parameterOf } from './column.js';
 import { writeProblem } from './constraint-errors.js';
 import { documentHead, toRecord } from './document.js';
 import { numberedRecord, numberMembers } from './numbers.js';
@@ -33,14 +33,10 @@ export interface Writes extends Removals {
 }
 
 /** The next state of a record, and the preconditions for its present one. */
-interface Replacement {
-  readonly id: string;
+interface Replacement extends Write {
   /** The document up to its version. */
   readonly head: string;
-  readonly updatedAt: string;
-  readonly columns: readonly ColumnValue[];
   readonly preconditions: WritePreconditions;
-  readonly actor: string | undefined;
 }
 
 export function openWrites(db: Db, resource: Resource, statements: Statements, get: Reads['get']): Writes {
@@ -55,7 +51,7 @@ export function openWrites(db: Db, resource: Resource, statements: Statements, g
     sharing: share('create'),
   });
   const updateOf = perRun(db.run, (run) =>
-    batchWrites<Shared, Changed>(
+    batchWrites<Replacement, Changed>(
       { run, engine: db.engine },
       {
         text: statements.of('replace_many'),
@@ -76,14 +72,11 @@ export function openWrites(db: Db, resource: Resource, statements: Statements, g
     });
   };
   const replace: Writes['replace'] = (id, input, preconditions, run) => {
-    const { columns, caller: actor } = input;
-    const { head, updatedAt } = rewritten(id, input);
-    const replacement = { id, head, updatedAt, columns, preconditions, actor };
-    // With a known version the whole document is known, so that it can be written together with others.
     const version = onlyVersion(preconditions);
-    if (version === undefined) return write(id, input, run, replacement, singles.replace);
-    const shared = { ...replacement, stored: toRecord(id, head, version + 1) };
-    return write<Shared, Changed>(id, input, run, shared, singles.replace, updateOf(run));
+    const replacement = { ...replacementOf(id, version ?? 0, input), preconditions };
+    // With a known version the whole document is known, so that it can be written together with others.
+    const shared = version === undefined ? undefined : updateOf(run);
+    return write<Replacement, Changed>(id, input, run, replacement, singles.replace, shared);
   };
   return {
     create: (input, run) => {
@@ -96,9 +89,6 @@ export function openWrites(db: Db, resource: Resource, statements: Statements, g
     remove: removal(db, resource, statements),
   };
 }
-
-/** A replacement that shares a statement with others. */
-type Shared = Write & Replacement;
 
 type WriteRecord = <W, T>(
   id: string,
@@ -118,43 +108,38 @@ function creationWithId(
   write: WriteRecord,
 ): Writes['createWithId'] {
   return (id, input, run) => {
-    const { head, updatedAt } = rewritten(id, input, numberMembers(resource));
-    const { columns, caller: actor } = input;
-    const creation = { stored: toRecord(id, head, 1), updatedAt, columns, actor };
     const alone = async (run: Run, creation: Write) => {
       const stored = await singles.createWithId(run, creation);
       if (stored && (await run(statements.of('deleted'), [id])).length > 0) throw gone(resource.singular);
       return stored;
     };
     const apart = (creation: Write) => db.transaction((run) => alone(run, creation));
-    return write(id, input, run, creation, alone, run ? undefined : apart);
+    return write(id, input, run, creationOf(resource, input, id), alone, run ? undefined : apart);
   };
 }
 
-/** A new record with an id and a time of its own. */
-export function creationOf(resource: Resource, { fields, columns, caller }: ValidatedInput): Write {
-  const { id, ms } = nextIdentity();
-  const now = new Date(ms).toISOString();
-  const stored = toRecord(
-    id,
-    documentHead(id, fields, now, now, resource.numbers.length > 0 ? numberMembers(resource) : undefined),
-    1,
-  );
-  return { stored, updatedAt: now, columns, actor: caller };
+/** A new record with an id and a time of its own, or with those that a client has chosen. */
+export function creationOf(resource: Resource, input: ValidatedInput, chosen?: string): Write {
+  const { fields, columns, caller: actor } = input;
+  const { id, ms } = chosen === undefined ? nextIdentity() : { id: chosen, ms: createdAt(chosen) };
+  const created = new Date(ms).toISOString();
+  const updatedAt = chosen === undefined ? created : changedAt(ms);
+  const numbers = resource.numbers.length > 0 ? numberMembers(resource) : undefined;
+  const head = documentHead(id, fields, created, updatedAt, numbers);
+  return { stored: toRecord(id, head, 1), updatedAt, columns, actor };
 }
 
-/** The next version of a record. */
-export function replacementOf(id: string, version: number, input: ValidatedInput): Write {
-  const { head, updatedAt } = rewritten(id, input);
-  return { stored: toRecord(id, head, version + 1), updatedAt, columns: input.columns, actor: input.caller };
-}
-
-/** The document up to its version, with its time: never before the record was created, whatever the clocks say. */
-function rewritten(id: string, { fields }: ValidatedInput, more?: readonly string[]) {
+/** The next version of a record; `head` is its document up to the version. */
+export function replacementOf(id: string, version: number, input: ValidatedInput) {
+  const { fields, columns, caller: actor } = input;
   const created = createdAt(id);
-  const updatedAt = new Date(Math.max(Date.now(), created)).toISOString();
-  return { updatedAt, head: documentHead(id, fields, new Date(created).toISOString(), updatedAt, more) };
+  const updatedAt = changedAt(created);
+  const head = documentHead(id, fields, new Date(created).toISOString(), updatedAt);
+  return { stored: toRecord(id, head, version + 1), head, updatedAt, columns, actor };
 }
+
+/** The time of a change: never before the record was created, whatever the clocks say. */
+const changedAt = (created: number): string => new Date(Math.max(Date.now(), created)).toISOString();
 
 /** The statements that write one record. */
 function singleWrites(statements: Statements, columnNames: readonly string[], engine: Engine) {
@@ -193,7 +178,7 @@ function singleWrites(statements: Statements, columnNames: readonly string[], en
     },
     replace: async (
       run: Run,
-      { id, head, updatedAt, columns, preconditions, actor }: Replacement,
+      { stored: { id }, head, updatedAt, columns, preconditions, actor }: Replacement,
     ): Promise<Changed> => {
       const args = [
         id,

@@ -21,7 +21,7 @@ export const EVENTS_SQL = statements('events.sql', [
 ]);
 // biome-ignore format: one name a line says no more
 export const IDEMPOTENCY_SQL = statements('idempotency.sql', [
-  'lock', 'find', 'keep', 'prune_keys', 'prune_key_bytes', 'prune_tombstones',
+  'lock', 'find', 'keep', 'forget_bodies', 'prune_keys', 'prune_key_bytes', 'prune_tombstones',
 ]);
 export const INSPECTION_SQL = statements('inspection.sql', ['inspect']);
 export const LIMITS_SQL = statements('limits.sql', ['count', 'set_count']);

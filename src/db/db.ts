@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { setImmediate as tick } from 'node:timers/promises';
+import type { Config } from '../config/config.js';
 import { type Engine, POSTGRESQL } from '../database-url/engine.js';
 import { type Peer, peerOf } from '../database-url/servers.js';
 import { beyond } from '../errors/service-errors.js';
@@ -14,7 +15,7 @@ import { Pool } from './pool/pool.js';
 import type { Lease } from './pool/pool-member.js';
 import { prepared, type Row, unprepared, type Value } from './pool/prepared.js';
 import { inTransaction, noteFeedEpoch } from './session.js';
-import { type PoolTraits, poolSettings, type TriggerTraits } from './session-settings.js';
+import { type PoolTraits, poolSettings } from './session-settings.js';
 
 export type { Row, Value };
 
@@ -55,35 +56,27 @@ export interface Db {
   close(): Promise<void>;
 }
 
-export interface DbOptions extends TriggerTraits {
-  /** Connections for short statements. */
-  readonly connections: number;
-  /** Connections for searches, and searches that run at once. */
-  readonly searches: number;
-  /** Connections for whole lists. */
-  readonly streams: number;
-  /**
-   * Maximum number of statements and streams that wait or run, and of callers that wait for searches; one more is
-   * refused with 503.
-   */
-  readonly queue: number;
-  readonly timeoutMs: number;
-  /** Of a search or a query, and of its wait. */
-  readonly queryTimeoutMs?: number;
-  readonly engine?: Engine;
-}
+/** The settings of the pools: connections for short statements, for searches and for whole lists, and their time limits. */
+export type DbOptions = Pick<
+  Config,
+  'dbConnections' | 'dbSearches' | 'dbStreams' | 'dbTimeoutMs' | 'tombstones' | 'events'
+> &
+  Partial<Pick<Config, 'queryTimeoutMs' | 'databaseEngine'>> & { readonly queue?: number };
+
+/** Maximum number of statements and streams that wait or run, and of callers that wait for searches; one more is a 503. */
+const MAX_QUEUE = 2000;
 
 /** Maximum number of transactions or whole lists that wait for each connection: they take long. */
 const MAX_WAITING = 32;
 
 /** Opens the pools. Connects lazily: an unavailable database fails the first statement. */
 export function connect(url: string, options: DbOptions, metrics = createDbMetrics()): Db {
-  const { timeoutMs, engine = POSTGRESQL } = options;
+  const { dbTimeoutMs: timeoutMs, databaseEngine: engine = POSTGRESQL, queue = MAX_QUEUE } = options;
   const searchTimeoutMs = Math.min(timeoutMs, options.queryTimeoutMs ?? timeoutMs);
   const hosts = new HostOrder(url);
-  const pools = openPools(hosts, { ...options, engine, searchTimeoutMs });
+  const pools = openPools(hosts, { ...options, queue, engine, timeoutMs, searchTimeoutMs });
   for (const [name, pool] of Object.entries(pools)) metrics.connections.of(name).value = pool.options.size;
-  const limited = createQueueLimit(options.queue, metrics);
+  const limited = createQueueLimit(queue, metrics);
   const [short, search] = [limited('short'), limited('search')];
   const [transaction, stream] = [limited('transaction'), limited('stream')];
   const counted = countedWait(metrics);
@@ -93,7 +86,7 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
     return (...statement) => trackStatement(statement[0], run, statement);
   };
   const onSearch = (send: typeof prepared) =>
-    sharedSearches(options.queue, (begin, text, args) =>
+    sharedSearches(queue, (begin, text, args) =>
       pools.search.run(({ connection }) => {
         begin();
         return search(() => send(connection.sql, text, args));
@@ -131,21 +124,31 @@ export function connect(url: string, options: DbOptions, metrics = createDbMetri
   };
 }
 
-function openPools(hosts: HostOrder, options: DbOptions & PoolTraits) {
-  const { connections, searches, streams, queue, timeoutMs, searchTimeoutMs, events } = options;
+function openPools(hosts: HostOrder, options: DbOptions & PoolTraits & { readonly queue: number }) {
+  const { queue, timeoutMs, searchTimeoutMs, events } = options;
   const settings = poolSettings(options);
   const shared = { hosts, connectMs: timeoutMs, timeoutMs, timeLimit: 'whole' } as const;
   const few = (size: number) => ({ ...shared, size, isExclusive: true, maxWaiting: MAX_WAITING * size });
   const onOpen = events ? noteFeedEpoch : undefined;
-  const short = { ...few(connections), settings: settings.short, onOpen, bound: 'statements' } as const;
+  const short = {
+    ...few(options.dbConnections),
+    settings: settings.short,
+    onOpen,
+    bound: 'statements',
+  } as const;
   return {
     short: new Pool({ ...short, isExclusive: false, maxWaiting: queue }),
     search: new Pool({
-      ...{ ...few(searches), settings: settings.search, bound: 'searches' },
+      ...{ ...few(options.dbSearches), settings: settings.search, bound: 'searches' },
       ...{ timeoutMs: searchTimeoutMs, maxWaiting: queue },
     }),
     transaction: new Pool(short),
-    stream: new Pool({ ...few(streams), settings: settings.copy, bound: 'lists', timeLimit: 'silence' }),
+    stream: new Pool({
+      ...few(options.dbStreams),
+      settings: settings.copy,
+      bound: 'lists',
+      timeLimit: 'silence',
+    }),
   };
 }
 
@@ -182,19 +185,20 @@ function createQueueLimit(max: number, metrics: DbMetrics): (pool: PoolName) => 
 
 /** Runs work on a connection of a pool, alone; the wait for it is counted, and belongs to the current request. */
 function countedWait({ waiting }: DbMetrics) {
-  return <T>(pool: Pool, name: PoolName, work: (lease: Lease) => Promise<T>, caller?: string) =>
-    new Promise<T>((resolve) => {
-      const gauge = waiting.of(name);
-      gauge.value++;
-      const wait = (end: () => void): void => {
-        const begun = (lease: Lease): Promise<T> => {
-          end();
-          return work(lease);
-        };
-        resolve(pool.run(begun, caller).finally(end));
-      };
-      void trackWait('connect', () => new Promise<void>(wait), undefined).then(() => gauge.value--);
+  return <T>(pool: Pool, name: PoolName, work: (lease: Lease) => Promise<T>, caller?: string) => {
+    const gauge = waiting.of(name);
+    let begin: () => void = () => undefined;
+    const begun = new Promise<void>((resolve) => {
+      begin = resolve;
     });
+    const running = pool.run((lease) => {
+      begin();
+      return work(lease);
+    }, caller);
+    gauge.value++;
+    void trackWait('connect', () => begun, undefined).then(() => gauge.value--);
+    return running.finally(begin);
+  };
 }
 
 let waitingCallers = 0;

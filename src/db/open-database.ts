@@ -41,7 +41,7 @@ export async function openDatabase(
   { join = false, metrics, openEmbedded }: OpenOptions = {},
 ): Promise<Database> {
   const server = await openServer(config, log, join, openEmbedded);
-  const db = connectAs(config, server.url, metrics);
+  const db = connect(server.url, config, metrics);
   const close = async () => {
     await db.close();
     await server.close();
@@ -87,25 +87,6 @@ async function orClose<T>(close: () => Promise<void>, work: () => Promise<T>): P
     await close();
     throw error;
   }
-}
-
-/** Statements that run or wait; one more is a 503. */
-const MAX_QUEUE = 2000;
-
-/** The pools of a server. They connect with their first statement. */
-export function connectAs(config: Config, url: string, metrics: DbMetrics | undefined): Db {
-  const options = {
-    connections: config.dbConnections,
-    searches: config.dbSearches,
-    streams: config.dbStreams,
-    queue: MAX_QUEUE,
-    timeoutMs: config.dbTimeoutMs,
-    queryTimeoutMs: config.queryTimeoutMs,
-    tombstones: config.tombstones,
-    events: config.events,
-    engine: config.databaseEngine,
-  };
-  return connect(url, options, metrics);
 }
 
 /** The schema that a migrated database has for the tables of collections. */

@@ -201,17 +201,8 @@ async function matchStates(
   });
 }
 
-/** Streams with other conditions read the states of an event as well. */
-const known = new WeakMap<Event, States>();
-
 /** The states of a record around the change of an event. */
 function statesOf(resource: Resource, event: Event): States {
-  const present = known.get(event) ?? readStates(resource, event);
-  known.set(event, present);
-  return present;
-}
-
-function readStates(resource: Resource, event: Event): States {
   const { type, version, data, former } = event;
   const document = data === null ? undefined : (JSON.parse(data) as JsonObject);
   const after = document && {

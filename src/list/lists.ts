@@ -94,15 +94,10 @@ const PAGES = {
   keyOf: ({ text, args }: ListStatement) => `${text}\0${args.join('\0')}`,
 };
 
-/** What the lists of a collection share, whatever their callers may read. */
-interface Opened {
-  readonly db: Db;
-  readonly statements: ListStatements;
-  readonly read: (statement: ListStatement, run: Run | undefined) => Promise<readonly Row[]>;
-  readonly ofCaller: ReturnType<typeof openCallersPages>;
-}
+export const openLists = (db: Db, resource: Resource): Lists => listsOf(openStatements(db, resource));
 
-export function openLists(db: Db, resource: Resource): Lists {
+/** The statements of a collection's lists, which callers share. */
+function openStatements(db: Db, resource: Resource) {
   const statements = new ListStatements(resource, db.engine);
   const share = (operation: string) => sharing(db.metrics, operation, resource.name);
   const [searches, queries] = [share('search'), share('query')];
@@ -116,7 +111,7 @@ export function openLists(db: Db, resource: Resource): Lists {
     if (cost === 'short') return short(statement);
     return cost === 'search' ? db.search(text, args, searches) : db[cost](text, args, queries);
   };
-  const read: Opened['read'] = async (statement, run) => {
+  const read = async (statement: ListStatement, run: Run | undefined): Promise<readonly Row[]> => {
     try {
       return await send(statement, run);
     } catch (error) {
@@ -126,11 +121,11 @@ export function openLists(db: Db, resource: Resource): Lists {
     }
   };
   const ofCaller = openCallersPages(db, resource, statements.ofCallers, share('page'));
-  return listsOf({ db, statements, read, ofCaller }, undefined);
+  return { db, statements, read, ofCaller };
 }
 
-/** The lists of what a caller may read; undefined: of all. */
-function listsOf(opened: Opened, access: Access | undefined): Lists {
+/** The lists of the records and fields that there are for a caller; undefined: of all. */
+function listsOf(opened: ReturnType<typeof openStatements>, access?: Access): Lists {
   const { db, statements, read, ofCaller } = opened;
   const { resource } = statements;
   const limited = <S extends ExpressedSelection>(selection: S): S =>

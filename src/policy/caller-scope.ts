@@ -163,9 +163,8 @@ class CallerScope {
   async #requireCreatable(input: ValidatedInput, run: Run | undefined, id?: string): Promise<number> {
     const [problem] = await referenceProblems(this, [input], {}, run);
     if (problem) throw problem;
-    const write = creationOf(this.resource, input);
-    const stored = { ...write.stored, id: id ?? write.stored.id };
-    const [found] = await this.store.examine('create', [{ ...write, stored }], this.principal, run);
+    const write = creationOf(this.resource, input, id);
+    const [found] = await this.store.examine('create', [write], this.principal, run);
     this.#requirePermitted(found!.mask, input, undefined);
     return found!.readable;
   }

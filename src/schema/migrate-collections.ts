@@ -22,6 +22,7 @@ import { planChanges } from './plan.js';
 import type { DocumentWork, SchemaStep } from './step.js';
 import { appliedText } from './stricter-rules.js';
 import {
+  type BrokenRule,
   checkRecords,
   findViolations,
   type RecordCheck,
@@ -58,17 +59,16 @@ export function planCollections(
 export function listViolations(
   url: string,
   declarations: Declarations,
-  onViolation: (collection: string, violation: Omit<Violation, 'others'>) => void | Promise<void>,
+  onViolation: (collection: string, violation: Omit<Violation, 'rules'> & BrokenRule) => void | Promise<void>,
 ): Promise<void> {
   return withSchemaConnection(url, async ({ run }) => {
     const catalog = await catalogOf(run, declarations);
     const { changes } = planChanges(declarations.collections, catalog);
     for (const check of checksOf(declarations, catalog, changes))
       for await (const violation of checkRecords(run, check))
-        if (violation) {
-          const { others, ...first } = violation;
-          for (const rule of [first, ...others.map(({ path, message }) => ({ ...first, path, message }))])
-            await onViolation(check.resource.name, rule);
+        for (const rule of violation?.rules ?? []) {
+          const { id, isDuplicate } = violation!;
+          await onViolation(check.resource.name, { id, ...rule, isDuplicate });
         }
   });
 }

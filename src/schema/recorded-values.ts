@@ -1,5 +1,6 @@
+import { IDEMPOTENCY_SQL } from '../db/core-statements.js';
 import type { Run } from '../db/db.js';
-import { isObject, type Json, type JsonObject, member } from '../json.js';
+import { isObject, type Json } from '../json.js';
 
 /** Rows and bytes that are read at once. */
 const MAX_ROWS = 200;
@@ -20,7 +21,7 @@ interface Recorded {
 
 const HISTORY_KEY = { collection: 'text', record: 'uuid', seq: 'bigint' };
 
-/** Everything besides the documents that repeats records: events, histories, deliveries of webhooks, and stored responses. */
+/** Columns that repeat records, besides documents and stored responses: of events, histories, and deliveries of webhooks. */
 const RECORDED: readonly Recorded[] = [
   ...['data', 'previous'].flatMap((column) => [
     { table: 'events', column, of: "split_part(type, '.', 1)", key: { seq: 'bigint' }, without: omitted },
@@ -28,14 +29,14 @@ const RECORDED: readonly Recorded[] = [
   ]),
   { table: 'delivery_bodies', column: 'body', key: { event_id: 'text' }, without: withoutInEnvelope },
   { table: 'deliveries', column: 'body', key: { id: 'bigint' }, without: withoutInEnvelope },
-  ...[
-    { column: 'body', without: withoutInResponse } as const,
-    { column: 'parts', without: withoutInParts } as const,
-  ].map((each) => ({ ...each, table: 'idempotency_keys', key: { caller: 'text', key: 'text' } })),
 ];
 
-/** Removes fields of a collection from all records that were recorded before. It may be repeated. */
+/**
+ * Removes fields of a collection from all records that were recorded before. It may be repeated. Repeats of earlier requests get the
+ * record as it is, or no body.
+ */
 export async function removeRecorded(run: Run, collection: string, fields: readonly string[]): Promise<void> {
+  await run(IDEMPOTENCY_SQL.forget_bodies, []);
   for (const recorded of RECORDED) await removeFrom(run, recorded, collection, fields);
 }
 
@@ -88,40 +89,6 @@ function omitted(value: Json, names: readonly string[]): Json {
 
 function withoutInEnvelope(envelope: Json, fields: readonly string[], collection: string): Json {
   if (!isObject(envelope) || !String(envelope.type).startsWith(`${collection}.`)) return envelope;
-  return withMembers(envelope, (each, name) => (name === 'data' ? omitted(each, fields) : each));
-}
-
-/** A response names its records by their links, at any place: the current one of a 409 or 412, the results of a batch. */
-function withoutInResponse(value: Json, fields: readonly string[], collection: string): Json {
-  const own = isObject(value) && isRecordOf(value, collection) ? omitted(value, fields) : value;
-  return withMembers(own, (each) => withoutInResponse(each, fields, collection));
-}
-
-/** The stored response to a batch: each body in it is a text. */
-function withoutInParts(parts: Json, fields: readonly string[], collection: string): Json {
-  const inBody = (body: Json, name: string) => {
-    if (name !== 'body' || typeof body !== 'string' || !/^[[{]/.test(body)) return body;
-    const value = JSON.parse(body) as Json;
-    const rest = withoutInResponse(value, fields, collection);
-    return rest === value ? body : JSON.stringify(rest);
-  };
-  return withMembers(parts, (results, name) =>
-    name === 'results' ? withMembers(results, (result) => withMembers(result, inBody)) : results,
-  );
-}
-
-/** An array or an object with other members; the value itself: they are the same. */
-function withMembers(value: Json, other: (member: Json, name: string) => Json): Json {
-  if (typeof value !== 'object' || value === null) return value;
-  const members = Object.entries(value).map(([name, each]) => [name, other(each, name), each] as const);
-  if (members.every(([, after, before]) => after === before)) return value;
-  return Array.isArray(value)
-    ? members.map(([, after]) => after)
-    : Object.fromEntries(members.map(([name, after]) => [name, after]));
-}
-
-function isRecordOf(value: JsonObject, collection: string): boolean {
-  const links = member(value, '_links');
-  const self = isObject(links) ? links.self : undefined;
-  return isObject(self) && String(self.href).endsWith(`/${collection}/${value.id}`);
+  const data = omitted(envelope.data ?? null, fields);
+  return data === envelope.data ? envelope : { ...envelope, data };
 }

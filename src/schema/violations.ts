@@ -36,11 +36,11 @@ export interface RecordCheck {
 /** A rule that a stored record violates. */
 export type BrokenRule = Pick<Failure, 'path' | 'message'>;
 
-/** A stored record that violates its declaration, with the first rule that it violates. */
-export interface Violation extends BrokenRule {
+/** A stored record that violates its declaration. */
+export interface Violation {
   readonly id: string;
-  /** The other rules that it violates. */
-  readonly others: readonly BrokenRule[];
+  /** The rules that it violates: at least one. */
+  readonly rules: readonly BrokenRule[];
   /** Whether it has a value that must be unique and that an earlier record has. */
   readonly isDuplicate: boolean;
 }
@@ -58,9 +58,9 @@ export async function findViolations(
     if (!violation?.isDuplicate) records++;
     if (violation === undefined) continue;
     violating++;
-    const { id, path, message, isDuplicate } = violation;
+    const { id, rules, isDuplicate } = violation;
     if (isDuplicate) duplicates++;
-    if (examples.length < MAX_EXAMPLES) examples.push(`${id}: ${path} ${message}`);
+    if (examples.length < MAX_EXAMPLES) examples.push(`${id}: ${rules[0]!.path} ${rules[0]!.message}`);
   }
   return { collection: check.resource.name, records, violating, duplicates, examples };
 }
@@ -87,16 +87,16 @@ export async function* checkRecords(
       });
       const repeated = await repeatedValues(run, values);
       for (const [at, { id }] of documents.entries()) {
-        const [first, ...others] = failures[at]!;
-        yield first && { id, ...first, others, isDuplicate: false };
+        const rules = failures[at]!;
+        yield rules.length > 0 ? { id, rules, isDuplicate: false } : undefined;
         const found = repeated.get(id);
-        if (first || !found) continue;
+        if (rules.length > 0 || !found) continue;
         const [field, ...more] = unique[found.key]!.fields;
         const message =
           more.length === 0
             ? `must be unique, and record ${found.first} has the value, too`
             : `must be unique together with ${more.join(' and ')}, and record ${found.first} has the values, too`;
-        yield { id, path: `/${escapeToken(field!)}`, message, others: [], isDuplicate: true };
+        yield { id, rules: [{ path: `/${escapeToken(field!)}`, message }], isDuplicate: true };
       }
     }
   } finally {

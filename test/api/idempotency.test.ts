@@ -214,11 +214,11 @@ t.test('a response is stored for IDEMPOTENCY_TTL and then removed', async (t) =>
   t.not(second.text, first.text, 'past its time a key is new again');
   await sql`update idempotency_keys set created_at = now() - interval '101 seconds' where key = 'a'`;
   const db = connect(databaseUrl, {
-    connections: 1,
-    searches: 1,
-    streams: 1,
+    dbConnections: 1,
+    dbSearches: 1,
+    dbStreams: 1,
     queue: 10,
-    timeoutMs: 5000,
+    dbTimeoutMs: 5000,
     tombstones: false,
     events: false,
   });

@@ -16,11 +16,11 @@ t.test('reads of one tick share a statement, and each gets its own record', asyn
   const databaseUrl = await testDatabase(t);
   const sql = sqlOf(t, databaseUrl);
   const db = connect(databaseUrl, {
-    connections: 2,
-    searches: 1,
-    streams: 1,
+    dbConnections: 2,
+    dbSearches: 1,
+    dbStreams: 1,
     queue: 100,
-    timeoutMs: 10_000,
+    dbTimeoutMs: 10_000,
     events: false,
     tombstones: true,
   });

@@ -34,7 +34,7 @@ t.test('maintenance that the end of the service interrupts is not logged', async
   const [locking, looking] = [openSql(url, { max: 1 }), openSql(url, { max: 1 })];
   t.teardown(() => Promise.all([locking.end(), looking.end()]));
   const db = connect(url, {
-    ...{ connections: 2, searches: 1, streams: 1, queue: 100, timeoutMs: 60_000 },
+    ...{ dbConnections: 2, dbSearches: 1, dbStreams: 1, queue: 100, dbTimeoutMs: 60_000 },
     ...{ events: true, tombstones: false },
   });
   const lines: string[] = [];

@@ -23,7 +23,7 @@ async function compare(t: Test, sql: postgres.Sql): Promise<number> {
         const { text } = pageStatement(items, `page=1000&order=${direction}`);
         const rows = await tx.unsafe(text, [7, offset], { prepare: true });
         const found = rows[0]!.docs ?? '';
-        const wanted = docs.slice(offset, offset + 7).join(',');
+        const wanted = docs.slice(offset, offset + 7).join('\x1e');
         if (Number(rows[0]!.total) !== docs.length || found !== wanted)
           t.same(
             { total: Number(rows[0]!.total), found },
@@ -128,11 +128,11 @@ t.test('blocks grow with a list, and go with it', async (t) => {
 t.test('what one run leaves to cut is reported, and the next goes on', async (t) => {
   const databaseUrl = await testDatabase(t);
   const limits = {
-    connections: 1,
-    searches: 1,
-    streams: 1,
+    dbConnections: 1,
+    dbSearches: 1,
+    dbStreams: 1,
     queue: 10,
-    timeoutMs: 10_000,
+    dbTimeoutMs: 10_000,
     tombstones: false,
     events: false,
   };

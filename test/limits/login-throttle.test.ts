@@ -290,11 +290,11 @@ t.test('AUTH_FAILURES=0 counts nothing', async (t) => {
 t.test('with the postgres store a process hears of all failures with one of its own', async (t) => {
   const databaseUrl = await testDatabase(t);
   const db = connect(databaseUrl, {
-    connections: 1,
-    searches: 1,
-    streams: 1,
+    dbConnections: 1,
+    dbSearches: 1,
+    dbStreams: 1,
     queue: 100,
-    timeoutMs: 5000,
+    dbTimeoutMs: 5000,
     tombstones: false,
     events: false,
   });

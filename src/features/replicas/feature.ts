@@ -1,6 +1,6 @@
 import type { Reader } from '../../api/record-actions.js';
 import type { Core } from '../../app/open-features.js';
-import { connectAs } from '../../db/open-database.js';
+import { connect } from '../../db/db.js';
 import type { Feature } from '../../feature.js';
 import type { Replica } from './replica.js';
 import { REPLICA_SETTINGS } from './settings.js';
@@ -13,7 +13,7 @@ export default {
     const { Replicas } = await import('./replicas.js');
     const { fromReplicas } = await import('./replica-fallback.js');
     // Sessions of replicas write nothing.
-    const open = (url: string) => connectAs({ ...config, events: false }, url, metrics.db);
+    const open = (url: string) => connect(url, { ...config, events: false }, metrics.db);
     const hasCursor = (replayed: number) =>
       !feed || feed.follower.commitHorizon.positionAt(replayed) !== undefined;
     const { databaseReadUrl, readMaxAgeMs } = REPLICA_SETTINGS.of(config);

@@ -4,10 +4,10 @@ import { testDatabase } from '../../support/service.js';
 import t from '../../support/test.js';
 
 t.test('work that waited for a connection runs in the context of its own caller', async (t) => {
-  const pools = { connections: 1, searches: 1, streams: 1, queue: 1000 };
+  const pools = { dbConnections: 1, dbSearches: 1, dbStreams: 1, queue: 1000 };
   const db = connect(await testDatabase(t), {
     ...pools,
-    timeoutMs: 20_000,
+    dbTimeoutMs: 20_000,
     tombstones: false,
     events: false,
   });

@@ -9,8 +9,8 @@ const CONNECTIONS = 3;
 
 t.test('statements do not wait behind one that waits for a lock', async (t) => {
   const url = await testDatabase(t);
-  const pools = { connections: CONNECTIONS, searches: 1, streams: 1, queue: 1000 };
-  const db = connect(url, { ...pools, timeoutMs: 20_000, tombstones: false, events: false });
+  const pools = { dbConnections: CONNECTIONS, dbSearches: 1, dbStreams: 1, queue: 1000 };
+  const db = connect(url, { ...pools, dbTimeoutMs: 20_000, tombstones: false, events: false });
   const other = openSql(url, { max: 1 });
   t.teardown(async () => {
     await other.end();

@@ -5,11 +5,11 @@ import { testDatabase } from '../../support/service.js';
 import t from '../../support/test.js';
 
 const OPTIONS = {
-  connections: 1,
-  searches: 1,
-  streams: 1,
+  dbConnections: 1,
+  dbSearches: 1,
+  dbStreams: 1,
   queue: 10,
-  timeoutMs: 10_000,
+  dbTimeoutMs: 10_000,
   events: false,
   tombstones: false,
 };

@@ -8,11 +8,11 @@ const PID = 'select pg_backend_pid()::text as pid';
 
 function open(t: Test, url: string): Db {
   const db = connect(url, {
-    connections: 1,
-    searches: 1,
-    streams: 1,
+    dbConnections: 1,
+    dbSearches: 1,
+    dbStreams: 1,
     queue: 100,
-    timeoutMs: 60_000,
+    dbTimeoutMs: 60_000,
     tombstones: false,
     events: false,
   });

@@ -163,8 +163,8 @@ async function makeTemplates(url: string, withRenamed: boolean): Promise<void> {
 
 /** Stores the keys of an authorization server, whose first start would take half a second of CPU time to make them. */
 async function addIssuerKeys(url: string): Promise<void> {
-  const pools = { connections: 1, searches: 1, streams: 1, queue: 10 };
-  const db = connect(url, { ...pools, timeoutMs: 10_000, events: false, tombstones: false });
+  const pools = { dbConnections: 1, dbSearches: 1, dbStreams: 1, queue: 10 };
+  const db = connect(url, { ...pools, dbTimeoutMs: 10_000, events: false, tombstones: false });
   await openKeys(db, undefined);
   await db.close();
 }
