@@ -1,44 +1,23 @@
-import type { Documentation } from './api/doc.js';
-import type { Base, Core, EndpointsOf, Openable, OpenFeature, Represent } from './app/open-features.js';
-import type { OwnCredentials } from './auth/open-schemes.js';
-import type { UserOfToken } from './auth/tokens/access-token.js';
-import type { RunnableCommand } from './cli/command.js';
+import type { Kind } from './api/kind.js';
+import type { KnownScopes, Store, Stored } from './api/managed-endpoints.js';
+import type { Core, Loaded, Openable, OpenFeature } from './app/open-features.js';
+import type { Command, RunnableCommand } from './cli/command.js';
 import type { Config } from './config/config.js';
-import type { Run } from './db/db.js';
-import type { OpenEmbedded } from './db/open-database.js';
-import type { ProblemType } from './errors/problem.js';
-import type { FieldNames } from './http/cors.js';
+import type { Db, Run } from './db/db.js';
 import { StartError } from './process/listen.js';
 import type { Log } from './telemetry/log.js';
 
 /** The parts of the service that `open` hands to a feature, by the names of their types. */
 export type Auth = Core['auth'];
 export type Feed = NonNullable<Core['feed']>;
+export type Idempotency = Core['idempotency'];
 export type ScopedCollection = Core['collections'][number];
 export type Collection = ScopedCollection['whole'];
 /** A statement that deletes expired rows. */
 export type PruneTask = NonNullable<OpenFeature['prunes']>[number];
 
 /** An optional capability: the default export of its `feature.ts`, which loads the rest of its code on demand. */
-export interface Feature<Services = unknown> {
-  /** Opens a server of PostgreSQL, which a service without DATABASE_URL uses. */
-  readonly openServer?: OpenEmbedded;
-  /** Opens the credentials that it issues, before all that needs callers. */
-  openCredentials?(base: Base): OwnCredentials | Promise<OwnCredentials>;
-  /** Opens the search for the users that tokens of other issuers mean. */
-  openUsersOfTokens?(base: Base, users: () => Collection): Promise<UserOfToken | undefined>;
-  /** Opens it in a service. */
-  open?(core: Core): OpenFeature<Services> | Promise<OpenFeature<Services>>;
-  /** The endpoints that it adds. They run with the `services` of the open feature. */
-  readonly endpoints?: EndpointsOf<Services>;
-  /** Loads the types of problems that only its endpoints have. */
-  errors?(): Promise<readonly ProblemType[]>;
-  /** Header fields, of its own or of other endpoints, that pages of other origins may set or read. */
-  readonly fields?: FieldNames;
-  /** The part of the feature in the documents about the API, besides the descriptions of endpoints. */
-  readonly documentation?: Documentation;
-  /** Adds the media types of representations to the descriptions of endpoints, which the open feature gives to their routes. */
-  readonly represent?: Represent;
+export interface Feature<Services = unknown> extends Loaded<Services> {
   /** Runs the service in another way than in this process alone. Resolves to undefined in a process that prints nothing. */
   serve?(config: Config, log: Log, program: Program): Promise<Started | undefined>;
   /** The lines of the feature in the message of the start. */
@@ -88,3 +67,17 @@ export async function withPackage<T>(loading: Promise<T>, setting: string, name:
     throw new StartError(`${setting} needs the package ${name}: npm install ${name}`);
   }
 }
+
+/** The command of managed resources. It loads their store when it runs. */
+export const kindCommand = <Item extends Stored, Input>(
+  kind: Kind,
+  command: Command,
+  load: () => Promise<Store<Item, Input, KnownScopes, { readonly db: Db }>>,
+): RunnableCommand => ({
+  ...command,
+  group: 'access',
+  run: async (args, io) => {
+    const { managedCommand } = await import('./cli/managed-command.js');
+    return managedCommand(kind, await load(), command, args, io);
+  },
+});

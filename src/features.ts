@@ -70,7 +70,12 @@ export const FEATURES: readonly FeatureEntry[] = [
     uses: ['issuer', 'replicas'],
     load: () => import('./features/api-docs/feature.js'),
   },
-  { name: 'mcp', settings: MCP_SETTINGS, load: () => import('./features/mcp/feature.js') },
+  {
+    name: 'mcp',
+    settings: MCP_SETTINGS,
+    uses: ['api-docs'],
+    load: () => import('./features/mcp/feature.js'),
+  },
   {
     name: 'doctor',
     isOnlyCommands: true,

@@ -6,6 +6,9 @@ export interface Identity {
   readonly ms: number;
 }
 
+/** Greater than every UUIDv7: the first id of lists with the newest first. */
+export const ABOVE_IDS = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
 /** How far the ids of a process may be ahead of its clock: a clock that was wrong by more is followed back. */
 const MAX_AHEAD_MS = 10_000;
 

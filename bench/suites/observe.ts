@@ -42,7 +42,6 @@ async function casesOf(before: string | undefined): Promise<Case[]> {
   const cases: Case[] = [
     { label: 'as it is', settings: {} },
     { label: 'ACCESS_LOG', settings: { ACCESS_LOG: 'on' } },
-    { label: 'SERVER_TIMING', settings: { SERVER_TIMING: 'on' } },
     {
       label: 'OpenTelemetry',
       settings: { NODE_OPTIONS: `--import ${pathToFileURL(await sdk())}` },

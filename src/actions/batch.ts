@@ -2,18 +2,18 @@ import { MAX_PAGE_BYTES } from '../collection/document.js';
 import { knownProblem } from '../db/database-errors.js';
 import type { Db, Run } from '../db/db.js';
 import { invalid, invalidBody, pageTooLarge } from '../errors/input-errors.js';
-import type { Failure } from '../errors/problem.js';
 import { badRequest } from '../errors/request-errors.js';
 import { batchFailed } from '../errors/service-errors.js';
 import { splitVersion } from '../http/api-version.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import { type Action, METHODS, type Router, runOf } from '../http/router.js';
-import { escapeToken, isObject, type Json, type JsonObject, member } from '../json.js';
+import { isObject, type Json, member } from '../json.js';
 import type { HashedPassword } from '../passwords/password.js';
 import { MAX_PASSWORDS } from '../passwords/password-queue.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { parseUuid } from '../uuid.js';
+import { firstFailures } from '../validation/validation.js';
 import { type BatchLimits, BatchResults } from './batch-results.js';
 import { gathered } from './large-page.js';
 import { type Operation, type OperationStep, pathOf, stepOf } from './operation-step.js';
@@ -38,6 +38,8 @@ export function batch(
       atOperation(index, () => {
         if (splitVersion(pathOf(operation)).path === BATCH_PATH)
           throw badRequest('A batch cannot contain a batch.');
+        if (operation.headers['idempotency-key'] !== undefined)
+          throw badRequest('An Idempotency-Key is for the whole batch.');
         const step = stepOf(operation, router, request);
         return { ...step, request: { ...step.request, passwordHashes: [request.passwordHashes?.[index]] } };
       }),
@@ -162,7 +164,7 @@ function atOperation<T>(index: number, work: () => T): T {
   }
 }
 
-/** The operations in the body of a batch. Throws 400 with every failure. */
+/** The operations in the body of a batch. Throws 400. */
 function readOperations(value: Json | undefined): Operation[] {
   if (value === undefined) throw invalidBody('The body is empty.', 'type');
   const list = isObject(value) ? value.operations : value;
@@ -171,11 +173,9 @@ function readOperations(value: Json | undefined): Operation[] {
       'must be an array of operations, or {"operations": [...]}, each like {"method": "PATCH", "path": "/<collection>/<id>", "body": {...}}',
       'type',
     );
-  if (list.length === 0) throw invalidBody('must have at least one operation', 'minItems');
-  if (list.length > MAX_OPERATIONS)
-    throw invalidBody(`must not have more than ${MAX_OPERATIONS} operations`, 'maxItems');
-  const at = isObject(value) ? '/operations/' : '/';
-  const failures = list.flatMap((operation, index) => failuresOf(operation, `${at}${index}`));
+  failuresIn ??= firstFailures()(OPERATIONS);
+  const at = isObject(value) ? '/operations' : '';
+  const failures = failuresIn(list).map((each) => ({ ...each, path: at + each.path }));
   if (failures.length > 0) throw invalid(failures);
   return (list as unknown as Operation[]).map(({ method, path, headers, body }) => {
     const fields = Object.entries(headers ?? {}).map(([name, field]) => [name.toLowerCase(), field]);
@@ -183,45 +183,22 @@ function readOperations(value: Json | undefined): Operation[] {
   });
 }
 
-const MEMBERS = ['method', 'path', 'headers', 'body'];
+const OPERATIONS = {
+  type: 'array',
+  minItems: 1,
+  maxItems: MAX_OPERATIONS,
+  items: {
+    type: 'object',
+    required: ['method', 'path'],
+    additionalProperties: false,
+    properties: {
+      method: { enum: METHODS },
+      path: { type: 'string', pattern: '^/' },
+      headers: { type: 'object', additionalProperties: { type: 'string' } },
+      body: {},
+    },
+  },
+};
 
-/** The faults that an operation can have: its member, the message, the keyword, and whether it has the fault. */
-const FAULTS: readonly (readonly [string, string, string, (operation: JsonObject) => boolean])[] = [
-  [
-    '/method',
-    `must be one of ${METHODS.join(', ')}`,
-    'enum',
-    ({ method }) => !METHODS.includes(method as string),
-  ],
-  [
-    '/path',
-    'must be a path with a leading slash, like /<collection>/<id>',
-    'format',
-    ({ path }) => typeof path !== 'string' || !path.startsWith('/'),
-  ],
-  ['/headers', 'must be an object of strings', 'type', ({ headers = {} }) => !areFields(headers)],
-  [
-    '/headers',
-    'an Idempotency-Key is for the whole batch',
-    'not',
-    ({ headers = {} }) =>
-      areFields(headers) && Object.keys(headers).some((name) => name.toLowerCase() === 'idempotency-key'),
-  ],
-];
-
-const areFields = (headers: Json): headers is JsonObject =>
-  isObject(headers) && Object.values(headers).every((field) => typeof field === 'string');
-
-function failuresOf(operation: Json, at: string): Failure[] {
-  if (!isObject(operation)) return [{ path: at, message: 'must be an object', keyword: 'type' }];
-  const unknown = Object.keys(operation).filter((name) => !MEMBERS.includes(name));
-  const message = `is not a known member: there are ${MEMBERS.join(', ')}`;
-  return [
-    ...FAULTS.filter(([, , , isFault]) => isFault(operation)).map(([member, message, keyword]) => ({
-      ...{ path: at + member, message, keyword },
-    })),
-    ...unknown.map((name) => ({
-      ...{ path: `${at}/${escapeToken(name)}`, message, keyword: 'additionalProperties' },
-    })),
-  ];
-}
+/** Compiled for the first batch. */
+let failuresIn: ReturnType<ReturnType<typeof firstFailures>> | undefined;

@@ -1,5 +1,5 @@
-import { createHash, hash } from 'node:crypto';
-import { NOBODY, type Principal } from '../auth/principal.js';
+import { createHash } from 'node:crypto';
+import { callerKey } from '../auth/principal.js';
 import { IDEMPOTENCY_SQL } from '../db/core-statements.js';
 import type { Db, Run } from '../db/db.js';
 import { keyInUse, keyReused } from '../errors/record-errors.js';
@@ -11,7 +11,7 @@ import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { DEFAULT_VERSION } from '../versions/supported.js';
 import { replyOf, rowOf } from './stored-reply.js';
 
-/** The stored responses to requests with a key. */
+/** The responses to requests with a key. */
 export type Idempotency = ReturnType<typeof openIdempotency>;
 
 /** Stores responses for `ttlSeconds`. */
@@ -44,23 +44,16 @@ export function openIdempotency(ttlSeconds: number, collections: readonly Scoped
     ]);
     return reply;
   };
-  return { find, once };
+  return { identityOf, find, once };
 }
 
 /**
  * An action whose repeats under one Idempotency-Key get the first response again
  * (draft-ietf-httpapi-idempotency-key-header-07), if the caller may still send the request. The response is stored in
  * the transaction of its writes, so there is one if and only if the other is. Throws 400 for a malformed key, 422 for
- * a key of a different request, 409 while the first is in flight. Only successful responses are stored, for
- * `ttlSeconds`.
+ * a key of a different request, 409 while the first is in flight. Only successful responses are stored.
  */
-export function withIdempotency(
-  db: Db,
-  ttlSeconds: number,
-  collections: readonly ScopedCollection[],
-  action: Action,
-): Action {
-  const { find, once } = openIdempotency(ttlSeconds, collections);
+export function withIdempotency(db: Db, { find, once }: Idempotency, action: Action): Action {
   const keyed = async (request: Request, identity: Identity): Promise<Reply> => {
     // The operations of a batch are permitted before a response is found.
     const prepare = action.prepare?.(request);
@@ -74,27 +67,34 @@ export function withIdempotency(
     ...action,
     run: (request) => {
       if (request.headers['idempotency-key'] === undefined) return action.run(request);
-      const identity = identityOf(request, () => fingerprintOf(request, request.body?.bytes ?? ''));
+      const identity = identityOf(request, () => request.body?.bytes ?? '');
       return identity ? keyed(request, identity) : action.run(request);
     },
   };
 }
 
 /** The request to which a stored response belongs. */
-export interface Identity {
+interface Identity {
   readonly caller: string;
   readonly key: string;
   /** Identifies the content of the request. */
-  readonly fingerprint: () => Promise<string> | string;
+  readonly fingerprint: () => Promise<string>;
   /** The caller, and what precedes the paths of links in the response. */
   readonly request: Pick<Request, 'principal' | 'prefix'>;
 }
 
-/** The identity of a request with a key; undefined: it has none, or is an operation of a batch, to which as a whole a key applies. Throws 400. */
-export function identityOf(request: Request, fingerprint: Identity['fingerprint']): Identity | undefined {
+/**
+ * The identity of a request with a key; undefined: it has none, or is an operation of a batch, to which as a whole a key applies.
+ * `content`: the body, or its digest. Throws 400.
+ */
+function identityOf(
+  request: Request,
+  content: () => Promise<string> | Buffer | string,
+): Identity | undefined {
   const { principal, headers, run } = request;
   const field = headers['idempotency-key'];
   if (field === undefined || run) return undefined;
+  const fingerprint = async () => fingerprintOf(request, await content());
   return { caller: callerKey(principal), key: readKey(String(field)), fingerprint, request };
 }
 
@@ -108,7 +108,7 @@ function readKey(field: string): string {
 }
 
 /** Identifies a request by its method, address, version, media type, preference and body, or the digest of a body. */
-export function fingerprintOf(
+function fingerprintOf(
   { method, path, version, query, headers, body }: Request,
   content: Buffer | string,
 ): string {
@@ -125,16 +125,4 @@ export function fingerprintOf(
     hash.update(part).update('\n');
   }
   return hash.update(content).digest('base64url');
-}
-
-/** Subjects of plain characters up to this length are stored unchanged. */
-const PLAIN = /^[\x20-\x7e]{1,64}$/;
-
-/**
- * The name of a caller in the database: at most 71 storable characters. A hash is longer than any unchanged subject, so
- * they cannot be confused. Callers without a credential have a name that no subject has.
- */
-export function callerKey({ scheme, subject }: Pick<Principal, 'scheme' | 'subject'>): string {
-  const isPlain = PLAIN.test(subject) && (scheme === 'none' || subject !== NOBODY.subject);
-  return isPlain ? subject : `sha256:${hash('sha256', JSON.stringify(subject), 'hex')}`;
 }

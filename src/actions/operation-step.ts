@@ -7,15 +7,7 @@ import { requireSameVersion, splitVersion } from '../http/api-version.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import { acceptedQuery, NO_QUERY, Query } from '../http/query-parameters.js';
 import type { Body, Request } from '../http/request.js';
-import {
-  MAX_TARGET,
-  negotiateType,
-  type OpenEndpoint,
-  optionsOf,
-  type Router,
-  selectAction,
-  visible,
-} from '../http/router.js';
+import { MAX_TARGET, negotiateType, type OpenEndpoint, type Router, selectAction } from '../http/router.js';
 import type { Json } from '../json.js';
 
 /** An operation that the caller may send. Without an action it is OPTIONS. */
@@ -51,10 +43,7 @@ export function stepOf(operation: Operation, router: Router, request: Request): 
     type: action ? negotiateType(action, headers.accept) : '',
     body: action && bodyOf(operation, action),
   };
-  const { allow } = optionsOf(match.actions, (endpoint) =>
-    visible(request.principal, endpoint, match.params),
-  );
-  return { action, request: step, allow };
+  return { action, request: step, allow: match.allow };
 }
 
 /** The path of an operation without its query. */

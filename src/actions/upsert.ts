@@ -1,21 +1,19 @@
 import { inAttempts } from '../collection/attempts.js';
-import { normalizedText, type Resource, writableKeys } from '../collection/resource.js';
+import { writableKeys } from '../collection/resource.js';
 import type { Db, Run } from '../db/db.js';
-import { invalidBody, invalidQuery } from '../errors/input-errors.js';
+import { invalidQuery } from '../errors/input-errors.js';
 import { Problem } from '../errors/problem.js';
 import { preconditionFailed } from '../errors/record-errors.js';
 import { NO_QUERY } from '../http/query-parameters.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import type { Action } from '../http/router.js';
-import { escapeToken, isObject, type Json, member, setMember } from '../json.js';
+import { isObject, type Json, setMember } from '../json.js';
 import type { Comparison } from '../list/condition.js';
 import { filterIn } from '../list/query-names.js';
 import { readFilter } from '../list/read-filter.js';
 import type { Accessible } from '../list/relations.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
-import { parseUuid } from '../uuid.js';
-import { instantOf } from '../validation/times.js';
 import { forRecord } from './operation-step.js';
 
 /**
@@ -35,10 +33,10 @@ export function upsert(db: Db, scoped: ScopedCollection, replacement: Action, cr
     return creation.run({ ...request, query: NO_QUERY, run });
   };
   return {
-    prepare: (request) => creation.prepare?.(withKey(request, keyIn(request), resource)),
+    prepare: (request) => creation.prepare?.(withKey(request, keyIn(request))),
     run: async (given) => {
       const key = keyIn(given);
-      const request = withKey(given, key, resource);
+      const request = withKey(given, key);
       if (request.run) return write(request, key, request.run);
       const prepare = creation.prepare?.(request);
       const prepared = prepare ? await prepare() : request;
@@ -80,32 +78,16 @@ function readKey({ query }: Request, records: Accessible): readonly Comparison[]
   );
 }
 
-/** The request with the values of the key in its body. Throws 400 for a body with other ones. */
-function withKey(request: Request, key: readonly Comparison[], resource: Resource): Request {
+/** The request with the values of the key in its body, in place of other ones there. */
+function withKey(request: Request, key: readonly Comparison[]): Request {
   const value = request.body?.value;
   if (!request.body || !isObject(value)) return request;
   const filled = { ...value };
-  for (const comparison of key) {
-    const { field, column, values } = comparison;
-    const own = member(value, field);
-    if (own === undefined) setMember(filled, field, jsonOf(column.type, values[0]!));
-    else if (!isSame(own, comparison, resource))
-      throw invalidBody('must be the value in the filter', 'const', `/${escapeToken(field)}`);
-  }
+  for (const { field, column, values } of key) setMember(filled, field, jsonOf(column.type, values[0]!));
   return { ...request, body: { ...request.body, value: filled } };
 }
 
 function jsonOf(type: string, text: string): Json {
   if (type === 'double precision') return Number(text);
   return type === 'boolean' ? text === 'true' : text;
-}
-
-/** Whether the value of a body is the one of a comparison, which has gone through the steps before validation. */
-function isSame(own: Json, { field, column, values: [text] }: Comparison, resource: Resource): boolean {
-  if (column.type === 'double precision')
-    return (typeof own === 'number' || typeof own === 'string') && Number(own) === Number(text);
-  if (column.type === 'boolean') return String(own) === text;
-  if (column.type === 'uuid') return parseUuid(String(own)) === text;
-  const normalized = typeof own === 'string' ? normalizedText(resource, field, own, 'whole') : undefined;
-  return normalized !== undefined && (column.isInstant ? instantOf(normalized) : normalized) === text;
 }

@@ -2,11 +2,11 @@ import { STATUS_CODES } from 'node:http';
 import { hashedReply } from '../collection/representation.js';
 import type { Resource } from '../collection/resource.js';
 import { entriesOf, entryOf, typeOf } from '../errors/catalogue.js';
-import type { ProblemType } from '../errors/problem.js';
+import type { Problem, ProblemType } from '../errors/problem.js';
 import { noSuchErrorCode } from '../errors/request-errors.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import { readConditions } from '../http/preconditions.js';
-import { type DocumentForm, EXAMPLE_REQUEST_ID, type Rendered, render } from '../http/problem-body.js';
+import { type DocumentForm, render } from '../http/problem-body.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
 import { type Action, visible } from '../http/router.js';
@@ -148,12 +148,16 @@ function examplesOf(
 ): Record<string, Json> {
   const document: DocumentForm = { ...members, errorsPath };
   const bodies = (isAlwaysProblem ? [document] : [undefined, document]).map((form) =>
-    exampleOf(render(type.example(code), EXAMPLE_REQUEST_ID, form)),
+    exampleOf(type.example(code), form),
   );
   return Object.fromEntries(bodies);
 }
 
-function exampleOf({ headers, body }: Rendered): [type: string, body: Json] {
+const EXAMPLE_REQUEST_ID = '0198c0de-0000-7000-8000-000000000000';
+
+/** The body of a problem, with its media type. */
+export function exampleOf(problem: Problem, form?: DocumentForm): [type: string, body: Json] {
+  const { headers, body } = render(problem, EXAMPLE_REQUEST_ID, form);
   const type = headers[headers.indexOf('Content-Type') + 1]!;
   return [type, type.startsWith('text/') ? body : (JSON.parse(body) as Json)];
 }

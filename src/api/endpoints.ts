@@ -7,7 +7,7 @@ import { json } from './doc.js';
 import { ERRORS, type ErrorServices, HOME, type HomeServices } from './document-endpoints.js';
 import { at, type Endpoint, scopesOf } from './endpoint.js';
 import { EVENTS } from './event-endpoints.js';
-import { KEYS, type KeyServices, NO_KEYS } from './key-endpoints.js';
+import { KEYS, type KeyServices } from './key-endpoints.js';
 import type { KnownScopes } from './managed-endpoints.js';
 import { type Api, idempotent } from './record-actions.js';
 import { type RecordServices, recordEndpoints } from './record-endpoints.js';
@@ -61,7 +61,7 @@ export function coreEndpoints(
     ...(resources.some(({ hasRules }) => hasRules) ? [ACCESS] : []),
     ...HEALTH,
     ...(metricsPort === undefined ? [METRICS] : []),
-    ...(hasKeys ? KEYS : [NO_KEYS]),
+    ...(hasKeys ? KEYS : []),
     ...(hasUsers ? ACCOUNTS : []),
   ];
 }

@@ -15,11 +15,10 @@ import { parseDate } from '../config/parsers.js';
 import type { Db } from '../db/db.js';
 import { invalid } from '../errors/input-errors.js';
 import type { Failure } from '../errors/problem.js';
-import { noKeysAccepted } from '../errors/request-errors.js';
 import type { Json } from '../json.js';
 import { certificateBlocks } from '../process/tls.js';
 import { compileOnFirstUse } from '../validation/validation.js';
-import { at, type Endpoint } from './endpoint.js';
+import type { Endpoint } from './endpoint.js';
 import { KEY, KEY_SCHEMA } from './key-kind.js';
 import { type KnownScopes, managedEndpoints, type Store } from './managed-endpoints.js';
 
@@ -46,16 +45,6 @@ export const STORED_KEYS: Store<Credential, CredentialInput, KnownScopes, KeySer
 };
 
 export const KEYS: readonly Endpoint<KnownScopes & KeyServices>[] = managedEndpoints(KEY, STORED_KEYS);
-
-/** In place of `KEYS`, where AUTH names no scheme for them: explains why there is nothing to manage, with 404. */
-export const NO_KEYS: Endpoint = {
-  ...at('GET', KEY.path, 'nothing'),
-  homeLink: KEY.homeLink,
-  kind: KEY,
-  run: () => {
-    throw noKeysAccepted();
-  },
-};
 
 /** A credential without the hash of a key; a certificate has its thumbprint (RFC 8705). */
 function shown(credential: Credential): Record<string, unknown> {

@@ -117,9 +117,6 @@ export const inTable = <Item extends Stored, Input>(
     }),
 });
 
-/** Greater than every UUIDv7: the first id of lists with the newest first. */
-export const ABOVE_IDS = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-
 /** The body of a creation or a replacement, or with the fields `before` that of a merge patch (RFC 7396) with the others. */
 export function inputOf(
   { ignored = [], input }: Kind,

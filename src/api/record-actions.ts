@@ -5,7 +5,7 @@ import { create, createNested } from '../actions/create.js';
 import { createWithId, replaceOrCreate } from '../actions/create-with-id.js';
 import { get } from '../actions/get.js';
 import { history } from '../actions/history.js';
-import { withIdempotency } from '../actions/idempotency.js';
+import { type Idempotency, withIdempotency } from '../actions/idempotency.js';
 import { type FeedPosition, list } from '../actions/list.js';
 import { patch } from '../actions/patch.js';
 import { queryBy } from '../actions/query.js';
@@ -26,8 +26,6 @@ import type { ProtectedResource } from './service-endpoints.js';
 export interface ApiSettings extends WriteSettings, BatchLimits {
   /** Whether deleted ids are remembered: 410. */
   readonly tombstones: boolean;
-  /** Seconds for which a response is stored for a repeat with the same Idempotency-Key. */
-  readonly idempotencyTtlSeconds: number;
   readonly dbTimeoutMs: number;
 }
 
@@ -37,6 +35,7 @@ export interface Api {
   readonly collections: readonly ScopedCollection[];
   readonly settings: ApiSettings & ProtectedResource & { readonly publicPrefix: string };
   readonly feed: Feed | undefined;
+  readonly idempotency: Idempotency;
   /** Undefined: the primary reads. */
   readonly read: Read | undefined;
   /** Undefined: requests and responses are those of this service. */
@@ -76,8 +75,8 @@ export function openCollections(
   return openScopedCollections(db, collections);
 }
 
-export function idempotent({ db, collections, settings }: Api, action: Action): Action {
-  return withIdempotency(db, settings.idempotencyTtlSeconds, collections, action);
+export function idempotent({ db, idempotency }: Api, action: Action): Action {
+  return withIdempotency(db, idempotency, action);
 }
 
 /** The actions on the records of a collection; the nested ones, if it has a parent. */

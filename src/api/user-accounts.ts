@@ -6,17 +6,12 @@ import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db, Row } from '../db/db.js';
 import { fill } from '../db/statements.js';
 import { invalid } from '../errors/input-errors.js';
+import { ABOVE_IDS } from '../uuid.js';
 import { compileOnFirstUse } from '../validation/validation.js';
 import { ID, TEXTS, TIME_OR_NULL } from './doc.js';
 import type { Endpoint } from './endpoint.js';
 import type { InputSchema, Kind } from './kind.js';
-import {
-  ABOVE_IDS,
-  type KnownScopes,
-  managedEndpoints,
-  type Store,
-  type Stored,
-} from './managed-endpoints.js';
+import { type KnownScopes, managedEndpoints, type Store, type Stored } from './managed-endpoints.js';
 
 const SCHEMA = {
   type: 'object',
@@ -138,31 +133,11 @@ export const ACCOUNTS: readonly Endpoint<KnownScopes & { readonly db: Db }>[] = 
 );
 
 /** The version is a number of the content: several tables have it. */
-function accountOf({
-  id,
-  email,
-  scopes: granted,
-  disabled: at,
-  has_password,
-  passkeys,
-  second_factor,
-  sessions,
-}: Row): Account {
+function accountOf({ scopes: granted, disabled: at, ...others }: Row): Account {
   const scopes = [...scopesOf(granted)];
   const disabled = typeof at === 'number';
-  const disabled_at = timeOf(disabled ? at : undefined);
-  const members = {
-    id,
-    email,
-    scopes,
-    disabled,
-    disabled_at,
-    has_password,
-    passkeys,
-    second_factor,
-    sessions,
-  };
+  const members = { ...others, scopes, disabled, disabled_at: timeOf(disabled ? at : undefined) };
   const version = 1 + hash('sha1', JSON.stringify(members), 'buffer').readUIntBE(0, 6);
-  const own = { second_factor: second_factor === true, sessions: Number(sessions) };
-  return { id: String(id), version, scopes, disabled, ...own, members };
+  const own = { second_factor: others.second_factor === true, sessions: Number(others.sessions) };
+  return { id: String(others.id), version, scopes, disabled, ...own, members };
 }

@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import { type Idempotency, openIdempotency } from '../actions/idempotency.js';
 import { openCollections } from '../api/record-actions.js';
 import { type Auth, openAuth } from '../auth/open-schemes.js';
 import type { Config } from '../config/config.js';
@@ -9,6 +10,7 @@ import { reportFaults } from '../db/start-faults.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { Feed } from '../events/feed.js';
+import { BODIES } from '../limits/byte-budget.js';
 import { clientKey, rateLimiter } from '../limits/rate-limit.js';
 import type { OpenCounts } from '../limits/shared-counters.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
@@ -57,6 +59,7 @@ export interface Parts {
   readonly collections: readonly ScopedCollection[];
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
+  readonly idempotency: Idempotency;
   readonly features: OpenFeatures;
   readonly description: ApiDescription;
 }
@@ -120,9 +123,10 @@ export async function openParts(
     collections,
     collectionsOn,
     feed,
+    idempotency: openIdempotency(config.idempotencyTtlSeconds, collections),
     description,
   };
-  const more = { databaseUrl: database.url, sharedSchemas: declarations.shared, redeclare };
+  const more = { bodies: BODIES, databaseUrl: database.url, sharedSchemas: declarations.shared, redeclare };
   const open = await openFeatures(features, { ...core, ...more }, closers);
   return { ...core, scrape, database, metricsServer, counters, features: open };
 }

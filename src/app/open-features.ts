@@ -1,12 +1,15 @@
+import type { Idempotency } from '../actions/idempotency.js';
 import type { Documentation } from '../api/doc.js';
 import type { Endpoint } from '../api/endpoint.js';
 import { coreEndpoints, LAST_ENDPOINTS } from '../api/endpoints.js';
 import type { Adapter, Api, Read } from '../api/record-actions.js';
 import type { Auth, OwnCredentials } from '../auth/open-schemes.js';
+import { SCHEMES } from '../auth/principal.js';
 import type { UserOfToken } from '../auth/tokens/access-token.js';
 import { knownScopes, scopeSettingFaults } from '../auth/user-scopes.js';
 import type { Resource } from '../collection/resource.js';
 import { type Config, ConfigError, type FeatureSettings } from '../config/config.js';
+import type { RateLimit } from '../config/limit-settings.js';
 import type { Db } from '../db/db.js';
 import type { PruneTask } from '../db/maintenance.js';
 import { noEmbedded, type OpenEmbedded } from '../db/open-database.js';
@@ -17,7 +20,7 @@ import type { FieldNames } from '../http/cors.js';
 import type { ErrorPage } from '../http/reply.js';
 import type { ErrorPageRequest } from '../http/request.js';
 import type { Route, Router } from '../http/router.js';
-import type { Quota } from '../limits/rate-limit.js';
+import type { ByteBudget } from '../limits/byte-budget.js';
 import type { Collection } from '../list/open-collection.js';
 import type { ScopedCollection } from '../policy/scoped-collection.js';
 import type { Family } from '../telemetry/instruments.js';
@@ -41,7 +44,10 @@ export interface Core extends Base {
    * Limits what clients do by their addresses, of IPv6 by /56, in all processes together with RATE_LIMIT_STORE=postgres. The returned
    * function counts one more, and resolves to the seconds after which the client may repeat it; undefined: it is within the limit.
    */
-  readonly limitAddresses: (name: string, quota: Quota) => (address: string) => Promise<number | undefined>;
+  readonly limitAddresses: (
+    name: string,
+    quota: RateLimit,
+  ) => (address: string) => Promise<number | undefined>;
   readonly collections: readonly ScopedCollection[];
   /** The collections in another database with the same records. */
   readonly collectionsOn: (db: Db) => readonly ScopedCollection[];
@@ -49,6 +55,9 @@ export interface Core extends Base {
   readonly sharedSchemas: ReadonlyMap<string, object>;
   /** Undefined with EVENTS=off. */
   readonly feed: Feed | undefined;
+  readonly idempotency: Idempotency;
+  /** The bytes of bodies whose requests are not done. */
+  readonly bodies: ByteBudget;
   readonly description: ApiDescription;
   /**
    * Serves the declarations as their files are now. Rejects with what is wrong with them, and the service goes on with the former
@@ -60,6 +69,8 @@ export interface Core extends Base {
 /** The API of a service as data, for which nothing is opened. */
 export interface ApiDescription {
   readonly endpoints: readonly Endpoint[];
+  /** The endpoints that the core has with some settings, besides those of collections. */
+  readonly possible: readonly Endpoint[];
   /** The types of problems that the service responds with. */
   readonly errorTypes: readonly ProblemType[];
   /** Header fields of its features that pages of other origins may set or read. */
@@ -123,16 +134,25 @@ export interface Openable {
 }
 
 /** The code of a feature, as far as a service uses it. */
-interface Loaded {
+export interface Loaded<Services = unknown> {
+  /** Opens a server of PostgreSQL, which a service without DATABASE_URL uses. */
   readonly openServer?: OpenEmbedded;
+  /** Opens the credentials that it issues, before all that needs callers. */
   openCredentials?(base: Base): OwnCredentials | Promise<OwnCredentials>;
+  /** Opens the search for the users that tokens of other issuers mean. */
   openUsersOfTokens?(base: Base, users: () => Collection): Promise<UserOfToken | undefined>;
-  open?(core: Core): OpenFeature | Promise<OpenFeature>;
-  endpoints?: EndpointsOf;
+  /** Opens it in a service. */
+  open?(core: Core): OpenFeature<Services> | Promise<OpenFeature<Services>>;
+  /** The endpoints that it adds. They run with the `services` of the open feature. */
+  readonly endpoints?: EndpointsOf<Services>;
+  /** Loads the types of problems that only its endpoints have. */
   errors?(): Promise<readonly ProblemType[]>;
+  /** Header fields, of its own or of other endpoints, that pages of other origins may set or read. */
   readonly fields?: FieldNames;
+  /** The part of the feature in the documents about the API, besides the descriptions of endpoints. */
   readonly documentation?: Documentation;
-  represent?: Represent;
+  /** Adds the media types of representations to the descriptions of endpoints, which the open feature gives to their routes. */
+  readonly represent?: Represent;
 }
 
 /** The settings of features. */
@@ -224,8 +244,10 @@ export async function describeApi(
   const first = [...coreEndpoints(config, resources), ...added.filter((each) => !isSeparate(each))];
   let all: readonly Endpoint[] = [...first, ...LAST_ENDPOINTS, ...added.filter(isSeparate)];
   for (const represent of representing) all = await represent(all, resources);
+  const settings = { auth: SCHEMES, events: true, metricsPort: undefined, anyParameters: false };
   return {
     endpoints: all,
+    possible: coreEndpoints(settings, []) as readonly Endpoint[],
     errorTypes,
     fields: names,
     documentation: documented,

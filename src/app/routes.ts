@@ -19,7 +19,7 @@ export function routesOf(
   notReadyReason: () => Promise<NotReadyReason>,
   furtherRoutes: readonly Route[],
 ): ApiRoutes {
-  const { config, database, auth, collections, feed, scrape, features } = parts;
+  const { config, database, auth, collections, feed, idempotency, scrape, features } = parts;
   const { endpoints, errorTypes } = parts.description;
   const { lookup, accounts } = auth;
   const resources = collections.map(({ resource }) => resource);
@@ -27,6 +27,7 @@ export function routesOf(
     db: database.db,
     collections,
     feed,
+    idempotency,
     settings: { ...config, accounts },
     read: memberOf(features, 'read'),
     adapter: memberOf(features, 'adapter'),

@@ -63,21 +63,6 @@ export interface SignInChange {
   readonly currentPassword: string | undefined;
 }
 
-/** Protects accounts from callers that may write user records. */
-export interface AccountProtection {
-  /**
-   * Requires that a caller has each scope that was granted to another user before it changes the email or the password of that user:
-   * with a new password it could sign in as that user. Requires that users who change their own email or password know the current
-   * password, or are present themselves: with Basic, or with a session in a browser that began within five minutes. Tokens and
-   * keys, which applications hold, never replace the current password. Returns the password that confirms the change, which must
-   * still be the current one when the change commits; undefined: nothing needs a confirmation. Throws 403, 429 while the account
-   * must wait after too many failures, and 503 when too many passwords are being checked.
-   */
-  confirm(caller: AccountCaller, userId: string, change: SignInChange): Promise<VerifiedPassword | undefined>;
-  /** Requires that a caller has each scope that was granted to another user before it deletes that user. Throws 403. */
-  requireDeletable(caller: AccountCaller, userId: string): Promise<void>;
-}
-
 /** A caller, and whether it may write all user records, its own only, or those that access rules permit. */
 export interface AccountCaller {
   readonly principal: Principal;
@@ -86,16 +71,33 @@ export interface AccountCaller {
   readonly requirePermitted?: () => Promise<void>;
 }
 
-/** Reads committed scopes and passwords outside the request's transaction, so a batch sends the current password once. */
-export function accountProtection(db: Db, check: PasswordCheck, throttle: LoginThrottle): AccountProtection {
-  async function confirm(
+/**
+ * Protects accounts from callers that may write user records. Reads committed scopes and passwords outside the request's transaction, so a
+ * batch sends the current password once.
+ */
+export class AccountProtection {
+  constructor(
+    readonly db: Db,
+    readonly check: PasswordCheck,
+    readonly throttle: LoginThrottle,
+  ) {}
+
+  /**
+   * Requires that a caller has each scope that was granted to another user before it changes the email or the password of that user:
+   * with a new password it could sign in as that user. Requires that users who change their own email or password know the current
+   * password, or are present themselves: with Basic, or with a session in a browser that began within five minutes. Tokens and
+   * keys, which applications hold, never replace the current password. Returns the password that confirms the change, which must
+   * still be the current one when the change commits; undefined: nothing needs a confirmation. Throws 403, 429 while the account
+   * must wait after too many failures, and 503 when too many passwords are being checked.
+   */
+  async confirm(
     { principal, permission, requirePermitted }: AccountCaller,
     userId: string,
     change: SignInChange,
   ): Promise<VerifiedPassword | undefined> {
     const { email: newEmail, isEmailUnseen, password, currentPassword } = change;
     if (newEmail === undefined && password === undefined) return undefined;
-    const [row] = await db.run(AUTH_SQL.password_of, [userId]);
+    const [row] = await this.db.run(AUTH_SQL.password_of, [userId]);
     // The write itself reports an unknown user.
     const isEmailLeft = newEmail === row?.email && !isEmailUnseen;
     if (!row || (password === undefined && isEmailLeft)) return undefined;
@@ -114,8 +116,8 @@ export function accountProtection(db: Db, check: PasswordCheck, throttle: LoginT
     if (row.hash === null) throw passwordNotSet();
     if (currentPassword === undefined) throw currentPasswordRequired();
     const email = row.email as string;
-    const attempt = throttle.beginOf(email);
-    if (!(await check.isCorrect(currentPassword, row.hash as string))) {
+    const attempt = this.throttle.beginOf(email);
+    if (!(await this.check.isCorrect(currentPassword, row.hash as string))) {
       await attempt.fail(email);
       throw currentPasswordWrong();
     }
@@ -123,18 +125,17 @@ export function accountProtection(db: Db, check: PasswordCheck, throttle: LoginT
     return { userId, version: row.version as number };
   }
 
-  async function requireDeletable(
+  /** Requires that a caller has each scope that was granted to another user before it deletes that user. Throws 403. */
+  async requireDeletable(
     { principal, permission, requirePermitted }: AccountCaller,
     userId: string,
   ): Promise<void> {
     if (principal.scopes.has('admin')) return;
-    const [row] = await db.run(AUTH_SQL.password_of, [userId]);
+    const [row] = await this.db.run(AUTH_SQL.password_of, [userId]);
     if (!row || hasScopesOf(principal, row)) return;
     await requirePermitted?.();
     if (!isUser(principal, userId) || !mayDeleteAccount(principal)) throw protectedFrom(permission, 'delete');
   }
-
-  return { confirm, requireDeletable };
 }
 
 /** Access rules alone refuse a record in these words: a caller learns from no other ones which users have granted scopes. */

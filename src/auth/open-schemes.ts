@@ -1,16 +1,10 @@
 import type { Config } from '../config/config.js';
 import type { Db } from '../db/db.js';
-import { createLoginThrottle, FAILURE_WINDOW_S, type LoginThrottle } from '../limits/login-throttle.js';
+import { FAILURE_WINDOW_S, LoginThrottle } from '../limits/login-throttle.js';
 import type { OpenCounts } from '../limits/shared-counters.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import type { Log } from '../telemetry/log.js';
-import {
-  type AccountProtection,
-  accountProtection,
-  PasswordCheck,
-  passwordSignIn,
-  type SignIn,
-} from './accounts.js';
+import { AccountProtection, PasswordCheck, passwordSignIn, type SignIn } from './accounts.js';
 import { type Authenticate, createAuthenticator, type FindSession } from './authenticate.js';
 import { CredentialCache } from './credentials/credential-cache.js';
 import { CredentialWatch } from './credentials/credential-watch.js';
@@ -96,7 +90,7 @@ export async function openAuth(
   const names = ORDER.filter((name) => config.auth.includes(name));
   const schemes = await Promise.all(names.map((name) => open[name]()));
   const credentials = new CredentialWatch(db, log, schemes, config.eventsCredentialMs, callers);
-  const throttle = createLoginThrottle(config.authFailures, counts?.('failures', FAILURE_WINDOW_S));
+  const throttle = new LoginThrottle(config.authFailures, counts?.('failures', FAILURE_WINDOW_S));
   return {
     authenticate: schemes.length > 0 ? createAuthenticator(schemes, throttle, failures) : undefined,
     challenge: (scope) =>
@@ -112,7 +106,7 @@ export async function openAuth(
     signIn,
     throttle,
     checkReplay,
-    accounts: accountProtection(db, passwords, throttle),
+    accounts: new AccountProtection(db, passwords, throttle),
     session: own?.session,
     close: async () => {
       credentials.close();

@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import { forbidden, secondFactorRequired } from '../errors/caller-errors.js';
 import type { JsonObject } from '../json.js';
 
@@ -155,10 +156,6 @@ export function isYoungerThan(seconds: number, signedInAt = 0): boolean {
   return age > -CLOCK_TOLERANCE_S && age < seconds;
 }
 
-/** The version of a user's password, from a row; undefined: the user has none. */
-export const passwordVersionOf = ({ version }: Readonly<Record<string, unknown>>): number | undefined =>
-  typeof version === 'number' ? version : undefined;
-
 /** How far the clock of another process may be ahead. */
 const CLOCK_TOLERANCE_S = 30;
 
@@ -180,3 +177,15 @@ export const storedActor = (actor: string): string => actor.replaceAll('\0', '')
 /** The setting by which the triggers that write events know the actor of all records of a statement; null: the actor is unknown. */
 export const actorSetting = (actor: string | undefined): string | null =>
   actor === undefined ? null : `=${storedActor(actor)}`;
+
+/** Subjects of plain characters up to this length are stored unchanged. */
+const PLAIN_SUBJECT = /^[\x20-\x7e]{1,64}$/;
+
+/**
+ * The name of a caller in the database: at most 71 storable characters. A hash is longer than any unchanged subject, so
+ * they cannot be confused. Callers without a credential have a name that no subject has.
+ */
+export function callerKey({ scheme, subject }: Pick<Principal, 'scheme' | 'subject'>): string {
+  const isPlain = PLAIN_SUBJECT.test(subject) && (scheme === 'none' || subject !== NOBODY.subject);
+  return isPlain ? subject : `sha256:${hash('sha256', JSON.stringify(subject), 'hex')}`;
+}

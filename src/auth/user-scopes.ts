@@ -3,24 +3,9 @@ import { AUTH_SQL } from '../db/core-statements.js';
 import type { Db } from '../db/db.js';
 import { ACCOUNT_DELETION, type CollectionScopes, includes, scopesOf } from './principal.js';
 
-/** Scopes of OpenID Connect, with the claims from a user's record that each grants. */
-export const CLAIMS: Readonly<Record<string, readonly string[]>> = {
-  openid: ['sub'],
-  email: ['email'],
-  profile: ['name', 'updated_at'],
-};
-
-/** Whether a scope is one of OpenID Connect, which grants claims. */
-export const isClaimScope = (scope: string): boolean => Object.hasOwn(CLAIMS, scope);
-
 /** The scopes of a user: those of its own account, and those that an operator granted. */
 export const userScopes = (granted: unknown): ReadonlySet<string> =>
   new Set(['self', ACCOUNT_DELETION, ...scopesOf(granted)]);
-
-/** Whether a user with these scopes may allow a scope to a client. */
-export function mayAllow(scopes: ReadonlySet<string>, scope: string): boolean {
-  return isClaimScope(scope) || scopes.has('admin') || includes(scopes, scope);
-}
 
 /** Whether a user has a scope only after a second factor: REQUIRE_SECOND_FACTOR names it, or one that it includes. */
 export const needsSecondFactor = ({ secondFactorScopes }: AuthConfig, scope: string): boolean =>
@@ -32,27 +17,6 @@ export function withOneFactor(config: AuthConfig, scopes: Iterable<string>) {
   const withheld = all.filter((scope) => needsSecondFactor(config, scope));
   return { scopes: new Set(all.filter((scope) => !withheld.includes(scope))), withheld };
 }
-
-/** Scopes with the ones that they imply: a scope that permits writing implies the one that permits reading. */
-export function withImplied(scopes: Iterable<string>): ReadonlySet<string> {
-  const named = [...scopes];
-  const implied = named
-    .filter((scope) => scope.endsWith(':write'))
-    .map((scope) => scope.replace(/write$/, 'read'));
-  return new Set([...named, ...implied]);
-}
-
-/** The scopes of a list that are permitted, and of each other one those that it implies. */
-export function permittedScopes(list: unknown, isPermitted: (scope: string) => boolean): string {
-  const permitted = [...scopesOf(list)].flatMap((scope) =>
-    isPermitted(scope) ? scope : [...withImplied([scope])].filter(isPermitted),
-  );
-  return [...new Set(permitted)].join(' ');
-}
-
-/** The scopes of a list that a user with `scopes` may allow. */
-export const allowedScopes = (scopes: ReadonlySet<string>, list: unknown): string =>
-  permittedScopes(list, (scope) => scope === 'offline_access' || mayAllow(scopes, scope));
 
 /** Sets what a user may do beyond `self`, and allow to clients. */
 export async function setUserScopes(

@@ -1,4 +1,5 @@
 import { KEY } from '../api/key-kind.js';
+import { kindCommand } from '../feature.js';
 import { FEATURES } from '../features.js';
 import { type Command, type Commands, GROUPS, type RunnableCommand } from './command.js';
 import { GENERAL_USAGE, usageOf } from './help.js';
@@ -31,11 +32,7 @@ const CORE: Table = {
     'service',
     async () => (await import('./collections-command.js')).collectionsCommand,
   ),
-  keys: own(keys, 'access', async () => {
-    const { managedCommand } = await import('./managed-command.js');
-    const { STORED_KEYS } = await import('../api/key-endpoints.js');
-    return (args, io) => managedCommand(KEY, STORED_KEYS, ACCESS_COMMANDS, args, io);
-  }),
+  keys: kindCommand(KEY, keys, async () => (await import('../api/key-endpoints.js')).STORED_KEYS),
   users: own(users, 'access', async () => (await import('./users-command.js')).usersCommand),
   access: own(access, 'access', async () => (await import('./access-command.js')).accessCommand),
 };

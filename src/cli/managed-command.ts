@@ -9,24 +9,24 @@ import { type Failure, Problem } from '../errors/problem.js';
 import type { JsonObject } from '../json.js';
 import { parseUuid } from '../uuid.js';
 import { parse, subcommandOf } from './arguments.js';
-import type { CommandTable } from './command.js';
+import type { Command, CommandTable } from './command.js';
 import { configOf, type Io, inputText, UsageError } from './io.js';
 import { ListOutput, print } from './output.js';
 import { endOf, withDatabase } from './with-database.js';
 
 /**
- * Creates, changes, lists and deletes managed resources, as the command of the table with its name. Throws UsageError before
- * the database is opened, ExitError after.
+ * Creates, changes, lists and deletes managed resources. Throws UsageError before the database is opened, ExitError after.
  */
 export async function managedCommand<Item extends Stored, Input>(
   kind: Kind,
   store: Store<Item, Input, KnownScopes, { readonly db: Db }>,
-  table: CommandTable,
+  command: Command,
   args: readonly string[],
   io: Io,
 ): Promise<void> {
   const { singular, limit, secret: member = '' } = kind;
   const { name, create, update, defaults } = kind.command!;
+  const table: CommandTable = { [name]: command };
   const { verb, rest } = subcommandOf(table, name, args);
   const { values, positionals } = parse(table, name, verb, rest);
   const given = values as Given;

@@ -2,18 +2,14 @@ import { randomUUID } from 'node:crypto';
 import {
   accessSync,
   constants,
-  createReadStream,
   createWriteStream,
-  lstatSync,
-  openSync,
+  realpathSync,
   renameSync,
   rmSync,
   statSync,
 } from 'node:fs';
-import { Socket } from 'node:net';
 import type { Writable } from 'node:stream';
-import { finished, pipeline } from 'node:stream/promises';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { finished } from 'node:stream/promises';
 import { fileOf, type Io, type Output, OutputError } from './io.js';
 
 /** Prints what a command has done: with --json the document alone, else the text. */
@@ -49,8 +45,8 @@ export const hasColours = ({ stdout, env }: Io): boolean =>
   stdout.isTTY === true && stdout.hasColors?.(env) === true;
 
 /**
- * Gives `work` the file that an option names. A regular file gets the new content when the work is done, and retains its
- * mode and owner; what is no regular file is written to. Links are followed. Throws OutputError.
+ * Gives `work` the file that an option names, which has its new content, and its mode, when the work is done. A link is followed. Throws
+ * OutputError, also for what is no file: a shell can redirect the standard output to a pipe or a device.
  */
 export async function withOutputFile<T>(
   io: Io,
@@ -59,22 +55,16 @@ export async function withOutputFile<T>(
 ): Promise<T> {
   const unwritten = (error: Error) =>
     new OutputError(`${file} cannot be written: ${error.message}`, { cause: error });
-  let target: Target;
-  try {
-    target = await openTarget(fileOf(io, file));
-  } catch (error) {
-    throw unwritten(error as Error);
-  }
-  const { out, complete, discard } = target;
+  const { path, mode } = orThrow(unwritten, () => targetOf(fileOf(io, file)));
+  const part = `${path}.${randomUUID()}.part`;
+  const discard = () => rmSync(part, { force: true });
   process.once('exit', discard);
+  const out = createWriteStream(part, { highWaterMark: 1_048_576, mode });
+  out.on('error', () => undefined);
   try {
     const result = await withErrors(out, unwritten, work);
     await withErrors(out, unwritten, () => finished(out.end(), { readable: false }));
-    try {
-      await complete();
-    } catch (error) {
-      throw unwritten(error as Error);
-    }
+    orThrow(unwritten, () => renameSync(part, path));
     return result;
   } finally {
     process.off('exit', discard);
@@ -83,6 +73,23 @@ export async function withOutputFile<T>(
       else out.destroy().once('close', resolve);
     });
     discard();
+  }
+}
+
+/** The path of the file that a path leads to, and the mode of its new content. */
+function targetOf(path: string): { readonly path: string; readonly mode: number } {
+  const former = statSync(path, { throwIfNoEntry: false });
+  if (!former) return { path, mode: 0o666 };
+  if (!former.isFile()) throw new Error('it is no file; redirect the standard output to it');
+  accessSync(path, constants.W_OK);
+  return { path: realpathSync(path), mode: former.mode };
+}
+
+function orThrow<T>(replacement: (error: Error) => Error, work: () => T): T {
+  try {
+    return work();
+  } catch (error) {
+    throw replacement(error as Error);
   }
 }
 
@@ -96,55 +103,5 @@ export async function withErrors<T>(
     return await work(out);
   } catch (error) {
     throw out.errored ? replacement(out.errored) : error;
-  }
-}
-
-interface Target {
-  readonly out: Writable;
-  /** Gives the file its content, after the last write. */
-  readonly complete: () => void | Promise<void>;
-  /** Removes what is incomplete. */
-  readonly discard: () => void;
-}
-
-const nothing = (): void => undefined;
-
-/** A path that leads to an open file of a process, beside which no other file can be. */
-const OPEN_FILE = /^\/(?:dev|proc)\//;
-
-async function openTarget(path: string): Promise<Target> {
-  const former = statSync(path, { throwIfNoEntry: false });
-  if (former?.isFIFO()) return { out: await openPipe(path), complete: nothing, discard: nothing };
-  if (former && (!former.isFile() || OPEN_FILE.test(path))) {
-    const fd = openSync(path, constants.O_WRONLY | (former.isFile() ? constants.O_APPEND : 0));
-    return { out: createWriteStream(path, { fd }).on('error', nothing), complete: nothing, discard: nothing };
-  }
-  if (former) accessSync(path, constants.W_OK);
-  const part = `${path}.${randomUUID()}.part`;
-  // Only the readers of the file may read the part.
-  const options = { highWaterMark: 1_048_576, ...(former && { mode: 0o600 }) };
-  return {
-    out: createWriteStream(part, options).on('error', nothing),
-    // A copy follows links, also to a file that does not exist, and leaves the mode and the owner of the file.
-    complete: () =>
-      lstatSync(path, { throwIfNoEntry: false })
-        ? pipeline(createReadStream(part), createWriteStream(path))
-        : renameSync(part, path),
-    discard: () => rmSync(part, { force: true }),
-  };
-}
-
-const READER_WAIT_MS = 50;
-
-/** Waits for a reader without a thread that waits, which would keep the process from ending. */
-async function openPipe(path: string): Promise<Writable> {
-  for (;;) {
-    try {
-      const fd = openSync(path, constants.O_WRONLY | constants.O_NONBLOCK);
-      return new Socket({ fd, readable: false, writable: true }).on('error', nothing);
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENXIO') throw error;
-    }
-    await sleep(READER_WAIT_MS);
   }
 }

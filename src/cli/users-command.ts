@@ -1,9 +1,8 @@
 import { createInterface } from 'node:readline/promises';
 import { text } from 'node:stream/consumers';
-import { setPassword } from '../actions/set-password.js';
 import { STORED_ACCOUNTS } from '../api/user-accounts.js';
 import { knownScopes, scopeFault } from '../auth/user-scopes.js';
-import { NO_PRECONDITIONS } from '../collection/write-preconditions.js';
+import { setUserFields } from '../collection/password-writes.js';
 import type { Config } from '../config/config.js';
 import type { Db } from '../db/db.js';
 import { loadDeclarations, resourcesOf } from '../declarations/load-declarations.js';
@@ -32,12 +31,12 @@ export async function usersCommand(args: string[], io: Io): Promise<void> {
     const id = isNew
       ? (await users.create(users.check({ email, name: name!, password: password! }))).id
       : await idOf(database, email);
-    if (!isNew && password !== undefined) await setPassword(users, id, password);
+    if (!isNew && password !== undefined) await setUserFields(users, id, { password });
     if (verb === 'show') {
       const { members = {} } = (await STORED_ACCOUNTS.get(db, id)) ?? {};
       return print(io, json, members, `${JSON.stringify(members)}\n`);
     }
-    if (verb === 'delete') await users.remove(id, NO_PRECONDITIONS);
+    if (verb === 'delete') await users.remove(id);
     const changes: Readonly<Record<string, object>> = {
       scopes: { scopes },
       ...{ disable: { disabled: true }, enable: { disabled: false } },

@@ -7,7 +7,7 @@ import { inAttempts } from './attempts.js';
 import { modifiedAt } from './document.js';
 import { isStored, type NotFoundReason, type PreconditionFailed, type StoredRecord } from './record.js';
 import type { ValidatedInput } from './validated-input.js';
-import { admits, onlyThis, type WritePreconditions } from './write-preconditions.js';
+import { admits, NO_PRECONDITIONS, onlyThis, type WritePreconditions } from './write-preconditions.js';
 
 /** A record before a change, with its members, which are parsed once. */
 export interface Present<P extends StoredRecord = StoredRecord> {
@@ -17,7 +17,8 @@ export interface Present<P extends StoredRecord = StoredRecord> {
 
 /** A change of a record. */
 export interface Change {
-  readonly preconditions: WritePreconditions;
+  /** Absent: none. */
+  readonly preconditions?: WritePreconditions;
   /** Whether `next` needs the record before the change. Otherwise the statement that writes checks the preconditions alone. */
   readonly isRead: boolean;
   /** The record after the change. It runs again if others have changed the record meanwhile. */
@@ -48,7 +49,7 @@ export function changing<P extends StoredRecord>(
   ) => Promise<Changed>,
 ): (id: string, change: Change, run?: Run) => Promise<Changed> {
   const attempt = async (id: string, change: Change, run: Run | undefined): Promise<Changed | undefined> => {
-    const { preconditions, next } = change;
+    const { preconditions = NO_PRECONDITIONS, next } = change;
     if (!change.isRead) {
       const outcome = await write(id, await next(undefined), preconditions, run, undefined);
       const isOvertaken = isFailed(outcome) && admitsRecord(preconditions, outcome.current);

@@ -2,10 +2,12 @@ import { lockVerifiedPassword } from '../auth/accounts.js';
 import { PASSWORDS_SQL } from '../db/core-statements.js';
 import type { Db, Run } from '../db/db.js';
 import { currentPasswordWrong } from '../errors/caller-errors.js';
+import type { JsonObject } from '../json.js';
 import { requireUncommonPassword } from '../passwords/common-password.js';
 import { hashPassword } from '../passwords/password.js';
+import type { Change, Changed } from './changes.js';
 import { isStored } from './record.js';
-import type { ValidatedInput } from './validated-input.js';
+import type { compileInput, ValidatedInput } from './validated-input.js';
 
 const SET_PASSWORD = PASSWORDS_SQL.set_password;
 
@@ -48,4 +50,28 @@ export function storedPassword(draft: ValidatedInput): Promise<string> | undefin
   const { password, passwordHash, fields } = draft;
   if (password === undefined) return passwordHash === undefined ? undefined : Promise.resolve(passwordHash);
   return requireUncommonPassword(password, fields).then(() => passwordHash ?? hashPassword(password));
+}
+
+/** The users whose fields the service sets. */
+interface Users {
+  readonly check: ReturnType<typeof compileInput>;
+  readonly change: (id: string, change: Change, run?: Run) => Promise<Changed>;
+}
+
+/**
+ * Sets fields of a user with the rules of requests, also the password. `more`: the hash in place of a password, and the password that must
+ * still be current. False: there is no such user. Throws 400, and 403 if that password is no longer current.
+ */
+export async function setUserFields(
+  users: Users,
+  id: string,
+  fields: JsonObject,
+  more: Partial<Pick<ValidatedInput, 'confirmedBy' | 'passwordHash'>> = {},
+  run?: Run,
+): Promise<boolean> {
+  const next: Change['next'] = (present) => {
+    const { record } = present!;
+    return { ...users.check({ ...record, ...fields }, 'request', { record, isPatch: true }), ...more };
+  };
+  return isStored(await users.change(id, { isRead: true, next }, run));
 }

@@ -23,7 +23,7 @@ export type Removed = 'removed' | 'absent' | PreconditionFailed;
 
 /** Deletions of records. */
 export interface Removals {
-  remove(id: string, preconditions: WritePreconditions, run?: Run, actor?: string): Promise<Removed>;
+  remove(id: string, preconditions?: WritePreconditions, run?: Run, actor?: string): Promise<Removed>;
 }
 
 /** A deletion that shares a statement with others of its transaction, which are of one caller. */
@@ -62,7 +62,7 @@ export function removal(db: Db, resource: Resource, statements: Statements): Rem
       (all) => removeMany(run, statements.of('remove_many'), all),
     ),
   );
-  return async (id, preconditions, run = db.run, actor) => {
+  return async (id, preconditions = NO_PRECONDITIONS, run = db.run, actor) => {
     const version = onlyVersion(preconditions);
     if (db.engine.writesMany && (preconditions === NO_PRECONDITIONS || version !== undefined)) {
       // The transaction has locked the record. Without it, the statement that follows finds out why it was not deleted.

@@ -1,17 +1,7 @@
 import type { Network } from '../formats/ip-address.js';
-import { prefixOf, VERSIONS } from '../versions/supported.js';
+import { prefixOf, type Retirement, VERSIONS } from '../versions/supported.js';
 import type { Reader } from './env-reader.js';
 import { isHost, isLoopback, parseNames, parseNetworks } from './parsers.js';
-
-/** When a version retires, and where its successor is. */
-export interface RetirementSettings {
-  readonly deprecation: Date | undefined;
-  readonly sunset: Date | undefined;
-  readonly successor: string;
-}
-
-/** By the number of the version. */
-export type RetirementConfig = Readonly<Record<string, RetirementSettings>>;
 
 export type ServerConfig = Readonly<ReturnType<typeof readServer>>;
 
@@ -102,9 +92,9 @@ export function readHttp(reader: Reader) {
   };
 }
 
-/** Reads when each version that has a successor retires (RFC 9745, RFC 8594). */
-function readRetirement({ date, faults }: Reader, publicPrefix: string): RetirementConfig {
-  const settings = VERSIONS.slice(0, -1).map(({ number }, index): [string, RetirementSettings] => {
+/** Reads when each version that has a successor retires (RFC 9745, RFC 8594), by its number. */
+function readRetirement({ date, faults }: Reader, publicPrefix: string) {
+  const settings = VERSIONS.slice(0, -1).map(({ number }, index): [string, Retirement] => {
     const deprecation = date(`V${number}_DEPRECATION`);
     const sunset = date(`V${number}_SUNSET`);
     // RFC 9745 section 4.

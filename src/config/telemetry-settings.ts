@@ -22,8 +22,6 @@ export function readTelemetry({ read, optional, flag, faults }: Reader) {
     logLevel,
     /** One line for each request. */
     accessLog,
-    /** Responses have a Server-Timing field. */
-    serverTiming: flag('SERVER_TIMING'),
     /** A separate listener for metrics; undefined: /metrics of the service itself. */
     metricsPort: metrics?.port,
     metricsHost: metrics?.host ?? LOOPBACK,

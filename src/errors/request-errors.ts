@@ -46,13 +46,6 @@ export const noSuchPath = (nearest?: string) => (nearest === undefined ? NO_SUCH
 
 export const noSuchErrorCode = () => notFound.variant({ message: 'There is no such error code.' });
 
-/** Keys and certificates are managed only where they are accepted. */
-export const noKeysAccepted = () =>
-  notFound.variant({
-    message:
-      'This service accepts no keys: AUTH names neither api-key nor mtls. `plinth keys` manages keys in any case.',
-  });
-
 /** RFC 9110 section 15.5.6: Allow lists the supported methods. */
 export const methodNotAllowed = define('METHOD_NOT_ALLOWED', 405, {
   message: 'The resource does not support this method.',

@@ -1,7 +1,6 @@
 import fastJsonPatch from 'fast-json-patch';
 import { invalidPatch, patchTestFailed, unprocessablePatch } from '../errors/input-errors.js';
-import { clone, isObject, type Json, unescapeToken } from '../json.js';
-import { PatchCost } from './patch-cost.js';
+import { charactersLeft, clone, isObject, type Json, unescapeToken } from '../json.js';
 
 const MAX_OPERATIONS = 10_000;
 const OPS = ['add', 'remove', 'replace', 'move', 'copy', 'test'] as const;
@@ -158,4 +157,40 @@ function arrayIndex(token: string, index: number): number {
   if (!/^(0|[1-9]\d*)$/.test(token))
     throw unprocessablePatch('An array index is 0, or digits without a leading zero.', index);
   return Number(token);
+}
+
+/** Maximum characters of JSON that the copies of one patch add up to: as many as a body has by default. */
+const MAX_COPIED = 1_048_576;
+/**
+ * Maximum array elements that the insertions and removals of one patch shift: 1,000 at the front of an array of 50,000, or
+ * 100 of an array of 500,000.
+ */
+const MAX_MOVED = 50_000_000;
+/** Maximum members of the objects that the tests of one patch compare: ten times as many as a record may have. */
+const MAX_COMPARED = 500_000;
+
+/** Adds up what the operations of one patch cost. Each method throws 422 beyond its limit. */
+class PatchCost {
+  #left = MAX_COPIED;
+  #moved = 0;
+  #compared = 0;
+
+  copy(value: Json, index: number): void {
+    this.#left = charactersLeft(value, this.#left);
+    if (this.#left < 0)
+      throw unprocessablePatch(`The patch copies more than ${MAX_COPIED} characters of JSON.`, index);
+  }
+
+  move(elements: number, index: number): void {
+    this.#moved += elements;
+    if (this.#moved > MAX_MOVED)
+      throw unprocessablePatch(`The patch moves array elements more than ${MAX_MOVED} times.`, index);
+  }
+
+  /** Nested values are compared only while the sizes are equal, so the length of the patch limits them. */
+  compare(actual: Json, expected: Json, index: number): void {
+    if (isObject(actual) && isObject(expected)) this.#compared += Object.keys(actual).length;
+    if (this.#compared > MAX_COMPARED)
+      throw unprocessablePatch(`The patch compares more than ${MAX_COMPARED} members.`, index);
+  }
 }

@@ -1,37 +1,20 @@
 import { isUtf8 } from 'node:buffer';
 
-/** The second bytes of a sequence that `sequenceAt` allows, by its first. */
-const SECOND: Readonly<Record<number, readonly [number, number]>> = {
-  224: [0xa0, 0xbf],
-  237: [0x80, 0x9f],
-  240: [0x90, 0xbf],
-  244: [0x80, 0x8f],
-};
-
-/** The bytes of the character at an offset; 0: they are not UTF-8 (RFC 3629). */
-function sequenceAt(bytes: Buffer, at: number): number {
-  const first = bytes[at]!;
-  if (first < 0x80) return 1;
-  const length = first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
-  const [least, most] = SECOND[first] ?? [0x80, 0xbf];
-  for (let next = 1; next < length; next++) {
-    const byte = bytes[at + next];
-    const [min, max] = next === 1 ? [least, most] : [0x80, 0xbf];
-    if (byte === undefined || byte < min || byte > max) return 0;
-  }
-  return length;
-}
+/** The bytes of the character that stands for what is no UTF-8. */
+const REPLACEMENT = Buffer.from('\ufffd');
 
 /** Says which bytes are not UTF-8; `offset` is that of the bytes in their file. */
 export function notUtf8(bytes: Buffer, offset: number): string {
   let at = 0;
-  for (let length = 1; at < bytes.length && length > 0; at += length) length = sequenceAt(bytes, at);
-  const wrong = bytes
-    .subarray(at, at + 4)
-    .toString('hex')
-    .toUpperCase()
-    .replace(/..(?=.)/g, '$& ');
-  return `is not UTF-8: the bytes ${wrong} at offset ${offset + at}`;
+  for (const character of bytes.toString('utf8')) {
+    const length = Buffer.byteLength(character);
+    if (character === '\ufffd' && !bytes.subarray(at, at + length).equals(REPLACEMENT)) break;
+    at += length;
+  }
+  const wrong = [...bytes.subarray(at, at + 4)].map((byte) =>
+    byte.toString(16).padStart(2, '0').toUpperCase(),
+  );
+  return `is not UTF-8: the bytes ${wrong.join(' ')} at offset ${offset + at}`;
 }
 
 /**

@@ -15,32 +15,22 @@ export type RequireAllowedHost = (req: IncomingMessage) => void;
 export function allowHosts(names: readonly string[]): RequireAllowedHost {
   const allowed = new Set(['localhost', ...names.map(canonical)]);
   let lastAccepted: string | undefined;
-  const accepts = (authority: string): boolean => {
-    const host = canonical(hostOf(authority));
+  const accepts = (url: string): boolean => {
+    const host = hostOf(url);
     return allowed.has(host) || isLoopbackAddress(host);
   };
   return ({ headers: { host }, url = '' }) => {
     if (host !== lastAccepted && host !== undefined) {
-      if (accepts(host)) lastAccepted = host;
+      if (accepts(`http://${host}`)) lastAccepted = host;
       else if (!isHealthCheck(url)) throw misdirectedRequest();
     }
-    if (url[0] !== '/' && url !== '*' && !accepts(authorityOf(url))) throw misdirectedRequest();
+    if (url[0] !== '/' && url !== '*' && !accepts(url)) throw misdirectedRequest();
   };
 }
 
-/** The authority of a target in absolute-form (RFC 9112 section 3.2.2). */
-function authorityOf(url: string): string {
-  const start = url.indexOf('//') + 2;
-  const end = url.slice(start).search(/[/?]/);
-  return end < 0 ? url.slice(start) : url.slice(start, start + end);
-}
-
-/** An authority without its port and brackets. */
-function hostOf(authority: string): string {
-  if (authority[0] === '[') return authority.slice(1, authority.indexOf(']'));
-  const colon = authority.indexOf(':');
-  return colon < 0 ? authority : authority.slice(0, colon);
-}
+/** The host of a URL in one spelling; empty: the URL is invalid. */
+const hostOf = (url: string): string =>
+  URL.canParse(url) ? canonical(new URL(url).hostname.replace(/^\[|\]$/g, '')) : '';
 
 /** One spelling for each name and address: lower case without a final dot; IPv6 as in RFC 5952. */
 function canonical(host: string): string {

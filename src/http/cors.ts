@@ -62,7 +62,6 @@ const EXPOSED = [
   'Idempotency-Replayed',
   'Preference-Applied',
   'Events-Cursor',
-  'Server-Timing',
 ];
 
 /** Seconds for which a browser may cache the response to a preflight. */

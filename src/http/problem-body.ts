@@ -10,9 +10,6 @@ export interface Rendered {
   readonly body: string;
 }
 
-/** The request id of examples. */
-export const EXAMPLE_REQUEST_ID = '0198c0de-0000-7000-8000-000000000000';
-
 /** How a problem document (RFC 9457) is written. */
 export interface DocumentForm extends Pick<ErrorForm, 'requestId' | 'failures'> {
   /** The path below which each code is explained. */

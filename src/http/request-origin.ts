@@ -36,7 +36,7 @@ export function originRule({
 }
 
 /** Whether a Host field names the host and port of an origin, with or without the default port. */
-export function isHostOf(origin: string, host: string | undefined): boolean {
+function isHostOf(origin: string, host: string | undefined): boolean {
   if (host === undefined || !URL.canParse(origin)) return false;
   const { protocol, host: expected } = new URL(origin);
   const own = `${protocol}//${host}`;
@@ -44,5 +44,5 @@ export function isHostOf(origin: string, host: string | undefined): boolean {
 }
 
 /** Whether an origin has the scheme https, or http if `isSecure` is false. */
-export const hasScheme = (origin: string, isSecure: boolean): boolean =>
+const hasScheme = (origin: string, isSecure: boolean): boolean =>
   origin.startsWith(isSecure ? 'https:' : 'http:');

@@ -78,7 +78,7 @@ export interface Match {
   /** The route's template: `/users/:id`. */
   readonly template: string;
   readonly actions: ReadonlyMap<string, OpenEndpoint>;
-  /** The methods that scopes may permit. */
+  /** The methods of the resource. */
   readonly allow: string;
   /** The methods for the response to a CORS preflight, also with a filter. */
   readonly preflightAllow: string;
@@ -105,8 +105,9 @@ export function createRouter(all: readonly Route[], trims = false): Router {
   const rest = all.find(({ path }) => path === '*');
   const others = rest && compile(rest);
   for (const route of routes) router.on('GET', route.path, () => undefined, compile(route));
-  const nearest = nearestPaths(routes.map(({ path }) => path));
-  const missing = (path: string): Problem => nearest(path, (each) => router.find('GET', each) !== null);
+  const names = [...new Set(routes.map(({ path }) => path.split('/')[1]!))];
+  const missing = (path: string): Problem =>
+    noSuchPath(likePaths(path, names).find((each) => router.find('GET', each) !== null));
   return (given) => {
     const path = trims && given.length > 1 && given.endsWith('/') ? given.slice(0, -1) : given;
     const found = router.find('GET', path);
@@ -130,22 +131,9 @@ function compile({ path: template, actions, handler, form }: Route): Compiled {
   const table = new Map(Object.entries(actions));
   const get = table.get('GET');
   if (get) table.set('HEAD', get);
-  const preflightAllow = METHODS.filter((method) => table.has(method) || method === 'OPTIONS').join(', ');
-  const { allow, acceptFields } = optionsOf(table, () => true);
-  const notAllowed = methodNotAllowed(allow);
-  return { template, actions: table, allow, preflightAllow, acceptFields, notAllowed, handler, form };
-}
-
-/** The methods that a request of one record or list may have, and the media types of their bodies. */
-export function optionsOf(
-  actions: ReadonlyMap<string, OpenEndpoint>,
-  isPermitted: (endpoint: OpenEndpoint) => boolean,
-): Pick<Match, 'allow' | 'acceptFields'> {
-  const methods = METHODS.filter((method) => {
-    const endpoint = actions.get(method);
-    return endpoint ? !endpoint.requiresFilter && isPermitted(endpoint) : method === 'OPTIONS';
-  });
-  const accepted = (method: string) => (methods.includes(method) ? actions.get(method)?.accepts : undefined);
+  const all = METHODS.filter((method) => table.has(method) || method === 'OPTIONS');
+  const methods = all.filter((method) => !table.get(method)?.requiresFilter);
+  const accepted = (method: string) => (methods.includes(method) ? table.get(method)?.accepts : undefined);
   const acceptFields = [
     ['Accept-Post', accepted('POST')],
     ['Accept-Patch', accepted('PATCH')],
@@ -153,7 +141,9 @@ export function optionsOf(
     // RFC 7694 section 3.
     ['Accept-Encoding', METHODS.some(accepted) ? BODY_CODINGS : undefined],
   ].flatMap(([field, types]) => (types ? [field as string, (types as string[]).join(', ')] : []));
-  return { allow: methods.join(', '), acceptFields };
+  const [allow, preflightAllow] = [methods.join(', '), all.join(', ')];
+  const notAllowed = methodNotAllowed(allow);
+  return { template, actions: table, allow, preflightAllow, acceptFields, notAllowed, handler, form };
 }
 
 /** The action of a method; undefined for OPTIONS, which is the same for every resource. Throws 405. */
@@ -214,25 +204,12 @@ export function visible(
 const MAX_LENGTH = 200;
 const MAX_DISTANCE = 2;
 
-/** Finds the 404 for an unknown path, with a known path like it if there is one. `isKnown` says whether a path exists. */
-function nearestPaths(
-  templates: readonly string[],
-): (path: string, isKnown: (path: string) => boolean) => Problem {
-  const names = [...new Set(templates.map((path) => path.split('/')[1]!))];
-  return (path, isKnown) =>
-    noSuchPath(path.length > MAX_LENGTH ? undefined : candidates(path, names).find(isKnown));
-}
-
-/** Paths that the client may have meant, the likeliest first. */
-function candidates(path: string, names: readonly string[]): string[] {
-  const segments = path.split('/').filter((segment) => segment !== '');
-  const versions = segments.filter((segment) => !/^(?:api|rest|v\d+)$/i.test(segment));
-  return [segments, versions].flatMap((some) => {
-    const [first = '', ...rest] = some;
-    return [first, ...names.filter((name) => isLike(name, first))].map(
-      (name) => `/${[name, ...rest].join('/')}`,
-    );
-  });
+/** Paths that the client may have meant by an unknown one, the likeliest first: without a version, and with known names at the beginning. */
+function likePaths(path: string, names: readonly string[]): string[] {
+  if (path.length > MAX_LENGTH) return [];
+  const [first = '', ...rest] = path.split('/').filter((each) => !/^(?:|api|rest|v\d+)$/i.test(each));
+  const firsts = [first, ...names.filter((name) => isLike(name, first))];
+  return firsts.map((name) => `/${[name, ...rest].join('/')}`);
 }
 
 function isLike(name: string, given: string): boolean {

@@ -3,29 +3,8 @@ import { rateLimited } from '../errors/caller-errors.js';
 import { clientKey } from './rate-limit.js';
 import type { SharedCounts } from './shared-counters.js';
 
-/** Limits failed authentications by address (of IPv6 by /64) and by account, to AUTH_FAILURES a minute. */
-export interface LoginThrottle {
-  /** Begins the check of a request's credential. Throws 429 while its address must wait. */
-  readonly begin: (address: string) => Attempt;
-  /** Begins the check of an account's password for a client that is authenticated already. Throws 429 as `begin`. */
-  readonly beginOf: (account: string) => Attempt;
-}
-
-export interface Admission {
-  /** Throws 429 while an account must wait. The name must be in the form that accounts are looked up by. */
-  admit(account: string): void;
-}
-
-/** One check of a credential. */
-export interface Attempt extends Admission {
-  /** Counts a failure against the address and the account that the credential claims. Throws 429 as `pass`. */
-  fail(account: string | undefined): Promise<void>;
-  /**
-   * Throws 429 when others reached the limit while this check ran, whether or not this credential is valid: concurrent
-   * guesses reveal no more than sequential ones.
-   */
-  pass(): void;
-}
+/** The accounts that an attempt concerns. */
+export type Admission = Pick<Attempt, 'admit'>;
 
 export const FAILURE_WINDOW_S = 60;
 const MAX_WAIT_MS = 15 * 60_000;
@@ -40,42 +19,40 @@ interface Tally {
 }
 
 /**
- * Allows `max` failures a minute. Then the address or account must wait for a second, and for twice as long after
- * each further failure, up to 15 minutes. The count is forgotten when, after the end of a wait, there is no failure
- * for as long as the next wait would be. Zero: no limit.
+ * Limits failed authentications by address (of IPv6 by /64) and by account: allows `max` failures a minute. Then the address or
+ * account must wait for a second, and for twice as long after each further failure, up to 15 minutes. The count is forgotten when,
+ * after the end of a wait, there is no failure for as long as the next wait would be. Zero: no limit.
  *
  * With `shared`, failures are counted for all processes. A process learns the shared count with a failure of its own,
  * so each further process allows one more.
  */
-export function createLoginThrottle(
-  max: number,
-  shared?: SharedCounts,
-  now: () => number = () => performance.now(),
-): LoginThrottle {
-  const failures =
-    max === 0 ? new Failures(Number.POSITIVE_INFINITY, undefined, now) : new Failures(max, shared, now);
-  return {
-    begin: (address) => {
-      const key = clientKey('address', address);
-      failures.admit(key);
-      return new LimitedAttempt(failures, key);
-    },
-    beginOf: (account) => {
-      const attempt = new LimitedAttempt(failures);
-      attempt.admit(account);
-      return attempt;
-    },
-  };
-}
-
-class Failures {
+export class LoginThrottle {
   readonly #tallies = new QuickLRU<string, Tally>({ maxSize: MAX_TALLIES / 2 });
+  readonly max: number;
+  readonly shared: SharedCounts | undefined;
 
   constructor(
-    readonly max: number,
-    readonly shared: SharedCounts | undefined,
-    readonly now: () => number,
-  ) {}
+    max: number,
+    shared?: SharedCounts,
+    readonly now: () => number = () => performance.now(),
+  ) {
+    this.max = max === 0 ? Number.POSITIVE_INFINITY : max;
+    this.shared = max === 0 ? undefined : shared;
+  }
+
+  /** Begins the check of a request's credential. Throws 429 while its address must wait. */
+  begin(address: string): Attempt {
+    const key = clientKey('address', address);
+    this.admit(key);
+    return new Attempt(this, key);
+  }
+
+  /** Begins the check of an account's password for a client that is authenticated already. Throws 429 as `begin`. */
+  beginOf(account: string): Attempt {
+    const attempt = new Attempt(this);
+    attempt.admit(account);
+    return attempt;
+  }
 
   admit(key: string): void {
     const leftMs = (this.#tallies.get(key)?.waitsUntil ?? 0) - this.now();
@@ -108,30 +85,37 @@ class Failures {
   }
 }
 
-class LimitedAttempt implements Attempt {
+/** One check of a credential. */
+class Attempt {
   /** The address and the accounts that the attempt concerns. */
   readonly #keys: Set<string>;
 
   constructor(
-    readonly failures: Failures,
+    readonly throttle: LoginThrottle,
     ...keys: string[]
   ) {
     this.#keys = new Set(keys);
   }
 
+  /** Throws 429 while an account must wait. The name must be in the form that accounts are looked up by. */
   admit(account: string): void {
     const key = clientKey('account', account);
     this.#keys.add(key);
-    this.failures.admit(key);
+    this.throttle.admit(key);
   }
 
+  /**
+   * Throws 429 when others reached the limit while this check ran, whether or not this credential is valid: concurrent
+   * guesses reveal no more than sequential ones.
+   */
   pass(): void {
-    for (const key of this.#keys) this.failures.admit(key);
+    for (const key of this.#keys) this.throttle.admit(key);
   }
 
+  /** Counts a failure against the address and the account that the credential claims. Throws 429 as `pass`. */
   async fail(account: string | undefined): Promise<void> {
     if (account !== undefined) this.#keys.add(clientKey('account', account));
     this.pass();
-    await Promise.all([...this.#keys].map((key) => this.failures.count(key)));
+    await Promise.all([...this.#keys].map((key) => this.throttle.count(key)));
   }
 }

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import ipaddr from 'ipaddr.js';
 import QuickLRU from 'quick-lru';
+import type { RateLimit } from '../config/limit-settings.js';
 import { parseIp } from '../formats/ip-address.js';
 import type { Count, SharedCounts } from './shared-counters.js';
 
@@ -13,11 +14,6 @@ export interface RateLimitResult {
 
 /** Counts a request against a key. */
 export type RateLimiter = (key: string) => Promise<RateLimitResult>;
-
-export interface Quota {
-  readonly requests: number;
-  readonly seconds: number;
-}
 
 /** Clients with a count; the least recently used are evicted. */
 const MAX_CLIENTS = 50_000;
@@ -35,7 +31,7 @@ interface Window {
  * With `shared` the count of all processes applies; the local one is for when the database is unavailable.
  */
 export function rateLimiter(
-  { requests, seconds }: Quota,
+  { requests, seconds }: RateLimit,
   shared?: SharedCounts,
   now: () => number = () => performance.now(),
 ): RateLimiter {

@@ -6,19 +6,16 @@ import { noSuchPath } from '../errors/request-errors.js';
 import { unavailable } from '../errors/service-errors.js';
 import type { Reply } from '../http/reply.js';
 import type { Handler } from '../http/request.js';
-import { type Match, optionsOf, selectAction, visible } from '../http/router.js';
+import { type Match, selectAction } from '../http/router.js';
 import type { Target } from '../transport/request-target.js';
 import type { Version } from '../versions/supported.js';
 import type { RequestContext } from './context.js';
 import { authRequestOf, clientOf, readBytesOnce } from './identify.js';
 import { finish, respond } from './respond.js';
 
-/** The response to OPTIONS. `caller`: lists the methods that it might be permitted; absent: those that anybody might be. */
-export function optionsReply({ req, options }: RequestContext, match: Match, caller?: Principal): Reply {
-  const { actions, params, preflightAllow } = match;
-  const { allow, acceptFields } = caller
-    ? optionsOf(actions, (endpoint) => visible(caller, endpoint, params))
-    : match;
+/** The response to OPTIONS. */
+export function optionsReply({ req, options }: RequestContext, match: Match): Reply {
+  const { allow, acceptFields, preflightAllow } = match;
   const preflight = options.cors?.preflight(req.headers, preflightAllow) ?? [];
   return { status: 204, headers: ['Allow', allow, ...acceptFields, ...preflight] };
 }

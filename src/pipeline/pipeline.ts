@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { NOBODY, permit, STRANGER } from '../auth/principal.js';
+import { NOBODY, permit } from '../auth/principal.js';
 import { Problem } from '../errors/problem.js';
 import { expectationFailed, versionSunset } from '../errors/request-errors.js';
 import { isSunset, requireVersion, retirementFields, splitVersion, versionOf } from '../http/api-version.js';
@@ -25,7 +25,7 @@ import {
 import { requireCoding } from './compression.js';
 import { type PipelineOptions, type RequestContext, type ServedVersion, servedVersions } from './context.js';
 import { authRequestOf, identify, isFormPost, proceed, readBytesOnce } from './identify.js';
-import { fail, finish, respond } from './respond.js';
+import { fail, respond } from './respond.js';
 
 export function createPipeline(options: PipelineOptions): Run {
   const versions = servedVersions(options);
@@ -77,15 +77,14 @@ async function handle(context: RequestContext): Promise<void> {
     const isWrite = !READS.has(req.method!);
     const ofPage = isWrite && isFormPost(req) ? match.form : undefined;
     const action = ofPage ?? selectAction(match, req.method!, target.query); //                  405
-    if (!action) return await finishOptions(context, match); //               401, 429, 503
+    // OPTIONS needs no credential, since browsers send none with a CORS preflight. 429
+    if (!action) return await finishCounted(context, optionsReply(context, match));
     if (options.state.isInMaintenance && !action.alwaysAvailable) throw inMaintenance(); // 503
-    if (observation.isTimed) observation.identifies();
     // No await of a plain value: it would cost a microtask in each request.
     // 400, 401, 403, 408, 413, 429, 503
     const identity = action.identify?.(target.query) ?? identify(context, action, ofPage !== undefined);
     const principal = identity instanceof Promise ? await identity : identity;
     observation.principal = principal;
-    if (observation.isTimed) observation.identified();
     // The form of a page has a token.
     if (isWrite && !ofPage)
       options.requireOrigin(req.headers, principal.scheme, () => authRequestOf(context).secure); //  403
@@ -123,18 +122,6 @@ async function handle(context: RequestContext): Promise<void> {
     context.stream?.close();
     context.ended();
   }
-}
-
-/** Responds to OPTIONS. It needs no credential, since browsers send none with a CORS preflight. Rejects with 401, 429, 503. */
-async function finishOptions(context: RequestContext, match: Match): Promise<void> {
-  const { options, observation } = context;
-  if (isPreflight(context)) return finish(context, optionsReply(context, match));
-  observation.identifies();
-  const principal = await identify(context, { requires: 'optional' }, false);
-  observation.principal = principal;
-  observation.identified();
-  if (options.rateLimit) await countRequest(context, principal);
-  finish(context, optionsReply(context, match, principal === STRANGER ? undefined : principal));
 }
 
 const READS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'QUERY']);

@@ -6,7 +6,15 @@ import { probableVersion } from '../http/api-version.js';
 import type { Coding } from '../http/content-coding.js';
 import { acceptsProblemJson } from '../http/content-negotiation.js';
 import { type DocumentForm, type Rendered, render } from '../http/problem-body.js';
-import { type Bytes, type Documents, type Pending, piecesOf, type Reply, type Rows } from '../http/reply.js';
+import {
+  type Bytes,
+  type Documents,
+  type Pending,
+  piecesOf,
+  type Reply,
+  type Rows,
+  withoutField,
+} from '../http/reply.js';
 import { prefersPage } from '../http/request.js';
 import { RESPONSES } from '../limits/byte-budget.js';
 import type { Abort } from '../telemetry/request-observer.js';
@@ -94,19 +102,12 @@ async function sendList(
 }
 
 /** The fields of a response besides its own. Without a Cache-Control of its own, a response is not to be stored. */
-function fieldsOf({ common, observation }: RequestContext, reply: Reply, closes: boolean): readonly string[] {
-  const timing = observation.isTimed ? observation.timing() : NO_FIELDS;
+function fieldsOf({ common }: RequestContext, reply: Reply, closes: boolean): readonly string[] {
   const hasCacheControl = reply.headers.includes('Cache-Control');
-  if (hasCacheControl && !closes && timing.length === 0) return common;
-  return [
-    ...common,
-    ...(hasCacheControl ? [] : NO_STORE),
-    ...timing,
-    ...(closes ? ['Connection', 'close'] : []),
-  ];
+  if (hasCacheControl && !closes) return common;
+  return [...common, ...(hasCacheControl ? [] : NO_STORE), ...(closes ? ['Connection', 'close'] : [])];
 }
 
-const NO_FIELDS: readonly string[] = [];
 const NO_STORE = ['Cache-Control', 'no-store'];
 
 /**
@@ -120,10 +121,6 @@ function orTooLarge({ req, options }: RequestContext, reply: Reply): Reply {
   if (status === 200 && (req.method === 'PUT' || req.method === 'PATCH'))
     return { status: 204, headers: withoutField(headers, 'Content-Type') };
   throw beyond('responses');
-}
-
-function withoutField(headers: readonly string[], name: string): string[] {
-  return headers.filter((_, at) => headers[at - (at % 2)] !== name);
 }
 
 /** Sends a complete response, compressed if the client accepts that and it is worth it. */

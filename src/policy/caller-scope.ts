@@ -255,7 +255,7 @@ class CallerScope {
     return isStored(outcome) ? this.#written(Promise.resolve(outcome), run) : outcome;
   }
 
-  #remove(id: string, preconditions: WritePreconditions, run?: Run, actor?: string): Promise<Removed> {
+  #remove(id: string, preconditions = NO_PRECONDITIONS, run?: Run, actor?: string): Promise<Removed> {
     return inAttempts(async () => {
       if (await this.store.remove(id, preconditions, this.principal, run, actor)) return 'removed';
       const found = await this.#inspect(id, run);

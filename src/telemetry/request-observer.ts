@@ -5,24 +5,14 @@ import type { Peer } from '../database-url/servers.js';
 import type { Log } from './log.js';
 import type { HttpMetrics } from './metrics.js';
 import { pathOf } from './request-path.js';
-import {
-  endRequest,
-  endWait,
-  parseTraceparent,
-  type RequestSpan,
-  startRequest,
-  startWait,
-  within,
-} from './tracing.js';
-import { track, type Waiter } from './wait-tracking.js';
+import { endRequest, parseTraceparent, type RequestSpan, startRequest, within } from './tracing.js';
+import { traceWaits } from './wait-tracking.js';
 
 export interface ObserverOptions {
   readonly metrics: HttpMetrics;
   readonly log: Log;
   /** One line for each request, at `info`. */
   readonly accessLog: boolean;
-  /** Responses have a Server-Timing field. */
-  readonly serverTiming: boolean;
   /** Undefined: no tracing. */
   readonly tracer: Tracer | undefined;
   readonly database: Peer;
@@ -38,13 +28,14 @@ export type Observer = (req: IncomingMessage, id: string) => Observation;
 export type Abort = 'left' | 'body' | 'stalled' | 'fault';
 
 export function createObserver(options: ObserverOptions): Observer {
+  if (options.tracer) traceWaits(options.tracer);
   return (req, id) => new Observation(req, id, options);
 }
 
 /** The route label of a request that matches no route. */
 const UNMATCHED = 'unmatched';
 
-export class Observation implements Waiter {
+export class Observation {
   /** The template of the matching route. */
   route: string | undefined;
   /** Bytes of content. */
@@ -52,18 +43,10 @@ export class Observation implements Waiter {
   sent = 0;
   /** The caller, once it is known. */
   principal: Principal = STRANGER;
-  /** Whether the response has a Server-Timing field. */
-  readonly isTimed: boolean;
   private readonly startedAt = performance.now();
   private readonly method: string;
   private readonly request: RequestSpan | undefined;
   private ended = false;
-  /** Milliseconds; a start of -1: not running. */
-  private authMs = 0;
-  private authSince = -1;
-  private waitMs = 0;
-  private waitSince = -1;
-  private waiting = 0;
 
   constructor(
     private readonly req: IncomingMessage,
@@ -72,50 +55,13 @@ export class Observation implements Waiter {
   ) {
     const { method = '' } = req;
     this.method = METHODS.has(method) ? method : '_OTHER';
-    this.isTimed = options.serverTiming;
     options.metrics.active.value++;
-    if (options.tracer) this.request = startRequest(options.tracer, req, this.method);
+    if (options.tracer) this.request = startRequest(options.tracer, req, this.method, options.database);
   }
 
-  /** Runs the stages of the request, and attributes their waits to it if tracing or Server-Timing needs that. */
+  /** Runs the stages of the request, with its span as the active one. */
   run<T>(stages: (input: T) => Promise<void>, input: T): Promise<void> {
-    const { request, options } = this;
-    if (request) return within(request, () => track(this, () => stages(input)));
-    return options.serverTiming ? track(this, () => stages(input)) : stages(input);
-  }
-
-  /** Measures the time until `identified`. */
-  identifies(): void {
-    this.authSince = performance.now();
-  }
-
-  identified(): void {
-    this.authMs = performance.now() - this.authSince;
-    this.authSince = -1;
-  }
-
-  wait(name: string): (error?: unknown) => void {
-    const { request, options } = this;
-    // Concurrent waits count once.
-    if (this.waiting++ === 0) this.waitSince = performance.now();
-    const span =
-      request?.span.isRecording() && options.tracer
-        ? startWait(options.tracer, name, options.database, request.context)
-        : undefined;
-    return (error) => {
-      if (--this.waiting === 0) this.waitMs += performance.now() - this.waitSince;
-      if (span) endWait(span, error);
-    };
-  }
-
-  /** The Server-Timing field of a response that begins now, in milliseconds. */
-  timing(): readonly string[] {
-    const now = performance.now();
-    const auth = this.authSince < 0 ? this.authMs : now - this.authSince;
-    const db = this.waitMs + (this.waiting > 0 ? now - this.waitSince : 0);
-    const total = now - this.startedAt;
-    const value = `auth;dur=${auth.toFixed(3)}, db;dur=${db.toFixed(3)}, total;dur=${total.toFixed(3)}`;
-    return ['Server-Timing', value];
+    return this.request ? within(this.request, () => stages(input)) : stages(input);
   }
 
   /** Records an internal error in the trace. */

@@ -3,6 +3,7 @@ import {
   type Attributes,
   type Context,
   context,
+  createContextKey,
   ProxyTracerProvider,
   propagation,
   ROOT_CONTEXT,
@@ -35,11 +36,19 @@ const GETTER = {
   get: (headers: IncomingMessage['headers'], name: string) => headers[name.toLowerCase()],
 };
 
+/** The member of the context of a request with the database for which the request waits. */
+const DATABASE = createContextKey('the database of Plinth');
+
 /**
  * Starts the span of a request, a child of the caller's span in the header fields (OpenTelemetry's stable semantic
  * conventions for HTTP servers). It leaves out the query, which may contain secrets.
  */
-export function startRequest(tracer: Tracer, req: IncomingMessage, method: string): RequestSpan {
+export function startRequest(
+  tracer: Tracer,
+  req: IncomingMessage,
+  method: string,
+  database: Peer,
+): RequestSpan {
   const { headers, socket } = req;
   const parent = propagation.extract(ROOT_CONTEXT, headers, GETTER);
   const host = /^(\[[^\]]{1,64}\]|[^:]{1,255})(?::(\d{1,5}))?$/.exec(headers.host ?? '');
@@ -57,7 +66,7 @@ export function startRequest(tracer: Tracer, req: IncomingMessage, method: strin
   if (headers['user-agent']) attributes['user_agent.original'] = headers['user-agent'].slice(0, 256);
   const name = method === '_OTHER' ? 'HTTP' : method;
   const span = tracer.startSpan(name, { kind: SpanKind.SERVER, attributes }, parent);
-  return { span, context: trace.setSpan(parent, span) };
+  return { span, context: trace.setSpan(parent, span).setValue(DATABASE, database) };
 }
 
 /** Runs the work of a request with its span as the active one, for libraries that create spans. */
@@ -87,10 +96,13 @@ export function endRequest({ span }: RequestSpan, { method, route, status, abort
 }
 
 /**
- * Starts the span of a wait for the database, from the call to the result (semantic conventions for database clients).
- * It has the statement's name, never its text or arguments.
+ * Starts the span of a wait of the current request for the database, from the call to the result (semantic conventions for
+ * database clients). It has the statement's name, never its text or arguments. Undefined: no request is recorded.
  */
-export function startWait(tracer: Tracer, name: string, peer: Peer, parent: Context): Span {
+export function startWait(tracer: Tracer, name: string): Span | undefined {
+  const parent = context.active();
+  const peer = parent.getValue(DATABASE) as Peer | undefined;
+  if (!peer || !trace.getSpan(parent)?.isRecording()) return undefined;
   const attributes: Attributes = {
     'db.system.name': 'postgresql',
     'db.namespace': peer.database,

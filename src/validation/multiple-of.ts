@@ -17,43 +17,28 @@ function decimalOf(value: number): Decimal {
 
 /** Digits that a number of JavaScript holds exactly. */
 const EXACT_DIGITS = 15;
-const MAX_UNITS = 10 ** EXACT_DIGITS;
 /** Digits whose division is one unit of work. */
 const DIGITS = 8;
-/** Work for a comparison of numbers, and for one of their decimal texts. */
-const [NUMBER_UNITS, TEXT_UNITS] = [16, 100];
+/** Work for a comparison of two numbers. */
+const UNITS = 100;
 
 /** Whether a number is a multiple of another, in decimal. */
-function isMultiple(value: number, of: number): boolean {
-  const [a, b] = [decimalOf(value), decimalOf(of)];
+function isMultiple(value: number, b: Decimal): boolean {
+  const a = decimalOf(value);
   const exponent = Math.min(a.exponent, b.exponent);
   const [dividend, divisor] = [a, b].map(
     ({ digits, exponent: own }) => digits + '0'.repeat(own - exponent),
   ) as [string, string];
   const length = Math.max(dividend.length, divisor.length);
-  spend(TEXT_UNITS + Math.ceil(length / DIGITS));
+  spend(UNITS + Math.ceil(length / DIGITS));
   if (length <= EXACT_DIGITS) return Number(dividend) % Number(divisor) === 0;
   return BigInt(dividend) % BigInt(divisor) === 0n;
 }
 
-/** Powers of ten that a number of JavaScript holds exactly. */
-const MAX_POWER = 22;
-
-/**
- * The check whether a number is a multiple of another, in decimal. A number that has no more decimals than the other, and up
- * to fifteen digits, is the closest one to a whole number of the other's last decimals: it needs no texts.
- */
+/** The check whether a number is a multiple of another, in decimal. */
 export function multipleOf(of: number): (value: number) => boolean {
-  const { digits, exponent } = decimalOf(of);
-  const [divisor, power] = [Number(digits), -exponent];
-  if (digits.length > EXACT_DIGITS || power < 0 || power > MAX_POWER) return (value) => isMultiple(value, of);
-  const factor = Number(`1e${power}`);
-  return (value) => {
-    spend(NUMBER_UNITS);
-    const units = Math.round(value * factor);
-    if (Math.abs(units) >= MAX_UNITS) return isMultiple(value, of);
-    return units / factor === value && units % divisor === 0;
-  };
+  const divisor = decimalOf(of);
+  return (value) => isMultiple(value, divisor);
 }
 
 /** `multipleOf` in decimal: the validator's own divides binary fractions, of which 19.99 is no multiple of 0.01. */

@@ -122,8 +122,12 @@ t.test('a malformed batch is refused before anything runs', async (t) => {
   await refused([get, 7], '/1');
   await refused([{ ...get, method: 'TRACE' }], '/0/method');
   await refused([{ ...get, path: 'items' }], '/0/path');
-  await refused([{ ...get, headers: { accept: 1 } }], '/0/headers');
-  await refused([{ ...get, headers: { 'Idempotency-Key': 'x' } }], '/0/headers');
+  await refused([{ ...get, headers: { accept: 1 } }], '/0/headers/accept');
+  const keyed = [{ ...get, headers: { 'Idempotency-Key': 'x' } }];
+  t.match((await send('POST', '/batch', { body: keyed })).json.error, {
+    code: 'BAD_REQUEST',
+    details: { operation: 0 },
+  });
   await refused([{ ...get, what: 1 }], '/0');
   t.equal(
     (await send('POST', '/batch', { body: Array.from({ length: 100 }, () => get) })).json.results.length,

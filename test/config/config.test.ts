@@ -65,7 +65,6 @@ const DEFAULTS = {
   allowedHosts: [],
   hstsMaxAgeSeconds: 31_536_000,
   accessLog: false,
-  serverTiming: false,
   metricsPort: undefined,
   metricsHost: '127.0.0.1',
 };
@@ -392,10 +391,7 @@ t.test('with an access log the level is info, unless it is said to be more', asy
     t.same(faultsOf({ ACCESS_LOG: 'on', LOG_LEVEL }), [
       'LOG_LEVEL must be one of info, debug, trace with ACCESS_LOG',
     ]);
-  t.same(faultsOf({ ACCESS_LOG: 'yes', SERVER_TIMING: '1' }), [
-    'ACCESS_LOG must be `on` or `off`',
-    'SERVER_TIMING must be `on` or `off`',
-  ]);
+  t.same(faultsOf({ ACCESS_LOG: 'yes' }), ['ACCESS_LOG must be `on` or `off`']);
 });
 
 t.test('the listener of the metrics', async (t) => {

@@ -4,7 +4,7 @@ import { CredentialRejected } from '../../src/auth/principal.js';
 import type { AuthRequest, Scheme } from '../../src/auth/scheme.js';
 import { connect } from '../../src/db/db.js';
 import { Problem } from '../../src/errors/problem.js';
-import { createLoginThrottle, type LoginThrottle } from '../../src/limits/login-throttle.js';
+import { LoginThrottle } from '../../src/limits/login-throttle.js';
 import { clientKey } from '../../src/limits/rate-limit.js';
 import { openSharedCounts } from '../../src/limits/shared-counters.js';
 import { createLog } from '../../src/telemetry/log.js';
@@ -45,7 +45,7 @@ async function fail(times: number, limit: LoginThrottle, address = ADDRESS, acco
 
 t.test('so many failures a minute pass, then each wait is twice the one before', async (t) => {
   const { now, pass } = testClock();
-  const limit = createLoginThrottle(3, undefined, now);
+  const limit = new LoginThrottle(3, undefined, now);
   await fail(2, limit);
   t.equal(await waitOf(() => limit.begin(ADDRESS)), 0, 'below the limit no caller waits');
   await fail(1, limit);
@@ -63,7 +63,7 @@ t.test('so many failures a minute pass, then each wait is twice the one before',
 
 t.test('failures are forgotten after a minute, and after a wait when the next would be over', async (t) => {
   const { now, pass } = testClock();
-  const limit = createLoginThrottle(3, undefined, now);
+  const limit = new LoginThrottle(3, undefined, now);
   await fail(2, limit);
   pass(60);
   await fail(2, limit);
@@ -84,7 +84,7 @@ t.test('failures are forgotten after a minute, and after a wait when the next wo
 
 t.test('addresses and accounts are counted apart', async (t) => {
   const { now } = testClock();
-  const limit = createLoginThrottle(2, undefined, now);
+  const limit = new LoginThrottle(2, undefined, now);
   await failOnce(limit, '192.0.2.1', 'ann');
   await failOnce(limit, '192.0.2.2', 'ann');
   const attempt = limit.begin('192.0.2.3');
@@ -126,7 +126,7 @@ t.test('an IPv6 client is its /64, however its address is written', async (t) =>
   ];
   for (const [a, b] of different) t.not(clientKey('address', a), clientKey('address', b), `${a} and ${b}`);
   const { now } = testClock();
-  const limit = createLoginThrottle(2, undefined, now);
+  const limit = new LoginThrottle(2, undefined, now);
   await failOnce(limit, '2001:db8::1');
   await failOnce(limit, '2001:db8::2');
   t.equal(await waitOf(() => limit.begin('2001:db8::3')), 1);
@@ -134,7 +134,7 @@ t.test('an IPv6 client is its /64, however its address is written', async (t) =>
 });
 
 t.test('zero is no limit', async (t) => {
-  const limit = createLoginThrottle(0);
+  const limit = new LoginThrottle(0);
   await fail(1000, limit, ADDRESS, 'ann');
   const attempt = limit.begin(ADDRESS);
   await attempt.admit('ann');
@@ -189,7 +189,7 @@ const statusOf = (work: () => unknown): Promise<number> =>
 t.test('of many guesses at once as many are verified as of one after the other', async (t) => {
   const { now, pass } = testClock();
   const { scheme, open, checks } = gatedScheme();
-  const authenticate = createAuthenticator([scheme], createLoginThrottle(5, undefined, now));
+  const authenticate = createAuthenticator([scheme], new LoginThrottle(5, undefined, now));
   const guesses = Array.from({ length: 100 }, (_, at) =>
     statusOf(() => authenticate(sent(`192.0.2.${at}`, at === 50 ? 'valid' : 'bad'))),
   );
@@ -214,7 +214,7 @@ t.test('an address that must wait does so with a credential that is known at onc
       return { subject: 'ann', scopes: new Set<string>(), scheme: 'bearer', expiresAt: undefined };
     },
   };
-  const authenticate = createAuthenticator([scheme], createLoginThrottle(2, undefined, now));
+  const authenticate = createAuthenticator([scheme], new LoginThrottle(2, undefined, now));
   const of = (address: string, text: string) => statusOf(() => authenticate(sent(address, text)));
   t.equal(await of(ADDRESS, 'valid'), 200);
   t.equal(await of(ADDRESS, 'bad'), 401);
@@ -229,7 +229,7 @@ t.test('an address that must wait does so with a credential that is known at onc
 t.test('a request without a credential is no failure', async (t) => {
   const { scheme, open } = gatedScheme();
   open();
-  const authenticate = createAuthenticator([scheme], createLoginThrottle(2));
+  const authenticate = createAuthenticator([scheme], new LoginThrottle(2));
   for (let time = 0; time < 10; time++) t.equal(await statusOf(() => authenticate(sent(ADDRESS))), 401);
   t.equal(await statusOf(() => authenticate(sent(ADDRESS, 'valid'))), 200);
 });
@@ -301,7 +301,7 @@ t.test('with the postgres store a process hears of all failures with one of its 
   t.teardown(() => db.close());
   const sql = sqlOf(t, databaseUrl);
   const { now, pass } = testClock();
-  const open = () => createLoginThrottle(3, openSharedCounts(db, createLog('silent'))('failures', 60), now);
+  const open = () => new LoginThrottle(3, openSharedCounts(db, createLog('silent'))('failures', 60), now);
   const [one, two, three] = [open(), open(), open()];
   await fail(2, one, ADDRESS, 'ann');
   await fail(1, two, ADDRESS, 'ann');

@@ -7,16 +7,11 @@ import { type CredentialKind, type Found, findCredential } from './credentials.j
 const MAX_AGE_MS = 1000;
 const MAX_CACHED = 10_000;
 
-interface Known {
-  readonly kind: CredentialKind;
-  /** One object for each lookup. */
-  readonly principal: Principal;
-}
-
 interface Lookup {
   /** When the query began, in milliseconds of performance.now(), which changes of the system clock do not move. */
   readonly at: number;
-  readonly found: Promise<Known | undefined>;
+  /** One object for each lookup. */
+  readonly found: Promise<Found | undefined>;
 }
 
 /**
@@ -43,8 +38,8 @@ export class CredentialCache {
     this.#lookups.delete(hash);
   }
 
-  #query(hash: string): Promise<Known | undefined> {
-    const found = findCredential(this.db, hash).then((row) => row && knownOf(hash, row));
+  #query(hash: string): Promise<Found | undefined> {
+    const found = findCredential(this.db, hash);
     const lookup: Lookup = { at: this.now(), found };
     this.#lookups.set(hash, lookup);
     const forget = () => this.#lookups.get(hash) === lookup && this.#lookups.delete(hash);
@@ -55,19 +50,8 @@ export class CredentialCache {
 }
 
 /** Undefined for an unknown or expired credential, and for one of the other kind. */
-function valid(kind: CredentialKind, known: Known | undefined): Principal | undefined {
+function valid(kind: CredentialKind, known: Found | undefined): Principal | undefined {
   if (known?.kind !== kind) return undefined;
   const { expiresAt = Number.POSITIVE_INFINITY } = known.principal;
   return expiresAt * 1000 > Date.now() ? known.principal : undefined;
 }
-
-const knownOf = (hash: string, { kind, subject, scopes, expires }: Found): Known => ({
-  kind,
-  principal: {
-    subject,
-    scopes,
-    scheme: kind === 'key' ? 'api-key' : 'mtls',
-    expiresAt: expires === undefined ? undefined : expires / 1000,
-    credential: hash,
-  },
-});

@@ -3,8 +3,8 @@ import { databaseErrorOf, UNIQUE_VIOLATION } from '../../db/database-errors.js';
 import type { Db, Row } from '../../db/db.js';
 import { fill } from '../../db/statements.js';
 import { duplicate } from '../../errors/record-errors.js';
-import { nextIdentity } from '../../uuid.js';
-import { scopesOf } from '../principal.js';
+import { ABOVE_IDS, nextIdentity } from '../../uuid.js';
+import { type Principal, scopesOf } from '../principal.js';
 
 export type CredentialKind = 'key' | 'certificate';
 
@@ -28,9 +28,6 @@ export interface Credential extends CredentialFields {
   readonly used: number | undefined;
 }
 
-/** Greater than every UUIDv7. */
-const MAX_ID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-
 /** Throws 409 when the certificate is stored already. */
 export async function createCredential(db: Pick<Db, 'run'>, fields: CredentialFields): Promise<Credential> {
   const { kind, hash, label, subject, scopes, expires } = fields;
@@ -50,7 +47,7 @@ const credentialsSql = (which: string): string => fill(AUTH_SQL.credentials, { w
 
 /** The newest credentials, or those older than the id `after`: up to `max`. */
 export async function listCredentials(db: Db, after: string | undefined, max: number): Promise<Credential[]> {
-  return (await db.run(credentialsSql('id < $1'), [after ?? MAX_ID, max])).map(credentialOf);
+  return (await db.run(credentialsSql('id < $1'), [after ?? ABOVE_IDS, max])).map(credentialOf);
 }
 
 export async function getCredential(db: Db, id: string): Promise<Credential | undefined> {
@@ -64,12 +61,10 @@ export async function revokeCredential(db: Db, id: string): Promise<string | und
   return row && String(row.hash);
 }
 
-/** The columns of a credential that authentication needs. */
+/** A stored credential, and the caller that it identifies. */
 export interface Found {
   readonly kind: CredentialKind;
-  readonly subject: string;
-  readonly scopes: ReadonlySet<string>;
-  readonly expires: number | undefined;
+  readonly principal: Principal;
 }
 
 /** The credential with a hash. Records its use, at most once a minute. */
@@ -77,12 +72,14 @@ export async function findCredential(db: Db, hash: string): Promise<Found | unde
   const [row] = await db.run(AUTH_SQL.find_credential, [hash]);
   if (!row) return undefined;
   const { kind, subject, scopes, expires } = row;
-  return {
-    kind: kind as CredentialKind,
+  const principal: Principal = {
     subject: String(subject),
     scopes: scopesOf(scopes),
-    expires: millis(expires),
+    scheme: kind === 'key' ? 'api-key' : 'mtls',
+    expiresAt: typeof expires === 'number' ? expires / 1000 : undefined,
+    credential: hash,
   };
+  return { kind: kind as CredentialKind, principal };
 }
 
 function credentialOf(row: Row): Credential {

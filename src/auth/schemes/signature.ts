@@ -1,8 +1,7 @@
-import { timingSafeEqual } from 'node:crypto';
+import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { Config } from '../../config/config.js';
 import { CredentialRejected, type Principal } from '../principal.js';
 import type { CheckReplay } from '../replay-guard.js';
-import { requestMac } from '../request-signature.js';
 import { type AuthRequest, quote, type Scheme } from '../scheme.js';
 
 /** How far a timestamp may differ from the server's clock. */
@@ -12,8 +11,8 @@ const WINDOW_S = 300;
 const MISMATCH = 'The signature does not match the request.';
 
 /**
- * A request signed with a shared secret: `X-Timestamp` and `X-Signature` as requestMac describes. Each signature is
- * accepted once. `X-Key-Id` names the secret; without it, each secret is tried.
+ * A request signed with a shared secret: `X-Timestamp`, in seconds since 1970, and `X-Signature`, the base64 of an
+ * HMAC-SHA256 over timestamp, method, target (path and query as sent) and body, joined by line feeds. Each signature is accepted once. `X-Key-Id` names the secret; without it, each secret is tried.
  */
 export function signature(config: Config, checkReplay: CheckReplay): Scheme {
   const secrets = config.signingSecrets.map(({ id, secret, subject, scopes }) => ({
@@ -38,7 +37,7 @@ export function signature(config: Config, checkReplay: CheckReplay): Scheme {
     const { method, target } = request;
     const body = await request.body();
     const signer = candidates.find(({ secret }) =>
-      timingSafeEqual(requestMac(secret, timestamp, method, target, body), expected),
+      timingSafeEqual(macOf(secret, `${timestamp}\n${method}\n${target}\n`, body), expected),
     );
     if (!signer) throw refusal(MISMATCH);
     const { subject, scopes } = signer;
@@ -58,5 +57,9 @@ export function signature(config: Config, checkReplay: CheckReplay): Scheme {
     },
   };
 }
+
+/** The key is the secret in UTF-8. */
+const macOf = (secret: string, head: string, body: Buffer): Buffer =>
+  createHmac('sha256', secret).update(head).update(body).digest();
 
 const refusal = (description: string) => new CredentialRejected('signature', description);

@@ -1,4 +1,4 @@
-import { NO_PRECONDITIONS } from '../../collection/write-preconditions.js';
+import { setUserFields } from '../../collection/password-writes.js';
 import type { Db } from '../../db/db.js';
 import { invalidBody } from '../../errors/input-errors.js';
 import type { Collection } from '../../feature.js';
@@ -65,11 +65,7 @@ export const ADDRESS: Flow = {
       if (row.is_confirmed !== true) return false;
       const [id, email] = [String(row.owner), String(row.email)];
       await run(ACCOUNTS_SQL.end_address_change, [about!]);
-      const own = users.as({ principal: principalOf(id) });
-      const next = ({ record }: { record: ReturnType<typeof own.check>['fields'] }) =>
-        own.check({ ...record, email }, 'request', { record, isPatch: true });
-      const change = { preconditions: NO_PRECONDITIONS, isRead: true, actor: id };
-      await own.change(id, { ...change, next: (present) => next(present!) }, run);
+      await setUserFields(users.as({ principal: principalOf(id) }), id, { email }, {}, run);
       await run(ACCOUNTS_SQL.note_language, [id, language]);
       return true;
     });
@@ -86,7 +82,7 @@ export const REMOVAL: Flow = {
   use: async ({ services: { db, users }, code }) => {
     await db.transaction(async (run) => {
       const owner = (await useCode(run, 'removal', code)).owner!;
-      await users.as({ principal: principalOf(owner) }).remove(owner, NO_PRECONDITIONS, run, owner);
+      await users.as({ principal: principalOf(owner) }).remove(owner, undefined, run, owner);
     });
     return { reply: programReply(200, { confirmed: 'all' }), end: 'done' };
   },

@@ -1,12 +1,12 @@
 import { timeOf } from '../../actions/secret-reply.js';
-import { ABOVE_IDS, type Store, type Stored } from '../../api/managed-endpoints.js';
+import type { Store, Stored } from '../../api/managed-endpoints.js';
 import type { Principal } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import type { Db, Row } from '../../db/db.js';
 import { arrayLiteral, fill } from '../../db/statements.js';
 import { invalidBody } from '../../errors/input-errors.js';
 import type { JsonObject } from '../../json.js';
-import { nextIdentity, parseUuid } from '../../uuid.js';
+import { ABOVE_IDS, nextIdentity, parseUuid } from '../../uuid.js';
 import { compileOnFirstUse } from '../../validation/validation.js';
 import { INVITATIONS_SQL } from './accounts-statements.js';
 import { inviterUnknown, tooManyInvitations } from './errors.js';

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type Claims, claimAt, ended, refusal, type Token } from '../../auth/tokens/access-token.js';
-import { NO_PRECONDITIONS } from '../../collection/write-preconditions.js';
+import { setUserFields } from '../../collection/password-writes.js';
 import { createBatcher } from '../../db/batcher.js';
 import type { Db, Run } from '../../db/db.js';
 import { Problem } from '../../errors/problem.js';
@@ -149,14 +149,8 @@ export class IssuerUsers {
     const { email, ...others } = fields;
     // An address that is not verified could belong to another person.
     const changes = verifiedEmail === undefined ? others : { ...others, email: email! };
-    const next = ({ record }: { record: JsonObject }) =>
-      users.check({ ...record, ...changes }, 'request', { record, isPatch: true });
     try {
-      await users.change(id, {
-        preconditions: NO_PRECONDITIONS,
-        isRead: true,
-        next: (present) => next(present!),
-      });
+      await setUserFields(users, id, changes);
     } catch (err) {
       if (!(err instanceof Problem) || err.status >= 500) throw err;
       this.log.warn({ err, user: id }, 'the claims of a token do not fit its user, who stays as before');

@@ -1,5 +1,4 @@
-import { storedPassword } from '../../collection/password-writes.js';
-import { NO_PRECONDITIONS } from '../../collection/write-preconditions.js';
+import { setUserFields, storedPassword } from '../../collection/password-writes.js';
 import type { Collection } from '../../feature.js';
 import { addressOf } from './account-requests.js';
 import { ACCOUNTS_SQL } from './accounts-statements.js';
@@ -37,15 +36,7 @@ async function setByCode({ services, code, values, language }: Use): Promise<voi
   await db.transaction(async (run) => {
     await useCode(run, 'reset', code);
     await run(ACCOUNTS_SQL.unlink_user, [id]);
-    const next = ({ record }: { record: typeof checked.fields }) => {
-      const input = users.check(record, 'request', { record, isPatch: true });
-      return { ...input, passwordHash };
-    };
-    await users.change(
-      id,
-      { preconditions: NO_PRECONDITIONS, isRead: true, next: (present) => next(present!) },
-      run,
-    );
+    await setUserFields(users, id, {}, { passwordHash }, run);
     await run(ACCOUNTS_SQL.note_language, [id, language]);
   });
 }

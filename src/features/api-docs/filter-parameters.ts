@@ -1,4 +1,3 @@
-import { operandSchema } from '../../api/record-schema.js';
 import type { JsonObject } from '../../json.js';
 import { turn } from '../../limits/turn.js';
 import {
@@ -10,6 +9,7 @@ import {
   operatorsOf,
 } from '../../list/condition.js';
 import { filterName, filterSegment } from '../../list/query-names.js';
+import { operandSchema } from './described-schema.js';
 import { type DescribedResource, typeName } from './type-names.js';
 
 /** One comparison of a list, as a parameter of its own with a type, since most generated clients cannot send nested objects. */

@@ -1,7 +1,6 @@
 import { type Doc, type Documentation, type Schema, schemaRef } from '../../api/doc.js';
 import { type Endpoint, offerOf, scopesOf, subjectsOf } from '../../api/endpoint.js';
-import { coreEndpoints } from '../../api/endpoints.js';
-import { type Principal, SCHEMES, STRANGER } from '../../auth/principal.js';
+import { type Principal, STRANGER } from '../../auth/principal.js';
 import type { Resource } from '../../collection/resource.js';
 import type { ProblemType } from '../../errors/problem.js';
 import { visible } from '../../http/router.js';
@@ -25,6 +24,8 @@ import { versionSchemas } from './version-schemas.js';
 export interface Described extends OperationSettings, CollectionSettings {
   /** The endpoints of the service. */
   readonly endpoints: readonly Endpoint[];
+  /** The endpoints of the core with any settings. */
+  readonly possible: readonly Endpoint[];
   /** The types of problems that the service responds with. */
   readonly errorTypes: readonly ProblemType[];
   readonly resources: readonly Resource[];
@@ -174,8 +175,7 @@ function serviceSchemas({ endpoints, resources, version }: Described): Record<st
  * settings, so that a type retains its name.
  */
 function reservedNames(described: Described): string[] {
-  const settings = { auth: SCHEMES, events: true, metricsPort: undefined, anyParameters: false };
-  const known = [...coreEndpoints(settings, []), ...described.endpoints];
+  const known = [...described.possible, ...described.endpoints];
   return [
     ...new Set([
       ...Object.keys(serviceSchemas({ ...described, endpoints: known })),

@@ -1,6 +1,6 @@
 import { arrayOf, objectOf, type Schema, schemaRef } from '../../api/doc.js';
-import { asInput, describedSchema, type Refer, recordSchema } from '../../api/record-schema.js';
 import type { Version } from '../../versions/supported.js';
+import { asInput, describedSchema, type Refer, recordSchema } from './described-schema.js';
 import { type DescribedResource, derivedNames } from './type-names.js';
 
 const VERSION: Schema = { type: 'integer', minimum: 1 };

@@ -8,9 +8,9 @@ import {
   type Success,
   schemaRef,
 } from '../../api/doc.js';
+import { exampleOf } from '../../api/document-endpoints.js';
 import { typeOf } from '../../errors/catalogue.js';
 import { type ProblemType, type Shape, withShape } from '../../errors/problem.js';
-import { EXAMPLE_REQUEST_ID, render } from '../../http/problem-body.js';
 import type { JsonObject } from '../../json.js';
 import type { Version } from '../../versions/supported.js';
 
@@ -134,8 +134,7 @@ export class Responses {
   /** A body with the code, as the service makes it. */
   #exampleOf({ code, shape }: ErrorRef): [name: string, example: JsonObject] {
     const problem = withShape(typeOf(this.errorTypes, code)!.example(code), shape);
-    const { body } = render(problem, EXAMPLE_REQUEST_ID);
-    return [code, { value: JSON.parse(body) as JsonObject }];
+    return [code, { value: exampleOf(problem)[1] }];
   }
 
   get #page(): JsonObject {

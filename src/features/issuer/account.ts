@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
 import { type IncomingMessage, ServerResponse } from 'node:http';
 import type { Provider } from 'oidc-provider';
-import { setPassword } from '../../actions/set-password.js';
 import { isEqual, readCookie, SESSION_COOKIE, writeCookie } from '../../auth/cookies.js';
 import { isYoungerThan } from '../../auth/principal.js';
 import { withOneFactor } from '../../auth/user-scopes.js';
+import { setUserFields } from '../../collection/password-writes.js';
 import { usesHttps } from '../../config/parsers.js';
 import type { Db } from '../../db/db.js';
 import { type Failure, Problem } from '../../errors/problem.js';
@@ -247,10 +247,9 @@ class AccountRequest {
     if (confirmed?.userId !== user.id)
       return this.show(user, session, { error: 'The current password is wrong.' });
     try {
-      await setPassword(this.parts.users, user.id, form.get('password') ?? '', {
-        userId: user.id,
-        version: confirmed.passwordVersion,
-      });
+      const confirmedBy = { userId: user.id, version: confirmed.passwordVersion };
+      const password = form.get('password') ?? '';
+      await setUserFields(this.parts.users, user.id, { password }, { confirmedBy });
     } catch (error) {
       if (!(error instanceof Problem)) throw error;
       // The password was reset while the current one was verified.

@@ -1,6 +1,6 @@
 import type { Endpoint } from '../../api/endpoint.js';
 import { type KnownScopes, managedEndpoints, type Store } from '../../api/managed-endpoints.js';
-import { isClaimScope, scopeFault } from '../../auth/user-scopes.js';
+import { scopeFault } from '../../auth/user-scopes.js';
 import type { Db } from '../../db/db.js';
 import { invalid } from '../../errors/input-errors.js';
 import type { Failure } from '../../errors/problem.js';
@@ -14,6 +14,7 @@ import {
   ID_TOKEN_ALGORITHMS,
   SHORT_NAMES,
 } from './client-kind.js';
+import { isClaimScope } from './client-scopes.js';
 import { CLIENT_TABLE, type ClientFields, createClient, isNative, type StoredClient } from './clients.js';
 
 const check = compileOnFirstUse({

@@ -1,7 +1,7 @@
 import type { KoaContextWithOIDC, Provider } from 'oidc-provider';
 import { scopesOf } from '../../auth/principal.js';
-import { isClaimScope, mayAllow, withImplied } from '../../auth/user-scopes.js';
 import type { Db } from '../../db/db.js';
+import { isClaimScope, mayAllow, withImplied } from './client-scopes.js';
 import { FIRST_PARTY } from './clients.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { findUser, type User } from './user-claims.js';

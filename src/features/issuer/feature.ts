@@ -1,5 +1,5 @@
 import { knownScopes } from '../../auth/user-scopes.js';
-import { type Feature, withPackage } from '../../feature.js';
+import { type Feature, kindCommand, withPackage } from '../../feature.js';
 import { hasUpstreams } from '../accounts/settings.js';
 import { CLIENT } from './client-kind.js';
 import { COMMANDS } from './commands.js';
@@ -36,15 +36,11 @@ export default {
   },
   startLines: async (_config, { run }) => (await import('./start-lines.js')).startLines(run),
   commands: {
-    clients: {
-      ...COMMANDS.clients,
-      group: 'access',
-      run: async (args, io) => {
-        const { managedCommand } = await import('../../cli/managed-command.js');
-        const { STORED_CLIENTS } = await import('./client-input.js');
-        return managedCommand(CLIENT, STORED_CLIENTS, COMMANDS, args, io);
-      },
-    },
+    clients: kindCommand(
+      CLIENT,
+      COMMANDS.clients,
+      async () => (await import('./client-input.js')).STORED_CLIENTS,
+    ),
     issuer: {
       ...COMMANDS.issuer,
       group: 'access',

@@ -1,11 +1,11 @@
 import type { Provider } from 'oidc-provider';
 import { isEqual } from '../../auth/cookies.js';
 import { scopesOf } from '../../auth/principal.js';
-import { mayAllow } from '../../auth/user-scopes.js';
 import type { Auth } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
 import { accountLinks } from '../accounts/settings.js';
+import { mayAllow } from './client-scopes.js';
 import { addScopes, rememberConsent } from './consents.js';
 import { errors } from './oidc-provider.js';
 import { pageHeaders } from './pages/page-frame.js';

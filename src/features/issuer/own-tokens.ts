@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { errors, type JWTPayload, jwtVerify } from 'jose';
 import { readCookie, SESSION_COOKIE } from '../../auth/cookies.js';
-import { type Principal, passwordVersionOf, scopesOf } from '../../auth/principal.js';
+import { type Principal, scopesOf } from '../../auth/principal.js';
 import {
   ended,
   refusal,
@@ -12,14 +12,7 @@ import {
   type TokenSource,
   tokenOf,
 } from '../../auth/tokens/access-token.js';
-import {
-  allowedScopes,
-  isClaimScope,
-  permittedScopes,
-  userScopes,
-  withImplied,
-  withOneFactor,
-} from '../../auth/user-scopes.js';
+import { userScopes, withOneFactor } from '../../auth/user-scopes.js';
 import type { Config } from '../../config/config.js';
 import { usesHttps } from '../../config/parsers.js';
 import { createBatcher } from '../../db/batcher.js';
@@ -27,9 +20,10 @@ import type { Db, Row } from '../../db/db.js';
 import type { Auth } from '../../feature.js';
 import { sharing } from '../../telemetry/instruments.js';
 import type { Log } from '../../telemetry/log.js';
+import { allowedScopes, isClaimScope, permittedScopes, withImplied } from './client-scopes.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { OWN_ALGORITHM, OwnKeys } from './own-keys.js';
-import { hasTwoFactors } from './sign-in-methods.js';
+import { hasTwoFactors, passwordVersionOf } from './sign-in-methods.js';
 
 const READS = { max: 256, inFlight: 2, waiting: 5000, keyOf: (id: string) => id };
 

@@ -9,11 +9,11 @@ import type {
 } from 'oidc-provider';
 import { scopesOf } from '../../auth/principal.js';
 import { PROOF_ALGORITHMS } from '../../auth/tokens/access-token.js';
-import { CLAIMS, permittedScopes, withImplied } from '../../auth/user-scopes.js';
 import type { Config } from '../../config/config.js';
 import type { Db } from '../../db/db.js';
 import type { Auth } from '../../feature.js';
 import { ID_TOKEN_ALGORITHMS } from './client-kind.js';
+import { CLAIMS, permittedScopes, withImplied } from './client-scopes.js';
 import { API_SCOPES, FIRST_PARTY, findMetadata, isSecret, TOKEN_FORMAT } from './clients.js';
 import { loadGrant } from './consents.js';
 import { errors, interactionPolicy, Provider } from './oidc-provider.js';

@@ -30,3 +30,7 @@ export interface Ways {
   /** The links to other issuers. */
   readonly issuers: readonly { readonly id: string; readonly issuer: string; readonly added_at: string }[];
 }
+
+/** The version of a user's password, from a row; undefined: the user has none. */
+export const passwordVersionOf = ({ version }: Readonly<Record<string, unknown>>): number | undefined =>
+  typeof version === 'number' ? version : undefined;

@@ -1,18 +1,13 @@
 import type { Account } from 'oidc-provider';
-import { passwordVersionOf, scopesOf } from '../../auth/principal.js';
-import {
-  allowedScopes,
-  mayAllow,
-  needsSecondFactor,
-  permittedScopes,
-  userScopes,
-} from '../../auth/user-scopes.js';
+import { scopesOf } from '../../auth/principal.js';
+import { needsSecondFactor, userScopes } from '../../auth/user-scopes.js';
 import type { Config } from '../../config/config.js';
 import type { Db } from '../../db/db.js';
 import type { JsonObject } from '../../json.js';
 import { parseUuid } from '../../uuid.js';
+import { allowedScopes, mayAllow, permittedScopes } from './client-scopes.js';
 import { ISSUER_SQL } from './issuer-statements.js';
-import { hasTwoFactors } from './sign-in-methods.js';
+import { hasTwoFactors, passwordVersionOf } from './sign-in-methods.js';
 
 /** A user with the scopes that its sign-in may have. */
 export interface User {

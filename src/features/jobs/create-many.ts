@@ -1,10 +1,8 @@
-import { fingerprintOf, type Identity, identityOf } from '../../actions/idempotency.js';
 import { withBulkConnection } from '../../db/bulk-connection.js';
 import { unavailable } from '../../errors/service-errors.js';
-import type { ScopedCollection } from '../../feature.js';
+import type { Idempotency, ScopedCollection } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import { prefersLenient, type Request } from '../../http/request.js';
-import { BODIES } from '../../limits/byte-budget.js';
 import { MAX_PASSWORDS } from '../../passwords/password-queue.js';
 import { WorkSlots } from '../../work/shared-runs.js';
 import { REPORT_TYPE } from './job-task.js';
@@ -28,14 +26,12 @@ export class Creations {
    * report, 422 with a report, 400, 408, 413, 503.
    */
   async create(collection: ScopedCollection, request: Request): Promise<Reply> {
-    const { bodyBytes, bulkBytes } = this.services;
+    const { bodyBytes, bulkBytes, idempotency, bodies } = this.services;
     const { type, stream: content } = request.body!;
-    const identity = identityOf(request, async () =>
-      fingerprintOf(request, await content!.digest(bulkBytes)),
-    );
+    const identity = idempotency.identityOf(request, () => content!.digest(bulkBytes));
     // The beginning is in memory before the work has a slot, which slow clients must not occupy.
-    if (!BODIES.fits(BEGINNING_BYTES, bodyBytes)) throw busy();
-    BODIES.add(BEGINNING_BYTES);
+    if (!bodies.fits(BEGINNING_BYTES, bodyBytes)) throw busy();
+    bodies.add(BEGINNING_BYTES);
     try {
       const body = await bodyOf(type, bulkBytes, content!.read(bulkBytes));
       const created = this.#slots.run(() => this.#createAll(collection, request, body, identity));
@@ -43,7 +39,7 @@ export class Creations {
       this.#running.add(created);
       return await created.finally(() => this.#running.delete(created));
     } finally {
-      BODIES.add(-BEGINNING_BYTES);
+      bodies.add(-BEGINNING_BYTES);
     }
   }
 
@@ -51,7 +47,7 @@ export class Creations {
     collection: ScopedCollection,
     request: Request,
     body: Body,
-    identity: Identity | undefined,
+    identity: ReturnType<Idempotency['identityOf']>,
   ): Promise<Reply> {
     const { databaseUrl, dbTimeoutMs, bodyMinRate, bodyRateMs, bulkRecords, idempotency } = this.services;
     const { resource } = collection;

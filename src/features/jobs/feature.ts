@@ -1,4 +1,3 @@
-import { openIdempotency } from '../../actions/idempotency.js';
 import { typesIn } from '../../errors/catalogue.js';
 import type { Feature } from '../../feature.js';
 import type { Creations } from './create-many.js';
@@ -10,16 +9,15 @@ export default {
   errors: async () => typesIn(await import('./errors.js')),
   documentation: { tags: { jobs: 'Work that goes on after its response.' } },
   represent: async (endpoints) => (await import('./job-routes.js')).describeJobs(endpoints),
-  open: async ({ config, db, log, collections, databaseUrl, feed }) => {
+  open: async ({ config, db, log, collections, databaseUrl, feed, idempotency, bodies }) => {
     const { withJobs } = await import('./job-routes.js');
     const { createJobMetrics } = await import('./metrics.js');
     const { JobLoop } = await import('./job-loop.js');
     const { SQL } = await import('./job-store.js');
     const metrics = createJobMetrics();
     const settings = JOB_SETTINGS.of(config);
-    const idempotency = openIdempotency(config.idempotencyTtlSeconds, collections);
     const services: JobServices = {
-      ...{ ...config, ...settings, db, log, collections, databaseUrl, idempotency, metrics },
+      ...{ ...config, ...settings, db, log, collections, databaseUrl, idempotency, bodies, metrics },
       wrote: () => feed?.follower.wrote(),
       wake: () => loop.wake(),
     };

@@ -1,4 +1,4 @@
-import { callerKey, fingerprintOf, identityOf } from '../../actions/idempotency.js';
+import { callerKey } from '../../auth/principal.js';
 import type { Run } from '../../db/db.js';
 import { notFound } from '../../errors/request-errors.js';
 import type { ScopedCollection } from '../../feature.js';
@@ -101,7 +101,7 @@ export async function submitCreation(
   const { db, idempotency, jobBytes, collections } = services;
   requireNoClaims(collection, collections);
   const content = body!.stream!;
-  const identity = identityOf(request, async () => fingerprintOf(request, await content.digest(jobBytes)));
+  const identity = idempotency.identityOf(request, () => content.digest(jobBytes));
   const task: Task = {
     kind: CREATION,
     collection: collection.resource.name,

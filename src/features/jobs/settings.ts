@@ -1,7 +1,7 @@
-import type { Idempotency } from '../../actions/idempotency.js';
+import type { Core } from '../../app/open-features.js';
 import { type Config, FeatureSettings } from '../../config/config.js';
 import type { Db } from '../../db/db.js';
-import type { ScopedCollection } from '../../feature.js';
+import type { Idempotency, ScopedCollection } from '../../feature.js';
 import type { Log } from '../../telemetry/log.js';
 import type { JobMetrics } from './metrics.js';
 
@@ -38,6 +38,7 @@ export interface JobServices
   readonly log: Log;
   readonly collections: readonly ScopedCollection[];
   readonly idempotency: Idempotency;
+  readonly bodies: Core['bodies'];
   readonly metrics: JobMetrics;
   /** Called when records were written. */
   readonly wrote: () => void;

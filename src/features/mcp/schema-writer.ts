@@ -1,7 +1,7 @@
-import { describedSchema, type Refer, recordSchema } from '../../api/record-schema.js';
 import type { Resource } from '../../collection/resource.js';
 import type { SchemaFiles } from '../../declarations/schema-files.js';
 import { escapeToken, type Json, type JsonObject } from '../../json.js';
+import { describedSchema, type Refer, recordSchema } from '../api-docs/described-schema.js';
 
 /**
  * Puts the schemas of records into documents of their own, such as the arguments of a tool: schemas that others refer to become

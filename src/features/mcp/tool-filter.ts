@@ -1,9 +1,9 @@
-import { operandSchema, valueSchema } from '../../api/record-schema.js';
 import type { Resource } from '../../collection/resource.js';
 import type { JsonObject } from '../../json.js';
 import { comparedColumn, MAX_VALUES, operatorsOf } from '../../list/condition.js';
 import { COMBINATIONS } from '../../list/query-names.js';
 import { relatedOf } from '../../list/relations.js';
+import { operandSchema, valueSchema } from '../api-docs/described-schema.js';
 
 const CONDITIONS: JsonObject = { type: 'object', minProperties: 1 };
 /** `true` and no conditions ask whether there are any records. */

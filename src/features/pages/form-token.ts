@@ -1,7 +1,6 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { isEqual, readCookie, writeCookie } from '../../auth/cookies.js';
 import type { Request } from '../../http/request.js';
-import { hasScheme, isHostOf } from '../../http/request-origin.js';
 import { invalidForm } from './errors.js';
 import type { Site } from './site.js';
 
@@ -67,7 +66,10 @@ export class FormTokens {
     const { origin: from, host, 'sec-fetch-site': site } = this.request.headers;
     if (site !== undefined && site !== 'same-origin') return false;
     if (from === undefined) return site !== undefined;
-    if (from === origin) return true;
-    return isHostOf(from, host) && (site !== undefined || hasScheme(from, this.site.isSecure));
+    const schemes = site !== undefined ? ['https', 'http'] : [this.site.isSecure ? 'https' : 'http'];
+    return from === origin || schemes.some((scheme) => from === originAt(`${scheme}://${host}`));
   }
 }
+
+/** The origin of an address, without the default port; undefined: there is none. */
+const originAt = (address: string) => (URL.canParse(address) ? new URL(address).origin : undefined);

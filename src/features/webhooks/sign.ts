@@ -1,5 +1,4 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { requestMac } from '../../auth/request-signature.js';
 
 /** A message to a target. */
 export interface Message {
@@ -31,14 +30,21 @@ export function signWebhook(
       .map((secret) => `v1,${webhookMac(keyOf(secret)!, id, time, body).toString('base64')}`)
       .join(' '),
     'X-Timestamp': time,
-    'X-Signature': requestMac(requestSecret, time, 'POST', target, body).toString('base64'),
+    'X-Signature': requestMac(requestSecret, time, target, body).toString('base64'),
   };
 }
 
 /** HMAC-SHA256 over id, timestamp and body, joined by full stops (Standard Webhooks 1.0). */
-export function webhookMac(key: Buffer, id: string, timestamp: string, body: string | Uint8Array): Buffer {
-  return createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest();
-}
+export const webhookMac = (key: Buffer, id: string, timestamp: string, body: string | Uint8Array): Buffer =>
+  createHmac('sha256', key).update(`${id}.${timestamp}.`).update(body).digest();
+
+/** HMAC-SHA256 over timestamp, method, target and body, joined by line feeds, as requests to this service are signed. */
+export const requestMac = (
+  secret: string,
+  timestamp: string,
+  target: string,
+  body: string | Uint8Array,
+): Buffer => createHmac('sha256', secret).update(`${timestamp}\nPOST\n${target}\n`).update(body).digest();
 
 const PREFIX = 'whsec_';
 const BYTES = 32;

@@ -1,6 +1,5 @@
 import { timingSafeEqual } from 'node:crypto';
-import { requestMac } from '../../auth/request-signature.js';
-import { keyOf, webhookMac } from './sign.js';
+import { keyOf, requestMac, webhookMac } from './sign.js';
 
 /** Why a message is not valid. `BAD_OPTION`, `BAD_SECRET` and `MISSING_PATH` are errors of the caller, not of the sender. */
 export type WebhookErrorCode =
@@ -103,7 +102,7 @@ function verifyXSignature(
   if (path === undefined)
     throw new WebhookError('MISSING_PATH', 'X-Signature covers the path, and no path is given');
   requireOne(
-    secrets.map((text) => requestMac(text, timestamp, 'POST', path, rawBody)),
+    secrets.map((text) => requestMac(text, timestamp, path, rawBody)),
     [signature],
   );
   return { id: undefined, timestamp: Number(timestamp) };

@@ -1,10 +1,10 @@
 import { withTimes } from '../../actions/secret-reply.js';
-import { ABOVE_IDS, type Created, inTable, type Store, type Stored } from '../../api/managed-endpoints.js';
+import { type Created, inTable, type Store, type Stored } from '../../api/managed-endpoints.js';
 import type { Db, Row } from '../../db/db.js';
 import { filled } from '../../db/statements.js';
 import { invalid } from '../../errors/input-errors.js';
 import type { Json } from '../../json.js';
-import { nextIdentity } from '../../uuid.js';
+import { ABOVE_IDS, nextIdentity } from '../../uuid.js';
 import { compileOnFirstUse } from '../../validation/validation.js';
 import { WEBHOOKS_SQL } from './delivery-store.js';
 import { tooManyWebhooks } from './errors.js';

@@ -6,7 +6,7 @@ import { TimedCache } from '../../../src/auth/timed-cache.js';
 import { Introspection } from '../../../src/auth/tokens/introspection.js';
 import { readConfig } from '../../../src/config/config.js';
 import { Problem } from '../../../src/errors/problem.js';
-import { createLoginThrottle } from '../../../src/limits/login-throttle.js';
+import { LoginThrottle } from '../../../src/limits/login-throttle.js';
 import { rateLimiter } from '../../../src/limits/rate-limit.js';
 import { hashPassword } from '../../../src/passwords/password.js';
 import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../../support/issuer.js';
@@ -114,7 +114,7 @@ t.test('limits of a process know no clock of the machine', async (t) => {
   clock.ms += MONTH_MS;
   const count = rateLimiter({ requests: 1, seconds: 1 });
   await count('a');
-  const throttle = createLoginThrottle(1);
+  const throttle = new LoginThrottle(1);
   await throttle.begin('192.0.2.1').fail(undefined);
   clock.ms -= MONTH_MS;
   await until(

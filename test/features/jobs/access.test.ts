@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { callerKey } from '../../../src/actions/idempotency.js';
+import { callerKey } from '../../../src/auth/principal.js';
 import { addInput, openJob, queueJob } from '../../../src/features/jobs/job-store.js';
 import type { Task } from '../../../src/features/jobs/job-task.js';
 import { openTracker } from '../../access/open-tracker.js';

@@ -1,6 +1,6 @@
-import { withImplied } from '../../../auth/user-scopes.js';
 import { type Html, html, type Part } from '../../../formats/html.js';
 import type { AccountLinks } from '../../accounts/settings.js';
+import { withImplied } from '../client-scopes.js';
 import { errorText, hidden, layout, type PasskeyForm, passkeyForm } from './page-frame.js';
 
 export interface SignInPage {

@@ -1,4 +1,5 @@
-import type { Resource } from '../collection/resource.js';
+import type { Schema } from '../../api/doc.js';
+import type { Resource } from '../../collection/resource.js';
 import {
   baseIn,
   baseOf,
@@ -6,10 +7,9 @@ import {
   IDENTIFIERS,
   type SchemaNode,
   withSubschemas,
-} from '../declarations/schema-files.js';
-import { isObject, type Json, type JsonObject, member } from '../json.js';
-import { type ComparedColumn, LIST_OPERATORS, MAX_VALUES, type Operator } from '../list/condition.js';
-import type { Schema } from './doc.js';
+} from '../../declarations/schema-files.js';
+import { isObject, type Json, type JsonObject, member } from '../../json.js';
+import { type ComparedColumn, LIST_OPERATORS, MAX_VALUES, type Operator } from '../../list/condition.js';
 
 /** The place of a schema in the document that describes it; undefined: it has none. `base`: the URI of the reference's file. */
 export type Refer = (reference: string, base: string) => string | undefined;
