@@ -120,8 +120,6 @@ t.test('createPlinth runs the service in another program, with its types', async
   const databaseUrl = await testDatabase(t);
   const program = `import { createServer } from 'node:http';
 import { createPlinth, type Plinth } from 'plinth';
-import { folderOf } from '../support/folder.js';
-import { declare } from '../support/collections.js';
 const plinth: Plinth = createPlinth({ databaseUrl: '${databaseUrl}', auth: 'none', mountPath: '/data' });
 const server = createServer((req, res) => plinth.handler(req, res, () => res.end('mine')));
 await plinth.start();
