@@ -1,7 +1,5 @@
 import type { JsonObject } from '../../src/json.js';
-import { declare } from '../support/collections.js';
-import { makeKey } from '../support/credentials.js';
-import { testService, undeclaredDatabase } from '../support/service.js';
+import { callersOf, callsWith, declaredService } from '../support/callers.js';
 import t, { type Test } from '../support/test.js';
 
 const text: JsonObject = { type: 'string', 'x-index': true };
@@ -28,20 +26,9 @@ const DECLARATIONS = {
 
 /** A service in which each of two callers and another one have a task, on a board each, and a chore. */
 async function open(t: Test) {
-  const service = await testService(t, {
-    AUTH: 'api-key',
-    COLLECTIONS: declare(t, DECLARATIONS),
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
-  const by =
-    (headers: Readonly<Record<string, string>>) =>
-    (method: string, path: string, body?: unknown, more: Readonly<Record<string, string>> = {}) =>
-      service.send(method, path, {
-        headers: { ...headers, ...more },
-        ...(body === undefined ? {} : { body: body as JsonObject }),
-      });
-  const as = async (subject: string) => by({ 'x-api-key': (await makeKey(service.db, { subject })).key });
-  const [ann, bob, stranger] = [await as('ann'), await as('bob'), by({})];
+  const service = await declaredService(t, DECLARATIONS, { AUTH: 'api-key' });
+  const as = callersOf(service);
+  const [ann, bob, stranger] = [await as('ann'), await as('bob'), callsWith(service)];
   for (const name of ['ann', 'bob', 'zoe']) {
     const board = (await ann('POST', '/boards', { title: name })).json;
     const task = { title: name, assigneeId: name };

@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../src/json.js';
-import { declare } from '../support/collections.js';
+import { declaredService } from '../support/callers.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../support/issuer.js';
-import { testService, undeclaredDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 
 const [JSON_TYPE, NDJSON] = ['application/json', 'application/x-ndjson'];
@@ -22,13 +21,7 @@ const DECLARATIONS: Readonly<Record<string, JsonObject>> = {
 async function open(t: Test) {
   const key = await signingKey('es');
   const issuer = await testIssuer(t, key);
-  const service = await testService(t, {
-    AUTH: 'bearer',
-    ISSUER: issuer.url,
-    AUDIENCE,
-    COLLECTIONS: declare(t, DECLARATIONS),
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
+  const service = await declaredService(t, DECLARATIONS, { AUTH: 'bearer', ISSUER: issuer.url, AUDIENCE });
   const as = async (own: JsonObject) => {
     const scope = 'self offers:write';
     const token = await sign(key, claims(issuer.url, { ...own, sub: 'ann', scope }));

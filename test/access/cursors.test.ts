@@ -1,9 +1,9 @@
 import type { Json, JsonObject } from '../../src/json.js';
+import { openForCallers } from '../support/callers.js';
 import { whenEventsAreFinal } from '../support/final-events.js';
 import type { ServiceResponse } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { some } from '../support/thorough.js';
-import { openForCallers } from './callers.js';
 
 const INDEX: JsonObject = { type: 'string', 'x-index': true };
 const ALL: JsonObject = { can: 'all', scope: 'admin' };

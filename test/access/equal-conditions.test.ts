@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../src/json.js';
+import { openForCallers } from '../support/callers.js';
 import t from '../support/test.js';
-import { openForCallers } from './callers.js';
 
 const SALARY = 12_345;
 

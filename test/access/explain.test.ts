@@ -1,7 +1,7 @@
 import { setUserScopes } from '../../src/auth/user-scopes.js';
+import { declaredService } from '../support/callers.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
-import { testService, undeclaredDatabase } from '../support/service.js';
 import t from '../support/test.js';
 import { openTracker } from './open-tracker.js';
 import { TEAM_TRACKER } from './team-tracker.js';
@@ -74,11 +74,7 @@ t.test('an operator sees which grants hold for a caller, and why others do not',
 });
 
 t.test('without authentication everybody is an operator, and the document says so', async (t) => {
-  const { send } = await testService(t, {
-    COLLECTIONS: declare(t, TEAM_TRACKER),
-    AUTH: 'none',
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
+  const { send } = await declaredService(t, TEAM_TRACKER, { AUTH: 'none' });
   const { json } = await send('GET', '/openapi.json');
   t.ok(json.paths['/access'].get);
   const response = await send('GET', '/access?path=/issues&as=anyone');

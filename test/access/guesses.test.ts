@@ -1,7 +1,7 @@
 import type { Json, JsonObject } from '../../src/json.js';
+import { openForCallers } from '../support/callers.js';
 import type { ServiceResponse } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { openForCallers } from './callers.js';
 
 const text: JsonObject = { type: 'string', maxLength: 100, 'x-index': true };
 const ALL: JsonObject = { can: 'all', scope: 'admin' };

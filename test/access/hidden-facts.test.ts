@@ -1,7 +1,5 @@
 import type { JsonObject } from '../../src/json.js';
-import { declare } from '../support/collections.js';
-import { makeKey } from '../support/credentials.js';
-import { testService, undeclaredDatabase } from '../support/service.js';
+import { callersOf, declaredService } from '../support/callers.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -80,24 +78,13 @@ const DECLARATIONS = {
 };
 
 async function open(t: Test) {
-  const service = await testService(t, {
-    COLLECTIONS: declare(t, DECLARATIONS),
-    AUTH: 'api-key',
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
-  const caller = async (subject: string, scopes: string[]) => {
-    const { key } = await makeKey(service.db, { subject, scopes });
-    return (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
-      service.send(method, path, {
-        ...(body === undefined ? {} : { body }),
-        headers: { 'X-API-Key': key, ...headers },
-      } as never);
-  };
+  const service = await declaredService(t, DECLARATIONS, { AUTH: 'api-key' });
+  const caller = callersOf(service);
   const reading = ['notes', 'diaries', 'letters', 'posters', 'orders', 'branches'].map(
     (name) => `${name}:read`,
   );
-  const operator = await caller('root', ['admin']);
-  const ann = await caller('ann', [...reading, 'orders:write', 'branches:write', 'events:read', 'self']);
+  const operator = await caller('root', 'admin');
+  const ann = await caller('ann', ...reading, 'orders:write', 'branches:write', 'events:read', 'self');
   const made = async (path: string, body: JsonObject): Promise<string> =>
     (await operator('POST', path, body)).json.id;
   return { service, caller, operator, ann, made };
@@ -228,7 +215,7 @@ t.test('an immutable field that a caller may not read cannot be guessed', async 
 
 t.test('a subject called anonymous is none of the callers without a credential', async (t) => {
   const { service, caller } = await open(t);
-  const named = await caller('anonymous', ['boards:write', 'boards:read']);
+  const named = await caller('anonymous', 'boards:write', 'boards:read');
   const headers = { 'Idempotency-Key': 'a-key-of-a-stranger' };
   const first = await service.send('POST', '/boards', { body: { text: 'a' }, headers });
   t.equal(first.status, 201, first.text);

@@ -1,7 +1,5 @@
 import type { JsonObject } from '../../src/json.js';
-import { declare } from '../support/collections.js';
-import { makeKey } from '../support/credentials.js';
-import { testService, undeclaredDatabase } from '../support/service.js';
+import { callersOf, declaredService } from '../support/callers.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -21,22 +19,15 @@ const referring = (onDelete: string): JsonObject => ({
 });
 
 t.test('a deletion reveals a hidden reference to the record by a version or an absence only', async (t) => {
-  const service = await testService(t, {
-    COLLECTIONS: declare(t, {
-      'rooms.json': { type: 'object', properties: {}, 'x-collection': { access: [{ can: 'all' }] } },
-      'sheets.json': referring('null'),
-      'slips.json': referring('cascade'),
-    }),
-    AUTH: 'api-key',
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
-  const caller = async (subject: string, scopes: string[]) => {
-    const { key } = await makeKey(service.db, { subject, scopes });
-    return (method: string, path: string, body?: JsonObject) =>
-      service.send(method, path, { ...(body && { body }), headers: { 'X-API-Key': key } } as never);
+  const files = {
+    'rooms.json': { type: 'object', properties: {}, 'x-collection': { access: [{ can: 'all' }] } },
+    'sheets.json': referring('null'),
+    'slips.json': referring('cascade'),
   };
-  const operator = await caller('root', ['admin', 'self']);
-  const ann = await caller('ann', ['self', 'events:read']);
+  const service = await declaredService(t, files, { AUTH: 'api-key' });
+  const caller = callersOf(service);
+  const operator = await caller('root', 'admin', 'self');
+  const ann = await caller('ann', 'self', 'events:read');
   const [room, other] = [
     (await ann('POST', '/rooms', {})).json.id,
     (await ann('POST', '/rooms', {})).json.id,

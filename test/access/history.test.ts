@@ -1,10 +1,11 @@
 import { prune } from '../../src/db/maintenance.js';
 import type { JsonObject } from '../../src/json.js';
+import { callersOf, declaredService } from '../support/callers.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import { makeKey } from '../support/credentials.js';
 import { whenEventsAreFinal } from '../support/final-events.js';
-import { RETENTION, testService, undeclaredDatabase } from '../support/service.js';
+import { RETENTION } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 
 const text: JsonObject = { type: 'string', 'x-index': true };
@@ -30,18 +31,9 @@ const FILES = {
 };
 
 async function open(t: Test, more: Record<string, string> = {}) {
-  const service = await testService(t, {
-    AUTH: 'api-key',
-    COLLECTIONS: declare(t, FILES as never),
-    DATABASE_URL: await undeclaredDatabase(t),
-    ...more,
-  });
-  const as = async (subject: string, scopes: readonly string[]) => {
-    const { key } = await makeKey(service.db, { subject, scopes: [...scopes] } as never);
-    return (method: string, path: string, body?: unknown) =>
-      service.send(method, path, { body, headers: { 'x-api-key': key } } as never);
-  };
-  return { service, as, operator: await as('root', ['admin']) };
+  const service = await declaredService(t, FILES as never, { AUTH: 'api-key', ...more });
+  const as = callersOf(service);
+  return { service, as, operator: await as('root', 'admin') };
 }
 
 t.test('the changes of a record are pages, the newest first', async (t) => {
@@ -103,7 +95,7 @@ t.test('the changes of a record are pages, the newest first', async (t) => {
   t.equal((await operator('GET', `${path}/history?colour=red`)).json.error.code, 'UNKNOWN_PARAMETER');
   t.equal((await operator('GET', `${path}/history?after=x`)).status, 400);
   t.equal((await operator('POST', `${path}/history`, {})).status, 405);
-  const [reader, other] = [await as('x', ['notes:read']), await as('y', ['plain:read'])];
+  const [reader, other] = [await as('x', 'notes:read'), await as('y', 'plain:read')];
   t.equal((await reader('GET', `${path}/history`)).status, 200);
   t.equal((await other('GET', `${path}/history`)).status, 403);
   await operator('DELETE', path);
@@ -115,7 +107,7 @@ t.test('the changes of a record are pages, the newest first', async (t) => {
 
 t.test('a reader of a part learns no hidden values, and who made a change unless hidden', async (t) => {
   const { as, operator } = await open(t);
-  const ann = await as('ann', ['self']);
+  const ann = await as('ann', 'self');
   const { id } = (await operator('POST', '/issues', { title: 'internal', status: 'draft', secret: 'one' }))
     .json;
   const path = `/issues/${id}`;
@@ -152,11 +144,7 @@ t.test('a reader of a part learns no hidden values, and who made a change unless
 t.test('a collection may hide who made a change from readers of a part', async (t) => {
   const issues = FILES['issues.json'];
   const hidden = { ...issues, 'x-collection': { ...issues['x-collection'], actors: 'hidden' } };
-  const service = await testService(t, {
-    AUTH: 'api-key',
-    COLLECTIONS: declare(t, { 'issues.json': hidden } as never),
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
+  const service = await declaredService(t, { 'issues.json': hidden } as never, { AUTH: 'api-key' });
   const as = async (subject: string, scopes: string[]) => ({
     'x-api-key': (await makeKey(service.db, { subject, scopes })).key,
   });
@@ -208,7 +196,7 @@ t.test('changes stay as long as their record exists, when their events have expi
   const { run } = service.db;
   const expire = () => run('update events_floor set floor = (select max(seq) from events)', []);
   const stored = async () => Number((await run('select count(*) as rows from plinth_history', []))[0]!.rows);
-  const ann = await as('ann', ['self']);
+  const ann = await as('ann', 'self');
   const paths: string[] = [];
   for (const collection of ['notes', 'issues', 'plain']) {
     const { id } = (await operator('POST', `/${collection}`, { title: 'a', status: 'open', secret: 'x' }))

@@ -1,8 +1,7 @@
 import type { JsonObject } from '../../src/json.js';
-import { declare } from '../support/collections.js';
+import { declaredService } from '../support/callers.js';
 import { makeKey } from '../support/credentials.js';
 import { whenEventsAreFinal } from '../support/final-events.js';
-import { testService, undeclaredDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -67,16 +66,8 @@ const DECLARATIONS = {
 };
 
 async function open(t: Test) {
-  const service = await testService(t, {
-    AUTH: 'api-key',
-    COLLECTIONS: declare(
-      t,
-      Object.fromEntries(
-        Object.entries(DECLARATIONS).map(([file, each]) => [file, { type: 'object', ...each } as JsonObject]),
-      ),
-    ),
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
+  const files = Object.entries(DECLARATIONS).map(([file, each]) => [file, { type: 'object', ...each }]);
+  const service = await declaredService(t, Object.fromEntries(files), { AUTH: 'api-key' });
   const as = async (subject: string, ...scopes: string[]) => {
     const { key } = await makeKey(service.db, scopes.length > 0 ? { subject, scopes } : { subject });
     return (method: string, path: string, body?: unknown, headers = {}, type = 'application/json') =>

@@ -1,8 +1,7 @@
 import type { JsonObject } from '../../src/json.js';
 import { PageVisitor } from '../features/pages/visitor.js';
-import { declare } from '../support/collections.js';
+import { callsWith, declaredService } from '../support/callers.js';
 import { makeKey } from '../support/credentials.js';
-import { testService, undeclaredDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 
 const text: JsonObject = { type: 'string', maxLength: 100, 'x-index': true };
@@ -38,24 +37,11 @@ const DECLARATIONS = {
 };
 
 async function open(t: Test) {
-  const service = await testService(t, {
-    AUTH: 'api-key',
-    MCP: 'on',
-    COLLECTIONS: declare(
-      t,
-      Object.fromEntries(
-        Object.entries(DECLARATIONS).map(([file, each]) => [file, { type: 'object', ...each } as JsonObject]),
-      ),
-    ),
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
+  const files = Object.entries(DECLARATIONS).map(([file, each]) => [file, { type: 'object', ...each }]);
+  const service = await declaredService(t, Object.fromEntries(files), { AUTH: 'api-key', MCP: 'on' });
   const by = (headers: Readonly<Record<string, string>>) => ({
     headers,
-    send: (method: string, path: string, body?: unknown, more = {}) =>
-      service.send(method, path, {
-        ...(body === undefined ? {} : { body: body as JsonObject }),
-        headers: { ...headers, ...more },
-      }),
+    send: callsWith(service, headers),
     page: async (path: string) => (await new PageVisitor(service, headers).get(path)).text,
   });
   const as = async (subject: string, ...scopes: string[]) =>

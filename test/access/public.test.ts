@@ -1,7 +1,5 @@
 import type { JsonObject } from '../../src/json.js';
-import { declare } from '../support/collections.js';
-import { makeKey } from '../support/credentials.js';
-import { testService, undeclaredDatabase } from '../support/service.js';
+import { callersOf, callsWith, declaredService } from '../support/callers.js';
 import t, { type Test } from '../support/test.js';
 
 const text: JsonObject = { type: 'string', 'x-index': true };
@@ -37,18 +35,11 @@ const DECLARATIONS = {
 };
 
 async function open(t: Test) {
-  const service = await testService(t, {
-    AUTH: 'api-key',
-    COLLECTIONS: declare(t, DECLARATIONS),
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
-  const by = (headers: Readonly<Record<string, string>>) => (method: string, path: string, body?: unknown) =>
-    service.send(method, path, { headers, ...(body === undefined ? {} : { body: body as JsonObject }) });
-  const as = async (subject: string, ...scopes: string[]) =>
-    by({ 'x-api-key': (await makeKey(service.db, { subject, scopes })).key });
+  const service = await declaredService(t, DECLARATIONS, { AUTH: 'api-key' });
+  const as = callersOf(service);
   const callers = {
-    stranger: by({}),
-    invalid: by({ 'x-api-key': `plinth_${'x'.repeat(43)}` }),
+    stranger: callsWith(service),
+    invalid: callsWith(service, { 'x-api-key': `plinth_${'x'.repeat(43)}` }),
     ann: await as('ann', 'self'),
     writer: await as('ann', 'self', 'goods:write', 'shops:write', 'tags:write'),
     reader: await as('rita', 'notes:read'),

@@ -1,8 +1,8 @@
-import { declare } from '../support/collections.js';
+import { declaredService } from '../support/callers.js';
 import { makeKey } from '../support/credentials.js';
 import { whenEventsAreFinal } from '../support/final-events.js';
 import { declarationsUnder } from '../support/page-commands.js';
-import { type ServiceResponse, testService, undeclaredDatabase } from '../support/service.js';
+import type { ServiceResponse } from '../support/service.js';
 import type { Test } from '../support/test.js';
 
 const PAGE = 'docs/recipes.md';
@@ -29,12 +29,11 @@ export type Row = readonly [request: string, ...results: number[]];
 export async function openRecipe(t: Test, heading: string, env: Record<string, string> = {}) {
   const files = declarationsUnder(PAGE, heading);
   t.ok(Object.keys(files).length > 0, `the page has declarations under ${heading}`);
-  const service = await testService(t, {
-    COLLECTIONS: declare(t, { ...declarationsUnder(PAGE, 'Begin'), ...files }),
-    AUTH: 'api-key',
-    DATABASE_URL: await undeclaredDatabase(t),
-    ...env,
-  });
+  const service = await declaredService(
+    t,
+    { ...declarationsUnder(PAGE, 'Begin'), ...files },
+    { AUTH: 'api-key', ...env },
+  );
   const as =
     (headers: Record<string, string>): Call =>
     async (method, path, body, more = {}) => {

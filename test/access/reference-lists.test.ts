@@ -1,7 +1,5 @@
 import type { JsonObject } from '../../src/json.js';
-import { declare } from '../support/collections.js';
-import { makeKey } from '../support/credentials.js';
-import { testService, undeclaredDatabase } from '../support/service.js';
+import { callersOf, declaredService } from '../support/callers.js';
 import t, { type Test } from '../support/test.js';
 
 const ids = (to: string, onDelete = 'remove') => ({
@@ -44,17 +42,9 @@ const DECLARATIONS = {
 };
 
 async function papers(t: Test) {
-  const service = await testService(t, {
-    COLLECTIONS: declare(t, DECLARATIONS),
-    AUTH: 'api-key',
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
-  const caller = async (subject: string, scopes = ['self']) => {
-    const { key } = await makeKey(service.db, { subject, scopes });
-    return (method: string, path: string, body?: JsonObject) =>
-      service.send(method, path, { ...(body && { body }), headers: { 'X-API-Key': key } } as never);
-  };
-  const root = await caller('root', ['admin', 'self']);
+  const service = await declaredService(t, DECLARATIONS, { AUTH: 'api-key' });
+  const caller = callersOf(service);
+  const root = await caller('root', 'admin', 'self');
   const make = async (path: string, body: JsonObject): Promise<string> => {
     const { status, json } = await root('POST', path, body);
     t.equal(status, 201, JSON.stringify(json));
@@ -73,8 +63,8 @@ async function papers(t: Test) {
     other,
     make,
     asRoot: root,
-    asAnn: await caller('ann'),
-    asBob: await caller('bob'),
+    asAnn: await caller('ann', 'self'),
+    asBob: await caller('bob', 'self'),
   };
 }
 

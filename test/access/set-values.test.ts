@@ -1,7 +1,7 @@
 import { PageVisitor } from '../features/pages/visitor.js';
-import { declare } from '../support/collections.js';
+import { declaredService } from '../support/callers.js';
 import { makeKey } from '../support/credentials.js';
-import { type TestService, testService, undeclaredDatabase } from '../support/service.js';
+import type { TestService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
@@ -27,11 +27,7 @@ const ORDERS = {
 };
 
 async function open(t: Test) {
-  const service = await testService(t, {
-    AUTH: 'api-key',
-    COLLECTIONS: declare(t, { 'orders.json': ORDERS }),
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
+  const service = await declaredService(t, { 'orders.json': ORDERS }, { AUTH: 'api-key' });
   const as = async (subject: string, ...scopes: string[]) => {
     const { key } = await makeKey(service.db, scopes.length > 0 ? { subject, scopes } : { subject });
     const send = (method: string, path: string, body?: unknown): ReturnType<TestService['send']> =>

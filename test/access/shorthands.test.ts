@@ -2,6 +2,7 @@ import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { resourcesWithoutRefs } from '../../src/declarations/resource-of.js';
 import type { JsonObject } from '../../src/json.js';
 import { readGrant, symbolsIn } from '../../src/policy/policy.js';
+import { declaredService } from '../support/callers.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
@@ -48,11 +49,7 @@ const declared = (optionsOf: (name: string) => object) =>
 
 /** Whether each request of each caller is permitted, with the ids of lists by their names. */
 async function outcomesOf(t: Test, declarations: Readonly<Record<string, unknown>>): Promise<string[]> {
-  const service = await testService(t, {
-    AUTH: 'api-key',
-    COLLECTIONS: declare(t, declarations as never),
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
+  const service = await declaredService(t, declarations as never, { AUTH: 'api-key' });
   const as = (key?: string) => (method: string, path: string, body?: unknown) =>
     service.send(method, path, { body, headers: key === undefined ? {} : { 'x-api-key': key } } as never);
   const operator = as((await makeKey(service.db)).key);
@@ -181,10 +178,8 @@ t.test('users below another collection change their own records', async (t) => {
   const teams = { type: 'object', properties: { title: text } };
   const team = { type: 'string', 'x-references': 'teams', 'x-on-delete': 'cascade' };
   const users = { type: 'object', properties: { teamId: team }, 'x-collection': { nested: 'teamId' } };
-  const service = await testService(t, {
+  const service = await declaredService(t, { 'teams.json': teams, 'users.json': users } as never, {
     AUTH: 'api-key',
-    COLLECTIONS: declare(t, { 'teams.json': teams, 'users.json': users } as never),
-    DATABASE_URL: await undeclaredDatabase(t),
   });
   const as = (key: string) => (method: string, path: string, body: unknown) =>
     service.send(method, path, { body, headers: { 'x-api-key': key } } as never);
@@ -205,11 +200,7 @@ t.test('users below users change their own records, and neither read nor create 
     properties: { managerId: manager },
     'x-collection': { nested: 'managerId' },
   };
-  const service = await testService(t, {
-    AUTH: 'api-key',
-    COLLECTIONS: declare(t, { 'users.json': users } as never),
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
+  const service = await declaredService(t, { 'users.json': users } as never, { AUTH: 'api-key' });
   const as = (key: string) => (method: string, path: string, body?: unknown) =>
     service.send(method, path, { body, headers: { 'x-api-key': key } } as never);
   const operator = as((await makeKey(service.db)).key);

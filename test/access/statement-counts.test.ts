@@ -2,10 +2,10 @@ import { context, SpanKind, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 import type { JsonObject } from '../../src/json.js';
+import { openForCallers } from '../support/callers.js';
 import { SIGN_IN } from '../support/names.js';
 import { type ServiceResponse, withoutRequestId } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { openForCallers } from './callers.js';
 
 /** The names of the statements that requests have begun. */
 let begun: string[] = [];

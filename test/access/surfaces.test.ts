@@ -1,9 +1,9 @@
 import type { JsonObject } from '../../src/json.js';
+import { openForCallers } from '../support/callers.js';
 import { CITUS_URL } from '../support/citus.js';
 import { whenEventsAreFinal } from '../support/final-events.js';
 import type { ServiceResponse } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-import { openForCallers } from './callers.js';
 
 const [HTML, CSV, NDJSON] = ['text/html', 'text/csv', 'application/x-ndjson'];
 const text: JsonObject = { type: 'string', 'x-index': true };

@@ -1,6 +1,6 @@
 import type { JsonObject } from '../../src/json.js';
+import { openForCallers } from '../support/callers.js';
 import t, { type Test } from '../support/test.js';
-import { openForCallers } from './callers.js';
 
 const text: JsonObject = { type: 'string', maxLength: 100, 'x-index': true };
 const reference = (to: string): JsonObject => ({ type: 'string', 'x-references': to });

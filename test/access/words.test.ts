@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../src/json.js';
-import { declare } from '../support/collections.js';
+import { declaredService } from '../support/callers.js';
 import { makeKey } from '../support/credentials.js';
-import { testService, undeclaredDatabase } from '../support/service.js';
 import t from '../support/test.js';
 
 const NOTES = {
@@ -20,12 +19,7 @@ const NOTES = {
 };
 
 t.test('a search finds and shows no words of records and fields that are hidden', async (t) => {
-  const service = await testService(t, {
-    COLLECTIONS: declare(t, { 'notes.json': NOTES }),
-    AUTH: 'api-key',
-    DATABASE_URL: await undeclaredDatabase(t),
-    MIGRATE: 'auto',
-  });
+  const service = await declaredService(t, { 'notes.json': NOTES }, { AUTH: 'api-key', MIGRATE: 'auto' });
   const keys = {
     admin: (await makeKey(service.db)).key,
     reader: (await makeKey(service.db, { scopes: ['notes:read'] })).key,

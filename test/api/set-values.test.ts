@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { callersOf } from '../support/callers.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
-import { makeKey } from '../support/credentials.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
 import t from '../support/test.js';
 import { CHANGED, CREATED, callers, TIME, ticketService } from '../support/tickets.js';
@@ -218,12 +218,7 @@ t.test('a field with a condition is set when it begins to hold, and removed when
   };
   const COLLECTIONS = declare(t, { 'doors.json': doors } as never);
   const env = { AUTH: 'api-key', COLLECTIONS, DATABASE_URL: await undeclaredDatabase(t) };
-  const { db, send } = await testService(t, env);
-  const as = async (subject: string) => {
-    const { key } = await makeKey(db, { subject });
-    return (method: string, path: string, body?: unknown, more: Record<string, string> = {}) =>
-      send(method, path, { body, headers: { 'x-api-key': key, ...more } } as never);
-  };
+  const as = callersOf(await testService(t, env));
   const [ann, bob] = [await as('ann'), await as('bob')];
   const none = { closedAt: undefined, closedBy: undefined, lockedBy: undefined };
   const created = await ann('POST', '/doors', { title: 'a' });

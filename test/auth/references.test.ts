@@ -1,5 +1,5 @@
+import { callersOf } from '../support/callers.js';
 import { declare } from '../support/collections.js';
-import { makeKey } from '../support/credentials.js';
 import { SIGN_IN } from '../support/names.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
@@ -40,12 +40,8 @@ async function blog(t: Test) {
     MIGRATE: 'auto',
     AUTH: 'api-key',
   });
-  const sendAs = async (scopes: string[], subject: string) => {
-    const { key } = await makeKey(service.db, { scopes, subject });
-    return (method: string, path: string, body?: object) =>
-      service.send(method, path, { headers: { 'x-api-key': key }, ...(body && { body }) });
-  };
-  const admin = await sendAs(['admin'], 'root');
+  const as = callersOf(service);
+  const admin = await as('root', 'admin');
   const created = async (path: string, body: object) => (await admin('POST', path, body)).json.id as string;
   const [ann, bob] = [
     await created('/users', { email: 'ann@example.org', name: 'Ann' }),
@@ -59,7 +55,7 @@ async function blog(t: Test) {
     topic: await created('/topics', {}),
     secret: await created('/secrets', {}),
   };
-  return { admin, ids, self: await sendAs(['self'], ann), sendAs };
+  return { admin, ids, self: await as(ann, 'self'), as };
 }
 
 t.test('a caller refers only to what it may read', SIGN_IN, async (t) => {
@@ -132,12 +128,12 @@ t.test('no record of a user prevents another deletion', SIGN_IN, async (t) => {
 });
 
 t.test('a scope to write one collection does not reveal the records of another', async (t) => {
-  const { sendAs, ids } = await blog(t);
-  const writer = await sendAs(['posts:write', 'users:read'], 'writer');
+  const { as, ids } = await blog(t);
+  const writer = await as('writer', 'posts:write', 'users:read');
   for (const secretId of [ids.secret, NOBODY])
     t.equal((await writer('POST', '/posts', { userId: ids.bob, secretId })).status, 422);
   t.equal((await writer('POST', '/posts', { userId: NOBODY })).status, 422, 'users may be read');
   t.equal((await writer('POST', '/posts', { userId: ids.bob, boardId: ids.topic })).status, 201);
-  const both = await sendAs(['posts:write', 'users:read', 'vault'], 'both');
+  const both = await as('both', 'posts:write', 'users:read', 'vault');
   t.equal((await both('POST', '/posts', { userId: ids.bob, secretId: ids.secret })).status, 201);
 });

@@ -1,5 +1,5 @@
+import { callersOf } from '../support/callers.js';
 import { declare } from '../support/collections.js';
-import { makeKey } from '../support/credentials.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 
@@ -29,11 +29,7 @@ async function library(t: Test) {
     AUTH: 'api-key',
     MCP: 'on',
   });
-  const as = async (...scopes: string[]) => {
-    const { key } = await makeKey(service.db, { scopes, subject: 'a program' });
-    return (method: string, path: string, body?: object, headers: object = {}) =>
-      service.send(method, path, { headers: { 'x-api-key': key, ...headers }, ...(body && { body }) });
-  };
+  const as = (...scopes: string[]) => callersOf(service)('a program', ...scopes);
   const admin = await as('admin');
   const work = (await admin('POST', '/works', { title: 'Dune' })).json.id as string;
   const copy = (await admin('POST', '/copies', { workId: work })).json.id as string;

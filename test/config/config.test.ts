@@ -7,6 +7,7 @@ import { WEBHOOK_SETTINGS } from '../../src/features/webhooks/settings.js';
 import { WORKER_SETTINGS } from '../../src/features/workers/settings.js';
 import { readSettings, warningsOf } from '../support/settings.js';
 import t from '../support/test.js';
+import { words } from '../support/words.js';
 
 type Env = Record<string, string>;
 
@@ -400,18 +401,9 @@ t.test('the listener of the metrics', async (t) => {
     metricsHost: '::',
   });
   t.match(readSettings({ METRICS_PORT: '0.0.0.0:0' }), { metricsPort: 0, metricsHost: '0.0.0.0' });
-  for (const METRICS_PORT of [
-    '-1',
-    '65536',
-    'on',
-    '1.5',
-    '123456',
-    'localhost:1',
-    '::1:1',
-    '[1.2.3.4]:1',
-    ':1',
-    '1.2.3.4:',
-  ]) {
+  for (const METRICS_PORT of words(`
+    -1 65536 on 1.5 123456 localhost:1 ::1:1 [1.2.3.4]:1 :1 1.2.3.4:
+  `)) {
     const [fault, ...more] = faultsOf({ METRICS_PORT });
     t.match(fault, /^METRICS_PORT must be a port from 0 to 65535, or /, METRICS_PORT);
     t.same(more, []);

@@ -6,6 +6,7 @@ import { integersOf } from '../support/runner/random.js';
 import { freshService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { seedOf, times } from '../support/thorough.js';
+import { words } from '../support/words.js';
 
 const TEXTS = [
   '',
@@ -21,23 +22,9 @@ const TEXTS = [
   '12:00:00Z',
   'P1D',
 ];
-const FORMATS = [
-  'date',
-  'date-time',
-  'time',
-  'duration',
-  'email',
-  'uuid',
-  'uri',
-  'ipv4',
-  'regex',
-  'json-pointer',
-  'int32',
-  'url',
-  'iso-time',
-  'byte',
-  'hostname',
-];
+const FORMATS = words(`
+  date date-time time duration email uuid uri ipv4 regex json-pointer int32 url iso-time byte hostname
+`);
 const PATTERNS = ['^a*$', '(a|b)+', '^\\p{L}+$', '^x', '^[0-9]{2}$'];
 const FIELDS = [
   'name',
@@ -57,19 +44,10 @@ const FIELDS = [
   '-a',
   '_x',
 ];
-const REFERENCES = [
-  '#',
-  '#/$defs/d',
-  '#/$defs/e',
-  '#/properties/name',
-  '#/$defs/none',
-  '_shared.json#/$defs/s',
-  '_shared.json',
-  '#d',
-  '#e',
-  'users.json',
-  'betas.json',
-];
+const REFERENCES = words(`
+  # #/$defs/d #/$defs/e #/properties/name #/$defs/none _shared.json#/$defs/s _shared.json #d #e users.json
+  betas.json
+`);
 
 /** Fields that the service sets. */
 const SET: readonly JsonObject[] = [
@@ -159,16 +137,11 @@ export class Generator {
       Object.assign(schema, { if: this.schema(0, true), then: this.schema(0, true) });
     add(
       1,
-      this.pick([
-        'maxLenght',
-        'x-uniqe',
-        'nullable',
-        'discriminator',
-        '$anchor',
-        '$id',
-        '$comment',
-        'deprecated',
-      ]),
+      this.pick(
+        words(`
+        maxLenght x-uniqe nullable discriminator $anchor $id $comment deprecated
+      `),
+      ),
       () => this.value(0),
     );
     return schema;

@@ -1,8 +1,7 @@
 import { hash, randomUUID } from 'node:crypto';
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
-import { declare } from '../support/collections.js';
+import { declaredService } from '../support/callers.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../support/issuer.js';
-import { testService, undeclaredDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 import { follow } from './follow.js';
@@ -33,14 +32,11 @@ async function proofKey(): Promise<ProofKey> {
 async function open(t: Test) {
   const key = await signingKey('es');
   const issuer = await testIssuer(t, key);
-  const service = await testService(t, {
-    AUTH: 'bearer',
-    ISSUER: issuer.url,
-    AUTH_FAILURES: '1000',
-    AUDIENCE,
-    COLLECTIONS: declare(t, { 'notes.json': NOTES }),
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
+  const service = await declaredService(
+    t,
+    { 'notes.json': NOTES },
+    { AUTH: 'bearer', ISSUER: issuer.url, AUTH_FAILURES: '1000', AUDIENCE },
+  );
   const token = (sub: string, by: ProofKey | undefined, more: object = {}) =>
     sign(key, claims(issuer.url, { sub, scope: 'self', ...(by && { cnf: { jkt: by.jkt } }), ...more }));
   const proof = (by: ProofKey, text: string, more: object = {}) =>

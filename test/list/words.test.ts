@@ -6,6 +6,7 @@ import { type TestService, testService } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { notInDefault, seedOf, times } from '../support/thorough.js';
+import { words } from '../support/words.js';
 
 const DECLARATIONS = {
   'shops.json': {
@@ -155,30 +156,9 @@ t.test('words, phrases, beginnings and exclusions are found in each form of a li
 
 /** Signs and spaces beyond ASCII beside which a word ends. */
 const SIGNS = [
-  ...[
-    '“',
-    '”',
-    '„',
-    '‘',
-    '’',
-    '«',
-    '»',
-    '‹',
-    '›',
-    '¿',
-    '¡',
-    '—',
-    '–',
-    '…',
-    '•',
-    '·',
-    '©',
-    '®',
-    '™',
-    '€',
-    '§',
-    '→',
-  ],
+  ...words(`
+    “ ” „ ‘ ’ « » ‹ › ¿ ¡ — – … • · © ® ™ € § →
+  `),
   ...[
     '😀',
     '🇩',

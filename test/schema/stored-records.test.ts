@@ -8,6 +8,7 @@ import { testService, undeclaredDatabase } from '../support/service.js';
 import { openSql, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 import { some } from '../support/thorough.js';
+import { words } from '../support/words.js';
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -48,16 +49,9 @@ async function stored(
 }
 
 t.test('a stricter rule is noticed, whatever the field or the keyword is called', async (t) => {
-  const names = [
-    'title',
-    'description',
-    'default',
-    'examples',
-    '$comment',
-    '$schema',
-    'x-rating',
-    'properties',
-  ];
+  const names = words(`
+    title description default examples $comment $schema x-rating properties
+  `);
   const text = (maxLength: number) => ({ type: 'string', maxLength });
   const rows: [says: string, (maxLength: number) => object, record: object][] = [
     ...names.map((name): [string, (n: number) => object, object] => [

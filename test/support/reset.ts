@@ -1,17 +1,11 @@
 import postgres from 'postgres';
 import { SCHEMA } from './sql.js';
+import { words } from './words.js';
 
 /** Tables whose rows are the state of the service itself, which a running one also has in memory. */
-const RETAINED = [
-  'migrations',
-  'collections',
-  'feed_epochs',
-  'events_floor',
-  'event_segment',
-  'webhook_cursor',
-  'delivery_segment',
-  'issuer_keys',
-];
+const RETAINED = words(`
+  migrations collections feed_epochs events_floor event_segment webhook_cursor delivery_segment issuer_keys
+`);
 
 /**
  * Adds a function to a database that empties all its tables beside a running service, without triggers, and fails if the

@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { CITUS } from '../../src/database-url/engine.js';
 import { FEATURES } from '../../src/features.js';
 import t from '../support/test.js';
+import { words } from '../support/words.js';
 
 const SRC = fileURLToPath(new URL('../../../src/', import.meta.url));
 const BENCH = fileURLToPath(new URL('../../../bench/', import.meta.url));
@@ -157,16 +158,13 @@ t.test('what only one place does is done in that place', async (t) => {
     'process/signals.ts',
     'telemetry/log-output.ts',
   ]);
-  only(/\.unsafe[<(]/, [
-    'db/bulk-connection.ts',
-    'db/db.ts',
-    'db/migrate.ts',
-    'db/schema-connection.ts',
-    'db/session.ts',
-    'db/pool/copy.ts',
-    'db/pool/postgres-patches.ts',
-    'db/pool/prepared.ts',
-  ]);
+  only(
+    /\.unsafe[<(]/,
+    words(`
+    db/bulk-connection.ts db/db.ts db/migrate.ts db/schema-connection.ts db/session.ts db/pool/copy.ts
+    db/pool/postgres-patches.ts db/pool/prepared.ts
+  `),
+  );
   only(/new Connection\(/, ['db/pool/host-dialler.ts']);
   only(/'plinth\.(events|tombstones)'|application_name: '/, [
     'db/pool/connection.ts',

@@ -10,6 +10,7 @@ import { startProgram } from '../support/process.js';
 import { send, testDatabase } from '../support/service.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
+import { words } from '../support/words.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 const TSC = join(ROOT, 'node_modules/@typescript/native/lib/tsc.js');
@@ -29,17 +30,9 @@ interface Installed {
 }
 
 /** Files and folders of a checkout, of which package.json says which are packed. */
-const CHECKOUT = [
-  'package.json',
-  'README.md',
-  'LICENSE',
-  'collections',
-  'docs',
-  'schema',
-  'sql',
-  'src',
-  'bench',
-];
+const CHECKOUT = words(`
+  package.json README.md LICENSE collections docs schema sql src bench
+`);
 
 /**
  * Packs a copy of this checkout without its packages, all of which npm would read for seconds of CPU time. The script that npm

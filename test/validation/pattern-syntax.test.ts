@@ -1,5 +1,6 @@
 import { automatonOf } from '../../src/validation/automaton.js';
 import t from '../support/test.js';
+import { words } from '../support/words.js';
 
 /** Texts with the characters in which regular expressions of programs differ. */
 const TEXTS = [
@@ -95,186 +96,47 @@ const TEXTS = [
 
 /** The syntax of ECMA-262 with the flag `u`. */
 const PATTERNS = [
-  ...[
-    'a',
-    '.',
-    '^.$',
-    '^.*$',
-    'a.b',
-    '^a',
-    'b$',
-    '^a$',
-    '^$',
-    '$',
-    '^',
-    'a$|^b',
-    '(?:^a|b$)b?',
-    '^(?:)$',
-    '()',
-    '|',
-    'a|',
-  ],
-  ...[
-    '\\d',
-    '\\D',
-    '\\w',
-    '\\W',
-    '\\s',
-    '\\S',
-    '^\\s$',
-    '^\\S+$',
-    '^\\w+$',
-    '^\\W$',
-    '^\\d$',
-    '\\b',
-    '\\Bb',
-    '\\ba\\b',
-  ],
+  ...words(`
+    a . ^.$ ^.*$ a.b ^a b$ ^a$ ^$ $ ^ a$|^b (?:^a|b$)b? ^(?:)$ () | a|
+  `),
+  ...words(`
+    \\d \\D \\w \\W \\s \\S ^\\s$ ^\\S+$ ^\\w+$ ^\\W$ ^\\d$ \\b \\Bb \\ba\\b
+  `),
   ...['a\\B', '\\bfoo', 'o\\b', '^\\b', '\\B$', '(?:a|\\b)+b', '(?:\\b)*a'],
-  ...[
-    '\\t',
-    '\\n',
-    '\\v',
-    '\\f',
-    '\\r',
-    '\\0',
-    '\\cJ',
-    '\\cj',
-    '\\x41',
-    '\\xe9',
-    '\\u0041',
-    '\\u00e9',
-    '\\u{e9}',
-  ],
-  ...[
-    '\\u{1f600}',
-    '\\ud83d\\ude00',
-    '\\uD83D\\uDE00',
-    '😀',
-    '^.😀.$',
-    '\\u2028',
-    '\\ufeff',
-    '\\u{10ffff}',
-    '\\u{0000041}',
-  ],
-  ...[
-    '\\.',
-    '\\/',
-    '\\\\',
-    '\\^',
-    '\\$',
-    '\\|',
-    '\\?',
-    '\\*',
-    '\\+',
-    '\\(',
-    '\\)',
-    '\\[',
-    '\\]',
-    '\\{',
-    '\\}',
-  ],
-  ...[
-    '[a]',
-    '[^a]',
-    '[]',
-    '[^]',
-    '^[^]$',
-    'a[]',
-    '[]|b',
-    '[a-c]',
-    '[^a-c]',
-    '[-a]',
-    '[a-]',
-    '[--a]',
-    '[+--]',
-    '[\\-a]',
-  ],
-  ...[
-    '[\\]]',
-    '[[]',
-    '[[a]',
-    '[^[]',
-    '[{}]',
-    '[()|.*+?$^]',
-    '[^^]',
-    '[\\^]',
-    '[\\\\]',
-    '[\\b]',
-    '[\\0-\\x1f]',
-    '[\\cA-\\cZ]',
-  ],
-  ...[
-    '[\\d]',
-    '[^\\d]',
-    '[\\D]',
-    '[^\\D]',
-    '[\\s]',
-    '[^\\s]',
-    '[\\S\\n]',
-    '[^\\S\\n]',
-    '[\\w-]',
-    '[^\\W_]',
-    '[\\s\\S]',
-    '[^\\s\\S]',
-  ],
-  ...[
-    '[\\u00e9]',
-    '[\\u{1f600}]',
-    '[\\ud83d\\ude00]',
-    '[😀-😂]',
-    '[a-\\u{10ffff}]',
-    '^[^a-\\u{10ffff}]$',
-    '[&&]',
-    '[a&&b]',
-    '[~#]',
-  ],
-  ...[
-    '\\p{L}',
-    '^\\p{Letter}$',
-    '\\P{L}',
-    '^\\P{Lu}$',
-    '\\p{Lu}',
-    '\\p{Script=Greek}',
-    '\\p{sc=Grek}',
-    '\\p{scx=Han}',
-    '\\p{Nd}',
-  ],
-  ...[
-    '\\p{ASCII}',
-    '\\p{Any}',
-    '^\\P{Any}$',
-    '\\p{White_Space}',
-    '\\p{Emoji_Presentation}',
-    '\\p{gc=Sc}',
-    '[\\p{L}\\d]',
-    '[^\\p{L}]',
-  ],
-  ...[
-    'a?',
-    'a*',
-    'a+',
-    '^a??b',
-    '^a*?b',
-    '^a+?b',
-    'a{2}',
-    '^a{2}$',
-    'a{2,}',
-    '^a{0,1}$',
-    '^a{02}b$',
-    '^a{0}$',
-    '^a{1,2}?b$',
-  ],
-  ...[
-    '^a{1000}$',
-    '^(?:a{100}){10}$',
-    '(?:a|b)*',
-    '^(?:a|b)*$',
-    '^(a|ab)(b|)$',
-    '^(?<name>a)b$',
-    '^(?<$_\\u0061>a)$',
-    '(?<a>x)|y|a',
-  ],
+  ...words(`
+    \\t \\n \\v \\f \\r \\0 \\cJ \\cj \\x41 \\xe9 \\u0041 \\u00e9 \\u{e9}
+  `),
+  ...words(`
+    \\u{1f600} \\ud83d\\ude00 \\uD83D\\uDE00 😀 ^.😀.$ \\u2028 \\ufeff \\u{10ffff} \\u{0000041}
+  `),
+  ...words(`
+    \\. \\/ \\\\ \\^ \\$ \\| \\? \\* \\+ \\( \\) \\[ \\] \\{ \\}
+  `),
+  ...words(`
+    [a] [^a] [] [^] ^[^]$ a[] []|b [a-c] [^a-c] [-a] [a-] [--a] [+--] [\\-a]
+  `),
+  ...words(`
+    [\\]] [[] [[a] [^[] [{}] [()|.*+?$^] [^^] [\\^] [\\\\] [\\b] [\\0-\\x1f] [\\cA-\\cZ]
+  `),
+  ...words(`
+    [\\d] [^\\d] [\\D] [^\\D] [\\s] [^\\s] [\\S\\n] [^\\S\\n] [\\w-] [^\\W_] [\\s\\S] [^\\s\\S]
+  `),
+  ...words(`
+    [\\u00e9] [\\u{1f600}] [\\ud83d\\ude00] [😀-😂] [a-\\u{10ffff}] ^[^a-\\u{10ffff}]$ [&&] [a&&b] [~#]
+  `),
+  ...words(`
+    \\p{L} ^\\p{Letter}$ \\P{L} ^\\P{Lu}$ \\p{Lu} \\p{Script=Greek} \\p{sc=Grek} \\p{scx=Han} \\p{Nd}
+  `),
+  ...words(`
+    \\p{ASCII} \\p{Any} ^\\P{Any}$ \\p{White_Space} \\p{Emoji_Presentation} \\p{gc=Sc} [\\p{L}\\d]
+    [^\\p{L}]
+  `),
+  ...words(`
+    a? a* a+ ^a??b ^a*?b ^a+?b a{2} ^a{2}$ a{2,} ^a{0,1}$ ^a{02}b$ ^a{0}$ ^a{1,2}?b$
+  `),
+  ...words(`
+    ^a{1000}$ ^(?:a{100}){10}$ (?:a|b)* ^(?:a|b)*$ ^(a|ab)(b|)$ ^(?<name>a)b$ ^(?<$_\\u0061>a)$ (?<a>x)|y|a
+  `),
   ...[
     '^(a+)+$',
     '^(a|a)*$',
@@ -301,19 +163,9 @@ t.test('a pattern matches the texts that V8 matches', (t) => {
 });
 
 t.test('each code point has the sets that V8 gives it', (t) => {
-  for (const set of [
-    '\\s',
-    '\\S',
-    '\\w',
-    '\\W',
-    '\\d',
-    '\\D',
-    '.',
-    '[^a]',
-    '\\p{L}',
-    '\\P{Ll}',
-    '\\p{Script=Cyrillic}',
-  ]) {
+  for (const set of words(`
+    \\s \\S \\w \\W \\d \\D . [^a] \\p{L} \\P{Ll} \\p{Script=Cyrillic}
+  `)) {
     const [expected, automaton] = [new RegExp(`^${set}$`, 'u'), automatonOf(`^${set}$`)];
     const differing: number[] = [];
     for (let code = 0; code <= 0x1ffff; code++) {

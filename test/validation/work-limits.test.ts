@@ -4,6 +4,7 @@ import { comparisonsOf } from '../../src/validation/linear-patterns.js';
 import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
+import { words } from '../support/words.js';
 import { PATTERNS } from './patterns.js';
 
 const MIB = 1_000_000;
@@ -199,25 +200,10 @@ t.test('which patterns V8 compares, since it does so in linear time', (t) => {
 });
 
 t.test('equal values have one text, others have others', (t) => {
-  const values = [
-    '1',
-    '1.0',
-    '-0',
-    '0',
-    '"1"',
-    'true',
-    'null',
-    '[]',
-    '{}',
-    '[1]',
-    '["1"]',
-    '{"a":1,"b":2}',
-    '{"b":2,"a":1}',
-    '{"a":"1,\\"b\\":2"}',
-    '[[1],2]',
-    '[1,[2]]',
-    '{"__proto__":1}',
-  ];
+  const values = words(`
+    1 1.0 -0 0 "1" true null [] {} [1] ["1"] {"a":1,"b":2} {"b":2,"a":1} {"a":"1,\\"b\\":2"} [[1],2]
+    [1,[2]] {"__proto__":1}
+  `);
   const groups = new Map<string, string[]>();
   for (const text of values) {
     const key = canonicalText(JSON.parse(text));

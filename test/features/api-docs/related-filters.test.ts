@@ -4,6 +4,7 @@ import { declare } from '../../support/collections.js';
 import { makeKey } from '../../support/credentials.js';
 import { type TestService, testService, undeclaredDatabase } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
+import { words } from '../../support/words.js';
 
 const text = { type: 'string', 'x-index': true } as const;
 const to = (collection: string) => ({ type: 'string', 'x-references': collection }) as const;
@@ -101,18 +102,11 @@ t.test('each condition over a relation that the document has is one that lists a
         t.equal(status, 200, `${path}?${query}: ${body}`);
       }
     const projects = namesOf(related['/projects']);
-    for (const name of [
-      'filter[members][some][name]',
-      'filter[team][name]',
-      'filter[team][name][in]',
-      'filter[team][name][contains]',
-      'filter[team][size][between]',
-      'filter[team][isOpen]',
-      'filter[team][since][gte]',
-      'filter[team][tags][any]',
-      'filter[leader][teamId]',
-      'filter[parent][title][prefix]',
-    ])
+    for (const name of words(`
+      filter[members][some][name] filter[team][name] filter[team][name][in] filter[team][name][contains]
+      filter[team][size][between] filter[team][isOpen] filter[team][since][gte] filter[team][tags][any]
+      filter[leader][teamId] filter[parent][title][prefix]
+    `))
       t.ok(projects.includes(name), name);
     t.notOk(
       projects.some((name) => /password|note|_version|created_at/.test(name)),

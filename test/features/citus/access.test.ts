@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../src/json.js';
-import { openForCallers } from '../../access/callers.js';
+import { openForCallers } from '../../support/callers.js';
 import { declare } from '../../support/collections.js';
 import { plinth } from '../../support/command.js';
 import { whenEventsAreFinal } from '../../support/final-events.js';

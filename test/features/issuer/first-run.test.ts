@@ -6,6 +6,7 @@ import { send, testService } from '../../support/service.js';
 import t from '../../support/test.js';
 import { notInDefault } from '../../support/thorough.js';
 import { until, untilLength } from '../../support/until.js';
+import { words } from '../../support/words.js';
 import { authorizationServer, PASSWORD, signIn } from './authorization-server.js';
 import { Visitor } from './visitor.js';
 
@@ -27,16 +28,9 @@ t.test('from nothing to a request on the embedded database', { skip: notInDefaul
   t.match(user, { code: 0, out: /^id: {2}\S{36}\n$/ }, user.err);
   const made = await plinth(
     t,
-    [
-      'clients',
-      'create',
-      '--name',
-      'terminal',
-      '--redirect',
-      'http://127.0.0.1/callback',
-      '--scopes',
-      'openid,self,items:write',
-    ],
+    words(`
+      clients create --name terminal --redirect http://127.0.0.1/callback --scopes openid,self,items:write
+    `),
     env,
   );
   const [, client = ''] = /^id: {6}(\S+)\n$/.exec(made.out) ?? [];

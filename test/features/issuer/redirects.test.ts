@@ -1,4 +1,5 @@
 import t from '../../support/test.js';
+import { words } from '../../support/words.js';
 import { authorizationServer, begin, REDIRECT } from './authorization-server.js';
 
 t.jobs = 2;
@@ -51,23 +52,14 @@ const FORGED: readonly (readonly [registered: string, forged: string])[] = [
     'null',
     '*',
   ].map((forged) => [WEB, forged] as const),
-  ...[
-    'http://localhost:7777/callback',
-    'http://[::1]:7777/callback',
-    'http://127.0.0.2:7777/callback',
-    'http://127.1:7777/callback',
-    'http://0x7f000001:7777/callback',
-    'http://2130706433:7777/callback',
-    'http://127.0.0.1.evil.example:7777/callback',
-    'http://127.0.0.1:7777@evil.example/callback',
-    'http://evil.example#@127.0.0.1:7777/callback',
-    'https://127.0.0.1:7777/callback',
-    'http://127.0.0.1:7777/callback/..',
-    'http://127.0.0.1:7777/callback?x=1',
-    'http://127.0.0.1:7777/callback#x',
-    'http://0.0.0.0:7777/callback',
-    'com.example.app:/callback',
-  ].map((forged) => [REDIRECT, forged] as const),
+  ...words(`
+    http://localhost:7777/callback http://[::1]:7777/callback http://127.0.0.2:7777/callback
+    http://127.1:7777/callback http://0x7f000001:7777/callback http://2130706433:7777/callback
+    http://127.0.0.1.evil.example:7777/callback http://127.0.0.1:7777@evil.example/callback
+    http://evil.example#@127.0.0.1:7777/callback https://127.0.0.1:7777/callback
+    http://127.0.0.1:7777/callback/.. http://127.0.0.1:7777/callback?x=1 http://127.0.0.1:7777/callback#x
+    http://0.0.0.0:7777/callback com.example.app:/callback
+  `).map((forged) => [REDIRECT, forged] as const),
 ];
 
 t.test('a redirect URI that is not the registered one is never followed', async (t) => {

@@ -1,15 +1,11 @@
+import { callersOf } from '../../support/callers.js';
 import { declare } from '../../support/collections.js';
-import { makeKey } from '../../support/credentials.js';
 import { testService } from '../../support/service.js';
 import t from '../../support/test.js';
 
 t.test('a caller sees and changes no more in the form of json-server', async (t) => {
   const service = await testService(t, { COMPAT: 'json-server', AUTH: 'api-key' });
-  const as = async (subject: string, ...scopes: string[]) => {
-    const { key } = await makeKey(service.db, { subject, scopes });
-    return (method: string, path: string, body?: Record<string, unknown>) =>
-      service.send(method, path, { headers: { 'x-api-key': key }, ...(body && { body }) });
-  };
+  const as = callersOf(service);
   const admin = await as('operator', 'admin', 'users:write', 'posts:write', 'posts:read', 'users:read');
   const user = async (name: string) =>
     (await admin('POST', '/users', { name, email: `${name}@example.org` })).json.id as string;
@@ -77,11 +73,7 @@ t.test('the list below the record of a further reference needs the scopes of the
     COLLECTIONS,
     MIGRATE: 'auto',
   });
-  const as = async (subject: string, ...scopes: string[]) => {
-    const { key } = await makeKey(service.db, { subject, scopes });
-    return (method: string, path: string, body?: Record<string, unknown>) =>
-      service.send(method, path, { headers: { 'x-api-key': key }, ...(body && { body }) });
-  };
+  const as = callersOf(service);
   const admin = await as('operator', 'admin', 'users:write', 'topics:write', 'notes:write', 'notes:read');
   const idOf = async (path: string, body: Record<string, unknown>) =>
     (await admin('POST', path, body)).json.id as string;

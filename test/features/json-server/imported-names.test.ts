@@ -4,6 +4,7 @@ import { folderOf } from '../../support/folder.js';
 import { jsonServer, type Records } from '../../support/json-server.js';
 import { send, testService, undeclaredDatabase } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
+import { words } from '../../support/words.js';
 
 /** A file whose collections get other names, plurals that do not end in s, and records below several others. */
 const FILE = {
@@ -66,44 +67,18 @@ function plain(value: unknown, old: ReadonlyMap<unknown, unknown>): unknown {
 
 t.test('the addresses of the file are those of the service, below each reference too', async (t) => {
   const { send: own, other, old } = await both(t);
-  const paths = [
-    '/posts',
-    '/posts?_sort=title&_order=desc',
-    '/posts/2',
-    '/posts/9',
-    '/posts?_embed=comments',
-    '/posts/1?_embed=comments&_embed=blogEvents',
-    '/posts?_type=note',
-    '/posts?_type_ne=note',
-    '/posts?_type_like=^P',
-    '/posts?_type_gte=o',
-    '/posts?_unknown=note',
-    '/posts?_=123',
-    '/posts/1/comments',
-    '/posts/2/comments?_sort=body&_order=desc',
-    '/posts/1/comments?_page=2&_limit=2',
-    '/posts/9/comments',
-    '/users/1/comments',
-    '/users/1/comments?postId=2',
-    '/users/1/comments?userId=2',
-    '/users/2/comments?_expand=post&_expand=user',
-    '/users/1/comments?_start=1&_end=3&q=comment',
-    '/users/abc/comments',
-    '/users/1/comments/',
-    '/users/2/children',
-    '/children/2/toys',
-    '/children?_embed=toys',
-    '/toys?_expand=child&_expand=shelf',
-    '/shelves/1/toys?_limit=1',
-    '/blogEvents',
-    '/blogEvents/2?_expand=post',
-    '/posts/1/blogEvents',
-    '/order-lines',
-    '/order-lines/1',
-    '/people/p/messages',
-    '/people?_embed=messages',
-    '/messages?_expand=person',
-  ];
+  const paths = words(`
+    /posts /posts?_sort=title&_order=desc /posts/2 /posts/9 /posts?_embed=comments
+    /posts/1?_embed=comments&_embed=blogEvents /posts?_type=note /posts?_type_ne=note /posts?_type_like=^P
+    /posts?_type_gte=o /posts?_unknown=note /posts?_=123 /posts/1/comments
+    /posts/2/comments?_sort=body&_order=desc /posts/1/comments?_page=2&_limit=2 /posts/9/comments
+    /users/1/comments /users/1/comments?postId=2 /users/1/comments?userId=2
+    /users/2/comments?_expand=post&_expand=user /users/1/comments?_start=1&_end=3&q=comment
+    /users/abc/comments /users/1/comments/ /users/2/children /children/2/toys /children?_embed=toys
+    /toys?_expand=child&_expand=shelf /shelves/1/toys?_limit=1 /blogEvents /blogEvents/2?_expand=post
+    /posts/1/blogEvents /order-lines /order-lines/1 /people/p/messages /people?_embed=messages
+    /messages?_expand=person
+  `);
   for (const path of paths) {
     const [ours, theirs] = [await own('GET', path), await send(other, 'GET', path)];
     const linkOf = ({ headers }: typeof ours) => String(headers.link ?? '').replace(/:\d+\//g, '/');

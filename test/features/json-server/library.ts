@@ -4,6 +4,7 @@ import { LIBRARY, LIBRARY_DECLARATIONS } from '../../support/json-server.js';
 import { load } from '../../support/load.js';
 import { type ServiceResponse, send, testService } from '../../support/service.js';
 import type { Test } from '../../support/test.js';
+import { words } from '../../support/words.js';
 
 /** The service with the records of the library, and their ids of before by their new ones. */
 export async function libraryService(t: Test) {
@@ -32,17 +33,9 @@ const linksOf = ({ headers }: ServiceResponse, path: string) =>
     .replace(/:\d+\//g, '/')
     .replace(/_page=[0x]/.test(path) ? /<.*?>/g : /$/, '');
 
-const fieldQueries = [
-  'title',
-  'genre',
-  'price',
-  'inPrint',
-  'pages',
-  'note',
-  'id',
-  'authorId',
-  'unknown',
-].flatMap((field) => [
+const fieldQueries = words(`
+  title genre price inPrint pages note id authorId unknown
+`).flatMap((field) => [
   `_sort=${field}`,
   `_sort=${field}&_order=desc&_limit=7`,
   `_sort=${field}&_order=DESC&_start=3&_end=9`,
@@ -117,31 +110,12 @@ const filters = [
   'title_like[]=sea',
   'id[]=4&id[]=5',
 ];
-const slices = [
-  '_start=-3&_end=60',
-  '_start=-8&_end=-2',
-  '_end=-4',
-  '_limit=-1',
-  '_start=5&_limit=-3',
-  '_start=5&_end=10',
-  '_start=0&_end=0',
-  '_start=35&_end=99',
-  '_start=50&_end=60',
-  '_start=10&_end=5',
-  '_end=4',
-  '_start=4',
-  '_start=5&_limit=3',
-  '_limit=5',
-  '_limit=1000',
-  '_page=1',
-  '_page=4&_limit=10',
-  '_page=5&_limit=10',
-  '_page=0&_limit=10',
-  '_page=x',
-  '_page=2&_limit=0',
-  '_page=1&_limit=60',
-  '_start=x&_end=3',
-];
+const slices = words(`
+  _start=-3&_end=60 _start=-8&_end=-2 _end=-4 _limit=-1 _start=5&_limit=-3 _start=5&_end=10 _start=0&_end=0
+  _start=35&_end=99 _start=50&_end=60 _start=10&_end=5 _end=4 _start=4 _start=5&_limit=3 _limit=5
+  _limit=1000 _page=1 _page=4&_limit=10 _page=5&_limit=10 _page=0&_limit=10 _page=x _page=2&_limit=0
+  _page=1&_limit=60 _start=x&_end=3
+`);
 const included = [
   '_embed=reviews',
   '_embed=nothing',

@@ -11,6 +11,7 @@ import { folderOf } from '../../support/folder.js';
 import { declarationsUnder } from '../../support/page-commands.js';
 import { undeclaredDatabase } from '../../support/service.js';
 import type { Test } from '../../support/test.js';
+import { words } from '../../support/words.js';
 import { authorizationServer, PASSWORD } from '../issuer/authorization-server.js';
 
 const NORTHWIND = fileURLToPath(new URL('../../../../test/fixtures/northwind.json', import.meta.url));
@@ -75,16 +76,9 @@ export async function northwind(t: Test) {
     { can: 'all', scope: 'admin' },
   ];
   writeFileSync(file, JSON.stringify({ ...orders, 'x-collection': { ...orders['x-collection'], access } }));
-  const readers = [
-    'customers',
-    'products',
-    'categories',
-    'suppliers',
-    'shippers',
-    'employees',
-    'orderdetails',
-    'orders',
-  ];
+  const readers = words(`
+    customers products categories suppliers shippers employees orderdetails orders
+  `);
   return office(
     t,
     { DATABASE_URL, COLLECTIONS: folder },

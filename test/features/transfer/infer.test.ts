@@ -4,6 +4,7 @@ import { plinth } from '../../support/command.js';
 import { folderOf } from '../../support/folder.js';
 import { testService, undeclaredDatabase } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
+import { words } from '../../support/words.js';
 
 const importIn = (t: Test, cwd: string, args: readonly string[], env: Record<string, string>, input = '') =>
   plinth(t, ['import', ...args], env, { cwd, input });
@@ -241,17 +242,9 @@ t.test('records with an id and with an old id of their own satisfy what is propo
 t.test('--rename applies to what is inferred', async (t) => {
   const cwd = folderOf(t, { 'shops.csv': 'code,label,rating\n10,Alpha,1\n11,Beta,2.5\n' });
   const DATABASE_URL = await undeclaredDatabase(t);
-  const args = [
-    'shops',
-    'shops.csv',
-    '--infer',
-    '--rename',
-    'code=id',
-    '--rename',
-    'label=name',
-    '--rename',
-    'rating=stars',
-  ];
+  const args = words(`
+    shops shops.csv --infer --rename code=id --rename label=name --rename rating=stars
+  `);
   t.match(await importIn(t, cwd, args, { DATABASE_URL }), { code: 0, err: '', out: /shops: 2 stored/ });
   const { properties } = JSON.parse(readFileSync(join(cwd, 'collections/shops.json'), 'utf8'));
   t.match(properties, {

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../src/json.js';
-import { declare } from '../../support/collections.js';
+import { declaredService } from '../../support/callers.js';
 import { makeKey } from '../../support/credentials.js';
-import { testService, undeclaredDatabase, withoutRequestId } from '../../support/service.js';
+import { withoutRequestId } from '../../support/service.js';
 import t from '../../support/test.js';
 import { until } from '../../support/until.js';
 import { LOOPBACK, testTarget } from './target.js';
@@ -28,14 +28,11 @@ const shown = (text: string, path: string): string =>
 
 t.test('deliveries, their bodies and redeliveries are for operators alone', async (t) => {
   const target = await testTarget(t);
-  const service = await testService(t, {
-    ...LOOPBACK,
-    AUTH: 'api-key',
-    AUTH_FAILURES: '0',
-    MCP: 'on',
-    COLLECTIONS: declare(t, { 'files.json': FILES }),
-    DATABASE_URL: await undeclaredDatabase(t),
-  });
+  const service = await declaredService(
+    t,
+    { 'files.json': FILES },
+    { ...LOOPBACK, AUTH: 'api-key', AUTH_FAILURES: '0', MCP: 'on' },
+  );
   const as = async (subject: string, ...scopes: string[]) => {
     const { id, key } = await makeKey(service.db, { subject, scopes });
     const call = (

@@ -4,6 +4,7 @@ import { WEBHOOK_SETTINGS } from '../../../src/features/webhooks/settings.js';
 import { hostOf, isInside, readTarget } from '../../../src/features/webhooks/target-url.js';
 import { readSettings } from '../../support/settings.js';
 import t from '../../support/test.js';
+import { words } from '../../support/words.js';
 import { testTarget } from './target.js';
 
 const rulesOf = (env: Record<string, string>) => {
@@ -40,27 +41,11 @@ t.test('a URL is judged in every notation of an address', async (t) => {
     [`https://example.org/${'x'.repeat(2048)}`, 'must be a URL'],
     ['https://u:p@example.org/', 'must not hold credentials'],
     ['https://u@example.org/', 'must not hold credentials'],
-    ...[
-      '127.0.0.1',
-      '127.1',
-      '0x7f.1',
-      '0x7f000001',
-      '2130706433',
-      '017700000001',
-      '0177.0.0.1',
-      '127.0.0.1.',
-      '0',
-      '１２７.0.0.1',
-      '[::1]',
-      '[::ffff:127.0.0.1]',
-      '[0:0:0:0:0:ffff:7f00:1]',
-      '[fe80::1]',
-      '[fd00:ec2::254]',
-      '169.254.169.254',
-      '10.1.2.3:8443',
-      '%31%32%37.0.0.1',
-      '①②⑦.0.0.1',
-    ].map((host): [string, string] => [
+    ...words(`
+      127.0.0.1 127.1 0x7f.1 0x7f000001 2130706433 017700000001 0177.0.0.1 127.0.0.1. 0 １２７.0.0.1 [::1]
+      [::ffff:127.0.0.1] [0:0:0:0:0:ffff:7f00:1] [fe80::1] [fd00:ec2::254] 169.254.169.254 10.1.2.3:8443
+      %31%32%37.0.0.1 ①②⑦.0.0.1
+    `).map((host): [string, string] => [
       `https://${host}/x`,
       `must not be an address of a private network; WEBHOOK_ALLOW=${hostOf(new URL(`https://${host}/`))} allows it`,
     ]),
