@@ -22,21 +22,18 @@ select total.total:number_in_page, (
 ) as docs
 from total;
 
--- Pages of all that several callers may read: :given has the values of each page, :columns names them, and :held are the bits of the
--- grants that hold for a record. The pages are sorted, so that all are read before one is sent: an error comes before any rows.
+-- Pages of all that several callers may read: :given has the bounds of each page and the values of its caller, :columns names them,
+-- and :part is a document after the bits of the grants that hold for it. A sorted array has the ids of all records of a caller, so
+-- that these are read once for the total and the page.
 -- name: page_of_callers
-select given.place, found.*
+select coalesce(cardinality(found.ids), 0) as total, (
+  select :documents
+  from (
+    select record.id:keys, record.doc, :part as part$ from :source where record.id = any (found.ids[given.first : given.last])
+  ) as record
+) as docs
 from unnest(:given) with ordinality as given (:columns, place), lateral (
-  with match as materialized (
-    select record.id:keys from :records limit :most
-  )
-  select total.total, (
-    select :documents
-    from (select id from match order by :by limit :limit offset :offset) as page, lateral (
-      select record.id, record.doc:keys, :held as held$ from :source where record.id = page.id limit 1
-    ) as record
-  ) as docs
-  from (select count(*) as total from match) as total
+  select array_agg(id order by :by) as ids from (select record.id:keys from :records limit :most) as match
 ) as found
 order by given.place;
 

@@ -1,4 +1,4 @@
-import { DOCUMENT_SQL, documentsIn, SEPARATOR } from '../collection/document.js';
+import { DOCUMENT_SQL } from '../collection/document.js';
 import type { Resource } from '../collection/resource.js';
 import { POSTGRESQL } from '../database-url/engine.js';
 import { createBatcher } from '../db/batcher.js';
@@ -9,13 +9,13 @@ import { arrayLiteral, fill } from '../db/statements.js';
 import { partOf } from '../policy/column-mask.js';
 import type { Sharing } from '../telemetry/instruments.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
-import { joined, type Parameter, symbolParameters } from './comparison-sql.js';
+import { joined, literal, type Parameter, symbolParameters } from './comparison-sql.js';
 import { type Access, hasTerms, hides, hidesFields, OWN_COLUMNS } from './condition.js';
 import { accessibleSql, grantSql, recordsSql } from './condition-sql.js';
 import { type Keyset, keysetOf } from './keyset.js';
 import type { NumberedPart, PageRequest } from './list-request.js';
 import { isInParts } from './ordered-rows.js';
-import { orderParts } from './page-sql.js';
+import { orderParts, TOO_LARGE } from './page-sql.js';
 import { Source } from './record-source.js';
 
 /** The most records of a caller's list that a shared statement counts, and the most bytes of a page that it reads. */
@@ -27,17 +27,14 @@ const MAX_TEXTS = 100;
 /** While two statements are in flight, the pages that arrive wait for the next one, which reads up to 16. */
 const PAGES = { max: 16, inFlight: 2, waiting: 2000, keyOf: (args: readonly string[]) => args.join('\0') };
 
-/** The part of a document that a caller may read if one of its grants has all fields. */
-const WHOLE = -1;
-
-/** A statement of pages in one order, and the values that a caller has in it after the limit and the offset of the page. */
-interface Statement {
-  readonly text: string;
-  readonly values: readonly string[];
-}
-
 /** Reads pages by their values. Undefined: the page needs a statement of its own. */
 type ReadPage = (args: readonly string[]) => Promise<Row | undefined>;
+
+/** A statement of pages in one order, and the values that a caller has in it after the bounds of the page. */
+interface Statement {
+  readonly read: ReadPage;
+  readonly values: readonly string[];
+}
 
 /**
  * Returns the function that reads pages of all that a caller may read, if these records have to do with the caller and so likely are
@@ -50,20 +47,19 @@ export function openCallersPages(
   template: string,
   sharing: Sharing,
 ): (list: PageRequest) => Promise<Row | undefined> | undefined {
-  const statements = new WeakMap<Access, Map<string, Statement>>();
+  const statements = new WeakMap<Access, Map<string, Statement | undefined>>();
   const readers = new Map<string, ReadPage>();
   /** Callers with more, or larger, records than a shared statement reads. */
   const large = new WeakSet<Access>();
 
-  function statementOf(list: PageRequest, access: Access): Statement {
-    const known = statements.get(access) ?? new Map<string, Statement>();
-    statements.set(access, known);
-    const [{ field, direction }] = list.sorts as [PageRequest['sorts'][number]];
-    const key = `${direction} ${field}`;
-    const statement =
-      known.get(key) ?? composed(template, resource, keysetOf(resource, list.sorts, undefined), list, access);
-    known.set(key, statement);
-    return statement;
+  /** Undefined unless the order is of an index by one field that each record of the caller shows. */
+  function statementOf(list: PageRequest, access: Access): Statement | undefined {
+    const keyset = keysetOf(resource, list.sorts, undefined);
+    const { field } = list.sorts[0]!;
+    if (isInParts(keyset) || (hides(access, field) && !OWN_COLUMNS.has(field))) return undefined;
+    const { text, values } = composed(template, resource, keyset, list, access);
+    const read = readerOf(text);
+    return read && { read, values };
   }
 
   function readerOf(text: string): ReadPage | undefined {
@@ -78,36 +74,27 @@ export function openCallersPages(
   }
 
   return (list) => {
-    const { access } = list.selection;
-    const { part } = list;
+    const { part, counts, sorts, selection } = list;
+    const { access } = selection;
     if (!access?.isSelective || part.kind !== 'numbered' || large.has(access)) return undefined;
-    if (!db.engine.correlates || !isShared(resource, list, access)) return undefined;
-    const { text, values } = statementOf(list, access);
-    return readerOf(text)?.([...bounds(part), ...values]).then((row) => {
-      if (row && Number(row.total) <= MAX_MATCHES && row.docs !== null)
-        return { ...row, docs: readableParts(String(row.docs), access) };
-      large.add(access);
-      return undefined;
+    if (!db.engine.correlates || !counts || sorts.length > 1 || hasTerms(selection)) return undefined;
+    const known = statements.get(access) ?? new Map<string, Statement | undefined>();
+    statements.set(access, known);
+    const key = `${sorts[0]!.direction} ${sorts[0]!.field}`;
+    if (!known.has(key)) known.set(key, statementOf(list, access));
+    const statement = known.get(key);
+    return statement?.read([...bounds(part), ...statement.values]).then((row) => {
+      const isRead = row && Number(row.total) <= MAX_MATCHES && row.docs !== TOO_LARGE;
+      if (!isRead) large.add(access);
+      return isRead ? row : undefined;
     });
   };
 }
 
-const bounds = ({ page, limit }: NumberedPart): string[] => [
-  String(limit),
-  String(Math.min((page - 1) * limit, MAX_MATCHES)),
-];
-
-/** Whether a page has a total and all records of the caller, in the order of an index by one field that each of them shows. */
-const isShared = (resource: Resource, list: PageRequest, access: Access): boolean => {
-  const { counts, sorts, selection } = list;
-  const isReadable = OWN_COLUMNS.has(sorts[0]!.field) || !hides(access, sorts[0]!.field);
-  return (
-    counts &&
-    sorts.length === 1 &&
-    isReadable &&
-    !hasTerms(selection) &&
-    !isInParts(keysetOf(resource, sorts, access))
-  );
+/** The places of the first and the last record of a page. */
+const bounds = ({ page, limit }: NumberedPart): string[] => {
+  const before = Math.min((page - 1) * limit, MAX_MATCHES);
+  return [String(before + 1), String(before + limit)];
 };
 
 function composed(
@@ -116,10 +103,11 @@ function composed(
   keyset: Keyset,
   list: PageRequest,
   access: Access,
-): Statement {
-  const values = ['limit', 'offset'];
-  const valueAt = (place: number) => `given.value_${place}`;
-  const parameter: Parameter = (value, type = 'text') => `${valueAt(values.push(value))}::${type}`;
+): { readonly text: string; readonly values: readonly string[] } {
+  const values = [...new Set(access.values.flatMap((value) => value ?? []))];
+  // A value of the declaration that equals one of the caller's is read as such.
+  const parameter: Parameter = (value, type = 'text') =>
+    values.includes(value) ? `given.value_${values.indexOf(value)}::${type}` : literal(value, type);
   // The documents are whole: the process leaves fields out, which takes PostgreSQL longer than to find the page.
   const whole = { ...list.selection, access: { ...access, grants: [] } };
   const order = orderParts(keyset);
@@ -127,37 +115,32 @@ function composed(
     ...order,
     source: accessibleSql(resource, 'record', undefined, parameter, POSTGRESQL),
     records: recordsSql(resource, whole, parameter, POSTGRESQL),
-    held: heldSql(resource, access, parameter),
+    part: `case when octet_length(record.doc) <= ${MAX_BYTES} then ${heldSql(resource, access, parameter)} || record.doc end`,
     most: String(MAX_MATCHES + 1),
-    limit: `${valueAt(1)}::bigint`,
-    offset: `${valueAt(2)}::bigint`,
-    documents: `case when coalesce(sum(octet_length(record.doc)), 0) <= ${MAX_BYTES} then coalesce(
-      string_agg(record.held$ || ':' || record.doc, ${DOCUMENT_SQL.separator} order by ${order.order})
-        filter (where octet_length(record.doc) <= ${MAX_BYTES}), '')
+    documents: `case when sum(octet_length(record.doc)) > ${MAX_BYTES} then '${TOO_LARGE}'
+      else string_agg(record.part$, ${DOCUMENT_SQL.separator} order by ${order.order})
     end`,
-    given: values.map((_, at) => `$${at + 1}::text[]`).join(', '),
-    columns: values.map((_, at) => `value_${at + 1}`).join(', '),
+    given: ['$1::integer[], $2::integer[]', ...values.map((_, at) => `$${at + 3}::text[]`)].join(', '),
+    columns: ['first', 'last', ...values.map((_, at) => `value_${at}`)].join(', '),
   });
-  return { text, values: values.slice(2) };
+  return { text, values };
 }
 
 /**
- * The bits of the grants that hold for a record, or WHOLE if one of all fields does. A declaration has at most 30 grants, so that an
- * integer holds the bits.
+ * The text before a document: the bits of the grants that hold for a record, or nothing if one of all fields does. A declaration has
+ * at most 30 grants, so that an integer holds the bits.
  */
 function heldSql(resource: Resource, access: Access, parameter: Parameter): string {
-  if (!hidesFields(access)) return String(WHOLE);
+  if (!hidesFields(access)) return "''";
   const symbols = symbolParameters(access.values, parameter);
   const records = new Source(resource, parameter, POSTGRESQL, { isStored: true, symbols });
   const held = access.grants.map(({ conditions }) => grantSql(records, conditions));
   const whole = held.filter((_, at) => !access.grants[at]!.fields);
   const limited = access.grants.flatMap(({ fields }, at) => (fields ? [at] : []));
+  const bits = limited.map((at) => `case when ${held[at]} then ${1 << at} else 0 end`);
   // One of the grants holds for each record of a page: a single one with some fields does if none with all fields does.
-  const isKnown = limited.length === 1;
-  const bits = limited.map((at) =>
-    isKnown ? String(1 << at) : `case when ${held[at]} then ${1 << at} else 0 end`,
-  );
-  return `case when ${joined(whole, 'or')} then ${WHOLE} else ${bits.join(' + ')} end`;
+  const sum = limited.length === 1 ? `'${1 << limited[0]!}'` : `(${bits.join(' + ')})`;
+  return `case when ${joined(whole, 'or')} then '' else ${sum} || ':' end`;
 }
 
 /** Reads pages by one statement. None has a row if the statement takes too long, perhaps for the records of one caller. */
@@ -175,21 +158,19 @@ async function readAll(
   }
 }
 
-/** The documents in a text, each after the bits of its grants, with the fields of these grants. */
-function readableParts(text: string, { grants }: Access): string {
-  const known = new Map<number, ReadonlySet<string>>();
-  const fieldsOf = (held: number): ReadonlySet<string> => {
+/** The documents of a page of a caller, without the bits of grants that precede them, and with the fields of these grants. */
+export function readableParts(documents: readonly string[], { grants }: Access): string[] {
+  const known = new Map<string, ReadonlySet<string>>();
+  const fieldsOf = (held: string): ReadonlySet<string> => {
     const fields =
       known.get(held) ??
-      new Set(grants.flatMap(({ fields = [] }, at) => ((held & (1 << at)) === 0 ? [] : fields)));
+      new Set(grants.flatMap(({ fields = [] }, at) => ((Number(held) & (1 << at)) === 0 ? [] : fields)));
     known.set(held, fields);
     return fields;
   };
-  const documents = documentsIn(text).map((each) => {
+  return documents.map((each) => {
+    if (each.startsWith('{')) return each;
     const at = each.indexOf(':');
-    const held = Number(each.slice(0, at));
-    const doc = each.slice(at + 1);
-    return held === WHOLE ? doc : partOf(doc, fieldsOf(held));
+    return partOf(each.slice(at + 1), fieldsOf(each.slice(0, at)));
   });
-  return documents.join(SEPARATOR);
 }

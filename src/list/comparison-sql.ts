@@ -13,6 +13,9 @@ export function parametersIn(args: Value[]): Parameter {
   };
 }
 
+/** A value of the declaration, which is no parameter. */
+export const literal: Parameter = (value, type = 'text') => `'${value.replaceAll("'", "''")}'::${type}`;
+
 /** The SQL of a caller's value for a symbol as a type; undefined: the caller has none. */
 export type SymbolSql = (symbol: Symbolic) => ((type: string) => string) | undefined;
 

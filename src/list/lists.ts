@@ -7,8 +7,8 @@ import type { Db, Row, Run } from '../db/db.js';
 import { foreignCursor, invalidQuery, queryTimeout } from '../errors/input-errors.js';
 import { type Json, type JsonObject, setMember } from '../json.js';
 import { sharing } from '../telemetry/instruments.js';
-import { openCallersPages } from './callers-pages.js';
-import type { Access, ExpressedSelection } from './condition.js';
+import { openCallersPages, readableParts } from './callers-pages.js';
+import { type Access, type ExpressedSelection, hidesFields } from './condition.js';
 import { excerptHtml, excerptSql } from './excerpt-sql.js';
 import { groupSql } from './group-sql.js';
 import type { ListRequest, PageRequest, SliceRequest } from './list-request.js';
@@ -138,9 +138,13 @@ function listsOf(opened: ReturnType<typeof openStatements>, access?: Access): Li
     within: (other) => listsOf(opened, other),
     page: async (given, run) => {
       const list = access ? within(given) : given;
-      const shared = list.selection.access && !run ? await ofCaller(list) : undefined;
+      const { access: own } = list.selection;
+      const shared = own && !run ? await ofCaller(list) : undefined;
       const row = shared ?? (await read(statements.page(list), run).catch(cursorError(list)))[0]!;
-      return pageOf(row, list.counts ? Number(row.total) : undefined, list.part);
+      const page = pageOf(row, list.counts ? Number(row.total) : undefined, list.part);
+      if (!own || !shared || !hidesFields(own)) return page;
+      // Callers with other fields may share the row.
+      return { ...page, row: { ...row }, documents: readableParts(page.documents!, own) };
     },
     groups: async (request, run) => {
       const statement = groupSql(resource, within(request), db.engine);

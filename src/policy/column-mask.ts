@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { someMembers } from '../collection/document.js';
+import { withoutFields } from '../collection/document.js';
 import type { StoredRecord } from '../collection/record.js';
 import { type Reference, type Resource, referredIds, shardColumn } from '../collection/resource.js';
 import type { BeforeWrite, compileInput, Origin, ValidatedInput } from '../collection/validated-input.js';
@@ -211,11 +211,10 @@ const OWN_MEMBERS = ['id', 'created_at', 'updated_at', '_version'];
 
 /** The text of a document with some of its fields, in its order. */
 export const partOf = (doc: string, fields: ReadonlySet<string>): string =>
-  someMembers(doc, (name) => isShown(name, fields));
+  withoutFields(doc, (name) => !fields.has(name));
 
-/** The members of a document without some fields, in its order. */
-const hiddenIn = (doc: string, fields: ReadonlySet<string>): JsonObject =>
-  JSON.parse(someMembers(doc, (name) => !isShown(name, fields))) as JsonObject;
-
-const isShown = (name: string, fields: ReadonlySet<string>): boolean =>
-  fields.has(name) || OWN_MEMBERS.includes(name);
+/** The fields of a document but some. */
+const hiddenIn = (doc: string, fields: ReadonlySet<string>): JsonObject => {
+  const members = Object.entries(JSON.parse(doc) as JsonObject);
+  return Object.fromEntries(members.filter(([name]) => !fields.has(name) && !OWN_MEMBERS.includes(name)));
+};

@@ -2,7 +2,7 @@ import { assignmentSql, type Column } from '../collection/column.js';
 import { DOCUMENT_SQL } from '../collection/document.js';
 import { definitionsOf, type Reference, type Resource } from '../collection/resource.js';
 import type { Engine } from '../database-url/engine.js';
-import { joined, type Parameter, type SymbolSql } from '../list/comparison-sql.js';
+import { joined, literal, type SymbolSql } from '../list/comparison-sql.js';
 import { grantSql } from '../list/condition-sql.js';
 import { Source } from '../list/record-source.js';
 import { nameStatement } from '../telemetry/wait-tracking.js';
@@ -188,9 +188,6 @@ const valuesOf =
     engine.correlates
       ? `${rows}${prefix}value$${place}::${type}`
       : `(($${first + place}::text[])[1])::${type}`;
-
-/** A value of the declaration. */
-const literal: Parameter = (value, type = 'text') => `'${value.replaceAll("'", "''")}'::${type}`;
 
 /** A reference of the written records, and the statements of the collection that it leads to. */
 interface LimitedField extends Pick<Reference, 'field' | 'isList'> {
