@@ -3,6 +3,7 @@ import { beyond } from '../errors/service-errors.js';
 import type { JsonObject } from '../json.js';
 import { ParseLimit } from '../limits/parse-limit.js';
 import { ofDocument, turn } from '../limits/turn.js';
+import { WorkSlots } from '../work/shared-runs.js';
 import { inAttempts } from './attempts.js';
 import { modifiedAt } from './document.js';
 import { isStored, type NotFoundReason, type PreconditionFailed, type StoredRecord } from './record.js';
@@ -30,9 +31,6 @@ export type Changed = StoredRecord | PreconditionFailed | NotFoundReason;
 
 /** Limits the records that changes of this process hold as values. */
 const parseLimit = new ParseLimit();
-
-/** Changes of one record run one after the other in this process, so that only other processes can interfere. */
-const inTurn = createKeyedMutex();
 
 /**
  * Changes records by reading and writing them: the write is for the version that was read, and after another change of the record both
@@ -99,24 +97,17 @@ async function withValues<T>(
   }
 }
 
-/** Callers that may wait for one key; one more is a 503. */
+/** Callers that may wait for one record; one more is a 503. */
 const MAX_WAITING = 1000;
 
-/** Runs work one at a time for each key, in order of arrival. Different keys do not wait for each other. */
-function createKeyedMutex(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
-  const queues = new Map<string, (() => void)[]>();
+/** Changes of records in this process, by their ids. */
+const turns = new Map<string, WorkSlots>();
 
-  return async (key, work) => {
-    const queue = queues.get(key);
-    if (queue && queue.length >= MAX_WAITING) throw beyond('record');
-    if (queue) await new Promise<void>((start) => queue.push(start));
-    else queues.set(key, []);
-    try {
-      return await work();
-    } finally {
-      const next = queues.get(key)?.shift();
-      if (next) next();
-      else queues.delete(key);
-    }
-  };
+/** Changes of one record run one after the other in this process, so that only other processes can interfere. */
+async function inTurn<T>(id: string, work: () => Promise<T>): Promise<T> {
+  const slots = turns.get(id) ?? new WorkSlots(1, MAX_WAITING);
+  turns.set(id, slots);
+  const running = slots.run(work);
+  if (!running) throw beyond('record');
+  return running.finally(() => slots.isIdle && turns.delete(id));
 }

@@ -65,14 +65,9 @@ export function openCollection(db: Db, resource: Resource, tombstones: boolean):
 
 function openLocks(statements: Statements): Pick<Collection, 'lock' | 'lockNumbers' | 'lockKey'> {
   return {
-    lock: async (ids, run) => {
-      await run(statements.of('lock'), [`{${ids.join(',')}}`]);
-    },
-    lockNumbers: async (parents, run) => {
-      await run(statements.of('lock_numbers'), [`{${[NO_PARENT, ...parents].join(',')}}`]);
-    },
-    lockKey: async (key, run) => {
-      await run(statements.of('lock_key'), [key]);
-    },
+    lock: async (ids, run) => void (await run(statements.of('lock'), [`{${ids.join(',')}}`])),
+    lockNumbers: async (parents, run) =>
+      void (await run(statements.of('lock_numbers'), [`{${[NO_PARENT, ...parents].join(',')}}`])),
+    lockKey: async (key, run) => void (await run(statements.of('lock_key'), [key])),
   };
 }

@@ -3,7 +3,6 @@ import { catalogSql } from '../db/core-statements.js';
 import type { Run } from '../db/db.js';
 import { collectionsSchema } from '../db/open-database.js';
 import type { Declaration } from '../declarations/declaration.js';
-import type { StoredType } from '../declarations/declared-column.js';
 import { escapeToken, type JsonObject } from '../json.js';
 import type { DocumentWork } from './step.js';
 
@@ -170,20 +169,16 @@ const formerNames = (declarations: readonly Declaration[]): ReadonlyMap<string, 
 export const namesOf = (declarations: readonly Declaration[]): string[] =>
   [...formerNames(declarations)].flat().filter((name) => name !== undefined);
 
-/** Where resources of declarations have their columns, also those of collections that are to be renamed. */
-export function storedTypes({ tables }: Catalog, declarations: readonly Declaration[]): StoredType {
+/** Where the collections of declarations are at present, also those that are to be renamed. */
+export function storedPlaces({ schema, tables, fieldsSince }: Catalog, declarations: readonly Declaration[]) {
   const former = formerNames(declarations);
-  const tableOf = (name: string) => tables.get(name) ?? tables.get(former.get(name) ?? '');
-  return (collection, column) => tableOf(collection)?.columns.get(column)?.type;
-}
-
-/** The present name of the table of a collection, also of one that is to be renamed. */
-export function storedTable({ tables }: Catalog, declarations: readonly Declaration[]) {
-  const former = formerNames(declarations);
-  return (collection: string): string | undefined => {
-    const name = [collection, former.get(collection) ?? ''].find((each) => tables.has(each));
-    return name === undefined ? undefined : (tables.get(name)!.table ?? name);
-  };
+  const nameOf = (collection: string) =>
+    [collection, former.get(collection) ?? ''].find((each) => tables.has(each)) ?? '';
+  const tableOf = (collection: string) =>
+    tables.get(nameOf(collection))?.table ?? (nameOf(collection) || undefined);
+  const typeOf = (collection: string, column: string) =>
+    tables.get(nameOf(collection))?.columns.get(column)?.type;
+  return { schema, fieldsSince, tableOf, typeOf };
 }
 
 /** The layout of a migrated database. */

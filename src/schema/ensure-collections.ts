@@ -5,7 +5,7 @@ import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
 import { ExitError } from '../errors/exit-error.js';
 import type { Log } from '../telemetry/log.js';
-import { namesOf, readCatalog, storedTable, storedTypes } from './catalog.js';
+import { namesOf, readCatalog, storedPlaces } from './catalog.js';
 import { planText } from './checked-plan.js';
 import {
   migrateCollections,
@@ -74,13 +74,7 @@ export async function storedResources(
 ): Promise<Resource[]> {
   const { collections } = declarations;
   const catalog = await readCatalog(db.run, namesOf(collections), { engine: db.engine, schema });
-  return resourcesOf(declarations, {
-    schema,
-    prefix,
-    typeOf: storedTypes(catalog, collections),
-    tableOf: storedTable(catalog, collections),
-    fieldsSince: catalog.fieldsSince,
-  });
+  return resourcesOf(declarations, { ...storedPlaces(catalog, collections), prefix });
 }
 
 /** The collections, of those given, that have a table. */

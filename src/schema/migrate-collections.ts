@@ -8,7 +8,7 @@ import { type SchemaConnection, takeTurn, withSchemaConnection } from '../db/sch
 import type { Declaration } from '../declarations/declaration.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
-import { type Catalog, layoutOf, namesOf, readCatalog, storedTable, storedTypes } from './catalog.js';
+import { type Catalog, layoutOf, namesOf, readCatalog, storedPlaces } from './catalog.js';
 import {
   type CheckedPlan,
   isRefused,
@@ -163,9 +163,9 @@ function checksOf(
   allowDrop = false,
 ): RecordCheck[] {
   const resources = resourcesByName(declarations, catalog);
-  const stored = storedTable(catalog, declarations.collections);
+  const stored = storedPlaces(catalog, declarations.collections);
   const tableOf = (collection: string) => {
-    const name = stored(collection);
+    const name = stored.tableOf(collection);
     return name === undefined ? undefined : qualified(catalog.schema, name);
   };
   return changes.map(({ name, table, works, prunes }) => ({
@@ -187,8 +187,7 @@ const resourcesByName = (
 ): ReadonlyMap<string, Resource> =>
   new Map(
     resourcesOf(declarations, {
-      schema: catalog.schema,
-      typeOf: storedTypes(catalog, declarations.collections),
+      ...storedPlaces(catalog, declarations.collections),
       tableOf: (name) => tables.get(name),
     }).map((resource) => [resource.name, resource]),
   );

@@ -11,7 +11,7 @@ import {
 import { DeclarationError } from '../declarations/read-declarations.js';
 import { resourcesWithoutRefs } from '../declarations/resource-of.js';
 import { escapeToken } from '../json.js';
-import { type Catalog, type ExistingTable, formerNamesOf, storedTable, storedTypes } from './catalog.js';
+import { type Catalog, type ExistingTable, formerNamesOf, storedPlaces } from './catalog.js';
 import type { Plan } from './checked-plan.js';
 import { type ChooseName, namesIn } from './chosen-names.js';
 import { dropFormerName, dropTable, moveTable } from './collection-steps.js';
@@ -60,22 +60,19 @@ class Planner {
     readonly catalog: Catalog,
     readonly sqlFiles: readonly SqlFile[],
   ) {
-    const { schema, engine, tables } = catalog;
+    const { engine, tables } = catalog;
     const formerDeclarations = [...catalog.applied].map(
       ([name, text]) => ({ name, file: name, schema: JSON.parse(text) }) as Declaration,
     );
     this.#formerResources = new Map(
-      resourcesWithoutRefs(known(formerDeclarations), {
-        schema,
-        typeOf: storedTypes(catalog, formerDeclarations),
-        tableOf: storedTable(catalog, formerDeclarations),
-      }).map((resource) => [resource.name, resource]),
+      resourcesWithoutRefs(known(formerDeclarations), storedPlaces(catalog, formerDeclarations)).map(
+        (resource) => [resource.name, resource],
+      ),
     );
     this.#tables = new Map(tables);
     this.#windows = windowsOf(declarations, catalog);
     this.#resources = resourcesWithoutRefs(declarations, {
-      schema,
-      typeOf: storedTypes(catalog, declarations),
+      ...storedPlaces(catalog, declarations),
       tableOf: (name) => this.#windows.names.get(name),
     });
     requireInShards(declarations, this.#resources, engine);

@@ -51,6 +51,10 @@ export class WorkSlots {
     readonly maxWaiting: number,
   ) {}
 
+  get isIdle(): boolean {
+    return this.#running === 0;
+  }
+
   /** Runs the work when there is a slot. Undefined: too much work waits already. */
   run<T>(work: () => Promise<T>): Promise<T> | undefined {
     if (this.#running < this.maxRunning) {
