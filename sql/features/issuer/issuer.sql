@@ -353,9 +353,16 @@ with used as (
 select true from used
 cross join lateral plinth_log_change(user_id, 'recovery-code', (select email from plinth_users as users where users.id = user_id));
 
--- The user of a session that has not ended, unless the user is disabled.
--- name: browser_session ($1 hash in base64)
-select users.id::text, payload, extract(epoch from expires_at)::float8 as expires,
+-- A session ends when it was not used for some time, and at the time in its payload. A use counts once in five minutes.
+-- name: use_session ($1 hash in base64, $2 seconds)
+update issuer_records
+set expires_at = least(to_timestamp((payload::json ->> 'exp')::float8), now() + make_interval(secs => $2::float8))
+where hash = decode($1, 'base64') and model = 'Session' and user_id is not null
+  and expires_at > now() and expires_at < now() + make_interval(secs => $2::float8) - interval '5 minutes';
+
+-- The user of a session that has not ended, unless the user is disabled. `is_older`: its last use was more than five minutes ago.
+-- name: browser_session ($1 hash in base64, $2 seconds without a use after which it ends)
+select users.id::text, payload, expires_at < now() + make_interval(secs => $2::float8) - interval '5 minutes' as is_older, extract(epoch from expires_at)::float8 as expires,
   array_to_string(user_scopes.scopes, ' ') as scopes, passwords.version,
   exists (select from plinth_totp as totp where totp.user_id = users.id) as has_totp
 from issuer_records

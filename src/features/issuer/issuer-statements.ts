@@ -11,7 +11,7 @@ export const ISSUER_SQL = statements('features/issuer/issuer.sql', [
   'account', 'consent', 'remember_consent', 'sessions_of_user', 'log_of_user', 'consents_of_user', 'forget_consent', 'revoke_client',
   'end_session', 'issuers_of_user', 'unlink_issuer', 'passkeys_of', 'find_passkey', 'add_passkey', 'use_passkey', 'remove_passkey',
   'find_totp', 'add_totp', 'use_totp', 'remove_totp', 'add_recovery_codes',
-  'use_recovery_code', 'browser_session',
+  'use_recovery_code', 'use_session', 'browser_session',
 ]);
 
 export const ISSUER_PRUNES: readonly PruneTask[] = [{ text: ISSUER_SQL.prune_records, args: [] }];

@@ -23,6 +23,7 @@ import type { Log } from '../../telemetry/log.js';
 import { allowedScopes, isClaimScope, permittedScopes, withImplied } from './client-scopes.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { OWN_ALGORITHM, OwnKeys } from './own-keys.js';
+import { ISSUER_SETTINGS } from './settings.js';
 import { hasTwoFactors, passwordVersionOf } from './sign-in-methods.js';
 
 const READS = { max: 256, inFlight: 2, waiting: 5000, keyOf: (id: string) => id };
@@ -229,8 +230,11 @@ export function browserSessions(db: Db, config: Config): NonNullable<Auth['sessi
 }
 
 async function find(db: Db, config: Config, id: string): Promise<Principal | undefined> {
-  const [row] = await db.run(FIND, [recordHash('Session', id)]);
+  const { sessionIdleSeconds: idle } = ISSUER_SETTINGS.of(config);
+  const hash = recordHash('Session', id);
+  const [row] = await db.run(FIND, [hash, idle]);
   if (!row) return undefined;
+  if (row.is_older === true) await db.run(ISSUER_SQL.use_session, [hash, idle]);
   const { loginTs, amr } = JSON.parse(String(row.payload)) as { loginTs?: number; amr?: string[] };
   const isComplete = hasTwoFactors(amr);
   if (row.has_totp === true && !isComplete) return undefined;

@@ -6,11 +6,14 @@ import { ISSUER_SQL } from './issuer-statements.js';
 import { errors, Provider } from './oidc-provider.js';
 import { recordHash } from './own-tokens.js';
 import { notePassword, seenPassword } from './seen-passwords.js';
+import type { IssuerConfig } from './settings.js';
 import { isStranger, MAX_STRANGERS, type Strangers } from './strangers.js';
 import { findUser } from './user-claims.js';
 
 /** Stands for the id of a record that was found by something else: the database knows only the id's SHA-256. */
 const HANDLE = '#';
+
+const NO_SETTINGS = { refreshReuseSeconds: 0, sessionIdleSeconds: 0 };
 
 /** The models that are issued from a grant and end with it. */
 const ISSUED = new Set(['AuthorizationCode', 'DeviceCode', 'AccessToken', 'RefreshToken']);
@@ -23,12 +26,11 @@ const EVICTED = 100;
  * The database's clock decides when a record expires.
  */
 export class Records implements Adapter {
-  /** `reuseSeconds`: for how long after its first use a refresh token may be used again. */
   constructor(
     readonly db: Db,
     readonly model: string,
     readonly strangers?: Strangers,
-    readonly reuseSeconds = 0,
+    readonly settings: Pick<IssuerConfig, 'refreshReuseSeconds' | 'sessionIdleSeconds'> = NO_SETTINGS,
   ) {}
 
   /**
@@ -52,7 +54,7 @@ export class Records implements Adapter {
       userCode === undefined ? null : hashOf(userCode),
       userId ?? null,
       clientId ?? null,
-      expiresIn,
+      this.#isSession(userId) ? Math.min(expiresIn, this.settings.sessionIdleSeconds) : expiresIn,
       userId === undefined ? null : (seenPassword(userId) ?? null),
     ];
     try {
@@ -70,6 +72,8 @@ export class Records implements Adapter {
     const isHandle = id.startsWith(HANDLE) && Provider.ctx?.oidc?.route === 'device_resume';
     const hash = isHandle ? id.slice(1) : recordHash(this.model, id);
     const [row] = await this.#find('find_record', hash, this.#againS);
+    if (row && this.#isSession(row.subject))
+      await this.db.run(ISSUER_SQL.use_session, [hash, this.settings.sessionIdleSeconds]);
     return row && payloadOf(row, id);
   }
 
@@ -120,7 +124,11 @@ export class Records implements Adapter {
   }
 
   get #againS(): number {
-    return this.model === 'RefreshToken' ? this.reuseSeconds : 0;
+    return this.model === 'RefreshToken' ? this.settings.refreshReuseSeconds : 0;
+  }
+
+  #isSession(userId: unknown): boolean {
+    return this.model === 'Session' && typeof userId === 'string';
   }
 
   /** Ids of records that exist come from `find`, never from a request as they are. */

@@ -51,13 +51,14 @@ export interface ProviderParts {
 
 /** Configures oidc-provider. */
 export function createProvider({ config, db, checkReplay, keys, strangers }: ProviderParts): OAuthProvider {
-  const { accessTokenSeconds, refreshReuseSeconds } = ISSUER_SETTINGS.of(config);
+  const settings = ISSUER_SETTINGS.of(config);
+  const { accessTokenSeconds } = settings;
   const provider = new Provider(config.issuer!, {
     ...endpoints(config),
     ...lifetimes(accessTokenSeconds),
     ...tokens(),
     adapter: (model: string) =>
-      model === 'Client' ? new Clients(db, model) : new Records(db, model, strangers, refreshReuseSeconds),
+      model === 'Client' ? new Clients(db, model) : new Records(db, model, strangers, settings),
     jwks: { keys: [...keys.signing] as JWK[] },
     cookies: {
       keys: [keys.pagesSecret],
@@ -173,7 +174,11 @@ function lifetimes(accessTokenSeconds: number): Configuration {
       IdToken: HOUR_S,
       Interaction: STRANGER_S,
       RefreshToken: 14 * DAY_S,
-      Session: (_ctx, { accountId }) => (accountId === undefined ? STRANGER_S : SESSION_S),
+      // oidc-provider stores a session anew with each request, which does not lengthen its life.
+      Session: (_ctx, { accountId, loginTs = 0 }) =>
+        accountId === undefined
+          ? STRANGER_S
+          : Math.max(1, loginTs + SESSION_S - Math.floor(Date.now() / 1000)),
       Grant: 180 * DAY_S,
     },
     // oidc-provider reads the scopes of a refresh after this call, and before it knows the API.

@@ -2,7 +2,7 @@ import { type CoreConfig, FeatureSettings } from '../../config/config.js';
 import type { Reader } from '../../config/env-reader.js';
 import { isLoopback, parseSecureUrl } from '../../config/parsers.js';
 
-/** How long a user remains signed in to a browser. */
+/** How long a user remains signed in to a browser at most. */
 export const SESSION_S = 14 * 24 * 3600;
 
 export type IssuerConfig = Readonly<ReturnType<typeof readIssuerConfig>>;
@@ -22,6 +22,8 @@ function readIssuerConfig({ flag, integer, optional }: Reader) {
     signInsPerAddress: integer('SIGN_INS_PER_ADDRESS', 120, 0, 1_000_000),
     /** How long an access token is valid. */
     accessTokenSeconds: integer('ACCESS_TOKEN_TTL', 600, 300, 900),
+    /** How long a user remains signed in to a browser without a request. */
+    sessionIdleSeconds: integer('SESSION_IDLE', 3 * 24 * 3600, 300, SESSION_S),
     /** For how long after its first use a refresh token may be used again, with the same successor. */
     refreshReuseSeconds: 10,
   };

@@ -63,6 +63,51 @@ t.test('the form of the sign-in is of one browser', async (t) => {
   t.match((await own.submit(form, right)).status, 403, 'a form from before the sign-in');
 });
 
+t.test('a session ends without requests, and at its end although there are some', async (t) => {
+  const server = await authorizationServer(t, { SESSION_IDLE: '86400' });
+  const { db } = server.service;
+  const { config } = await server.register();
+  const flow = await begin(server, config);
+  await consent(flow, server.user);
+  const { visitor } = flow;
+  t.match((await visitor.open('/account')).text, /Signed in as/);
+  const OWN = `model = 'Session' and user_id is not null`;
+  const set = (expires: string) =>
+    db.run(`update issuer_records set expires_at = now() + $1::interval where ${OWN} returning true`, [
+      expires,
+    ]);
+  const hours = async () => {
+    const [row] = await db.run(
+      `select round(extract(epoch from expires_at - now()) / 3600)::int as left,
+        round((payload::json ->> 'exp')::float8 - (payload::json ->> 'loginTs')::float8)::int as life
+      from issuer_records where ${OWN}`,
+      [],
+    );
+    return row!;
+  };
+  t.match(await hours(), { left: 24, life: 14 * 24 * 3600 });
+  const uses: readonly (readonly [name: string, use: () => Promise<unknown>])[] = [
+    ['a page', () => visitor.open('/items')],
+    ['the account page', () => visitor.open('/account')],
+    ['an application', async () => visitor.open(String((await begin(server, config)).url))],
+  ];
+  for (const [name, use] of uses) {
+    await set('2 hours');
+    await use();
+    t.match(await hours(), { left: 24 }, name);
+  }
+  await db.run(
+    `update issuer_records set payload = jsonb_set(payload::jsonb, '{loginTs}',
+      to_jsonb(floor(extract(epoch from now()))::bigint - 13 * 86400 - 43200)) where ${OWN} returning true`,
+    [],
+  );
+  await visitor.open(String((await begin(server, config)).url));
+  t.match(await hours(), { left: 12, life: 14 * 24 * 3600 }, 'the absolute end');
+  await set('-1 second');
+  t.match((await visitor.open('/account')).text, /to your account/);
+  t.equal((await visitor.open('/items')).status, 401);
+});
+
 t.test('users change their password, with the rules of the API', async (t) => {
   const server = await authorizationServer(t);
   const { config } = await server.register();
