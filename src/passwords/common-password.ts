@@ -10,7 +10,7 @@ let common: Promise<ReadonlySet<string>> | undefined;
 
 /**
  * Throws 400 for a new password that is among the most common ones, or is the user's own email or name (NIST SP 800-63B
- * section 3.1.1.2), in any letter case.
+ * section 3.1.1.2), in any letter case, or a word of the email, such as the name of the organization, whatever digits and signs it has.
  */
 export async function requireUncommonPassword(password: string, record: JsonObject): Promise<void> {
   const normalized = normalize(password);
@@ -18,6 +18,13 @@ export async function requireUncommonPassword(password: string, record: JsonObje
     const value = member(record, name);
     if (typeof value === 'string' && value.length <= MAX_NAME_UNITS && normalize(value) === normalized)
       throw invalid([failure(`must not be the user's own ${name}`, 'personal')]);
+  }
+  const email = member(record, 'email');
+  if (typeof email === 'string' && email.length <= MAX_NAME_UNITS) {
+    const words = normalize(email).split(/[^\p{L}]/u);
+    const letters = normalized.replaceAll(/[^\p{L}]/gu, '');
+    if (letters !== '' && words.includes(letters))
+      throw invalid([failure("must not be a word of the user's own email", 'personal')]);
   }
   common ??= readCommonPasswords();
   if ((await common).has(normalized))
