@@ -2,8 +2,9 @@ import type { EventEmitter } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
 import type { Core, OpenFeature } from '../../app/open-features.js';
 import { problemOf } from '../../db/database-errors.js';
-import { payloadTooLarge } from '../../errors/input-errors.js';
+import { payloadTooLarge, unsupportedMediaType } from '../../errors/input-errors.js';
 import type { Auth, Collection } from '../../feature.js';
+import type { Reply } from '../../http/reply.js';
 import type { HandledRequest, Handler } from '../../http/request.js';
 import { singleFlight } from '../../work/shared-runs.js';
 import { hasUpstreams } from '../accounts/settings.js';
@@ -13,7 +14,6 @@ import type { IssuerServices } from './endpoints.js';
 import { interact } from './interactions.js';
 import type { OwnTokens } from './own-tokens.js';
 import { Passkeys } from './passkeys.js';
-import { receivePosted } from './posted-requests.js';
 import { createProvider } from './provider.js';
 import { type Guesses, guardResponses } from './provider-guards.js';
 import { SecondFactors } from './second-factors.js';
@@ -97,13 +97,27 @@ export async function openIssuer(
     inAddressOrForm: seeing(async (request) => {
       if (request.req.method !== 'POST') return respond(request);
       requireSmall(request);
-      return (await receivePosted(current.provider, request)) ?? respond(request);
+      return repeatedByGet(request);
     }),
     interact: seeing((request) => interact(current.provider, current.parts, request)),
     account: seeing((request) => account(current.provider, { ...current.parts, users }, request)),
     returned: async (request) => upstreams!.returned(request),
   };
   return { services, metrics: { ...upstreams?.metrics }, close: () => clearInterval(timer) };
+}
+
+const FORM_TYPE = 'application/x-www-form-urlencoded';
+
+/**
+ * Has the browser send a form again by GET (OpenID Connect Core section 3.1.2.1, RP-Initiated Logout section 2). A form of another
+ * site comes without the cookies of this service; the second request has them. Throws 415.
+ */
+function repeatedByGet({ req, body }: HandledRequest): Reply {
+  const [type = ''] = (req.headers['content-type'] ?? '').split(';');
+  if (body.length > 0 && type.trim().toLowerCase() !== FORM_TYPE)
+    throw unsupportedMediaType('Accept-Post', [FORM_TYPE]);
+  const target = `${req.url!.split('?')[0]}?${new URLSearchParams(body.toString('utf8'))}`;
+  return { status: 303, headers: ['Location', target, 'Cache-Control', 'no-store'] };
 }
 
 function requireSmall({ body }: HandledRequest): void {

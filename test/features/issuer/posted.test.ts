@@ -73,66 +73,38 @@ t.test('an authorization request by POST leads to tokens', async (t) => {
   t.match((await post(new Visitor(server.issuer), none.url)).url, /error=login_required/);
 });
 
-t.test('a form of another site is sent once more from this site, with the cookies', async (t) => {
+t.test('a form of another site, which has no cookies, is repeated by GET, which has them', async (t) => {
   const server = await authorizationServer(t);
   const { config } = await registerWeb(server);
   const first = await begin(server, config, WEB);
-  await consent(first, server.user);
-  for (const headers of CROSS_SITE) {
-    const before = await stored(server);
-    const { url, state } = await begin(server, config, { ...WEB, state: `"><script>'&` });
-    const page = await post(new Visitor(server.issuer), url, headers);
-    t.equal(page.status, 200);
-    t.same(page.headers.getSetCookie(), [], 'no new session replaces that of the browser');
-    t.equal(await stored(server), before, 'nothing is stored');
-    t.match(
-      page.headers.get('content-security-policy'),
-      /script-src 'sha256-[^ ]+'; .*form-action 'self' https:\/\/app\.example\.org;/,
-    );
-    t.match(page.text, /<script>document\.forms\[0\]\.submit\(\)<\/script>/);
-    t.notMatch(page.text, /"><script>/);
-    const again = await post(new Visitor(server.issuer), new URL(`${url}&continued=yes`), headers);
-    t.notMatch(again.text, /<script>/, 'a page that has failed once waits for its button');
-    t.equal(await stored(server), before);
-    const own = { 'sec-fetch-site': 'same-origin', origin: server.issuer };
-    const plain = page.text.replace(/name="state" value="[^"]*"/, `name="state" value="${state}"`);
-    const { url: end } = await first.visitor.submit({ ...page, text: plain }, {}, own);
-    t.ok(new URL(end).searchParams.has('code'), `${JSON.stringify(headers)}: the user is signed in: ${end}`);
-  }
-});
-
-t.test('a form of another site signs a user out only after a confirmation', async (t) => {
-  const server = await authorizationServer(t);
-  const { config } = await registerWeb(server);
-  const flow = await begin(server, config, WEB);
-  const { url } = await consent(flow, server.user);
-  const tokens = await client.authorizationCodeGrant(config, new URL(url), {
-    pkceCodeVerifier: flow.verifier,
-    expectedState: flow.state,
+  const { url } = await consent(first, server.user);
+  const { id_token } = await client.authorizationCodeGrant(config, new URL(url), {
+    pkceCodeVerifier: first.verifier,
+    expectedState: first.state,
   });
   const end = client.buildEndSessionUrl(config, {
-    id_token_hint: tokens.id_token!,
+    id_token_hint: id_token!,
     post_logout_redirect_uri: RETURN,
     state: 'x y',
   });
-  const { visitor } = flow;
   const before = await stored(server);
   for (const headers of CROSS_SITE)
-    for (const address of [end, new URL(`${end}&continued=yes`), new URL(`${end}&logout=yes&xsrf=x`)]) {
-      const page = await post(new Visitor(server.issuer), address, headers);
-      t.same(page.headers.getSetCookie(), []);
+    for (const target of [(await begin(server, config, { ...WEB, state: `"><'& ü` })).url, end]) {
+      const response = await server.service.send('POST', target.pathname, {
+        ...{ headers, type: 'application/x-www-form-urlencoded', body: String(target.searchParams) },
+      });
+      t.equal(response.status, 303);
+      t.equal(response.headers['set-cookie'], undefined, 'no new session replaces that of the browser');
+      t.equal(response.headers.location, `${target.pathname}?${target.searchParams}`);
       t.equal(await stored(server), before, 'nothing is stored');
-      const question = await visitor.submit(page, {}, { 'sec-fetch-site': 'same-origin' });
-      t.match(question.text, /Do you want to sign out\?/);
-      t.match((await visitor.open('/account')).text, /Signed in as/);
     }
+  const { visitor } = first;
+  t.ok(new URL((await post(visitor, (await begin(server, config, WEB)).url)).url).searchParams.has('code'));
   const question = await post(visitor, end);
-  t.match(question.headers.get('content-security-policy'), /form-action 'self' http:\/\/127\.0\.0\.1:7777;/);
+  t.match(question.text, /Do you want to sign out\?/);
+  t.match((await visitor.open('/account')).text, /Signed in as/);
   t.equal((await visitor.submit(question, { logout: 'yes' })).url, `${RETURN}?state=x+y`);
   t.match((await visitor.open('/account')).text, /to your account/);
-  await t.rejects(client.refreshTokenGrant(config, tokens.refresh_token!), {
-    error: 'invalid_grant',
-  } as never);
 });
 
 t.test('what a form must be', async (t) => {
@@ -147,23 +119,15 @@ t.test('what a form must be', async (t) => {
     fields.append(name, value);
     return String(fields);
   };
-  const other = new URLSearchParams(form);
-  other.set('redirect_uri', 'https://evil.example/');
-  const own = { 'sec-fetch-site': 'same-origin' };
   for (const [name, path, body, mediaType, headers, status, text] of [
     ['JSON', '/authorize', '{}', 'application/json', {}, 415, /x-www-form-urlencoded/],
     ['JSON', '/sign-out', '{}', 'application/json', {}, 415, /x-www-form-urlencoded/],
     ['a type with parameters', '/authorize', String(form), `${type}; charset=UTF-8`, {}, 303, /^/],
     ['a type in capitals', '/authorize', String(form), type.toUpperCase(), {}, 303, /^/],
-    ['a repeated parameter', '/authorize', changed('client_id', 'x'), type, {}, 400, /client_id/],
+    ['a repeated parameter', '/authorize', changed('client_id', 'x'), type, {}, 303, /^/],
     ['a long form', '/authorize', changed('x', 'x'.repeat(8192)), type, {}, 413, /8192/],
     ['a long form of another site', '/sign-out', `x=${'x'.repeat(8192)}`, type, { origin }, 413, /8192/],
-    ['another address', '/authorize', String(other), type, own, 400, /redirect_uri/],
-    ['another address, of another site', '/authorize', String(other), type, { origin }, 200, /evil/],
-    ['no client', '/authorize', '', type, own, 400, /client_id/],
-    ['no client, of another site', '/authorize', 'client_id=%00', type, { origin }, 200, /Continue/],
-    ['no parameters', '/sign-out', '', undefined, {}, 200, /sign-out\/confirm/],
-    ['an unknown token', '/sign-out', 'id_token_hint=x', type, {}, 400, /id_token_hint/],
+    ['no parameters', '/sign-out', '', undefined, {}, 303, /^/],
   ] as const) {
     const response = await server.service.send('POST', path, {
       body,
@@ -171,12 +135,10 @@ t.test('what a form must be', async (t) => {
       headers,
     });
     t.match(response, { status, text }, `${path}: ${name}`);
-    const policy = String(response.headers['content-security-policy']);
-    t.notMatch(policy, /evil/, `${path}: ${name}`);
     if (status === 415) t.equal(response.headers['accept-post'], type);
   }
-  const address = await server.service.send('POST', `/authorize?${form}`, { body: '', type });
-  t.match(address, { status: 400, text: /client_id/ }, 'parameters in the address of a form do not count');
+  const { headers } = await server.service.send('POST', `/authorize?${form}`, { body: '', type });
+  t.equal(headers.location, '/authorize?', 'parameters in the address of a form do not count');
   for (const path of ['/authorize', '/sign-out']) {
     const { headers } = await server.service.send('OPTIONS', path, {
       headers: { origin, 'access-control-request-method': 'POST' },
