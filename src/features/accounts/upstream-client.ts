@@ -1,4 +1,5 @@
-import * as oauth from 'oauth4webapi';
+import { setTimeout as sleep } from 'node:timers/promises';
+import * as client from 'openid-client';
 import type { Claims } from '../../auth/tokens/access-token.js';
 import { isLoopback, parseSecureUrl } from '../../config/parsers.js';
 import { singleFlight } from '../../work/shared-runs.js';
@@ -35,51 +36,49 @@ export class UpstreamError extends Error {
   }
 
   get isCancelled(): boolean {
-    return this.cause instanceof oauth.AuthorizationResponseError && this.cause.error === 'access_denied';
+    return this.cause instanceof client.AuthorizationResponseError && this.cause.error === 'access_denied';
   }
 }
 
 /** A client of one issuer, by the authorization code flow of OpenID Connect with PKCE. */
 export class UpstreamClient {
-  readonly #client: oauth.Client;
-  readonly #keys: oauth.JWKSCacheInput = {};
-  #server: oauth.AuthorizationServer | undefined;
+  #config: client.Configuration | undefined;
   #discoveredAt = 0;
   readonly #discover = singleFlight(async () => {
-    const issuer = new URL(this.upstream.issuer);
-    const response = await oauth.discoveryRequest(issuer, { ...this.#options(), algorithm: 'oidc' });
-    this.#server = await oauth.processDiscoveryResponse(issuer, response);
+    const { issuer, clientId, clientSecret } = this.upstream;
+    const isLocal = isLoopback(new URL(issuer).hostname.replace(/^\[|\]$/g, ''));
+    const { enableNonRepudiationChecks: verified, allowInsecureRequests } = client;
+    const metadata = { [client.clockTolerance]: SKEW_S };
+    this.#config = await client.discovery(new URL(issuer), clientId, metadata, secretOf(clientSecret), {
+      execute: isLocal ? [verified, allowInsecureRequests] : [verified],
+      timeout: this.timeoutMs / 1000,
+      [client.customFetch]: boundedFetch,
+    });
     this.#discoveredAt = performance.now();
-    return this.#server;
+    return this.#config;
   });
 
-  /** `redirect`: the address to which the issuer returns. */
+  /** `redirect`: the address to which the issuer returns. `timeoutMs`: for all requests of one step. */
   constructor(
     readonly upstream: Upstream,
     readonly redirect: string,
     readonly timeoutMs: number,
-  ) {
-    this.#client = { client_id: upstream.clientId, [oauth.clockTolerance]: SKEW_S };
-  }
+  ) {}
 
   /** The address at which the person signs in. Throws UpstreamError. */
   address({ state, nonce, verifier }: Proofs, more: Readonly<Record<string, string>>): Promise<string> {
     return this.#try(async () => {
-      const { authorization_endpoint: endpoint = '' } = await this.#metadata();
-      if (parseSecureUrl(endpoint) === undefined) throw new TypeError('no secure authorization_endpoint');
-      const url = new URL(endpoint);
-      const parameters = {
-        client_id: this.upstream.clientId,
+      const config = await this.#open();
+      const url = client.buildAuthorizationUrl(config, {
         redirect_uri: this.redirect,
-        response_type: 'code',
         scope: 'openid email profile',
         state,
         nonce,
-        code_challenge: await oauth.calculatePKCECodeChallenge(verifier),
+        code_challenge: await client.calculatePKCECodeChallenge(verifier),
         code_challenge_method: 'S256',
         ...more,
-      };
-      for (const [name, value] of Object.entries(parameters)) url.searchParams.set(name, value);
+      });
+      if (parseSecureUrl(url.href) === undefined) throw new TypeError('no secure authorization_endpoint');
       return url.href;
     });
   }
@@ -87,19 +86,15 @@ export class UpstreamClient {
   /** The person that a response of the issuer names. Throws UpstreamError. */
   personOf(response: URLSearchParams, { state, nonce, verifier }: Proofs): Promise<Person> {
     return this.#try(async () => {
-      const [server, client, options] = [await this.#metadata(), this.#client, this.#options()];
-      const code = oauth.validateAuthResponse(server, client, response, state);
-      const secret = this.#authentication(server);
-      const parts = [server, client, secret, code, this.redirect, verifier, options] as const;
-      const received = await oauth.authorizationCodeGrantRequest(...parts);
-      const checks = { expectedNonce: nonce, requireIdToken: true };
-      const tokens = await oauth.processAuthorizationCodeResponse(server, client, received, checks);
-      await oauth.validateApplicationLevelSignature(server, received, options);
-      const { iss: issuer, sub: subject, ...claims } = oauth.getValidatedIdTokenClaims(tokens)!;
+      const config = await this.#open();
+      const tokens = await client.authorizationCodeGrant(config, new URL(`${this.redirect}?${response}`), {
+        ...{ expectedState: state, expectedNonce: nonce, pkceCodeVerifier: verifier, idTokenExpected: true },
+      });
+      const { iss: issuer, sub: subject, ...claims } = tokens.claims()!;
       const person = { issuer, subject, claims: { ...claims, sub: subject } as Claims };
-      if (claims.email !== undefined || server.userinfo_endpoint === undefined) return person;
-      const info = await oauth.userInfoRequest(server, client, tokens.access_token, options);
-      const shown = await oauth.processUserInfoResponse(server, client, subject, info);
+      if (claims.email !== undefined || config.serverMetadata().userinfo_endpoint === undefined)
+        return person;
+      const shown = await client.fetchUserInfo(config, tokens.access_token, subject);
       // An address and whether it is verified come from one source.
       const { email_verified: _, ...others } = person.claims;
       return { ...person, claims: { ...others, ...shown } };
@@ -107,34 +102,33 @@ export class UpstreamClient {
   }
 
   #try<T>(work: () => Promise<T>): Promise<T> {
-    return work().catch((error: unknown) => {
-      throw new UpstreamError(this.upstream, error);
+    const timer = new AbortController();
+    const late = sleep(this.timeoutMs, undefined, { signal: timer.signal }).then(() => {
+      throw new TypeError('no response in time');
     });
+    return Promise.race([work(), late])
+      .catch((error: unknown) => {
+        throw new UpstreamError(this.upstream, error);
+      })
+      .finally(() => timer.abort());
   }
 
-  async #metadata(): Promise<oauth.AuthorizationServer> {
+  async #open(): Promise<client.Configuration> {
     const isOld = performance.now() - this.#discoveredAt > MAX_AGE_MS;
-    return this.#server === undefined || isOld ? this.#discover() : this.#server;
-  }
-
-  /** The first of the two methods that the issuer names; by default it is Basic (OpenID Connect Discovery section 3). */
-  #authentication({ token_endpoint_auth_methods_supported: methods }: oauth.AuthorizationServer) {
-    const { clientSecret } = this.upstream;
-    const isPosted = methods?.includes('client_secret_basic') === false;
-    return isPosted ? oauth.ClientSecretPost(clientSecret) : oauth.ClientSecretBasic(clientSecret);
-  }
-
-  #options() {
-    return {
-      signal: AbortSignal.timeout(this.timeoutMs),
-      [oauth.allowInsecureRequests]: isLoopback(
-        new URL(this.upstream.issuer).hostname.replace(/^\[|\]$/g, ''),
-      ),
-      [oauth.customFetch]: boundedFetch,
-      [oauth.jwksCache]: this.#keys,
-    };
+    return this.#config === undefined || isOld ? this.#discover() : this.#config;
   }
 }
+
+/** The first of the two methods that the issuer names; by default it is Basic (OpenID Connect Discovery section 3). */
+const secretOf =
+  (secret: string): client.ClientAuth =>
+  (server, ...request) => {
+    const isPosted = server.token_endpoint_auth_methods_supported?.includes('client_secret_basic') === false;
+    return (isPosted ? client.ClientSecretPost(secret) : client.ClientSecretBasic(secret))(
+      server,
+      ...request,
+    );
+  };
 
 /** Responses of any status, with a body of limited size, which is read until the signal of the request aborts. */
 async function boundedFetch(url: string, init: object): Promise<Response> {

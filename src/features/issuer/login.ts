@@ -1,20 +1,27 @@
-import * as oauth from 'oauth4webapi';
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import * as client from 'openid-client';
 import { parse } from '../../cli/arguments.js';
 import { configOf, type Io, inputText, UsageError } from '../../cli/io.js';
 import { print } from '../../cli/output.js';
 import { isLoopback } from '../../config/parsers.js';
 import { ExitError, UnavailableError } from '../../errors/exit-error.js';
 import { COMMANDS } from './commands.js';
-import { byBrowser, byDevice, type Options, type Session } from './sign-in-flows.js';
 
-const TIMEOUT_MS = 10_000;
+const TIMEOUT_S = 10;
+
+/** How long a user may take. */
+const PATIENCE_MS = 10 * 60_000;
 
 /** Signs a user in and prints an access token. Throws UsageError and ExitError. */
 export async function loginCommand(args: string[], io: Io): Promise<void> {
   const { values } = parse(COMMANDS, 'login', '', args);
   await printToken(io, values.json, async () => {
-    const session = await open(io, values.client, values.scope ?? 'openid self', values.service);
-    return values.device ? await byDevice(session, io) : await byBrowser(session, io);
+    const config = await open(io, values.client, values.service, client.None());
+    const scope = values.scope ?? 'openid self';
+    return values.device ? byDevice(config, scope, io) : byBrowser(config, scope, io);
   });
 }
 
@@ -26,29 +33,15 @@ export async function tokenCommand(args: string[], io: Io, secretInEnv: string |
   if (secret === undefined)
     throw new UsageError('token needs --client, and CLIENT_SECRET or --secret-file', 'token');
   await printToken(io, values.json, async () => {
-    const { server, client, scope, options } = await open(
-      io,
-      values.client,
-      values.scope ?? '',
-      values.service,
-    );
-    const parameters = scope === '' ? {} : { scope };
-    const authentication = oauth.ClientSecretBasic(secret);
-    const response = await oauth.clientCredentialsGrantRequest(
-      server,
-      client,
-      authentication,
-      parameters,
-      options,
-    );
-    return oauth.processClientCredentialsResponse(server, client, response);
+    const config = await open(io, values.client, values.service, client.ClientSecretBasic(secret));
+    return client.clientCredentialsGrant(config, values.scope === undefined ? {} : { scope: values.scope });
   });
 }
 
 async function printToken(
   io: Io,
   json: boolean,
-  request: () => Promise<oauth.TokenEndpointResponse>,
+  request: () => Promise<client.TokenEndpointResponse>,
 ): Promise<void> {
   try {
     const { access_token, token_type, expires_in, scope } = await request();
@@ -60,34 +53,99 @@ async function printToken(
 
 /** Errors of the authorization server and of the connection to it, in one line. */
 function explained(error: unknown): unknown {
-  if (error instanceof oauth.ResponseBodyError || error instanceof oauth.AuthorizationResponseError)
+  if (error instanceof client.ResponseBodyError || error instanceof client.AuthorizationResponseError)
     return new ExitError(`${error.error}: ${error.error_description ?? 'no description'}`);
-  if (error instanceof oauth.WWWAuthenticateChallengeError)
+  if (error instanceof client.WWWAuthenticateChallengeError)
     return new ExitError('invalid_client: the client is unknown, or its secret is wrong');
-  if (
-    error instanceof oauth.OperationProcessingError ||
-    error instanceof TypeError ||
-    error instanceof DOMException
-  ) {
+  if (error instanceof client.ClientError || error instanceof TypeError) {
     const { message, cause } = error as Error & { cause?: { message?: string } };
     return new UnavailableError(`the authorization server cannot be used: ${cause?.message ?? message}`);
   }
   return error;
 }
 
-async function open(io: Io, clientId: string, scope: string, service: string | undefined): Promise<Session> {
-  const issuer = new URL(service ?? addressOf(io));
-  const options: Options = {
-    signal: () => AbortSignal.timeout(TIMEOUT_MS),
-    [oauth.allowInsecureRequests]: isLoopback(issuer.hostname),
-  };
-  const response = await oauth.discoveryRequest(issuer, { ...options, algorithm: 'oauth2' });
-  const server = await oauth.processDiscoveryResponse(issuer, response);
-  return { server, client: { client_id: clientId }, scope, options };
+/** The authorization server of the service with these settings, or of `service`, as a client sees it. */
+function open(
+  io: Io,
+  clientId: string,
+  service: string | undefined,
+  authentication: client.ClientAuth,
+): Promise<client.Configuration> {
+  const { publicUrl, port } = service === undefined ? configOf(io) : { publicUrl: service, port: 0 };
+  const issuer = new URL(publicUrl ?? `http://127.0.0.1:${port}`);
+  const execute = isLoopback(issuer.hostname) ? [client.allowInsecureRequests] : [];
+  const options = { algorithm: 'oauth2', execute, timeout: TIMEOUT_S } as const;
+  return client.discovery(issuer, clientId, undefined, authentication, options);
 }
 
-/** Where the service with these settings is. */
-function addressOf(io: Io): string {
-  const { publicUrl, port } = configOf(io);
-  return publicUrl ?? `http://127.0.0.1:${port}`;
+/** The authorization code flow with PKCE; the browser returns to a port of this machine (RFC 8252 section 7.3). */
+async function byBrowser(
+  config: client.Configuration,
+  scope: string,
+  { stderr }: Io,
+): Promise<client.TokenEndpointResponse> {
+  const checks = {
+    pkceCodeVerifier: client.randomPKCECodeVerifier(),
+    expectedState: client.randomState(),
+  };
+  const listener = createServer();
+  listener.listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  // Of connections that cannot be accepted.
+  listener.on('error', () => undefined);
+  const redirect = `http://127.0.0.1:${(listener.address() as AddressInfo).port}/callback`;
+  const url = client.buildAuthorizationUrl(config, {
+    redirect_uri: redirect,
+    scope,
+    state: checks.expectedState,
+    code_challenge: await client.calculatePKCECodeChallenge(checks.pkceCodeVerifier),
+    code_challenge_method: 'S256',
+  });
+  stderr.write(`Open in a browser: ${url}\n`);
+  if (stderr.isTTY) openBrowser(String(url));
+  try {
+    const returned = await callbackOf(listener, redirect, AbortSignal.timeout(PATIENCE_MS));
+    return await client.authorizationCodeGrant(config, returned, checks);
+  } finally {
+    listener.close();
+    listener.closeAllConnections();
+  }
+}
+
+function callbackOf(
+  listener: ReturnType<typeof createServer>,
+  redirect: string,
+  timer: AbortSignal,
+): Promise<URL> {
+  return new Promise((resolve, reject) => {
+    timer.addEventListener('abort', () => reject(new ExitError('no user signed in')));
+    listener.on('request', (req, res) => {
+      const url = new URL(req.url!, redirect);
+      if (url.pathname !== '/callback') return void res.writeHead(404).end();
+      res.writeHead(200, { 'Content-Type': 'text/plain', Connection: 'close' });
+      res.end('You can close this page and return to the terminal.\n');
+      resolve(url);
+    });
+  });
+}
+
+/** The flow for devices without a browser (RFC 8628). */
+async function byDevice(
+  config: client.Configuration,
+  scope: string,
+  { stderr }: Io,
+): Promise<client.TokenEndpointResponse> {
+  const device = await client.initiateDeviceAuthorization(config, { scope });
+  stderr.write(`Open ${device.verification_uri} and enter ${device.user_code}\n`);
+  return client.pollDeviceAuthorizationGrant(config, device);
+}
+
+function openBrowser(url: string): void {
+  const program = { darwin: 'open', win32: 'explorer' }[process.platform as string] ?? 'xdg-open';
+  // Without one, the user opens the address that was printed. Without memory for a process, spawn throws.
+  try {
+    spawn(program, [url], { stdio: 'ignore', detached: true })
+      .on('error', () => undefined)
+      .unref();
+  } catch {}
 }
