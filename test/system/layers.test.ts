@@ -188,7 +188,7 @@ t.test('what only one place does is done in that place', async (t) => {
     ...files.filter((file) => /^features\/[\w-]+\/errors\.ts$/.test(file)),
   ]);
   only(/\.writeHead\(/, [
-    'features/issuer/sign-in-flows.ts',
+    'features/issuer/login.ts',
     'features/webhooks/listen-command.ts',
     'transport/response-writer.ts',
     'transport/response-stream.ts',

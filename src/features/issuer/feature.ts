@@ -5,6 +5,8 @@ import { CLIENT } from './client-kind.js';
 import { COMMANDS } from './commands.js';
 import type { IssuerServices } from './endpoints.js';
 
+const login = () => withPackage(import('./login.js'), 'The command', 'openid-client');
+
 /** The embedded authorization server. */
 export default {
   openCredentials: async ({ config, db, log }) => {
@@ -49,12 +51,12 @@ export default {
     login: {
       ...COMMANDS.login,
       group: 'access',
-      run: async (args, io) => (await import('./login.js')).loginCommand(args, io),
+      run: async (args, io) => (await login()).loginCommand(args, io),
     },
     token: {
       ...COMMANDS.token,
       group: 'access',
-      run: async (args, io) => (await import('./login.js')).tokenCommand(args, io, io.env.CLIENT_SECRET),
+      run: async (args, io) => (await login()).tokenCommand(args, io, io.env.CLIENT_SECRET),
     },
   },
 } satisfies Feature<IssuerServices>;

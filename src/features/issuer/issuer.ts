@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Core, OpenFeature } from '../../app/open-features.js';
 import { problemOf } from '../../db/database-errors.js';
 import { payloadTooLarge, unsupportedMediaType } from '../../errors/input-errors.js';
-import type { Auth, Collection } from '../../feature.js';
+import { type Auth, type Collection, withPackage } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest, Handler } from '../../http/request.js';
 import { singleFlight } from '../../work/shared-runs.js';
@@ -54,7 +54,9 @@ export async function openIssuer(
   const { authServerKey, signInsPerAddress } = ISSUER_SETTINGS.of(config);
   const strangers = new Strangers(signInsPerAddress, limitAddresses);
   const guesses: Guesses = new WeakMap();
-  const { UpstreamSignIn } = hasUpstreams(config) ? await import('./upstream-sign-in.js') : {};
+  const { UpstreamSignIn } = hasUpstreams(config)
+    ? await withPackage(import('./upstream-sign-in.js'), 'UPSTREAM_<NAME>_ISSUER', 'openid-client')
+    : {};
   const keys = await openKeys(db, authServerKey);
   const upstreams = UpstreamSignIn && new UpstreamSignIn(core, keys.pagesSecret, users);
   const open = (keys: IssuerKeys) => openProvider(core, own, keys, strangers, guesses, upstreams);
