@@ -37,27 +37,48 @@ for update;
 select from pg_advisory_xact_lock(x'6d61696c'::integer, hashtext($1));
 
 -- A message with a code, whether or not the address is known: the statement reads no users. An address gets three messages of a
--- purpose in the time that a code is valid, and the tables have a limit. A row: beyond these, with the seconds until the next one.
--- name: request_code ($1 id, $2 purpose, $3 recipient, $4 language, $5 about, $6 most messages and codes, $7 most seconds)
+-- purpose in the time that a code is valid. A row: beyond these, with the seconds until the next one.
+-- name: request_code ($1 id, $2 purpose, $3 recipient, $4 language, $5 about, $6 most seconds)
 with counted as (
   select count(distinct message) as messages, min(expires_at) as ends_at
   from (
     select mail_id as message, expires_at
-    from plinth_mail_codes where recipient = $3 and purpose = $2 and expires_at > now()
+    from plinth_mail_codes where recipient = $3 and purpose = $2 and is_counted and expires_at > now()
     union all
     select id, null from plinth_mail where recipient = $3 and purpose = $2
   ) as requests
 ), requested as (
   insert into plinth_mail (id, purpose, recipient, language, about)
-  select $1::uuid, $2, $3, $4, $5::uuid
-  from counted
-  where messages < 3
-    and (select count(*) from (select from plinth_mail limit $6) as waiting)
-      + (select count(*) from (select from plinth_mail_codes where purpose = $2 limit $6) as valid) < $6
+  select $1::uuid, $2, $3, $4, $5::uuid from counted where messages < 3
   returning true
 )
-select coalesce(extract(epoch from ends_at - now()), $7)::float8 as wait
+select coalesce(extract(epoch from ends_at - now()), $6)::float8 as wait
 from counted where not exists (select from requested);
+
+-- The limit of messages and codes that people without an account can store: beyond the newest of a purpose, messages and the codes of
+-- unknown addresses end. A code of a user stays valid, and counts no more than the ones that end, which would show that the address is known.
+-- name: displace_codes ($1 most of each purpose)
+with purposes as (
+  values ('reset'), ('sign-up')
+), mail as (
+  delete from plinth_mail where id = any (array(
+    select id from purposes cross join lateral (
+      select id from plinth_mail where purpose = column1 order by created_at desc offset $1::integer
+    ) as oldest
+  ))
+), oldest as (
+  select hash, user_id from plinth_mail_codes
+  where hash = any (array(
+    select hash from purposes cross join lateral (
+      select hash from plinth_mail_codes where purpose = column1 and is_counted order by expires_at desc offset $1::integer
+    ) as oldest
+  ))
+  for update skip locked
+), ended as (
+  delete from plinth_mail_codes using oldest where plinth_mail_codes.hash = oldest.hash and oldest.user_id is null
+)
+update plinth_mail_codes set is_counted = false
+from oldest where plinth_mail_codes.hash = oldest.hash and oldest.user_id is not null;
 
 -- `can_reset`: a password signs the user in, or could: no other issuer alone does.
 -- name: user_at ($1 email)

@@ -10,8 +10,8 @@ where users.id = $1::uuid
 -- name: lock_inviter ($1 user id)
 select from plinth_users as users where users.id = $1::uuid for no key update;
 
--- An invitation with its message, unless the user has made too many in the time that one is open, or too many messages wait.
--- name: invite ($1 id, $2 email, $3 user id, $4 records as JSON, $5 collections, $6 targets, $7 seconds, $8 id of the message, $9 language, $10 most of a user, $11 most to one address, $12 most messages)
+-- An invitation with its message, unless the user has made too many in the time that one is open.
+-- name: invite ($1 id, $2 email, $3 user id, $4 records as JSON, $5 collections, $6 targets, $7 seconds, $8 id of the message, $9 language, $10 most of a user, $11 most to one address)
 with recent as (
   select email from plinth_invitations
   where inviter_id = $3::uuid and created_at > now() - make_interval(secs => $7::float8)
@@ -21,7 +21,6 @@ with recent as (
   select $1::uuid, $2, $3::uuid, $4, $5::text::text[], $6::text::text[], now() + make_interval(secs => $7::float8)
   where (select count(*) from recent) < $10
     and (select count(*) from recent where email = $2) < $11
-    and (select count(*) from (select from plinth_mail limit $12) as waiting) < $12
   returning id, email, inviter_id
 )
 insert into plinth_mail (id, purpose, recipient, language, user_id, about)

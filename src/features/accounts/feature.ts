@@ -54,6 +54,7 @@ export default {
       origin,
       site: new URL(origin).host,
       pollMs: settings.mailPollMs,
+      codesMax: settings.codesMax,
       retrySeconds: settings.mailRetrySeconds,
       templates: settings.mailTemplates,
       maySignUp: (email) => maySignUp(db.run, settings, email),

@@ -15,8 +15,8 @@ import { type Creation, type Inviting, inviterOf, requireInvitable } from './inv
 import type { Language } from './mail-messages.js';
 import { CODE_SECONDS } from './mailed-code.js';
 
-/** Invitations of one user in the time that one is open, those to one address, and messages that wait to be sent. */
-const MAX = { ofUser: 100, toAddress: 3, waiting: 10_000 };
+/** Invitations of one user in the time that one is open, and those to one address. */
+const MAX = { ofUser: 100, toAddress: 3 };
 
 const MAX_BYTES = 8192;
 
@@ -63,7 +63,7 @@ export function storedInvitations(
         const made = await run(INVITATIONS_SQL.invite, [
           ...[id, email, inviter.subject, JSON.stringify(create), arrayLiteral(Object.keys(create))],
           ...[arrayLiteral(targets), CODE_SECONDS.invitation, nextIdentity().id, language],
-          ...[MAX.ofUser, MAX.toAddress, MAX.waiting],
+          ...[MAX.ofUser, MAX.toAddress],
         ]);
         if (made.length === 0) throw tooManyInvitations(MAX.ofUser);
         const [row] = await run(invitationsSql('id = $1'), [id, null, 1]);

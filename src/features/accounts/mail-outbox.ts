@@ -54,6 +54,7 @@ export interface OutboxOptions {
   readonly origin: string;
   readonly site: string;
   readonly pollMs: number;
+  readonly codesMax: number;
   readonly retrySeconds: number;
   /** The folder with the texts of the operator. */
   readonly templates: string | undefined;
@@ -101,6 +102,7 @@ export class Outbox {
     while (!this.#isStopped) {
       const rows = await this.db.run(ACCOUNTS_SQL.claim_mail, [this.options.retrySeconds, AT_ONCE]);
       await Promise.all(rows.map((row) => this.#sendOne(row)));
+      await this.db.run(ACCOUNTS_SQL.displace_codes, [this.options.codesMax]);
       if (rows.length < AT_ONCE) return;
     }
   }

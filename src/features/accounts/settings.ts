@@ -66,6 +66,8 @@ function readAccounts(reader: Reader) {
     /** For all requests to an issuer of one step of a sign-in together. */
     upstreamTimeoutMs: 10_000,
     mailPollMs: 5000,
+    /** Messages and codes of one purpose for addresses that may be unknown: the oldest end, so that no request is refused for the ones of others. */
+    codesMax: 20_000,
     /** Before the second attempt; twice as long before each further one. */
     mailRetrySeconds: 30,
   };

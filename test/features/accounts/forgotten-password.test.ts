@@ -180,6 +180,32 @@ t.test('an address gets three messages while their codes are valid, known or not
   t.equal(mail.received.length, 3);
 });
 
+t.test('codes of many unknown addresses refuse no request, and end no code of a user', async (t) => {
+  const { mail, ask, reset, service } = await start(t, {}, { codesMax: 6 });
+  const askAll = async (addresses: readonly string[]) => {
+    const statuses: number[] = [];
+    for (const email of addresses) statuses.push((await ask(email)).status);
+    await until('nothing waits', () => waitingIn(service), 0);
+    return statuses;
+  };
+  const [known, unknown] = ['ann@example.org', 'nothing@example.org'];
+  t.same(await askAll([known, unknown, known, unknown, known, unknown]), Array(6).fill(202));
+  t.same(await askAll([known, unknown]), [429, 429]);
+  const others = Array.from({ length: 12 }, (_, at) => `${at}@example.org`);
+  t.same(await askAll(others), Array(12).fill(202), 'no request is refused');
+  const stored = async () =>
+    (await service.db.run('select user_id from plinth_mail_codes', [])).map(
+      ({ user_id }) => user_id !== null,
+    );
+  t.same((await until('older codes end', stored, (rows) => rows.length === 9)).filter(Boolean).length, 3);
+  t.same(
+    await askAll([known, unknown]),
+    [202, 202],
+    'the limit of an address does not show whether it is known',
+  );
+  t.equal((await reset(codeIn(mail.received[0]!.text))).status, 204, 'the first code of the user is valid');
+});
+
 t.test('of ten requests at once, an address gets three messages', async (t) => {
   const { mail, ask, service } = await start(t);
   const responses = await Promise.all(Array.from({ length: 10 }, () => ask('ann@example.org')));
