@@ -11,14 +11,14 @@ where users.id = $1::uuid
 select from plinth_users as users where users.id = $1::uuid for no key update;
 
 -- An invitation with its message, unless the user has made too many in the time that one is open.
--- name: invite ($1 id, $2 email, $3 user id, $4 records as JSON, $5 collections, $6 targets, $7 seconds, $8 id of the message, $9 language, $10 most of a user, $11 most to one address)
+-- name: invite ($1 id, $2 email, $3 user id, $4 records as JSON, $5 collections, $6 targets, $7 seconds, $8 id of the message, $9 language, $10 most of a user, $11 most to one address, $12 title)
 with recent as (
   select email from plinth_invitations
   where inviter_id = $3::uuid and created_at > now() - make_interval(secs => $7::float8)
   limit $10
 ), invitation as (
-  insert into plinth_invitations (id, email, inviter_id, records, collections, targets, expires_at)
-  select $1::uuid, $2, $3::uuid, $4, $5::text::text[], $6::text::text[], now() + make_interval(secs => $7::float8)
+  insert into plinth_invitations (id, email, inviter_id, records, collections, targets, title, expires_at)
+  select $1::uuid, $2, $3::uuid, $4, $5::text::text[], $6::text::text[], $12, now() + make_interval(secs => $7::float8)
   where (select count(*) from recent) < $10
     and (select count(*) from recent where email = $2) < $11
   returning id, email, inviter_id
@@ -42,9 +42,11 @@ with withdrawn as (
 )
 delete from plinth_mail using withdrawn where about = withdrawn.id;
 
--- An open invitation, with its address, the user who has it, and the address of the inviter.
+-- An open invitation, with its address, the user who has it, and as people read them the inviter and the records.
 -- name: find_invitation ($1 id)
-select plinth_invitations.email, users.id::text as owner, inviters.email as inviter
+select plinth_invitations.email, users.id::text as owner,
+  coalesce(inviters.doc::json ->> 'name' || ' (' || inviters.email || ')', inviters.email) as inviter,
+  coalesce(title, array_to_string(collections, ', ')) as title
 from plinth_invitations
 join plinth_users as inviters on inviters.id = inviter_id
 left join plinth_users as users on users.email = plinth_invitations.email

@@ -5,6 +5,7 @@ import { type AccountServices, programReply } from './account-requests.js';
 import { INVITATIONS_SQL } from './accounts-statements.js';
 import { codeEnded, invitationOfAnother, invitationRefused, signInRequired } from './errors.js';
 import type { Flow } from './flow.js';
+import { COMMON } from './flow-texts.js';
 import { type Creation, invitedRecord, inviterOf } from './invitation-records.js';
 import { findCode, useCode } from './mailed-code.js';
 import { newUser } from './new-user.js';
@@ -23,12 +24,13 @@ export interface Accepted {
 export const INVITATION: Flow = {
   kind: 'invitation',
   path: '/accept-invitation',
-  show: async ({ db, users, signInPage }, code) => {
-    const { email: address, owner } = await openInvitation(db, code);
-    if (owner === undefined) return { address, fields: formFields(users.resource), hasPassword: true };
+  show: async ({ db, users, signInPage }, code, language) => {
+    const { email, owner, inviter, title } = await openInvitation(db, code);
+    const about = [`${inviter} ${COMMON[language].invites}: ${title}`, email];
+    if (owner === undefined) return { about, fields: formFields(users.resource), hasPassword: true };
     const back = `${INVITATION.path}?code=${code}`;
     return {
-      address,
+      about,
       isMember: true,
       signIn: signInPage && `${signInPage}?return=${encodeURIComponent(back)}`,
     };
@@ -40,12 +42,13 @@ export const INVITATION: Flow = {
   },
 };
 
-/** The address of an open invitation, and the user who has it. Throws 403. */
+/** The address of an open invitation, the user who has it, and as people read them the inviter and the records. Throws 403. */
 async function openInvitation(db: Db, code: string) {
   const { about } = await findCode(db, 'invitation', code);
   const [found] = await db.run(INVITATIONS_SQL.find_invitation, [about!]);
   if (!found) throw codeEnded();
-  return { email: String(found.email), owner: found.owner === null ? undefined : String(found.owner) };
+  const [email, inviter, title] = [String(found.email), String(found.inviter), String(found.title)];
+  return { email, inviter, title, owner: found.owner === null ? undefined : String(found.owner) };
 }
 
 /**

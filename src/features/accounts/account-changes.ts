@@ -55,7 +55,7 @@ export const ADDRESS: Flow = {
   again: '/account',
   show: async ({ db }, code) => {
     const [row] = await db.run(ACCOUNTS_SQL.requested_address, [codeHash(code)]);
-    return { address: row && String(row.email) };
+    return { about: row ? [String(row.email)] : [] };
   },
   use: async ({ services: { db, users }, code, language }) => {
     const isDone = await db.transaction(async (run) => {

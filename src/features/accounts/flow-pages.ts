@@ -16,8 +16,8 @@ export interface FlowPaths {
 
 /** The contents of the form with a code. */
 export interface Shown {
-  /** The address that the code is about. */
-  readonly address?: string | undefined;
+  /** Lines about the thing that the code confirms. */
+  readonly about?: readonly string[];
   /** Of a new user. */
   readonly fields?: readonly Field[];
   readonly hasPassword?: boolean;
@@ -67,8 +67,8 @@ function bodyOf(flow: FlowPaths, text: FlowTexts, language: Language, state: Flo
   }
   const { code, shown, values } = state;
   if (!shown) return undefined;
-  const { address, fields = [], hasPassword, isMember, signIn } = shown;
-  return html`<p>${isMember ? text.memberText : text.text}</p>${address !== undefined && html`<p><strong>${address}</strong></p>`}
+  const { about = [], fields = [], hasPassword, isMember, signIn } = shown;
+  return html`<p>${isMember ? text.memberText : text.text}</p>${about.map((line) => html`<p><strong>${line}</strong></p>`)}
 <form method="post" action="${flow.path}">
 <label for="code">${common.code}</label>
 <input id="code" name="code" autocomplete="one-time-code" required maxlength="40" value="${code}">

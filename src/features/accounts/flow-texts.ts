@@ -12,6 +12,7 @@ export const COMMON = {
     again: 'Request another message',
     signIn: 'Sign in',
     continue: 'Continue',
+    invites: 'invites you',
     CODE_ENDED: 'The code has expired or was used. Request another message.',
   },
   de: {
@@ -23,6 +24,7 @@ export const COMMON = {
     again: 'Neue Nachricht anfordern',
     signIn: 'Anmelden',
     continue: 'Weiter',
+    invites: 'lädt Sie ein',
     CODE_ENDED: 'Der Code ist abgelaufen oder wurde benutzt. Fordern Sie eine neue Nachricht an.',
   },
 } as const satisfies Record<Language, Record<string, string>>;

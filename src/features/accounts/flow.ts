@@ -27,7 +27,7 @@ export interface Flow extends FlowPaths {
   /** Requests a message on that page, for anybody. The response is the same for each address. */
   readonly ask?: (services: AccountServices, input: Input, language: Language) => Promise<void>;
   /** Reads the contents of the form with a code. Throws 403 for a code without a form. */
-  readonly show?: (services: AccountServices, code: string) => Promise<Shown>;
+  readonly show?: (services: AccountServices, code: string, language: Language) => Promise<Shown>;
   /** Resolves to the response to a program, and to the end of the page. */
   readonly use: (use: Use) => Promise<{ reply: Reply; end: 'half' | 'done'; next?: string | undefined }>;
 }
@@ -46,7 +46,7 @@ export const responding =
     let shown: Shown | undefined;
     let values: JsonObject = {};
     try {
-      shown = flow.show ? await flow.show(services, code) : {};
+      shown = flow.show ? await flow.show(services, code, language) : {};
       if (!input) return page(200, flowPage(flow, language, { code, shown, values }));
       const { code: _, ...others } = input.values;
       values = input.isForm ? typedValues(others, shown.fields ?? []) : others;

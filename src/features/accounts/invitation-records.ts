@@ -6,10 +6,15 @@ import { invalidBody } from '../../errors/input-errors.js';
 import { below, Problem } from '../../errors/problem.js';
 import { unknownReference } from '../../errors/record-errors.js';
 import type { ScopedCollection } from '../../feature.js';
+import { cut } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
+import { named } from '../../policy/scoped-collection.js';
 import { nextIdentity, parseUuid } from '../../uuid.js';
 import { INVITATIONS_SQL } from './accounts-statements.js';
 import { invitationRefused } from './errors.js';
+
+/** Characters of the title of an invitation. */
+const MAX_TITLE = 100;
 
 /** The records that an invitation creates, by their collections: one of each, without the field with the invited user. */
 export type Creation = Readonly<Record<string, JsonObject>>;
@@ -31,28 +36,50 @@ export async function inviterOf(run: Run, subject: string): Promise<Principal | 
 }
 
 /**
- * Requires that each of some callers may create the records, for a user that is not known yet. Resolves to the targets of the records:
- * their collections with the records to which they refer. Throws 400, 403, 422.
+ * Requires that each of some callers may create the records, for a user that is not known yet. Resolves to the targets of the records,
+ * which are their collections with the records to which they refer, and to the title of the invitation. Throws 400, 403, 422.
  */
 export async function requireInvitable(
   inviting: Inviting,
   create: Creation,
   callers: readonly Principal[],
   run: Run,
-): Promise<string[]> {
+): Promise<{ targets: string[]; title: string }> {
   // No record has this id, so that conditions about the record of the invited user do not hold.
   const { id } = nextIdentity();
   const targets: string[] = [];
+  const titles: string[] = [];
   for (const [name, record] of Object.entries(create))
     for (const [at, caller] of callers.entries())
       try {
         const { whole, input } = await invitedRecord(inviting, name, record, id, caller, run);
+        if (at > 0) continue;
         const ids = givenReferences(whole.resource).flatMap((each) => referredIds(input.fields, each));
-        if (at === 0) targets.push([name, ...ids.map(({ id }) => id).sort()].join(' '));
+        targets.push([name, ...ids.map(({ id }) => id).sort()].join(' '));
+        titles.push(await titleOf(inviting, whole.resource, input.fields, caller, run));
       } catch (error) {
         throw error instanceof Problem ? below(`/create/${name}`, error) : error;
       }
-  return targets;
+  return { targets, title: cut(titles.join('; '), MAX_TITLE) };
+}
+
+/** A record as people read it, such as "Roof, member": the titles of the records to which it refers, as the caller reads them, and its choices. */
+async function titleOf(
+  { collections }: Inviting,
+  resource: Resource,
+  fields: JsonObject,
+  caller: Principal,
+  run: Run,
+): Promise<string> {
+  const parts: unknown[] = [];
+  for (const [name, value] of Object.entries(fields)) {
+    const reference = givenReferences(resource).find(({ field }) => field === name);
+    const target = reference && named(collections, reference.to);
+    const found = target && (await target.as({ principal: caller }).get(String(value), run));
+    if (typeof found === 'object') parts.push(JSON.parse(found.doc)[target!.resource.display ?? '']);
+    else if (!reference && (resource.schema.properties[name] as { enum?: unknown }).enum) parts.push(value);
+  }
+  return parts.filter((part) => typeof part === 'string').join(', ') || resource.singular;
 }
 
 /**
@@ -78,9 +105,7 @@ export async function invitedRecord(
   const invited = { [field]: userId };
   const input = collection.check({ ...record, ...invited }, 'request', undefined, inviter.subject);
   for (const reference of givenReferences(resource)) {
-    const target = collections
-      .find((each) => each.resource.name === reference.to)!
-      .as({ principal: inviter });
+    const target = named(collections, reference.to).as({ principal: inviter });
     for (const { id, index } of referredIds(input.fields, reference))
       if (!(await target.exists(id, run))) throw unknownReference(reference.field, reference.singular, index);
   }

@@ -56,14 +56,14 @@ export function storedInvitations(
       const inviter = await inviterOf(db.run, caller!.subject);
       if (!inviter) throw inviterUnknown();
       // The credential must permit the records now, and the user also whenever the invitation is accepted.
-      const targets = await requireInvitable(inviting, create, [caller!, inviter], db.run);
+      const { targets, title } = await requireInvitable(inviting, create, [caller!, inviter], db.run);
       const { id } = nextIdentity();
       return db.transaction(async (run) => {
         await run(INVITATIONS_SQL.lock_inviter, [inviter.subject]);
         const made = await run(INVITATIONS_SQL.invite, [
           ...[id, email, inviter.subject, JSON.stringify(create), arrayLiteral(Object.keys(create))],
           ...[arrayLiteral(targets), CODE_SECONDS.invitation, nextIdentity().id, language],
-          ...[MAX.ofUser, MAX.toAddress],
+          ...[MAX.ofUser, MAX.toAddress, title],
         ]);
         if (made.length === 0) throw tooManyInvitations(MAX.ofUser);
         const [row] = await run(invitationsSql('id = $1'), [id, null, 1]);

@@ -12,8 +12,9 @@ export interface MessageValues {
   readonly link: string;
   readonly code: string;
   readonly minutes: number;
-  /** The address of the user that invites. */
+  /** The name and the address of the user that invites, and the records of the invitation. */
   readonly inviter: string;
+  readonly records: string;
 }
 
 /** A message as it is sent. */
@@ -99,13 +100,13 @@ Wenn Sie das nicht waren, sehen Sie Ihr Konto an, und ändern Sie Ihr Passwort: 
   },
   invitation: {
     en: `An invitation to {{site}}
-{{inviter}} invites you to {{site}}. You can accept with or without an account:
+{{inviter}} invites you to {{site}}: {{records}}. You can accept with or without an account:
 
 {{link}}
 
 The link is valid once, for seven days. If you do not know the sender, you need do nothing.`,
     de: `Eine Einladung zu {{site}}
-{{inviter}} lädt Sie zu {{site}} ein. Sie können mit und ohne Konto annehmen:
+{{inviter}} lädt Sie zu {{site}} ein: {{records}}. Sie können mit und ohne Konto annehmen:
 
 {{link}}
 

@@ -3,7 +3,14 @@ import { counter } from '../../telemetry/instruments.js';
 import type { Log } from '../../telemetry/log.js';
 import { singleFlight } from '../../work/shared-runs.js';
 import { ACCOUNTS_SQL, INVITATIONS_SQL } from './accounts-statements.js';
-import { type Language, type Message, messageOf, messageText, type Purpose } from './mail-messages.js';
+import {
+  type Language,
+  type Message,
+  type MessageValues,
+  messageOf,
+  messageText,
+  type Purpose,
+} from './mail-messages.js';
 import { MailRefused, type Send } from './mail-transport.js';
 import { CODE_SECONDS, type CodeKind, createCode } from './mailed-code.js';
 
@@ -114,11 +121,18 @@ export class Outbox {
       const user = await this.#userAt(recipient);
       // A code that is not sent counts as well, so that the limit of an address does not show whether it is known.
       const code = isCodeKind(kind) ? await createCode(this.db.run, kind, id, user?.owner) : '';
-      const inviter = kind === 'invitation' ? await this.#inviterOf(String(row.about)) : '';
-      const isOpen = inviter !== '' || (kind === 'sign-up' && (await this.options.maySignUp(recipient)));
+      const [invitation] =
+        kind === 'invitation' ? await this.db.run(INVITATIONS_SQL.find_invitation, [String(row.about)]) : [];
+      const [inviter, records] = [String(invitation?.inviter ?? ''), String(invitation?.title ?? '')];
+      const isOpen =
+        invitation !== undefined || (kind === 'sign-up' && (await this.options.maySignUp(recipient)));
       const purpose = messageFor(kind, user, isOpen);
       if (purpose) {
-        await this.send(id, recipient, this.#messageOf(purpose, row.language as Language, code, inviter));
+        await this.send(
+          id,
+          recipient,
+          this.#messageOf(purpose, row.language as Language, { code, inviter, records }),
+        );
         this.metrics.mail.of('sent').value++;
       }
     } catch (err) {
@@ -141,24 +155,16 @@ export class Outbox {
     );
   }
 
-  /** The address of the user that has made an invitation; empty: the invitation has ended. */
-  async #inviterOf(invitation: string): Promise<string> {
-    const [found] = await this.db.run(INVITATIONS_SQL.find_invitation, [invitation]);
-    return String(found?.inviter ?? '');
-  }
-
-  #messageOf(purpose: Purpose, language: Language, code: string, inviter: string): Message {
+  #messageOf(
+    purpose: Purpose,
+    language: Language,
+    values: Pick<MessageValues, 'code' | 'inviter' | 'records'>,
+  ): Message {
     const { origin, site, templates } = this.options;
-    const hasCode = isCodeKind(purpose);
-    const link = `${origin}${PAGES[purpose]}${hasCode ? `?code=${code}` : ''}`;
-    const minutes = hasCode ? CODE_SECONDS[purpose] / 60 : 0;
-    return messageOf(messageText(templates, purpose, language), {
-      site,
-      inviter,
-      minutes,
-      link,
-      code: hasCode ? code : '',
-    });
+    const code = isCodeKind(purpose) ? values.code : '';
+    const link = `${origin}${PAGES[purpose]}${code && `?code=${code}`}`;
+    const minutes = isCodeKind(purpose) ? CODE_SECONDS[purpose] / 60 : 0;
+    return messageOf(messageText(templates, purpose, language), { ...values, site, minutes, link, code });
   }
 }
 
