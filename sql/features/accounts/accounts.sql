@@ -38,7 +38,7 @@ select from pg_advisory_xact_lock(x'6d61696c'::integer, hashtext($1));
 
 -- A message with a code, whether or not the address is known: the statement reads no users. An address gets three messages of a
 -- purpose in the time that a code is valid. A row: beyond these, with the seconds until the next one.
--- name: request_code ($1 id, $2 purpose, $3 recipient, $4 language, $5 about, $6 most seconds)
+-- name: request_code ($1 id, $2 purpose, $3 recipient, $4 language, $5 about, $6 most seconds, $7 address to return to)
 with counted as (
   select count(distinct message) as messages, min(expires_at) as ends_at
   from (
@@ -48,12 +48,19 @@ with counted as (
     select id, null from plinth_mail where recipient = $3 and purpose = $2
   ) as requests
 ), requested as (
-  insert into plinth_mail (id, purpose, recipient, language, about)
-  select $1::uuid, $2, $3, $4, $5::uuid from counted where messages < 3
+  insert into plinth_mail (id, purpose, recipient, language, about, return_to)
+  select $1::uuid, $2, $3, $4, $5::uuid, $7 from counted where messages < 3
   returning true
 )
 select coalesce(extract(epoch from ends_at - now()), $6)::float8 as wait
 from counted where not exists (select from requested);
+
+-- Whether an origin has a redirect URI of a client.
+-- name: is_origin_of_client ($1 origin)
+select from issuer_clients
+cross join lateral json_array_elements_text(metadata::json -> 'redirect_uris') as uri
+where starts_with(uri || '/', $1 || '/')
+limit 1;
 
 -- The limit of messages and codes that people without an account can store: beyond the newest of a purpose, messages and the codes of
 -- unknown addresses end. A code of a user stays valid, and counts no more than the ones that end, which would show that the address is known.
@@ -139,7 +146,7 @@ set attempts = attempts + 1, next_at = now() + make_interval(secs => $1::float8 
 where id = any (array(
   select id from plinth_mail where next_at <= now() order by next_at limit $2 for update skip locked
 ))
-returning id::text, purpose, recipient, language, about::text;
+returning id::text, purpose, recipient, language, about::text, return_to;
 
 -- `failed`: after a failure. A message in flight is not older than a minute.
 -- name: mail_state

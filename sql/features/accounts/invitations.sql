@@ -11,7 +11,7 @@ where users.id = $1::uuid
 select from plinth_users as users where users.id = $1::uuid for no key update;
 
 -- An invitation with its message, unless the user has made too many in the time that one is open.
--- name: invite ($1 id, $2 email, $3 user id, $4 records as JSON, $5 collections, $6 targets, $7 seconds, $8 id of the message, $9 language, $10 most of a user, $11 most to one address, $12 title)
+-- name: invite ($1 id, $2 email, $3 user id, $4 records as JSON, $5 collections, $6 targets, $7 seconds, $8 id of the message, $9 language, $10 most of a user, $11 most to one address, $12 title, $13 address to return to)
 with recent as (
   select email from plinth_invitations
   where inviter_id = $3::uuid and created_at > now() - make_interval(secs => $7::float8)
@@ -23,8 +23,8 @@ with recent as (
     and (select count(*) from recent where email = $2) < $11
   returning id, email, inviter_id
 )
-insert into plinth_mail (id, purpose, recipient, language, user_id, about)
-select $8::uuid, 'invitation', email, $9, inviter_id, id from invitation
+insert into plinth_mail (id, purpose, recipient, language, user_id, about, return_to)
+select $8::uuid, 'invitation', email, $9, inviter_id, id, $13 from invitation
 returning true;
 
 -- `:which` is about an id, $1.

@@ -28,12 +28,7 @@ export const INVITATION: Flow = {
     const { email, owner, inviter, title } = await openInvitation(db, code);
     const about = [`${inviter} ${COMMON[language].invites}: ${title}`, email];
     if (owner === undefined) return { about, fields: formFields(users.resource), hasPassword: true };
-    const back = `${INVITATION.path}?code=${code}`;
-    return {
-      about,
-      isMember: true,
-      signIn: signInPage && `${signInPage}?return=${encodeURIComponent(back)}`,
-    };
+    return { about, isMember: true, signIn: signInPage };
   },
   use: async ({ services, request, code, values }) => {
     const caller = (await services.session?.(request.req.headers.cookie))?.subject;

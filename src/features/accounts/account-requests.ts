@@ -1,6 +1,6 @@
 import type { Db } from '../../db/db.js';
 import { rateLimited } from '../../errors/caller-errors.js';
-import { payloadTooLarge } from '../../errors/input-errors.js';
+import { invalidBody, payloadTooLarge } from '../../errors/input-errors.js';
 import { type Failure, Problem } from '../../errors/problem.js';
 import { originNotAllowed } from '../../errors/request-errors.js';
 import type { Auth, ScopedCollection } from '../../feature.js';
@@ -8,6 +8,7 @@ import { JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
+import { ACCOUNTS_SQL } from './accounts-statements.js';
 import type { Inviting } from './invitation-records.js';
 import type { Outbox } from './mail-outbox.js';
 import type { AccountsConfig } from './settings.js';
@@ -22,6 +23,8 @@ export interface AccountServices {
   readonly outbox: Outbox;
   /** Finds users that have signed in in a browser; undefined: there are none. */
   readonly session: Auth['session'];
+  /** The address of links in messages. */
+  readonly origin: string;
   /** The page on which people sign in; undefined: programs do so with each request. */
   readonly signInPage: string | undefined;
   /** Counts a request of an address; resolves to the seconds after which it may be repeated, undefined within the limit. */
@@ -72,6 +75,26 @@ export function addressOf(given: string): string | undefined {
   const isPlain = text.length <= 254 * 8 && !/[\0\u0130\u212a]/.test(text);
   return isPlain ? text.normalize('NFC').toLowerCase() : undefined;
 }
+
+const MAX_RETURN = 2000;
+
+/** A page of this service, or of a client of its authorization server, to which a person returns. Undefined: another one, or none. */
+export async function returnAddress(
+  { db, origin }: AccountServices,
+  given: unknown,
+): Promise<string | undefined> {
+  if (typeof given !== 'string' || !URL.canParse(given, origin) || given.length > MAX_RETURN)
+    return undefined;
+  const url = new URL(given, origin);
+  if (given === '' || !/^https?:$/.test(url.protocol)) return undefined;
+  const isKnown =
+    url.origin === new URL(origin).origin ||
+    (await db.run(ACCOUNTS_SQL.is_origin_of_client, [url.origin])).length > 0;
+  return isKnown ? url.href : undefined;
+}
+
+export const invalidReturn = (): Problem =>
+  invalidBody('must be a page of this service or of one of its clients', 'return', '/return');
 
 /** The response to a program. */
 export const programReply = (status: number, body: object, fields: readonly string[] = []): Reply => ({

@@ -66,7 +66,7 @@ export default {
     const { session } = auth;
     const hasSignIn = session !== undefined || config.auth.includes('basic');
     const inviting = { collections, requirementOf };
-    const own = { session, hasSignIn, inviting };
+    const own = { session, hasSignIn, inviting, origin };
     const services: AccountServices = { db, settings, users, outbox, signInPage, limit, ...own };
     const { metrics } = outbox;
     return {

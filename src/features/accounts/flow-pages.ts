@@ -27,7 +27,11 @@ export interface Shown {
 }
 
 /** The state of a page: a form with a code, or another step. */
-export type FlowState = { readonly failures?: readonly Failure[] } & (
+export type FlowState = {
+  readonly failures?: readonly Failure[];
+  /** The page to which the person returns in the end. */
+  readonly back: string | undefined;
+} & (
   | { readonly end: 'ask' | 'sent' | 'half' | 'done'; readonly next?: string | undefined }
   | {
       readonly end?: undefined;
@@ -50,31 +54,34 @@ export function flowPage(flow: FlowPaths, language: Language, state: FlowState):
 
 function bodyOf(flow: FlowPaths, text: FlowTexts, language: Language, state: FlowState): Part {
   const common = COMMON[language];
+  const { back } = state;
+  const hidden = back !== undefined && html`\n<input type="hidden" name="return" value="${back}">`;
+  const query = back === undefined ? '' : `&return=${encodeURIComponent(back)}`;
   const link = (href: string | undefined, label: string): Part =>
     href !== undefined && html`\n<p><a href="${href}">${label}</a></p>`;
   if (state.end === 'ask')
     return html`<p>${text.ask}</p>
-<form method="post" action="${flow.again}">
+<form method="post" action="${flow.again}">${hidden}
 <label for="email">${common.email}</label>
 <input id="email" name="email" type="email" autocomplete="username" required maxlength="254">
 <button class="main">${common.send}</button>
 </form>`;
   if (state.end === 'sent')
-    return html`<p role="status">${text.sent}</p>${link(`${flow.path}?code=`, common.haveCode)}`;
+    return html`<p role="status">${text.sent}</p>${link(`${flow.path}?code=${query}`, common.haveCode)}`;
   if (state.end) {
-    const label = state.next === '/' ? common.continue : common.signIn;
-    return html`<p role="status">${text[state.end]}</p>${link(state.next, label)}`;
+    const next = state.end === 'half' ? undefined : (back ?? state.next);
+    return html`<p role="status">${text[state.end]}</p>${link(next, next === state.next && next !== '/' ? common.signIn : common.continue)}`;
   }
   const { code, shown, values } = state;
   if (!shown) return undefined;
   const { about = [], fields = [], hasPassword, isMember, signIn } = shown;
   return html`<p>${isMember ? text.memberText : text.text}</p>${about.map((line) => html`<p><strong>${line}</strong></p>`)}
-<form method="post" action="${flow.path}">
+<form method="post" action="${flow.path}">${hidden}
 <label for="code">${common.code}</label>
 <input id="code" name="code" autocomplete="one-time-code" required maxlength="40" value="${code}">
 ${fields.map((field) => [fieldInput(field, String(member(values, field.name) ?? '')), '\n'])}${hasPassword && passwordInput(common.password)}
 <button class="main">${isMember ? text.memberSave : text.save}</button>
-</form>${link(flow.again, common.again)}${link(signIn, common.signIn)}`;
+</form>${link(flow.again, common.again)}${link(signIn && `${signIn}?return=${encodeURIComponent(`${flow.path}?code=${code}${query}`)}`, common.signIn)}`;
 }
 
 const passwordInput = (label: string): Html => html`<label for="password">${label}</label>

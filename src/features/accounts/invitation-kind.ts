@@ -16,6 +16,7 @@ export const invitationSchema = (resources: readonly Resource[]) => ({
   properties: {
     email: { type: 'string', format: 'email', maxLength: 254 },
     language: { enum: [...LANGUAGES] },
+    return: { type: 'string', description: 'The page of your application to which the person returns.' },
     create: {
       type: 'object',
       description:
@@ -67,6 +68,7 @@ export function invitationKind(resources: readonly Resource[]): Kind {
       removal: 'Revoke',
       inputs: () => ({
         language: { title: 'Language of the message' },
+        return: { title: 'Page to return to' },
         create: {
           title: 'Invited as',
           // Several are alternatives, of which a person enters one.

@@ -8,10 +8,11 @@ import { invalidBody } from '../../errors/input-errors.js';
 import type { JsonObject } from '../../json.js';
 import { ABOVE_IDS, nextIdentity, parseUuid } from '../../uuid.js';
 import { compileOnFirstUse } from '../../validation/validation.js';
+import { type AccountServices, invalidReturn, returnAddress } from './account-requests.js';
 import { INVITATIONS_SQL } from './accounts-statements.js';
 import { inviterUnknown, tooManyInvitations } from './errors.js';
 import { invitationSchema } from './invitation-kind.js';
-import { type Creation, type Inviting, inviterOf, requireInvitable } from './invitation-records.js';
+import { type Creation, inviterOf, requireInvitable } from './invitation-records.js';
 import type { Language } from './mail-messages.js';
 import { CODE_SECONDS } from './mailed-code.js';
 
@@ -24,46 +25,52 @@ const MAX_BYTES = 8192;
 const NO_USER = '00000000-0000-0000-0000-000000000000';
 
 interface InvitationInput {
-  readonly inviting: Inviting;
+  readonly services: AccountServices;
   readonly email: string;
   readonly language: Language;
   readonly create: Creation;
+  readonly return?: string;
 }
 
 interface Invitation extends Stored {
   readonly members: Readonly<Record<string, unknown>>;
 }
 
-type Services = { readonly db: Db; readonly inviting: Inviting };
-
 /** The invitations of a service with these collections. */
 export function storedInvitations(
   resources: readonly Resource[],
-): Store<Invitation, InvitationInput, Services, Services> {
+): Store<Invitation, InvitationInput, AccountServices, AccountServices> {
   const normalize = { email: ['trim', 'nfc', 'lower'] as const };
   const check = compileOnFirstUse({ schema: invitationSchema(resources), normalize });
   return {
-    read: ({ inviting }, body) => {
+    read: (services, body) => {
       const { language = 'en', ...fields } = check(body).fields as unknown as Omit<
         InvitationInput,
-        'inviting'
+        'services'
       >;
       if (Buffer.byteLength(JSON.stringify(fields.create)) > MAX_BYTES)
         throw invalidBody(`must not have more than ${MAX_BYTES} bytes`, 'maxBytes', '/create');
-      return { inviting, language, ...fields };
+      return { services, language, ...fields };
     },
-    create: async (db, { inviting, email, language, create }, caller) => {
+    create: async (db, { services, email, language, create, return: given }, caller) => {
       const inviter = await inviterOf(db.run, caller!.subject);
       if (!inviter) throw inviterUnknown();
       // The credential must permit the records now, and the user also whenever the invitation is accepted.
-      const { targets, title } = await requireInvitable(inviting, create, [caller!, inviter], db.run);
+      const { targets, title } = await requireInvitable(
+        services.inviting,
+        create,
+        [caller!, inviter],
+        db.run,
+      );
+      const back = await returnAddress(services, given);
+      if (given && back === undefined) throw invalidReturn();
       const { id } = nextIdentity();
       return db.transaction(async (run) => {
         await run(INVITATIONS_SQL.lock_inviter, [inviter.subject]);
         const made = await run(INVITATIONS_SQL.invite, [
           ...[id, email, inviter.subject, JSON.stringify(create), arrayLiteral(Object.keys(create))],
           ...[arrayLiteral(targets), CODE_SECONDS.invitation, nextIdentity().id, language],
-          ...[MAX.ofUser, MAX.toAddress, title],
+          ...[MAX.ofUser, MAX.toAddress, title, back ?? null],
         ]);
         if (made.length === 0) throw tooManyInvitations(MAX.ofUser);
         const [row] = await run(invitationsSql('id = $1'), [id, null, 1]);

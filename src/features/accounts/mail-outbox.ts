@@ -128,11 +128,7 @@ export class Outbox {
         invitation !== undefined || (kind === 'sign-up' && (await this.options.maySignUp(recipient)));
       const purpose = messageFor(kind, user, isOpen);
       if (purpose) {
-        await this.send(
-          id,
-          recipient,
-          this.#messageOf(purpose, row.language as Language, { code, inviter, records }),
-        );
+        await this.send(id, recipient, this.#messageOf(purpose, row, { code, inviter, records }));
         this.metrics.mail.of('sent').value++;
       }
     } catch (err) {
@@ -157,14 +153,21 @@ export class Outbox {
 
   #messageOf(
     purpose: Purpose,
-    language: Language,
+    { language, return_to }: Row,
     values: Pick<MessageValues, 'code' | 'inviter' | 'records'>,
   ): Message {
     const { origin, site, templates } = this.options;
     const code = isCodeKind(purpose) ? values.code : '';
-    const link = `${origin}${PAGES[purpose]}${code && `?code=${code}`}`;
+    const back = return_to === null ? '' : `&return=${encodeURIComponent(String(return_to))}`;
+    const link = `${origin}${PAGES[purpose]}${code && `?code=${code}${back}`}`;
     const minutes = isCodeKind(purpose) ? CODE_SECONDS[purpose] / 60 : 0;
-    return messageOf(messageText(templates, purpose, language), { ...values, site, minutes, link, code });
+    return messageOf(messageText(templates, purpose, language as Language), {
+      ...values,
+      site,
+      minutes,
+      link,
+      code,
+    });
   }
 }
 

@@ -33,6 +33,8 @@ export interface CodeRequest {
   readonly recipient: string;
   readonly language: Language;
   readonly about?: string;
+  /** The page to which the person returns in the end. */
+  readonly returnTo?: string | undefined;
 }
 
 /**
@@ -41,13 +43,13 @@ export interface CodeRequest {
  */
 export async function requestCode(
   run: Run,
-  { kind, recipient, language, about }: CodeRequest,
+  { kind, recipient, language, about, returnTo }: CodeRequest,
 ): Promise<void> {
   await run(ACCOUNTS_SQL.lock_recipient, [recipient]);
   const id = nextIdentity().id;
   const [row] = await run(ACCOUNTS_SQL.request_code, [
     ...[id, kind, recipient, language, about ?? null],
-    CODE_SECONDS[kind],
+    ...[CODE_SECONDS[kind], returnTo ?? null],
   ]);
   if (row) throw rateLimited(Number(row.wait));
 }

@@ -11,10 +11,10 @@ export const RESET: Flow = {
   kind: 'reset',
   path: '/reset-password',
   again: '/forgotten-password',
-  ask: async ({ db }, input, language) => {
+  ask: async ({ db }, input, language, returnTo) => {
     const recipient = addressOf(input.text('email'));
     if (recipient !== undefined)
-      await db.transaction((run) => requestCode(run, { kind: 'reset', recipient, language }));
+      await db.transaction((run) => requestCode(run, { kind: 'reset', recipient, language, returnTo }));
   },
   show: async () => ({ hasPassword: true }),
   use: async (use) => {

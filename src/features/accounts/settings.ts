@@ -126,11 +126,13 @@ export interface AccountLinks {
   readonly signUp?: string;
 }
 
-export function accountLinks(config: Config): AccountLinks {
+/** `back`: the page from which a person comes. */
+export function accountLinks(config: Config, back = ''): AccountLinks {
   const own = ACCOUNTS_SETTINGS.of(config);
+  const query = back && `?return=${encodeURIComponent(back)}`;
   return {
-    ...(hasMail(own) && { forgotten: '/forgotten-password' }),
-    ...(own.signUp && { signUp: '/sign-up' }),
+    ...(hasMail(own) && { forgotten: `/forgotten-password${query}` }),
+    ...(own.signUp && { signUp: `/sign-up${query}` }),
   };
 }
 

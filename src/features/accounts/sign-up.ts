@@ -14,13 +14,13 @@ export const SIGN_UP: Flow = {
   kind: 'sign-up',
   path: '/sign-up',
   again: '/sign-up',
-  ask: async ({ db, users, settings }, input, language) => {
+  ask: async ({ db, users, settings }, input, language, returnTo) => {
     const recipient = addressOf(input.text('email')) ?? '';
     requireAddress(users.whole, recipient);
     // An invitation is looked for when the message is sent: whether there is one is as secret as an account.
     if (settings.signUp === 'domains' && !(await maySignUp(db.run, settings, recipient)))
       throw signUpRefused();
-    await db.transaction((run) => requestCode(run, { kind: 'sign-up', recipient, language }));
+    await db.transaction((run) => requestCode(run, { kind: 'sign-up', recipient, language, returnTo }));
   },
   show: async ({ users }) => ({ fields: formFields(users.resource), hasPassword: true }),
   use: async (use) => {

@@ -102,7 +102,7 @@ class AccountRequest {
   showSignIn(status: number, email: string, error?: string): Reply {
     const { config, upstreams } = this.parts;
     const browser = this.#browser ?? randomBytes(16).toString('base64url');
-    const links = accountLinks(config);
+    const links = accountLinks(config, this.#back);
     const upstream = upstreams?.linksOf(this.#back, this.request);
     const page = accountSignInPage(this.#csrfOf(`browser ${browser}`), email, links, error, upstream);
     const cookie = writeCookie(BROWSER_COOKIE, browser, usesHttps(config), undefined, 'Lax');

@@ -125,7 +125,7 @@ class InteractionPage {
             client,
             csrf,
             email: email ?? String(hint ?? ''),
-            links: accountLinks(this.parts.config),
+            links: accountLinks(this.parts.config, this.#back),
             error,
             passkey: await this.#passkeyForm(),
             upstream: this.parts.upstreams?.linksOf(this.#back, this.request),

@@ -327,7 +327,7 @@ t.test('sessions and tokens end with the former password', async (t) => {
   t.equal((await send('POST', '/reset-password', { body: { code, password: NEXT } })).status, 204);
   t.equal(await until('the token ends', whoami, 401), 401);
   const account = await send('GET', '/account', { headers: { accept: 'text/html' } });
-  t.match(account.text, 'href="/forgotten-password"');
+  t.match(account.text, 'href="/forgotten-password?return=%2Faccount"');
 });
 
 for (const javaScriptEnabled of [true, false])

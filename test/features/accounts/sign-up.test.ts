@@ -272,7 +272,7 @@ t.test('unknown scopes are refused', async (t) => {
 t.test('the sign-in page leads to the form', async (t) => {
   const { service } = await authorizationServer(t, { MAIL: 'log', SIGN_UP: 'open' });
   const page = await service.send('GET', '/account', { headers: { accept: 'text/html' } });
-  t.match(page.text, '<a href="/sign-up">Create an account</a>');
+  t.match(page.text, '<a href="/sign-up?return=%2Faccount">Create an account</a>');
 });
 
 for (const [width, locale] of [

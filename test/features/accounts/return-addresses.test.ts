@@ -1,0 +1,122 @@
+import t, { type Test } from '../../support/test.js';
+import { until } from '../../support/until.js';
+import {
+  type AuthorizationServer,
+  authorizationServer,
+  begin,
+  PASSWORD,
+  REDIRECT,
+} from '../issuer/authorization-server.js';
+
+t.jobs = 3;
+
+const ADA = 'ada@example.org';
+const SETTINGS = { MAIL: 'log', SIGN_UP: 'open' };
+const start = (t: Test) => authorizationServer(t, SETTINGS, { mailPollMs: 50 });
+
+/** The path of the link in a message to an address. */
+async function linkTo({ service, issuer }: AuthorizationServer, email: string): Promise<string> {
+  const line = await until('the message is in the log', () =>
+    service.logged.find(
+      (each) => /which MAIL=log does not send/.test(each) && JSON.parse(each).recipient === email,
+    ),
+  );
+  const link = new RegExp(`${issuer}/\\S+code=\\S+`).exec((JSON.parse(line) as { text: string }).text)![0];
+  return link.slice(issuer.length);
+}
+
+const hrefOf = (text: string, label: string): string =>
+  new RegExp(`<a href="([^"]*)">${label}</a>`).exec(text)![1]!.replaceAll('&#38;', '&');
+
+t.test('the sign-in that leads to a sign-up continues after it, to the application', async (t) => {
+  const server = await start(t);
+  const { config } = await server.register();
+  const { url, visitor } = await begin(server, config);
+  const signInPage = await visitor.open(String(url));
+  const form = await visitor.open(hrefOf(signInPage.text, 'Create an account'));
+  t.match((await visitor.submit(form, { email: ADA })).text, /A message is on its way/);
+  const link = await linkTo(server, ADA);
+  const code = new URL(link, server.issuer).searchParams.get('code')!;
+  const done = await visitor.submit(await visitor.open(link), { code, name: 'Ada', password: PASSWORD });
+  t.equal(done.status, 200);
+  const again = await visitor.open(hrefOf(done.text, 'Continue'));
+  t.match(again.text, /to continue to <strong>Reader/);
+  const asked = await visitor.submit(again, { email: ADA, password: PASSWORD, action: 'sign-in' });
+  const back = await visitor.submit(asked, { action: 'allow' });
+  t.match(back.url, `${REDIRECT}?code=`);
+});
+
+/** Pages to which nobody returns. `:issuer` is the address of the service. */
+const REFUSED = [
+  'https://evil.example/',
+  '//evil.example/',
+  '/\\evil.example/',
+  'javascript:alert(1)',
+  'data:text/html,x',
+  'https://app.example.org.evil.example/',
+  'https://app.example.org@evil.example/',
+  'https://app.example.or',
+  'http://app.example.org/',
+  ':issuer.evil.example/',
+  `/${'x'.repeat(2000)}`,
+  '',
+];
+const ACCEPTED = [
+  '/orders?page=2',
+  ':issuer/orders',
+  'https://app.example.org/',
+  'https://app.example.org/a?b=c',
+];
+
+t.test('pages return to this service and to its clients alone', async (t) => {
+  const server = await start(t);
+  const { issuer, service } = server;
+  await server.register({ redirect_uris: ['https://app.example.org/callback'], type: 'public' });
+  const pageFor = async (given: string) =>
+    (await service.send('GET', `/forgotten-password?return=${encodeURIComponent(given)}`)).text;
+  const ask = (given: string) =>
+    service.send('POST', '/forgotten-password', { body: { email: ADA, return: given } });
+  for (const each of REFUSED) {
+    const given = each.replace(':issuer', issuer);
+    t.notMatch(await pageFor(given), 'name="return"', given);
+    t.match((await ask(given)).json, { error: { details: [{ path: '/return' }] } }, given);
+  }
+  for (const each of ACCEPTED) {
+    const given = each.replace(':issuer', issuer);
+    const { href } = new URL(given, issuer);
+    t.match(await pageFor(given), `name="return" value="${href}"`);
+  }
+});
+
+t.test('a reset leads back, and a link with another page does not', async (t) => {
+  const server = await start(t);
+  const { service, user } = server;
+  const body = { email: user.email, return: '/orders' };
+  t.equal((await service.send('POST', '/forgotten-password', { body })).status, 202);
+  const link = await linkTo(server, user.email);
+  t.match(link, `return=${encodeURIComponent(`${server.issuer}/orders`)}`);
+  const { text } = await service.send('GET', link.replace(/return=.*/, 'return=https://evil.example/'));
+  t.notMatch(text, /evil/);
+  const form = new URLSearchParams(link.slice(link.indexOf('?') + 1));
+  form.set('password', 'another long passphrase of mine');
+  const done = await service.send('POST', '/reset-password', {
+    body: form.toString(),
+    type: 'application/x-www-form-urlencoded',
+    headers: { 'accept-language': 'de' },
+  });
+  t.equal(hrefOf(done.text, 'Weiter'), `${server.issuer}/orders`);
+});
+
+t.test('a member of a request for a message that would be dropped is refused', async (t) => {
+  const { service } = await start(t);
+  for (const path of ['/sign-up', '/forgotten-password'])
+    for (const more of [{ password: PASSWORD }, { name: 'Ada' }, { __proto__: null, constructor: 1 }]) {
+      const response = await service.send('POST', path, { body: { email: ADA, ...more } });
+      t.equal(response.status, 400);
+      t.match(response.json.error.details[0], {
+        path: `/${Object.keys(more)[0]}`,
+        keyword: 'additionalProperties',
+      });
+    }
+  t.same(await service.db.run('select from plinth_mail', []), []);
+});
