@@ -121,7 +121,8 @@ class Planner {
     const before = applied.get(was);
     const former = before === undefined ? undefined : (JSON.parse(before) as Declaration['schema']);
     const existing = this.#tables.get(table.name)!;
-    const isFenced = this.#windows.fenced.has(table.name);
+    // No service has served a collection without an applied declaration, as on a new database.
+    const isFenced = this.#windows.fenced.has(table.name) || before === undefined;
     const works = fieldWorks(declaration, former);
     const workedFields = works.flatMap(fieldsOf);
     const pendingFiles = this.sqlFiles.filter(({ name }) => !sqlFiles.has(name));

@@ -2,6 +2,7 @@ import { type Declarations, readDeclarations } from '../../src/declarations/read
 import { planText } from '../../src/schema/checked-plan.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { declare } from '../support/collections.js';
+import { declarationsUnder } from '../support/page-commands.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
@@ -87,6 +88,13 @@ t.test('a plan is SQL that says what it locks; after it nothing is left to do', 
     COLLECTIONS: declare(t, { 'authors.json': AUTHORS, 'books.json': INDEXED }),
   });
   t.match((await send('GET', '/books?page=1&limit=1')).json.meta, { total: 2500 });
+});
+
+t.test('a new database has nothing to complete', async (t) => {
+  const url = await undeclaredDatabase(t);
+  const declarations = readDeclarations(declare(t, declarationsUnder('docs/recipes.md', 'Begin')));
+  await migrateCollections(url, declarations);
+  t.match(await planCollections(url, declarations), { steps: [], drops: [] });
 });
 
 t.test('a migration that ends at any step is completed by the next one', async (t) => {

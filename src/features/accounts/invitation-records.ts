@@ -8,7 +8,6 @@ import { unknownReference } from '../../errors/record-errors.js';
 import type { ScopedCollection } from '../../feature.js';
 import { cut } from '../../formats/html.js';
 import type { JsonObject } from '../../json.js';
-import { named } from '../../policy/scoped-collection.js';
 import { nextIdentity, parseUuid } from '../../uuid.js';
 import { INVITATIONS_SQL } from './accounts-statements.js';
 import { invitationRefused } from './errors.js';
@@ -113,6 +112,9 @@ export async function invitedRecord(
   if (error) throw error;
   return { whole, input };
 }
+
+const named = (collections: readonly ScopedCollection[], name: string): ScopedCollection =>
+  collections.find(({ resource }) => resource.name === name)!;
 
 /** The references that an inviter sets. */
 const givenReferences = ({ references, readOnly, invited }: Resource): Reference[] =>

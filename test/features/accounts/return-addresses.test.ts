@@ -41,8 +41,8 @@ t.test('the sign-in that leads to a sign-up continues after it, to the applicati
   t.equal(done.status, 200);
   const again = await visitor.open(hrefOf(done.text, 'Continue'));
   t.match(again.text, /to continue to <strong>Reader/);
-  const asked = await visitor.submit(again, { email: ADA, password: PASSWORD, action: 'sign-in' });
-  const back = await visitor.submit(asked, { action: 'allow' });
+  const question = await visitor.submit(again, { email: ADA, password: PASSWORD, action: 'sign-in' });
+  const back = await visitor.submit(question, { action: 'allow' });
   t.match(back.url, `${REDIRECT}?code=`);
 });
 

@@ -10,6 +10,7 @@ export const SETS: Readonly<Record<string, readonly string[]>> = {
     'api/linearizability',
     'api/memory',
     'events/crash',
+    'features/accounts/account-crash',
     'features/issuer/crash',
     'features/jobs/job-crash',
     'schema/beside-services',
