@@ -87,13 +87,18 @@ with purposes as (
 update plinth_mail_codes set is_counted = false
 from oldest where plinth_mail_codes.hash = oldest.hash and oldest.user_id is not null;
 
--- `can_reset`: a password signs the user in, or could: no other issuer alone does.
+-- `can_reset`: the user is not disabled, and a password signs the user in, or could: no other issuer alone does.
 -- name: user_at ($1 email)
-select users.id::text as owner,
-  exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id) as is_disabled,
-  exists (select from passwords where user_id = users.id)
-    or not exists (select from plinth_user_links where user_id = users.id) as can_reset
-from plinth_users as users where email = $1;
+select users.id::text as owner, is_disabled,
+  not is_disabled and (
+    exists (select from passwords where user_id = users.id)
+    or not exists (select from plinth_user_links where user_id = users.id)
+  ) as can_reset
+from plinth_users as users
+cross join lateral (
+  select exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id) as is_disabled
+) as state
+where email = $1;
 
 -- Notes of the changes in the logs of accounts. A service that begins to send messages sends none of old changes.
 -- name: write_notes

@@ -29,7 +29,8 @@ returning true;
 
 -- `:which` is about an id, $1.
 -- name: invitations ($2 inviter; null: any, $3 limit)
-select id::text, email, inviter_id::text as inviter, records, outcome, expires_at < now() as is_expired,
+select id::text, email, inviter_id::text as inviter, records,
+  coalesce(outcome, case when expires_at < now() then 'expired' else 'open' end) as status,
   (extract(epoch from created_at) * 1000)::float8 as created_at, (extract(epoch from expires_at) * 1000)::float8 as expires_at
 from plinth_invitations
 where :which and ($2::uuid is null or inviter_id = $2::uuid)

@@ -11,12 +11,6 @@ import { findCode, useCode } from './mailed-code.js';
 import { newUser } from './new-user.js';
 import { formFields } from './new-user-form.js';
 
-/** The user who has accepted, and the ids of the records by their collections. */
-export interface Accepted {
-  readonly user: string;
-  readonly created: Readonly<Record<string, string>>;
-}
-
 /**
  * The acceptance of an invitation. The code authorizes the form: only the person with the address has it. After a link from another site
  * a browser sends no cookie of a session, but it sends one with the form.
@@ -49,14 +43,14 @@ async function openInvitation(db: Db, code: string) {
 /**
  * Creates the records of an invitation, and the user if there is none, in one transaction that also ends the invitation: if anything
  * is refused, the invitation stays open. The inviter must still be permitted, and is the actor. `fields`: of a new user, if there is no
- * caller. Throws 400, 403, 409.
+ * caller. Resolves to the user, and the ids of the records by their collections. Throws 400, 403, 409.
  */
 export async function accept(
   { db, users, inviting, hasSignIn }: AccountServices,
   code: string,
   caller: string | undefined,
   fields: JsonObject,
-): Promise<Accepted> {
+): Promise<{ user: string; created: Readonly<Record<string, string>> }> {
   const { email, owner } = await openInvitation(db, code);
   if (caller !== undefined && caller !== owner) throw invitationOfAnother();
   if (caller === undefined && (owner !== undefined || !hasSignIn)) throw signInRequired();

@@ -11,17 +11,11 @@ import { languageOf } from './mail-messages.js';
 import { codeHash, requestCode, useCode } from './mailed-code.js';
 import { principalOf, requireAddress } from './new-user.js';
 
-/** The user of an account page, with its present address. */
-interface Requester {
-  readonly id: string;
-  readonly email: string;
-}
-
 /** Stores the messages to the present address and to the new one, each with a code: both are needed. Throws 400 and 429. */
 export async function requestAddress(
   db: Db,
   users: Collection,
-  { id, email }: Requester,
+  { id, email }: Readonly<Record<'id' | 'email', string>>,
   given: string,
   acceptLanguage: string | undefined,
 ): Promise<void> {
@@ -41,7 +35,7 @@ export async function requestAddress(
 /** Stores the message with the code that deletes an account. Throws 429. */
 export const requestRemoval = (
   db: Db,
-  { email }: Requester,
+  { email }: { readonly email: string },
   acceptLanguage: string | undefined,
 ): Promise<void> =>
   db.transaction((run) =>

@@ -7,7 +7,7 @@ import type { Auth, ScopedCollection } from '../../feature.js';
 import { JSON_TYPE } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
-import type { JsonObject } from '../../json.js';
+import { type JsonObject, member } from '../../json.js';
 import { ACCOUNTS_SQL } from './accounts-statements.js';
 import type { Inviting } from './invitation-records.js';
 import type { Outbox } from './mail-outbox.js';
@@ -37,8 +37,6 @@ const MAX_BYTES = 8192;
 export interface Input {
   readonly isForm: boolean;
   readonly values: JsonObject;
-  /** A text; empty: there is none. */
-  readonly text: (name: string) => string;
 }
 
 /** Reads a request within the limit of its network, of a form on a page of this service. Throws 403, 413 and 429. */
@@ -53,11 +51,13 @@ export async function admittedInput(services: AccountServices, request: HandledR
   const values = isForm
     ? Object.fromEntries(new URLSearchParams(body.toString()))
     : objectOf(body.toString());
-  const text = (name: string) => {
-    const value = Object.hasOwn(values, name) ? values[name] : undefined;
-    return typeof value === 'string' ? value : '';
-  };
-  return { isForm, values, text };
+  return { isForm, values };
+}
+
+/** A text of a request; empty: there is none. */
+export function textIn(values: JsonObject, name: string): string {
+  const value = member(values, name);
+  return typeof value === 'string' ? value : '';
 }
 
 function objectOf(text: string): JsonObject {

@@ -46,19 +46,10 @@ export default {
     const scopes = knownScopes(collections.map(({ resource }) => resource));
     const faults = settings.signUpScopes.flatMap((scope) => scopeFault(scope, scopes) ?? []);
     if (faults.length > 0) throw new ConfigError(faults.map((fault) => `SIGN_UP_SCOPES: ${fault}`));
-    const { maySignUp } = await import('./sign-up.js');
     const { Outbox } = await import('./mail-outbox.js');
     const { ACCOUNTS_PRUNES } = await import('./accounts-statements.js');
     const origin = linkOrigin(config)!;
-    const outbox = new Outbox(db, log, await transportOf(config, log), {
-      origin,
-      site: new URL(origin).host,
-      pollMs: settings.mailPollMs,
-      codesMax: settings.codesMax,
-      retrySeconds: settings.mailRetrySeconds,
-      templates: settings.mailTemplates,
-      maySignUp: (email) => maySignUp(db.run, settings, email),
-    });
+    const outbox = new Outbox(db, log, await transportOf(config, log), settings, origin);
     const limit = limitAddresses('mail', QUOTA);
     const signInPage = auth.own && '/account';
     const requirementOf = ({ name }: Resource) =>
@@ -68,10 +59,9 @@ export default {
     const inviting = { collections, requirementOf };
     const own = { session, hasSignIn, inviting, origin };
     const services: AccountServices = { db, settings, users, outbox, signInPage, limit, ...own };
-    const { metrics } = outbox;
     return {
       services: () => services,
-      metrics: { mail: metrics.mail },
+      metrics: { mail: outbox.metrics.mail },
       prunes: ACCOUNTS_PRUNES,
       stop: () => outbox.stop(),
     };

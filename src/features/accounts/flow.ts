@@ -11,6 +11,7 @@ import {
   programReply,
   returnAddress,
   shownFailures,
+  textIn,
 } from './account-requests.js';
 import { type FlowPaths, flowPage, type Shown } from './flow-pages.js';
 import { type Language, languageOf } from './mail-messages.js';
@@ -49,7 +50,7 @@ export const responding =
     const input = req.method === 'POST' ? await admittedInput(services, request) : undefined;
     const inUrl = new URL(req.url!, 'http://localhost').searchParams;
     const back = await returnAddress(services, input ? input.values.return : inUrl.get('return'));
-    const given = !input ? inUrl.get('code') : 'code' in input.values ? input.text('code') : null;
+    const given = !input ? inUrl.get('code') : 'code' in input.values ? textIn(input.values, 'code') : null;
     if (given === null && path === flow.again) return requestMessage(flow, services, input, language, back);
     const code = given ?? '';
     let shown: Shown | undefined;

@@ -30,9 +30,8 @@ const checkAcceptance = compileOnFirstUse({ schema: ACCEPTANCE, normalize: {} })
 
 /** The endpoints of invitations in a service with these collections. */
 export function invitationEndpoints(resources: readonly Resource[]): Endpoint<AccountServices>[] {
-  const managed = managedEndpoints(invitationKind(resources), storedInvitations(resources));
   return [
-    ...managed.map((each) => (each.method === 'POST' ? { ...each, run: sending(each.run!) } : each)),
+    ...managedEndpoints(invitationKind(resources), storedInvitations(resources)),
     {
       ...at('POST', '/invitations/accept', 'optional'),
       notInBatch: 'invitations',
@@ -66,15 +65,6 @@ export function invitationEndpoints(resources: readonly Resource[]): Endpoint<Ac
     ...pagesOf(INVITATION),
   ];
 }
-
-/** A creation whose message is sent once it has committed. */
-const sending =
-  (create: NonNullable<Endpoint<AccountServices>['run']>): typeof create =>
-  async (services, request) => {
-    const reply = await create(services, request);
-    services.outbox.wake();
-    return reply;
-  };
 
 async function acceptByCode(services: AccountServices, { body, principal }: Request): Promise<Reply> {
   const { code, user = {} } = checkAcceptance(body?.value).fields as { code: string; user?: JsonObject };

@@ -65,17 +65,19 @@ export function storedInvitations(
       const back = await returnAddress(services, given);
       if (given && back === undefined) throw invalidReturn();
       const { id } = nextIdentity();
-      return db.transaction(async (run) => {
+      const made = await db.transaction(async (run) => {
         await run(INVITATIONS_SQL.lock_inviter, [inviter.subject]);
-        const made = await run(INVITATIONS_SQL.invite, [
+        const sent = await run(INVITATIONS_SQL.invite, [
           ...[id, email, inviter.subject, JSON.stringify(create), arrayLiteral(Object.keys(create))],
           ...[arrayLiteral(targets), CODE_SECONDS.invitation, nextIdentity().id, language],
           ...[MAX.ofUser, MAX.toAddress, title, back ?? null],
         ]);
-        if (made.length === 0) throw tooManyInvitations(MAX.ofUser);
+        if (sent.length === 0) throw tooManyInvitations(MAX.ofUser);
         const [row] = await run(invitationsSql('id = $1'), [id, null, 1]);
         return { item: invitationOf(row!), secret: undefined };
       });
+      services.outbox.wake();
+      return made;
     },
     list: async (db, after, max, caller) =>
       (await db.run(invitationsSql('id < $1'), [after ?? ABOVE_IDS, ownOf(caller), max])).map(invitationOf),
@@ -102,19 +104,9 @@ const ownOf = (caller: Principal | undefined): string | null =>
   !caller || caller.scopes.has('admin') ? null : (parseUuid(caller.subject) ?? NO_USER);
 
 /** An invitation has a second version when it has ended. */
-function invitationOf({
-  id,
-  email,
-  records,
-  inviter,
-  outcome,
-  is_expired,
-  created_at,
-  expires_at,
-}: Row): Invitation {
-  const status = outcome ?? (is_expired === true ? 'expired' : 'open');
+function invitationOf({ id, email, records, inviter, status, ...times }: Row): Invitation {
   const create = JSON.parse(String(records)) as JsonObject;
-  const times = { created_at: timeOf(Number(created_at)), expires_at: timeOf(Number(expires_at)) };
-  const members = { id, email, create, inviter_id: inviter, status, ...times };
+  const [created_at, expires_at] = [times.created_at, times.expires_at].map((each) => timeOf(Number(each)));
+  const members = { id, email, create, inviter_id: inviter, status, created_at, expires_at };
   return { id: String(id), version: status === 'open' ? 1 : 2, members };
 }

@@ -169,11 +169,7 @@ export function messageOf(template: string, values: MessageValues): Message {
 }
 
 /** The first of the languages that a request prefers. */
-export function languageOf(acceptLanguage: string | undefined): Language {
-  const preferred = (acceptLanguage ?? '').split(',').map((part) => part.trim().slice(0, 2).toLowerCase());
-  return (
-    LANGUAGES.find(
-      (language) => language === preferred.find((each) => LANGUAGES.includes(each as Language)),
-    ) ?? 'en'
-  );
+export function languageOf(acceptLanguage = ''): Language {
+  const preferred = acceptLanguage.split(',').map((part) => part.trim().slice(0, 2).toLowerCase());
+  return preferred.find((each): each is Language => LANGUAGES.includes(each as Language)) ?? 'en';
 }

@@ -13,31 +13,25 @@ import {
 } from './mail-messages.js';
 import { MailRefused, type Send } from './mail-transport.js';
 import { CODE_SECONDS, type CodeKind, createCode } from './mailed-code.js';
+import { maySignUp } from './new-user.js';
+import type { AccountsConfig } from './settings.js';
 
 /** Messages that are sent at a time. */
 const AT_ONCE = 10;
-
-/** The user with the address of a message. */
-interface Known {
-  readonly owner: string;
-  readonly isDisabled: boolean;
-  /** Whether a password signs the user in, or can. */
-  readonly isReset: boolean;
-}
 
 /**
  * The message of a request; undefined: none. Whether an address is known is read when the message is sent, where nothing shows it to the
  * requester. `isOpen`: the address may sign up, or the invitation has not ended.
  */
-function messageFor(request: Purpose, user: Known | undefined, isOpen: boolean): Purpose | undefined {
+function messageFor(request: Purpose, user: Row | undefined, isOpen: boolean): Purpose | undefined {
   switch (request) {
     case 'reset':
-      return user?.isReset ? request : undefined;
+      return user?.can_reset ? request : undefined;
     case 'sign-up':
-      if (user) return user.isDisabled ? undefined : 'known';
+      if (user) return user.is_disabled ? undefined : 'known';
       return isOpen ? request : undefined;
     case 'invitation':
-      return isOpen && !user?.isDisabled ? request : undefined;
+      return isOpen && !user?.is_disabled ? request : undefined;
     default:
       return request;
   }
@@ -55,18 +49,6 @@ const PAGES: Readonly<Record<Purpose, string>> = {
   removal: '/confirm-removal',
   moved: '/forgotten-password',
 };
-
-export interface OutboxOptions {
-  /** The address of links. */
-  readonly origin: string;
-  readonly site: string;
-  readonly pollMs: number;
-  readonly codesMax: number;
-  readonly retrySeconds: number;
-  /** The folder with the texts of the operator. */
-  readonly templates: string | undefined;
-  readonly maySignUp: (email: string) => Promise<boolean>;
-}
 
 const createMailMetrics = () => ({
   mail: counter('plinth_mail_total', 'Attempts to send a message, by how they ended.', ['outcome']),
@@ -86,9 +68,11 @@ export class Outbox {
     readonly db: Db,
     readonly log: Log,
     readonly send: Send,
-    readonly options: OutboxOptions,
+    readonly settings: AccountsConfig,
+    /** The address of links. */
+    readonly origin: string,
   ) {
-    this.#timer = setInterval(() => this.wake(), options.pollMs).unref();
+    this.#timer = setInterval(() => this.wake(), settings.mailPollMs).unref();
     this.wake();
   }
 
@@ -105,11 +89,12 @@ export class Outbox {
   }
 
   async #sendAll(): Promise<void> {
+    const { codesMax, mailRetrySeconds } = this.settings;
     await this.db.run(ACCOUNTS_SQL.write_notes, []);
     while (!this.#isStopped) {
-      const rows = await this.db.run(ACCOUNTS_SQL.claim_mail, [this.options.retrySeconds, AT_ONCE]);
+      const rows = await this.db.run(ACCOUNTS_SQL.claim_mail, [mailRetrySeconds, AT_ONCE]);
       await Promise.all(rows.map((row) => this.#sendOne(row)));
-      await this.db.run(ACCOUNTS_SQL.displace_codes, [this.options.codesMax]);
+      await this.db.run(ACCOUNTS_SQL.displace_codes, [codesMax]);
       if (rows.length < AT_ONCE) return;
     }
   }
@@ -118,14 +103,17 @@ export class Outbox {
     const [id, recipient] = [String(row.id), String(row.recipient)];
     const kind = row.purpose as Purpose;
     try {
-      const user = await this.#userAt(recipient);
+      const [user] = await this.db.run(ACCOUNTS_SQL.user_at, [recipient]);
       // A code that is not sent counts as well, so that the limit of an address does not show whether it is known.
-      const code = isCodeKind(kind) ? await createCode(this.db.run, kind, id, user?.owner) : '';
+      const code = isCodeKind(kind)
+        ? await createCode(this.db.run, kind, id, user ? String(user.owner) : null)
+        : '';
       const [invitation] =
         kind === 'invitation' ? await this.db.run(INVITATIONS_SQL.find_invitation, [String(row.about)]) : [];
       const [inviter, records] = [String(invitation?.inviter ?? ''), String(invitation?.title ?? '')];
       const isOpen =
-        invitation !== undefined || (kind === 'sign-up' && (await this.options.maySignUp(recipient)));
+        invitation !== undefined ||
+        (kind === 'sign-up' && (await maySignUp(this.db.run, this.settings, recipient)));
       const purpose = messageFor(kind, user, isOpen);
       if (purpose) {
         await this.send(id, recipient, this.#messageOf(purpose, row, { code, inviter, records }));
@@ -140,34 +128,17 @@ export class Outbox {
     await this.db.run(ACCOUNTS_SQL.end_mail, [id]);
   }
 
-  async #userAt(email: string): Promise<Known | undefined> {
-    const [user] = await this.db.run(ACCOUNTS_SQL.user_at, [email]);
-    return (
-      user && {
-        owner: String(user.owner),
-        isDisabled: user.is_disabled === true,
-        isReset: user.is_disabled === false && user.can_reset === true,
-      }
-    );
-  }
-
   #messageOf(
     purpose: Purpose,
     { language, return_to }: Row,
     values: Pick<MessageValues, 'code' | 'inviter' | 'records'>,
   ): Message {
-    const { origin, site, templates } = this.options;
     const code = isCodeKind(purpose) ? values.code : '';
     const back = return_to === null ? '' : `&return=${encodeURIComponent(String(return_to))}`;
-    const link = `${origin}${PAGES[purpose]}${code && `?code=${code}${back}`}`;
+    const link = `${this.origin}${PAGES[purpose]}${code && `?code=${code}${back}`}`;
     const minutes = isCodeKind(purpose) ? CODE_SECONDS[purpose] / 60 : 0;
-    return messageOf(messageText(templates, purpose, language as Language), {
-      ...values,
-      site,
-      minutes,
-      link,
-      code,
-    });
+    const template = messageText(this.settings.mailTemplates, purpose, language as Language);
+    return messageOf(template, { ...values, site: new URL(this.origin).host, minutes, link, code });
   }
 }
 

@@ -59,10 +59,10 @@ export async function createCode(
   run: Run,
   kind: CodeKind,
   mailId: string,
-  owner: string | undefined,
+  owner: string | null,
 ): Promise<string> {
   const code = newCode();
-  await run(ACCOUNTS_SQL.create_code, [codeHash(code), mailId, owner ?? null, CODE_SECONDS[kind]]);
+  await run(ACCOUNTS_SQL.create_code, [codeHash(code), mailId, owner, CODE_SECONDS[kind]]);
   return code;
 }
 

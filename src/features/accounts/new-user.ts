@@ -10,6 +10,8 @@ import type { Collection } from '../../feature.js';
 import type { JsonObject } from '../../json.js';
 import { grantsFor } from '../../policy/policy.js';
 import { nextIdentity } from '../../uuid.js';
+import { INVITATIONS_SQL } from './accounts-statements.js';
+import type { AccountsConfig } from './settings.js';
 
 /**
  * A new user, who is the actor of its creation, and chooses the name, a password, and the fields that it may also change afterwards by
@@ -36,6 +38,13 @@ export async function newUser(users: Collection, fields: JsonObject): Promise<(r
     await users.createWithId(id, { ...input, passwordHash }, run);
     return id;
   };
+}
+
+/** Whether SIGN_UP permits a person with an address to become a user. */
+export async function maySignUp(run: Run, settings: AccountsConfig, email: string): Promise<boolean> {
+  const { signUp, signUpDomains } = settings;
+  if (signUp === 'domains') return signUpDomains.includes(email.slice(email.lastIndexOf('@') + 1));
+  return signUp === 'open' || (await run(INVITATIONS_SQL.is_invited, [email])).length > 0;
 }
 
 /** Throws 400 for an address that the declaration of users refuses. */

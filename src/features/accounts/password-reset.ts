@@ -1,6 +1,6 @@
 import { setUserFields, storedPassword } from '../../collection/password-writes.js';
 import type { Collection } from '../../feature.js';
-import { addressOf } from './account-requests.js';
+import { addressOf, textIn } from './account-requests.js';
 import { ACCOUNTS_SQL } from './accounts-statements.js';
 import { codeEnded } from './errors.js';
 import type { Flow, Use } from './flow.js';
@@ -12,7 +12,7 @@ export const RESET: Flow = {
   path: '/reset-password',
   again: '/forgotten-password',
   ask: async ({ db }, input, language, returnTo) => {
-    const recipient = addressOf(input.text('email'));
+    const recipient = addressOf(textIn(input.values, 'email'));
     if (recipient !== undefined)
       await db.transaction((run) => requestCode(run, { kind: 'reset', recipient, language, returnTo }));
   },
@@ -30,7 +30,7 @@ async function setByCode({ services, code, values, language }: Use): Promise<voi
   const users = services.users.whole;
   const id = (await findCode(db, 'reset', code)).owner!;
   const record = await recordOf(users, id);
-  const password = typeof values.password === 'string' ? values.password : '';
+  const password = textIn(values, 'password');
   const checked = users.check({ ...record, password }, 'request', { record, isPatch: true });
   const passwordHash = await storedPassword(checked);
   await db.transaction(async (run) => {

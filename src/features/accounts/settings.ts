@@ -121,13 +121,10 @@ export const mailWays = ({ smtpUrl, mailWebhook, mail }: AccountsConfig): readon
 export const hasUpstreams = (config: Config): boolean => ACCOUNTS_SETTINGS.of(config).upstreams.length > 0;
 
 /** The pages for people who cannot sign in, as far as there are any. */
-export interface AccountLinks {
-  readonly forgotten?: string;
-  readonly signUp?: string;
-}
+export type AccountLinks = ReturnType<typeof accountLinks>;
 
 /** `back`: the page from which a person comes. */
-export function accountLinks(config: Config, back = ''): AccountLinks {
+export function accountLinks(config: Config, back = '') {
   const own = ACCOUNTS_SETTINGS.of(config);
   const query = back && `?return=${encodeURIComponent(back)}`;
   return {

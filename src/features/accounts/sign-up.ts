@@ -1,13 +1,10 @@
 import { setUserScopes } from '../../auth/user-scopes.js';
-import type { Run } from '../../db/db.js';
-import { type AccountServices, addressOf, programReply } from './account-requests.js';
-import { INVITATIONS_SQL } from './accounts-statements.js';
+import { addressOf, programReply, textIn } from './account-requests.js';
 import { codeEnded, signUpRefused } from './errors.js';
 import type { Flow, Use } from './flow.js';
 import { findCode, requestCode, useCode } from './mailed-code.js';
-import { newUser, requireAddress } from './new-user.js';
+import { maySignUp, newUser, requireAddress } from './new-user.js';
 import { formFields } from './new-user-form.js';
-import type { AccountsConfig } from './settings.js';
 
 /** The account of a person who signs up. Until the code is used, there is no record, and the address is free. */
 export const SIGN_UP: Flow = {
@@ -15,7 +12,7 @@ export const SIGN_UP: Flow = {
   path: '/sign-up',
   again: '/sign-up',
   ask: async ({ db, users, settings }, input, language, returnTo) => {
-    const recipient = addressOf(input.text('email')) ?? '';
+    const recipient = addressOf(textIn(input.values, 'email')) ?? '';
     requireAddress(users.whole, recipient);
     // An invitation is looked for when the message is sent: whether there is one is as secret as an account.
     if (settings.signUp === 'domains' && !(await maySignUp(db.run, settings, recipient)))
@@ -31,16 +28,9 @@ export const SIGN_UP: Flow = {
   },
 };
 
-/** Whether SIGN_UP permits a person with an address to become a user. */
-export async function maySignUp(run: Run, settings: AccountsConfig, email: string): Promise<boolean> {
-  const { signUp, signUpDomains } = settings;
-  if (signUp === 'domains') return signUpDomains.includes(email.slice(email.lastIndexOf('@') + 1));
-  return signUp === 'open' || (await run(INVITATIONS_SQL.is_invited, [email])).length > 0;
-}
-
 /** In one transaction with the end of the code. Resolves to the id of the user. Throws 400, 403, 409. */
 async function createUser({ services, code, values }: Use): Promise<string> {
-  const { db, settings, users }: AccountServices = services;
+  const { db, settings, users } = services;
   const { recipient } = await findCode(db, 'sign-up', code);
   if (!(await maySignUp(db.run, settings, recipient))) throw codeEnded();
   const create = await newUser(users.whole, { ...values, email: recipient });
