@@ -6,7 +6,7 @@ import { isRelevance } from '../../list/read-sort.js';
 import { type Column, columnsOf } from './columns.js';
 import { hidden, YES_OR_NO } from './form-html.js';
 import { readListAs } from './inner-read.js';
-import { fieldLabel } from './labels.js';
+import { dayText, fieldLabel } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
 import { DAYS, dayAfter, LAST_DAY, type ListView, NAMED_DAYS } from './list-query.js';
 import { Names } from './names.js';
@@ -208,7 +208,7 @@ function conditionText(
   const texts = given.map((value) => names.of(value) ?? value);
   const isDay = column?.kind === 'date' || column?.kind === 'time';
   if (isOperator && last === 'in' && column) return `${label}: ${texts.join(' or ')}`;
-  if (isDay && last === 'gte') return `${label}: from ${values.join()}`;
-  if (isDay && last === 'lt') return `${label}: to ${dayAfter(values.join(), -1)}`;
+  if (isDay && last === 'gte') return `${label}: from ${dayText(values.join())}`;
+  if (isDay && last === 'lt') return `${label}: to ${dayText(dayAfter(values.join(), -1))}`;
   return `${label}: ${isOperator && last !== 'eq' ? `${SIGNS[last as Operator]} ` : ''}${texts.join(', ')}`;
 }

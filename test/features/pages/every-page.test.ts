@@ -4,10 +4,21 @@ import t from '../../support/test.js';
 import { filledTracker } from './offices.js';
 
 const WIDTHS = [1280, 768, 390, 320];
-/** All rules apply to each width, and those about colours to both themes. */
+/** All rules apply to each width in one theme and to one width in the other; those about colours to all. */
 const VIEWS: readonly View[] = [
   ...WIDTHS.map((width): View => ({ width, colorScheme: 'light' })),
-  ...WIDTHS.map((width): View => ({ width, colorScheme: 'dark', rules: COLOUR_RULES })),
+  { width: 1280, colorScheme: 'dark' },
+  ...WIDTHS.slice(1).map((width): View => ({ width, colorScheme: 'dark', rules: COLOUR_RULES })),
+];
+/** A member sees the same style, with fewer controls. */
+const VIEWS_OF_MEMBERS: readonly View[] = [
+  { width: 1280, colorScheme: 'light' },
+  { width: 390, colorScheme: 'dark' },
+];
+/** The statuses of pages for a member, besides 200. */
+const OF_MEMBERS: readonly (readonly [path: RegExp, status: number])[] = [
+  [/^\/(issues\/)?nothing$|^\/jobs\//, 404],
+  [/^\/(user-accounts|keys|webhooks|oauth-clients|declaration-files|api-versions)/, 403],
 ];
 /** Pages with a table whose first row a person sees without scrolling. */
 const LISTS = /^\/(issues(\?(filter|sort).*)?|projects\/[^/]+\/issues|users|keys|webhooks|jobs|events)$/;
@@ -21,7 +32,7 @@ const SHIFT_AND_ROW = `new Promise((done) => {
 })`;
 
 t.test('every kind of page fits each width and theme', { skip: noBrowser }, async (t) => {
-  const { open, admin, paths } = await filledTracker(t);
+  const { open, admin, member, paths } = await filledTracker(t);
   // A long table cuts its last row at the end of a lower window, where it scrolls.
   const page = await open(admin.email, { viewport: { width: 1280, height: 4000 } });
   for (const path of paths) {
@@ -32,6 +43,17 @@ t.test('every kind of page fits each width and theme', { skip: noBrowser }, asyn
     if (LISTS.test(path)) t.ok(y <= 240, `${path}: the first row is at ${y}`);
     await page.evaluate(OPEN_ALL);
     await checkPage(t, page, path, VIEWS);
+  }
+  await page.setViewportSize({ width: 390, height: 800 });
+  await page.goto('/issues?group=status&sort=-count');
+  const bar = await page.locator('.bar rect').first().boundingBox();
+  t.ok(bar!.width >= 250, `a bar of ${bar!.width} px on a telephone`);
+  const own = await open(member.email, { viewport: { width: 1280, height: 4000 } });
+  for (const path of paths) {
+    const [, expected = 200] = OF_MEMBERS.find(([each]) => each.test(path)) ?? [];
+    t.equal((await own.goto(path))!.status(), expected, path);
+    await own.evaluate(OPEN_ALL);
+    await checkPage(t, own, `${path} of a member`, VIEWS_OF_MEMBERS);
   }
   // Style and script are files that a browser loads once.
   const bytes = async (path: string) => (await (await page.goto(path))!.body()).length;
