@@ -213,9 +213,12 @@ where users.id = $1::uuid
 select array_to_string(scopes, ' ') as scopes from issuer_consents where user_id = $1::uuid and client_id = $2;
 
 -- name: remember_consent ($1 user id, $2 client id, $3 scopes)
+-- Adds scopes to the ones that the user has allowed before.
 insert into issuer_consents (user_id, client_id, scopes)
 values ($1::uuid, $2, string_to_array($3, ' '))
-on conflict (user_id, client_id) do update set scopes = excluded.scopes, updated_at = now();
+on conflict (user_id, client_id) do update
+set scopes = array(select distinct scope from unnest(issuer_consents.scopes || excluded.scopes) as scope order by scope),
+  updated_at = now();
 
 -- name: sessions_of_user ($1 user id)
 select session_uid as uid, (payload::json ->> 'loginTs')::float8 as began
@@ -235,10 +238,8 @@ where user_id = $1::uuid
 order by updated_at desc
 limit 50;
 
--- name: forget_consent ($1 user id, $2 client id)
-delete from issuer_consents where user_id = $1::uuid and client_id = $2;
-
 -- name: revoke_client ($1 user id, $2 client id)
+with forgotten as (delete from issuer_consents where user_id = $1::uuid and client_id = $2)
 delete from issuer_records
 where user_id = $1::uuid and client_id = $2 and (model = 'Grant' or grant_hash is not null);
 

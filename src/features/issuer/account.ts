@@ -17,9 +17,10 @@ import { changeFactors, FACTOR_CHANGES, noteLanguage } from './factor-changes.js
 import { checkedPassword } from './interactions.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { errors } from './oidc-provider.js';
-import { accountPage, accountSignInPage, type Entry, signedInPage } from './pages/account-page.js';
-import { type PasskeyForm, pageHeaders, timeText } from './pages/page-frame.js';
+import { accountPage, type Entry, signedInPage } from './pages/account-page.js';
+import { type PasskeyForm, pageReply, redirectReply, timeText } from './pages/page-frame.js';
 import { enrolmentPage, recoveryCodesPage } from './pages/second-factor-page.js';
+import { signInPage } from './pages/sign-in-page.js';
 import { formToken } from './passkeys.js';
 import { ACCOUNT } from './paths.js';
 import { secondStep } from './second-step.js';
@@ -93,10 +94,9 @@ class AccountRequest {
     if (step?.userId === undefined)
       return step?.reply ?? this.showSignIn(step?.status ?? 200, '', step?.error);
     const target = this.#back;
-    const { headers, ...page } = reply(200, signedInPage(target));
     const { jti } = await beginSession(this.provider, step.userId, 'fed');
     // A redirect would still come from the other issuer, without the cookie that no other site may use.
-    return { ...page, headers: [...headers!, 'Refresh', `0; url=${target}`, ...this.#cookies(jti)] };
+    return pageReply(200, signedInPage(target), ['Refresh', `0; url=${target}`, ...this.#cookies(jti)]);
   }
 
   showSignIn(status: number, email: string, error?: string): Reply {
@@ -104,9 +104,11 @@ class AccountRequest {
     const browser = this.#browser ?? randomBytes(16).toString('base64url');
     const links = accountLinks(config, this.#back);
     const upstream = upstreams?.linksOf(this.#back, this.request);
-    const page = accountSignInPage(this.#csrfOf(`browser ${browser}`), email, links, error, upstream);
+    const csrf = this.#csrfOf(`browser ${browser}`);
+    const own = { client: undefined, passkey: undefined };
+    const page = signInPage({ ...own, csrf, email, links, error, upstream });
     const cookie = writeCookie(BROWSER_COOKIE, browser, usesHttps(config), undefined, 'Lax');
-    return { status, headers: [...pageHeaders(), 'Set-Cookie', cookie], body: page };
+    return pageReply(status, page, ['Set-Cookie', cookie]);
   }
 
   async signIn(form: URLSearchParams): Promise<Reply> {
@@ -131,7 +133,7 @@ class AccountRequest {
     const { uid, amr } = session;
     const first = { user, context: `account ${uid}`, amr, csrf: this.#csrfOf(uid) };
     const step = await secondStep(this.parts, this.request, first, form);
-    if (typeof step === 'string') return reply(form ? 422 : 200, step);
+    if (typeof step === 'string') return pageReply(form ? 422 : 200, step);
     const cookies = await this.#renew(session, step.amr);
     return redirect([...cookies, ...(await this.#link(user.id, step.amr))], this.#returnTo());
   }
@@ -193,7 +195,7 @@ class AccountRequest {
     const own = { email, ways, labels, passkey, sessions, grants, withheld, log };
     const hasMail = accountLinks(config).forgotten !== undefined;
     const page = accountPage({ home, csrf, hasMail, ...own, ...more });
-    return reply(more.error === undefined ? 200 : 422, page);
+    return pageReply(more.error === undefined ? 200 : 422, page);
   }
 
   async #passkeyForm(id: string, email: string, session: Session): Promise<PasskeyForm | 'stale'> {
@@ -207,10 +209,10 @@ class AccountRequest {
       return this.#changeFactors(user, session, form);
     switch (form.get('action')) {
       case 'revoke':
-        await revokeClient(db, user.id, id);
+        await db.run(ISSUER_SQL.revoke_client, [user.id, id]);
         return redirect();
       case 'end-session':
-        await endSession(db, user.id, id);
+        await db.run(ISSUER_SQL.end_session, [user.id, id]);
         return redirect();
       case 'sign-out':
         await session.destroy();
@@ -237,8 +239,7 @@ class AccountRequest {
       ? recoveryCodesPage(shown.recovery_codes)
       : shown?.app && enrolmentPage(this.#csrfOf(session.uid), shown.app, error);
     if (page === undefined) return error === undefined ? redirect() : this.show(user, session, { error });
-    const { headers: fields, ...body } = reply(error === undefined ? 200 : 422, page);
-    return { ...body, headers: [...fields!, ...cookies] };
+    return pageReply(error === undefined ? 200 : 422, page, cookies);
   }
 
   async #changePassword(user: User, session: Session, form: URLSearchParams): Promise<Reply> {
@@ -304,16 +305,13 @@ class AccountRequest {
 
   /** The fields that set the cookies of a session; an empty id removes them. */
   #cookies(id: string): string[] {
-    return sessionCookies(this.provider, this.parts.config, this.request.req, id);
+    const { config } = this.parts;
+    return [...providerCookie(this.provider, config, this.request.req, id), ...browserCookie(config, id)];
   }
 }
 
-const redirect = (cookies: readonly string[] = [], target: string = ACCOUNT): Reply => ({
-  status: 303,
-  headers: ['Location', target, 'Cache-Control', 'no-store', ...cookies],
-});
-
-const reply = (status: number, body: string): Reply => ({ status, headers: pageHeaders(), body });
+const redirect = (cookies: readonly string[] = [], target: string = ACCOUNT): Reply =>
+  redirectReply(target, cookies);
 
 type Session = InstanceType<Provider['Session']>;
 type Config = InteractionParts['config'];
@@ -336,11 +334,6 @@ async function beginSession(provider: Provider, accountId: string, ...amr: strin
 }
 
 const isRecent = ({ loginTs }: Session): boolean => isYoungerThan(RECENT_S, loginTs);
-
-/** The fields that set the cookies of a session; an empty id removes them. */
-function sessionCookies(provider: Provider, config: Config, req: IncomingMessage, id: string): string[] {
-  return [...providerCookie(provider, config, req, id), ...browserCookie(config, id)];
-}
 
 /**
  * The cookie by which pages know the user. Unlike that of oidc-provider, which a request from the site of a client must
@@ -381,16 +374,4 @@ async function sessionsOf(db: Db, userId: string, current: string): Promise<Entr
 async function grantsOf(db: Db, userId: string): Promise<Entry[]> {
   const rows = await db.run(ISSUER_SQL.consents_of_user, [userId]);
   return rows.map(({ id, name, scopes }) => ({ id: String(id), text: `${name}: ${scopes}` }));
-}
-
-/** Ends the access of a client to what a user allowed. */
-async function revokeClient(db: Db, userId: string, clientId: string): Promise<void> {
-  await db.transaction(async (run) => {
-    await run(ISSUER_SQL.forget_consent, [userId, clientId]);
-    await run(ISSUER_SQL.revoke_client, [userId, clientId]);
-  });
-}
-
-async function endSession(db: Db, userId: string, uid: string): Promise<void> {
-  await db.run(ISSUER_SQL.end_session, [userId, uid]);
 }

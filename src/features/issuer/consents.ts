@@ -8,12 +8,6 @@ import { findUser, type User } from './user-claims.js';
 
 type Grant = InstanceType<Provider['Grant']>;
 
-/** The scopes that a user has allowed to a client. */
-async function consentOf(db: Db, userId: string, clientId: string): Promise<ReadonlySet<string>> {
-  const [row] = await db.run(ISSUER_SQL.consent, [userId, clientId]);
-  return scopesOf(row?.scopes);
-}
-
 /** Adds scopes to those that a user has allowed to a client. */
 export async function rememberConsent(
   db: Db,
@@ -21,8 +15,7 @@ export async function rememberConsent(
   clientId: string,
   scopes: Iterable<string>,
 ): Promise<void> {
-  const all = new Set([...(await consentOf(db, userId, clientId)), ...scopes]);
-  await db.run(ISSUER_SQL.remember_consent, [userId, clientId, [...all].join(' ')]);
+  await db.run(ISSUER_SQL.remember_consent, [userId, clientId, [...scopes].join(' ')]);
 }
 
 /** Allows scopes within a grant: those of OpenID Connect and those of this API, whose tokens serve /userinfo as well. */
@@ -73,7 +66,8 @@ async function renewed(
   clientId: string,
   audience: string,
 ): Promise<Grant | undefined> {
-  const allowed = [...(await consentOf(db, user.id, clientId))].filter((scope) => !isRefused(user, scope));
+  const [row] = await db.run(ISSUER_SQL.consent, [user.id, clientId]);
+  const allowed = [...scopesOf(row?.scopes)].filter((scope) => !isRefused(user, scope));
   if (allowed.length === 0) return undefined;
   const grant = new provider.Grant({ accountId: user.id, clientId });
   addScopes(grant, audience, allowed);

@@ -8,7 +8,7 @@ import { accountLinks } from '../accounts/settings.js';
 import { mayAllow } from './client-scopes.js';
 import { addScopes, rememberConsent } from './consents.js';
 import { errors } from './oidc-provider.js';
-import { pageHeaders } from './pages/page-frame.js';
+import { pageReply, redirectReply } from './pages/page-frame.js';
 import { errorPage, nameOf } from './pages/provider-pages.js';
 import { consentPage, signInPage } from './pages/sign-in-page.js';
 import { formToken } from './passkeys.js';
@@ -136,7 +136,7 @@ class InteractionPage {
 
   #reply(status: number, html: string): Reply {
     const { redirect_uri: redirectUri } = this.interaction.params;
-    return pageReply(status, html, typeof redirectUri === 'string' ? redirectUri : undefined);
+    return pageReply(status, html, [], typeof redirectUri === 'string' ? redirectUri : undefined);
   }
 
   /** The page on which the user proves the second factor; with a `form` that does, the next step. */
@@ -197,7 +197,7 @@ class InteractionPage {
     const location = await this.provider.interactionResult(req, res, result as never, {
       mergeWithLastSubmission: !('error' in result),
     });
-    return { status: 303, headers: ['Location', location, 'Cache-Control', 'no-store', ...fields] };
+    return redirectReply(location, fields);
   }
 
   async #passkeyForm() {
@@ -224,8 +224,4 @@ class InteractionPage {
     );
     return { account: String(user?.record.email ?? ''), scopes: [...new Set(allowed)] };
   }
-}
-
-function pageReply(status: number, body: string, redirectUri?: string): Reply {
-  return { status, headers: pageHeaders(redirectUri), body };
 }

@@ -13,6 +13,7 @@ import { account } from './account.js';
 import type { IssuerServices } from './endpoints.js';
 import { interact } from './interactions.js';
 import type { OwnTokens } from './own-tokens.js';
+import { redirectReply } from './pages/page-frame.js';
 import { Passkeys } from './passkeys.js';
 import { createProvider } from './provider.js';
 import { type Guesses, guardResponses } from './provider-guards.js';
@@ -118,8 +119,7 @@ function repeatedByGet({ req, body }: HandledRequest): Reply {
   const [type = ''] = (req.headers['content-type'] ?? '').split(';');
   if (body.length > 0 && type.trim().toLowerCase() !== FORM_TYPE)
     throw unsupportedMediaType('Accept-Post', [FORM_TYPE]);
-  const target = `${req.url!.split('?')[0]}?${new URLSearchParams(body.toString('utf8'))}`;
-  return { status: 303, headers: ['Location', target, 'Cache-Control', 'no-store'] };
+  return redirectReply(`${req.url!.split('?')[0]}?${new URLSearchParams(body.toString('utf8'))}`);
 }
 
 function requireSmall({ body }: HandledRequest): void {

@@ -12,7 +12,7 @@ import { counter } from '../../telemetry/instruments.js';
 import { IssuerUsers } from '../accounts/issuer-users.js';
 import { ACCOUNTS_SETTINGS } from '../accounts/settings.js';
 import { type Person, type Proofs, UpstreamClient, UpstreamError } from '../accounts/upstream-client.js';
-import { pageHeaders } from './pages/page-frame.js';
+import { pageReply, redirectReply } from './pages/page-frame.js';
 import { errorPage } from './pages/provider-pages.js';
 import type { UpstreamLinks } from './pages/sign-in-page.js';
 import { formToken } from './passkeys.js';
@@ -129,11 +129,11 @@ export class UpstreamSignIn {
     const begun = this.#open<Begun>('begun', this.#cookieOf(req, COOKIE));
     if (begun?.upstream !== params.upstream) {
       const body = errorPage('invalid_request', 'The sign-in has expired. Start again from the application.');
-      return { status: 400, headers: pageHeaders(), body };
+      return pageReply(400, body);
     }
     const { search } = new URL(req.url!, 'http://localhost');
     const location = begun!.back + (begun!.back.includes('?') ? search.replace('?', '&') : search);
-    return redirect(location);
+    return redirectReply(location);
   }
 
   /**
@@ -159,7 +159,7 @@ export class UpstreamSignIn {
     const random = randomBytes(16).toString('base64url');
     const cookie = this.#seal('begun', { upstream: client.upstream.name, back, random } satisfies Begun);
     const location = await client.address(this.#proofsOf(cookie), more);
-    return { reply: redirect(location, this.#setCookie(COOKIE, cookie, LIFETIME_S)) };
+    return { reply: redirectReply(location, this.#setCookie(COOKIE, cookie, LIFETIME_S)) };
   }
 
   async #complete(response: URLSearchParams, cookie: string, back: string): Promise<Step> {
@@ -188,7 +188,7 @@ export class UpstreamSignIn {
       if (error.code === 'ACCOUNT_EXISTS' && verifiedEmail !== undefined) {
         const pending: Pending = { label, issuer, subject, email: verifiedEmail, hash };
         return {
-          reply: redirect(back, this.#setCookie(LINK_COOKIE, this.#seal('link', pending), LIFETIME_S)),
+          reply: redirectReply(back, this.#setCookie(LINK_COOKIE, this.#seal('link', pending), LIFETIME_S)),
         };
       }
       if (error.code === 'ACCOUNT_UNKNOWN')
@@ -246,8 +246,3 @@ export class UpstreamSignIn {
     return formToken(this.secret, `upstream\n${use}\n${text}`);
   }
 }
-
-const redirect = (target: string, fields: readonly string[] = []): Reply => ({
-  status: 303,
-  headers: ['Location', target, 'Cache-Control', 'no-store', ...fields],
-});

@@ -1,9 +1,7 @@
 import { type Html, html } from '../../../formats/html.js';
-import type { AccountLinks } from '../../accounts/settings.js';
 import type { Ways } from '../sign-in-methods.js';
 import { errorText, hidden, layout, type PasskeyForm, passkeyForm, timeText } from './page-frame.js';
 import { totpSection } from './second-factor-page.js';
-import { pendingNote, signInFields, type UpstreamLinks, upstreamButtons } from './sign-in-page.js';
 
 /** A session or an application of the user. */
 export interface Entry {
@@ -32,26 +30,6 @@ export interface AccountPage {
   readonly hasMail: boolean;
   readonly message?: string | undefined;
   readonly error?: string | undefined;
-}
-
-/** The form with which a user signs in to its account page. */
-export function accountSignInPage(
-  csrf: string,
-  email: string,
-  links: AccountLinks,
-  error: string | undefined,
-  upstream: UpstreamLinks | undefined,
-): string {
-  return layout(
-    'Sign in',
-    html`<p>to your account</p>
-${errorText(error)}
-${pendingNote(upstream)}
-<form method="post">
-${signInFields(csrf, email, links, upstream)}
-</form>
-${upstreamButtons(upstream)}`,
-  );
 }
 
 /** The page that leads a person from another issuer on. */

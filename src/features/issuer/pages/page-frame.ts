@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { Html, pageHeaders as headersOfPages, html, htmlDocument, type Part } from '../../../formats/html.js';
+import type { Reply } from '../../../http/reply.js';
 
 /** Shows the buttons for passkeys where the browser has the API, and submits what it returns. All else works without. */
 const SCRIPT = `for (const button of document.querySelectorAll('[data-passkey]')) {
@@ -74,6 +75,19 @@ export function pageHeaders(redirectUri?: string): string[] {
   const formTarget = redirectUri === undefined ? undefined : sourceOf(redirectUri);
   return headersOfPages({ formTarget, script: SCRIPT_SOURCE });
 }
+
+/** A page, with further fields. `redirectUri`: where its forms may lead through a redirect. */
+export const pageReply = (
+  status: number,
+  body: string,
+  fields: readonly string[] = [],
+  redirectUri?: string,
+): Reply => ({ status, headers: [...pageHeaders(redirectUri), ...fields], body });
+
+export const redirectReply = (target: string, fields: readonly string[] = []): Reply => ({
+  status: 303,
+  headers: ['Location', target, 'Cache-Control', 'no-store', ...fields],
+});
 
 /** The source expression of a redirect URI that was registered: its origin, or the scheme of a native application. */
 export function sourceOf(uri: string): string {

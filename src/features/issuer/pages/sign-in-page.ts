@@ -1,11 +1,11 @@
-import { type Html, html, type Part } from '../../../formats/html.js';
+import { html } from '../../../formats/html.js';
 import type { AccountLinks } from '../../accounts/settings.js';
 import { withImplied } from '../client-scopes.js';
 import { errorText, hidden, layout, type PasskeyForm, passkeyForm } from './page-frame.js';
 
 export interface SignInPage {
-  /** The name of the client for which the user signs in. */
-  readonly client: string;
+  /** The name of the client for which the user signs in; undefined: to the account. */
+  readonly client: string | undefined;
   /** The token of the form. */
   readonly csrf: string;
   readonly email: string;
@@ -24,49 +24,34 @@ export interface UpstreamLinks {
   readonly pending: { readonly label: string; readonly email: string } | undefined;
 }
 
-/** The form with an email and a password. */
+/** The form with an email and a password. Links lead to other issuers: the policy of a form would have to name their hosts. */
 export function signInPage(page: SignInPage): string {
   const { client, csrf, email, links, error, passkey, upstream } = page;
+  const { forgotten, signUp } = links;
+  const pending = upstream?.pending;
   return layout(
     'Sign in',
-    html`<p>to continue to <strong>${client}</strong></p>
+    html`<p>to ${client === undefined ? 'your account' : html`continue to <strong>${client}</strong>`}</p>
 ${errorText(error)}
-${pendingNote(upstream)}
+${pending && html`<p class="note" role="status">There is an account with the address ${pending.email}. Sign in with its password once: then it is connected with ${pending.label}, and you can sign in there from now on.</p>`}
 <form method="post">
-${signInFields(csrf, email, links, upstream)}
-<button name="action" value="cancel" formnovalidate>Cancel</button>
-</form>
-${passkey && passkeyForm('get', csrf, passkey)}
-${upstreamButtons(upstream)}`,
-  );
-}
-
-/** Says that the next sign-in links an account. */
-export const pendingNote = (upstream: UpstreamLinks | undefined): Part =>
-  upstream?.pending &&
-  html`<p class="note" role="status">There is an account with the address ${upstream.pending.email}. Sign in with its password once: then it is connected with ${upstream.pending.label}, and you can sign in there from now on.</p>`;
-
-/** Links to other issuers, which lead through no form: its policy would have to name the hosts of the issuers. */
-export const upstreamButtons = (upstream: UpstreamLinks | undefined): Part =>
-  upstream?.buttons.map(
-    ({ label, href }) => html`<p><a class="button" href="${href}">Sign in with ${label}</a></p>
-`,
-  );
-
-/** The fields and the button of a form with which a user signs in by password. */
-export const signInFields = (
-  csrf: string,
-  email: string,
-  { forgotten, signUp }: AccountLinks,
-  upstream: UpstreamLinks | undefined,
-): Html => html`${hidden('csrf', csrf)}
+${hidden('csrf', csrf)}
 <label for="email">Email</label>
-<input id="email" name="email" type="email" autocomplete="username" required value="${upstream?.pending?.email ?? email}">
+<input id="email" name="email" type="email" autocomplete="username" required value="${pending?.email ?? email}">
 <label for="password">Password</label>
 <input id="password" name="password" type="password" autocomplete="current-password" required>
 <button class="main" name="action" value="sign-in">Sign in</button>
 ${forgotten !== undefined && html`<p><a href="${forgotten}">Forgotten password?</a></p>`}
-${signUp !== undefined && html`<p><a href="${signUp}">Create an account</a></p>`}`;
+${signUp !== undefined && html`<p><a href="${signUp}">Create an account</a></p>`}
+${client !== undefined && html`<button name="action" value="cancel" formnovalidate>Cancel</button>`}
+</form>
+${passkey && passkeyForm('get', csrf, passkey)}
+${upstream?.buttons.map(
+  ({ label, href }) => html`<p><a class="button" href="${href}">Sign in with ${label}</a></p>
+`,
+)}`,
+  );
+}
 
 export interface ConsentPage {
   readonly client: string;
