@@ -82,24 +82,17 @@ export function filterOf(
     else if (requested !== null)
       throw forbidden(['events:read', ...(isPublic(resource) ? [] : [resource.scopes.read])]);
   }
-  const found = filter(types, ownTypes, ownTypes.length === 0 ? null : owner);
-  if (policies.size === 0) return found;
+  const own = ownTypes.length === 0 ? null : owner;
+  const key = [types.toSorted(), ownTypes.toSorted(), own];
   // Readers with other values of their grants read other events.
-  const { claims = {} } = principal;
-  return { ...found, policies, key: `${found.key} ${JSON.stringify([subject, [...scopes].sort(), claims])}` };
+  const values = policies.size === 0 ? [] : [subject, [...scopes].sort(), principal.claims ?? {}];
+  return { types, ownTypes, owner: own, live: undefined, policies, key: JSON.stringify([...key, ...values]) };
 }
 
 /** Whether an event matches. */
 export function admitsEvent({ types, ownTypes, owner }: Filter, event: Event): boolean {
   if (types.includes(event.type)) return true;
   return owner !== null && event.owner === owner && ownTypes.includes(event.type);
-}
-
-const NONE: ReadonlyMap<string, EventPolicy> = new Map();
-
-function filter(types: string[], ownTypes: string[], owner: string | null): Filter {
-  const key = JSON.stringify([types.toSorted(), ownTypes.toSorted(), owner]);
-  return { types, ownTypes, owner, live: undefined, policies: NONE, key };
 }
 
 /** A filter with conditions, which `read` reads for the one collection of its types. Throws 400 if there are several. */

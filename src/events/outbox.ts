@@ -1,5 +1,6 @@
 import { EVENTS_SQL } from '../db/core-statements.js';
 import type { Row, Run } from '../db/db.js';
+import { arrayLiteral } from '../db/statements.js';
 import type { Snapshot } from './commit-horizon.js';
 import type { Event } from './event.js';
 import type { Filter } from './event-filter.js';
@@ -40,8 +41,8 @@ export async function readEvents(run: Run, { after, horizon, limit, filter }: Sp
     MAX_EXAMINED,
     limit,
     MAX_BYTES,
-    arrayOf(filter?.types ?? null),
-    arrayOf(filter?.ownTypes ?? []),
+    filter ? arrayLiteral(filter.types) : null,
+    arrayLiteral(filter?.ownTypes ?? []),
     filter?.owner ?? null,
   ]);
   const { floor, until, matching } = rows[0]!;
@@ -98,8 +99,3 @@ function eventOf(row: Row): Event {
 
 /** A time in RFC 3339, from the text that PostgreSQL has for one in UTC: 2026-01-01 00:00:00.123456+00. */
 export const timeOf = (time: unknown): string => `${String(time).slice(0, -3).replace(' ', 'T')}Z`;
-
-/** A PostgreSQL array. The names of types need no quoting. */
-function arrayOf(types: readonly string[] | null): string | null {
-  return types && `{${types.join(',')}}`;
-}

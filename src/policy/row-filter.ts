@@ -64,8 +64,8 @@ function readCaller(policy: Policy, principal: Principal): Caller {
 function valueFor({ kind, name, isList, read }: Symbolic, principal: Principal): string | undefined {
   const isKnown = principal.scheme !== 'none';
   if (kind === 'user') return isKnown ? parseUuid(principal.subject) : undefined;
-  const value =
-    kind === 'now' ? new Date().toISOString() : isKnown ? valueOfCaller(kind, name, principal) : undefined;
+  const ofCaller = () => (kind === 'subject' ? principal.subject : member(principal.claims ?? {}, name));
+  const value = kind === 'now' ? new Date().toISOString() : isKnown ? ofCaller() : undefined;
   if (value === undefined || value === null) return undefined;
   // A date has no time.
   if (kind === 'now') return read(String(value)) ?? read(String(value).slice(0, 10));
@@ -77,12 +77,6 @@ function valueFor({ kind, name, isList, read }: Symbolic, principal: Principal):
   );
   return arrayLiteral(texts);
 }
-
-const valueOfCaller = (
-  kind: 'subject' | 'claim',
-  name: string,
-  { subject, claims = {} }: Principal,
-): Json | undefined => (kind === 'subject' ? subject : member(claims, name));
 
 /** The most callers of one collection whose access is known. */
 const MAX_KNOWN = 1000;

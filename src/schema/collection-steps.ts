@@ -2,7 +2,7 @@ import { linksName, type ObjectName, objectName, qualified } from '../db/object-
 import type { Catalog, ExistingTable, Layout } from './catalog.js';
 import { type ChooseName, presentIndex, presentKey, primaryKeyOf } from './chosen-names.js';
 import type { Links } from './links.js';
-import { dropLinks, fence, linkedColumns, linkTriggers, moveLinks } from './links.js';
+import { areChecked, dropLinks, fence, linkedColumns, linkTriggers, moveLinks } from './links.js';
 import { lockTable, NO_LOCK, type SchemaStep, step } from './step.js';
 import type { ForeignKey, Table } from './table.js';
 import { attach, dropNullTrigger, nullTrigger, TRIGGERS } from './table-sql.js';
@@ -127,12 +127,12 @@ interface RenamedLinks {
 function checkedLinks(
   was: string,
   column: string,
-  { triggers }: ExistingTable,
+  existing: ExistingTable,
   former: Table | undefined,
   target: TargetOf,
 ): Links | undefined {
   const links = former?.links.find((each) => each.column === column);
-  if (!links || !linkTriggers(was, links).every((trigger) => triggers.has(trigger))) return undefined;
+  if (!links || !areChecked(was, links, existing)) return undefined;
   return { ...links, ...target(links.to) };
 }
 

@@ -31,12 +31,13 @@ export const linkTriggers = (
   linksName(table, column, onDelete),
 ];
 
-const linksSql = ({ name, schema }: NamedTable, column: string): string =>
-  qualified(schema, linksName(name, column));
-
-/** A function in the schema of the collections. */
-const routine = ({ name, schema }: NamedTable, column: string, ...parts: string[]): string =>
+/** The table of the links in statements, and the function that writes them, or another function by its `parts`. */
+const linksSql = ({ name, schema }: NamedTable, column: string, ...parts: string[]): string =>
   qualified(schema, linksName(name, column, ...parts));
+
+/** Whether the triggers of a table write links and check them. */
+export const areChecked = (table: string, links: Links, { triggers }: ExistingTable): boolean =>
+  linkTriggers(table, links).every((each) => triggers.has(each));
 
 const trigger = (name: string): string => `"${name}"`;
 
@@ -67,11 +68,11 @@ export function createLinks(table: LinkedTable, links: Links): string[] {
 /** Triggers that write the links of a record whose array changes. */
 function writeLinks(table: LinkedTable, column: string): string[] {
   const sql = linksSql(table, column);
-  const call = `for each row when (COND) execute function ${routine(table, column)}()`;
+  const call = `for each row when (COND) execute function ${linksSql(table, column)}()`;
   const on = (suffix: string, event: string, condition: string) =>
     `create or replace trigger ${trigger(linksName(table.name, column, ...(suffix === '' ? [] : [suffix])))} after ${event} on ${table.sql} ${call.replace('COND', condition)}`;
   return [
-    `create or replace function ${routine(table, column)}() returns trigger language plpgsql as $$
+    `create or replace function ${linksSql(table, column)}() returns trigger language plpgsql as $$
 begin
   if tg_op = 'UPDATE' then
     delete from ${sql} where ${RECORD} = new.id and ${column} <> all (coalesce(new.${column}, '{}'));
@@ -91,7 +92,7 @@ end $$`,
  */
 function onDeletion(table: LinkedTable, links: Links): string[] {
   const { column, onDelete } = links;
-  const release = routine(table, column, 'release');
+  const release = linksSql(table, column, 'release');
   return [
     `create or replace function ${release}() returns trigger language plpgsql as $$
 begin
@@ -104,12 +105,13 @@ end $$`,
 }
 
 /** Lets ids be those of missing records. Services with the former declaration still read the links. */
-export const stopChecking = (table: LinkedTable, column: string, onDelete: Links['onDelete']): string[] => [
+export const stopChecking = (table: LinkedTable, column: string): string[] => [
   ...referenceName(table.name, column).all.map(
     (name) => `alter table ${linksSql(table, column)} drop constraint if exists ${trigger(name)}`,
   ),
-  `drop trigger if exists ${trigger(linksName(table.name, column, onDelete))} on ${table.sql}`,
-  `drop function if exists ${routine(table, column, 'remove')}() cascade`,
+  ...['release', 'remove'].map(
+    (part) => `drop function if exists ${linksSql(table, column, part)}() cascade`,
+  ),
 ];
 
 /**
@@ -147,7 +149,7 @@ export function moveLinks(
 
 const dropRoutines = (table: NamedTable, column: string): string[] =>
   [[], ['release'], ['remove']].map(
-    (parts) => `drop function if exists ${routine(table, column, ...parts)}() cascade`,
+    (parts) => `drop function if exists ${linksSql(table, column, ...parts)}() cascade`,
   );
 
 /** The columns of a table that have links. */

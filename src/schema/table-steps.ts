@@ -4,7 +4,7 @@ import { type ExistingTable, FILLING, INSTANT, UNUSED } from './catalog.js';
 import { type ChooseName, presentIndex, presentKey } from './chosen-names.js';
 import { documentStep } from './field-steps.js';
 import type { Links } from './links.js';
-import { createLinks, dropLinks, linkTriggers, stopChecking } from './links.js';
+import { areChecked, createLinks, dropLinks, stopChecking } from './links.js';
 import { lockTable, NO_LOCK, type SchemaStep, step } from './step.js';
 import type { ForeignKey, Table } from './table.js';
 import {
@@ -242,30 +242,18 @@ const creation = (table: Table, links: Links): SchemaStep =>
 /** The steps for arrays of references that an existing table does not check yet, or not so. Their columns exist. */
 const addLinks = ({ table, existing }: Alteration): SchemaStep[] =>
   table.links
-    .filter((links) => actionIn(table, links, existing) !== links.onDelete)
+    .filter((links) => !areChecked(table.name, links, existing))
     .map((links) => creation(table, links));
 
 /** Steps that stop checking the arrays which refer to no records any more. Services with the former declaration read the links. */
 const retireLinks = ({ table, former, existing }: Alteration): SchemaStep[] =>
-  (former?.links ?? []).flatMap((links) => {
-    const action = actionIn(table, links, existing);
-    if (action === undefined || table.links.some(({ column }) => column === links.column)) return [];
-    return [
+  (former?.links ?? [])
+    .filter((links) => areChecked(table.name, links, existing))
+    .filter(({ column }) => !table.links.some((links) => links.column === column))
+    .map(({ column, to }) =>
       step(
-        `Stop checking the ids in ${table.name}.${links.column}`,
-        lockTable(`${table.name} and ${links.to}`),
-        stopChecking(table, links.column, action),
+        `Stop checking the ids in ${table.name}.${column}`,
+        lockTable(`${table.name} and ${to}`),
+        stopChecking(table, column),
       ),
-    ];
-  });
-
-/** The effect of a deletion that the triggers of a table show; undefined: they do not write the links, or do not check them. */
-function actionIn(
-  { name }: Table,
-  { column }: Links,
-  { triggers }: ExistingTable,
-): Links['onDelete'] | undefined {
-  return (['restrict', 'remove'] as const).find((onDelete) =>
-    linkTriggers(name, { column, onDelete }).every((each) => triggers.has(each)),
-  );
-}
+    );
