@@ -2,6 +2,7 @@ import type { JsonObject } from '../../src/json.js';
 import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
+import { words } from '../support/words.js';
 
 t.jobs = 2;
 
@@ -96,25 +97,12 @@ t.test('names that nothing reads change and delete nothing', async (t) => {
   const before = await stored();
   const all = 'filter[title][ne]=zz';
   for (const extra of [
-    'search[]=nothing',
-    'search[x]=nothing',
-    'search%5B%5D=nothing',
-    'Search=nothing',
-    'search%00=nothing',
-    'search%20=nothing',
-    '=nothing',
-    'filter=nothing',
-    'filter[]=nothing',
-    'filter[title=nothing',
-    'filter[title]]=nothing',
-    'filter[title][eq][x]=nothing',
-    'filter[title]x=nothing',
-    'Filter[title]=nothing',
-    'filters[title]=nothing',
-    'constructor=1',
-    'page[size]=1',
-    'limit=1',
-    'search=a&search=b',
+    ...words(`
+      search[]=nothing search[x]=nothing search%5B%5D=nothing Search=nothing search%00=nothing
+      search%20=nothing =nothing filter=nothing filter[]=nothing filter[title=nothing
+      filter[title]]=nothing filter[title][eq][x]=nothing filter[title]x=nothing Filter[title]=nothing
+      filters[title]=nothing constructor=1 page[size]=1 limit=1 search=a&search=b
+    `),
     `search=${'x'.repeat(101)}`,
   ])
     for (const version of ['1', '2'])

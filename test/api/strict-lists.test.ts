@@ -1,6 +1,7 @@
 import { declare } from '../support/collections.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
+import { words } from '../support/words.js';
 
 const FIELDS = {
   price: { type: 'number', 'x-index': true },
@@ -43,17 +44,10 @@ const INVALID: readonly (readonly [string, string])[] = [
     '0,0',
     ',',
     '',
-    '-',
-    '--price',
-    'price,',
-    ',price',
-    'price,foo',
-    'price&sort=foo',
-    'price,rank,price,rank,price,rank',
-    'relevance',
-    '-relevance',
-    'owner',
-    'owner.foo',
+    ...words(`
+      - --price price, ,price price,foo price&sort=foo price,rank,price,rank,price,rank relevance
+      -relevance owner owner.foo
+    `),
   ].map((sort) => [`sort=${sort}`, 'sort'] as const),
   ...['up', '', 'ASC', 'asc,desc'].map((order) => [`order=${order}`, 'order'] as const),
   ['order=asc&order=asc', 'order'],

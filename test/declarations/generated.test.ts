@@ -31,18 +31,9 @@ const FIELDS = [
   'fullName',
   'order',
   'a b',
-  'constructor',
-  'a/b~c',
-  'é',
-  'default',
-  'items',
-  'x-index',
-  'doc',
-  'version',
-  '__proto__',
-  'a,b',
-  '-a',
-  '_x',
+  ...words(`
+    constructor a/b~c é default items x-index doc version __proto__ a,b -a _x
+  `),
 ];
 const REFERENCES = words(`
   # #/$defs/d #/$defs/e #/properties/name #/$defs/none _shared.json#/$defs/s _shared.json #d #e users.json

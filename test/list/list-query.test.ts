@@ -6,45 +6,6 @@ import t from '../support/test.js';
 const read = (query: string, resource: Resource, parent?: string) =>
   readList(new URLSearchParams(query), { resource }, { lists: 'numbered', parent });
 
-/** The page and the limit that a list has if it is a page. */
-const pageOf = (query: string, resource: Resource) => {
-  const { part } = read(query, resource);
-  return part.kind === 'numbered' ? [part.page, part.limit] : undefined;
-};
-
-t.test('page and limit are read as parseInt does, and have an effective value for any text', async (t) => {
-  const rows: [query: string, page: number, limit: number][] = [
-    ['', 1, 20],
-    ['page=3', 3, 20],
-    ['page=3&limit=50', 3, 50],
-    ['limit=100', 1, 100],
-    ['limit=101', 1, 100],
-    ['limit=1', 1, 1],
-    ['limit=0', 1, 20],
-    ['limit=-0', 1, 20],
-    ['limit=-1', 1, 1],
-    ['limit=abc', 1, 20],
-    ['limit=', 1, 20],
-    ['page=0', 1, 20],
-    ['page=-7', 1, 20],
-    ['page=abc', 1, 20],
-    ['page=', 1, 20],
-    ['page=2.9', 2, 20],
-    ['page=%202x', 2, 20],
-    ['page=%2B2', 2, 20],
-    ['page=1e3', 1, 20],
-    ['page=0x10', 1, 20],
-    ['page=NaN&limit=Infinity', 1, 20],
-    ['page=2&page=3&limit=5&limit=6', 2, 5],
-    ['page=99999999999999999999', Number.MAX_SAFE_INTEGER, 20],
-    [`page=${'9'.repeat(400)}&limit=${'9'.repeat(400)}`, Number.MAX_SAFE_INTEGER, 100],
-    ['page[]=2&Page=2', 1, 20],
-  ];
-  for (const [query, page, limit] of rows) {
-    t.same(pageOf(query, items), [page, limit], query.slice(0, 40));
-  }
-});
-
 t.test('which form a list has depends on what is given, not on its value', async (t) => {
   const rows: [query: string, isPage: boolean, isPageOfUsers: boolean][] = [
     ['', true, false],
@@ -105,12 +66,4 @@ t.test('a search is cut to 100 code points, and no character in two', async (t) 
   t.equal(searchOf('😀'.repeat(100)), '😀'.repeat(100));
   t.equal(searchOf(`a${'😀'.repeat(100)}`), `a${'😀'.repeat(99)}`);
   t.equal(searchOf(`${' '.repeat(200)}a`), 'a', 'after it is trimmed');
-});
-
-t.test('a list that is not narrowed has its own order; a nested one has its parent', async (t) => {
-  const query = 'sort=name&order=desc&search=x&page=2';
-  const sorts = [{ field: 'created_at', direction: 'asc' }];
-  t.match(read(query, users), { selection: { conditions: [], search: [] }, sorts });
-  t.same(read(query, posts, 'p').selection, { conditions: [], search: [], parent: 'p' });
-  t.same(read(query, posts, 'p').sorts, sorts);
 });

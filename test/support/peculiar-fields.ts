@@ -3,27 +3,15 @@ import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { declare } from './collections.js';
 import { type TestService, testService } from './service.js';
 import type { Test } from './test.js';
+import { words } from './words.js';
 
 /** Names of members of all objects, and names with the characters of the query syntax. */
 export const NAMES = [
   ...Object.getOwnPropertyNames(Object.prototype).filter((name) => name !== '__proto__'),
   ...[
-    'a[b',
-    'a]b',
-    '[',
-    ']',
-    '[]',
-    '][',
-    'x][eq',
-    'a,b',
-    ',',
-    'a.b',
-    '-a',
-    '-',
-    '--',
-    'a-b',
-    'a=b',
-    'a&b',
+    ...words(`
+      a[b a]b [ ] [] ][ x][eq a,b , a.b -a - -- a-b a=b a&b
+    `),
     'a b',
     ' ',
   ],
@@ -31,22 +19,9 @@ export const NAMES = [
     '"',
     "'",
     'a"b\'c',
-    '\\',
-    'a\\',
-    '\\,',
-    '\\]',
-    'a+b',
-    'a%5Db',
-    'a#b',
-    'a?b',
-    '~',
-    'a/b',
-    '~1',
-    'ä',
-    '日本',
-    '😀',
-    '*',
-    '_a',
+    ...words(`
+      \\ a\\ \\, \\] a+b a%5Db a#b a?b ~ a/b ~1 ä 日本 😀 * _a
+    `),
   ],
   ...[
     'page',

@@ -5,6 +5,7 @@ import { serviceTables } from '../../src/db/migrations.js';
 import { FEATURES } from '../../src/features.js';
 import { settings } from '../support/settings.js';
 import t from '../support/test.js';
+import { words } from '../support/words.js';
 
 const ROOT = fileURLToPath(new URL('../../../', import.meta.url));
 
@@ -21,22 +22,9 @@ const NAMED = ['docs/architecture.md', 'docs/security.md', 'docs/glossary.md', '
 
 /** Names in capital letters that are no settings, and settings that the changelog says are gone. */
 const CAPITALS = new Set([
-  'NAME',
-  'GET',
-  'HEAD',
-  'POST',
-  'DELETE',
-  'OPTIONS',
-  'PATCH',
-  'PUT',
-  'NOTIFY',
-  'CSV',
-  'JSON',
-  'NDJSON',
-  'QUERY',
-  'KEY',
-  'API',
-  'WWW',
+  ...words(`
+    NAME GET HEAD POST DELETE OPTIONS PATCH PUT NOTIFY CSV JSON NDJSON QUERY KEY API WWW
+  `),
   // A variable of the Compose file.
   'VERSION',
 ]);

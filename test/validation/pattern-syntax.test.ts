@@ -6,15 +6,9 @@ import { words } from '../support/words.js';
 const TEXTS = [
   ...[
     '',
-    'a',
-    'b',
-    'A',
-    'ab',
-    'ba',
-    'aab',
-    'aaa',
-    'é',
-    'É',
+    ...words(`
+      a b A ab ba aab aaa é É
+    `),
     'e\u0301',
     '😀',
     'a😀b',
@@ -65,29 +59,14 @@ const TEXTS = [
     '٣',
     '中',
     '\u{10ffff}',
-    '{',
-    '}',
-    '(',
-    ')',
-    '[',
-    ']',
-    '^',
-    '$',
-    '|',
-    '\\',
+    ...words(`
+      { } ( ) [ ] ^ $ | \\
+    `),
   ],
   ...[
-    '&&',
-    'a&&b',
-    '~',
-    '#',
-    'a{1}',
-    '[a]',
-    '(?i)a',
-    'foo@bar.org',
-    'foo',
-    'barfoo',
-    'ａ',
+    ...words(`
+      && a&&b ~ # a{1} [a] (?i)a foo@bar.org foo barfoo ａ
+    `),
     '\u0130',
     'ı',
     ',',

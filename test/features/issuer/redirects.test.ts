@@ -9,37 +9,23 @@ const WEB = 'https://app.example.org/callback';
 /** Variations of a registered address, none of which is the address (RFC 9700 section 4.1). */
 const FORGED: readonly (readonly [registered: string, forged: string])[] = [
   ...[
-    'https://evil.example/callback',
-    'https://app.example.org.evil.example/callback',
-    'https://evil.example/app.example.org/callback',
-    'https://evil.example/?https://app.example.org/callback',
-    'https://evil.example/#https://app.example.org/callback',
-    'https://app.example.org@evil.example/callback',
-    'https://app.example.org:443@evil.example/callback',
-    'https://evil.example\\@app.example.org/callback',
-    'https://user:secret@app.example.org/callback',
-    'https://app.example.org:8443/callback',
-    'https://app.example.org:443/callback',
-    'http://app.example.org/callback',
-    'HTTPS://app.example.org/callback',
-    'https://APP.example.org/callback',
-    'https://www.app.example.org/callback',
-    'https://app.example.org./callback',
-    'https://app.example.org/callback/',
-    'https://app.example.org//callback',
-    'https://app.example.org/callback/../evil',
-    'https://app.example.org/callback/..',
-    'https://app.example.org/./callback',
-    'https://app.example.org/callback%2f..%2fevil',
-    'https://app.example.org/%63allback',
-    'https://app.example.org/Callback',
-    'https://app.example.org/callback?next=https://evil.example',
-    'https://app.example.org/callback?',
-    'https://app.example.org/callback#',
-    'https://app.example.org/callback#fragment',
-    'https://app.example.org/callback;x',
-    'https://app.example.org/callback%00',
-    'https://app.example.org/callback%0d%0aLocation:%20https://evil.example',
+    ...words(`
+      https://evil.example/callback https://app.example.org.evil.example/callback
+      https://evil.example/app.example.org/callback https://evil.example/?https://app.example.org/callback
+      https://evil.example/#https://app.example.org/callback https://app.example.org@evil.example/callback
+      https://app.example.org:443@evil.example/callback https://evil.example\\@app.example.org/callback
+      https://user:secret@app.example.org/callback https://app.example.org:8443/callback
+      https://app.example.org:443/callback http://app.example.org/callback HTTPS://app.example.org/callback
+      https://APP.example.org/callback https://www.app.example.org/callback
+      https://app.example.org./callback https://app.example.org/callback/ https://app.example.org//callback
+      https://app.example.org/callback/../evil https://app.example.org/callback/..
+      https://app.example.org/./callback https://app.example.org/callback%2f..%2fevil
+      https://app.example.org/%63allback https://app.example.org/Callback
+      https://app.example.org/callback?next=https://evil.example https://app.example.org/callback?
+      https://app.example.org/callback# https://app.example.org/callback#fragment
+      https://app.example.org/callback;x https://app.example.org/callback%00
+      https://app.example.org/callback%0d%0aLocation:%20https://evil.example
+    `),
     ' https://app.example.org/callback',
     'https://app.example.org/callback ',
     'https://app.example.org\t/callback',

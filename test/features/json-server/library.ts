@@ -42,49 +42,18 @@ const fieldQueries = words(`
   `_sort=${field},id&_order=asc,desc&_page=2&_limit=9`,
 ]);
 const filters = [
-  'genre=sf',
-  'genre=SF',
-  'genre=sf&genre=crime',
-  'genre_ne=sf',
-  'genre_ne=sf&genre_ne=crime',
-  'genre_like=c',
-  'genre_like=^[pc]',
-  'title_like=sea',
-  'title_like=sea&title_like=dune',
-  'price_gte=20',
-  'price_lte=20',
-  'price_gte=10&price_lte=20.5',
-  'price=3.5',
-  'price=3',
-  'price_ne=3.5',
-  'price_gte=abc',
-  'title_gte=river',
-  'title_lte=a',
-  'inPrint=true',
-  'inPrint=false',
-  'inPrint_ne=true',
-  'pages=103',
-  'pages_gte=103',
-  'note=null',
+  ...words(`
+    genre=sf genre=SF genre=sf&genre=crime genre_ne=sf genre_ne=sf&genre_ne=crime genre_like=c
+    genre_like=^[pc] title_like=sea title_like=sea&title_like=dune price_gte=20 price_lte=20
+    price_gte=10&price_lte=20.5 price=3.5 price=3 price_ne=3.5 price_gte=abc title_gte=river title_lte=a
+    inPrint=true inPrint=false inPrint_ne=true pages=103 pages_gte=103 note=null
+  `),
   'note_ne=note 1',
-  'note_like=1$',
-  'id=3',
-  'id=1&id=2&id=99',
-  'id_gte=30',
-  'id_lte=4',
-  'id_ne=1',
-  'id_like=^1',
-  'authorId=3',
-  'authorId=3&authorId=4',
-  'authorId_ne=3',
-  'authorId=99',
-  'unknown=1',
-  'unknown_gte=1',
-  'unknown_ne=1',
-  'unknown_like=1',
-  'q=dune',
-  'q=SNOW',
-  'q=100%25',
+  ...words(`
+    note_like=1$ id=3 id=1&id=2&id=99 id_gte=30 id_lte=4 id_ne=1 id_like=^1 authorId=3
+    authorId=3&authorId=4 authorId_ne=3 authorId=99 unknown=1 unknown_gte=1 unknown_ne=1 unknown_like=1
+    q=dune q=SNOW q=100%25
+  `),
   'q=nothing like it',
   'q=(II)',
   'q=light&genre=sf',
@@ -94,21 +63,11 @@ const filters = [
   'price_gte=',
   'price_lte=',
   'price_gte=%20 20 ',
-  'price_lte=Infinity',
-  'price_gte=1e1&price_lte=0x14',
-  'inPrint_gte=1',
-  'inPrint_lte=0',
-  'inPrint_lte=true',
-  'note_lte=',
-  'authorId_gte=4',
-  'authorId_lte=2',
-  'authorId_like=^[12]$',
-  'genre[]=sf&genre[]=crime',
-  'genre[0]=sf&genre[1]=crime',
-  'genre_ne[]=sf&genre_ne[]=crime',
-  'price_gte[]=40',
-  'title_like[]=sea',
-  'id[]=4&id[]=5',
+  ...words(`
+    price_lte=Infinity price_gte=1e1&price_lte=0x14 inPrint_gte=1 inPrint_lte=0 inPrint_lte=true note_lte=
+    authorId_gte=4 authorId_lte=2 authorId_like=^[12]$ genre[]=sf&genre[]=crime genre[0]=sf&genre[1]=crime
+    genre_ne[]=sf&genre_ne[]=crime price_gte[]=40 title_like[]=sea id[]=4&id[]=5
+  `),
 ];
 const slices = words(`
   _start=-3&_end=60 _start=-8&_end=-2 _end=-4 _limit=-1 _start=5&_limit=-3 _start=5&_end=10 _start=0&_end=0
@@ -125,59 +84,31 @@ const included = [
   '_expand=author&_embed=reviews&_limit=4',
 ];
 const paths = [
-  '/authors',
-  '/authors?_embed=books',
-  '/authors?address.city=Ulm',
-  '/authors?address.city_like=o',
-  '/authors?address.zip_gte=3',
-  '/authors?_sort=address.city&_order=desc',
-  '/authors?_sort=name&_embed=books&_limit=2',
-  '/authors/1',
-  '/authors/1?_embed=books',
-  '/authors/99',
-  '/authors/abc',
-  '/authors/1/books',
-  '/authors/1/books?_sort=price&_order=desc',
-  '/authors/1/books?genre=sf',
-  '/authors/99/books',
-  '/books/2?_expand=author',
-  '/books/2?_embed=reviews&_expand=author',
-  '/books/2/reviews',
-  '/books/2/reviews?stars_gte=2',
-  '/reviews/7?_expand=book',
-  '/reviews?_expand=book&_limit=5',
-  '/reviews?bookId=12',
-  '/reviews?stars=0',
-  '/reviews?q=0',
+  ...words(`
+    /authors /authors?_embed=books /authors?address.city=Ulm /authors?address.city_like=o
+    /authors?address.zip_gte=3 /authors?_sort=address.city&_order=desc
+    /authors?_sort=name&_embed=books&_limit=2 /authors/1 /authors/1?_embed=books /authors/99 /authors/abc
+    /authors/1/books /authors/1/books?_sort=price&_order=desc /authors/1/books?genre=sf /authors/99/books
+    /books/2?_expand=author /books/2?_embed=reviews&_expand=author /books/2/reviews
+    /books/2/reviews?stars_gte=2 /reviews/7?_expand=book /reviews?_expand=book&_limit=5 /reviews?bookId=12
+    /reviews?stars=0 /reviews?q=0
+  `),
   '/authors?nick.name=nick A',
   '/authors?nick.name_like=[DF]$',
   '/authors?nick.name_gte=nick C',
-  '/authors?_sort=nick.name&_order=desc',
-  '/authors?tags=a',
-  '/authors?tags=a,b',
-  '/authors?tags=b,,1,2',
-  '/authors?tags=',
-  '/authors?tags_ne=a',
-  '/authors?tags_like=^b',
-  '/authors?tags_gte=a,',
-  '/authors?_sort=tags&_order=desc',
-  '/authors?address_like=object',
-  '/authors?motto_like=one.two',
-  '/authors?motto_like=\\bby\\b',
-  '/authors?motto_like=\\Bord',
+  ...words(`
+    /authors?_sort=nick.name&_order=desc /authors?tags=a /authors?tags=a,b /authors?tags=b,,1,2
+    /authors?tags= /authors?tags_ne=a /authors?tags_like=^b /authors?tags_gte=a,
+    /authors?_sort=tags&_order=desc /authors?address_like=object /authors?motto_like=one.two
+    /authors?motto_like=\\bby\\b /authors?motto_like=\\Bord
+  `),
   '/authors?motto_like=C\\%2B\\%2B \\(new\\)',
-  '/authors?motto_like=[%2B(]',
-  '/authors?motto_like=[[_]b',
-  '/authors?motto_like=\\y',
-  '/authors?motto_like=\\m|\\A|\\z',
-  '/authors?motto_like=^\\w_\\w$',
-  '/authors?motto_like=^%C3%A4THER$',
-  '/authors?motto_like=^$',
-  '/authors/',
-  '/authors/1/',
-  '/authors/1/books/',
-  '/authors/1/books?authorId=2',
-  '/authors/1/books?_page=2&_limit=3',
+  ...words(`
+    /authors?motto_like=[%2B(] /authors?motto_like=[[_]b /authors?motto_like=\\y
+    /authors?motto_like=\\m|\\A|\\z /authors?motto_like=^\\w_\\w$ /authors?motto_like=^%C3%A4THER$
+    /authors?motto_like=^$ /authors/ /authors/1/ /authors/1/books/ /authors/1/books?authorId=2
+    /authors/1/books?_page=2&_limit=3
+  `),
 ];
 const combined = filters.flatMap((filter, at) => [
   `${filter}&${slices[at % slices.length]}`,

@@ -3,6 +3,7 @@ import { COLOUR_RULES, checkPage, type View } from '../../support/page-checks.js
 import type { TestService } from '../../support/service.js';
 import t from '../../support/test.js';
 import { some } from '../../support/thorough.js';
+import { words } from '../../support/words.js';
 import { serviceWithTasks } from './collections.js';
 import { NAUGHTY } from './naughty.js';
 
@@ -94,18 +95,10 @@ t.test('pages in a browser', { skip: noBrowser }, async (t) => {
       '/tasks?_new',
       `/tasks/${task}?_edit`,
       `/tasks/${task}?_delete`,
-      '/tasks?_filter',
-      '/tasks?group=state',
-      '/tasks?_columns=1',
-      '/jobs',
-      '/webhooks',
-      '/webhooks?_new',
-      '/?_search=Task',
-      '/events',
-      '/errors',
-      '/errors/GONE',
-      '/nothing',
-      '/whoami',
+      ...words(`
+        /tasks?_filter /tasks?group=state /tasks?_columns=1 /jobs /webhooks /webhooks?_new /?_search=Task
+        /events /errors /errors/GONE /nothing /whoami
+      `),
     ];
     paths.push('/tasks?search=1&filter[effort][gte]=3&sort=effort');
     for (const path of some(paths, 4)) {
