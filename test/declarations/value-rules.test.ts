@@ -1,6 +1,7 @@
 import { readChecked } from '../../src/declarations/check-declarations.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
+import { testService } from '../support/service.js';
 import t from '../support/test.js';
 
 const record = (properties: object, more: object = {}) => ({ type: 'object', properties, ...more });
