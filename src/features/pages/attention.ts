@@ -53,7 +53,7 @@ export async function attention({ site, request }: PageOptions): Promise<Part> {
   const found = await Promise.all(
     CONCERNS.map(async ({ path, needsCare, text }) => {
       if (path === ACCOUNTS && (hasRules || !hasSignIn(site))) return [];
-      const entries = ((await readAs(site, request, { template: path }))?.data ?? []) as JsonObject[];
+      const entries = ((await readAs(site, request, path))?.data ?? []) as JsonObject[];
       const all = entries.filter(needsCare);
       const more =
         all.length > MAX_SHOWN &&

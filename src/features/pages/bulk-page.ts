@@ -132,15 +132,10 @@ async function confirmation(
   const path = site.prefix + request.path;
   const back = listHref(submitted);
   const ids = idsIn(submitted);
-  const found = await readListAs(
-    site,
-    request,
-    { template: `/${resource.name}` },
-    {
-      [conditionName('id', 'in')]: ids.join(','),
-      limit: String(MAX_CHOSEN),
-    },
-  );
+  const found = await readListAs(site, request, `/${resource.name}`, {
+    [conditionName('id', 'in')]: ids.join(','),
+    limit: String(MAX_CHOSEN),
+  });
   const records = found?.data ?? [];
   await names.readTitles(resource, records);
   const many = `${records.length} ${wordsOf(records.length === 1 ? resource.singular : resource.name)}`;

@@ -7,7 +7,6 @@ import { idOf, inputOf, openForm } from './form-html.js';
 import type { FormModel } from './form-model.js';
 import type { PageContent } from './layout.js';
 import { pairs } from './list-table.js';
-import type { Names } from './names.js';
 import { deletionForm, stateOf } from './record-forms.js';
 import { digestsIn, MAX_NAMES, type Submitted } from './submitted-form.js';
 import { timeHtml } from './values.js';
@@ -25,13 +24,13 @@ export async function conflictPage(
   const action = site.prefix + request.path;
   if (editable.resource) await names.readFor(editable.resource, [current], MAX_NAMES);
   const title = editable.titleOf(current, names);
-  const author = await authorOf(editable, current, names, request);
+  const author = await authorOf(editable, current, submitted);
   const when = typeof current.updated_at === 'string' && [', ', timeHtml(current.updated_at)];
   return {
     title: `${title} has changed`,
     crumbs: [...(await editable.crumbs(submitted, current)), { text: title, href: action }],
     body: html`<p class="error" role="alert">${actorHtml(names, author) ?? 'Another request'} changed this ${editable.singular}${author === request.principal.subject && ' in another window'} after you opened the form${when}. Nothing was ${method === 'DELETE' ? 'deleted' : 'saved'}.</p>
-${method === 'DELETE' ? deletionForm(action, editable.singular, current, submitted.forms) : choices(editable, current, submitted, names)}
+${method === 'DELETE' ? deletionForm(action, editable.singular, current, submitted.forms) : choices(editable, current, submitted)}
 <p><a href="${action}">${method === 'DELETE' ? 'The record as it is now' : 'Discard what you entered'}</a></p>`,
   };
 }
@@ -40,10 +39,9 @@ ${method === 'DELETE' ? deletionForm(action, editable.singular, current, submitt
 async function authorOf(
   { resource }: FormModel,
   current: JsonObject,
-  names: Names,
-  request: Submitted['request'],
+  { site, request, names }: Submitted,
 ): Promise<string | null> {
-  const { feed, collections } = names.site;
+  const { feed, collections } = site;
   const collection = collections.find((each) => each.resource.name === resource?.name);
   if (!collection || !feed) return null;
   const changes = await newestChanges(collection, request, feed);
@@ -59,8 +57,7 @@ async function authorOf(
 function choices(
   editable: FormModel,
   current: JsonObject,
-  { site, request, entered, forms }: Submitted,
-  names: Names,
+  { site, request, entered, forms, names }: Submitted,
 ): Html {
   const rules = editable.change;
   const all = formFields(rules);

@@ -75,7 +75,7 @@ async function textIn(submitted: Submitted): Promise<string> {
   const { site, request, entered } = submitted;
   if (entered.texts.has('_text')) return formatted(entered.own('_text').replaceAll('\r\n', '\n'));
   const { collection } = stateOf(submitted);
-  const file = await readAs(site, request, { template: DECLARATIONS_PATH }, { collection });
+  const file = await readAs(site, request, DECLARATIONS_PATH, { collection });
   const declared = objectIn(String(file?.text)) ?? newDeclaration(collection);
   return formatted(JSON.stringify(withRows(declared, rowsIn(entered))));
 }

@@ -7,6 +7,7 @@ import type { Action } from '../../http/router.js';
 import { type Json, type JsonObject, member } from '../../json.js';
 import { ofDocument } from '../../limits/turn.js';
 import { listColumns, titleLabel } from './columns.js';
+import { hostOf } from './inner-read.js';
 import type { PageContext } from './layout.js';
 import { listQueryOf } from './list-query.js';
 import { Names } from './names.js';
@@ -37,15 +38,13 @@ export async function exportReply(
   const chosen = query.get('fields')?.split(',');
   for (const name of OF_PAGES) query.delete(name);
   const isCsv = format === 'csv';
-  const { host } = request.headers;
-  const headers = host === undefined ? {} : { host };
   const reply = await list.run({
-    ...{ ...request, headers, type: NDJSON_TYPE, query: new Query(String(query)) },
+    ...{ ...request, headers: hostOf(request.headers), type: NDJSON_TYPE, query: new Query(String(query)) },
   });
   const { content } = reply;
   if (content?.kind !== 'rows') return reply;
   const lines = isCsv
-    ? spreadsheetLines(resource, chosen, new Names(site, request))
+    ? spreadsheetLines(resource, chosen, () => new Names(site, request))
     : arrayLines(content.lines!);
   return {
     status: 200,
@@ -73,22 +72,18 @@ function arrayLines({ lineOf = (document) => document }: Lines): Lines {
 }
 
 /** A column of a spreadsheet: its label, and its value in a record. */
-type SheetColumn = readonly [label: string, value: (record: JsonObject) => Json | undefined];
+type SheetColumn = readonly [label: string, value: (record: JsonObject, names: Names) => Json | undefined];
 
 /** The columns of a list with their labels, of references the id beside the name. */
-function sheetColumns(
-  resource: Resource,
-  chosen: readonly string[] | undefined,
-  names: Names,
-): readonly SheetColumn[] {
+function sheetColumns(resource: Resource, chosen: readonly string[] | undefined): readonly SheetColumn[] {
   const columns = listColumns(resource, chosen, []).filter(({ kind }) => kind !== 'id');
   return [
-    [titleLabel(resource), (record) => names.titleOf(resource, record)],
+    [titleLabel(resource), (record, names) => names.titleOf(resource, record)],
     ...columns.flatMap(({ name, label }): SheetColumn[] => {
       const own: SheetColumn = [label, (record) => member(record, name)];
       const reference = resource.references.find(({ field }) => field === name);
       if (!reference) return [own];
-      const nameIn = (record: JsonObject) =>
+      const nameIn: SheetColumn[1] = (record, names) =>
         referredIds(record, reference)
           .map(({ id }) => names.of(id) ?? '')
           .join(', ');
@@ -102,17 +97,22 @@ function sheetColumns(
 }
 
 /** The rows of a spreadsheet. Records wait for each other, so that the names of many are read by one request. */
-function spreadsheetLines(resource: Resource, chosen: readonly string[] | undefined, names: Names): Lines {
-  const columns = sheetColumns(resource, chosen, names);
+function spreadsheetLines(
+  resource: Resource,
+  chosen: readonly string[] | undefined,
+  openNames: () => Names,
+): Lines {
+  const columns = sheetColumns(resource, chosen);
   const places = columns.map((_, at) => String(at));
   let waiting: JsonObject[] = [];
   let characters = 0;
   const flush = async (): Promise<string> => {
     const records = waiting;
     [waiting, characters] = [[], 0];
-    names.clear();
+    // A long file has too many names for memory.
+    const names = openNames();
     await names.readFor(resource, records, Number.POSITIVE_INFINITY);
-    const rows = records.map((record) => columns.map(([, value]) => value(record) ?? null));
+    const rows = records.map((record) => columns.map(([, value]) => value(record, names) ?? null));
     return rows.map((row) => csvRow({ ...row } as unknown as JsonObject, places)).join('');
   };
   return {

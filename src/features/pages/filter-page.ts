@@ -149,12 +149,10 @@ async function referenceControl(
   const operators = operatorsOf(view.resource).get(name) ?? [];
   const operator = operators.includes('in') ? 'in' : 'any';
   if (!other || titleFields(other).length === 0 || !operators.includes(operator)) return undefined;
-  const listed = await readListAs(
-    site,
-    request,
-    { template: `/${to}` },
-    { ...nameFields(other), limit: String(MAX_OFFERED) },
-  );
+  const listed = await readListAs(site, request, `/${to}`, {
+    ...nameFields(other),
+    limit: String(MAX_OFFERED),
+  });
   const parameter = conditionName(name, operator);
   const values = valuesOf(view, parameter);
   if (listed && listed.total <= MAX_OFFERED) {

@@ -5,6 +5,7 @@ import { escapeToken, isObject, type Json, type JsonObject, member } from '../..
 import { OWNED } from '../../validation/validation.js';
 import { type ColumnKind, columnKind, type FieldSchema, fixedValues } from './columns.js';
 import { fieldLabel } from './labels.js';
+import type { Names } from './names.js';
 import { jsonText } from './values.js';
 
 /** How a value is entered: `moment` as a time of UTC, `rows` as one input for each item of an array. `others` are all fields that the schema does not declare, as one JSON object. */
@@ -169,19 +170,12 @@ export function othersOf(record: JsonObject, { schema }: FormRules): string[] {
   return Object.keys(record).filter((name) => !declared.has(name));
 }
 
-/** The names by which a form finds the records to which others refer, by their ids. */
-export interface RecordNames {
-  enteredOf(id: string): string | undefined;
-}
-
-const NO_NAMES: RecordNames = { enteredOf: () => undefined };
-
 /** The texts of the fields in the form of a record. */
 export function textsOf(
   record: JsonObject,
   fields: readonly FormField[],
   rules: FormRules,
-  names: RecordNames = NO_NAMES,
+  names: Names,
 ): Texts {
   return new Map(
     fields.map((field) => {
@@ -194,11 +188,7 @@ export function textsOf(
 }
 
 /** The texts of a value in its field. */
-export function fieldTexts(
-  { kind }: FormField,
-  value: Json | undefined,
-  names: RecordNames = NO_NAMES,
-): string[] {
+export function fieldTexts({ kind }: FormField, value: Json | undefined, names: Names): string[] {
   if (value === undefined || value === null) return [];
   if (kind === 'references' && Array.isArray(value))
     return value.map((id) => names.enteredOf(String(id)) ?? String(id));

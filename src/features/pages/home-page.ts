@@ -70,7 +70,7 @@ async function row(collection: ScopedCollection, shown: PageOptions): Promise<Ht
 async function totalOf(resource: Resource, { site, request }: PageOptions): Promise<number | undefined> {
   if (isCounted(resource, request)) return site.counts.get(resource.name)?.total;
   if (!resource.hasRules || !mayRead(resource, request.principal)) return undefined;
-  return (await readListAs(site, request, { template: `/${resource.name}` }, { limit: '1' }))?.total;
+  return (await readListAs(site, request, `/${resource.name}`, { limit: '1' }))?.total;
 }
 
 /** The newest changes, each with the name of its record and of who made it. */
@@ -86,12 +86,7 @@ async function searchPage(text: string, { site, request, names }: PageOptions): 
   const found = await Promise.all(
     searched.map(async ({ resource }) => {
       const { name, prefix } = resource;
-      const list = await readListAs(
-        site,
-        request,
-        { template: `/${name}` },
-        { search: text, limit: String(MAX_FOUND) },
-      );
+      const list = await readListAs(site, request, `/${name}`, { search: text, limit: String(MAX_FOUND) });
       if (!list || list.data.length === 0) return undefined;
       await names.readTitles(resource, list.data);
       const all = `${prefix}/${name}?${new URLSearchParams({ search: text })}`;

@@ -12,36 +12,34 @@ import type { Site } from './site.js';
 /** The parts of the request for a page that its inner requests repeat. */
 export type Caller = Pick<Request, 'id' | 'version' | 'prefix' | 'headers' | 'principal' | 'run'>;
 
+/** The fields of a request that inner requests repeat. Conditions and preferences are those of the page. */
+export const hostOf = ({ host }: Request['headers']): Request['headers'] =>
+  host === undefined ? {} : { host };
+
 /** The parts of the request for a page that its layout shows. */
 export type ShownRequest = Pick<Request, 'path' | 'query' | 'principal'>;
 
-/** A path by its template, such as `/issues/:id`, with the id that stands in it. */
-export interface InnerPath {
-  readonly template: string;
-  readonly id?: string;
-}
-
 /**
- * The JSON of another GET, as the caller of a page gets it: pages read nothing else. Undefined: the caller does not get it.
- * Throws what is no fault of the request.
+ * The JSON of another GET, as the caller of a page gets it. `template`: its path, such as `/issues/:id`, in which `id` stands.
+ * Undefined: the caller does not get it. Throws what is no fault of the request.
  */
 export async function readAs(
   site: Site,
   caller: Caller,
-  { template, id }: InnerPath,
+  template: string,
   query: Readonly<Record<string, string>> | URLSearchParams = {},
+  id?: string,
 ): Promise<JsonObject | undefined> {
   const endpoint = site.routes.get(template)?.actions.GET;
   const { id: requestId, version, prefix, principal, run } = caller;
   const params = id === undefined ? {} : { id };
-  const { host } = caller.headers;
   try {
     const reply = await endpoint?.run({
       ...{ id: requestId, version, prefix, principal, run, params },
       method: 'GET',
       path: template.replace(':id', id ?? ''),
       query: new Query(String(new URLSearchParams(query))),
-      headers: host === undefined ? {} : { host },
+      headers: hostOf(caller.headers),
       type: JSON_TYPE,
       permission: permit(principal, endpoint.requires, params),
       body: undefined,
@@ -76,7 +74,7 @@ export interface List {
 export async function readListAs(
   site: Site,
   caller: Caller,
-  path: InnerPath,
+  path: string,
   query: Readonly<Record<string, string>>,
 ): Promise<List | undefined> {
   const json = await readAs(site, caller, path, { page: '1', ...query });

@@ -82,8 +82,7 @@ export class Names {
       return Promise.all(documents.map((doc) => ofDocument(doc, (record) => record)));
     }
     const query = { ...nameFields(resource), limit: String(MAX_NAMES), count: 'none' };
-    const path = { template: `/${resource.name}` };
-    const list = await readListAs(site, caller, path, {
+    const list = await readListAs(site, caller, `/${resource.name}`, {
       [conditionName('id', 'in')]: ids.join(','),
       ...query,
     });
@@ -129,11 +128,6 @@ export class Names {
     return title !== undefined && isEntered(title) ? title : undefined;
   }
 
-  /** Forgets all names, of which a long file would need too many. */
-  clear(): void {
-    this.#names.clear();
-  }
-
   /** The name of a record; undefined: the caller may not read it, or it has none. */
   of(id: string): string | undefined {
     return this.#names.get(id);
@@ -150,12 +144,7 @@ export async function ownName(site: Site, caller: Caller): Promise<string | unde
   const { subject, scheme } = caller.principal;
   const owner = ownersOf(site);
   if (!owner || (scheme !== 'session' && scheme !== 'basic')) return undefined;
-  const record = await readAs(
-    site,
-    caller,
-    { template: `/${owner.name}/:id`, id: subject },
-    nameFields(owner),
-  );
+  const record = await readAs(site, caller, `/${owner.name}/:id`, nameFields(owner), subject);
   return record && new Names(site, caller).shortTitleOf(owner, record);
 }
 

@@ -38,7 +38,7 @@ async function countOf(site: Site, caller: Caller, name: string): Promise<void> 
   if (known && now - known.at < COUNT_MS) return known.reading;
   const read = async () => {
     try {
-      const list = await readListAs(site, caller, { template: `/${name}` }, { limit: '1' });
+      const list = await readListAs(site, caller, `/${name}`, { limit: '1' });
       site.counts.set(name, { at: now, total: list?.total, reading });
     } catch (error) {
       site.counts.delete(name);

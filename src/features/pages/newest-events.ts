@@ -26,7 +26,7 @@ export async function newestEvents(
     const given = new URLSearchParams(query);
     given.set('after', feed.cursorOf(from));
     given.set('limit', LIMIT);
-    const json = await readAs(site, caller, { template: '/events' }, given);
+    const json = await readAs(site, caller, '/events', given);
     if (!json) return [];
     const { data, meta } = json as unknown as EventsJson;
     // The first part of more events does not have the newest ones.

@@ -9,7 +9,7 @@ import { pageFields } from './assets.js';
 import { formEndpoint, type PageForm } from './form-action.js';
 import { FormTokens } from './form-token.js';
 import { formatLinks } from './format-links.js';
-import { jsonOf } from './inner-read.js';
+import { hostOf, jsonOf } from './inner-read.js';
 import { type PageContent, type PageContext, pageFor } from './layout.js';
 import { Names } from './names.js';
 import { readCounts } from './navigation.js';
@@ -79,7 +79,8 @@ async function show(
     reply = await source.run({
       ...{ ...request, query },
       type: page.isRecord ? HTML_TYPE : JSON_TYPE,
-      headers: page.isRecord ? request.headers : unconditional(request.headers),
+      // A page has no validators of its own, since it depends on its caller.
+      headers: page.isRecord ? request.headers : hostOf(request.headers),
     });
   } catch (error) {
     const content = error instanceof Problem ? await page.refused?.(error, context) : undefined;
@@ -111,19 +112,6 @@ async function show(
 /** Whether the caller may use a method on the resource of the request. A batch has no forms. */
 const mayUse = ({ principal, params, run }: Request, endpoint: OpenEndpoint | undefined): boolean =>
   endpoint !== undefined && !run && visible(principal, endpoint, params);
-
-/** A page has no validators of its own, since it depends on its caller. */
-function unconditional(headers: Request['headers']): Request['headers'] {
-  const {
-    'if-match': _match,
-    'if-none-match': _none,
-    'if-modified-since': _since,
-    'if-unmodified-since': _until,
-    prefer: _prefer,
-    ...rest
-  } = headers;
-  return rest;
-}
 
 const REPLACED = ['content-type', 'cache-control'];
 

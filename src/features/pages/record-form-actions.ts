@@ -62,7 +62,7 @@ async function formAgain(
   const fields = formFields(change).filter((field) => field.name !== '*' || texts.has('*'));
   const state = { _etag: entered.own('_etag'), _was: entered.own('_was') };
   // Undefined after the end of a session.
-  const record = await readAs(site, request, { template: `/${name}/:id`, id: request.params.id! });
+  const record = await readAs(site, request, `/${name}/:id`, {}, request.params.id);
   if (record && resource) await names.readTitles(resource, [record]);
   const title = record ? model.titleOf(record, names) : word;
   const above = record ? await model.crumbs(submitted, record) : [];

@@ -14,7 +14,6 @@ import {
   OTHER,
   othersOf,
   pointerTo,
-  type RecordNames,
   type Texts,
   textsOf,
 } from './form-fields.js';
@@ -22,6 +21,7 @@ import { type Filled, failuresOf, idOf, inputsOf, openForm } from './form-html.j
 import type { FormModel } from './form-model.js';
 import { wordsOf } from './labels.js';
 import type { Crumb, PageContent, PageContext } from './layout.js';
+import type { Names } from './names.js';
 import type { PageOptions } from './pages.js';
 import { offersFor } from './reference-input.js';
 import { digestsIn } from './submitted-form.js';
@@ -154,7 +154,7 @@ export function stateOf(
   record: JsonObject,
   fields: readonly FormField[],
   rules: FormRules,
-  names?: RecordNames,
+  names: Names,
 ): FormState {
   const texts = textsOf(record, fields, rules, names);
   const was = Object.fromEntries(fields.map(({ name }) => [name, digestOf(texts.get(name))]));

@@ -135,12 +135,10 @@ function referring(resource: Resource, id: string, shown: PageOptions) {
   return Promise.all(
     listsOf(resource, id, shown).map(async (each) => {
       const query = { [each.condition]: id, limit: String(MAX_COUNTED + 1), count: 'none' };
-      const list = await readListAs(
-        site,
-        request,
-        { template: `/${each.resource.name}` },
-        { ...query, ...nameFields(each.resource) },
-      );
+      const list = await readListAs(site, request, `/${each.resource.name}`, {
+        ...query,
+        ...nameFields(each.resource),
+      });
       const records = list?.data ?? [];
       await names.readTitles(each.resource, records.slice(0, MAX_RELATED));
       const count = records.length > MAX_COUNTED ? `more than ${MAX_COUNTED}` : String(records.length);

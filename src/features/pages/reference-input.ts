@@ -53,7 +53,7 @@ export async function offersFor(
     known.map(async ({ resource }) => {
       const path = `/${resource.name}`;
       const query = { ...nameFields(resource), limit: String(MAX_OFFERED) };
-      const { data, total } = (await readListAs(site, caller, { template: path }, query)) ?? NOTHING;
+      const { data, total } = (await readListAs(site, caller, path, query)) ?? NOTHING;
       const shown = total <= MAX_OFFERED ? data : [];
       await names.readTitles(resource, shown);
       return [
@@ -85,7 +85,7 @@ export async function findNamed(site: Site, caller: Caller, field: FormField, te
   const names = new Names(site, caller);
   const read = async (more: Readonly<Record<string, string>>): Promise<Choice[]> => {
     const query = { ...nameFields(resource), count: 'none', ...more };
-    const list = await readListAs(site, caller, { template: `/${collection}` }, query);
+    const list = await readListAs(site, caller, `/${collection}`, query);
     const records: readonly JsonObject[] = list?.data ?? [];
     await names.readTitles(resource, records);
     return records.map((record) => ({ id: String(record.id), name: names.shortTitleOf(resource, record) }));
