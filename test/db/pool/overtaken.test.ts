@@ -31,7 +31,7 @@ t.test('statements do not wait behind one that waits for a lock', async (t) => {
   for (let round = 0; round < 50; round++) for (const [row] of await atOnce(4)) used.add(row!.pid);
   for (let round = 0; round < 10; round++) for (const [row] of await atOnce(60)) used.add(row!.pid);
   t.notOk(used.has(blocked!.pid));
-  t.equal(used.size, CONNECTIONS - 1);
+  t.ok(used.size >= CONNECTIONS - 1, 'the other ones have done it');
   await other`select pg_advisory_unlock(1)`;
   t.match(await waiting, [{ pid: blocked!.pid }]);
 });
