@@ -60,7 +60,10 @@ async function jsonReply(context: PageContext, more: readonly string[]): Promise
   const end = `,"meta":${JSON.stringify(metaOf(list.part, page))},"links":${JSON.stringify(links)}}`;
   const records = isWhole(list) ? undefined : await shownIn(context);
   const documents = isWhole(list) ? page.documents : records?.map((record) => JSON.stringify(record));
-  const data = documents?.map((document) => linked(context, document)).join(',');
+  const data =
+    list.part.kind === 'numbered'
+      ? documents?.join(',')
+      : documents?.map((document) => linked(context, document)).join(',');
   if (data === undefined || (records && data.length > 2 * MAX_PAGE_BYTES))
     return largePage(JSON_TYPE, { frame: ['{"data":', end] }, fields, () => linkedDocuments(context));
   const body = `{"data":[${data}]${end}`;

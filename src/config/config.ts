@@ -1,6 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { parseEnv } from 'node:util';
-import { ExitError } from '../errors/exit-error.js';
+import { RefusedError } from '../errors/exit-error.js';
 import { textOf } from '../formats/text-encoding.js';
 import { authFaults, readAuth } from './auth-settings.js';
 import { databaseWarnings, engineFaults, readDatabase } from './database-settings.js';
@@ -67,10 +67,7 @@ export const processesOf = ({ features }: Pick<Config, 'features'>): number =>
   Math.max(1, ...[...features].map(([{ part }, own]) => part.processes?.(own) ?? 1));
 
 /** Invalid settings: one line each, with the name of the variable. */
-export class ConfigError extends ExitError {
-  /** EX_CONFIG of sysexits.h. */
-  override readonly exitCode = 78;
-
+export class ConfigError extends RefusedError {
   constructor(readonly faults: readonly string[]) {
     super(faults.join('\n'));
   }

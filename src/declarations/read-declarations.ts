@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathIn } from '../config/parsers.js';
-import { ExitError } from '../errors/exit-error.js';
+import { RefusedError } from '../errors/exit-error.js';
 import { textOf } from '../formats/text-encoding.js';
 import { isObject, type Json } from '../json.js';
 import { builtInFiles } from './built-in.js';
@@ -11,10 +11,7 @@ import { withFieldKeywords } from './field-keywords.js';
 import { SchemaFiles } from './schema-files.js';
 
 /** Invalid declarations: one line for each fault, with file, JSON Pointer and reason. */
-export class DeclarationError extends ExitError {
-  /** EX_CONFIG of sysexits.h. */
-  override readonly exitCode = 78;
-
+export class DeclarationError extends RefusedError {
   constructor(readonly faults: readonly DeclarationFault[]) {
     super(
       faults.map(({ file, pointer, reason }) => `${file}${pointer && `#${pointer}`}: ${reason}`).join('\n'),

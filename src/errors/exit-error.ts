@@ -21,6 +21,11 @@ export class ExitError extends Error {
   }
 }
 
+/** Settings, declarations or the database are refused as they are. */
+export class RefusedError extends ExitError {
+  override readonly exitCode = 78;
+}
+
 /** The database or another service cannot be used. */
 export class UnavailableError extends ExitError {
   override readonly exitCode: number = 69;

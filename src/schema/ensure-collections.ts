@@ -3,7 +3,7 @@ import type { Db } from '../db/db.js';
 import type { Database } from '../db/open-database.js';
 import { resourcesOf } from '../declarations/load-declarations.js';
 import type { Declarations } from '../declarations/read-declarations.js';
-import { ExitError } from '../errors/exit-error.js';
+import { RefusedError } from '../errors/exit-error.js';
 import type { Log } from '../telemetry/log.js';
 import { namesOf, readCatalog, storedPlaces } from './catalog.js';
 import { planText } from './checked-plan.js';
@@ -16,11 +16,6 @@ import {
 } from './migrate-collections.js';
 import { planChanges } from './plan.js';
 import { appliedText } from './stricter-rules.js';
-
-/** The database does not match the declarations. */
-class SchemaChangeRefused extends ExitError {
-  override readonly exitCode = 78;
-}
 
 /**
  * Makes sure that the tables match the declarations: with `auto` it takes the steps that lose nothing, otherwise it throws
@@ -57,7 +52,7 @@ export async function ensureCollections(
   const isNew = catalog.applied.size === 0;
   if (mode === 'check' && !isNew) {
     const text = planText(await planCollections(database.url, declarations));
-    throw new SchemaChangeRefused(
+    throw new RefusedError(
       `the database does not match the declarations; \`plinth migrate\` takes these steps:\n\n${text}`,
     );
   }

@@ -33,7 +33,7 @@ import { type Table, tableOf } from './table.js';
 import { alterTable, createTable, dropColumns, referenceTables } from './table-steps.js';
 import { type Windows, windowHash, windowsOf } from './windows.js';
 
-/** Plans what is missing. Of a database that is in line, the plan has no steps. Throws OccupiedError, ChangedFileError and DeclarationError. */
+/** Plans what is missing. Of a database that is in line, the plan has no steps. Throws RefusedError and DeclarationError. */
 export function planChanges(
   declarations: readonly Declaration[],
   catalog: Catalog,

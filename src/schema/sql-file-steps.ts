@@ -1,18 +1,9 @@
 import { qualified } from '../db/object-names.js';
 import { quotedName } from '../db/statements.js';
 import type { SqlFile } from '../declarations/declaration.js';
-import { ExitError } from '../errors/exit-error.js';
+import { RefusedError } from '../errors/exit-error.js';
 import type { Catalog } from './catalog.js';
 import { NO_LOCK, quoted, type SchemaStep, step } from './step.js';
-
-/** An SQL file that was run has another content now. */
-export class ChangedFileError extends ExitError {
-  override readonly exitCode = 78;
-
-  constructor(name: string) {
-    super(`${name} was changed after it had been run: restore the file, and put the change into a new one`);
-  }
-}
 
 /**
  * Sets what the service owns in the records that a file inserts or changes, in the document as in the columns: each change
@@ -61,12 +52,15 @@ const areOn = (tables: number): string => `do $on$ begin
   end if;
 end $on$`;
 
-/** The steps that run the SQL files of the operator that were not run yet. Throws ChangedFileError. */
+/** The steps that run the SQL files of the operator that were not run yet. Throws RefusedError. */
 export function sqlFileSteps(files: readonly SqlFile[], catalog: Catalog): SchemaStep[] {
   const { applied, sqlFiles, schema, engine } = catalog;
   const nameOf = (collection: string) => catalog.tables.get(collection)?.table ?? collection;
   for (const { name, checksum } of files)
-    if (sqlFiles.has(name) && sqlFiles.get(name) !== checksum) throw new ChangedFileError(name);
+    if (sqlFiles.has(name) && sqlFiles.get(name) !== checksum)
+      throw new RefusedError(
+        `${name} was changed after it had been run: restore the file, and put the change into a new one`,
+      );
   return files
     .filter(({ name }) => !sqlFiles.has(name))
     .map((file) => {

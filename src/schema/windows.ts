@@ -22,7 +22,7 @@ export interface Windows {
   readonly renamed: ReadonlyMap<string, string>;
 }
 
-/** Decides which collections change in a window. Throws OccupiedError. On Citus only renamed ones get another table, and no fence. */
+/** Decides which collections change in a window. Throws RefusedError. On Citus only renamed ones get another table, and no fence. */
 export function windowsOf(declarations: readonly Declaration[], catalog: Catalog): Windows {
   const { engine, tables, applied, windows, formerNames } = catalog;
   const [names, renamed] = [new Map<string, string>(), new Map<string, string>()];

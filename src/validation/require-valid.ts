@@ -1,6 +1,6 @@
 import type { Ajv2020, ValidateFunction } from 'ajv/dist/2020.js';
 import type { AnyValidateFunction } from 'ajv/dist/types/index.js';
-import { ExitError } from '../errors/exit-error.js';
+import { RefusedError } from '../errors/exit-error.js';
 import { invalid, invalidBody, MAX_FAILURES } from '../errors/input-errors.js';
 import type { JsonObject } from '../json.js';
 import { sharedAjv } from './ajv.js';
@@ -42,24 +42,18 @@ const LARGE = 8000;
 export const isLarge = ({ schema, referred }: FieldRules): boolean =>
   JSON.stringify([schema, ...(referred?.schemas ?? [])]).length > LARGE;
 
-/** Rules need more code than V8 compiles. */
-class SchemaSizeError extends ExitError {
-  override readonly exitCode = 78;
-
-  constructor(name: string) {
-    super(`${name} has more rules than can be compiled: at most about 1,000 fields, items or alternatives`);
-  }
-}
-
-/** Compiles a validator, as V8 otherwise does in the first validation. Throws SchemaSizeError. */
+/** Compiles a validator, as V8 otherwise does in the first validation. Throws RefusedError. */
 export function compiled<V extends AnyValidateFunction>(compile: () => V, name = 'the schema'): V {
   try {
     const validate = compile();
     validate({});
     return validate;
   } catch (error) {
-    // The stack overflows.
-    throw error instanceof RangeError ? new SchemaSizeError(name) : error;
+    if (!(error instanceof RangeError)) throw error;
+    // The stack overflows, since rules need more code than V8 compiles.
+    throw new RefusedError(
+      `${name} has more rules than can be compiled: at most about 1,000 fields, items or alternatives`,
+    );
   }
 }
 
