@@ -2,14 +2,12 @@ import type { Server } from 'node:http';
 import type { Server as TlsServer } from 'node:https';
 import type { SecureContextOptions } from 'node:tls';
 import { closeNow, openParts, type Parts, type Surroundings } from './app/app-parts.js';
-import { memberOf, type Openable, type OpenFeatures } from './app/open-features.js';
+import { memberOf, type Openable } from './app/open-features.js';
 import { type ApiRoutes, routesOf } from './app/routes.js';
 import type { Config } from './config/config.js';
 import { hostsOf } from './config/server-settings.js';
-import type { Db } from './db/db.js';
 import { startMaintenance } from './db/maintenance.js';
 import { databaseReadiness, type NotReadyReason } from './db/readiness.js';
-import type { Feed } from './events/feed.js';
 import { allowHosts } from './http/allowed-hosts.js';
 import { readAuthRequest } from './http/client-identity.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
@@ -18,7 +16,6 @@ import { originRule } from './http/request-origin.js';
 import type { Route } from './http/router.js';
 import { ParseLimit } from './limits/parse-limit.js';
 import { rateLimiter } from './limits/rate-limit.js';
-import type { Collection } from './list/open-collection.js';
 import type { ServiceState } from './pipeline/context.js';
 import { Mount } from './pipeline/mount.js';
 import { createPipeline } from './pipeline/pipeline.js';
@@ -27,7 +24,6 @@ import { shutDown } from './process/graceful-shutdown.js';
 import { listen, urlOf } from './process/listen.js';
 import { readTls } from './process/tls.js';
 import type { Log } from './telemetry/log.js';
-import type { Metrics } from './telemetry/metrics.js';
 import { createObserver } from './telemetry/request-observer.js';
 import { findTracer } from './telemetry/tracing.js';
 import { detached } from './telemetry/wait-tracking.js';
@@ -128,33 +124,9 @@ function serverOf(
 }
 
 /** A running service. */
-export interface App {
-  /** Empty if it is mounted. */
-  readonly url: string;
-  readonly db: Db;
-  readonly collections: readonly Collection[];
-  readonly routes: readonly Route[];
-  /** The open features, by their names. */
-  readonly features: OpenFeatures;
-  readonly metrics: Metrics;
-  /** The address of METRICS_PORT's listener. */
-  readonly metricsUrl: string | undefined;
-  /** Undefined with EVENTS=off. */
-  readonly feed: Feed | undefined;
-  /** Handles a request that another server received. */
-  readonly handle: Mount['handle'];
-  isInMaintenance(): boolean;
-  setMaintenance(on: boolean): void;
-  /**
-   * Reads the files of the TLS settings again, for new connections. Throws TlsError, and retains the present ones, if they
-   * cannot be used. Does nothing without TLS.
-   */
-  reload(): void;
-  /** Stops accepting, lets requests in flight finish within the configured times, and closes everything. */
-  stop(): Promise<void>;
-}
+export type App = ReturnType<typeof running>;
 
-function running(parts: Parts, state: AppState, { routes }: ApiRoutes, server: Server | TlsServer): App {
+function running(parts: Parts, state: AppState, { routes }: ApiRoutes, server: Server | TlsServer) {
   const { config, log, database, metrics, metricsServer, collections, feed, auth, features } = parts;
   const open = [...features.values()];
   const mount = new Mount(server, config.publicPrefix);
@@ -167,23 +139,32 @@ function running(parts: Parts, state: AppState, { routes }: ApiRoutes, server: S
     },
   });
   return {
+    /** Empty if it is mounted. */
     url: server.listening ? urlOf(server, config.host) : '',
     db: database.db,
     collections: collections.map(({ whole }) => whole),
     routes,
+    /** The open features, by their names. */
     features,
     metrics,
+    /** The address of METRICS_PORT's listener. */
     metricsUrl: metricsServer && urlOf(metricsServer, config.metricsHost),
     feed,
-    handle: (req, res, next) => mount.handle(req, res, next),
+    /** Handles a request that another server received. */
+    handle: ((req, res, next) => mount.handle(req, res, next)) as Mount['handle'],
     isInMaintenance: () => state.isInMaintenance,
-    setMaintenance: (on) => {
+    setMaintenance: (on: boolean) => {
       state.isInMaintenance = on;
     },
+    /**
+     * Reads the files of the TLS settings again, for new connections. Throws TlsError, and retains the present ones, if they
+     * cannot be used. Does nothing without TLS.
+     */
     reload: () => {
       const renewed = readTls(config);
       if (renewed && 'setSecureContext' in server) server.setSecureContext(renewed);
     },
+    /** Stops accepting, lets requests in flight finish within the configured times, and closes everything. */
     stop: async () => {
       stopMaintenance();
       state.isDraining = true;

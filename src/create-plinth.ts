@@ -6,7 +6,7 @@ import { type Config, ConfigError, readConfig, unknownSettings } from './config/
 import { unavailable } from './errors/service-errors.js';
 import { FEATURES } from './features.js';
 import { createCommonFields, fixedFields } from './http/common-headers.js';
-import { EarlyReply } from './http/early-reply.js';
+import { earlyReplies } from './http/early-reply.js';
 import type { ForeignRequest } from './pipeline/mount.js';
 import { createLog } from './telemetry/log.js';
 import { refuse } from './transport/admission-control.js';
@@ -84,14 +84,14 @@ export function createPlinth(options: PlinthOptions = {}): Plinth {
       await running?.stop();
     },
     handler: (req, res, next) => {
-      const stopped = () => refuse(req, res, false, STOPPED.replyTo(req), COMMON);
+      const stopped = () => refuse(req, res, false, stoppedReply(req), COMMON);
       if (app) app.then(({ handle }) => handle(req as ForeignRequest, res, next), stopped);
       else stopped();
     },
   };
 }
 
-const STOPPED = new EarlyReply(unavailable('The service does not run.'), '');
+const stoppedReply = earlyReplies(unavailable('The service does not run.'), '');
 const COMMON = createCommonFields(fixedFields(false, 0), undefined);
 
 /** Throws ConfigError. */

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
-import { type Idempotency, openIdempotency } from '../actions/idempotency.js';
+import { openIdempotency } from '../actions/idempotency.js';
 import { openCollections } from '../api/record-actions.js';
-import { type Auth, openAuth } from '../auth/open-schemes.js';
+import { openAuth } from '../auth/open-schemes.js';
 import type { Config } from '../config/config.js';
 import { hostsOfMetrics } from '../config/server-settings.js';
 import type { Db } from '../db/db.js';
@@ -13,14 +13,12 @@ import { Feed } from '../events/feed.js';
 import { BODIES } from '../limits/byte-budget.js';
 import { clientKey, rateLimiter } from '../limits/rate-limit.js';
 import type { OpenCounts } from '../limits/shared-counters.js';
-import type { ScopedCollection } from '../policy/scoped-collection.js';
 import { listen } from '../process/listen.js';
 import { ensureCollections, storedResources } from '../schema/ensure-collections.js';
 import type { Log } from '../telemetry/log.js';
-import { createMetrics, type Metrics, type Scrape, scrapeOfAll } from '../telemetry/metrics.js';
+import { createMetrics, type Scrape, scrapeOfAll } from '../telemetry/metrics.js';
 import { createMetricsServer } from './metrics-server.js';
 import {
-  type ApiDescription,
   type Core,
   collectionsFor,
   describeApi,
@@ -45,23 +43,14 @@ export interface Primary {
 }
 
 /** The parts of the service, besides its listener. */
-export interface Parts {
-  readonly config: Config;
-  readonly log: Log;
-  readonly metrics: Metrics;
+export interface Parts extends Core {
   readonly scrape: Scrape;
   readonly database: Database;
   /** The listener of METRICS_PORT; undefined without the setting. */
   readonly metricsServer: Server | undefined;
   /** Counters that all processes share; undefined with RATE_LIMIT_STORE=memory. */
   readonly counters: OpenCounts | undefined;
-  readonly auth: Auth;
-  readonly collections: readonly ScopedCollection[];
-  /** Undefined with EVENTS=off. */
-  readonly feed: Feed | undefined;
-  readonly idempotency: Idempotency;
   readonly features: OpenFeatures;
-  readonly description: ApiDescription;
 }
 
 /** Opens all parts, in the order in which they need each other. `closers` receives what a failed start has to close. */
@@ -116,18 +105,22 @@ export async function openParts(
   closers.push(() => feed?.close());
   const description = await describeApi(features, config, opened);
   const limitAddresses = limitingAddresses(counters);
-  const core = {
+  const idempotency = openIdempotency(config.idempotencyTtlSeconds, collections);
+  const core: Core = {
     ...base,
     auth,
     limitAddresses,
     collections,
     collectionsOn,
     feed,
-    idempotency: openIdempotency(config.idempotencyTtlSeconds, collections),
+    idempotency,
     description,
+    redeclare,
+    bodies: BODIES,
+    databaseUrl: database.url,
+    sharedSchemas: declarations.shared,
   };
-  const more = { bodies: BODIES, databaseUrl: database.url, sharedSchemas: declarations.shared, redeclare };
-  const open = await openFeatures(features, { ...core, ...more }, closers);
+  const open = await openFeatures(features, core, closers);
   return { ...core, scrape, database, metricsServer, counters, features: open };
 }
 

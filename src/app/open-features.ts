@@ -225,32 +225,26 @@ export async function describeApi(
   config: Config,
   resources: readonly Resource[],
 ): Promise<ApiDescription> {
+  const on = features.filter((each) => isOn(each, config));
+  const loaded = await Promise.all(on.map(async ({ name, load }) => ({ name, ...(await load()).default })));
   const added: Endpoint[] = [];
   const errorTypes: ProblemType[] = [...CORE_TYPES];
-  const documented: Documentation[] = [];
-  const names: FieldNames[] = [];
-  const representing: Represent[] = [];
-  for (const entry of features) {
-    if (!isOn(entry, config)) continue;
-    const { endpoints, errors, fields, documentation, represent } = (await entry.load()).default;
+  for (const { name, endpoints, errors } of loaded) {
     const own = (await endpoints?.(config, resources)) ?? [];
-    added.push(...own.map((each) => ({ ...each, feature: entry.name })));
+    added.push(...own.map((each) => ({ ...each, feature: name })));
     errorTypes.push(...((await errors?.()) ?? []));
-    if (fields) names.push(fields);
-    if (documentation) documented.push(documentation);
-    if (represent) representing.push(represent);
   }
   const isSeparate = (each: Endpoint) => each.isSeparate === true;
   const first = [...coreEndpoints(config, resources), ...added.filter((each) => !isSeparate(each))];
   let all: readonly Endpoint[] = [...first, ...LAST_ENDPOINTS, ...added.filter(isSeparate)];
-  for (const represent of representing) all = await represent(all, resources);
+  for (const { represent } of loaded) if (represent) all = await represent(all, resources);
   const settings = { auth: SCHEMES, events: true, metricsPort: undefined, anyParameters: false };
   return {
     endpoints: all,
     possible: coreEndpoints(settings, []) as readonly Endpoint[],
     errorTypes,
-    fields: names,
-    documentation: documented,
+    fields: loaded.flatMap(({ fields }) => fields ?? []),
+    documentation: loaded.flatMap(({ documentation }) => documentation ?? []),
   };
 }
 

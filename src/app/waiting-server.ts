@@ -4,7 +4,7 @@ import type { Config } from '../config/config.js';
 import { startWithDatabase } from '../db/start-faults.js';
 import { unavailable } from '../errors/service-errors.js';
 import { createCommonFields, fixedFields } from '../http/common-headers.js';
-import { EarlyReply, isHealthCheck } from '../http/early-reply.js';
+import { earlyReplies, isHealthCheck } from '../http/early-reply.js';
 import { createHttpServer } from '../pipeline/server.js';
 import { listen } from '../process/listen.js';
 import { readTls } from '../process/tls.js';
@@ -28,11 +28,11 @@ async function openWaitingServer(config: Config): Promise<() => Promise<void>> {
   const tls = readTls(config);
   const always = fixedFields(tls !== undefined, config.hstsMaxAgeSeconds);
   const common = createCommonFields(always, undefined);
-  const waiting = new EarlyReply(unavailable('The service waits for its database.'), config.publicPrefix);
+  const waiting = earlyReplies(unavailable('The service waits for its database.'), config.publicPrefix);
   const server = createHttpServer(
     (req, res, expectation, ended) => {
       res.once('close', ended);
-      const reply = isHealthCheck(req.url!) ? healthOf(req.url!) : waiting.replyTo(req);
+      const reply = isHealthCheck(req.url!) ? healthOf(req.url!) : waiting(req);
       refuse(req, res, expectation === 'continue', reply, common);
     },
     { ...config, commonFields: common, always },

@@ -4,12 +4,12 @@ import { FAILURE_WINDOW_S, LoginThrottle } from '../limits/login-throttle.js';
 import type { OpenCounts } from '../limits/shared-counters.js';
 import type { CounterValue, LabelledMetric } from '../telemetry/instruments.js';
 import type { Log } from '../telemetry/log.js';
-import { AccountProtection, PasswordCheck, passwordSignIn, type SignIn } from './accounts.js';
-import { type Authenticate, createAuthenticator, type FindSession } from './authenticate.js';
+import { AccountProtection, PasswordCheck, passwordSignIn } from './accounts.js';
+import { createAuthenticator, type FindSession } from './authenticate.js';
 import { CredentialCache } from './credentials/credential-cache.js';
 import { CredentialWatch } from './credentials/credential-watch.js';
 import type { SchemeName } from './principal.js';
-import { type CheckReplay, createReplayGuard } from './replay-guard.js';
+import { createReplayGuard } from './replay-guard.js';
 import { quote, type Scheme } from './scheme.js';
 import { apiKey } from './schemes/api-key.js';
 import { basic } from './schemes/basic.js';
@@ -28,25 +28,7 @@ export interface OwnCredentials {
   readonly session: FindSession;
 }
 
-export interface Auth {
-  /** Undefined: requests need no credential. */
-  readonly authenticate: Authenticate | undefined;
-  /** The header fields of a 403 (RFC 6750 section 3.1). */
-  readonly challenge: (scope: string) => readonly string[];
-  /** Undefined when neither API keys nor certificates are accepted. */
-  readonly lookup: CredentialCache | undefined;
-  /** Watches the credentials of event streams. */
-  readonly credentials: CredentialWatch;
-  /** The tokens of the embedded authorization server; undefined without it. */
-  readonly own: OwnTokenSource | undefined;
-  readonly signIn: SignIn;
-  readonly throttle: LoginThrottle;
-  readonly checkReplay: CheckReplay;
-  readonly accounts: AccountProtection;
-  /** Users that have signed in in a browser; undefined without the embedded authorization server. */
-  readonly session: FindSession | undefined;
-  readonly close: () => Promise<void>;
-}
+export type Auth = Awaited<ReturnType<typeof openAuth>>;
 
 /** The order of the challenges in a 401, and in which schemes look for their credential. */
 const ORDER: readonly SchemeName[] = ['bearer', 'api-key', 'basic', 'signature', 'mtls'];
@@ -65,7 +47,7 @@ export async function openAuth(
   counts?: OpenCounts,
   own?: OwnCredentials,
   userOf?: UserOfToken,
-): Promise<Auth> {
+) {
   const lookup = config.auth.some((name) => name === 'api-key' || name === 'mtls')
     ? new CredentialCache(db)
     : undefined;
@@ -92,21 +74,27 @@ export async function openAuth(
   const credentials = new CredentialWatch(db, log, schemes, config.eventsCredentialMs, callers);
   const throttle = new LoginThrottle(config.authFailures, counts?.('failures', FAILURE_WINDOW_S));
   return {
+    /** Undefined: requests need no credential. */
     authenticate: schemes.length > 0 ? createAuthenticator(schemes, throttle, failures) : undefined,
-    challenge: (scope) =>
+    /** The header fields of a 403 (RFC 6750 section 3.1). */
+    challenge: (scope: string): readonly string[] =>
       config.auth.includes('bearer')
         ? [
             'WWW-Authenticate',
             `Bearer realm=${quote(config.realm)}, error="insufficient_scope", scope=${quote(scope)}`,
           ]
         : [],
+    /** Undefined when neither API keys nor certificates are accepted. */
     lookup,
+    /** Watches the credentials of event streams. */
     credentials,
+    /** The tokens of the embedded authorization server; undefined without it. */
     own: own?.tokens,
     signIn,
     throttle,
     checkReplay,
     accounts: new AccountProtection(db, passwords, throttle),
+    /** Users that have signed in in a browser; undefined without the embedded authorization server. */
     session: own?.session,
     close: async () => {
       credentials.close();

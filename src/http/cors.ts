@@ -1,14 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 
 /** Access for pages of other origins (CORS protocol: Fetch standard, section 3.2). */
-export interface Cors {
-  /** The fields of every response, also of errors. */
-  readonly fields: (origin: string | undefined) => readonly string[];
-  /** Further fields of the response to a preflight of an allowed origin; empty for any other OPTIONS. */
-  readonly preflight: (headers: IncomingHttpHeaders, allow: string) => readonly string[];
-  /** Whether a request with the method OPTIONS is a preflight of an allowed origin. */
-  readonly isPreflight: (headers: IncomingHttpHeaders) => boolean;
-}
+export type Cors = NonNullable<ReturnType<typeof corsFor>>;
 
 /** Names of header fields of requests and of responses. */
 export interface FieldNames {
@@ -74,7 +67,7 @@ const OTHER_ORIGIN = ['Vary', 'Origin'];
  * browsers withhold from their pages. There is no Access-Control-Allow-Credentials, since a cookie identifies the callers
  * of pages alone.
  */
-export function corsFor(origins: readonly string[], ofFeatures: readonly FieldNames[]): Cors | undefined {
+export function corsFor(origins: readonly string[], ofFeatures: readonly FieldNames[]) {
   if (origins.length === 0) return undefined;
   const allowed = [...ALLOWED, ...ofFeatures.flatMap(({ request = [] }) => request)].join(', ');
   const exposed = [...EXPOSED, ...ofFeatures.flatMap(({ response = [] }) => response)].join(', ');
@@ -88,9 +81,12 @@ export function corsFor(origins: readonly string[], ofFeatures: readonly FieldNa
   const isPreflight = (headers: IncomingHttpHeaders): boolean =>
     known.has(headers.origin ?? '') && headers['access-control-request-method'] !== undefined;
   return {
+    /** Whether a request with the method OPTIONS is a preflight of an allowed origin. */
     isPreflight,
-    fields: (origin) => known.get(origin ?? '') ?? OTHER_ORIGIN,
-    preflight: (headers, allow) =>
+    /** The fields of every response, also of errors. */
+    fields: (origin: string | undefined): readonly string[] => known.get(origin ?? '') ?? OTHER_ORIGIN,
+    /** Further fields of the response to a preflight of an allowed origin; empty for any other OPTIONS. */
+    preflight: (headers: IncomingHttpHeaders, allow: string): readonly string[] =>
       isPreflight(headers) ? ['Access-Control-Allow-Methods', allow, ...permitted] : [],
   };
 }

@@ -1,27 +1,20 @@
 import type { IncomingMessage } from 'node:http';
 import type { Problem } from '../errors/problem.js';
-import { prefixOf, VERSIONS, type Version } from '../versions/supported.js';
+import { prefixOf, VERSIONS } from '../versions/supported.js';
 import { probableVersion } from './api-version.js';
 import { render } from './problem-body.js';
 import type { Reply } from './reply.js';
 
-/** A 503 for requests that are not examined. It is rendered once for each version. */
-export class EarlyReply {
-  readonly #replies: ReadonlyMap<Version, Reply>;
-
-  constructor(problem: Problem, publicPrefix: string) {
-    this.#replies = new Map(
-      VERSIONS.map((version) => {
-        const { isAlwaysProblem, ...members } = version.errors;
-        const form = { ...members, errorsPath: `${prefixOf(version, publicPrefix)}/errors` };
-        return [version, render(problem, '', isAlwaysProblem ? form : undefined)];
-      }),
-    );
-  }
-
-  replyTo(req: IncomingMessage): Reply {
-    return this.#replies.get(probableVersion(req))!;
-  }
+/** Makes the responses to requests that are not examined. A problem is rendered once for each version. */
+export function earlyReplies(problem: Problem, publicPrefix: string): (req: IncomingMessage) => Reply {
+  const replies = new Map(
+    VERSIONS.map((version) => {
+      const { isAlwaysProblem, ...members } = version.errors;
+      const form = { ...members, errorsPath: `${prefixOf(version, publicPrefix)}/errors` };
+      return [version, render(problem, '', isAlwaysProblem ? form : undefined)];
+    }),
+  );
+  return (req) => replies.get(probableVersion(req))!;
 }
 
 const HEALTH_CHECK = /^(?:\/api\/v[12])?\/(?:healthz|readyz)(?:\?|$)/;

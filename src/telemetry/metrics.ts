@@ -1,28 +1,8 @@
 import { combined, type FamilyValues } from './exposition.js';
-import {
-  type CounterValue,
-  counter,
-  type Family,
-  histogram,
-  type LabelledMetric,
-  SECONDS,
-  single,
-} from './instruments.js';
+import { counter, type Family, histogram, SECONDS, single } from './instruments.js';
 
 /** The metrics of the service: those of the core, and what its features add. Labels have closed sets of values: `route` is the template of a route, never a path. */
-export interface Metrics {
-  readonly http: HttpMetrics;
-  readonly db: DbMetrics;
-  readonly events: EventMetrics;
-  readonly authFailures: LabelledMetric<CounterValue>;
-  /** Adds metrics of a feature. Throws TypeError for a name that another metric has. */
-  readonly add: (families: readonly Family[]) => void;
-  /**
-   * The values of all metrics, and of those of the process, which are measured from the first call on: a service without scrapes
-   * does not pay for them.
-   */
-  readonly scrape: Scrape;
-}
+export type Metrics = Readonly<ReturnType<typeof createMetrics>>;
 
 /** Gives the values of metrics at the time of the call. */
 export type Scrape = () => Promise<readonly FamilyValues[]>;
@@ -33,7 +13,7 @@ export type PoolName = 'short' | 'search' | 'transaction' | 'stream';
 /** Upper bounds of the sizes of shared statements. */
 const ROWS = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 
-export function createMetrics(): Metrics {
+export function createMetrics() {
   const [http, db, events] = [createHttpMetrics(), createDbMetrics(), createEventMetrics()];
   const authFailures = counter('plinth_auth_failures_total', 'Credentials that were refused.', [
     'scheme',
@@ -48,14 +28,19 @@ export function createMetrics(): Metrics {
     db,
     events,
     authFailures,
-    add: (added) => {
+    /** Adds metrics of a feature. Throws TypeError for a name that another metric has. */
+    add: (added: readonly Family[]) => {
       for (const family of added) {
         if (families.some(({ name }) => name === family.name))
           throw new TypeError(`several metrics have the name ${family.name}`);
         families.push(family);
       }
     },
-    scrape: async () => {
+    /**
+     * The values of all metrics, and of those of the process, which are measured from the first call on: a service without scrapes
+     * does not pay for them.
+     */
+    scrape: async (): Promise<readonly FamilyValues[]> => {
       opening ??= import('./process-metrics.js').then(({ openProcessMetrics }) => openProcessMetrics());
       const ofProcess = (await opening)();
       return [...ofProcess, ...families.map((family) => ({ ...family, samples: family.samples() }))];

@@ -4,7 +4,7 @@ import type { Socket } from 'node:net';
 import { waitingSearches } from '../db/db.js';
 import { type Bound, beyond } from '../errors/service-errors.js';
 import { type CommonFields, requestId } from '../http/common-headers.js';
-import { EarlyReply, isHealthCheck } from '../http/early-reply.js';
+import { earlyReplies, isHealthCheck } from '../http/early-reply.js';
 import type { Reply } from '../http/reply.js';
 import { RESPONSES } from '../limits/byte-budget.js';
 import { ConcurrencyLimit } from './concurrency-limit.js';
@@ -45,7 +45,7 @@ export class AdmissionControl {
   readonly #throttle = new RefusalThrottle();
   readonly #limit: ConcurrencyLimit;
   readonly #isSurplus: (socket: Socket) => boolean;
-  readonly #replies: Readonly<Record<EarlyBound, EarlyReply>>;
+  readonly #replies: Readonly<Record<EarlyBound, ReturnType<typeof earlyReplies>>>;
   #inFlight = 0;
 
   /** `refused` counts the responses to requests that are not admitted. */
@@ -57,7 +57,7 @@ export class AdmissionControl {
   ) {
     this.#limit = new ConcurrencyLimit(options.maxRequests);
     this.#isSurplus = limitConnections(server, options.maxConnections);
-    const replyOf = (bound: EarlyBound) => new EarlyReply(beyond(bound), options.publicPrefix);
+    const replyOf = (bound: EarlyBound) => earlyReplies(beyond(bound), options.publicPrefix);
     this.#replies = {
       connections: replyOf('connections'),
       pipelined: replyOf('pipelined'),
@@ -92,7 +92,7 @@ export class AdmissionControl {
   #refuse(bound: EarlyBound, req: IncomingMessage, res: ServerResponse, expectation: Expectation): void {
     const expectsContinue = expectation === 'continue';
     const respond = () =>
-      refuse(req, res, expectsContinue, this.#replies[bound].replyTo(req), this.options.commonFields);
+      refuse(req, res, expectsContinue, this.#replies[bound](req), this.options.commonFields);
     if (this.refused) this.refused.of('503').value++;
     if (bound !== 'requests') closeAfter(req, res);
     // A client whose connection closes has to connect before it repeats the request.
