@@ -245,7 +245,15 @@ function comparisonOf(
     }
   };
   const symbol = more.length === 0 ? symbols?.(first, name, { column, isList, read: attempt }) : undefined;
-  if (!symbol) return { ...comparison, values: valuesOf(name, operator as Operator, values, read) };
+  if (!symbol) {
+    // Beside other values, `$caller` of a request is the value that it has.
+    const own = (text: string) =>
+      text === '$caller' ? symbols?.(text, name, { column, isList, read: attempt })?.value : undefined;
+    return {
+      ...comparison,
+      values: valuesOf(name, operator as Operator, values, (text) => own(text) ?? read(text)),
+    };
+  }
   if (part !== undefined || operator === 'null' || operator === 'between' || field === 'created_at')
     throw invalidQuery(name, `cannot be compared with ${first} by ${operator}`);
   if (symbol.through && !isComparable(column, symbol.through.type, isList))

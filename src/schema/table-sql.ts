@@ -57,10 +57,10 @@ export const TRIGGERS: readonly string[] = [
 ];
 
 /** Makes the database count records and record events. */
-export function attach({ name, sql, owner, hasHistory, distribution }: Table): string[] {
+export function attach({ name, sql, owner, hasHistory, isInviting, distribution }: Table): string[] {
   const ownerSql = owner === undefined ? '' : `, '${owner}'`;
-  const history = hasHistory ? ', history => true' : '';
-  if (!distribution) return [`select attach_collection(${quoted(sql)}${ownerSql}${history})`];
+  const options = `${hasHistory ? ', history => true' : ''}${isInviting ? ', invite => true' : ''}`;
+  if (!distribution) return [`select attach_collection(${quoted(sql)}${ownerSql}${options})`];
   const { parent, unique } = distribution;
   return [
     `select distribute_collection('${name}'${ownerSql || ', null'}, ${parent === undefined ? 'null' : `'${parent}'`})`,

@@ -226,9 +226,11 @@ function foreignKeySteps({ table, former, existing, nameOf }: Alteration): Schem
 /** The triggers that count records and record events. */
 function triggerSteps({ table, former, existing: { triggers } }: Alteration): SchemaStep[] {
   const isAttached = TRIGGERS.every((suffix) => triggers.has(`${table.name}_${suffix}`));
-  const optionsOf = ({ owner, hasHistory, distribution }: Table) =>
-    JSON.stringify([owner, hasHistory, distribution?.unique]);
-  if (isAttached && (former === undefined || optionsOf(former) === optionsOf(table))) return [];
+  const optionsOf = ({ owner, hasHistory, isInviting, distribution }: Table) =>
+    JSON.stringify([owner, hasHistory, isInviting, distribution?.unique]);
+  const isComplete =
+    !table.isInviting || table.distribution !== undefined || triggers.has('plinth_superseded');
+  if (isAttached && isComplete && (former === undefined || optionsOf(former) === optionsOf(table))) return [];
   return [step(`Attach counting and events to ${table.name}`, lockTable(table.name), attach(table))];
 }
 

@@ -51,6 +51,8 @@ export interface Table {
   readonly owner: string | undefined;
   /** Whether events store the record before each change. */
   readonly hasHistory: boolean;
+  /** Whether the deletion of a record ends invitations. */
+  readonly isInviting: boolean;
   /** How the records are distributed; undefined: they are in one PostgreSQL. */
   readonly distribution: Distribution | undefined;
 }
@@ -85,6 +87,7 @@ export function tableOf(resource: Resource, { engine, schema }: Layout): Table {
     links: linksOf(resource),
     owner: callerField === 'id' ? 'id' : callerField && columnName(callerField),
     hasHistory: resource.hasHistory,
+    isInviting: resource.invited !== undefined,
     distribution,
   };
 }

@@ -51,6 +51,8 @@ t.test('$caller in a filter is the subject of the caller, and nothing without a 
     ['filter%5BassigneeId%5D=%24caller', (own) => [own], []],
     ['filter[assigneeId][in]=$caller', (own) => [own], []],
     ['filter[assigneeId][nin]=$caller', (own) => ALL.filter((each) => each !== own), []],
+    ['filter[assigneeId][in]=$caller,zoe', (own) => [own, 'zoe'], ['zoe']],
+    ['filter[assigneeId][in]=zoe&filter[assigneeId][in]=$caller', (own) => [own, 'zoe'], ['zoe']],
     ['filter[not][assigneeId]=$caller', (own) => ALL.filter((each) => each !== own), ALL],
     ['filter[or][0][assigneeId]=$caller&filter[or][1][title]=zoe', (own) => [own, 'zoe'], ['zoe']],
     ['filter[estimate]=$caller', () => [], []],
@@ -72,6 +74,9 @@ t.test('$caller in a filter is the subject of the caller, and nothing without a 
     t.same(await titles(bob, '/tasks', 'QUERY', body), ['bob']);
     t.same(await titles(stranger, '/tasks', 'QUERY', body), []);
   }
+  const several = { filter: { assigneeId: { in: ['$caller', 'zoe'] } } };
+  t.same(await titles(bob, '/tasks', 'QUERY', several), ['bob', 'zoe']);
+  t.same(await titles(stranger, '/tasks', 'QUERY', several), ['zoe']);
   const groups = await ann('GET', '/tasks?group=assigneeId&filter[assigneeId]=$caller');
   t.match(groups.json.data, [{ assigneeId: 'ann', count: 1 }]);
   t.equal(groups.json.data.length, 1);

@@ -75,7 +75,8 @@ function bodyOf(flow: FlowPaths, text: FlowTexts, language: Language, state: Flo
   const { code, shown, values } = state;
   if (!shown) return undefined;
   const { about = [], fields = [], hasPassword, isMember, signIn } = shown;
-  return html`<p>${isMember ? text.memberText : text.text}</p>${about.map((line) => html`<p><strong>${line}</strong></p>`)}
+  const intro = isMember ? text.memberText : text.text;
+  return html`${intro !== undefined && html`<p>${intro}</p>`}${about.map((line) => html`<p><strong>${line}</strong></p>`)}
 <form method="post" action="${flow.path}">${hidden}
 <label for="code">${common.code}</label>
 <input id="code" name="code" autocomplete="one-time-code" required maxlength="40" value="${code}">
