@@ -13,14 +13,12 @@ import {
   formatted,
 } from './declaration-files.js';
 import { hidden, openForm } from './form-html.js';
-import type { FormTokens } from './form-token.js';
 import { readAs } from './inner-read.js';
 import { collectionLabel } from './labels.js';
-import type { PageContent } from './layout.js';
+import type { PageContent, PageContext } from './layout.js';
 import { isOpen } from './navigation.js';
 import type { Page, PageOptions } from './pages.js';
 import { failuresIn } from './record-form-actions.js';
-import type { Site } from './site.js';
 import { bodyOf, objectIn, type Submitted } from './submitted-form.js';
 
 /** The address of the page with the declaration of a collection; without a name, of the page for a new one. */
@@ -37,7 +35,7 @@ export const declarationPage: Page = {
   content: ({ site, json, forms }) => {
     const file = json as unknown as DeclarationFile;
     const declared = objectIn(file.text);
-    const own = { ...file, forms, prefix: site.prefix };
+    const own = { ...file, forms, site };
     const isOther = declared === undefined && file.text !== '';
     return {
       ...headOf(own),
@@ -81,30 +79,25 @@ async function textIn(submitted: Submitted): Promise<string> {
 }
 
 /** The state of a form of a declaration. */
-interface FormOf extends Pick<DeclarationFile, 'collection' | 'etag'>, Pick<Site, 'prefix'> {
-  readonly forms: FormTokens;
-}
+type FormOf = Pick<DeclarationFile, 'collection' | 'etag'> & Pick<PageContext, 'site' | 'forms'>;
 
 const stateOf = ({ site, entered, forms }: Submitted): FormOf => ({
-  collection: entered.own('collection').trim(),
-  ...{ etag: entered.own('_etag'), forms, prefix: site.prefix },
+  ...{ collection: entered.own('collection').trim(), etag: entered.own('_etag'), site, forms },
 });
 
-const headOf = ({ collection, etag, prefix }: FormOf): Pick<PageContent, 'title' | 'crumbs'> =>
-  etag === ''
-    ? { title: 'Declare a collection' }
-    : {
-        title: `Declaration of ${collectionLabel(collection)}`,
-        crumbs: [{ text: collectionLabel(collection), href: `${prefix}/${collection}` }],
-      };
+function headOf({ collection, etag, site }: FormOf): Pick<PageContent, 'title' | 'crumbs'> {
+  if (etag === '') return { title: 'Declare a collection' };
+  const list = { text: collectionLabel(collection), href: `${site.prefix}/${collection}` };
+  return { title: `Declaration of ${list.text}`, crumbs: [list] };
+}
 
 /** A form with the fields or the text of a declaration. */
-function editor({ collection, etag, forms, prefix }: FormOf, inputs: Html, buttons?: Part): Html {
+function editor({ collection, etag, forms, site }: FormOf, inputs: Html, buttons?: Part): Html {
   const name =
     etag === ''
       ? html`<div class="field"><label>Name of the collection <input name="collection" required pattern="[a-z][a-z0-9_]{0,39}" value="${collection}"></label><p class="hint">The segment of its address: a-z, 0-9 and _, such as order_lines.</p></div>`
       : hidden('collection', collection);
-  return html`${openForm(declarationHref(prefix), forms, { _etag: etag }, 'edit wide')}${name}
+  return html`${openForm(declarationHref(site.prefix), forms, { _etag: etag }, 'edit wide')}${name}
 ${inputs}<p class="tools">${buttons ?? html`<button class="main">Show the plan</button>`}</p></form>`;
 }
 
@@ -114,10 +107,10 @@ const textInput = (text: string): Html =>
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('base64url');
 
 /** The faults of a declaration in words. */
-function faultsOf(problem: Problem, { collection, prefix }: FormOf): Html {
+function faultsOf(problem: Problem, { collection, site }: FormOf): Html {
   const failures = problem.status === 412 ? undefined : failuresIn(problem);
   if (!failures)
-    return html`<p class="error" role="alert">${problem.message} <a href="${declarationHref(prefix, collection)}" target="_blank" rel="noopener">The file as it is now</a></p>`;
+    return html`<p class="error" role="alert">${problem.message} <a href="${declarationHref(site.prefix, collection)}" target="_blank" rel="noopener">The file as it is now</a></p>`;
   return html`<div class="error" role="alert"><p>Nothing is changed yet:</p><ul>${failures.map(
     ({ path, message }) =>
       html`<li><b>${path

@@ -42,7 +42,7 @@ export function managedPages(kind: Kind, resources: readonly Resource[]): [path:
           data.map((entry) => String(entry[user])),
         );
       return {
-        title: model.heading,
+        title: headingOf(kind),
         tools: shown.may('POST') && html`<a class="button main" href="${href}?_new">New ${singular}</a>`,
         body: html`${entriesTable(
           data,
@@ -123,12 +123,7 @@ export function rotationForms(kind: Kind): [path: string, form: PageForm][] {
 export const button = (action: string, label: string, forms: FormTokens, own = {}): Html =>
   html`${openForm(action, forms, own)}<button>${label}</button></form>`;
 
-function modelOf(
-  kind: Kind,
-  page: KindPage,
-  resources: readonly Resource[],
-): FormModel & { readonly heading: string } {
-  const heading = headingOf(kind);
+function modelOf(kind: Kind, page: KindPage, resources: readonly Resource[]): FormModel {
   const { path, singular, secret } = kind;
   const { columns, inputs, user = '' } = page;
   const owner = resources.find((resource) => resource.owner);
@@ -144,7 +139,7 @@ function modelOf(
   const properties = { ...schema.properties, ...Object.fromEntries(added) } as Record<string, object>;
   const rules = { schema: { ...schema, properties }, omitted: [] };
   return {
-    ...{ name: path.slice(1), singular, heading },
+    ...{ name: path.slice(1), singular },
     creation: () => rules,
     change: rules,
     titleOf: (record) => String(record[columns[0]!]),
