@@ -1,4 +1,3 @@
-import type { Row } from '../db/db.js';
 import { JSON_TYPE } from '../http/media-types.js';
 import type { Reply } from '../http/reply.js';
 import type { Request } from '../http/request.js';
@@ -16,12 +15,6 @@ export function secretReply(status: number, value: unknown, headers: readonly st
 export function timeOf(ms: number | undefined): string | null {
   return ms === undefined ? null : new Date(ms).toISOString();
 }
-
-/** A row with times in the format of RFC 3339. In the database they are milliseconds since 1970. */
-export const withTimes = <Fields extends Row>(row: Fields, names: readonly (keyof Fields)[]): Fields => ({
-  ...row,
-  ...Object.fromEntries(names.map((name) => [name, timeOf((row[name] ?? undefined) as number | undefined)])),
-});
 
 /** A page of a list of the service's own, which is read from its first entry on. */
 export interface ForwardPage {

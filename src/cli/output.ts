@@ -40,10 +40,6 @@ export class ListOutput {
   }
 }
 
-/** Whether the standard output is a terminal with colours, which NO_COLOR and TERM decide. */
-export const hasColours = ({ stdout, env }: Io): boolean =>
-  stdout.isTTY === true && stdout.hasColors?.(env) === true;
-
 /**
  * Gives `work` the file that an option names, which has its new content, and its mode, when the work is done. A link is followed. Throws
  * OutputError, also for what is no file: a shell can redirect the standard output to a pipe or a device.

@@ -49,13 +49,6 @@ const unfit = () => badRequest('The request holds a value that the database cann
 export const STATEMENT_TIMEOUT = '57014';
 export const LOCK_NOT_AVAILABLE = '55P03';
 
-/**
- * Whether a server failed, or refused a statement for the state that it is in: another server may carry it out. A
- * statement that took too long would take as long there.
- */
-export const isUnavailable = (error: unknown): boolean =>
-  problemOf(error)?.status === 503 && databaseErrorOf(error)?.code !== STATEMENT_TIMEOUT;
-
 /** By whole code, or by class (its first two characters). */
 const TABLE: Readonly<Record<string, () => Problem>> = {
   '08': away, // connection exceptions

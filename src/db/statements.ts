@@ -55,15 +55,6 @@ export function statements<Name extends string>(file: string, names: readonly Na
   return Object.fromEntries(found) as Statements<Name>;
 }
 
-/** Statements with their `:name` placeholders replaced. */
-export const filled = <Name extends string>(
-  texts: Statements<Name>,
-  parts: Readonly<Record<string, string>>,
-): Statements<Name> =>
-  Object.fromEntries(
-    Object.entries<string>(texts).map(([name, text]) => [name, fill(text, parts)]),
-  ) as Statements<Name>;
-
 /** A statement with its `:name` placeholders replaced. The parts come from declarations, never from requests. */
 export function fill(text: string, parts: Readonly<Record<string, string>>): string {
   return text.replace(/(?<!:):([a-z_]+)/g, (placeholder, name: string) => parts[name] ?? placeholder);

@@ -2,7 +2,6 @@ import { styleText } from 'node:util';
 import { embeddedOf, settingsOf } from '../../app/open-features.js';
 import { parse } from '../../cli/arguments.js';
 import { configOf, type Io } from '../../cli/io.js';
-import { hasColours } from '../../cli/output.js';
 import { type Config, ConfigError, configWarnings } from '../../config/config.js';
 import { checkDeclarations } from '../../declarations/check-declarations.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
@@ -20,7 +19,8 @@ export async function doctorCommand(args: string[], io: Io): Promise<ExitCode> {
   const { json } = parse(COMMANDS, 'doctor', '', args).values;
   io.process?.exitOnSignals();
   const checks: Check[] = [];
-  const colours = hasColours(io);
+  // NO_COLOR and TERM decide.
+  const colours = io.stdout.isTTY === true && io.stdout.hasColors?.(io.env) === true;
   for await (const found of allChecks(io)) {
     checks.push(...found);
     if (!json) io.stdout.write(found.map((check) => lineOf(check, colours)).join(''));

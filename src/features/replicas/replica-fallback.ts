@@ -1,4 +1,4 @@
-import { isUnavailable } from '../../db/database-errors.js';
+import { databaseErrorOf, problemOf, STATEMENT_TIMEOUT } from '../../db/database-errors.js';
 import type { Reply, Rows } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { Action } from '../../http/router.js';
@@ -36,6 +36,13 @@ export function fromReplicas(
   };
   return { ...action, run: (request) => (request.run ? action.run(request) : run(request)) };
 }
+
+/**
+ * Whether a server failed, or refused a statement for the state that it is in: another server may carry it out. A
+ * statement that took too long would take as long there.
+ */
+const isUnavailable = (error: unknown): boolean =>
+  problemOf(error)?.status === 503 && databaseErrorOf(error)?.code !== STATEMENT_TIMEOUT;
 
 /** Documents that the primary's replace, if the replica fails before the first one. */
 async function* documentsOr(

@@ -1,4 +1,4 @@
-import { forwardReply, secretReply as reply, timeOf, withTimes } from '../../actions/secret-reply.js';
+import { forwardReply, secretReply as reply, timeOf } from '../../actions/secret-reply.js';
 import type { Db, Row } from '../../db/db.js';
 import { absent } from '../../errors/record-errors.js';
 import { badRequest } from '../../errors/request-errors.js';
@@ -14,7 +14,7 @@ import {
   STATUSES,
 } from './delivery-store.js';
 import { deliveryPending, webhookDisabled } from './errors.js';
-import { STORED_WEBHOOKS, type Webhook, type WebhookServices } from './webhook-store.js';
+import { STORED_WEBHOOKS, type Webhook, type WebhookServices, withTimes } from './webhook-store.js';
 
 /** Lists the deliveries of a webhook, newest first, after `?after=<id>` and with `?status=`: 200, 400, 404. */
 export async function listOfDeliveries({ db }: WebhookServices, request: Request): Promise<Reply> {

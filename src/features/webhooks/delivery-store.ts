@@ -1,5 +1,5 @@
 import type { Db, Row, Run } from '../../db/db.js';
-import { fill, filled, statements } from '../../db/statements.js';
+import { fill, type Statements, statements } from '../../db/statements.js';
 import type { PruneTask } from '../../feature.js';
 
 export const STATUSES: readonly string[] = ['pending', 'delivered', 'dead'];
@@ -50,6 +50,15 @@ export interface Result {
   /** Whether the webhook is to be disabled. */
   readonly disable: boolean;
 }
+
+/** Statements with their `:name` placeholders replaced. */
+export const filled = <Name extends string>(
+  texts: Statements<Name>,
+  parts: Readonly<Record<string, string>>,
+): Statements<Name> =>
+  Object.fromEntries(
+    Object.entries<string>(texts).map(([name, text]) => [name, fill(text, parts)]),
+  ) as Statements<Name>;
 
 /** The statements of the feature. */
 // biome-ignore format: one name a line says no more

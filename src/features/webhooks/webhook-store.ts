@@ -1,12 +1,11 @@
-import { withTimes } from '../../actions/secret-reply.js';
+import { timeOf } from '../../actions/secret-reply.js';
 import { type Created, inTable, type Store, type Stored } from '../../api/managed-endpoints.js';
 import type { Db, Row } from '../../db/db.js';
-import { filled } from '../../db/statements.js';
 import { invalid } from '../../errors/input-errors.js';
 import type { Json } from '../../json.js';
 import { ABOVE_IDS, nextIdentity } from '../../uuid.js';
 import { compileOnFirstUse } from '../../validation/validation.js';
-import { WEBHOOKS_SQL } from './delivery-store.js';
+import { filled, WEBHOOKS_SQL } from './delivery-store.js';
 import { tooManyWebhooks } from './errors.js';
 import type { Webhooks } from './open-webhooks.js';
 import { newSecret } from './sign.js';
@@ -32,6 +31,12 @@ export interface WebhookServices extends Pick<Webhooks, 'wake' | 'pass'> {
   /** The source of test events: the URL of the service. */
   readonly source: string;
 }
+
+/** A row with times in the format of RFC 3339. In the database they are milliseconds since 1970. */
+export const withTimes = <Fields extends Row>(row: Fields, names: readonly (keyof Fields)[]): Fields => ({
+  ...row,
+  ...Object.fromEntries(names.map((name) => [name, timeOf((row[name] ?? undefined) as number | undefined)])),
+});
 
 /** Listed by name, so that no statement returns a secret. */
 const WEBHOOK = `id::text, version, url, array_to_json(types)::text as types, description, enabled, disabled_reason, dropped_events,
