@@ -9,8 +9,6 @@ import type { Change, Changed } from './changes.js';
 import { isStored } from './record.js';
 import type { compileInput, ValidatedInput } from './validated-input.js';
 
-const SET_PASSWORD = PASSWORDS_SQL.set_password;
-
 /**
  * Writes a record together with its password, and while the password that has confirmed the write is current, in one
  * transaction. Undefined: the input has neither. Rejects with 403.
@@ -30,7 +28,7 @@ export function withPassword<T>(
     if (!isStored(written)) return written;
     // After the write, so that all lock the user before the password.
     if (confirmedBy && !(await lockVerifiedPassword(run, confirmedBy))) throw currentPasswordWrong();
-    if (hashed !== undefined) await run(SET_PASSWORD, [id, hashed]);
+    if (hashed !== undefined) await run(PASSWORDS_SQL.set_password, [id, hashed]);
     return written;
   };
   if (!hash) return run ? all(run, undefined) : db.transaction((run) => all(run, undefined));

@@ -8,8 +8,6 @@ import { withSchemaConnection } from './schema-connection.js';
 import { withSession } from './session.js';
 import { TASK_SETTINGS } from './session-settings.js';
 
-const INSPECT = INSPECTION_SQL.inspect;
-
 /** A database and the rights of its role: the row of sql/inspection.sql. */
 export interface Inspection {
   readonly version: string;
@@ -70,7 +68,7 @@ export async function inspect(run: Run, names: readonly string[]): Promise<Inspe
   const [{ schema }] = (await run('select current_schema() as schema', [])) as [{ schema: string | null }];
   const collections = schema === null ? '' : collectionsSchemaOf(schema);
   const tables = [serviceTables(), names].map((each) => JSON.stringify(each));
-  const [row] = await run(INSPECT, [...tables, collections]);
+  const [row] = await run(INSPECTION_SQL.inspect, [...tables, collections]);
   const { now, foreignTables, ...found } = row!;
   const ended = Date.now();
   return {

@@ -9,11 +9,9 @@ export interface Epoch {
   readonly startsAfter: number;
 }
 
-const EPOCHS = EVENTS_SQL.epochs;
-
 /** The epochs that are known, the oldest first. */
 export async function readEpochs(run: Run): Promise<Epoch[]> {
-  const rows = await run(EPOCHS, []);
+  const rows = await run(EVENTS_SQL.epochs, []);
   return rows.map((row) => ({ name: String(row.name), startsAfter: Number(row.first_after) }));
 }
 

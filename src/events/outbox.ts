@@ -24,8 +24,6 @@ export interface Span {
   readonly filter?: Filter | undefined;
 }
 
-const { snapshot: SNAPSHOT, last_number: LAST, read: READ } = EVENTS_SQL;
-
 /** Maximum events that one statement examines, and bytes of documents after which it returns no further event. */
 const MAX_EXAMINED = 5000;
 const MAX_BYTES = 1_048_576;
@@ -35,7 +33,7 @@ const MAX_BYTES = 1_048_576;
  * `until`, if none of those examined matches the filter.
  */
 export async function readEvents(run: Run, { after, horizon, limit, filter }: Span): Promise<Batch> {
-  const rows = await run(READ, [
+  const rows = await run(EVENTS_SQL.read, [
     after,
     horizon,
     MAX_EXAMINED,
@@ -61,10 +59,10 @@ export async function readEvents(run: Run, { after, horizon, limit, filter }: Sp
  * database has another history and all sessions were opened before its server was promoted.
  */
 export async function readSnapshot(run: Run): Promise<Snapshot> {
-  let [row] = await run(SNAPSHOT, []);
+  let [row] = await run(EVENTS_SQL.snapshot, []);
   if (row!.is_noted !== true) {
     await run('select note_feed_epoch()', []);
-    [row] = await run(SNAPSHOT, []);
+    [row] = await run(EVENTS_SQL.snapshot, []);
   }
   const { newest, floor, xmin, next, epoch, written } = row!;
   return {
@@ -79,7 +77,7 @@ export async function readSnapshot(run: Run): Promise<Snapshot> {
 
 /** The last number that any event was given. */
 export async function lastNumber(run: Run): Promise<number> {
-  return Number((await run(LAST, []))[0]!.last);
+  return Number((await run(EVENTS_SQL.last_number, []))[0]!.last);
 }
 
 function eventOf(row: Row): Event {

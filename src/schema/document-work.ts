@@ -15,7 +15,6 @@ const BATCH = 1000;
 /** How often a batch is written again since a client has deleted a record to which its records refer. */
 const MAX_ATTEMPTS = 20;
 const FIRST = '00000000-0000-0000-0000-000000000000';
-const DOCUMENTS = COLLECTIONS_SQL.documents;
 
 interface Document {
   readonly id: string;
@@ -25,7 +24,7 @@ interface Document {
 
 /** The documents of a collection in the order of their ids, some at a time. */
 export async function* documentsOf(run: Run, table: string): AsyncGenerator<Document[]> {
-  const text = fill(DOCUMENTS, { table });
+  const text = fill(COLLECTIONS_SQL.documents, { table });
   let after = FIRST;
   for (;;) {
     const rows = (await run(text, [after, BATCH])) as unknown as Document[];
