@@ -239,7 +239,7 @@ t.test('what migrations after the baseline create has names with a prefix', (t) 
 t.test('the paths that no collection can have are those of the service with all features', async (t) => {
   const { endpoints } = await describeApi(
     ALWAYS_ON,
-    readSettings({ MAIL: 'log', PUBLIC_URL: 'https://api.example.org' }),
+    readSettings({ AUTH: 'api-key', MAIL: 'log', PUBLIC_URL: 'https://api.example.org' }),
     INVITING,
   );
   const segmentsOf = (owner: string | undefined) => {
