@@ -72,11 +72,9 @@ export interface Lists {
 }
 
 /** A value of a cursor that the database cannot read is none of this service. Conditions have been read before. */
-const cursorError =
-  ({ part }: PageRequest) =>
-  (error: unknown): never => {
-    throw part.kind === 'keyset' && /^22/.test(databaseErrorOf(error)?.code ?? '') ? foreignCursor() : error;
-  };
+function cursorError(error: unknown): never {
+  throw /^22/.test(databaseErrorOf(error)?.code ?? '') ? foreignCursor() : error;
+}
 
 function groupError(error: unknown): never {
   const { code = '' } = databaseErrorOf(error) ?? {};
@@ -140,7 +138,8 @@ function listsOf(opened: ReturnType<typeof openStatements>, access?: Access): Li
       const list = access ? within(given) : given;
       const { access: own } = list.selection;
       const shared = own && !run ? await ofCaller(list) : undefined;
-      const row = shared ?? (await read(statements.page(list), run).catch(cursorError(list)))[0]!;
+      const explain = list.part.kind === 'keyset' ? cursorError : undefined;
+      const row = shared ?? (await read(statements.page(list), run).catch(explain))[0]!;
       const page = pageOf(row, list.counts ? Number(row.total) : undefined, list.part);
       if (!own || !shared || !hidesFields(own)) return page;
       // Callers with other fields may share the row.
