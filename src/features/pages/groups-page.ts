@@ -5,6 +5,7 @@ import { groupKeys } from '../../list/read-groups.js';
 import { listParameters } from '../../list/read-list.js';
 import { columnsOf } from './columns.js';
 import { filterChips } from './filter-page.js';
+import { YES_OR_NO } from './form-html.js';
 import { fieldLabel } from './labels.js';
 import type { Crumb, PageContent } from './layout.js';
 import { cellOf } from './list-cells.js';
@@ -82,7 +83,8 @@ export async function groupsPage(
     ...members.map((name) => {
       const value = member(group, name);
       const href = hrefOf(group, name);
-      const text = (typeof value === 'string' ? known.of(value) : undefined) ?? cellOf(value);
+      const flag = typeof value === 'boolean' ? YES_OR_NO[String(value)] : undefined;
+      const text = flag ?? (typeof value === 'string' ? known.of(value) : undefined) ?? cellOf(value);
       return href === undefined ? text : html`<a href="${href}">${text || 'none'}</a>`;
     }),
     bar(counts[at]! / max),
