@@ -3,6 +3,7 @@ import { createBatcher } from '../db/batcher.js';
 import { AUTH_SQL, PASSWORDS_SQL } from '../db/core-statements.js';
 import type { Db, Row, Run } from '../db/db.js';
 import {
+  addressUnconfirmed,
   currentPasswordRequired,
   currentPasswordWrong,
   forbidden,
@@ -76,6 +77,9 @@ export interface AccountCaller {
  * batch sends the current password once.
  */
 export class AccountProtection {
+  /** The page on which users change their address, which messages confirm. Undefined: a write changes it. */
+  addressPage: string | undefined;
+
   constructor(
     readonly db: Db,
     readonly check: PasswordCheck,
@@ -86,7 +90,7 @@ export class AccountProtection {
    * Requires that a caller has each scope that was granted to another user before it changes the email or the password of that user:
    * with a new password it could sign in as that user. Requires that users who change their own email or password know the current
    * password, or are present themselves: with Basic, or with a session in a browser that began within five minutes. Tokens and
-   * keys, which applications hold, never replace the current password. Returns the password that confirms the change, which must
+   * keys, which applications hold, never replace the current password. With `addressPage`, users do not change their email by writes. Returns the password that confirms the change, which must
    * still be the current one when the change commits; undefined: nothing needs a confirmation. Throws 403, 429 while the account
    * must wait after too many failures, and 503 when too many passwords are being checked.
    */
@@ -107,6 +111,9 @@ export class AccountProtection {
         return password === undefined ? undefined : verifiedPasswordOf(principal);
       if (!isUser(principal, userId)) throw userHasMoreScopes();
     }
+    // A user could store the address of another person, who then has no account and no way to one.
+    if (!isEmailLeft && newEmail !== undefined && this.addressPage !== undefined && isUser(principal, userId))
+      throw addressUnconfirmed(this.addressPage);
     if (hasSignedInRecently(principal)) {
       if (!isUser(principal, userId) && !hasScopesOf(principal, row))
         throw protectedFrom(permission, 'change');

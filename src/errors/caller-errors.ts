@@ -103,6 +103,18 @@ export const passwordNotSet = define('PASSWORD_NOT_SET', 403, {
   remedy: 'Use a credential with users:write, or the command `plinth users set-password`.',
 });
 
+/** An address of a user that signs in at a service with messages. */
+export const addressUnconfirmed = define('ADDRESS_UNCONFIRMED', 403, {
+  message: 'Another address is confirmed by messages.',
+  cause: 'A user changes the own email by a write, at a service that sends messages.',
+  remedy: 'Request the messages on the account page: the present and the new address confirm the change.',
+  example: ['/account'],
+  make: (page: string) => ({
+    message: `Another address is confirmed by messages: request them at ${page}.`,
+    details: { path: '/email' },
+  }),
+});
+
 /** A JSON Patch that moves or copies a value into the password, within a transaction. */
 export const passwordNotGiven = () =>
   unprocessablePatch.variant({

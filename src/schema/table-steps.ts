@@ -230,7 +230,9 @@ function triggerSteps({ table, former, existing: { triggers } }: Alteration): Sc
     JSON.stringify([owner, hasHistory, isInviting, distribution?.unique]);
   const isComplete =
     !table.isInviting || table.distribution !== undefined || triggers.has('plinth_superseded');
-  if (isAttached && isComplete && (former === undefined || optionsOf(former) === optionsOf(table))) return [];
+  // Migrations attach users, items and posts, which have no former declaration in a new database.
+  const applied = former ?? { ...table, hasHistory: false, isInviting: false };
+  if (isAttached && isComplete && optionsOf(applied) === optionsOf(table)) return [];
   return [step(`Attach counting and events to ${table.name}`, lockTable(table.name), attach(table))];
 }
 

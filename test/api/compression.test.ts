@@ -5,6 +5,7 @@ import { createGunzip } from 'node:zlib';
 import { requiring } from '../../src/http/router.js';
 import { WorkSlots } from '../../src/work/shared-runs.js';
 import { CODECS } from '../support/codings.js';
+import { declare } from '../support/collections.js';
 import { testProxy } from '../support/proxy.js';
 import { type TestService, testDatabase, testService } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
@@ -145,10 +146,15 @@ t.test('a client that refuses identity', async (t) => {
 });
 
 t.test('a long error is compressed, and says what it is', async (t) => {
-  const service = await testService(t);
-  const operations = Array.from({ length: 100 }, () => ({ method: 'NO', path: 'x' }));
-  const refused = await service.send('POST', '/batch', {
-    body: operations,
+  const names = Array.from({ length: 100 }, (_, at) => `field${at}`);
+  const notes = {
+    type: 'object',
+    properties: Object.fromEntries(names.map((name) => [name, {}])),
+    required: names,
+  };
+  const service = await testService(t, { COLLECTIONS: declare(t, { 'notes.json': notes }), MIGRATE: 'auto' });
+  const refused = await service.send('POST', '/notes', {
+    body: {},
     headers: { 'accept-encoding': 'gzip' },
   });
   t.equal(refused.status, 400);

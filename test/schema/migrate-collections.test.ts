@@ -97,6 +97,23 @@ t.test('a new database has nothing to complete', async (t) => {
   t.match(await planCollections(url, declarations), { steps: [], drops: [] });
 });
 
+t.test('options of events apply to users, items and posts of a new database', async (t) => {
+  const items = {
+    title: 'Item',
+    type: 'object',
+    properties: { name: { type: 'string' } },
+    'x-collection': { history: true },
+  };
+  const { send } = await testService(t, {
+    COLLECTIONS: declare(t, { 'items.json': items }),
+    MIGRATE: 'auto',
+  });
+  const { id } = (await send('POST', '/items', { body: { name: 'a' } })).json;
+  await send('PATCH', `/items/${id}`, { body: { name: 'b' } });
+  const [last] = (await send('GET', `/items/${id}/history`)).json.data;
+  t.match(last, { type: 'items.updated', changes: [{ name: 'name', before: 'a', after: 'b' }] });
+});
+
 t.test('a migration that ends at any step is completed by the next one', async (t) => {
   const { url: first } = await library(t);
   const after = declarations(t, INDEXED);

@@ -52,6 +52,7 @@ export default {
     const outbox = new Outbox(db, log, await transportOf(config, log), settings, origin);
     const limit = limitAddresses('mail', QUOTA);
     const signInPage = auth.own && '/account';
+    auth.accounts.addressPage = signInPage;
     const requirementOf = ({ name }: Resource) =>
       description.endpoints.find(({ method, path }) => method === 'POST' && path === `/${name}`)!.requires;
     const { session } = auth;

@@ -156,6 +156,7 @@ const guardErrors = (
 const passwordErrors = ({ schema }: DescribedResource): ErrorName[] =>
   when(
     'password' in schema.properties,
+    'ADDRESS_UNCONFIRMED',
     'CURRENT_PASSWORD_REQUIRED',
     'CURRENT_PASSWORD_WRONG',
     'PASSWORD_NOT_SET',

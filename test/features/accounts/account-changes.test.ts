@@ -1,3 +1,4 @@
+import { makeKey } from '../../support/credentials.js';
 import { mailServer } from '../../support/mail-server.js';
 import t, { type Test } from '../../support/test.js';
 import { until } from '../../support/until.js';
@@ -183,4 +184,48 @@ t.test('a person sees the last changes of the account, and what it contains', as
   ]);
   const rows = await service.db.run('select from plinth_account_log where user_id = $1', [user.id]);
   t.equal(rows.length, 50, 'the log is bounded');
+});
+
+/** The writes by which users could change their own address. */
+const WRITES: Readonly<
+  Record<string, (id: string) => readonly [method: string, path: string, body: unknown, type?: string]>
+> = {
+  PATCH: (id) => ['PATCH', `/users/${id}`, { email: NEXT }],
+  'PATCH with the password': (id) => ['PATCH', `/users/${id}`, { email: NEXT, current_password: PASSWORD }],
+  'a merge patch': (id) => ['PATCH', `/users/${id}`, { email: NEXT }, 'application/merge-patch+json'],
+  'a JSON Patch': (id) => [
+    'PATCH',
+    `/users/${id}`,
+    [{ op: 'replace', path: '/email', value: NEXT }],
+    'application/json-patch+json',
+  ],
+  PUT: (id) => ['PUT', `/users/${id}`, { email: NEXT, name: 'Ann' }],
+  'the address of another user': (id) => ['PATCH', `/users/${id}`, { email: 'bob@example.org' }],
+  'a batch': (id) => ['POST', '/batch', [{ method: 'PATCH', path: `/users/${id}`, body: { email: NEXT } }]],
+};
+
+t.test('messages alone change the address of a user, and writes of operators', async (t) => {
+  const mail = await mailServer(t);
+  const env = {
+    SMTP_URL: mail.url,
+    MAIL_FROM: 'a@example.org',
+    AUTH: 'bearer,basic,api-key',
+    INSECURE: 'basic',
+  };
+  const { service, user, addUser } = await authorizationServer(t, env);
+  await addUser('bob@example.org', 'Bob');
+  const own = { authorization: `Basic ${Buffer.from(`${user.email}:${PASSWORD}`).toString('base64')}` };
+  const key = { 'x-api-key': (await makeKey(service.db, { subject: user.id, scopes: ['self'] })).key };
+  for (const [way, write] of Object.entries(WRITES))
+    for (const credential of [own, key]) {
+      const [method, path, body, type = 'application/json'] = write(user.id);
+      const headers = { ...credential, 'content-type': type };
+      const { status, json } = await service.send(method, path, { body, headers });
+      t.match([status, JSON.stringify(json)], [403, /ADDRESS_UNCONFIRMED/], way);
+    }
+  const named = { name: 'Ann B', email: user.email };
+  t.equal((await service.send('PATCH', `/users/${user.id}`, { body: named, headers: own })).status, 200);
+  const operator = { 'x-api-key': (await makeKey(service.db)).key };
+  const moved = { body: { email: NEXT }, headers: operator };
+  t.equal((await service.send('PATCH', `/users/${user.id}`, moved)).json.email, NEXT);
 });
