@@ -7,7 +7,7 @@ import { failureOf } from './failure.js';
 import { type Normalization, normalized } from './normalization.js';
 import { compileValidation, type FieldRules, isLarge } from './require-valid.js';
 
-/** Fields that the service owns: a body may hold them, and they are left out of what is stored. */
+/** Fields that the service owns: a body may hold them, and a check leaves them out unless its schema declares them. */
 export const OWNED: ReadonlySet<unknown> = new Set(['id', 'created_at', 'updated_at', '_version', '_links']);
 
 /** The client's normalized and valid fields, with write-only ones separately. */
@@ -24,6 +24,7 @@ export function compileCheck(resource: FieldRules): (input: Json | undefined) =>
   const requireValid = compileValidation(resource);
   const { properties, required } = resource.schema;
   const optional = new Set(Object.keys(properties).filter((name) => !required.includes(name)));
+  const dropped = new Set([...OWNED].filter((name) => !Object.hasOwn(properties, String(name))));
   const hidden = new Set(writeOnlyNames(resource.schema));
   const normalizing = Object.entries(resource.normalize);
 
@@ -32,7 +33,7 @@ export function compileCheck(resource: FieldRules): (input: Json | undefined) =>
     if (Array.isArray(input))
       throw invalidBody('must be an object: send many records as NDJSON, one in each line', 'type');
     if (!isObject(input)) throw invalidBody('must be an object', 'type');
-    const all = clientFields(input, optional);
+    const all = clientFields(input, dropped, optional);
     for (const [name, steps] of normalizing)
       if (Object.hasOwn(all, name)) all[name] = normalizedField(name, steps, all[name]!);
     requireValid(all);
@@ -64,10 +65,14 @@ function rulesOf(
 }
 
 /** The fields that are the client's, and are given. */
-function clientFields(input: JsonObject, optional: ReadonlySet<string>): JsonObject {
+function clientFields(
+  input: JsonObject,
+  dropped: ReadonlySet<unknown>,
+  optional: ReadonlySet<string>,
+): JsonObject {
   const all: JsonObject = {};
   for (const [name, value] of Object.entries(input))
-    if (!OWNED.has(name) && (value !== null || !optional.has(name))) setMember(all, name, value);
+    if (!dropped.has(name) && (value !== null || !optional.has(name))) setMember(all, name, value);
   return all;
 }
 

@@ -262,7 +262,7 @@ order by created_at desc
 limit 50;
 
 -- name: unlink_issuer ($1 user id, $2 id)
--- The last link stays if nothing else signs the user in. Two requests at once do not remove the last two.
+-- No row: the user has no such link. The last link stays if nothing else signs the user in. Two requests at once do not remove the last two.
 with own as (
   select issuer, subject, encode(sha256(convert_to(issuer || chr(10) || subject, 'UTF8')), 'hex') as id
   from plinth_user_links where user_id = $1::uuid
@@ -277,7 +277,7 @@ with own as (
     )
   returning true
 )
-select exists (select from own where id = $2) and not exists (select from removed) as is_last;
+select not exists (select from removed) as is_last from own where id = $2;
 
 -- name: find_passkey ($1 id, $2 id of the user whose second factor it must be; null: it is the only one)
 select id, user_id::text as owner, public_key, counter::float8 as counter, transports, version
@@ -314,8 +314,12 @@ with second as (
 select true from used union all select true from second;
 
 -- name: remove_passkey ($1 user id, $2 id)
-with second as (delete from plinth_second_passkeys where user_id = $1::uuid and id = $2)
-delete from passkeys where user_id = $1::uuid and id = $2;
+with second as (
+  delete from plinth_second_passkeys where user_id = $1::uuid and id = $2 returning true
+), removed as (
+  delete from passkeys where user_id = $1::uuid and id = $2 returning true
+)
+select true from removed union all select true from second;
 
 -- name: find_totp ($1 user id)
 select secret, (extract(epoch from totp.created_at))::float8 as created, passwords.version,

@@ -1,4 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http';
+import type { Row } from '../../db/db.js';
 import { ACCOUNTS_SETTINGS, hasMail } from '../accounts/settings.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import type { PasskeyForm } from './pages/page-frame.js';
@@ -18,7 +19,11 @@ export interface Change {
     readonly passkey?: PasskeyForm;
   };
   readonly fault?: { readonly path: string; readonly message: string };
+  /** The user has no such thing to remove. */
+  readonly missing?: string;
 }
+
+const removal = (what: string, rows: readonly Row[]): Change => (rows.length > 0 ? {} : { missing: what });
 
 /** The actions that change how a user signs in. */
 export const FACTOR_CHANGES: Readonly<
@@ -36,10 +41,8 @@ export const FACTOR_CHANGES: Readonly<
       ? { fault }
       : { fault, shown: { app: await secondFactors.enrolment(String(user.record.email), secret) } };
   },
-  'remove-totp': async ({ secondFactors }, { id }) => {
-    await secondFactors.remove(id);
-    return {};
-  },
+  'remove-totp': async ({ db }, { id }) =>
+    removal('authenticator app', await db.run(ISSUER_SQL.remove_totp, [id])),
   'begin-passkey': async ({ passkeys }, { id, record }) =>
     passkeys.isAvailable
       ? { shown: { passkey: await passkeys.creationForm({ id, email: String(record.email) }) } }
@@ -48,15 +51,13 @@ export const FACTOR_CHANGES: Readonly<
     (await passkeys.add(id, given('response'), given('token')))
       ? {}
       : { fault: { path: '/response', message: 'The passkey was not added.' } },
-  'remove-passkey': async ({ passkeys }, { id }, given) => {
-    await passkeys.remove(id, given('id'));
-    return {};
-  },
+  'remove-passkey': async ({ db }, { id }, given) =>
+    removal('passkey', await db.run(ISSUER_SQL.remove_passkey, [id, given('id')])),
   'remove-issuer': async ({ db }, { id }, given) => {
-    const [row] = await db.run(ISSUER_SQL.unlink_issuer, [id, given('id')]);
-    return row?.is_last === true
+    const rows = await db.run(ISSUER_SQL.unlink_issuer, [id, given('id')]);
+    return rows[0]?.is_last === true
       ? { fault: { path: '/id', message: 'Nothing else signs you in. Add a passkey first.' } }
-      : {};
+      : removal('link', rows);
   },
 };
 
@@ -70,7 +71,8 @@ export async function changeFactors(
   const action = given('action');
   if (!Object.hasOwn(FACTOR_CHANGES, action)) return undefined;
   const change = await FACTOR_CHANGES[action]!(parts, user, given);
-  if (!change.fault && !action.startsWith('begin-')) await noteLanguage(parts, headers, user.id);
+  if (!change.fault && change.missing === undefined && !action.startsWith('begin-'))
+    await noteLanguage(parts, headers, user.id);
   return change;
 }
 

@@ -123,10 +123,6 @@ export class Passkeys {
     return { userId: String(row.owner), amr: [key, 'user', 'mfa'] };
   }
 
-  async remove(userId: string, id: string): Promise<void> {
-    await this.db.run(ISSUER_SQL.remove_passkey, [userId, id]);
-  }
-
   #rowsOf(userId: string): Promise<Row[]> {
     return this.db.run(ISSUER_SQL.passkeys_of, [userId]);
   }

@@ -66,10 +66,6 @@ export class SecondFactors {
     return (await this.db.run(ISSUER_SQL.use_totp, [userId, step])).length > 0 ? 'code' : undefined;
   }
 
-  async remove(userId: string): Promise<void> {
-    await this.db.run(ISSUER_SQL.remove_totp, [userId]);
-  }
-
   /** The time step of a code; undefined: it belongs to none of the present ones. */
   async #stepOf(secret: string, code: string): Promise<number | undefined> {
     const timestamp = Date.now();

@@ -125,7 +125,7 @@ async function userOf({ db }: InteractionParts, { subject }: Principal): Promise
   return user;
 }
 
-/** Changes how the caller signs in: 200, 400, 403. A caller with a second factor has proved one. */
+/** Changes how the caller signs in: 200, 400, 403, 404. A caller with a second factor has proved one. */
 async function changeWays({ accounts, parts }: WaysServices, request: Request): Promise<Reply> {
   const { principal, body, headers } = request;
   const user = await userOf(parts(), principal);
@@ -137,7 +137,9 @@ async function changeWays({ accounts, parts }: WaysServices, request: Request): 
   const verified = await accounts.confirm(own, user.id, confirmation);
   return withSeenPasswords(async () => {
     if (verified) confirmPassword(user.id, verified.version);
-    const { fault, shown } = (await changeFactors(parts(), headers, user, (name) => input[name] ?? ''))!;
+    const change = await changeFactors(parts(), headers, user, (name) => input[name] ?? '');
+    const { fault, shown, missing } = change!;
+    if (missing !== undefined) throw absent(missing, 'simple');
     if (fault) throw invalid([{ ...fault, keyword: 'sign-in' }]);
     return secretReply(200, { ...(await waysOf(parts(), user)), ...(shown && { shown }) });
   });

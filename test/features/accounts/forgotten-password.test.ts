@@ -1,6 +1,7 @@
 import { NO_PRECONDITIONS } from '../../../src/collection/write-preconditions.js';
 import { authority, withoutOpenssl } from '../../support/certificates.js';
 import { noBrowser, openPage } from '../../support/chromium.js';
+import { makeKey } from '../../support/credentials.js';
 import { folderOf } from '../../support/folder.js';
 import { type MailServer, mailServer } from '../../support/mail-server.js';
 import { type TestService, testService } from '../../support/service.js';
@@ -212,6 +213,27 @@ t.test('of ten requests at once, an address gets three messages', async (t) => {
   t.equal(responses.filter(({ status }) => status === 202).length, 3);
   await until('nothing waits', () => waitingIn(service), 0);
   t.equal(mail.received.length, 3);
+});
+
+t.test('codes end when an administrator disables the user, and stay ended', async (t) => {
+  const { mail, ask, reset, service, id, enter } = await start(t, { AUTH: 'basic,api-key' });
+  const { key } = await makeKey(service.db);
+  const disabled = (value: boolean) =>
+    service.send('PATCH', `/user-accounts/${id}`, {
+      headers: { 'x-api-key': key },
+      body: { disabled: value },
+    });
+  await ask('ann@example.org');
+  const first = codeIn((await messageAt(mail, 0)).text);
+  t.equal((await disabled(true)).status, 200);
+  t.equal((await reset(first)).status, 403);
+  t.equal((await disabled(false)).status, 200);
+  t.match(await reset(first), { status: 403, json: { error: { code: 'CODE_ENDED' } } });
+  t.equal(await enter(PASSWORD), 200);
+  const next = mail.received.length;
+  await ask('ann@example.org');
+  const isNext = () => mail.received.slice(next).find(({ text }) => /reset-password\?code=/.test(text));
+  t.equal((await reset(codeIn((await until('another message', isNext))!.text))).status, 204);
 });
 
 t.test('a password that is set by any way ends the codes', async (t) => {

@@ -3,6 +3,7 @@ import { Secret, TOTP } from 'otpauth';
 import { plinth } from '../../support/command.js';
 import { makeKey } from '../../support/credentials.js';
 import t from '../../support/test.js';
+import { until } from '../../support/until.js';
 import { Authenticator } from './authenticator.js';
 import { authorizationServer, begin, consent, PASSWORD, type User } from './authorization-server.js';
 import { Visitor } from './visitor.js';
@@ -19,15 +20,17 @@ const codeOf = (secret: string, steps = 0) =>
   new TOTP({ secret: Secret.fromBase32(secret) }).generate({ timestamp: Date.now() + steps * 30_000 });
 
 /** The requests of an application with a token of a user, who has entered the code of an app if there is a secret. */
-async function appOf(user: User, secret?: string) {
-  const flow = await begin(server, config, { scope: 'openid self' });
+const appOf = async (user: User, secret?: string) =>
+  waysBy({ authorization: `Bearer ${(await tokensOf(user, secret)).access_token}` });
+
+async function tokensOf(user: User, secret?: string) {
+  const flow = await begin(server, config);
   let page = await flow.visitor.open(String(flow.url));
   page = await flow.visitor.submit(page, { email: user.email, password: PASSWORD, action: 'sign-in' });
   if (secret !== undefined) page = await flow.visitor.submit(page, { action: 'code', code: codeOf(secret) });
   const { url } = await flow.visitor.submit(page, { action: 'allow' });
   const checks = { pkceCodeVerifier: flow.verifier, expectedState: flow.state };
-  const { access_token: token } = await client.authorizationCodeGrant(config, new URL(url), checks);
-  return waysBy({ authorization: `Bearer ${token}` });
+  return client.authorizationCodeGrant(config, new URL(url), checks);
 }
 
 const waysBy = (headers: Record<string, string>) => ({
@@ -57,13 +60,49 @@ t.test('an application adds and removes an authenticator app, with the password 
   t.equal(done.status, 200);
   t.equal(done.json.shown.recovery_codes.length, 10);
   t.match(done.json.app, { recovery_codes: 10, added_at: /^\d{4}-.*Z$/ });
-  t.notMatch(JSON.stringify(await own.ways()), secret);
-  const half = await own.change({ action: 'remove-totp', ...confirmed });
-  t.equal(codeOfProblem(half), 'SECOND_FACTOR_REQUIRED', 'a token from before, and the password');
   await service.db.run('update plinth_totp set last_step = 0', []);
   const whole = await appOf(user, secret);
+  t.notMatch(JSON.stringify(await whole.ways()), secret);
   t.equal(codeOfProblem(await whole.change({ action: 'remove-totp' })), 'CURRENT_PASSWORD_REQUIRED');
   t.match((await whole.change({ action: 'remove-totp', ...confirmed })).json, { app: null });
+});
+
+t.test('the access of applications without a second factor ends when one is added', async (t) => {
+  const user = await server.addUser('half@example.org');
+  const tokens = await tokensOf(user);
+  const own = waysBy({ authorization: `Bearer ${tokens.access_token}` });
+  const visitor = new Visitor(server.issuer);
+  const session = { email: user.email, password: PASSWORD, action: 'sign-in' };
+  await visitor.submit(await visitor.open('/account'), session);
+  const { refresh_token: refresh } = await client.refreshTokenGrant(config, tokens.refresh_token!);
+  const { secret } = (await own.change({ action: 'begin-totp', current_password: PASSWORD })).json.shown.app;
+  const added = { action: 'confirm-totp', secret, code: codeOf(secret), current_password: PASSWORD };
+  t.equal((await own.change(added)).status, 200);
+  await t.rejects(client.refreshTokenGrant(config, refresh!), { error: 'invalid_grant' } as never);
+  const ways = async () => (await own.change({ action: 'remove-totp' })).status;
+  t.equal(await until('the token ends', ways, 401), 401);
+  t.match((await visitor.open('/account')).text, 'name="code"', 'the session proves one factor');
+  await service.db.run('update plinth_totp set last_step = 0', []);
+  const whole = await tokensOf(user, secret);
+  const passkey = `insert into passkeys values ('half', $1::uuid, '', 0, '[]') returning true`;
+  await service.db.run(passkey, [user.id]);
+  const more = await client.refreshTokenGrant(config, whole.refresh_token!);
+  const removed = { action: 'remove-passkey', id: 'half', current_password: PASSWORD };
+  const both = waysBy({ authorization: `Bearer ${more.access_token}` });
+  t.match(await both.change(removed), { status: 200, json: { passkeys: [], app: {} } });
+  t.equal((await both.change(removed)).status, 404, 'there is none any more');
+});
+
+t.test('an action that changes nothing is 404', async (t) => {
+  const basic = Buffer.from(`${(await server.addUser('none@example.org')).email}:${PASSWORD}`);
+  const own = waysBy({ authorization: `Basic ${basic.toString('base64')}` });
+  for (const body of [
+    { action: 'remove-totp' },
+    { action: 'remove-passkey', id: 'x' },
+    { action: 'remove-issuer', id: 'x' },
+    { action: 'remove-issuer' },
+  ])
+    t.match(await own.change(body), { status: 404, json: { error: /^No such / } });
 });
 
 t.test('a passkey over HTTP, by Basic without the password again', async (t) => {
@@ -114,8 +153,15 @@ t.test('links to other issuers are shown and removed, except the only way in', a
   t.equal(removed.text.match(/<li>https:\/\/login\.example\.org, added/g)?.length, 1);
   t.match(removed.text, 'Another issuer was removed');
   const stranger = await appOf(await server.addUser('stranger@example.org'));
-  await stranger.change({ action: 'remove-issuer', id: second, current_password: PASSWORD });
-  t.same((await own.ways()).issuers.length, 1, 'the link of another user');
+  const confirmed = { current_password: PASSWORD };
+  const foreign = await stranger.change({ action: 'remove-issuer', id: second, ...confirmed });
+  t.equal(foreign.status, 404, 'the link of another user');
+  t.same((await own.ways()).issuers.length, 1);
+  await link('four');
+  const [{ id: fourth }] = (await own.ways()).issuers;
+  const byApp = await own.change({ action: 'remove-issuer', id: fourth, ...confirmed });
+  t.match(byApp, { status: 200, json: { issuers: [{ id: second }] } });
+  t.equal((await own.change({ action: 'remove-issuer', id: fourth, ...confirmed })).status, 404, 'twice');
   await service.db.run('delete from passwords where user_id = $1::uuid returning true', [user.id]);
   const last = await visitor.submit(removed, { action: 'remove-issuer', id: second });
   t.match(last.text, 'Nothing else signs you in');
@@ -131,11 +177,8 @@ t.test('an administrator removes a second factor, and adds none', async (t) => {
   const patch = (body: object) => service.send('PATCH', path, { headers: { 'x-api-key': key }, body });
   const confirmed = { current_password: PASSWORD };
   const own = await appOf(user);
-  const enrol = async () => {
-    const { secret } = (await own.change({ action: 'begin-totp', ...confirmed })).json.shown.app;
-    await own.change({ action: 'confirm-totp', secret, code: codeOf(secret), ...confirmed });
-  };
-  await enrol();
+  const { secret } = (await own.change({ action: 'begin-totp', ...confirmed })).json.shown.app;
+  await own.change({ action: 'confirm-totp', secret, code: codeOf(secret), ...confirmed });
   t.match((await patch({ second_factor: true })).json, { second_factor: true });
   t.match((await patch({ disabled: true })).json, { second_factor: true }, 'another change leaves it');
   t.match((await patch({ disabled: false, second_factor: false })).json, { second_factor: false });
