@@ -116,7 +116,7 @@ t.test('a passkey over HTTP, by Basic without the password again', async (t) => 
   const added = { action: 'passkey', token, response };
   t.match((await own.change({ ...added, token: `${token}x` })).json.error.details, [{ path: '/response' }]);
   t.match((await own.change(added)).json.passkeys, [{ id: authenticator.id, only_after_password: false }]);
-  t.equal((await own.change(added)).status, 403, 'a user with a second factor, by the password alone');
+  t.equal(codeOfProblem(await own.change(added)), 'SECOND_FACTOR_REQUIRED', 'by the password alone');
   const form = await begin(server, config);
   const page = await form.visitor.open(String(form.url));
   t.match(page.text, 'Sign in with a passkey');
