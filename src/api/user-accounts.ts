@@ -80,7 +80,11 @@ interface Account extends AccountInput, Stored {
   readonly members: Readonly<Record<string, unknown>>;
 }
 
-const check = compileOnFirstUse({ schema: SCHEMA, normalize: {} });
+/** A change is examined with all members of the account, so that null is invalid: no member has a default. */
+const check = compileOnFirstUse({
+  schema: { ...SCHEMA, required: Object.keys(SCHEMA.properties) },
+  normalize: {},
+});
 
 const accountsSql = (which: string): string => fill(AUTH_SQL.accounts, { which });
 
@@ -88,8 +92,7 @@ const accountsSql = (which: string): string => fill(AUTH_SQL.accounts, { which }
 export const STORED_ACCOUNTS: Store<Account, AccountInput, KnownScopes, { readonly db: Db }> &
   Required<Pick<Store<Account, AccountInput, KnownScopes, unknown>, 'change'>> = {
   read: ({ scopes: known }, body, before) => {
-    const fields = check(body).fields as unknown as Partial<AccountInput>;
-    const { scopes = [], disabled = false, second_factor = false, sessions = 0 } = fields;
+    const { scopes, disabled, second_factor, sessions } = check(body).fields as unknown as AccountInput;
     const failures = scopes.flatMap((scope, index) => {
       const message = scopeFault(scope, known);
       return message === undefined ? [] : [{ path: `/scopes/${index}`, message, keyword: 'enum' }];

@@ -45,6 +45,11 @@ t.test('an administrator reads and changes accounts', async (t) => {
     status: 400,
     json: { error: { details: [{ path: '/scopes/0', keyword: 'enum' }] } },
   });
+  for (const name of ['scopes', 'disabled', 'second_factor', 'sessions'])
+    t.match(await send('PATCH', path, { [name]: null }), {
+      status: 400,
+      json: { error: { details: [{ path: `/${name}`, keyword: 'type' }] } },
+    });
   for (const id of ['x', '01a20900-0000-7000-8000-000000000001'])
     t.equal((await send('PATCH', `/user-accounts/${id}`, { scopes: [] })).status, 404);
   for (const [method, at] of [

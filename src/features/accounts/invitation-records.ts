@@ -7,7 +7,7 @@ import { below, Problem } from '../../errors/problem.js';
 import { unknownReference } from '../../errors/record-errors.js';
 import type { ScopedCollection } from '../../feature.js';
 import { cut } from '../../formats/html.js';
-import type { JsonObject } from '../../json.js';
+import { type JsonObject, member } from '../../json.js';
 import { nextIdentity, parseUuid } from '../../uuid.js';
 import { INVITATIONS_SQL } from './accounts-statements.js';
 import { invitationRefused } from './errors.js';
@@ -71,12 +71,13 @@ async function titleOf(
   run: Run,
 ): Promise<string> {
   const parts: unknown[] = [];
+  const properties = resource.schema.properties as JsonObject;
   for (const [name, value] of Object.entries(fields)) {
     const reference = givenReferences(resource).find(({ field }) => field === name);
     const target = reference && named(collections, reference.to);
     const found = target && (await target.as({ principal: caller }).get(String(value), run));
     if (typeof found === 'object') parts.push(JSON.parse(found.doc)[target!.resource.display ?? '']);
-    else if (!reference && (resource.schema.properties[name] as { enum?: unknown }).enum) parts.push(value);
+    else if (!reference && (member(properties, name) as JsonObject | undefined)?.enum) parts.push(value);
   }
   return parts.filter((part) => typeof part === 'string').join(', ') || resource.singular;
 }

@@ -155,18 +155,27 @@ export function messageText(folder: string | undefined, purpose: Purpose, langua
     : TEXTS[purpose][language];
 }
 
-/** The message of a text. A paragraph that is an address is a link in HTML. */
+/**
+ * The message of a text. A paragraph that is an address is a link in HTML. Users choose some values, such as names: each value stays
+ * within its line, and turns no other text around.
+ */
 export function messageOf(template: string, values: MessageValues): Message {
-  const filled = template.replaceAll(/\{\{(\w+)\}\}/g, (all, name: string) =>
-    Object.hasOwn(values, name) ? String(values[name as keyof MessageValues]) : all,
-  );
-  const [subject = '', ...lines] = filled.split('\n');
-  const text = lines.join('\n').trim();
+  const fill = (part: string) =>
+    part
+      .replaceAll(/\{\{(\w+)\}\}/g, (all, name: string) =>
+        Object.hasOwn(values, name) ? oneLine(String(values[name as keyof MessageValues])) : all,
+      )
+      .trim();
+  const [subject = '', ...lines] = template.split('\n');
+  const text = fill(lines.join('\n'));
   const shown = text
     .split(/\n{2,}/)
     .map((part) => html`<p>${part === values.link ? html`<a href="${part}">${part}</a>` : part}</p>\n`);
-  return { subject: subject.trim(), text, html: html`${shown}`.text };
+  return { subject: fill(subject), text, html: html`${shown}`.text };
 }
+
+/** A text without control characters, line separators and bidirectional controls. */
+const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]+/gu, ' ');
 
 /** The first of the languages that a request prefers. */
 export function languageOf(acceptLanguage = ''): Language {

@@ -1,6 +1,7 @@
 import { noBrowser, openPage } from '../../support/chromium.js';
 import { declare } from '../../support/collections.js';
 import { makeKey } from '../../support/credentials.js';
+import { folderOf } from '../../support/folder.js';
 import { type MailServer, mailServer } from '../../support/mail-server.js';
 import { checkPage } from '../../support/page-checks.js';
 import { declarationsUnder } from '../../support/page-commands.js';
@@ -101,6 +102,8 @@ async function start(t: Test, env: Record<string, string> = {}, files: object = 
   };
 }
 
+const FOLDED = 'Ann Bcc: x@evil.example B (ann@example.org)';
+
 const NEW = { name: 'Zoe', password: PASSWORD };
 
 t.test('a person without an account accepts, and is a member', async (t) => {
@@ -141,6 +144,26 @@ t.test('a person without an account accepts, and is a member', async (t) => {
   t.equal(events.at(-1)!.actor, ann.id, 'the inviter is the actor');
 });
 
+/** Texts of the message, and its first lines after a name with line breaks, separators and controls of the direction. */
+const NAMED: readonly [text: string | undefined, subject: string, first: string][] = [
+  [undefined, 'An invitation to api.example.org', `${FOLDED} invites you to api.example.org: Roof, member.`],
+  ['{{inviter}} writes\n\n{{inviter}} writes:\n\n{{code}}\n', `${FOLDED} writes`, `${FOLDED} writes:`],
+];
+
+for (const [text, subject, first] of NAMED)
+  t.test(`a name begins no line of ${text ? 'a text of the operator' : 'the text'}`, async (t) => {
+    const env = text && { MAIL_TEMPLATES: folderOf(t, { 'invitation.en.txt': text }) };
+    const { mail, ann, code, invite } = await start(t, { ...env });
+    const name = 'Ann\r\nBcc: x@evil.example\u2028\u2029\u202e\u2066\u0085B';
+    t.equal((await ann.call('PATCH', `/users/${ann.id}`, { name })).status, 200);
+    await invite(ann);
+    await code(0);
+    const { raw, text: sent } = mail.received[0]!;
+    t.match(raw.replaceAll(/\r\n[ \t]/g, ' '), `\r\nSubject: ${subject}\r\n`);
+    t.equal(sent.split(/\r?\n/)[0]!.slice(0, first.length), first);
+    t.notMatch(raw, /^Bcc/m);
+  });
+
 t.test('a user accepts with a credential, another user does not', async (t) => {
   const { ann, bob, person, invite, code, accept, stranger, members } = await start(t);
   const zoe = await person('zoe');
@@ -163,6 +186,12 @@ const INVITED: readonly [
   by?: string,
 ][] = [
   ['an owner', { memberships: { teamId: ':team', role: 'guest' } }, 201, ''],
+  [
+    'members that no field has',
+    { memberships: { teamId: ':team', role: 'guest', note: 'x', _x: 1, constructor: 1 } },
+    201,
+    '',
+  ],
   ['a member', { memberships: { teamId: ':team', role: 'guest' } }, 403, 'ACCESS_DENIED', undefined, 'bob'],
   [
     'the operator',
@@ -271,7 +300,8 @@ t.test('who may invite for what', async (t) => {
     if (path !== undefined) t.equal([details].flat()[0].path, path, says);
   }
   t.equal((await world.invite(ann, undefined, 'no address')).json.error.details[0].path, '/email');
-  t.equal((await service.db.run('select from plinth_invitations', [])).length, 2);
+  const titles = await service.db.run('select title from plinth_invitations', []);
+  t.same(titles.map(({ title }) => title).sort(), ['Cellar, owner', 'Roof, guest', 'Roof, guest']);
 });
 
 t.test('an inviter sees and withdraws its own invitations, an operator all', async (t) => {
