@@ -8,12 +8,11 @@ import { setUserFields } from '../../collection/password-writes.js';
 import { usesHttps } from '../../config/parsers.js';
 import type { Db } from '../../db/db.js';
 import { type Failure, Problem } from '../../errors/problem.js';
-import type { Collection } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest } from '../../http/request.js';
 import { ACCOUNTS_SETTINGS, accountLinks } from '../accounts/settings.js';
 import { accountData, logOf } from './account-data.js';
-import { changeFactors, FACTOR_CHANGES, noteLanguage } from './factor-changes.js';
+import { changeFactors, FACTOR_CHANGES, noteLanguage, requestByMail } from './factor-changes.js';
 import { checkedPassword } from './interactions.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { errors } from './oidc-provider.js';
@@ -27,14 +26,9 @@ import { secondStep } from './second-step.js';
 import { confirmPassword } from './seen-passwords.js';
 import { SESSION_S } from './settings.js';
 import { signedInBy } from './sign-in-methods.js';
-import type { InteractionParts } from './sign-in-parts.js';
+import type { AccountParts } from './sign-in-parts.js';
 import { waysOf } from './sign-in-ways.js';
 import { findUser, lacksSecondFactor, type User } from './user-claims.js';
-
-export interface AccountParts extends InteractionParts {
-  /** The users that sign in. */
-  readonly users: Collection;
-}
 
 const BROWSER_COOKIE = 'plinth_sign_in';
 
@@ -271,14 +265,11 @@ class AccountRequest {
 
   /** Sends the messages that confirm another address, or the end of the account. */
   async #requestChange(user: User, session: Session, form: URLSearchParams): Promise<Reply> {
-    const { db, users, config } = this.parts;
-    if (accountLinks(config).forgotten === undefined) return redirect();
-    const requester = { id: user.id, email: String(user.record.email) };
+    const email = String(user.record.email);
     const isConfirmed =
       user.passwordVersion === undefined
         ? isRecent(session)
-        : (await checkedPassword(this.parts, this.request, requester.email, form.get('current')))?.userId ===
-          user.id;
+        : (await checkedPassword(this.parts, this.request, email, form.get('current')))?.userId === user.id;
     if (!isConfirmed)
       return this.show(user, session, {
         error:
@@ -286,11 +277,11 @@ class AccountRequest {
             ? 'Sign out and sign in again first.'
             : 'The current password is wrong.',
       });
-    const { requestAddress, requestRemoval } = await import('../accounts/account-changes.js');
-    const language = this.request.req.headers['accept-language'];
+    const { headers } = this.request.req;
     try {
-      if (form.get('action') === 'delete-account') await requestRemoval(db, requester, language);
-      else await requestAddress(db, users, requester, form.get('email') ?? '', language);
+      const given = form.get('email') ?? '';
+      const { fault } = await requestByMail(this.parts, headers, user, form.get('action')!, given);
+      if (fault) return redirect();
     } catch (error) {
       if (!(error instanceof Problem) || error.code !== 'VALIDATION_ERROR') throw error;
       const [failure] = error.more.details as readonly Failure[];
@@ -314,7 +305,7 @@ const redirect = (cookies: readonly string[] = [], target: string = ACCOUNT): Re
   redirectReply(target, cookies);
 
 type Session = InstanceType<Provider['Session']>;
-type Config = InteractionParts['config'];
+type Config = AccountParts['config'];
 
 /** How long after a sign-in the user may change its factors, which are ways to sign in for good. */
 const RECENT_S = 10 * 60;

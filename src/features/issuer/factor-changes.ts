@@ -4,7 +4,7 @@ import { ACCOUNTS_SETTINGS, hasMail } from '../accounts/settings.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import type { PasskeyForm } from './pages/page-frame.js';
 import type { Enrolment } from './pages/second-factor-page.js';
-import type { InteractionParts } from './sign-in-parts.js';
+import type { AccountParts, InteractionParts } from './sign-in-parts.js';
 import type { User } from './user-claims.js';
 
 /** The values with which a form or a program requests an action; empty: there is none. */
@@ -74,6 +74,27 @@ export async function changeFactors(
   if (!change.fault && change.missing === undefined && !action.startsWith('begin-'))
     await noteLanguage(parts, headers, user.id);
   return change;
+}
+
+/** The actions that messages confirm. */
+export const MAILED_CHANGES: readonly string[] = ['change-address', 'delete-account'];
+
+/** Sends the messages that confirm another address, or the end of the account. Throws 400 and 429. */
+export async function requestByMail(
+  { config, db, users }: AccountParts,
+  headers: IncomingHttpHeaders,
+  { id, record }: User,
+  action: string,
+  address: string,
+): Promise<Change> {
+  if (!hasMail(ACCOUNTS_SETTINGS.of(config)))
+    return { fault: { path: '/action', message: 'This service sends no messages.' } };
+  const { requestAddress, requestRemoval } = await import('../accounts/account-changes.js');
+  const requester = { id, email: String(record.email) };
+  const language = headers['accept-language'];
+  if (action === 'delete-account') await requestRemoval(db, requester, language);
+  else await requestAddress(db, users, requester, address, language);
+  return {};
 }
 
 /** The notes of the last changes of a user, which triggers request, are in the language of the request. */

@@ -87,11 +87,12 @@ export async function openIssuer(
     (handle: Handler): Handler =>
     (request) =>
       withSeenPasswords(async () => handle(request));
+  const accountParts = () => ({ ...current.parts, users });
   const services: IssuerServices = {
     db,
     scopes,
     accounts: auth.accounts,
-    parts: () => current.parts,
+    parts: accountParts,
     plain: seeing(respond),
     limited: seeing((request) => {
       guesses.set(request.req, auth.throttle.begin(request.address));
@@ -103,7 +104,7 @@ export async function openIssuer(
       return repeatedByGet(request);
     }),
     interact: seeing((request) => interact(current.provider, current.parts, request)),
-    account: seeing((request) => account(current.provider, { ...current.parts, users }, request)),
+    account: seeing((request) => account(current.provider, accountParts(), request)),
     returned: async (request) => upstreams!.returned(request),
   };
   return { services, metrics: { ...upstreams?.metrics }, close: () => clearInterval(timer) };

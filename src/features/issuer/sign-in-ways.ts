@@ -11,11 +11,17 @@ import type { Reply } from '../../http/reply.js';
 import type { Request } from '../../http/request.js';
 import type { JsonObject } from '../../json.js';
 import { compileOnFirstUse } from '../../validation/validation.js';
-import { changeFactors, FACTOR_CHANGES } from './factor-changes.js';
+import {
+  type Change,
+  changeFactors,
+  FACTOR_CHANGES,
+  MAILED_CHANGES,
+  requestByMail,
+} from './factor-changes.js';
 import { ISSUER_SQL } from './issuer-statements.js';
 import { confirmPassword, withSeenPasswords } from './seen-passwords.js';
 import { hasTwoFactors, type Ways } from './sign-in-methods.js';
-import type { InteractionParts } from './sign-in-parts.js';
+import type { AccountParts, InteractionParts } from './sign-in-parts.js';
 import { findUser, type User } from './user-claims.js';
 
 export async function waysOf({ db }: Pick<InteractionParts, 'db'>, user: User): Promise<Ways> {
@@ -48,8 +54,9 @@ const CHANGE = {
   required: ['action'],
   additionalProperties: false,
   properties: {
-    action: { type: 'string', enum: Object.keys(FACTOR_CHANGES) },
+    action: { type: 'string', enum: [...Object.keys(FACTOR_CHANGES), ...MAILED_CHANGES] },
     ...{ secret: TEXT_FIELD, code: TEXT_FIELD, response: TEXT_FIELD, token: TEXT_FIELD, id: TEXT_FIELD },
+    email: TEXT_FIELD,
     current_password: {
       ...{ type: 'string', maxLength: 256 },
       description: 'The password, unless you sign in by Basic.',
@@ -62,7 +69,7 @@ const check = compileOnFirstUse({ schema: CHANGE, normalize: {} });
 /** The services that the endpoints about the ways of signing in run with. */
 export interface WaysServices {
   readonly accounts: Auth['accounts'];
-  readonly parts: () => InteractionParts;
+  readonly parts: () => AccountParts;
 }
 
 const PATH = '/account/ways';
@@ -125,7 +132,7 @@ async function userOf({ db }: InteractionParts, { subject }: Principal): Promise
   return user;
 }
 
-/** Changes how the caller signs in: 200, 400, 403, 404. A caller with a second factor has proved one. */
+/** Changes how the caller signs in, or requests the messages that confirm a change: 200, 400, 403, 404, 429. A caller with a second factor has proved one. */
 async function changeWays({ accounts, parts }: WaysServices, request: Request): Promise<Reply> {
   const { principal, body, headers } = request;
   const user = await userOf(parts(), principal);
@@ -137,8 +144,10 @@ async function changeWays({ accounts, parts }: WaysServices, request: Request): 
   const verified = await accounts.confirm(own, user.id, confirmation);
   return withSeenPasswords(async () => {
     if (verified) confirmPassword(user.id, verified.version);
-    const change = await changeFactors(parts(), headers, user, (name) => input[name] ?? '');
-    const { fault, shown, missing } = change!;
+    const { action = '', email = '' } = input;
+    const { fault, shown, missing }: Change = MAILED_CHANGES.includes(action)
+      ? await requestByMail(parts(), headers, user, action, email)
+      : (await changeFactors(parts(), headers, user, (name) => input[name] ?? ''))!;
     if (missing !== undefined) throw absent(missing, 'simple');
     if (fault) throw invalid([{ ...fault, keyword: 'sign-in' }]);
     return secretReply(200, { ...(await waysOf(parts(), user)), ...(shown && { shown }) });

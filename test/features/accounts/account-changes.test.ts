@@ -225,6 +225,28 @@ t.test('messages alone change the address of a user, and writes of operators', a
     }
   const named = { name: 'Ann B', email: user.email };
   t.equal((await service.send('PATCH', `/users/${user.id}`, { body: named, headers: own })).status, 200);
+  const ways = (body: object) => service.send('POST', '/account/ways', { body, headers: key });
+  const wish = { action: 'change-address', email: 'ann.second@example.org' };
+  t.match((await ways(wish)).json.error.code, 'CURRENT_PASSWORD_REQUIRED');
+  t.equal((await ways({ ...wish, email: user.email, current_password: PASSWORD })).status, 400);
+  t.equal((await ways({ ...wish, current_password: PASSWORD })).status, 200);
+  const codeFor = (address: string) =>
+    until(
+      'the code arrives',
+      () =>
+        mail.received.flatMap(({ to, text }) =>
+          to === address ? (/confirm-address\?code=([0-9A-Z-]+)/.exec(text)?.[1] ?? []) : [],
+        )[0],
+    );
+  for (const address of [wish.email, user.email]) {
+    const confirmed = await service.send('POST', '/confirm-address', {
+      body: { code: await codeFor(address) },
+    });
+    t.equal(confirmed.status, 200, address);
+  }
+  const { json: present } = await service.send('GET', `/users/${user.id}`, { headers: key });
+  t.equal(present.email, wish.email, 'an application changes the address by messages');
+  t.equal((await ways({ action: 'delete-account', current_password: PASSWORD })).status, 200);
   const operator = { 'x-api-key': (await makeKey(service.db)).key };
   const moved = { body: { email: NEXT }, headers: operator };
   t.equal((await service.send('PATCH', `/users/${user.id}`, moved)).json.email, NEXT);
