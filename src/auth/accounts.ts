@@ -90,9 +90,10 @@ export class AccountProtection {
    * Requires that a caller has each scope that was granted to another user before it changes the email or the password of that user:
    * with a new password it could sign in as that user. Requires that users who change their own email or password know the current
    * password, or are present themselves: with Basic, or with a session in a browser that began within five minutes. Tokens and
-   * keys, which applications hold, never replace the current password. With `addressPage`, users do not change their email by writes. Returns the password that confirms the change, which must
-   * still be the current one when the change commits; undefined: nothing needs a confirmation. Throws 403, 429 while the account
-   * must wait after too many failures, and 503 when too many passwords are being checked.
+   * keys, which applications hold, never replace the current password. With `addressPage`, only callers that may write all users change
+   * an email by a write. Returns the password that confirms the change, which must still be the current one when the change commits;
+   * undefined: nothing needs a confirmation. Throws 403, 429 while the account must wait after too many failures, and 503 when too many
+   * passwords are being checked.
    */
   async confirm(
     { principal, permission, requirePermitted }: AccountCaller,

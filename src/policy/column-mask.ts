@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { withoutFields } from '../collection/document.js';
+import { OWN_MEMBERS, withoutFields } from '../collection/document.js';
 import type { StoredRecord } from '../collection/record.js';
 import { type Reference, type Resource, referredIds, shardColumn } from '../collection/resource.js';
 import type { BeforeWrite, compileInput, Origin, ValidatedInput } from '../collection/validated-input.js';
@@ -205,9 +205,6 @@ function columnsOf(granted: Source, { grants }: Access, held: readonly string[])
   const doc = `case when ${when(showing(undefined))} then granted.doc else ${part} end as doc`;
   return ['granted.id', 'granted.version', 'granted.updated_at', doc, ...own].join(', ');
 }
-
-/** Members that each record has, whatever a caller may read of it. */
-const OWN_MEMBERS = ['id', 'created_at', 'updated_at', '_version'];
 
 /** The text of a document with some of its fields, in its order. */
 export const partOf = (doc: string, fields: ReadonlySet<string>): string =>

@@ -252,7 +252,12 @@ const addLinks = ({ table, existing }: Alteration): SchemaStep[] =>
 /** Steps that stop checking the arrays which refer to no records any more. Services with the former declaration read the links. */
 const retireLinks = ({ table, former, existing }: Alteration): SchemaStep[] =>
   (former?.links ?? [])
-    .filter((links) => areChecked(table.name, links, existing))
+    // A migration that was killed may have made the triggers of another action.
+    .filter((links) =>
+      (['restrict', 'remove'] as const).some((onDelete) =>
+        areChecked(table.name, { ...links, onDelete }, existing),
+      ),
+    )
     .filter(({ column }) => !table.links.some((links) => links.column === column))
     .map(({ column, to }) =>
       step(

@@ -12,7 +12,8 @@ const MISMATCH = 'The signature does not match the request.';
 
 /**
  * A request signed with a shared secret: `X-Timestamp`, in seconds since 1970, and `X-Signature`, the base64 of an
- * HMAC-SHA256 over timestamp, method, target (path and query as sent) and body, joined by line feeds. Each signature is accepted once. `X-Key-Id` names the secret; without it, each secret is tried.
+ * HMAC-SHA256 over timestamp, method, target (path and query as sent) and body, joined by line feeds. Each signature is accepted
+ * once. `X-Key-Id` names the secret; without it, each secret is tried.
  */
 export function signature(config: Config, checkReplay: CheckReplay): Scheme {
   const secrets = config.signingSecrets.map(({ id, secret, subject, scopes }) => ({
