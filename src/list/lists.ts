@@ -138,7 +138,7 @@ function listsOf(opened: ReturnType<typeof openStatements>, access?: Access): Li
       const list = access ? within(given) : given;
       const { access: own } = list.selection;
       const shared = own && !run ? await ofCaller(list) : undefined;
-      const explain = list.part.kind === 'keyset' ? cursorError : undefined;
+      const explain = list.part.kind === 'keyset' && list.part.position ? cursorError : undefined;
       const row = shared ?? (await read(statements.page(list), run).catch(explain))[0]!;
       const page = pageOf(row, list.counts ? Number(row.total) : undefined, list.part);
       if (!own || !shared || !hidesFields(own)) return page;

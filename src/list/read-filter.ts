@@ -202,8 +202,8 @@ function relationConditions(
 }
 
 /**
- * Reads a value that a rule takes from a request, like `$caller`, or that of the request at hand. Undefined: the text is a value
- * itself. Throws 400.
+ * Reads a value that a rule takes from a request, like `$caller`, or that of the request at hand, which alone has a member `value`.
+ * Undefined: the text is a value itself. Throws 400.
  */
 export type ReadSymbol = (
   text: string,
@@ -244,15 +244,24 @@ function comparisonOf(
       throw error;
     }
   };
-  const symbol = more.length === 0 ? symbols?.(first, name, { column, isList, read: attempt }) : undefined;
+  const compared = { column, isList, read: attempt };
+  const symbol = more.length === 0 ? symbols?.(first, name, compared) : undefined;
   if (!symbol) {
-    // Beside other values, `$caller` of a request is the value that it has.
-    const own = (text: string) =>
-      text === '$caller' ? symbols?.(text, name, { column, isList, read: attempt })?.value : undefined;
-    return {
-      ...comparison,
-      values: valuesOf(name, operator as Operator, values, (text) => own(text) ?? read(text)),
+    // Beside other values, `$caller` of a request is the value that it has. In a rule, it is a text.
+    const own = (text: string) => {
+      const found =
+        text === '$caller' && field !== 'created_at' ? symbols?.(text, name, compared) : undefined;
+      return found && 'value' in found ? found : undefined;
     };
+    const texts = valuesOf(name, operator as Operator, values, (text) => {
+      const found = own(text);
+      return found ? found.value : read(text);
+    });
+    const known = texts.filter((text) => text !== undefined);
+    // For a caller without a value, the other values remain; a range without one of its ends has nothing.
+    return known.length === 0 || (operator === 'between' && known.length < texts.length)
+      ? { ...comparison, values: [], symbol: own('$caller')! }
+      : { ...comparison, values: known };
   }
   if (part !== undefined || operator === 'null' || operator === 'between' || field === 'created_at')
     throw invalidQuery(name, `cannot be compared with ${first} by ${operator}`);
@@ -280,8 +289,8 @@ function valuesOf(
   name: string,
   operator: Operator,
   given: readonly string[],
-  read: (value: string) => string,
-): string[] {
+  read: (value: string) => string | undefined,
+): (string | undefined)[] {
   const [first = '', ...more] = given;
   if (!LIST_OPERATORS.has(operator)) {
     if (more.length > 0) throw invalidQuery(name, 'must be given once');

@@ -106,8 +106,10 @@ function tolerantOrder(given: URLSearchParams, records: Accessible, search: stri
   const { resource } = records;
   const order = isSortable(resource) ? given.get('order') : null;
   const direction = order === 'asc' || order === 'desc' ? order : resource.direction;
-  // The name of one field: a minus, or several names, are none.
-  const key = sortKeyOf(escapeName(unescapeName(given.get('sort') ?? '')), records);
+  const text = given.get('sort') ?? '';
+  const name = unescapeName(text);
+  // The name of one field, as it is or escaped: a minus, several names, or other backslashes are none.
+  const key = [name, escapeName(name)].includes(text) ? sortKeyOf(escapeName(name), records) : undefined;
   if (!key) return [{ field: 'created_at', direction }];
   if (!isRelevance(resource, key.field)) return [{ ...key, direction }];
   return search === '' ? [{ field: 'created_at', direction }] : [key];

@@ -53,6 +53,13 @@ t.test('$caller in a filter is the subject of the caller, and nothing without a 
     ['filter[assigneeId][nin]=$caller', (own) => ALL.filter((each) => each !== own), []],
     ['filter[assigneeId][in]=$caller,zoe', (own) => [own, 'zoe'], ['zoe']],
     ['filter[assigneeId][in]=zoe&filter[assigneeId][in]=$caller', (own) => [own, 'zoe'], ['zoe']],
+    [
+      'filter[assigneeId][nin]=$caller,zoe',
+      (own) => ['ann', 'bob'].filter((each) => each !== own),
+      ['ann', 'bob'],
+    ],
+    ['filter[assigneeId][between]=$caller,zoe', (own) => ALL.filter((each) => each >= own), []],
+    ['filter[id][in]=$caller,00000000-0000-7000-8000-000000000000', () => [], []],
     ['filter[not][assigneeId]=$caller', (own) => ALL.filter((each) => each !== own), ALL],
     ['filter[or][0][assigneeId]=$caller&filter[or][1][title]=zoe', (own) => [own, 'zoe'], ['zoe']],
     ['filter[estimate]=$caller', () => [], []],

@@ -43,6 +43,8 @@ t.test('sort, order and search have effective values, which links repeat', async
     ['sort=id', 'created_at', 'desc', '', '&sort=created_at'],
     ['sort=toString', 'created_at', 'desc', '', '&sort=created_at'],
     ['sort=__proto__', 'created_at', 'desc', '', '&sort=created_at'],
+    ['sort=%5Cprice', 'created_at', 'desc', '', '&sort=created_at'],
+    ['sort=pri%5Cce', 'created_at', 'desc', '', '&sort=created_at'],
     ['sort=name%3Bdrop', 'created_at', 'desc', '', '&sort=created_at'],
     ['order=ASC', 'created_at', 'desc', '', '&order=desc'],
     ['sort=name&sort=price&order=asc&order=desc', 'name', 'asc', '', '&sort=name&order=asc'],

@@ -6,6 +6,7 @@ import { connect } from '../features/mcp/session.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
+import { SCHEMA, sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 
 const collection = (properties: JsonObject, options: JsonObject = {}) => ({
@@ -131,6 +132,13 @@ t.test('updated_at sorts lists whose declaration has its index; errors name it',
     t.equal(queried.status, 400);
     t.match(queried.json.error.message, /needs an index/);
   }
+  await sqlOf(t, service.databaseUrl).unsafe(`alter table ${SCHEMA}.teams rename to stored;
+    create view ${SCHEMA}.teams as select * from ${SCHEMA}.stored where 1e308::float8 * version * 10 > 0`);
+  for (const [path, code] of [
+    ['/api/v2/teams?sort=-updated_at', 'BAD_REQUEST'],
+    [found.json.links.next, 'INVALID_CURSOR'],
+  ])
+    t.equal((await service.send('GET', path)).json.code, code, 'without a cursor, another value is at fault');
   const unknown = await service.send('GET', '/api/v2/people?sort=team.rank');
   t.same([unknown.status, unknown.json.code], [400, 'INVALID_QUERY']);
   t.match(unknown.json.detail, /there are created_at, name, teamId, team\.created_at/);
