@@ -16,14 +16,22 @@ on conflict (caller, key) do update
 set fingerprint = excluded.fingerprint, status = excluded.status, headers = excluded.headers,
   body = excluded.body, parts = excluded.parts, created_at = excluded.created_at;
 
--- Repeats get what their references still lead to.
--- name: forget_bodies
-update idempotency_keys
-set body = null, parts = case when parts::json -> 'results' is null then parts else json_build_object('results', (
-  select json_agg(result::jsonb - 'body' order by place)
-  from json_array_elements(parts::json -> 'results') with ordinality as given (result, place)
-))::text end
-where body is not null or parts is not null;
+-- Repeats get what their references still lead to. In JSON without spaces, which `parts` is when it is stored, only a member can
+-- have the name with a colon behind its quotation mark.
+-- name: forget_bodies ($1 caller and $2 key of the last one that lost its body, $3 how many lose theirs)
+with next as materialized (
+  select caller, key from idempotency_keys
+  where (caller, key) > ($1, $2) and (body is not null or strpos(parts, '"body":') > 0)
+  order by caller, key limit $3
+), forgotten as (
+  update idempotency_keys
+  set body = null, parts = case when parts::json -> 'results' is null then parts else json_build_object('results', (
+    select json_agg(result::jsonb - 'body' order by place)
+    from json_array_elements(parts::json -> 'results') with ordinality as given (result, place)
+  ))::text end
+  where (caller, key) in (select caller, key from next)
+)
+select caller, key from next order by caller desc, key desc limit 1;
 
 -- name: prune_keys ($1 retention in seconds)
 delete from idempotency_keys

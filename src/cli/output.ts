@@ -1,13 +1,17 @@
 import { randomUUID } from 'node:crypto';
 import {
   accessSync,
+  chmodSync,
   constants,
   createWriteStream,
+  lstatSync,
+  readlinkSync,
   realpathSync,
   renameSync,
   rmSync,
   statSync,
 } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
 import type { Writable } from 'node:stream';
 import { finished } from 'node:stream/promises';
 import { fileOf, type Io, type Output, OutputError } from './io.js';
@@ -55,12 +59,16 @@ export async function withOutputFile<T>(
   const part = `${path}.${randomUUID()}.part`;
   const discard = () => rmSync(part, { force: true });
   process.once('exit', discard);
-  const out = createWriteStream(part, { highWaterMark: 1_048_576, mode });
+  const out = createWriteStream(part, { highWaterMark: 1_048_576, mode: mode ?? 0o666 });
   out.on('error', () => undefined);
   try {
     const result = await withErrors(out, unwritten, work);
     await withErrors(out, unwritten, () => finished(out.end(), { readable: false }));
-    orThrow(unwritten, () => renameSync(part, path));
+    orThrow(unwritten, () => {
+      // The umask applies to a file that is opened, but not to a change of the mode.
+      if (mode !== undefined) chmodSync(part, mode);
+      renameSync(part, path);
+    });
     return result;
   } finally {
     process.off('exit', discard);
@@ -72,13 +80,26 @@ export async function withOutputFile<T>(
   }
 }
 
-/** The path of the file that a path leads to, and the mode of its new content. */
-function targetOf(path: string): { readonly path: string; readonly mode: number } {
+/** The path of the file that a path leads to, and its mode; undefined: there is no file yet. */
+function targetOf(path: string): { readonly path: string; readonly mode: number | undefined } {
   const former = statSync(path, { throwIfNoEntry: false });
-  if (!former) return { path, mode: 0o666 };
-  if (!former.isFile()) throw new Error('it is no file; redirect the standard output to it');
+  if (former?.isFile() === false || leadsToDevice(path))
+    throw new Error('it is no file; redirect the standard output to it');
+  if (!former) return { path, mode: undefined };
   accessSync(path, constants.W_OK);
   return { path: realpathSync(path), mode: former.mode };
+}
+
+/**
+ * Whether a path, or a link to which it leads, is a device or a file that is open, such as /dev/stdout: by a new file in its
+ * place, others would lose what they have written. The folder /dev/shm has files like any other.
+ */
+function leadsToDevice(path: string): boolean {
+  const folder = realpathSync(dirname(path));
+  const place = join(folder, basename(path));
+  if (/^\/(?:dev|proc)\/(?!shm\/)/.test(place)) return true;
+  const isLink = lstatSync(place, { throwIfNoEntry: false })?.isSymbolicLink() ?? false;
+  return isLink && leadsToDevice(resolve(folder, readlinkSync(place)));
 }
 
 function orThrow<T>(replacement: (error: Error) => Error, work: () => T): T {

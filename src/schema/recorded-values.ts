@@ -36,8 +36,14 @@ const RECORDED: readonly Recorded[] = [
  * record as it is, or no body.
  */
 export async function removeRecorded(run: Run, collection: string, fields: readonly string[]): Promise<void> {
-  await run(IDEMPOTENCY_SQL.forget_bodies, []);
+  await forgetBodies(run);
   for (const recorded of RECORDED) await removeFrom(run, recorded, collection, fields);
+}
+
+async function forgetBodies(run: Run): Promise<void> {
+  let [last] = await run(IDEMPOTENCY_SQL.forget_bodies, ['', '', MAX_ROWS]);
+  while (last)
+    [last] = await run(IDEMPOTENCY_SQL.forget_bodies, [String(last.caller), String(last.key), MAX_ROWS]);
 }
 
 async function removeFrom(

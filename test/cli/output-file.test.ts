@@ -1,8 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import {
   chmodSync,
+  closeSync,
   lstatSync,
   mkdirSync,
+  openSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -60,6 +62,9 @@ for (const { name, content, write } of COMMANDS) {
     t.match(await write(file), { code: 0, err: '' });
     t.equal(statSync(file).mode & 0o777, 0o600);
     t.equal(readFileSync(file, 'utf8'), content);
+    chmodSync(file, 0o666);
+    t.match(await write(file), { code: 0, err: '' });
+    t.equal(statSync(file).mode & 0o777, 0o666, 'whatever the umask');
     if (isRoot) return;
     chmodSync(join(folder, 'protected'), 0o444);
     t.match(await write(join(folder, 'protected')), { code: 73, err: /EACCES/ });
@@ -73,5 +78,17 @@ for (const { name, content, write } of COMMANDS) {
     for (const path of [folder, pipe])
       t.match(await write(path), { code: 73, err: /cannot be written: it is no file; redirect/ }, path);
     t.strictSame(readdirSync(folder), ['pipe'], 'nothing is left beside');
+  });
+
+  t.test(`${name} refuses the name of an open file`, { skip: process.platform !== 'linux' }, async (t) => {
+    const folder = t.testdir({ open: 'before' });
+    const link = join(folder, 'link');
+    const fd = openSync(join(folder, 'open'), 'a');
+    t.teardown(() => closeSync(fd));
+    symlinkSync(`/proc/self/fd/${fd}`, link);
+    for (const path of [`/proc/self/fd/${fd}`, link])
+      t.match(await write(path), { code: 73, err: /cannot be written: it is no file; redirect/ }, path);
+    t.equal(readFileSync(join(folder, 'open'), 'utf8'), 'before');
+    t.strictSame(readdirSync(folder), ['link', 'open'], 'nothing is left beside');
   });
 }

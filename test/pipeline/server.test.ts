@@ -134,7 +134,7 @@ const refused: Row[] = [
   { says: 'Host twice', bytes: get('/users', `${HOST}${HOST}`), status: 400 },
   { says: 'Host twice in another case', bytes: get('/users', `${HOST}hOST: plinth.test\r\n`), status: 400 },
   { says: 'empty Host', bytes: get('/users', 'Host:\r\n'), status: 400 },
-  ...['a b', 'a/b', 'user@a', 'a:b', 'a:1:2', '[::1', 'a, b', 'http://a', 'a?b', '"a"'].map(
+  ...['a b', 'a/b', 'user@a', 'a:b', 'a:1:2', '[::1', 'a, b', 'http://a', 'a?b', 'a#b', 'a\\b', '"a"'].map(
     (host): Row => ({ says: `Host ${host}`, bytes: get('/users', `Host: ${host}\r\n`), status: 400 }),
   ),
   { says: 'HTTP/1.0 with a malformed Host', bytes: get('/users', 'Host: a b\r\n', 'HTTP/1.0'), status: 400 },

@@ -52,6 +52,14 @@ t.test('the values of a field that becomes write-only are shown nowhere', async 
   // As of a collection with a history, after its events have expired.
   await sql`insert into plinth_history (collection, record, seq, time, version, kind, data, previous)
     select split_part(type, '.', 1), record, seq, time, version, split_part(type, '.', 2), data, data from events`;
+  // More than are changed at once, and one without a body, which stays as it is.
+  await sql`insert into idempotency_keys (caller, key, fingerprint, status, headers, body, parts)
+    select caller, key || '-' || n, fingerprint, status, headers, body, parts
+    from idempotency_keys, generate_series(1, 250) as n`;
+  await sql`insert into idempotency_keys (caller, key, fingerprint, status, headers, parts)
+    values ('a', 'b', 'c', 200, '[]', '{"record":["notes","d",1]}')`;
+  const rowOfNone = () => sql`select ctid::text from idempotency_keys where caller = 'a'`;
+  const untouched = await rowOfNone();
 
   const folder = declared({ writeOnly: true });
   const after = await testService(t, { ...env, COLLECTIONS: folder });
@@ -134,6 +142,7 @@ t.test('the values of a field that becomes write-only are shown nowhere', async 
     const found = await sql.unsafe(`select 1 from ${table} where strpos(${column}, '${SECRET}') > 0`);
     t.equal(found.length, 0, `${table}.${column}`);
   }
+  t.strictSame(await rowOfNone(), untouched, 'a response without a body');
   const [stored] = await sql`select write_only from notes$2 where id = ${id}`;
   t.strictSame(
     stored?.write_only,
