@@ -116,8 +116,11 @@ ${body}
 /** A text, or how it begins and how much of it is left out. */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text;
-  return `${text.slice(0, max).toWellFormed()}… (${text.length - max} more characters)`;
+  return `${beginningOf(text, max)}… (${text.length - max} more characters)`;
 }
+
+/** The first characters of a text, as a copy: a slice would retain the whole text. Half a character is replaced. */
+export const beginningOf = (text: string, max: number): string => Buffer.from(text.slice(0, max)).toString();
 
 /** The sources that the policy of a page permits besides its style. */
 export interface PageSources {

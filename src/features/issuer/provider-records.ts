@@ -72,13 +72,14 @@ export class Records implements Adapter {
     const isHandle = id.startsWith(HANDLE) && Provider.ctx?.oidc?.route === 'device_resume';
     const hash = isHandle ? id.slice(1) : recordHash(this.model, id);
     const [row] = await this.#find('find_record', hash, this.#againS);
-    if (row && this.#isSession(row.subject))
-      await this.db.run(ISSUER_SQL.use_session, [hash, this.settings.sessionIdleSeconds]);
+    if (row) await this.#use(row);
     return row && payloadOf(row, id);
   }
 
+  /** A refresh by a token that ends with a session is a use of the session. */
   async findByUid(uid: string): Promise<AdapterPayload | undefined> {
     const [row] = await this.#find('find_other', uid, null);
+    if (row) await this.#use(row);
     return row && payloadOf(row, HANDLE + row.hash);
   }
 
@@ -125,6 +126,12 @@ export class Records implements Adapter {
 
   get #againS(): number {
     return this.model === 'RefreshToken' ? this.settings.refreshReuseSeconds : 0;
+  }
+
+  /** Lets the session of a user continue. */
+  async #use({ hash, subject }: Row): Promise<void> {
+    if (!this.#isSession(subject)) return;
+    await this.db.run(ISSUER_SQL.use_session, [String(hash), this.settings.sessionIdleSeconds]);
   }
 
   #isSession(userId: unknown): boolean {

@@ -1,3 +1,4 @@
+import { beginningOf } from '../../formats/html.js';
 import { type Json, type JsonObject, member, setMember } from '../../json.js';
 
 /** Fields of a record in a list that is too large for memory. */
@@ -31,5 +32,5 @@ export function cellOf(value: Json | undefined): string {
 }
 
 function cutCell(text: string, max: number): string {
-  return text.length <= max ? text : `${text.slice(0, max).toWellFormed()}…`;
+  return text.length <= max ? text : `${beginningOf(text, max)}…`;
 }

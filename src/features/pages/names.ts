@@ -1,7 +1,7 @@
 import { type Reference, type Resource, referredIds } from '../../collection/resource.js';
 import type { ScopedCollection } from '../../feature.js';
 import { cut } from '../../formats/html.js';
-import { type JsonObject, member } from '../../json.js';
+import { type JsonObject, member, setMember } from '../../json.js';
 import { ofDocument } from '../../limits/turn.js';
 import { conditionName } from '../../list/query-names.js';
 import { readsAll } from '../../policy/policy.js';
@@ -62,31 +62,45 @@ export class Names {
 
   async #readPart(scoped: ScopedCollection, ids: readonly string[], steps: number): Promise<void> {
     const { resource } = scoped;
-    const records = await this.#recordsOf(scoped, ids);
+    const fields = titleFields(resource);
+    if (!resource.references.some(({ field }) => fields.includes(field)))
+      return void (await this.#readEach(scoped, ids, (record) => this.#name(resource, record)));
+    const records = await this.#readEach(scoped, ids, (record) => textsOf(record, ['id', ...fields]));
     if (steps < MAX_STEPS) await this.readTitles(resource, records, steps + 1);
-    for (const record of records) {
-      const id = String(record.id);
-      this.#names.set(id, this.shortTitleOf(resource, record));
-      if (this.entryOf(resource, record) !== undefined) this.#entered.add(id);
-    }
+    for (const record of records) this.#name(resource, record);
   }
 
-  /** Some records. Pages of callers who read all share a statement: with one of its own, a list of records costs twice as much. */
-  async #recordsOf(scoped: ScopedCollection, ids: readonly string[]): Promise<readonly JsonObject[]> {
+  #name(resource: Resource, record: JsonObject): void {
+    const id = String(record.id);
+    this.#names.set(id, this.shortTitleOf(resource, record));
+    if (this.entryOf(resource, record) !== undefined) this.#entered.add(id);
+  }
+
+  /**
+   * Reads some records, and returns what `use` makes of each as soon as it is read: all together may be too large for memory. Pages of
+   * callers who read all share a statement: with one of its own, a list of records costs twice as much.
+   */
+  async #readEach<T>(
+    scoped: ScopedCollection,
+    ids: readonly string[],
+    use: (record: JsonObject) => T,
+  ): Promise<readonly T[]> {
     const { site, caller } = this;
     const { resource } = scoped;
     if (!resource.hasRules && readsAll(resource, caller.principal)) {
       const collection = scoped.as(caller);
-      const found = await Promise.all(ids.map((id) => collection.get(id, caller.run)));
-      const documents = found.flatMap((each) => (typeof each === 'string' ? [] : [each.doc]));
-      return Promise.all(documents.map((doc) => ofDocument(doc, (record) => record)));
+      const read = async (id: string): Promise<T[]> => {
+        const found = await collection.get(id, caller.run);
+        return typeof found === 'string' ? [] : [await ofDocument(found.doc, use)];
+      };
+      return (await Promise.all(ids.map(read))).flat();
     }
     const query = { ...nameFields(resource), limit: String(MAX_NAMES), count: 'none' };
     const list = await readListAs(site, caller, `/${resource.name}`, {
       [conditionName('id', 'in')]: ids.join(','),
       ...query,
     });
-    return list?.data ?? [];
+    return (list?.data ?? []).map(use);
   }
 
   /**
@@ -137,6 +151,16 @@ export class Names {
   enteredOf(id: string): string | undefined {
     return this.#entered.has(id) ? this.#names.get(id) : undefined;
   }
+}
+
+/** The members of a record that are texts, of some names. */
+function textsOf(record: JsonObject, names: readonly string[]): JsonObject {
+  const texts: JsonObject = {};
+  for (const name of names) {
+    const value = member(record, name);
+    if (typeof value === 'string') setMember(texts, name, value);
+  }
+  return texts;
 }
 
 /** The name of the caller; undefined: the caller is no user, or may not read its own record. */

@@ -67,9 +67,14 @@ t.test('a session ends without requests, and at its end although there are some'
   const server = await authorizationServer(t, { SESSION_IDLE: '86400' });
   const { db } = server.service;
   const { config } = await server.register();
-  const flow = await begin(server, config);
-  await consent(flow, server.user);
+  const flow = await begin(server, config, { scope: 'openid self' });
+  const { url } = await consent(flow, server.user);
   const { visitor } = flow;
+  const checks = { pkceCodeVerifier: flow.verifier, expectedState: flow.state };
+  let tokens: Tokens = await client.authorizationCodeGrant(config, new URL(url), checks);
+  const refresh = async () => {
+    tokens = await client.refreshTokenGrant(config, tokens.refresh_token!);
+  };
   t.match((await visitor.open('/account')).text, /Signed in as/);
   const OWN = `model = 'Session' and user_id is not null`;
   const set = (expires: string) =>
@@ -90,6 +95,7 @@ t.test('a session ends without requests, and at its end although there are some'
     ['a page', () => visitor.open('/items')],
     ['the account page', () => visitor.open('/account')],
     ['an application', async () => visitor.open(String((await begin(server, config)).url))],
+    ['a refresh', refresh],
   ];
   for (const [name, use] of uses) {
     await set('2 hours');
@@ -103,7 +109,11 @@ t.test('a session ends without requests, and at its end although there are some'
   );
   await visitor.open(String((await begin(server, config)).url));
   t.match(await hours(), { left: 12, life: 14 * 24 * 3600 }, 'the absolute end');
+  await set('2 hours');
+  await refresh();
+  t.match(await hours(), { left: 12 }, 'the absolute end, of a refresh');
   await set('-1 second');
+  await t.rejects(refresh(), { error: 'invalid_grant' } as never);
   t.match((await visitor.open('/account')).text, /to your account/);
   t.equal((await visitor.open('/items')).status, 401);
 });

@@ -46,7 +46,14 @@ const COLLECTIONS = {
       name: { type: 'string', maxLength: 100, 'x-index': true },
       assigneeId: { type: 'string', 'x-references': 'memberships', 'x-on-delete': 'null' },
       orderId: { type: 'string', 'x-references': 'orders', 'x-on-delete': 'null' },
+      reportId: { type: 'string', 'x-references': 'reports', 'x-on-delete': 'null' },
     },
+  },
+  'reports.json': {
+    title: 'Report',
+    type: 'object',
+    properties: { title: { type: 'string' }, text: { type: 'string' } },
+    'x-collection': { display: 'title' },
   },
 };
 
@@ -121,6 +128,22 @@ t.test('a declared reference gives a record the name of what it refers to', asyn
   const record = await visitor.get(`/badges/${badge.id}`);
   t.match(record.text, /<h1>Roof, Ann<\/h1>[\s\S]*<dt>Member<\/dt><dd><a [^>]*>Roof, Ann<\/a>/);
   t.match(record.text, 'A1 '.repeat(60), 'a text is whole on the page of its record');
+});
+
+t.test('a list names the records to which it refers, although their texts are long', async (t) => {
+  const { make, visitor } = await office(t);
+  const report = (at: number) => {
+    // One record has a long title.
+    const title = at === 0 ? 'T'.repeat(300_000) : `Report ${at}.`;
+    return { title, text: 'x'.repeat(at % 2 === 0 ? 500_000 : 1000) };
+  };
+  for (let at = 0; at < 30; at++) {
+    const { id: reportId } = await make('/reports', report(at));
+    await make('/tasks', { name: `Task ${at}`, reportId });
+  }
+  const { text } = await visitor.get('/tasks?limit=30');
+  for (let at = 1; at < 30; at++) t.match(text, `>Report ${at}.</a>`);
+  t.match(text, />T{200}… \(299800 more characters\)<\/a>/);
 });
 
 t.test('a record page leads to its parent, and to a new record below it', async (t) => {
