@@ -2,6 +2,7 @@ import { createBatcher } from '../db/batcher.js';
 import type { Db, Run } from '../db/db.js';
 import { padForImmediateWrite } from '../db/pool/prepared.js';
 import { perRun } from '../db/shared-run.js';
+import { arrayLiteral } from '../db/statements.js';
 import { sharing } from '../telemetry/instruments.js';
 import { parseRecords } from './document.js';
 import type { NotFoundReason, StoredRecord } from './record.js';
@@ -35,7 +36,7 @@ export function openReads(db: Db, name: string, statements: Statements): Reads {
   /** Reads records by their ids. Large ones are promises, since each takes a statement of its own. */
   async function readMany(run: Run, ids: readonly string[]): Promise<(Found | Promise<Found>)[]> {
     text ??= statements.of('get');
-    const [row] = await run(text, [padForImmediateWrite(`{${ids.join(',')}}`)]);
+    const [row] = await run(text, [padForImmediateWrite(arrayLiteral(ids))]);
     const { records, large } = parseRecords(row!.records as string | null);
     return ids.map((id) => {
       const record = records.get(id);

@@ -64,9 +64,12 @@ export function fill(text: string, parts: Readonly<Record<string, string>>): str
 export const arrayLiteral = (values: readonly (string | number | null)[]): string =>
   `{${values.map(arrayElement).join(',')}}`;
 
-/** An element of such an array. */
-const arrayElement = (value: string | number | null): string =>
-  value === null ? 'null' : `"${String(value).replace(/["\\]/g, '\\$&')}"`;
+/** An element of such an array. Most have nothing to escape, which a test finds out sooner than a replacement. */
+function arrayElement(value: string | number | null): string {
+  if (value === null) return 'null';
+  const text = String(value);
+  return `"${/["\\]/.test(text) ? text.replace(/["\\]/g, '\\$&') : text}"`;
+}
 
 /** A name in statements. */
 export const quotedName = (name: string): string =>

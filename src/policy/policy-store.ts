@@ -104,7 +104,7 @@ export class PolicyStore {
       const values = this.policy.symbols.map(({ place }) =>
         arrayLiteral(some.map(([{ caller }]) => caller.values[place]!)),
       );
-      const ids = padForImmediateWrite(`{${some.map(([{ id }]) => id).join(',')}}`);
+      const ids = padForImmediateWrite(arrayLiteral(some.map(([{ id }]) => id)));
       const [row] = await run(this.sql.held, [ids, ...grants, ...values]);
       for (const text of documentsIn((row!.records as string | null) ?? '')) {
         const [place, version, read, update, remove] = text.split(':', 5).map(Number) as Five;

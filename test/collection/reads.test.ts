@@ -42,5 +42,5 @@ t.test('reads of one tick share a statement, and each gets its own record', asyn
   const found = await Promise.all([A, B, C, NONE, A].map((id) => reads.get(id)));
   const record = { id: A, version: 1, doc: documentOf(A) };
   t.same(found, [record, 'gone', { id: C, version: 1, doc: documentOf(C, large) }, 'absent', record]);
-  t.same(sent, [`{${A},${B},${C},${NONE}}`, C], 'the large record takes a statement of its own');
+  t.same(sent, [`{"${A}","${B}","${C}","${NONE}"}`, C], 'the large record takes a statement of its own');
 });

@@ -62,7 +62,10 @@ export async function requireInvitable(
   return { targets, title: cut(titles.join('; '), MAX_TITLE) };
 }
 
-/** A record as people read it, such as "Roof, member": the titles of the records to which it refers, as the caller reads them, and its choices. */
+/**
+ * A record as people read it, such as "Roof, member": the title of the first record to which each field refers, as the caller reads it,
+ * and its choices.
+ */
 async function titleOf(
   { collections }: Inviting,
   resource: Resource,
@@ -75,7 +78,8 @@ async function titleOf(
   for (const [name, value] of Object.entries(fields)) {
     const reference = givenReferences(resource).find(({ field }) => field === name);
     const target = reference && named(collections, reference.to);
-    const found = target && (await target.as({ principal: caller }).get(String(value), run));
+    const id = reference && parseUuid(referredIds(fields, reference)[0]?.id ?? '');
+    const found = target && id !== undefined && (await target.as({ principal: caller }).get(id, run));
     if (typeof found === 'object') parts.push(JSON.parse(found.doc)[target!.resource.display ?? '']);
     else if (!reference && (member(properties, name) as JsonObject | undefined)?.enum) parts.push(value);
   }

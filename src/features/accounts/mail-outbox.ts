@@ -90,8 +90,8 @@ export class Outbox {
 
   async #sendAll(): Promise<void> {
     const { codesMax, mailRetrySeconds } = this.settings;
-    await this.db.run(ACCOUNTS_SQL.write_notes, []);
     while (!this.#isStopped) {
+      await this.db.run(ACCOUNTS_SQL.write_notes, []);
       const rows = await this.db.run(ACCOUNTS_SQL.claim_mail, [mailRetrySeconds, AT_ONCE]);
       await Promise.all(rows.map((row) => this.#sendOne(row)));
       await this.db.run(ACCOUNTS_SQL.displace_codes, [codesMax]);

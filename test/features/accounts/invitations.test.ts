@@ -304,6 +304,59 @@ t.test('who may invite for what', async (t) => {
   t.same(titles.map(({ title }) => title).sort(), ['Cellar, owner', 'Roof, guest', 'Roof, guest']);
 });
 
+const LIST_OF_TEAMS = {
+  'rosters.json': JSON.stringify({
+    title: 'Roster',
+    type: 'object',
+    required: ['userId'],
+    properties: {
+      userId: { type: 'string', 'x-references': 'users', 'x-on-delete': 'cascade' },
+      teamIds: {
+        type: 'array',
+        maxItems: 9,
+        items: { type: 'string', 'x-references': 'teams', 'x-on-delete': 'remove' },
+      },
+    },
+    'x-collection': {
+      list: 'page',
+      invite: true,
+      access: [{ can: 'create', where: { userId: { ne: '$caller' } } }],
+    },
+  }),
+};
+
+t.test('an invitation with a list of records changes no read of others', async (t) => {
+  const { ann, bob, team, key, invite, service } = await start(t, {}, { ...FILES, ...LIST_OF_TEAMS });
+  // An invitation by a password runs in a transaction of its own; requests with keys share statements.
+  const [inviter, reader] = [await key(ann.id, ['self']), await key(bob.id, ['self'])];
+  const own: string[] = [team];
+  for (const name of ['Wall', 'Cellar', 'Attic']) {
+    const { id } = (await ann.call('POST', '/teams', { name })).json;
+    await ann.call('POST', '/memberships', { teamId: id, userId: ann.id, role: 'owner' });
+    await ann.call('POST', '/memberships', { teamId: id, userId: bob.id, role: 'guest' });
+    own.push(id as string);
+  }
+  let isEnded = false;
+  const reading = own.flatMap((id) =>
+    Array.from({ length: 4 }, async () => {
+      while (!isEnded) t.match(await reader('GET', `/teams/${id}`), { status: 200, json: { id } });
+    }),
+  );
+  const wall = own[1]!;
+  for (let at = 0; at < 12; at++)
+    for (const teamIds of [[], [wall, own[2]]]) {
+      const made = await invite({ call: inviter }, { rosters: { teamIds } }, `zoe.${at}@example.org`);
+      t.equal(made.status, 201, made.text);
+    }
+  isEnded = true;
+  await Promise.all(reading);
+  const titles = await service.db.run('select distinct title from plinth_invitations order by 1', []);
+  t.same(
+    titles.map(({ title }) => title),
+    ['Wall', 'roster'],
+  );
+});
+
 t.test('an inviter sees and withdraws its own invitations, an operator all', async (t) => {
   const { ann, person, key, invite, code, accept, stranger } = await start(t);
   const eve = await person('eve');
