@@ -21,6 +21,8 @@ import { factHtml, MAX_LONG, timeHtml, valueHtml, wholeHtml } from './values.js'
 
 /** Related records that a page names, of each collection. */
 const MAX_RELATED = 3;
+/** Fields without a declaration, and with JSON, on the page of a record. */
+const MAX_MORE = 1000;
 /** Related records of each collection up to which a page counts them. */
 const MAX_COUNTED = 20;
 
@@ -80,9 +82,10 @@ function fields(resource: Resource, record: JsonObject, { names }: PageOptions):
       label: undeclaredLabel(name),
     })),
   ];
+  const rest = more.splice(MAX_MORE).length;
   return html`${long.map(({ name, label }) => html`<h2>${label}</h2><p class="long">${cut(String(member(record, name)), MAX_LONG)}</p>\n`)}
 ${pairs(short.map((column) => [column.label, wholeHtml(member(record, column.name), column, names)]))}
-${more.length > 0 && html`<h2>More fields</h2>${pairs(more.map(({ name, label }) => [label, factHtml(member(record, name))]))}`}`;
+${more.length > 0 && html`<h2>More fields</h2>${pairs(more.map(({ name, label }) => [label, factHtml(member(record, name))]))}`}${rest > 0 && html`<p>${rest} more fields. The JSON representation has all of them.</p>`}`;
 }
 
 interface RelatedList {
