@@ -115,11 +115,12 @@ t.test('a JSON Patch that costs too much is 422', async (t) => {
 });
 
 t.test('a response reports a hundred failures at most', async (t) => {
-  const notes = { type: 'object', properties: {}, additionalProperties: false };
+  const names = Array.from({ length: 200 }, (_, n) => `x${n}`);
+  const properties = Object.fromEntries(names.map((name) => [name, {}]));
+  const notes = { type: 'object', properties, required: names };
   const folder = declare(t, { 'notes.json': notes });
   const { send } = await testService(t, { COLLECTIONS: folder, MIGRATE: 'auto' });
-  const body = Object.fromEntries(Array.from({ length: 5000 }, (_, n) => [`x${n}`, 1]));
-  const { status, json } = await send('POST', '/notes', { body });
+  const { status, json } = await send('POST', '/notes', { body: {} });
   t.equal(status, 400);
   t.equal(json.errors.length, 100);
 });
