@@ -46,7 +46,7 @@ t.test('the sign-in that leads to a sign-up continues after it, to the applicati
   t.match(back.url, `${REDIRECT}?code=`);
 });
 
-/** Pages to which nobody returns. `:issuer` is the address of the service. */
+/** Addresses that are refused as the way back. `:issuer` is the address of the service. */
 const REFUSED = [
   'https://evil.example/',
   '//evil.example/',
