@@ -4,7 +4,7 @@ import type { DeclaredSchema } from '../../declarations/declaration.js';
 import { Problem } from '../../errors/problem.js';
 import type { Json, JsonObject } from '../../json.js';
 import { isEmail, TIME_FORMATS } from '../../validation/times.js';
-import { isNullText, timeAs } from './foreign-values.js';
+import { timeAs } from './foreign-values.js';
 import { isExported } from './record-identity.js';
 import { isNamedAsId, stemOf } from './reference-names.js';
 import type { Source } from './sources.js';
@@ -22,27 +22,11 @@ export class FieldStats {
   formats: readonly string[] = Object.keys(FORMATS);
   /** Whether no value was repeated. */
   isUnique = true;
-  /** Values that are the text NULL. */
-  nulls = 0;
 
   /** `values`: those of a field that may hold ids or refer to them; undefined: it does not, or has too many. */
   constructor(public values: Set<string> | undefined) {}
 
-  /** After all values: the text NULL is a value where others are texts. */
-  settle(): void {
-    const { types, formats, nulls } = this;
-    if (nulls === 0 || (types.size > 0 && (!types.has('string') || formats.length > 0))) return;
-    this.#add('NULL');
-    this.present += nulls - 1;
-    this.isUnique &&= nulls === 1;
-  }
-
   add(value: Json): void {
-    if (isNullText(value)) this.nulls++;
-    else this.#add(value);
-  }
-
-  #add(value: Json): void {
     this.present++;
     this.types.add(typeOf(value));
     if (Array.isArray(value)) for (const element of value) this.elements.add(typeOf(element));

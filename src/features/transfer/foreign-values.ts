@@ -1,11 +1,6 @@
 import type { Resource } from '../../collection/resource.js';
-import type { DeclaredField } from '../../declarations/declaration.js';
-import { isObject, type Json, member, setMember } from '../../json.js';
-
-/** Texts by which databases write that there is no value. */
-const NULLS: ReadonlySet<Json> = new Set(['NULL', 'null']);
-
-export const isNullText = (value: Json): boolean => NULLS.has(value);
+import { isObject, type Json, type JsonObject, member, setMember } from '../../json.js';
+import { isExported } from './record-identity.js';
 
 /** A time as databases write it: `1996-07-04 00:00:00.000`. */
 const TIME = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d{1,9})?)$/;
@@ -17,24 +12,27 @@ export function timeAs(format: string, text: string): string {
   return format === 'date' ? day : `${day}T${time}Z`;
 }
 
-/** The fields of a collection that hold no texts but references and times, and the formats of these. */
-export const fieldsWithoutTexts = ({ schema }: Resource): ReadonlyMap<string, string | undefined> =>
+/** The fields of a collection that hold times, with their formats. */
+export const timesOf = ({ schema }: Resource): ReadonlyMap<string, string> =>
   new Map(
-    Object.entries(schema.properties as Readonly<Record<string, DeclaredField>>).flatMap(([name, field]) => {
-      const { type = [], format, 'x-references': to } = field;
-      const isTime = format === 'date' || format === 'date-time';
-      const hasTexts = type.length === 0 || [type].flat().includes('string');
-      return hasTexts && !isTime && to === undefined ? [] : [[name, isTime ? format : undefined] as const];
-    }),
+    Object.entries(schema.properties as Readonly<Record<string, { format?: string }>>).flatMap(
+      ([name, { format = '' }]) => (/^date(?:-time)?$/.test(format) ? [[name, format] as const] : []),
+    ),
   );
 
-/** Makes a record of a database one of this service: such a field with the text NULL has no value. */
-export function adapt(record: Json, fields: ReadonlyMap<string, string | undefined>): void {
+/** Removes the members of another database's record by which it says that there is no value: the text NULL. */
+export function removeNulls(value: Json): void {
+  if (isExported(value)) return;
+  for (const [name, each] of isObject(value) ? Object.entries(value) : [])
+    if (each === 'NULL') delete (value as JsonObject)[name];
+    else removeNulls(each);
+}
+
+/** Writes the times of a record of another database as this service does. */
+export function adaptTimes(record: Json, times: ReadonlyMap<string, string>): void {
   if (!isObject(record)) return;
-  for (const [name, format] of fields) {
+  for (const [name, format] of times) {
     const value = member(record, name);
-    if (typeof value !== 'string') continue;
-    if (isNullText(value)) delete record[name];
-    else if (format !== undefined) setMember(record, name, timeAs(format, value));
+    if (typeof value === 'string') setMember(record, name, timeAs(format, value));
   }
 }

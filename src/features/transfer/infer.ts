@@ -42,7 +42,6 @@ export async function infer(
     for await (const record of recordsOf(source, rename))
       if (isObject(record)) stats.add(record);
       else hasOthers = true;
-    for (const field of stats.fields.values()) field.settle();
     if (stats.records > 0 || !hasOthers) all.push(stats);
     else if (sources.length > 1) report.note(`${collection} has no objects: left out.`);
     else throw new InputError(`${source.input.name} has no object in its array of records`);

@@ -12,7 +12,7 @@ import type { Chunk } from './chunks.js';
 import { requireExact } from './csv-cell.js';
 import { type Columns, csvRecord } from './csv-record.js';
 import type { Followed } from './follow-references.js';
-import { adapt } from './foreign-values.js';
+import { adaptTimes, removeNulls } from './foreign-values.js';
 import { isMissing } from './import-numbers.js';
 import type { Draft, Refuse, Row } from './import-row.js';
 import { isExported, newIdentity, retainedIdentity, timeOf } from './record-identity.js';
@@ -31,9 +31,14 @@ export interface RecordRules {
   readonly retainsIds: boolean;
   /** The columns of CSV; undefined: the records are JSON. */
   readonly columns: Columns | undefined;
-  /** The fields in which values of other databases have another form; undefined: a request has its own values alone. */
-  readonly adapted?: ReadonlyMap<string, string | undefined>;
+  /** Whether the text NULL stands for no value. */
+  readonly hasNulls?: boolean;
+  /** The fields with times that another database may have written, and their formats. */
+  readonly times?: ReadonlyMap<string, string>;
 }
+
+/** The rules by which the bytes of a record are read. */
+export type ReadRules = Pick<RecordRules, 'columns' | 'rename' | 'maxBytes' | 'hasNulls' | 'times'>;
 
 /** Reads the records of a chunk; `refuse` is called for each that cannot be read. */
 export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refuse): Promise<Draft[]> {
@@ -61,7 +66,7 @@ export async function readDrafts(chunk: Chunk, rules: RecordRules, refuse: Refus
 export function recordIn(
   { bytes: all, offset }: Chunk,
   { start, end, place, row }: ScannedRecord,
-  { columns, rename, maxBytes, adapted }: Pick<RecordRules, 'columns' | 'rename' | 'maxBytes' | 'adapted'>,
+  { columns, rename, maxBytes, hasNulls, times }: ReadRules,
 ): Json | undefined {
   const bytes = all.subarray(start, end);
   const fault = columns && row?.fault;
@@ -77,7 +82,8 @@ export function recordIn(
     : parse(bytes.toString('utf8'));
   if (read === undefined) return undefined;
   const record = withNames(read, rename);
-  if (adapted) adapt(record, adapted);
+  if (hasNulls) removeNulls(record);
+  if (times) adaptTimes(record, times);
   return record;
 }
 

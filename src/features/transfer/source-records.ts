@@ -4,9 +4,9 @@ import { turn } from '../../limits/turn.js';
 import { type Chunk, chunkBytes, chunksOf } from './chunks.js';
 import { ANY, readExportedCell, readInferredCell } from './csv-cell.js';
 import { columnsOf } from './csv-record.js';
-import { fieldsWithoutTexts } from './foreign-values.js';
+import { timesOf } from './foreign-values.js';
 import type { ImportRun } from './import-run.js';
-import { type RecordRules, recordIn } from './read-rows.js';
+import { type ReadRules, type RecordRules, recordIn } from './read-rows.js';
 import type { ScannedRecord } from './scan.js';
 import type { Source } from './sources.js';
 
@@ -19,15 +19,14 @@ export const sourceChunks = (
 
 /** The rules for the records of a source. */
 export function rulesOf(
-  { resources, rename, bodyLimit: maxBytes, retainsIds }: ImportRun,
+  { resources, rename, bodyLimit: maxBytes, retainsIds, infer: hasNulls }: ImportRun,
   { collection, header }: Source,
 ): RecordRules {
   const resource = resources.get(collection)!;
   const columns = header && columnsOf(header, resource, rename, 'import');
-  const adapted = fieldsWithoutTexts(resource);
   return {
     ...{ resource, check: compileInput(resource), origin: 'import', rename, maxBytes, retainsIds, columns },
-    adapted,
+    ...{ hasNulls, times: timesOf(resource) },
   };
 }
 
@@ -39,10 +38,7 @@ export interface ReadRecord {
 }
 
 /** The records of a source by rules. */
-export async function* readSource(
-  source: Source,
-  rules: Pick<RecordRules, 'columns' | 'rename' | 'maxBytes' | 'adapted'>,
-): AsyncGenerator<ReadRecord> {
+export async function* readSource(source: Source, rules: ReadRules): AsyncGenerator<ReadRecord> {
   for await (const chunk of sourceChunks(source))
     for (const scanned of chunk.records) {
       await turn();
@@ -62,6 +58,11 @@ export async function* recordsOf(source: Source, rename: ReadonlyMap<string, str
   const { header } = source;
   const types = header?.names.map(() => ANY) ?? [];
   const read = header?.isExport ? readExportedCell : readInferredCell;
-  const rules = { columns: header && { ...header, types, read }, rename, maxBytes: Number.POSITIVE_INFINITY };
+  const rules = {
+    columns: header && { ...header, types, read },
+    rename,
+    maxBytes: Number.POSITIVE_INFINITY,
+    hasNulls: true,
+  };
   for await (const { record } of readSource(source, rules)) if (record !== undefined) yield record;
 }

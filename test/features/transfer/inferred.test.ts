@@ -149,44 +149,41 @@ t.test('columns that hold texts are texts, also where all are numbers', async (t
   });
 });
 
-t.test(
-  'values as databases write them: NULL among numbers and times, and times without a zone',
-  async (t) => {
-    const things = [
-      { id: 1, size: 4, zip: 12209, on: '1996-07-04 00:00:00.000', at: '1996-07-04 10:30:00', region: 'BC' },
-      { id: 2, size: 'NULL', zip: 'NULL', on: 'NULL', at: '1996-07-05 00:00:00', region: 'NULL' },
-      { id: 3, size: 2.5, zip: 'EC1', on: '1996-08-01', at: '1996-07-05T08:00:00Z', region: 'null' },
-    ];
-    const names = Object.keys(things[0]!);
-    const rows = things.map((thing) => Object.values(thing).join());
-    for (const [name, content] of [
-      ['a.json', JSON.stringify({ things })],
-      ['a.csv', `${names}\n${rows.join('\n')}\n`],
-    ] as const) {
-      const { code, err, out, declared, DATABASE_URL, folder } = await inferred(t, name, content);
-      t.same([code, err], [0, ''], out);
-      t.match(declared('things'), {
-        size: { type: 'number' },
-        zip: { type: name === 'a.json' ? ['integer', 'string'] : 'string' },
-        on: { type: 'string', format: 'date' },
-        at: { type: 'string', format: 'date-time' },
-        region: { type: 'string' },
-      });
-      const env = { DATABASE_URL, COLLECTIONS: join(folder, 'collections') };
-      const exported = await plinth(t, ['export', 'things'], env);
-      const records = exported.out
-        .trim()
-        .split('\n')
-        .map((line) => JSON.parse(line));
-      t.match(records, [
-        { size: 4, on: '1996-07-04', at: '1996-07-04T10:30:00Z', region: 'BC' },
-        { zip: 'NULL', at: '1996-07-05T00:00:00Z', region: 'NULL' },
-        { size: 2.5, on: '1996-08-01', at: '1996-07-05T08:00:00Z', region: 'null' },
-      ]);
-      for (const field of ['size', 'on']) t.notOk(field in records[1], `${name}: ${field}`);
-    }
-  },
-);
+t.test('values as databases write them: NULL for none, and times without a zone', async (t) => {
+  const things = [
+    { id: 1, size: 4, zip: 12209, on: '1996-07-04 00:00:00.000', at: '1996-07-04 10:30:00', region: 'BC' },
+    { id: 2, size: 'NULL', zip: 12210, on: 'NULL', at: '1996-07-05 00:00:00', region: 'NULL' },
+    { id: 3, size: 2.5, zip: 'EC1', on: '1996-08-01', at: '1996-07-05T08:00:00Z', region: 'null' },
+  ];
+  const names = Object.keys(things[0]!);
+  const rows = things.map((thing) => Object.values(thing).join());
+  for (const [name, content] of [
+    ['a.json', JSON.stringify({ things })],
+    ['a.csv', `${names}\n${rows.join('\n')}\n`],
+  ] as const) {
+    const { code, err, out, declared, DATABASE_URL, folder } = await inferred(t, name, content);
+    t.same([code, err], [0, ''], out);
+    t.match(declared('things'), {
+      size: { type: 'number' },
+      zip: { type: name === 'a.json' ? ['integer', 'string'] : 'string' },
+      on: { type: 'string', format: 'date' },
+      at: { type: 'string', format: 'date-time' },
+      region: { type: 'string' },
+    });
+    const env = { DATABASE_URL, COLLECTIONS: join(folder, 'collections') };
+    const exported = await plinth(t, ['export', 'things'], env);
+    const records = exported.out
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line));
+    t.match(records, [
+      { size: 4, on: '1996-07-04', at: '1996-07-04T10:30:00Z', region: 'BC' },
+      { at: '1996-07-05T00:00:00Z' },
+      { size: 2.5, on: '1996-08-01', at: '1996-07-05T08:00:00Z', region: 'null' },
+    ]);
+    for (const field of ['size', 'on', 'region']) t.notOk(field in records[1], `${name}: ${field}`);
+  }
+});
 
 for (const seed of [11, 12, 13, 14])
   t.test(`generated records, seed ${seed}, as JSON and as CSV`, async (t) => {
