@@ -28,7 +28,7 @@ export async function listPage(
     ? (ids, run) => collection.excerpts(list.search, ids, run)
     : undefined;
   const page = await collection.page(list, request.run);
-  const context = { collection, request, list, view: { ...shown, excerpts }, page };
+  const context = { collection, request, list, view: { excerpts, ...shown }, page };
   return isLines(request.type) ? linesReply(context, more) : jsonReply(context, more);
 }
 

@@ -135,15 +135,17 @@ function creationSql(
 /** Whether the index of trigrams finds a text: trigrams need three letters or digits in a row. */
 export const hasTrigram = (term: string): boolean => /[\p{L}\p{N}]{3}/u.test(term);
 
+/** The value with which a search compares. */
+export const searchPattern = (term: string): string => (hasTrigram(term) ? `%${escaped(term)}%` : term);
+
 /**
  * A term without a trigram is looked up by its first one or two characters. It is compared by strpos, since `like` would
  * make the planner read all of the index of trigrams too.
  */
 export function searchTerm(resource: Resource, term: string, parameter: Parameter): string {
   const text = searchSql(resource);
-  const isInIndex = hasTrigram(term);
-  const value = `lower(${parameter(isInIndex ? `%${escaped(term)}%` : term)})`;
-  if (isInIndex) return `${text} like ${value}`;
+  const value = `lower(${parameter(searchPattern(term))})`;
+  if (hasTrigram(term)) return `${text} like ${value}`;
   return `(grams(${text}) @> array[left(${value}, 2)] and strpos(${text}, ${value}) > 0)`;
 }
 

@@ -61,9 +61,9 @@ export function readList(given: URLSearchParams, records: Accessible, context: L
     : strictOrder(given, records, search, context);
   const conditions = readFilter(filterIn(given), records, others);
   const excerpts = readChoice(EXCERPTS, given.get(EXCERPTS), FLAGS) === 'true';
-  const view = { ...readView(given, resource, others), excerpts };
+  const view = readView(given, resource, others);
   const selection = selectionOf(conditions, records, search, parent, sorts);
-  const list = { selection, sorts, ...view, search };
+  const list = { selection, sorts, search, excerpts, ...view };
   return lists === 'keyset'
     ? keysetList(given, records, list, context)
     : numberedList(given, resource, list, isTolerant, context);
@@ -90,14 +90,15 @@ function numberedList(
     : hasPage || hasMore || (resource.list === 'page' && !(isTolerant && repeated.length > 0));
   const effective = { sort: escapeName(sorts[0]!.field), order: sorts[0]!.direction, search };
   const count = readChoice('count', given.get('count'), ['exact', 'none']);
+  // Node 20 takes microseconds for a spread before further members.
   return {
-    ...list,
     counts: count !== 'none',
     part: isPage ? numberedPart(given, isTolerant) : { kind: 'all' },
     repeated:
       isTolerant && !hasMore
         ? repeated.map((name) => `${name}=${encodeURIComponent(effective[name])}`).join('&')
         : without(given, ['page', 'limit']),
+    ...list,
   };
 }
 
@@ -168,10 +169,10 @@ function keysetList(
   const rest = new URLSearchParams(given);
   rest.set('limit', String(limit));
   return {
-    ...list,
     counts: count === 'exact',
     part: isPage ? { kind: 'keyset', limit, keyset, position, identity } : { kind: 'all' },
     repeated: without(rest, ['after', 'before']),
+    ...list,
   };
 }
 
