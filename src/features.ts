@@ -61,7 +61,6 @@ export const FEATURES: readonly FeatureEntry[] = [
   {
     name: 'pages',
     settings: PAGE_SETTINGS,
-    uses: ['webhooks'],
     load: () => import('./features/pages/feature.js'),
   },
   {

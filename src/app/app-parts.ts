@@ -16,7 +16,7 @@ import type { OpenCounts } from '../limits/shared-counters.js';
 import { listen } from '../process/listen.js';
 import { ensureCollections, storedResources } from '../schema/ensure-collections.js';
 import type { Log } from '../telemetry/log.js';
-import { createMetrics, type Scrape, scrapeOfAll } from '../telemetry/metrics.js';
+import { createMetrics, scrapeOfAll } from '../telemetry/metrics.js';
 import { createMetricsServer } from './metrics-server.js';
 import {
   type Core,
@@ -44,7 +44,6 @@ export interface Primary {
 
 /** The parts of the service, besides its listener. */
 export interface Parts extends Core {
-  readonly scrape: Scrape;
   readonly database: Database;
   /** The listener of METRICS_PORT; undefined without the setting. */
   readonly metricsServer: Server | undefined;
@@ -108,6 +107,7 @@ export async function openParts(
   const idempotency = openIdempotency(config.idempotencyTtlSeconds, collections);
   const core: Core = {
     ...base,
+    scrape,
     auth,
     limitAddresses,
     collections,
@@ -121,7 +121,7 @@ export async function openParts(
     sharedSchemas: declarations.shared,
   };
   const open = await openFeatures(features, core, closers);
-  return { ...core, scrape, database, metricsServer, counters, features: open };
+  return { ...core, database, metricsServer, counters, features: open };
 }
 
 const limitingAddresses =
@@ -133,7 +133,11 @@ const limitingAddresses =
 
 const namesIn = ({ collections }: Declarations): string[] => collections.map(({ name }) => name);
 
-async function startMetricsServer(config: Config, log: Log, scrape: Scrape): Promise<Server | undefined> {
+async function startMetricsServer(
+  config: Config,
+  log: Log,
+  scrape: Core['scrape'],
+): Promise<Server | undefined> {
   const { metricsPort: port, metricsHost: host } = config;
   if (port === undefined) return undefined;
   const server = createMetricsServer(scrape, config, log, hostsOfMetrics(config));

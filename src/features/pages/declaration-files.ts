@@ -49,7 +49,7 @@ const MAX_COMPARED = 100_000;
 /** The services of the endpoints that only pages use. */
 export interface PageServices {
   readonly files: DeclarationFiles;
-  readonly versions: () => readonly JsonObject[];
+  readonly versions: () => Promise<readonly JsonObject[]>;
   /** The service, after its routes are open. */
   readonly site: () => Site;
 }

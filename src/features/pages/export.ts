@@ -44,7 +44,7 @@ export async function exportReply(
   const { content } = reply;
   if (content?.kind !== 'rows') return reply;
   const lines = isCsv
-    ? spreadsheetLines(resource, chosen, () => new Names(site, request))
+    ? spreadsheetLines(resource, chosen, () => new Names(site, request, Number.POSITIVE_INFINITY))
     : arrayLines(content.lines!);
   return {
     status: 200,

@@ -15,21 +15,19 @@ export default {
   represent: async (endpoints, resources) =>
     (await import('./page-routes.js')).describePages(endpoints, resources),
   open: async (core) => {
-    const { endpoints } = core.description;
-    const { deliveryPagesFor, kindsOf, withPages } = await import('./page-routes.js');
+    const { withPages } = await import('./page-routes.js');
     const { siteOf } = await import('./site.js');
     const { lookOf } = await import('./assets.js');
     const { errorPage } = await import('./error-page.js');
     const { DeclarationFiles } = await import('./declaration-files.js');
     const files = new DeclarationFiles(core);
     const versions = (await import('./versions-page.js')).versionsIn(core);
-    const deliveries = await deliveryPagesFor(endpoints);
     let site: Site | undefined;
     return {
       services: () => ({ files, versions, site: () => site! }),
       represent: (routes, api) => {
         site = siteOf(api, routes, lookOf(core.config));
-        return withPages(routes, kindsOf(endpoints), deliveries, site);
+        return withPages(routes, core.description.endpoints, site);
       },
       errorPage: async (request, problem) => site && errorPage(site, request, problem),
     };

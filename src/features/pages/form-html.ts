@@ -31,6 +31,10 @@ export function openForm(
   return html`<form${style !== undefined && html` class="${style}"`} method="post" action="${action}">${inputs}\n`;
 }
 
+/** A form that is a button. */
+export const button = (action: string, label: string, forms: FormTokens, own = {}): Html =>
+  html`${openForm(action, forms, own)}<button>${label}</button></form>`;
+
 /** All inputs of a form. */
 export function inputsOf(fields: readonly FormField[], filled: Filled): Html[] {
   const inputs: Html[] = [];

@@ -50,26 +50,6 @@ function sortLink({ href, order }: Sort, label: string): Html {
   return html`<a href="${href()}"${order && html` aria-current="true"`}>${label}${arrow}</a>`;
 }
 
-/** Some members of things that are no records of a collection. The first one leads to the page of its thing. */
-export function entriesTable(
-  entries: readonly JsonObject[],
-  columns: readonly string[],
-  pathOf: (entry: JsonObject) => string,
-  shown = (entry: JsonObject, name: string): Part => valueHtml(member(entry, name)),
-): Html {
-  if (entries.length === 0) return html`<p>There are none yet.</p>`;
-  const heads = columns.map((name): Head => {
-    const isNumber = entries.every((entry) => typeof member(entry, name) === 'number');
-    return { label: fieldLabel(name), style: isNumber ? 'number' : undefined };
-  });
-  const rows = entries.map((entry) =>
-    columns.map((name, at) =>
-      at === 0 ? html`<a href="${pathOf(entry)}">${shown(entry, name)}</a>` : shown(entry, name),
-    ),
-  );
-  return tableOf(heads, rows);
-}
-
 /** Labels, each with its content. */
 export const pairs = (entries: readonly (readonly [label: string, content: Part])[]): Html =>
   html`<dl>${entries.map(([label, content]) => html`<dt>${cut(label, MAX_CELL_CHARACTERS)}</dt><dd>${content || html`<span class="dim">–</span>`}</dd>\n`)}</dl>`;

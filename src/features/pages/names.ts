@@ -3,17 +3,17 @@ import type { ScopedCollection } from '../../feature.js';
 import { cut } from '../../formats/html.js';
 import { type JsonObject, member, setMember } from '../../json.js';
 import { ofDocument } from '../../limits/turn.js';
-import { conditionName } from '../../list/query-names.js';
-import { readsAll } from '../../policy/policy.js';
-import { type Caller, readAs, readListAs } from './inner-read.js';
+import { isByRecord, readsAll } from '../../policy/policy.js';
+import { type Caller, readAs } from './inner-read.js';
 import { capitalized, dayText, MAX_ITEMS, MAX_NAME_CHARACTERS } from './labels.js';
 import { ownersOf, type Site } from './site.js';
 import { MAX_STEPS, nameFields, titleFields } from './title.js';
 
-/** Records of a collection whose names one request reads. */
-const MAX_NAMES = 100;
+/** Names that are read together, and names of a page: further records are shown by their ids. */
+const PART = 100;
+const MAX_SHOWN = 3000;
 
-/** The names of the records to which others refer, as the caller of a page may read them: one list for each collection. */
+/** The names of the records to which others refer, as the caller of a page may read them. */
 export class Names {
   readonly #names = new Map<string, string>();
   readonly #entered = new Set<string>();
@@ -21,6 +21,7 @@ export class Names {
   constructor(
     readonly site: Site,
     readonly caller: Caller,
+    readonly most = MAX_SHOWN,
   ) {}
 
   /** Reads the names of the records to which these refer, by default of as many items of an array as pages show. */
@@ -56,8 +57,8 @@ export class Names {
     const scoped = this.site.collections.find((each) => each.resource.name === collection);
     const unknown = [...ids].filter((id) => ID.test(id) && !this.#names.has(id));
     if (!scoped || titleFields(scoped.resource).length === 0) return;
-    for (let at = 0; at < unknown.length; at += MAX_NAMES)
-      await this.#readPart(scoped, unknown.slice(at, at + MAX_NAMES), steps);
+    for (let at = 0; at < unknown.length && this.#names.size < this.most; at += PART)
+      await this.#readPart(scoped, unknown.slice(at, at + PART), steps);
   }
 
   async #readPart(scoped: ScopedCollection, ids: readonly string[], steps: number): Promise<void> {
@@ -78,29 +79,23 @@ export class Names {
 
   /**
    * Reads some records, and returns what `use` makes of each as soon as it is read: all together may be too large for memory. Pages of
-   * callers who read all share a statement: with one of its own, a list of records costs twice as much.
+   * all callers share statements: with one of its own, a list of records costs twice as much.
    */
   async #readEach<T>(
     scoped: ScopedCollection,
     ids: readonly string[],
     use: (record: JsonObject) => T,
   ): Promise<readonly T[]> {
-    const { site, caller } = this;
+    const { caller } = this;
     const { resource } = scoped;
-    if (!resource.hasRules && readsAll(resource, caller.principal)) {
-      const collection = scoped.as(caller);
-      const read = async (id: string): Promise<T[]> => {
-        const found = await collection.get(id, caller.run);
-        return typeof found === 'string' ? [] : [await ofDocument(found.doc, use)];
-      };
-      return (await Promise.all(ids.map(read))).flat();
-    }
-    const query = { ...nameFields(resource), limit: String(MAX_NAMES), count: 'none' };
-    const list = await readListAs(site, caller, `/${resource.name}`, {
-      [conditionName('id', 'in')]: ids.join(','),
-      ...query,
-    });
-    return (list?.data ?? []).map(use);
+    // Where records decide, a read finds only those of the caller.
+    if (!isByRecord(resource) && !readsAll(resource, caller.principal)) return [];
+    const collection = scoped.as(caller);
+    const read = async (id: string): Promise<T[]> => {
+      const found = await collection.get(id, caller.run);
+      return typeof found === 'string' ? [] : [await ofDocument(found.doc, use)];
+    };
+    return (await Promise.all(ids.map(read))).flat();
   }
 
   /**

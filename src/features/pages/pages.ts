@@ -36,7 +36,8 @@ export interface Page {
   readonly source?: string;
   /** The action distinguishes pages from JSON: in their validators, and if there is no record. */
   readonly isRecord?: boolean;
-  readonly content: (shown: PageOptions) => Promise<PageContent> | PageContent;
+  /** Absent: the address has a form alone. */
+  readonly content?: (shown: PageOptions) => Promise<PageContent> | PageContent;
   /** The page with the form whose query the action refuses; undefined: the problem is a page of its own. */
   readonly refused?: (
     problem: Problem,
@@ -46,13 +47,13 @@ export interface Page {
   readonly form?: PageForm;
 }
 
-/** A route whose GET also responds with a page, which its description offers. */
+/** A route whose GET also responds with a page, which its description offers, and which has the form of the page. */
 export function withPage(route: Route, page: Page, site: Site): Route {
   const { GET: get } = route.actions;
-  if (!get) return route;
+  const form = page.form && { form: formEndpoint(route, page.form, site) };
+  if (!get || !page.content) return { ...route, ...form };
   const shown = { ...get, page: (request: Request) => show(get, page, { site, request }, route) };
-  const actions = { ...route.actions, GET: shown };
-  return { ...route, actions, ...(page.form && { form: formEndpoint(route, page.form, site) }) };
+  return { ...route, actions: { ...route.actions, GET: shown }, ...form };
 }
 
 /** Adds HTML to the offered media types: after JSON, and for clients that accept any text after event streams. */
@@ -94,7 +95,7 @@ async function show(
   const may = (method: string) => mayUse(request, actions[method]);
   const names = new Names(site, request);
   const [content] = await Promise.all([
-    page.content({ ...context, json, forms, may, names }),
+    page.content!({ ...context, json, forms, may, names }),
     // Other callers would see what a transaction has not committed.
     request.run ? undefined : readCounts(site, request),
   ]);

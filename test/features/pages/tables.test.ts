@@ -1,12 +1,22 @@
 import { createHash } from 'node:crypto';
-import { entriesTable, facts } from '../../../src/features/pages/list-table.js';
+import { facts } from '../../../src/features/pages/list-table.js';
+import { thingsPage } from '../../../src/features/pages/service-pages.js';
 import { html, htmlDocument, pageHeaders } from '../../../src/formats/html.js';
+import { Query } from '../../../src/http/query-parameters.js';
 import type { JsonObject } from '../../../src/json.js';
 import t from '../../support/test.js';
 
 const HOSTILE = `</td><script>alert("1")</script>&amp;'x' onload=`;
 const ESCAPED =
   '&#60;/td&#62;&#60;script&#62;alert(&#34;1&#34;)&#60;/script&#62;&#38;amp;&#39;x&#39; onload=';
+
+/** The page of a list with these entries. */
+async function listOf(data: readonly JsonObject[], columns: string[], hrefOf: (entry: JsonObject) => string) {
+  const site = { prefix: '', collections: [] };
+  const request = { path: '/things', query: new Query('') };
+  const shown = { site, request, json: { data }, names: { site }, may: () => false };
+  return String((await thingsPage('/things', () => ({}), { columns, hrefOf }).content!(shown as never)).body);
+}
 
 /** A field without a value. */
 const NONE = '<span class="dim">–</span>';
@@ -21,7 +31,7 @@ t.test('a template escapes what it inserts, except HTML', async (t) => {
 t.test('what a record contains stays text in each place', async (t) => {
   const record = { id: HOSTILE, [HOSTILE]: HOSTILE, deep: { [HOSTILE]: [HOSTILE] } };
   const pairs = String(facts(record));
-  const list = String(entriesTable([record], ['id', HOSTILE], () => HOSTILE));
+  const list = await listOf([record], ['id', HOSTILE], () => HOSTILE);
   for (const text of [pairs, list, htmlDocument(HOSTILE, html`<h1>${HOSTILE}</h1>`)])
     t.notMatch(text, /<script|alert\("/);
   t.match(pairs, `<dt>Id</dt><dd>${ESCAPED}</dd>`);
@@ -71,11 +81,11 @@ t.test('each kind of value has its form', async (t) => {
 
 t.test('a list shows some members, the first one with a link', async (t) => {
   const entries = [{ id: '1', a: 1, _version: 1 }, { id: '2' }];
-  const page = String(entriesTable(entries, ['id', 'a'], ({ id }) => `/items/${id}`));
+  const page = await listOf(entries, ['id', 'a'], ({ id }) => `/items/${id}`);
   t.match(page, '<tr><th scope="col">Id</th><th scope="col">A</th></tr>');
   t.match(page, '<tr><th scope="row"><a href="/items/1">1</a></th><td data-label="A">1</td></tr>');
   t.match(page, '<tr><th scope="row"><a href="/items/2">2</a></th><td data-label="A"></td></tr>');
-  t.match(String(entriesTable([], ['id'], () => '')), '<p>There are none yet.</p>');
+  t.match(await listOf([], ['id'], () => ''), '<p>There are none yet.</p>');
 });
 
 t.test('the members of an object stand beside the others, and none of the service’s own', async (t) => {
@@ -86,7 +96,7 @@ t.test('the members of an object stand beside the others, and none of the servic
 t.test('an inherited member is no field', async (t) => {
   const named = JSON.parse('{"id":"1","constructor":"a","toString":"b"}') as JsonObject;
   const columns = ['id', 'constructor', 'toString'];
-  const page = String(entriesTable([named, { id: '2' }], columns, () => '/x'));
+  const page = await listOf([named, { id: '2' }], columns, () => '/x');
   t.match(page, /<td [^>]*>a<\/td><td [^>]*>b<\/td><\/tr>/);
   t.match(page, /<tr><th scope="row"><a href="\/x">2<\/a><\/th><td [^>]*><\/td><td [^>]*><\/td><\/tr>/);
 });
