@@ -3,6 +3,7 @@ import { badRequest, filterRequired } from '../../errors/request-errors.js';
 import { type Html, html } from '../../formats/html.js';
 import { MERGE_PATCH } from '../../http/media-types.js';
 import type { Reply } from '../../http/reply.js';
+import type { JsonObject } from '../../json.js';
 import { conditionName } from '../../list/query-names.js';
 import { grantsFor } from '../../policy/policy.js';
 import type { PageForm } from './form-action.js';
@@ -13,7 +14,7 @@ import { readListAs } from './inner-read.js';
 import { collectionLabel, wordsOf } from './labels.js';
 import { type PageContent, type PageContext, RECORDS_DONE, returnPathOf } from './layout.js';
 import { failuresIn } from './record-form-actions.js';
-import { mayWrite } from './site.js';
+import { collectionOf, mayWrite } from './site.js';
 import { bodyOf, type Submitted, valuesIn } from './submitted-form.js';
 
 /** Records that one form changes: as many as a page of a list has. */
@@ -131,21 +132,34 @@ async function confirmation(
   const { site, request, forms, entered, names } = submitted;
   const path = site.prefix + request.path;
   const back = listHref(submitted);
-  const ids = idsIn(submitted);
   const found = await readListAs(site, request, `/${resource.name}`, {
-    [conditionName('id', 'in')]: ids.join(','),
+    [conditionName('id', 'in')]: idsIn(submitted).join(','),
     limit: String(MAX_CHOSEN),
   });
   const records = found?.data ?? [];
   await names.readTitles(resource, records);
-  const many = `${records.length} ${wordsOf(records.length === 1 ? resource.singular : resource.name)}`;
   const verb = isDeletion ? 'Delete' : 'Change';
+  const collection = collectionOf(site, resource.name)!.as(request);
+  const permitted = await Promise.all(
+    records.map(async ({ id }) => {
+      const writes = await collection.writesOf?.(String(id), request.run);
+      return writes?.[isDeletion ? 'remove' : 'update'] ?? true;
+    }),
+  );
+  const chosen = records.filter((_, at) => permitted[at]);
+  const others = records.filter((_, at) => !permitted[at]);
+  const many = `${chosen.length} ${wordsOf(chosen.length === 1 ? resource.singular : resource.name)}`;
   const crumbs = [{ text: collectionLabel(resource.name), href: back }];
-  if (records.length === 0)
+  const listOf = (some: readonly JsonObject[]) =>
+    html`<ul>${some.map((record) => html`<li>${names.shortTitleOf(resource, record)}</li>`)}</ul>`;
+  const refused =
+    others.length > 0 &&
+    html`<div class="note" role="status"><p>You may not ${verb.toLowerCase()} these, which stay as they are:</p>${listOf(others)}</div>`;
+  if (chosen.length === 0)
     return {
-      title: 'Nothing is chosen',
+      title: `Nothing to ${verb.toLowerCase()}`,
       crumbs,
-      body: html`<p>Choose records in the <a href="${back}">list</a> first.</p>`,
+      body: html`${refused}<p>Choose others in the <a href="${back}">list</a>.</p>`,
     };
   const field = isDeletion ? undefined : chosenField(resource, submitted);
   const { texts, named } = entered;
@@ -154,8 +168,8 @@ async function confirmation(
   return {
     title: `${verb} ${many}`,
     crumbs,
-    body: html`${faults.map((fault) => html`<p class="error" role="alert">${fault}</p>`)}${openForm(path, forms, own, 'edit')}${ids.map((id) => hidden('_id', id))}
-<ul>${records.map((record) => html`<li>${names.shortTitleOf(resource, record)}</li>`)}</ul>
+    body: html`${faults.map((fault) => html`<p class="error" role="alert">${fault}</p>`)}${refused}${openForm(path, forms, own, 'edit')}${chosen.map(({ id }) => hidden('_id', String(id)))}
+${listOf(chosen)}
 ${field ? html`${inputOf(field, { id: 'bulk', texts, named })}${!field.isRequired && html`<p class="hint">An empty value removes the field.</p>`}` : html`<p>Deleted ${wordsOf(resource.name)} cannot be restored.</p>`}
 <p><button class="${isDeletion ? 'danger' : 'main'}">${verb} ${many}</button> <a href="${back}">Cancel</a></p></form>`,
   };

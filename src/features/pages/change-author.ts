@@ -3,7 +3,7 @@ import { cut, type Html, html, type Part } from '../../formats/html.js';
 import { isObject, type JsonObject } from '../../json.js';
 import { wordsOf } from './labels.js';
 import { ID, type Names } from './names.js';
-import { ownersOf } from './site.js';
+import { collectionOf, ownersOf } from './site.js';
 import { timeHtml } from './values.js';
 
 /** Reads the names of those who made some changes, as far as the caller may read these users. */
@@ -51,5 +51,5 @@ export async function eventsList(names: Names, events: readonly JsonObject[]): P
 
 const resourceOf = ({ site }: Names, { type }: JsonObject): Resource | undefined => {
   const [name] = String(type).split('.', 1);
-  return site.collections.find(({ resource }) => resource.name === name)?.resource;
+  return collectionOf(site, name)?.resource;
 };

@@ -1,5 +1,5 @@
 import { perResource, type Resource } from '../../collection/resource.js';
-import type { Json, JsonObject } from '../../json.js';
+import { type Json, type JsonObject, member } from '../../json.js';
 import { capitalized, fieldLabel } from './labels.js';
 
 /** The keywords of JSON Schema that decide how a field is shown and entered. */
@@ -148,6 +148,15 @@ const likelyColumns = perResource((resource): readonly Column[] => {
   const created = all.filter(({ name }) => name === 'created_at');
   return [...compared.sort((a, b) => rank(a) - rank(b)), ...created].slice(0, MAX_COLUMNS);
 });
+
+/** Whether a record has missed a day on which it is due: its first choice is not the last one, such as closed. */
+export function isOverdue(resource: Resource, record: JsonObject, { name, kind, label }: Column): boolean {
+  const day = member(record, name);
+  if (kind !== 'date' || !/\b(due|deadline)\b/i.test(label) || typeof day !== 'string') return false;
+  const state = columnsOf(resource).find((each) => each.kind === 'choice' && !each.isList);
+  const isDone = state !== undefined && member(record, state.name) === state.choices.at(-1);
+  return !isDone && day < new Date().toISOString().slice(0, 10);
+}
 
 /** The label of the column that names the records of a list. */
 export const titleLabel = (resource: Resource): string =>

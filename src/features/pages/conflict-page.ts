@@ -8,6 +8,7 @@ import type { FormModel } from './form-model.js';
 import type { PageContent } from './layout.js';
 import { pairs } from './list-table.js';
 import { deletionForm, stateOf } from './record-forms.js';
+import { collectionOf } from './site.js';
 import { digestsIn, MAX_NAMES, type Submitted } from './submitted-form.js';
 import { timeHtml } from './values.js';
 
@@ -41,8 +42,8 @@ async function authorOf(
   current: JsonObject,
   { site, request, names }: Submitted,
 ): Promise<string | null> {
-  const { feed, collections } = site;
-  const collection = collections.find((each) => each.resource.name === resource?.name);
+  const { feed } = site;
+  const collection = collectionOf(site, resource?.name);
   if (!collection || !feed) return null;
   const changes = await newestChanges(collection, request, feed);
   const actor = changes?.find(({ version }) => version === current._version)?.actor ?? null;

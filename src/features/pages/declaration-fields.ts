@@ -18,45 +18,60 @@ interface FieldRow {
   readonly was: string;
   /** Empty: the field is removed. */
   readonly name: string;
-  /** A key of LABELS; empty: another type, which stays. */
+  /** A label of a type. */
   readonly type: string;
-  /** The texts that the field may have, between commas, or the collection to which it refers. */
+  /** The texts that the field may have, between commas. */
   readonly choices: string;
   /** The rules of FLAGS that are chosen. */
   readonly flags: readonly string[];
 }
 
-/** The rules with a box, and their keywords. */
-const FLAGS: readonly (readonly [flag: string, keyword: string])[] = [
-  ['required', 'required'],
-  ['unique', 'x-unique'],
-  ['sortable', 'x-index'],
-  ['searched', 'x-search'],
-];
-
-/** The words for the types of fields. */
-const LABELS: Readonly<Record<string, string>> = {
-  string: 'Text',
-  number: 'Number',
-  integer: 'Whole number',
-  boolean: 'Yes or no',
-  date: 'Date',
-  'date-time': 'Date and time',
-  strings: 'List of texts',
-  object: 'Object',
-  one: 'Reference',
-  many: 'References',
-  '': 'As in the JSON',
+/** The keywords of the rules with a box. */
+const FLAGS: Readonly<Record<string, string>> = {
+  required: 'required',
+  unique: 'x-unique',
+  sortable: 'x-index',
+  searched: 'x-search',
 };
+
+/** The types of fields by their labels, besides references, whose labels name the collection. */
+const TYPES: Readonly<Record<string, DeclaredField | undefined>> = {
+  Text: FIELD_TYPES.string,
+  Number: FIELD_TYPES.number,
+  'Whole number': FIELD_TYPES.integer,
+  'Yes or no': FIELD_TYPES.boolean,
+  Date: FIELD_TYPES.date,
+  'Date and time': FIELD_TYPES['date-time'],
+  'List of texts': FIELD_TYPES.strings,
+  Object: FIELD_TYPES.object,
+};
+const [ONE, MANY] = ['Reference to ', 'References to '];
+/** Any other type, which stays. */
+const OTHER = 'As in the JSON';
+
+function typeOf({ type, format, items, 'x-references': one }: JsonObject): string {
+  const many = isObject(items) ? items['x-references'] : undefined;
+  if (one !== undefined || many !== undefined) return (one === undefined ? MANY : ONE) + String(one ?? many);
+  const own = Object.entries({ type, format, items }).filter(([, each]) => each !== undefined);
+  return (
+    Object.keys(TYPES).find((label) => isDeepStrictEqual(TYPES[label], Object.fromEntries(own))) ?? OTHER
+  );
+}
+
+function rulesOf(label: string): DeclaredField {
+  if (label.startsWith(ONE)) return referenceTo(label.slice(ONE.length));
+  return label.startsWith(MANY)
+    ? referencesTo(label.slice(MANY.length))
+    : (TYPES[label] ?? { type: 'string' });
+}
 
 /** The fields of a declaration as rows. */
 export function rowsOf({ properties, required }: JsonObject): FieldRow[] {
   return Object.entries(isObject(properties) ? properties : {}).map(([name, rules]) => {
     const field = isObject(rules) ? rules : {};
-    const isSet = (keyword: string) =>
-      keyword === 'required' ? Array.isArray(required) && required.includes(name) : keyword in field;
-    const flags = FLAGS.filter(([, keyword]) => isSet(keyword)).map(([column]) => column);
-    return { was: name, name, type: typeIn(field), choices: choicesIn(field), flags };
+    const needed = Array.isArray(required) && required.includes(name);
+    const flags = Object.keys(FLAGS).filter((flag) => (flag === 'required' ? needed : FLAGS[flag]! in field));
+    return { was: name, name, type: typeOf(field), choices: choicesIn(field), flags };
   });
 }
 
@@ -64,113 +79,67 @@ export function rowsOf({ properties, required }: JsonObject): FieldRow[] {
 export function rowsIn({ texts }: SubmittedForm): FieldRow[] {
   const at = (column: string, row: number) => texts.get(column)?.[row]?.trim() ?? '';
   return (texts.get('name') ?? []).map((_, row) => ({
-    ...{
-      was: at('was', row),
-      name: at('name', row),
-      type: typeOf(at('type', row)),
-      choices: at('choices', row),
-    },
-    flags: FLAGS.map(([column]) => column).filter((column) => texts.get(column)?.includes(String(row))),
+    ...{ was: at('was', row), name: at('name', row), type: at('type', row), choices: at('choices', row) },
+    flags: Object.keys(FLAGS).filter((flag) => texts.get(flag)?.includes(String(row))),
   }));
 }
-
-const typeOf = (label: string): string => Object.keys(LABELS).find((each) => LABELS[each] === label) ?? '';
 
 /** A declaration with the fields of rows in place of its own. Keywords that no row shows stay. Throws 400. */
 export function withRows(declared: JsonObject, rows: readonly FieldRow[]): JsonObject {
   const own = rows.filter(({ name }) => name !== '');
   const twice = own.find(({ name }, at) => own.findIndex((each) => each.name === name) < at);
   if (twice) throw refusal(`/properties/${escapeToken(twice.name)}`, 'is there twice');
-  const { properties: former = {}, required: before = [] } = declared as Record<string, JsonObject>;
+  const { properties: former = {}, required: before = [], ...rest } = declared as Record<string, JsonObject>;
   const properties = Object.fromEntries(own.map((row) => [row.name, fieldOf(row, former[row.was])]));
-  const names = [
-    // In the order of the file, also names of fields that are declared elsewhere.
-    ...(before as unknown as string[]).map((name) => rows.find(({ was }) => was === name)?.name ?? name),
-    ...own.map(({ name }) => name),
-  ];
-  const required = [...new Set(names)].filter(
+  // In the order of the file, also names of fields that are declared elsewhere.
+  const names = (before as unknown as string[]).map(
+    (name) => rows.find(({ was }) => was === name)?.name ?? name,
+  );
+  const required = [...new Set([...names, ...own.map(({ name }) => name)])].filter(
     (name) => name !== '' && (own.find((row) => row.name === name)?.flags.includes('required') ?? true),
   );
-  const { required: _, ...rest } = declared;
   return required.length === 0 ? { ...rest, properties } : { ...declared, required, properties };
 }
 
 function fieldOf({ was, name, type, choices, flags }: FieldRow, declared: Json | undefined): Json {
   const former = isObject(declared) ? declared : {};
-  const isSame =
-    isObject(declared) && typeIn(former) === type && (!(type in REFERENCES) || choicesIn(former) === choices);
-  const rules = isSame ? { ...former } : withType(type, choices, former);
+  const { type: _, format, items, enum: values, 'x-references': to, 'x-on-delete': action, ...rest } = former;
+  const isSame = isObject(declared) && typeOf(former) === type;
+  const rules: JsonObject = isSame ? { ...former } : { ...(rulesOf(type) as JsonObject), ...rest };
   if (isObject(declared) && was !== name) rules['x-was'] = was;
-  if (!(type in REFERENCES) && choices !== choicesIn(rules)) {
-    const values = choices.split(',').map((each) => each.trim());
-    rules.enum = values.filter((each) => each !== '');
+  if (choices !== choicesIn(rules)) {
+    rules.enum = choices
+      .split(',')
+      .map((each) => each.trim())
+      .filter((each) => each !== '');
     if (rules.enum.length === 0) delete rules.enum;
   }
-  for (const [column, keyword] of FLAGS) {
-    if (column === 'required') continue;
-    if (!flags.includes(column)) delete rules[keyword];
+  for (const [flag, keyword] of Object.entries(FLAGS)) {
+    if (flag === 'required') continue;
+    if (!flags.includes(flag)) delete rules[keyword];
     else rules[keyword] ??= true;
   }
   return rules;
 }
 
-const REFERENCES: Readonly<Record<string, (to: string) => DeclaredField>> = {
-  one: referenceTo,
-  many: referencesTo,
-};
+const choicesIn = ({ enum: values }: JsonObject): string =>
+  Array.isArray(values) && values.every((each) => typeof each === 'string') ? values.join(', ') : '';
 
-function withType(type: string, to: string, former: JsonObject): JsonObject {
-  const {
-    type: _,
-    format,
-    items,
-    enum: values,
-    'x-references': from,
-    'x-on-delete': action,
-    ...rest
-  } = former;
-  const own = REFERENCES[type]?.(to) ?? FIELD_TYPES[type] ?? FIELD_TYPES.string;
-  return { ...(own as JsonObject), ...rest };
-}
+/** Rows for new fields. */
+const NEW_ROWS = 4;
 
-/** The type of a field in the form. */
-function typeIn(field: JsonObject): string {
-  const shape = ({ type, format, items }: JsonObject) => [type, format, items];
-  const same = ([, rules]: [string, DeclaredField]) =>
-    isDeepStrictEqual(shape(rules as unknown as JsonObject), shape(field));
-  if (targetIn(field) !== undefined) return field['x-references'] === undefined ? 'many' : 'one';
-  return Object.entries(FIELD_TYPES).find(same)?.[0] ?? '';
-}
-
-/** The collection to which a field, or the items of one, refer. */
-const targetIn = ({ items, 'x-references': to }: JsonObject): Json | undefined =>
-  to ?? (isObject(items) ? items['x-references'] : undefined);
-
-const choicesIn = (field: JsonObject): string => {
-  const { enum: values } = field;
-  if (Array.isArray(values) && values.every((each) => typeof each === 'string')) return values.join(', ');
-  return String(targetIn(field) ?? '');
-};
-
-/** Rows for new fields, and for all of a new collection. */
-const NEW_ROWS = 3;
-const FIRST_ROWS = 6;
-
-/** The rows as inputs, with some for new fields. */
-export function fieldTable(rows: readonly FieldRow[]): Html {
-  const empty = { was: '', name: '', type: 'string', choices: '', flags: [] };
-  const body = [
-    ...rows,
-    ...Array.from({ length: rows.length === 0 ? FIRST_ROWS : NEW_ROWS }, () => empty),
-  ].map((row, at) => {
+/** The rows as inputs, with some for new fields, in a service with these collections. */
+export function fieldTable(rows: readonly FieldRow[], collections: readonly string[]): Html {
+  const empty = { was: '', name: '', type: 'Text', choices: '', flags: [] };
+  const references = collections.flatMap((name) => [ONE + name, MANY + name]);
+  const body = [...rows, ...Array.from({ length: NEW_ROWS }, () => empty)].map((row, at) => {
     const { was, name, type, choices, flags } = row;
     const of = name === '' ? `field ${at + 1}` : name;
-    const options = Object.entries(LABELS).map(
-      ([each, label]) =>
-        (each !== '' || type === '') && html`<option${each === type && html` selected`}>${label}</option>`,
+    const options = [...new Set([...Object.keys(TYPES), ...references, type])].map(
+      (each) => html`<option${each === type && html` selected`}>${each}</option>`,
     );
-    const boxes = FLAGS.map(
-      ([flag]) =>
+    const boxes = Object.keys(FLAGS).map(
+      (flag) =>
         html`<label class="flag"><input type="checkbox" name="${flag}" value="${at}"${flags.includes(flag) && html` checked`}> ${flag}</label> `,
     );
     return [
@@ -184,5 +153,5 @@ export function fieldTable(rows: readonly FieldRow[]): Html {
     ['Name', 'Type', 'Choices', 'Rules'].map((label) => ({ label })),
     body,
   )}
-<p class="hint">A field without a name is removed. Choices are texts between commas, of a reference its collection. Keywords that the table does not show stay.</p>`;
+<p class="hint">A field without a name is removed. Choices are texts between commas. Keywords that the table does not show stay.</p>`;
 }

@@ -39,7 +39,7 @@ export const declarationPage: Page = {
     const isOther = declared === undefined && file.text !== '';
     return {
       ...headOf(own),
-      body: html`${!isOther && editor(own, fieldTable(rowsOf(declared ?? {})))}
+      body: html`${!isOther && editor(own, fieldTable(rowsOf(declared ?? {}), namesIn(site)))}
 <details${isOther && html` open`}><summary>As JSON</summary><div>${editor(own, textInput(file.text))}</div></details>`,
     };
   },
@@ -62,11 +62,16 @@ export const declarationPage: Page = {
       const { entered } = submitted;
       const own = stateOf(submitted);
       const isText = entered.texts.has('_text');
-      const inputs = isText ? textInput(entered.own('_text')) : fieldTable(rowsIn(entered));
+      const inputs = isText
+        ? textInput(entered.own('_text'))
+        : fieldTable(rowsIn(entered), namesIn(submitted.site));
       return { ...headOf(own), body: html`${faultsOf(problem, own)}${editor(own, inputs)}` };
     },
   },
 };
+
+const namesIn = ({ collections }: PageContext['site']): string[] =>
+  collections.map(({ resource }) => resource.name);
 
 /** The text that a form means: as it was entered, or the file with the fields of its table. */
 async function textIn(submitted: Submitted): Promise<string> {

@@ -7,6 +7,7 @@ import { jsonPatchOf } from './form-patch.js';
 import { collectionLabel } from './labels.js';
 import type { Crumb, PageContent, PageContext } from './layout.js';
 import type { Names } from './names.js';
+import { collectionOf } from './site.js';
 import type { FaultsOf, Submitted } from './submitted-form.js';
 
 /** The records that forms create and change. */
@@ -38,7 +39,7 @@ export function editableOf(resource: Resource): FormModel {
   const omitted = [...readOnly, ...importOnly];
   const faultsOf: FaultsOf = (input, { site, request }) => {
     const above = request.params.id !== undefined && parent ? { [parent.field]: request.params.id } : {};
-    const collection = site.collections.find((each) => each.resource === resource)!;
+    const collection = collectionOf(site, name)!;
     try {
       collection.as(request).check({ ...input, ...above });
       return [];
@@ -77,7 +78,7 @@ export async function crumbsTo(
   if (!parent || typeof id !== 'string') return [{ text: list, href: `${site.prefix}/${name}` }];
   await names.read(parent.to, [id]);
   const href = `${site.prefix}/${parent.to}/${id}`;
-  const above = site.collections.find(({ resource }) => resource.name === parent.to)!.resource;
+  const above = collectionOf(site, parent.to)!.resource;
   const text = names.of(id) ?? (record ? undefined : names.titleOf(above, { id }));
   if (text === undefined) return [{ text: list, href: `${site.prefix}/${name}` }];
   return [

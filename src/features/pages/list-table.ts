@@ -1,14 +1,14 @@
 import { hrefOf } from '../../collection/representation.js';
 import type { Resource } from '../../collection/resource.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
-import { isObject, type Json, type JsonObject, member } from '../../json.js';
+import { isObject, type Json, type JsonObject } from '../../json.js';
 import { isRelevance } from '../../list/read-sort.js';
 import { type Column, titleLabel } from './columns.js';
 import { collectionLabel, fieldLabel } from './labels.js';
 import { cellOf, MAX_CELL_CHARACTERS } from './list-cells.js';
 import type { ListView, Sort } from './list-query.js';
 import type { Names } from './names.js';
-import { factHtml, valueHtml } from './values.js';
+import { factHtml, fieldHtml } from './values.js';
 
 /** A column of a table. The first one besides boxes names the row. */
 export interface Head {
@@ -106,7 +106,7 @@ export function recordsTable(resource: Resource, records: readonly JsonObject[],
     return [
       ...(bulk ? [box] : []),
       html`<a href="${hrefOf(resource, id)}">${text}</a>`,
-      ...columns.map((column) => valueHtml(member(record, column.name), column, names)),
+      ...columns.map((column) => fieldHtml(resource, record, column, names)),
     ];
   });
   const table = tableOf(heads, rows, collectionLabel(resource.name));

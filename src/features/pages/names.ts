@@ -6,7 +6,7 @@ import { ofDocument } from '../../limits/turn.js';
 import { isByRecord, readsAll } from '../../policy/policy.js';
 import { type Caller, readAs } from './inner-read.js';
 import { capitalized, dayText, MAX_ITEMS, MAX_NAME_CHARACTERS } from './labels.js';
-import { ownersOf, type Site } from './site.js';
+import { collectionOf, ownersOf, type Site } from './site.js';
 import { MAX_STEPS, nameFields, titleFields } from './title.js';
 
 /** Names that are read together, and names of a page: further records are shown by their ids. */
@@ -54,7 +54,7 @@ export class Names {
 
   /** Reads the names of some records of a collection. */
   async read(collection: string, ids: Iterable<string>, steps = 0): Promise<void> {
-    const scoped = this.site.collections.find((each) => each.resource.name === collection);
+    const scoped = collectionOf(this.site, collection);
     const unknown = [...ids].filter((id) => ID.test(id) && !this.#names.has(id));
     if (!scoped || titleFields(scoped.resource).length === 0) return;
     for (let at = 0; at < unknown.length && this.#names.size < this.most; at += PART)

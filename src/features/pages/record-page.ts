@@ -14,10 +14,10 @@ import { pairs } from './list-table.js';
 import type { Page, PageOptions } from './pages.js';
 import { changeAction } from './record-form-actions.js';
 import { fillOf, recordContent } from './record-forms.js';
-import { collectionsFor, mayWrite } from './site.js';
+import { collectionOf, collectionsFor, mayWrite } from './site.js';
 import { MAX_NAMES } from './submitted-form.js';
 import { nameFields } from './title.js';
-import { factHtml, MAX_LONG, timeHtml, valueHtml, wholeHtml } from './values.js';
+import { factHtml, fieldHtml, MAX_LONG, timeHtml, valueHtml } from './values.js';
 
 /** Related records that a page names, of each collection. */
 const MAX_RELATED = 3;
@@ -38,7 +38,7 @@ export function recordPage(resource: Resource): Page {
       const { site, request, json, names } = shown;
       const id = String(json.id);
       const given = request.query.parameters;
-      const collection = site.collections.find((each) => each.resource.name === resource.name)!;
+      const collection = collectionOf(site, resource.name)!;
       const writes = await collection.as(request).writesOf?.(id, request.run);
       const may = (method: string) =>
         shown.may(method) && (writes?.[method === 'DELETE' ? 'remove' : 'update'] ?? true);
@@ -84,7 +84,7 @@ function fields(resource: Resource, record: JsonObject, { names }: PageOptions):
   ];
   const rest = more.splice(MAX_MORE).length;
   return html`${long.map(({ name, label }) => html`<h2>${label}</h2><p class="long">${cut(String(member(record, name)), MAX_LONG)}</p>\n`)}
-${pairs(short.map((column) => [column.label, wholeHtml(member(record, column.name), column, names)]))}
+${pairs(short.map((column) => [column.label, fieldHtml(resource, record, column, names, true)]))}
 ${more.length > 0 && html`<h2>More fields</h2>${pairs(more.map(({ name, label }) => [label, factHtml(member(record, name))]))}`}${rest > 0 && html`<p>${rest} more fields. The JSON representation has all of them.</p>`}`;
 }
 
@@ -182,7 +182,7 @@ async function effects(resource: Resource, id: string, shown: PageOptions): Prom
 
 async function history(resource: Resource, { site, request, names }: PageOptions): Promise<Part> {
   const { feed } = site;
-  const collection = site.collections.find((each) => each.resource.name === resource.name)!;
+  const collection = collectionOf(site, resource.name)!;
   const changes = feed && (await newestChanges(collection, request, feed));
   if (!changes) return undefined;
   const columns = columnsOf(resource);

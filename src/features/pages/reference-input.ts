@@ -6,7 +6,7 @@ import type { FormField } from './form-fields.js';
 import { type Caller, readListAs } from './inner-read.js';
 import { capitalized, MAX_NAME_CHARACTERS } from './labels.js';
 import { ID, Names } from './names.js';
-import { collectionsFor, mayWrite, type Site } from './site.js';
+import { collectionOf, collectionsFor, mayWrite, type Site } from './site.js';
 import { nameFields, titleFields, titlePath } from './title.js';
 
 /** Records up to which a form offers all names of a collection, and which it compares with a name that is not found. */
@@ -76,7 +76,7 @@ const NOTHING = { data: [], total: Number.POSITIVE_INFINITY };
 export async function findNamed(site: Site, caller: Caller, field: FormField, text: string): Promise<Named> {
   const collection = field.to!;
   const known = collectionsFor(site, caller.principal);
-  const resource = site.collections.find((each) => each.resource.name === collection)?.resource;
+  const resource = collectionOf(site, collection)?.resource;
   const wrong = (message: string, choices: readonly Choice[] = []): Named => ({
     failure: { path: field.name, message, keyword: 'reference' },
     choices,

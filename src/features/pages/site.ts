@@ -66,6 +66,12 @@ export function siteOf(
 export const collectionsFor = ({ collections }: Site, principal: Principal): readonly ScopedCollection[] =>
   collections.filter(({ resource }) => principal === STRANGER || mayRead(resource, principal));
 
+/** The collection of a name, if there is one. */
+export const collectionOf = (
+  { collections }: Pick<Site, 'collections'>,
+  name?: string,
+): ScopedCollection | undefined => collections.find(({ resource }) => resource.name === name);
+
 /** The collection of the users that sign in, whose ids are the actors of changes. */
 export const ownersOf = ({ collections }: Pick<Site, 'collections'>): Resource | undefined =>
   collections.find(({ resource }) => resource.owner)?.resource;
@@ -93,11 +99,8 @@ export function mayWrite(
 
 /** The collections of relations, for a query that the action has read, and permitted, already. */
 export const othersOf =
-  ({ collections }: Site): Others =>
-  (name) => ({
-    resource: collections.find((each) => each.resource.name === name)!.resource,
-    access: undefined,
-  });
+  (site: Site): Others =>
+  (name) => ({ resource: collectionOf(site, name)!.resource, access: undefined });
 
 /** The page on which users of the embedded authorization server sign in. */
 export const ACCOUNT_PATH = '/account';

@@ -1,6 +1,7 @@
+import type { Resource } from '../../collection/resource.js';
 import { cut, type Html, html, type Part } from '../../formats/html.js';
-import { charactersLeft, type Json } from '../../json.js';
-import type { Column } from './columns.js';
+import { charactersLeft, type Json, type JsonObject, member } from '../../json.js';
+import { type Column, isOverdue } from './columns.js';
 import { dayText, MAX_ITEMS } from './labels.js';
 import { cellOf } from './list-cells.js';
 import type { Names } from './names.js';
@@ -24,17 +25,26 @@ export function valueHtml(value: Json | undefined, column: ShownAs = PLAIN, name
   return value.length > shown.length ? [...shown, ` and ${value.length - shown.length} more`] : shown;
 }
 
-/** A value on the page of its record, where also a long text is whole. */
-export const wholeHtml = (value: Json | undefined, column?: ShownAs, names?: Names): Part =>
-  typeof value === 'string' && value.length > MAX_SHORT
-    ? cut(value, MAX_LONG)
-    : valueHtml(value, column, names);
+/** A field of a record in a list, or with `isWhole` on its page, where also a long text is whole. */
+export function fieldHtml(
+  resource: Resource,
+  record: JsonObject,
+  column: Column,
+  names: Names,
+  isWhole = false,
+): Part {
+  const value = member(record, column.name);
+  if (isWhole && typeof value === 'string' && value.length > MAX_SHORT) return cut(value, MAX_LONG);
+  const shown = valueHtml(value, column, names);
+  return isOverdue(resource, record, column) ? html`<span class="late">${shown} overdue</span>` : shown;
+}
 
 /** A value of something without columns: a list of long or nested values, and an object, as JSON. */
 export function factHtml(value: Json | undefined): Part {
   const isLarge = (each: Json) => typeof each === 'object' || String(each).length > MAX_SHORT;
   const isList = Array.isArray(value) && value.length <= MAX_ITEMS && !value.some(isLarge);
-  if (typeof value !== 'object' || value === null || isList) return wholeHtml(value);
+  if (typeof value !== 'object' || value === null || isList)
+    return typeof value === 'string' && value.length > MAX_SHORT ? cut(value, MAX_LONG) : valueHtml(value);
   return html`<pre>${cut(jsonText(value), MAX_LONG)}</pre>`;
 }
 

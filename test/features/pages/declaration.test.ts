@@ -119,8 +119,13 @@ t.test('an administrator sees the plan of a declaration, and applies it', async 
 
   t.test('a new collection is declared, with a reference, and a field is renamed', async (t) => {
     const form = await visitor.get(PATH);
-    const values = { collection: 'sales', name: ['book', ''], type: ['Reference', 'Text'], was: ['', ''] };
-    const plan = await visitor.submit(t, form, 'Show the plan', { ...values, choices: ['books', ''] });
+    const values = {
+      collection: 'sales',
+      name: ['book', ''],
+      type: ['Reference to books', 'Text'],
+      was: ['', ''],
+    };
+    const plan = await visitor.submit(t, form, 'Show the plan', { ...values, choices: ['', ''] });
     t.match(plan.text, 'Create the table sales');
     const applied = await visitor.submit(t, plan, 'Apply', { _apply: '1' });
     t.equal(applied.headers.location, '/sales?_done=created');
@@ -129,10 +134,10 @@ t.test('an administrator sees the plan of a declaration, and applies it', async 
       properties: { book: { type: 'string', format: 'uuid', 'x-references': 'books' } },
     });
     t.match((await visitor.get('/sales?_new')).text, 'name="/book"');
-    const again = await visitor.submit(t, form, 'Show the plan', { ...values, choices: ['books', ''] });
+    const again = await visitor.submit(t, form, 'Show the plan', { ...values, choices: ['', ''] });
     t.equal(again.status, 412, 'a second one of the name');
     const renamed = await visitor.submit(t, await visitor.get(`${PATH}?collection=sales`), 'Show the plan', {
-      ...{ was: ['book', ''], name: ['title', ''], type: ['Reference', 'Text'], choices: ['books', ''] },
+      ...{ was: ['book', ''], name: ['title', ''], type: ['Reference to books', 'Text'], choices: ['', ''] },
     });
     t.match(renamed.text, 'x-was');
   });

@@ -35,6 +35,20 @@ t.test('pages of members under access rules', async (t) => {
     t.notMatch((await ben.get('/users?_new')).text, '<h1>New user</h1>');
   });
 
+  t.test(
+    'a person sees which of the chosen records it may not delete, before it deletes the others',
+    async (t) => {
+      const list = await ben.get('/users');
+      const both = { _id: [admin.id, member.id], _bulk: 'DELETE' };
+      const { text } = await ben.submit(t, list, 'Delete…', both);
+      t.match(text, /You may not delete these, which stay as they are:<\/p><ul><li>Ada Admin<\/li><\/ul>/);
+      t.match(text, /<h1>Delete 1 user<\/h1>[\s\S]*<li>Ben Example<\/li>/);
+      t.notMatch(text, `value="${admin.id}"`);
+      const none = await ben.submit(t, list, 'Delete…', { ...both, _id: admin.id });
+      t.match(none.text, /<h1>Nothing to delete<\/h1>[\s\S]*<li>Ada Admin<\/li>/);
+    },
+  );
+
   t.test('a key is for a user by name, or for a program by another text', async (t) => {
     const form = await ada.get('/keys?_new');
     t.match(form.text, '<option value="Ben Example">');

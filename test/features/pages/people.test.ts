@@ -124,7 +124,20 @@ t.test('chosen records are changed and deleted together, after a page that names
   t.equal((await issuesOf(service)).meta.total, 4, 'nothing is deleted before');
   t.equal((await visitor.submit(t, deletion, 'Delete 3 issues')).status, 303);
   t.equal((await issuesOf(service)).meta.total, 1);
-  t.match((await visitor.submit(t, list, 'Delete…', { _bulk: 'DELETE' })).text, 'Nothing is chosen');
+  t.match((await visitor.submit(t, list, 'Delete…', { _bulk: 'DELETE' })).text, 'Nothing to delete');
+});
+
+t.test('a day on which a record was due says so in words, unless the record is closed', async (t) => {
+  const { visitor, make, project } = await tracker(t);
+  const day = (days: number) => new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+  const issue = { projectId: project.id, dueOn: day(-2) };
+  const late = await make('/issues', { ...issue, title: 'late' });
+  await make('/issues', { ...issue, title: 'closed', status: 'closed' });
+  await make('/issues', { ...issue, title: 'soon', dueOn: day(2) });
+  const overdue = (text: string) =>
+    text.match(/<span class="late"><time [^>]*>[^<]*<\/time> overdue<\/span>/g);
+  t.equal(overdue((await visitor.get('/issues')).text)?.length, 1);
+  t.equal(overdue((await visitor.get(`/issues/${late.id}`)).text)?.length, 1);
 });
 
 t.test('columns are the declared fields, or the chosen ones, whatever one record has', async (t) => {
