@@ -13,6 +13,7 @@ import { Feed } from '../events/feed.js';
 import { BODIES } from '../limits/byte-budget.js';
 import { clientKey, rateLimiter } from '../limits/rate-limit.js';
 import type { OpenCounts } from '../limits/shared-counters.js';
+import { setPasswordRules } from '../passwords/common-password.js';
 import { listen } from '../process/listen.js';
 import { ensureCollections, storedResources } from '../schema/ensure-collections.js';
 import type { Log } from '../telemetry/log.js';
@@ -62,6 +63,7 @@ export async function openParts(
 ): Promise<Parts> {
   const metrics = createMetrics();
   const scrape = primary ? () => scrapeOfAll(primary.collect) : metrics.scrape;
+  setPasswordRules(config);
   const database = await openDatabase(config, log, {
     metrics: metrics.db,
     openEmbedded: embeddedOf(features),

@@ -1,6 +1,7 @@
 import { SCHEMES, type SchemeName } from '../auth/principal.js';
+import { isBreachedFile } from '../passwords/breached-passwords.js';
 import type { Reader } from './env-reader.js';
-import { isLoopback, parseJson, parseNames, parseSecureUrl, SECURE_URL } from './parsers.js';
+import { isLoopback, parseJson, parseNames, parseSecureUrl, pathIn, SECURE_URL } from './parsers.js';
 import type { ServerConfig } from './server-settings.js';
 
 export type AuthConfig = Readonly<ReturnType<typeof readAuth>>;
@@ -96,7 +97,7 @@ export function readAuth(reader: Reader) {
       `${SECURE_URL}, with the percent-encoded id and secret of a client: https://client:secret@issuer.example/introspect`,
       parseIntrospection,
     ),
-    ...readScopes(reader),
+    ...readUserRules(reader),
     /** Parts of the service that need no TLS: Basic from a client on this machine, and the targets of webhooks. */
     insecure: read<readonly Insecure[]>('INSECURE', [], `any of ${INSECURE.join(', ')}`, (text) =>
       someOf(INSECURE, text),
@@ -110,12 +111,23 @@ export function readAuth(reader: Reader) {
   };
 }
 
-function readScopes({ read }: Reader) {
+function readUserRules({ read, optional, folder }: Reader) {
   const scopes = (name: string, fallback: readonly string[]) => read(name, fallback, 'scopes', parseNames);
   return {
     basicScopes: scopes('BASIC_SCOPES', ['self']),
     /** Scopes that users have only after a second factor. */
     secondFactorScopes: scopes('REQUIRE_SECOND_FACTOR', []),
+    /** Words of the service and its organization, which are no passwords. */
+    passwordWords: read<readonly string[]>('PASSWORD_WORDS', [], 'words: acme,roofing', parseNames),
+    /** A file with the hashes of breached passwords. */
+    breachedPasswords: optional(
+      'BREACHED_PASSWORDS',
+      'a file with the SHA-1 of one password a line, in hexadecimal and sorted',
+      (text) => {
+        const path = pathIn(folder, text);
+        return isBreachedFile(path) ? path : undefined;
+      },
+    ),
   };
 }
 

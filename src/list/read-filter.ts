@@ -247,11 +247,12 @@ function comparisonOf(
   const compared = { column, isList, read: attempt };
   const symbol = more.length === 0 ? symbols?.(first, name, compared) : undefined;
   if (!symbol) {
-    // Beside other values, `$caller` of a request is the value that it has. In a rule, it is a text.
+    // Beside other values, `$caller` of a request is the value that it has. A rule has no value yet.
     const own = (text: string) => {
-      const found =
-        text === '$caller' && field !== 'created_at' ? symbols?.(text, name, compared) : undefined;
-      return found && 'value' in found ? found : undefined;
+      const isSymbol = /^\$(?:caller|claims|now)\b/.test(text) && field !== 'created_at';
+      const found = isSymbol ? symbols?.(text, name, compared) : undefined;
+      if (found && !('value' in found)) throw invalidQuery(name, `cannot have ${text} beside other values`);
+      return found;
     };
     const texts = valuesOf(name, operator as Operator, values, (text) => {
       const found = own(text);

@@ -27,7 +27,7 @@ function* faultsOf(
   resource: Resource,
   { properties }: Declaration['schema'],
 ): Generator<readonly [pointer: string, reason: string]> {
-  const { words, numbers, unique, columns, hasClientIds, hasHistory } = resource;
+  const { words, numbers, unique, columns, hasClientIds, hasHistory, invited } = resource;
   const of = (field: string, keyword: string) => `/properties/${escapeToken(field)}${keyword}`;
   for (const field of words) yield [of(field, '/x-search'), 'a search finds parts of fields, and no words'];
   for (const [field, rules] of Object.entries(properties))
@@ -38,6 +38,8 @@ function* faultsOf(
       ];
   if (hasClientIds) yield ['/x-collection/ids', 'clients cannot choose ids'];
   if (hasHistory) yield ['/x-collection/history', 'events do not store the record before a change'];
+  if (invited !== undefined)
+    yield ['/x-collection/invite', 'an invitation would not end when the record of the person is deleted'];
   for (const { field } of numbers)
     yield [of(field, '/x-set'), 'there are no numbers: no shard has all records'];
   const parent = shardColumn(resource);

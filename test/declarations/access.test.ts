@@ -53,6 +53,16 @@ const ROWS: readonly (readonly [access: unknown, pointer: string, reason: string
     'access/0/where/title/prefix',
     'cannot be compared',
   ],
+  [
+    [{ ...READ, where: { authorId: { in: ['$caller', '01a20900-0000-7000-8000-000000000011'] } } }],
+    'access/0/where/authorId/in',
+    'cannot have $caller',
+  ],
+  [
+    [{ ...READ, where: { title: { in: ['a', '$claims.team'] } } }],
+    'access/0/where/title/in',
+    'cannot have $claims',
+  ],
   [[{ ...READ, where: { title: { in: [] } } }], 'access/0/where/title/in', 'must have at least one value'],
 ];
 

@@ -1,4 +1,7 @@
-import { testService } from '../support/service.js';
+import { hash, randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { folderOf } from '../support/folder.js';
+import { freshService, testService } from '../support/service.js';
 import t from '../support/test.js';
 
 const ADA = { email: 'ada.lovelace@example.org', name: 'Ada Lovelace' };
@@ -16,6 +19,7 @@ t.test('common passwords and the own email or name are refused', async (t) => {
     ['ada lovelace', 'personal'],
     ['Example-2026!', 'personal'],
     ['love1lace', 'personal'],
+    ['Ada-1815-1852', 'personal'],
   ] as const) {
     const patch = [{ op: 'add', path: '/password', value: password }];
     for (const response of [
@@ -53,4 +57,42 @@ t.test('a request cannot set password_hash', async (t) => {
     ]);
   }
   t.equal((await send('GET', '/users')).json.length, 1);
+});
+
+t.test('words of the service, and passwords of breaches, are refused', async (t) => {
+  const known = Array.from({ length: 1000 }, (_, at) => `known password ${at}`);
+  const lines = known.map((each) => `${hash('sha1', each, 'hex').toUpperCase()}:${each.length}`).sort();
+  const folder = folderOf(t, {
+    'crlf.txt': `${lines.join('\r\n')}\r\n`,
+    'lf.txt': lines.join('\n').toLowerCase(),
+  });
+  for (const [at, file] of ['crlf.txt', 'lf.txt'].entries()) {
+    const { send } = await freshService(t, {
+      PASSWORD_WORDS: 'Roof & Sons,Dach',
+      PUBLIC_URL: 'https://api.tracker.example',
+      BREACHED_PASSWORDS: join(folder, file),
+    });
+    const create = async (password: string) =>
+      (
+        await send('POST', '/users', {
+          body: { email: `${randomUUID()}@example.org`, name: 'Bob', password },
+        })
+      ).json;
+    for (const password of ['tracker-2026', '2026.SONS.1', 'dach12345'])
+      t.match((await create(password)).errors, [{ path: '/password', keyword: 'service' }], password);
+    for (const password of at === 0 ? known.slice(0, 100) : [known[0]!, known.at(-1)!])
+      t.match((await create(password)).errors, [{ path: '/password', keyword: 'breached' }], password);
+    for (const password of [
+      'a roof over my head',
+      'known password 1000',
+      'zebra crossing lane',
+      '0 of them'.repeat(2),
+    ])
+      t.match(await create(password), { id: /^/ }, password);
+  }
+  const empty = folderOf(t, { 'no.txt': 'password\n' });
+  await t.rejects(
+    freshService(t, { BREACHED_PASSWORDS: join(empty, 'no.txt') }),
+    /BREACHED_PASSWORDS must be a file/,
+  );
 });

@@ -173,6 +173,14 @@ t.test('on Citus a key has the field that decides the shard of a record', (t) =>
   t.throws(() => plan({ history: true }), {
     message: /#\/x-collection\/history: on Citus events do not store the record before a change/,
   });
+  const person = { authorId: { ...authorId, 'x-references': 'users' } };
+  const invited = declare(t, {
+    'users.json': { type: 'object', properties: {}, 'x-collection': { owner: true } },
+    'members.json': { type: 'object', properties: person, 'x-collection': { invite: true } },
+  });
+  t.throws(() => planChanges(readChecked(invited, '', new Set()).collections, catalog), {
+    message: /members\.json#\/x-collection\/invite: on Citus an invitation would not end/,
+  });
   const numbered = { number: { type: 'integer', 'x-index': true, 'x-set': { next: true } } };
   const numbers = declare(t, {
     'authors.json': { type: 'object', properties: {} },

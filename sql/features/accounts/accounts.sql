@@ -139,10 +139,18 @@ update plinth_address_changes as change set confirmed = array_append(confirmed, 
 from plinth_users as users
 where change.id = $1::uuid and users.id = change.user_id
   and not exists (select from plinth_disabled_users as disabled where disabled.user_id = users.id)
-returning users.id::text as owner, change.email, confirmed @> array[users.email, change.email] as is_confirmed;
+returning users.id::text as owner, users.email as former, change.email, confirmed @> array[users.email, change.email] as is_confirmed;
 
 -- name: end_address_change ($1 id)
 delete from plinth_address_changes where id = $1::uuid;
+
+-- A note to the former address, and the end of invitations to it: triggers of users do that, which Citus does not have.
+-- name: left_address ($1 user id, $2 former address)
+with ended as (
+  update plinth_invitations set outcome = 'withdrawn' where email = $2 and outcome is null
+)
+select plinth_log_change($1::uuid, 'address', $2)
+where not exists (select from pg_trigger where tgname = 'plinth_log_addresses');
 
 -- The next messages, which no other process sends until `next_at`: after a failure, or the end of this process, they are sent again.
 -- name: claim_mail ($1 seconds before the second attempt, $2 most messages)

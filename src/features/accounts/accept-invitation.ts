@@ -7,6 +7,7 @@ import { codeEnded, invitationOfAnother, invitationRefused, signInRequired } fro
 import type { Flow } from './flow.js';
 import { COMMON } from './flow-texts.js';
 import { type Creation, invitedRecord, inviterOf } from './invitation-records.js';
+import { oneLine } from './mail-messages.js';
 import { findCode, useCode } from './mailed-code.js';
 import { newUser } from './new-user.js';
 import { formFields } from './new-user-form.js';
@@ -36,7 +37,11 @@ async function openInvitation(db: Db, code: string) {
   const { about } = await findCode(db, 'invitation', code);
   const [found] = await db.run(INVITATIONS_SQL.find_invitation, [about!]);
   if (!found) throw codeEnded();
-  const [email, inviter, title] = [String(found.email), String(found.inviter), String(found.title)];
+  const [email, inviter, title] = [
+    String(found.email),
+    oneLine(String(found.inviter)),
+    oneLine(String(found.title)),
+  ];
   return { email, inviter, title, owner: found.owner === null ? undefined : String(found.owner) };
 }
 

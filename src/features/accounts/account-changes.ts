@@ -59,6 +59,7 @@ export const ADDRESS: Flow = {
       if (row.is_confirmed !== true) return false;
       const [id, email] = [String(row.owner), String(row.email)];
       await run(ACCOUNTS_SQL.end_address_change, [about!]);
+      await run(ACCOUNTS_SQL.left_address, [id, String(row.former)]);
       await setUserFields(users.as({ principal: principalOf(id) }), id, { email }, {}, run);
       await run(ACCOUNTS_SQL.note_language, [id, language]);
       return true;

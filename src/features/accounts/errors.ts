@@ -10,15 +10,16 @@ export const accountUnknown = define('ACCOUNT_UNKNOWN', 403, {
 export const accountExists = define('ACCOUNT_EXISTS', 403, {
   message: 'A user with the email address of the access token exists, and cannot be linked to it.',
   cause:
-    'The user has a password, a passkey or another link, or the issuer has not verified the address: a link could take over the account.',
+    'The user has a password, a passkey or another link: a link to the subject of the token could take over the account.',
   remedy: 'Sign in as that user, or have an administrator remove one of the two.',
 });
 
 export const accountIncomplete = define('ACCOUNT_INCOMPLETE', 403, {
   message: 'The claims of the access token are not enough to make a user.',
-  cause: 'Required fields of users have no value, or an invalid one. The failures are in details.',
+  cause:
+    'Required fields of users have no value, or an invalid one, with the failures in details. An address without `email_verified: true` is none.',
   remedy:
-    'Have the issuer put the missing claims, such as email, into access tokens, or map others by USER_CLAIMS.',
+    'Have the issuer put the missing claims, such as email and email_verified, into access tokens, or map others by USER_CLAIMS.',
   example: [[{ path: '', message: 'must have the property email', keyword: 'required' }]],
   make: (details: unknown) => ({ details }),
 });

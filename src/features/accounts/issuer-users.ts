@@ -13,7 +13,7 @@ import { accountExists, accountIncomplete, accountUnknown } from './errors.js';
 import type { AccountsConfig } from './settings.js';
 
 /** How long a user is cached with its token: after this time, the token of a deleted or disabled user is examined again. */
-const MAX_AGE_MS = 1000;
+export const USER_AGE_MS = 1000;
 const MAX_SUBJECT = 1000;
 const READS = { max: 256, inFlight: 2, waiting: 5000, keyOf: (key: string) => key };
 
@@ -70,7 +70,7 @@ export class IssuerUsers {
     if (subject !== claims.sub) return token;
     const userId = await this.userOf({ issuer, subject, claims, more });
     if (userId === undefined) throw ended('The user of the access token is disabled.');
-    const cachedUntil = Math.min(token.cachedUntil, Date.now() + MAX_AGE_MS);
+    const cachedUntil = Math.min(token.cachedUntil, Date.now() + USER_AGE_MS);
     return { ...token, cachedUntil, principal: { ...token.principal, subject: userId } };
   }
 
@@ -108,8 +108,10 @@ export class IssuerUsers {
 
   /** An address and whether it is verified come from one source. */
   async #valuesWithMore({ claims, more }: Arrival): Promise<Values> {
-    const { email: _, email_verified: _verified, ...others } = claims;
-    return this.valuesOf({ ...others, ...(await more()) });
+    const found = await more();
+    const { email, email_verified } = found.email === undefined ? claims : found;
+    const isUnsaid = email_verified === undefined && claims.email_verified !== undefined;
+    return this.valuesOf({ ...claims, ...found, email, email_verified: isUnsaid ? false : email_verified });
   }
 
   async #link(run: Run, { issuer, subject }: Subject, known: Values, hash: string): Promise<Link> {
@@ -140,17 +142,9 @@ export class IssuerUsers {
   }
 
   /** Follows claims that have changed. A user that the values do not fit stays as it is. */
-  async #update(
-    { issuer, subject }: Subject,
-    { fields, hash, verifiedEmail }: Values,
-    id: string,
-  ): Promise<void> {
-    const users = this.users();
-    const { email, ...others } = fields;
-    // An address that is not verified could belong to another person.
-    const changes = verifiedEmail === undefined ? others : { ...others, email: email! };
+  async #update({ issuer, subject }: Subject, { fields, hash }: Values, id: string): Promise<void> {
     try {
-      await setUserFields(users, id, changes);
+      await setUserFields(this.users(), id, fields);
     } catch (err) {
       if (!(err instanceof Problem) || err.status >= 500) throw err;
       this.log.warn({ err, user: id }, 'the claims of a token do not fit its user, who stays as before');
@@ -158,32 +152,34 @@ export class IssuerUsers {
     await this.db.run(ACCOUNTS_SQL.link_values, [issuer, subject, hash]);
   }
 
-  /** Email and name by the claims of OpenID Connect, and the fields of USER_CLAIMS. */
+  /**
+   * Email and name by the claims of OpenID Connect, and the fields of USER_CLAIMS. An address that is not verified could belong to another
+   * person, and is no value. An operator who names the claim of addresses vouches for an issuer without `email_verified`.
+   */
   valuesOf(claims: Claims): Values {
-    const { email, email_verified: verified, name, preferred_username: login } = claims;
+    const { email_verified: verified, name, preferred_username: login } = claims;
+    const { userClaims = new Map<string, string>() } = this.settings;
     const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+    const email = claimAt(claims, userClaims.get('email') ?? 'email');
+    const isVerified =
+      verified === true || verified === 'true' || (verified === undefined && userClaims.has('email'));
     // Some other letters have ASCII letters as their lower case, and would mean the address of someone else.
-    const isOwn = isText(email) && !/[^\x20-\x7e]/.test(email) && verified !== false && verified !== 'false';
-    const address = isOwn ? email : undefined;
-    const mapped = [...(this.settings.userClaims ?? [])].map(([field, path]) => [
-      field,
-      claimAt(claims, path),
-    ]);
-    const standard = [
+    const address = isVerified && isText(email) && !/[^\x20-\x7e]/.test(email) ? email : undefined;
+    const given = [
       ['email', address],
       ['name', [name, login].find(isText)],
+      ...[...userClaims].flatMap(([field, path]) =>
+        field === 'email' ? [] : [[field, claimAt(claims, path)]],
+      ),
     ];
     const { properties } = this.users().resource.schema;
     const fields = Object.fromEntries(
-      [...standard, ...mapped].filter(
-        ([field, value]) => value !== undefined && Object.hasOwn(properties, String(field)),
-      ),
+      given.filter(([field, value]) => value !== undefined && Object.hasOwn(properties, String(field))),
     ) as JsonObject;
-    const isVerified = address !== undefined && (verified === true || verified === 'true');
     return {
       fields,
       hash: hash('sha256', JSON.stringify(fields), 'base64'),
-      verifiedEmail: isVerified ? address.trim().normalize('NFC').toLowerCase() : undefined,
+      verifiedEmail: address?.trim().toLowerCase(),
     };
   }
 

@@ -175,7 +175,8 @@ export function messageOf(template: string, values: MessageValues): Message {
 }
 
 /** A text without control characters, line separators and bidirectional controls. */
-const oneLine = (text: string): string => text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]+/gu, ' ');
+export const oneLine = (text: string): string =>
+  text.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}]+/gu, ' ');
 
 /** The first of the languages that a request prefers. */
 export function languageOf(acceptLanguage = ''): Language {

@@ -14,8 +14,8 @@ import { INVITATIONS_SQL } from './accounts-statements.js';
 import type { AccountsConfig } from './settings.js';
 
 /**
- * A new user, who is the actor of its creation, and chooses the name, a password, and the fields that it may also change afterwards by
- * the scope `self`, except references, since it cannot read their records yet. The returned function creates it in a transaction, and
+ * A new user, who is the actor of its creation, and chooses the name, a password, and the declared fields that it may also change
+ * afterwards by the scope `self`, except references, since it cannot read their records yet. The returned function creates it in a transaction, and
  * resolves to its id. Throws 400 and 403.
  */
 export async function newUser(users: Collection, fields: JsonObject): Promise<(run: Run) => Promise<string>> {
@@ -25,6 +25,7 @@ export async function newUser(users: Collection, fields: JsonObject): Promise<(r
     ({ where }) => where === undefined || isDeepStrictEqual(where, { id: '$caller' }),
   );
   const isOpen = (name: string) =>
+    Object.hasOwn(resource.schema.properties, name) &&
     !resource.references.some(({ field }) => field === name) &&
     own.some((grant) => !grant.fields || grant.fields.includes(name));
   const denied = Object.keys(fields).filter(

@@ -1,8 +1,10 @@
 import type { EventEmitter } from 'node:events';
 import { isDeepStrictEqual } from 'node:util';
+import { decodeJwt } from 'jose';
 import type { Core, OpenFeature } from '../../app/open-features.js';
 import { problemOf } from '../../db/database-errors.js';
 import { payloadTooLarge, unsupportedMediaType } from '../../errors/input-errors.js';
+import { badRequest } from '../../errors/request-errors.js';
 import { type Auth, type Collection, withPackage } from '../../feature.js';
 import type { Reply } from '../../http/reply.js';
 import type { HandledRequest, Handler } from '../../http/request.js';
@@ -15,6 +17,7 @@ import { interact } from './interactions.js';
 import type { OwnTokens } from './own-tokens.js';
 import { redirectReply } from './pages/page-frame.js';
 import { Passkeys } from './passkeys.js';
+import { PATHS } from './paths.js';
 import { createProvider } from './provider.js';
 import { type Guesses, guardResponses } from './provider-guards.js';
 import { SecondFactors } from './second-factors.js';
@@ -114,13 +117,33 @@ const FORM_TYPE = 'application/x-www-form-urlencoded';
 
 /**
  * Has the browser send a form again by GET (OpenID Connect Core section 3.1.2.1, RP-Initiated Logout section 2). A form of another
- * site comes without the cookies of this service; the second request has them. Throws 415.
+ * site comes without the cookies of this service; the second request has them. An ID token never becomes a part of an address: of a sign-out
+ * the client in it remains, and other requests with one are refused. Throws 400 and 415.
  */
 function repeatedByGet({ req, body }: HandledRequest): Reply {
   const [type = ''] = (req.headers['content-type'] ?? '').split(';');
   if (body.length > 0 && type.trim().toLowerCase() !== FORM_TYPE)
     throw unsupportedMediaType('Accept-Post', [FORM_TYPE]);
-  return redirectReply(`${req.url!.split('?')[0]}?${new URLSearchParams(body.toString('utf8'))}`);
+  const path = req.url!.split('?')[0]!;
+  const params = new URLSearchParams(body.toString('utf8'));
+  const hint = params.get('id_token_hint');
+  if (hint !== null) {
+    const client = path === PATHS.end_session ? clientIn(hint) : undefined;
+    if (client === undefined) throw badRequest('A form with this id_token_hint is not accepted: use GET.');
+    params.delete('id_token_hint');
+    if (!params.has('client_id')) params.set('client_id', client);
+  }
+  return redirectReply(`${path}?${params}`);
+}
+
+/** The client for which an ID token was issued, whatever its signature; undefined: the text is none. */
+function clientIn(token: string): string | undefined {
+  try {
+    const { aud } = decodeJwt(token);
+    return typeof aud === 'string' ? aud : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function requireSmall({ body }: HandledRequest): void {

@@ -66,7 +66,7 @@ export function createProvider({ config, db, checkReplay, keys, strangers }: Pro
     },
     extraClientMetadata: { properties: [API_SCOPES, TOKEN_FORMAT, FIRST_PARTY] },
     features: features(config.audience!, accessTokenSeconds),
-    findAccount: (_ctx, id) => findAccount(config, db, id),
+    findAccount: (_ctx, id, source) => findAccount(config, db, id, source as { amr?: string[] } | undefined),
     loadExistingGrant: (ctx) => loadGrant(ctx, db, config.audience!),
     renderError: showError,
   });

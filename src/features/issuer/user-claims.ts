@@ -55,20 +55,29 @@ export interface UserAccount extends Account {
   readonly allowed: (scope: unknown, amr: string[] | undefined) => string;
 }
 
-/** A user as oidc-provider reads it; undefined if the user has been deleted. */
-export async function findAccount(config: Config, db: Db, id: string): Promise<UserAccount | undefined> {
+/**
+ * A user as oidc-provider reads it; undefined if the user has been deleted. `source`: a code or a refresh token, which ends with the first
+ * second factor that is added after its sign-in, and with the last one that is removed, also if it was stored meanwhile.
+ */
+export async function findAccount(
+  config: Config,
+  db: Db,
+  id: string,
+  source?: { readonly amr?: string[] | undefined },
+): Promise<UserAccount | undefined> {
   const user = await findUser(db, id);
-  return (
-    user && {
-      accountId: user.id,
-      user,
-      claims: async (_use, scope) => claimsOf(user, scopesOf(scope)),
-      allowed: (scope, amr) => {
-        const isEnough = (each: string) => hasTwoFactors(amr) || !needsSecondFactor(config, each);
-        return permittedScopes(allowedScopes(user.scopes, scope), isEnough);
-      },
-    }
-  );
+  const amr = source?.amr;
+  const isEnded = hasTwoFactors(amr) ? !user?.hasTotp && !user?.hasPasskey : amr && user?.hasTotp;
+  if (!user || isEnded) return undefined;
+  return {
+    accountId: user.id,
+    user,
+    claims: async (_use, scope) => claimsOf(user, scopesOf(scope)),
+    allowed: (scope, amr) => {
+      const isEnough = (each: string) => hasTwoFactors(amr) || !needsSecondFactor(config, each);
+      return permittedScopes(allowedScopes(user.scopes, scope), isEnough);
+    },
+  };
 }
 
 /**

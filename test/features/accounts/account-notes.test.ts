@@ -132,6 +132,18 @@ t.test('an account cannot flood its former addresses, and old changes send no no
   t.equal((await notes(world)).length, 3);
 });
 
+t.test('many other changes do not begin the three notes of an hour again', async (t) => {
+  const world = await start(t);
+  const { service, id } = world;
+  const change = `select plinth_log_change($1, $2, '${ANN}') from generate_series(1, $3)`;
+  for (let at = 0; at < 3; at++) {
+    await service.db.run(change, [id, 'password', 3]);
+    await service.db.run(change.replace(`'${ANN}'`, 'null'), [id, 'sign-in', 60]);
+    t.equal((await notes(world)).length, 1, 'the three of an hour are one message');
+  }
+  t.equal((await service.db.run('select from plinth_account_log', [])).length, 53, 'the log is bounded');
+});
+
 t.test('the note of a changed password is sent after many sign-ins, and the log is bounded', async (t) => {
   const world = await start(t);
   const { service, id } = world;
@@ -147,5 +159,5 @@ t.test('the note of a changed password is sent after many sign-ins, and the log 
     await run(signIns, [id]);
     return run('select from plinth_account_log where user_id = $1', [id]);
   });
-  t.equal(rows.length, 50, 'the log is bounded');
+  t.equal(rows.length, 51, 'the log is bounded, and has the note of this hour');
 });

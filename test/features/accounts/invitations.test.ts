@@ -153,7 +153,7 @@ const NAMED: readonly [text: string | undefined, subject: string, first: string]
 for (const [text, subject, first] of NAMED)
   t.test(`a name begins no line of ${text ? 'a text of the operator' : 'the text'}`, async (t) => {
     const env = text && { MAIL_TEMPLATES: folderOf(t, { 'invitation.en.txt': text }) };
-    const { mail, ann, code, invite } = await start(t, { ...env });
+    const { mail, ann, code, invite, stranger } = await start(t, { ...env });
     const name = 'Ann\r\nBcc: x@evil.example\u2028\u2029\u202e\u2066\u0085B';
     t.equal((await ann.call('PATCH', `/users/${ann.id}`, { name })).status, 200);
     await invite(ann);
@@ -162,6 +162,10 @@ for (const [text, subject, first] of NAMED)
     t.match(raw.replaceAll(/\r\n[ \t]/g, ' '), `\r\nSubject: ${subject}\r\n`);
     t.equal(sent.split(/\r?\n/)[0]!.slice(0, first.length), first);
     t.notMatch(raw, /^Bcc/m);
+    const page = await stranger('GET', `/accept-invitation?code=${codeIn(sent)}`, undefined, {
+      accept: 'text/html',
+    });
+    t.match(page.text, FOLDED);
   });
 
 t.test('a user accepts with a credential, another user does not', async (t) => {
@@ -426,11 +430,27 @@ t.test('a conflict leaves the invitation open', async (t) => {
   t.equal(rows.length, 1);
 });
 
+/** Memberships that can get another team or person. */
+const MOVABLE = {
+  ...FILES,
+  'memberships.json': JSON.parse(FILES['memberships.json']!, (name, value) =>
+    name === 'x-immutable' || name === 'nested' ? undefined : value,
+  ),
+};
+
 /** Ways in which a person who was added without the invitation loses what it is for. */
 const REMOVALS: Readonly<Record<string, (world: World, zoe: Person, id: string) => Promise<unknown>>> = {
   'the membership is deleted': ({ ann }, _, id) => ann.call('DELETE', `/memberships/${id}`),
   'a batch deletes it': ({ ann }, _, id) =>
     ann.call('POST', '/batch', [{ method: 'DELETE', path: `/memberships/${id}` }]),
+  'the membership gets another team': async ({ ann, key }, _, id) => {
+    const teamId = (await ann.call('POST', '/teams', { name: 'Cellar' })).json.id;
+    return (await key('operator', ['admin']))('PATCH', `/memberships/${id}`, { teamId });
+  },
+  'the membership gets another person': async ({ person, key }, _, id) => {
+    const userId = (await person('max')).id;
+    return (await key('operator', ['admin']))('PATCH', `/memberships/${id}`, { userId });
+  },
   'the account is deleted': async ({ key }, { id }) =>
     (await key('operator', ['admin']))('DELETE', `/users/${id}`),
   'the account has another address': async ({ key }, { id }) =>
@@ -439,7 +459,7 @@ const REMOVALS: Readonly<Record<string, (world: World, zoe: Person, id: string) 
 
 for (const [says, remove] of Object.entries(REMOVALS))
   t.test(`a person who was added in another way does not return by the invitation: ${says}`, async (t) => {
-    const world = await start(t);
+    const world = await start(t, {}, MOVABLE);
     const { ann, person, team, invite, code, accept, service, stranger } = world;
     const zoe = await person('zoe');
     const made = (await invite(ann)).json.id;
@@ -451,7 +471,8 @@ for (const [says, remove] of Object.entries(REMOVALS))
     const { id } = (await ann.call('POST', '/memberships', body)).json;
     const isOpen = async () =>
       (await service.db.run('select id from plinth_invitations where outcome is null', [])).length;
-    t.equal(await isOpen(), 2);
+    t.equal((await ann.call('PATCH', `/memberships/${id}`, { role: 'member' })).status, 200);
+    t.equal(await isOpen(), 2, 'a change of the role ends none');
     await remove(world, zoe, id);
     t.equal(await isOpen(), says.includes('account') ? 0 : 1, 'of another team only with the account');
     t.match((await ann.call('GET', `/invitations/${made}`)).json, { status: 'withdrawn' });

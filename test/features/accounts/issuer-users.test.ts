@@ -1,5 +1,7 @@
+import { mock } from 'node:test';
 import type { JWTPayload } from 'jose';
 import { NO_PRECONDITIONS } from '../../../src/collection/write-preconditions.js';
+import { USER_AGE_MS } from '../../../src/features/accounts/issuer-users.js';
 import {
   AUDIENCE,
   claims,
@@ -55,6 +57,7 @@ async function start(t: Test, env: Record<string, string> = {}): Promise<World> 
 }
 
 const ann = { email: 'Ann@Example.org', name: 'Ann', email_verified: true };
+const bob = { email: 'bob@example.org', email_verified: true };
 
 /** The subjects of Auth0, Google, Entra ID and Keycloak, and of one that is the id of nobody here. */
 const SUBJECTS = [
@@ -75,7 +78,7 @@ for (const subject of SUBJECTS)
     t.equal((await send('POST', `/users/${id}/posts`, token, { title: 'Mine' })).status, 201);
     t.equal((await send('PATCH', `/users/${id}`, token, { age: 36 })).status, 200);
     t.equal(await userOf(await tokenOf(subject, ann)), id, 'another token of the subject');
-    const other = await userOf(await tokenOf(`${subject}x`, { email: 'bob@example.org' }));
+    const other = await userOf(await tokenOf(`${subject}x`, bob));
     t.not(other, id);
     t.equal(
       (await send('GET', `/users/${id}`, await tokenOf(`${subject}x`))).status,
@@ -112,7 +115,7 @@ t.test('a changed address and name follow the issuer; what the user has changed 
 t.test('a change does not move the address of another user', async (t) => {
   const { tokenOf, send, userOf, service } = await start(t);
   const id = await userOf(await tokenOf('ann', ann));
-  await userOf(await tokenOf('bob', { email: 'bob@example.org' }));
+  await userOf(await tokenOf('bob', bob));
   const token = await tokenOf('ann', { ...ann, email: 'bob@example.org' });
   t.equal(await userOf(token), id);
   t.equal((await send('GET', `/users/${id}`, token)).json.email, 'ann@example.org');
@@ -125,6 +128,17 @@ t.test('other claims are the values of declared fields', async (t) => {
   });
   const token = await tokenOf('ann', { ...ann, profile: { age: 36 }, 'https://example.org/name': 'Ann B.' });
   t.match((await send('GET', `/users/${await userOf(token)}`, token)).json, { age: 36, name: 'Ann B.' });
+});
+
+t.test('an operator who names the claim of addresses vouches for it', async (t) => {
+  const { tokenOf, send, userOf, service } = await start(t, { USER_CLAIMS: '{"email": "profile.upn"}' });
+  const profile = { upn: 'Ann@Example.org' };
+  const token = await tokenOf('ann', { email: 'other@example.org', profile });
+  const id = await userOf(token);
+  t.equal((await send('GET', `/users/${id}`, token)).json.email, 'ann@example.org');
+  const refused = await send('GET', '/whoami', await tokenOf('eve', { profile, email_verified: false }));
+  t.match(refused, { status: 403, json: { error: { code: 'ACCOUNT_INCOMPLETE' } } });
+  t.equal((await service.db.run('select from plinth_users', [])).length, 1);
 });
 
 const REFUSED: readonly [says: string, claims: JWTPayload, status: number, code: string][] = [
@@ -141,7 +155,13 @@ const REFUSED: readonly [says: string, claims: JWTPayload, status: number, code:
     403,
     'ACCOUNT_INCOMPLETE',
   ],
-  ['an invalid address', { email: 'nothing' }, 403, 'ACCOUNT_INCOMPLETE'],
+  ['an invalid address', { email: 'nothing', email_verified: true }, 403, 'ACCOUNT_INCOMPLETE'],
+  [
+    'a free address of which the issuer says nothing',
+    { email: 'free@example.org' },
+    403,
+    'ACCOUNT_INCOMPLETE',
+  ],
   [
     'the verified address of a user with a password',
     { email: 'secret@example.org', email_verified: true },
@@ -152,7 +172,7 @@ const REFUSED: readonly [says: string, claims: JWTPayload, status: number, code:
     'the address of a user without a password, not verified',
     { email: 'open@example.org' },
     403,
-    'ACCOUNT_EXISTS',
+    'ACCOUNT_INCOMPLETE',
   ],
   [
     'the verified address of a user of another subject',
@@ -169,7 +189,7 @@ t.test('no user is made, and none is linked', async (t) => {
   const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
   await users.create(users.check({ email: 'secret@example.org', name: 'S', password: PASSWORD }));
   await users.create(users.check({ email: 'open@example.org', name: 'O' }));
-  await userOf(await tokenOf('linked', { email: 'linked@example.org' }));
+  await userOf(await tokenOf('linked', { email: 'linked@example.org', email_verified: true }));
   for (const [says, more, status, code] of REFUSED) {
     const response = await send('GET', '/whoami', await tokenOf('eve', more));
     t.match(response, { status, json: { error: { code } } }, says);
@@ -213,6 +233,23 @@ t.test('a user that was deleted is made again by the next token, as another', as
   t.not(await userOf(await tokenOf('ann', { ...ann, jti: 'later' })), id);
 });
 
+t.test('the access of a deleted and of a disabled user ends when its token is examined again', async (t) => {
+  t.ok(USER_AGE_MS <= 1000, 'within the second that docs/accounts.md names');
+  const { tokenOf, send, userOf, service } = await start(t);
+  const tokens = [await tokenOf('ann', ann), await tokenOf('bob', bob)];
+  const [id, other] = [await userOf(tokens[0]!), await userOf(tokens[1]!)];
+  const users = service.collections.find(({ resource }) => resource.hasPasswords)!;
+  await users.remove(id, NO_PRECONDITIONS);
+  await service.db.run('insert into plinth_disabled_users (user_id) values ($1::uuid)', [other]);
+  mock.timers.enable({ apis: ['Date'], now: Date.now() + USER_AGE_MS });
+  try {
+    t.not(await userOf(tokens[0]!), id);
+    t.equal((await send('GET', '/whoami', tokens[1]!)).status, 401);
+  } finally {
+    mock.timers.reset();
+  }
+});
+
 t.test('a client has no user', async (t) => {
   const { tokenOf, userOf, service } = await start(t);
   t.equal(await userOf(await tokenOf('robot', { client_id: 'robot', ...ann })), 'client:robot');
@@ -252,6 +289,7 @@ t.test('another service is the issuer, and this one issues tokens as well', asyn
     ISSUER: other.issuer,
     AUDIENCE: other.issuer,
     USERS_FROM_ISSUER: 'create',
+    USER_CLAIMS: '{"email": "email"}',
   });
   const whoami = (token: string) =>
     own.service.send('GET', '/whoami', { headers: { authorization: `Bearer ${token}` } });

@@ -258,11 +258,21 @@ t.test('access rules decide about the fields of the person', async (t) => {
   const code = await codeTo(ADA);
   const body = { code, name: 'Ada', team: 'red', seats: 2, terms: true, password: PASSWORD };
   const leader = '0190a5f2-7d3c-7e1a-8b4f-0123456789ab';
-  for (const more of [{ role: 'owner' }, { leader }])
+  for (const more of [{ role: 'owner' }, { leader }, { nickname: 'A' }])
     t.equal(codeOf(await post({ ...body, ...more })), 'FIELDS_DENIED');
   t.equal((await post(body)).status, 201);
   const [user] = await service.db.run('select doc from plinth_users', []);
   t.match(JSON.parse(String(user!.doc)), { team: 'red', role: 'member' });
+});
+
+t.test('a field that users do not declare is refused by its name', async (t) => {
+  const { post, codeTo, service } = await start(t);
+  const body = { code: await codeTo(ADA), name: 'Ada', password: PASSWORD };
+  const refused = await post({ ...body, isAdmin: true });
+  t.match(refused, { status: 403, json: { error: { code: 'FIELDS_DENIED' } } });
+  t.match(refused.text, 'isAdmin');
+  t.equal((await post(body)).status, 201);
+  t.equal((await service.db.run(`select from plinth_users where doc like '%isAdmin%'`, [])).length, 0);
 });
 
 t.test('unknown scopes are refused', async (t) => {

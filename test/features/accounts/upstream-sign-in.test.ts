@@ -407,6 +407,7 @@ t.test('another instance of the service', async (t) => {
     PORT: String(first),
     UPSTREAM_LOGIN_CLIENT_ID: item.id,
     UPSTREAM_LOGIN_CLIENT_SECRET: secret!,
+    USER_CLAIMS: '{"email": "email"}',
   };
   const world = await startWorld(t, { ...upstream, url: there }, env, 'LOGIN');
   const { visitor, page } = await world.open();

@@ -95,7 +95,16 @@ t.test('a form of another site, which has no cookies, is repeated by GET, which 
       });
       t.equal(response.status, 303);
       t.equal(response.headers['set-cookie'], undefined, 'no new session replaces that of the browser');
-      t.equal(response.headers.location, `${target.pathname}?${target.searchParams}`);
+      const expected = new URLSearchParams(target.searchParams);
+      if (expected.has('id_token_hint')) {
+        expected.delete('id_token_hint');
+        expected.set('client_id', config.clientMetadata().client_id);
+      }
+      t.same(
+        new URL(response.headers.location as string, server.issuer).searchParams.toString().split('&').sort(),
+        String(expected).split('&').sort(),
+        'no token in an address',
+      );
       t.equal(await stored(server), before, 'nothing is stored');
     }
   const { visitor } = first;
@@ -127,6 +136,8 @@ t.test('what a form must be', async (t) => {
     ['a repeated parameter', '/authorize', changed('client_id', 'x'), type, {}, 303, /^/],
     ['a long form', '/authorize', changed('x', 'x'.repeat(8192)), type, {}, 413, /8192/],
     ['a long form of another site', '/sign-out', `x=${'x'.repeat(8192)}`, type, { origin }, 413, /8192/],
+    ['an ID token', '/authorize', changed('id_token_hint', 'x.y.z'), type, {}, 400, /use GET/],
+    ['no ID token', '/sign-out', 'id_token_hint=x', type, {}, 400, /use GET/],
     ['no parameters', '/sign-out', '', undefined, {}, 303, /^/],
   ] as const) {
     const response = await server.service.send('POST', path, {

@@ -93,6 +93,26 @@ t.test('the access of applications without a second factor ends when one is adde
   t.equal((await both.change(removed)).status, 404, 'there is none any more');
 });
 
+t.test('a sign-in that goes on while a factor is added or removed gives no access', async (t) => {
+  const user = await server.addUser('race@example.org');
+  const refresh = async (token: string) => client.refreshTokenGrant(config, token);
+  const refused = { error: 'invalid_grant' } as never;
+  // The triggers see no record that another transaction stores meanwhile.
+  const unseen = (sql: string) =>
+    service.db.transaction(async (run) => {
+      await run('set local session_replication_role = replica', []);
+      await run(sql, [user.id]);
+    });
+  const half = await tokensOf(user);
+  const secret = new Secret({ size: 20 }).base32;
+  await unseen(`insert into plinth_totp (user_id, secret, last_step) values ($1::uuid, '${secret}', 0)`);
+  await t.rejects(refresh(half.refresh_token!), refused);
+  await unseen(`update plinth_totp set last_step = 0 where user_id = $1::uuid`);
+  const whole = await tokensOf(user, secret);
+  await unseen('delete from plinth_totp where user_id = $1::uuid');
+  await t.rejects(refresh(whole.refresh_token!), refused);
+});
+
 t.test('an action that changes nothing is 404', async (t) => {
   const basic = Buffer.from(`${(await server.addUser('none@example.org')).email}:${PASSWORD}`);
   const own = waysBy({ authorization: `Basic ${basic.toString('base64')}` });

@@ -1,0 +1,91 @@
+-- An invitation ends also when a record of the invited user gets another team or another user: a person who was moved does not return.
+create function plinth_end_moved() returns trigger language plpgsql as $$
+declare
+  collection constant text := plinth_collection_of(tg_table_name);
+begin
+  -- Most changes leave all ids of a record.
+  if not exists (
+    select from changed join present using (id)
+    cross join lateral jsonb_each_text(changed.doc::jsonb) as member
+    where length(member.value) = 36 and strpos(present.doc, member.value) = 0
+  ) then
+    return null;
+  end if;
+  update plinth_invitations as invitation set outcome = 'withdrawn'
+  from plinth_users as users
+  where outcome is null and users.email = invitation.email and collection = any (collections)
+    and exists (
+      select from changed join present using (id)
+      cross join unnest(targets) as target
+      where split_part(target, ' ', 1) = collection
+        and not exists (
+          select from unnest((string_to_array(target, ' '))[2:] || users.id::text) as named where strpos(changed.doc, named) = 0
+        )
+        and exists (
+          select from unnest((string_to_array(target, ' '))[2:] || users.id::text) as named where strpos(present.doc, named) = 0
+        )
+    );
+  return null;
+end $$;
+
+-- Citus has no triggers of records.
+do $do$
+declare
+  attached record;
+begin
+  if to_regprocedure('plinth_attach_events(regclass, name, boolean)') is null then
+    return;
+  end if;
+  create or replace function attach_collection(
+    collection regclass, owner name default null, history boolean default false, invite boolean default false
+  ) returns void language plpgsql as $$
+  declare
+    is_inviting constant boolean := exists (select from pg_trigger where tgrelid = collection and tgname = 'plinth_superseded');
+  begin
+    perform plinth_attach_events(collection, owner, history);
+    if invite and not is_inviting then
+      execute format(
+        'create trigger plinth_superseded after delete on %s referencing old table as changed
+          for each statement execute function plinth_end_superseded()', collection
+      );
+      execute format(
+        'create trigger plinth_moved after update on %s referencing old table as changed new table as present
+          for each statement execute function plinth_end_moved()', collection
+      );
+    elsif is_inviting and not invite then
+      execute format('drop trigger plinth_superseded on %s', collection);
+      execute format('drop trigger plinth_moved on %s', collection);
+    end if;
+  end $$;
+  for attached in select tgrelid::regclass as name from pg_trigger where tgname = 'plinth_superseded' loop
+    execute format(
+      'create trigger plinth_moved after update on %s referencing old table as changed new table as present
+        for each statement execute function plinth_end_moved()', attached.name
+    );
+  end loop;
+end $do$;
+
+-- The three notes of an hour are counted by rows that stay in the log for that hour, however many other changes follow.
+alter table plinth_account_log add column is_noted boolean not null default false;
+create or replace function plinth_log_change(changed uuid, name text, address text) returns void language sql as $$
+  insert into plinth_account_log (user_id, change, recipient, is_noted)
+  select changed, name, case when count(*) < 3 then address end, count(*) < 3 and address is not null
+  from plinth_account_log where user_id = changed and change = name and is_noted and at > now() - interval '1 hour';
+  delete from plinth_account_log
+  where user_id = changed and (recipient is null or at <= now() - interval '1 day')
+    and not (is_noted and at > now() - interval '1 hour')
+    and id <= (select id from plinth_account_log where user_id = changed order by id desc offset 50 limit 1);
+$$;
+
+-- A code or a sign-in that was stored while the user was being disabled is valid for nobody, and ends when the user is enabled again.
+create function plinth_end_of_enabled() returns trigger language plpgsql as $$
+begin
+  delete from plinth_mail_codes where user_id = old.user_id;
+  delete from plinth_address_changes where user_id = old.user_id;
+  delete from issuer_records
+  where user_id = old.user_id and (model in ('Session', 'Interaction', 'Grant') or grant_hash is not null);
+  return null;
+end $$;
+
+create trigger plinth_enabled_users after delete on plinth_disabled_users
+  for each row execute function plinth_end_of_enabled();
