@@ -1,18 +1,12 @@
-import type { JsonObject } from '../../src/json.js';
 import { callersOf, callsWith, declaredService } from '../support/callers.js';
+import { declared, text } from '../support/declared.js';
 import t, { type Test } from '../support/test.js';
 
-const text: JsonObject = { type: 'string', 'x-index': true };
 const tasks = {
   title: { ...text, 'x-search': true },
   assigneeId: text,
   estimate: { type: 'number', 'x-index': true },
 };
-const declared = (properties: JsonObject, options: JsonObject = {}): JsonObject => ({
-  type: 'object',
-  properties,
-  'x-collection': options,
-});
 
 /** Everybody reads boards and their tasks; chores need a scope. */
 const DECLARATIONS = {

@@ -4,6 +4,7 @@ import postgres from 'postgres';
 import type { JsonObject } from '../../src/json.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
+import { withAccess } from '../support/declared.js';
 import { dataFolder } from '../support/process.js';
 import { testDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
@@ -117,11 +118,10 @@ t.test('cases of callers, requests and outcomes hold, and each finds the given r
 t.test('claims, and callers without a credential, are cases as well', async (t) => {
   const read = { can: 'read', where: { region: { in: '$claims.regions' } } };
   const { run } = await open(t, {
-    'offices.json': {
-      type: 'object',
-      properties: { region: { type: 'string', 'x-index': true }, note: { type: 'string' } },
-      'x-collection': { access: [read, { can: 'read', to: 'anyone', fields: ['region'] }] },
-    },
+    'offices.json': withAccess({ region: { type: 'string', 'x-index': true }, note: { type: 'string' } }, [
+      read,
+      { can: 'read', to: 'anyone', fields: ['region'] },
+    ]),
   });
   const result = await run({
     records: { offices: { north: { region: 'n', note: 'a' }, south: { region: 's', note: 'b' } } },

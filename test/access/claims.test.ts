@@ -1,21 +1,17 @@
 import type { JsonObject } from '../../src/json.js';
-import { declaredService } from '../support/callers.js';
+import { callsWith, declaredService } from '../support/callers.js';
+import { declared, text, withAccess } from '../support/declared.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../support/issuer.js';
 import t, { type Test } from '../support/test.js';
 
 const [JSON_TYPE, NDJSON] = ['application/json', 'application/x-ndjson'];
 const [MERGE_PATCH, JSON_PATCH] = ['application/merge-patch+json', 'application/json-patch+json'];
-const text: JsonObject = { type: 'string', 'x-index': true };
 const properties: JsonObject = { text, dealId: { type: 'string', 'x-references': 'deals' } };
 
 const DECLARATIONS: Readonly<Record<string, JsonObject>> = {
-  'deals.json': {
-    type: 'object',
-    properties: { tenant: text },
-    'x-collection': { access: [{ can: 'all', where: { tenant: '$claims.tenant' } }] },
-  },
-  'offers.json': { type: 'object', properties },
-  'bids.json': { type: 'object', properties, 'x-collection': { access: [{ can: 'all' }] } },
+  'deals.json': withAccess({ tenant: text }, [{ can: 'all', where: { tenant: '$claims.tenant' } }]),
+  'offers.json': declared(properties),
+  'bids.json': withAccess(properties, [{ can: 'all' }]),
 };
 
 async function open(t: Test) {
@@ -25,11 +21,9 @@ async function open(t: Test) {
   const as = async (own: JsonObject) => {
     const scope = 'self offers:write';
     const token = await sign(key, claims(issuer.url, { ...own, sub: 'ann', scope }));
+    const call = callsWith(service, { authorization: `Bearer ${token}` });
     return (method: string, path: string, body?: unknown, type = JSON_TYPE, prefer = '') =>
-      service.send(method, path, {
-        ...(body === undefined ? {} : { body: body as JsonObject, type }),
-        headers: { authorization: `Bearer ${token}`, ...(prefer === '' ? {} : { prefer }) },
-      });
+      call(method, path, body, { 'content-type': type, ...(prefer && { prefer }) });
   };
   const [tenant, other] = [await as({ tenant: 'a' }), await as({})];
   const { json } = await tenant('POST', '/deals', { tenant: 'a' });
@@ -45,89 +39,51 @@ const outcomeOf = ({ status, json }: Response): string => {
   return `${status}${fault || json?.error?.code ? ` ${fault ?? json.error.code}` : ''}`;
 };
 
-/** A request that sets a reference, with what a caller without the claim gets, and one that has it. */
+/** A request that sets a reference, with what a caller that has the claim gets, and one without it. */
 type Surface = readonly [
   name: string,
   request: (call: Call, collection: string, id: string, dealId: string) => Promise<Response>,
-  without: string,
   withClaim: string,
+  without?: string,
 ];
 const REFUSED = '422 DEAL_NOT_FOUND';
+const batch = (call: Call, path: string, dealId: string) =>
+  call('POST', '/batch', { operations: [{ method: 'PATCH', path, body: { dealId } }] });
+const whole = (dealId: string) => [{ op: 'replace', path: '', value: { text: 'x', dealId } }];
+const member = (dealId: string) => [{ op: 'add', path: '/dealId', value: dealId }];
+const patches = (name: string, body: (dealId: string) => unknown, type: string): readonly Surface[] => [
+  [`PATCH ${name}`, (call, at, id, dealId) => call('PATCH', `/${at}/${id}`, body(dealId), type), '200'],
+  [
+    `bulk ${name}`,
+    (call, at, _, dealId) => call('PATCH', `/${at}?filter[text]=x`, body(dealId), type),
+    '200',
+  ],
+];
+const lines = (prefer: string, withClaim: string, without = REFUSED): Surface => [
+  `lines ${prefer}`,
+  (call, name, _, dealId) => call('POST', `/${name}`, JSON.stringify({ dealId }), NDJSON, prefer),
+  withClaim,
+  without,
+];
 const SURFACES: readonly Surface[] = [
-  ['POST', (call, name, _, dealId) => call('POST', `/${name}`, { text: 'new', dealId }), REFUSED, '201'],
-  ['PUT', (call, name, id, dealId) => call('PUT', `/${name}/${id}`, { text: 'x', dealId }), REFUSED, '200'],
-  ...[JSON_TYPE, MERGE_PATCH].flatMap((type): Surface[] => [
-    [
-      `PATCH ${type}`,
-      (call, name, id, dealId) => call('PATCH', `/${name}/${id}`, { dealId }, type),
-      REFUSED,
-      '200',
-    ],
-    [
-      `bulk ${type}`,
-      (call, name, _, dealId) => call('PATCH', `/${name}?filter[text]=x`, { dealId }, type),
-      REFUSED,
-      '200',
-    ],
-  ]),
-  ...(['/dealId', ''] as const).flatMap((path): Surface[] => {
-    const operations = (dealId: string) => [
-      path === ''
-        ? { op: 'replace', path, value: { text: 'x', dealId } }
-        : { op: 'add', path, value: dealId },
-    ];
-    return [
-      [
-        `bulk JSON Patch of "${path}"`,
-        (call, name, _, dealId) => call('PATCH', `/${name}?filter[text]=x`, operations(dealId), JSON_PATCH),
-        REFUSED,
-        '200',
-      ],
-    ];
-  }),
-  [
-    'batch',
-    (call, name, id, dealId) =>
-      call('POST', '/batch', { operations: [{ method: 'PATCH', path: `/${name}/${id}`, body: { dealId } }] }),
-    REFUSED,
-    '200',
-  ],
-  [
-    'bulk in a batch',
-    (call, name, _, dealId) =>
-      call('POST', '/batch', {
-        operations: [{ method: 'PATCH', path: `/${name}?filter[text]=x`, body: { dealId } }],
-      }),
-    REFUSED,
-    '200',
-  ],
-  ...(['', 'handling=lenient'] as const).flatMap((prefer): Surface[] => [
-    [
-      `lines ${prefer}`,
-      (call, name, _, dealId) => call('POST', `/${name}`, JSON.stringify({ dealId }), NDJSON, prefer),
-      prefer === '' ? REFUSED : '201 DEAL_NOT_FOUND',
-      '201',
-    ],
-    [
-      `job of lines ${prefer}`,
-      (call, name, _, dealId) =>
-        call(
-          'POST',
-          `/${name}`,
-          JSON.stringify({ dealId }),
-          NDJSON,
-          `respond-async${prefer && `, ${prefer}`}`,
-        ),
-      '400 BAD_REQUEST',
-      '400 BAD_REQUEST',
-    ],
-  ]),
+  ['POST', (call, name, _, dealId) => call('POST', `/${name}`, { text: 'new', dealId }), '201'],
+  ['PUT', (call, name, id, dealId) => call('PUT', `/${name}/${id}`, { text: 'x', dealId }), '200'],
+  ...patches('JSON', (dealId) => ({ dealId }), JSON_TYPE),
+  ...patches('merge patch', (dealId) => ({ dealId }), MERGE_PATCH),
+  ...patches('JSON Patch', member, JSON_PATCH),
+  ...patches('JSON Patch of the whole', whole, JSON_PATCH),
+  ['batch', (call, name, id, dealId) => batch(call, `/${name}/${id}`, dealId), '200'],
+  ['bulk in a batch', (call, name, _, dealId) => batch(call, `/${name}?filter[text]=x`, dealId), '200'],
+  lines('', '201'),
+  lines('handling=lenient', '201', '201 DEAL_NOT_FOUND'),
+  lines('respond-async', '400 BAD_REQUEST', '400 BAD_REQUEST'),
+  lines('respond-async, handling=lenient', '400 BAD_REQUEST', '400 BAD_REQUEST'),
 ];
 
 t.test('a reference to a record that needs a claim is decided in one way on every surface', async (t) => {
   const { tenant, other, dealId } = await open(t);
   for (const name of ['offers', 'bids'])
-    for (const [surface, request, without, withClaim] of SURFACES)
+    for (const [surface, request, withClaim, without = REFUSED] of SURFACES)
       for (const [caller, call, expected] of [
         ['without the claim', other, without],
         ['with the claim', tenant, withClaim],

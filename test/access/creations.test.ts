@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../src/json.js';
+import { withAccess } from '../support/declared.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
 import { openTracker } from './open-tracker.js';
@@ -6,16 +7,15 @@ import { openTracker } from './open-tracker.js';
 const MISSING = '00000000-0000-7000-8000-000000000000';
 
 /** A collection whose columns have names that statements could use for what callers have. */
-const SEATS: JsonObject = {
-  type: 'object',
-  properties: Object.fromEntries(
+const SEATS: JsonObject = withAccess(
+  Object.fromEntries(
     ['place', 'grants', 'reading', 'readable', 'value_0', 'ownerId'].map((name) => [
       name,
       { type: 'string', 'x-index': true },
     ]),
   ),
-  'x-collection': { access: [{ can: 'all', where: { ownerId: '$caller', place: { ne: 'none' } } }] },
-};
+  [{ can: 'all', where: { ownerId: '$caller', place: { ne: 'none' } } }],
+);
 
 t.test('creations of several callers share statements, and each has the outcome of one', async (t) => {
   const { operator, made, user } = await openTracker(t);

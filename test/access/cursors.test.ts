@@ -1,17 +1,10 @@
 import type { Json, JsonObject } from '../../src/json.js';
 import { openForCallers } from '../support/callers.js';
+import { ADMIN, reference, text, withAccess } from '../support/declared.js';
 import { whenEventsAreFinal } from '../support/final-events.js';
 import type { ServiceResponse } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { some } from '../support/thorough.js';
-
-const INDEX: JsonObject = { type: 'string', 'x-index': true };
-const ALL: JsonObject = { can: 'all', scope: 'admin' };
-const reference = (to: string): JsonObject => ({
-  type: 'string',
-  'x-references': to,
-  'x-on-delete': 'cascade',
-});
 
 /** Texts of fields and records that Ann may not read, before and after a change of them. */
 const [BEFORE, AFTER] = ['zebra', 'aardvark'];
@@ -19,27 +12,24 @@ const [BEFORE, AFTER] = ['zebra', 'aardvark'];
 const HIDDEN = /zebra|"10\d\d"|2040/;
 
 const DECLARATIONS: Readonly<Record<string, JsonObject>> = {
-  'shelves.json': { type: 'object', properties: { name: INDEX, place: INDEX } },
-  'files.json': {
-    type: 'object',
-    properties: {
-      title: { ...INDEX, 'x-search': 'words' },
-      secret: { ...INDEX, 'x-search': 'words' },
+  'shelves.json': { type: 'object', properties: { name: text, place: text } },
+  'files.json': withAccess(
+    {
+      title: { ...text, 'x-search': 'words' },
+      secret: { ...text, 'x-search': 'words' },
       size: { type: 'number', 'x-index': true },
       due: { type: 'string', format: 'date-time', 'x-index': true },
-      owner: INDEX,
+      owner: text,
       shelfId: reference('shelves'),
       folderId: reference('files'),
     },
-    'x-collection': {
-      history: true,
-      access: [
-        { can: 'read', where: { owner: '$caller' }, fields: ['title', 'owner', 'shelfId'] },
-        { can: 'read', where: { owner: 'everybody' } },
-        ALL,
-      ],
-    },
-  },
+    [
+      { can: 'read', where: { owner: '$caller' }, fields: ['title', 'owner', 'shelfId'] },
+      { can: 'read', where: { owner: 'everybody' } },
+      ADMIN,
+    ],
+    { history: true },
+  ),
 };
 
 async function open(t: Test) {

@@ -2,6 +2,9 @@ import type { Json, JsonObject } from '../../src/json.js';
 import type { Relations } from '../list/evaluator.js';
 import type { Draw } from '../list/tracker.js';
 import { CITUS_URL } from '../support/citus.js';
+import { declared, reference, text } from '../support/declared.js';
+
+const idOf = (to: string, onDelete?: string): JsonObject => ({ ...reference(to, onDelete), format: 'uuid' });
 
 export type Name = 'people' | 'teams' | 'memberships' | 'issues' | 'comments';
 
@@ -16,13 +19,6 @@ export interface DrawnGrant {
 /** The grants of each collection; undefined: it has no rules. */
 export type DrawnRules = Readonly<Record<Name, readonly DrawnGrant[] | undefined>>;
 
-const reference = (to: string): JsonObject => ({
-  type: 'string',
-  format: 'uuid',
-  'x-references': to,
-  'x-on-delete': 'cascade',
-});
-const text: JsonObject = { type: 'string', maxLength: 200, 'x-index': true };
 const searched: JsonObject = { type: 'string', maxLength: 200, 'x-search': true };
 const number: JsonObject = { type: 'number', 'x-index': true };
 const tags: JsonObject = { type: 'array', items: { type: 'string' }, 'x-index': true };
@@ -30,8 +26,8 @@ const tags: JsonObject = { type: 'array', items: { type: 'string' }, 'x-index': 
 /** The fields of each collection. `status` is required, so that a rule hides a field that each record has. */
 export const FIELDS: Readonly<Record<Name, Readonly<Record<string, JsonObject>>>> = {
   people: { name: text, level: number, region: text, tags },
-  teams: { name: text, code: { ...text, 'x-unique': true }, ownerId: reference('people') },
-  memberships: { role: text, teamId: reference('teams'), userId: reference('people') },
+  teams: { name: text, code: { ...text, 'x-unique': true }, ownerId: idOf('people') },
+  memberships: { role: text, teamId: idOf('teams'), userId: idOf('people') },
   issues: {
     status: text,
     title: searched,
@@ -43,11 +39,11 @@ export const FIELDS: Readonly<Record<Name, Readonly<Record<string, JsonObject>>>
     tags,
     code: { ...text, 'x-unique': true },
     diary: { type: 'string' },
-    teamId: reference('teams'),
-    assigneeId: reference('people'),
-    partOfId: reference('issues'),
+    teamId: idOf('teams'),
+    assigneeId: idOf('people'),
+    partOfId: idOf('issues'),
   },
-  comments: { text: searched, likes: number, issueId: reference('issues'), authorId: reference('people') },
+  comments: { text: searched, likes: number, issueId: idOf('issues'), authorId: idOf('people') },
 };
 
 export const NAMES = Object.keys(FIELDS) as Name[];
@@ -197,11 +193,9 @@ export function declarationsOf(rules: DrawnRules, lists: () => string): Record<s
   const files = Object.fromEntries(
     NAMES.map((name) => [
       `${name}.json`,
-      {
-        type: 'object',
-        required: name === 'issues' ? ['status'] : [],
-        properties: FIELDS[name],
-        'x-collection': {
+      declared(
+        FIELDS[name],
+        {
           list: lists(),
           ...(CITUS_URL === '' ? { history: true } : {}),
           ...(rules[name] ? { access: rules[name] as unknown as Json } : {}),
@@ -209,7 +203,8 @@ export function declarationsOf(rules: DrawnRules, lists: () => string): Record<s
           ...(name === 'issues' && CITUS_URL === '' ? { ids: 'client' } : {}),
           ...(PARENTS[name] ? { nested: PARENTS[name].field } : {}),
         },
-      },
+        { required: name === 'issues' ? ['status'] : [] },
+      ),
     ]),
   );
   // The callers are those of another collection.

@@ -1,19 +1,21 @@
 import type { JsonObject } from '../../src/json.js';
 import { openForCallers } from '../support/callers.js';
+import { ADMIN, withAccess } from '../support/declared.js';
 import t from '../support/test.js';
 
 const SALARY = 12_345;
 
-const collection = (access: readonly JsonObject[]): JsonObject => ({
-  type: 'object',
-  required: ['title'],
-  properties: {
-    title: { type: 'string', maxLength: 100, 'x-index': true, 'x-search': true },
-    author: { type: 'string', maxLength: 100, 'x-index': true },
-    salary: { type: 'integer', 'x-index': true },
-  },
-  'x-collection': { list: 'page', access: [...access, { can: 'all', scope: 'admin' }] },
-});
+const collection = (access: readonly JsonObject[]): JsonObject =>
+  withAccess(
+    {
+      title: { type: 'string', maxLength: 100, 'x-index': true, 'x-search': true },
+      author: { type: 'string', maxLength: 100, 'x-index': true },
+      salary: { type: 'integer', 'x-index': true },
+    },
+    [...access, ADMIN],
+    { list: 'page' },
+    { required: ['title'] },
+  );
 
 /** Requests, by whether they are read together with those of other callers. */
 const REQUESTS = (id: string) => [

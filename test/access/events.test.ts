@@ -1,5 +1,6 @@
 import type { JsonObject } from '../../src/json.js';
 import { makeKey } from '../support/credentials.js';
+import { ADMIN } from '../support/declared.js';
 import { whenEventsAreFinal } from '../support/final-events.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
@@ -117,7 +118,7 @@ t.test('a stream stops to deliver records when a membership ends', async (t) => 
 
 t.test('the scope self is enough for events of records that a rule shows to every user', async (t) => {
   const title = { type: 'string' };
-  const access = [{ can: 'read' }, { can: 'all', scope: 'admin' }];
+  const access = [{ can: 'read' }, ADMIN];
   const notices = { type: 'object', properties: { title }, 'x-collection': { access } };
   const { service, made, user, as } = await openTracker(t, { 'notices.json': notices });
   await made('/notices', { title: 'Lift out of order' });

@@ -1,68 +1,51 @@
 import type { Json, JsonObject } from '../../src/json.js';
-import { openForCallers } from '../support/callers.js';
+import { openForCallers, rpc } from '../support/callers.js';
+import { ADMIN, declared, reference, text, withAccess } from '../support/declared.js';
 import type { ServiceResponse } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
-
-const text: JsonObject = { type: 'string', maxLength: 100, 'x-index': true };
-const ALL: JsonObject = { can: 'all', scope: 'admin' };
-const reference = (to: string): JsonObject => ({
-  type: 'string',
-  'x-references': to,
-  'x-on-delete': 'null',
-});
 
 /** Fields that most callers may not read. Those who change a card may set some of them. */
 const SETTABLE = ['title', 'draft', 'roomId', 'shelfId', 'amount'];
 
 const DECLARATIONS: Readonly<Record<string, JsonObject>> = {
-  'users.json': {
-    type: 'object',
-    required: ['name', 'email'],
-    properties: {
+  'users.json': withAccess(
+    {
       name: text,
       email: { ...text, format: 'email', 'x-unique': true },
       password: { type: 'string', minLength: 8, writeOnly: true },
       current_password: { type: 'string', writeOnly: true },
     },
-    'x-collection': {
-      owner: true,
-      access: [
-        { can: 'read', fields: ['name'] },
-        { can: 'update', fields: ['name'], scope: 'editor' },
-        { can: ['read', 'update'], where: { id: '$caller' } },
-        ALL,
-      ],
-    },
-  },
-  'rooms.json': {
-    type: 'object',
-    properties: { name: text },
-    'x-collection': { access: [{ can: 'read', where: { name: 'open' } }, ALL] },
-  },
-  'shelves.json': { type: 'object', properties: { name: text } },
-  'cards.json': {
-    type: 'object',
-    required: ['title'],
-    properties: {
+    [
+      { can: 'read', fields: ['name'] },
+      { can: 'update', fields: ['name'], scope: 'editor' },
+      { can: ['read', 'update'], where: { id: '$caller' } },
+      ADMIN,
+    ],
+    { owner: true },
+    { required: ['name', 'email'] },
+  ),
+  'rooms.json': withAccess({ name: text }, [{ can: 'read', where: { name: 'open' } }, ADMIN]),
+  'shelves.json': declared({ name: text }),
+  'cards.json': withAccess(
+    {
       title: text,
       secret: text,
       draft: text,
       fixed: { ...text, 'x-immutable': true },
       amount: { type: 'number', default: 3, 'x-index': true },
-      roomId: reference('rooms'),
-      shelfId: reference('shelves'),
+      roomId: reference('rooms', 'null'),
+      shelfId: reference('shelves', 'null'),
       madeBy: { ...text, 'x-set': '$caller' },
     },
-    dependentRequired: { secret: ['draft'] },
-    'x-collection': {
-      access: [
-        { can: 'read', fields: ['title'] },
-        { can: ['create', 'update'], scope: 'editor', fields: SETTABLE },
-        { can: 'delete', scope: 'remover' },
-        ALL,
-      ],
-    },
-  },
+    [
+      { can: 'read', fields: ['title'] },
+      { can: ['create', 'update'], scope: 'editor', fields: SETTABLE },
+      { can: 'delete', scope: 'remover' },
+      ADMIN,
+    ],
+    {},
+    { required: ['title'], dependentRequired: { secret: ['draft'] } },
+  ),
 };
 
 async function open(t: Test) {
@@ -95,54 +78,44 @@ const [MERGE, PATCH] = ['application/merge-patch+json', 'application/json-patch+
 const one = ({ collection, id }: Target) => `/${collection}/${id}`;
 const filtered = ({ collection, id, field }: Target, value: Json) =>
   `/${collection}?filter[id]=${id}&filter[${field}]=${encodeURIComponent(String(value))}`;
-const tool = (verb: string, target: Target, args: JsonObject): JsonObject => ({
-  jsonrpc: '2.0',
-  id: 1,
-  method: 'tools/call',
-  params: { name: `${target.collection}_${verb}`, arguments: args },
-});
+/** A change of a record. */
+const patches =
+  (bodyOf: (target: Target, value: Json) => Json, type?: string): Guess =>
+  (call, target, value) =>
+    call('PATCH', one(target), bodyOf(target, value), type);
 
 const GUESSES: Readonly<Record<string, Guess>> = {
   PUT: (call, target, value) => call('PUT', one(target), { ...target.rest, [target.field]: value }),
-  PATCH: (call, target, value) => call('PATCH', one(target), { [target.field]: value }),
-  'a merge patch': (call, target, value) => call('PATCH', one(target), { [target.field]: value }, MERGE),
-  'two fields that are denied': (call, target, value) =>
-    call('PATCH', one(target), { other: 1, [target.field]: value, another: 2 }, MERGE),
-  'a wrong current password': (call, target, value) =>
-    call('PATCH', one(target), { [target.field]: value, current_password: 'a wrong one' }, MERGE),
-  'a new password': (call, target, value) =>
-    call('PATCH', one(target), { [target.field]: value, password: 'another password' }, MERGE),
-  'a JSON Patch': (call, target, value) =>
-    call('PATCH', one(target), [{ op: 'add', path: `/${target.field}`, value }], PATCH),
-  'a JSON Patch of the whole': (call, target, value) =>
-    call(
-      'PATCH',
-      one(target),
-      [{ op: 'add', path: '', value: { ...target.rest, [target.field]: value } }],
-      PATCH,
-    ),
-  'a test of a JSON Patch': (call, target, value) =>
-    call('PATCH', one(target), [{ op: 'test', path: `/${target.field}`, value }], PATCH),
-  'a replacement by a JSON Patch': (call, target, value) =>
-    call('PATCH', one(target), [{ op: 'replace', path: `/${target.field}`, value }], PATCH),
-  'all that match': (call, target, value) =>
-    call('PATCH', `/${target.collection}?filter[id]=${target.id}`, { [target.field]: value }),
+  PATCH: patches(({ field }, value) => ({ [field]: value })),
+  'a merge patch': patches(({ field }, value) => ({ [field]: value }), MERGE),
+  'two fields that are denied': patches(
+    ({ field }, value) => ({ other: 1, [field]: value, another: 2 }),
+    MERGE,
+  ),
+  'a wrong current password': patches(({ field }, value) => ({ [field]: value, current_password: 'wrong' })),
+  'a new password': patches(({ field }, value) => ({ [field]: value, password: 'another password' })),
+  'a JSON Patch': patches(({ field }, value) => [{ op: 'add', path: `/${field}`, value }], PATCH),
+  'a JSON Patch of the whole': patches(
+    ({ rest, field }, value) => [{ op: 'add', path: '', value: { ...rest, [field]: value } }],
+    PATCH,
+  ),
+  'a test of a JSON Patch': patches(({ field }, value) => [{ op: 'test', path: `/${field}`, value }], PATCH),
+  'a replacement by one': patches(({ field }, value) => [{ op: 'replace', path: `/${field}`, value }], PATCH),
+  'all that match': (call, { collection, id, field }, value) =>
+    call('PATCH', `/${collection}?filter[id]=${id}`, { [field]: value }),
   'a batch': (call, target, value) =>
-    call('POST', '/batch', {
-      operations: [{ method: 'PATCH', path: one(target), body: { [target.field]: value } }],
-    }),
-  'a tool': (call, target, value) =>
-    call('POST', '/mcp', tool('update', target, { id: target.id, patch: { [target.field]: value } })),
+    call('POST', '/batch', [{ method: 'PATCH', path: one(target), body: { [target.field]: value } }]),
+  'a tool': (call, { collection, id, field }, value) => {
+    const args = { id, patch: { [field]: value } };
+    return call('POST', '/mcp', rpc('tools/call', { name: `${collection}_update`, arguments: args }));
+  },
   'the filter of a change': (call, target, value) => call('PATCH', filtered(target, value), target.rest),
   'the filter of a deletion': (call, target, value) => call('DELETE', filtered(target, value)),
   'the filter of a list': (call, target, value) => call('GET', `${filtered(target, value)}&page=1`),
-  'a negated filter': (call, target, value) =>
-    call('QUERY', `/${target.collection}`, {
-      filter: { id: target.id, not: { [target.field]: value } },
-      page: 1,
-    }),
-  'the conditions of events': (call, target, value) =>
-    call('GET', `/events?types=${target.collection}.*&filter[${target.field}]=${String(value)}`),
+  'a negated filter': (call, { collection, id, field }, value) =>
+    call('QUERY', `/${collection}`, { filter: { id, not: { [field]: value } }, page: 1 }),
+  'the conditions of events': (call, { collection, field }, value) =>
+    call('GET', `/events?types=${collection}.*&filter[${field}]=${String(value)}`),
 };
 
 /** The status and the text of a response, without the value, and without what differs in any two requests. */

@@ -1,60 +1,37 @@
 import type { JsonObject } from '../../src/json.js';
-import { callersOf, declaredService } from '../support/callers.js';
+import { openForCallers } from '../support/callers.js';
+import { ADMIN, declared, reference, text, withAccess } from '../support/declared.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
-const text: JsonObject = { type: 'string', maxLength: 100, 'x-index': true };
-const ALL: JsonObject = { can: 'all', scope: 'admin' };
-const reference = (to: string, more: JsonObject = {}): JsonObject => ({
-  type: 'string',
-  'x-references': to,
-  'x-on-delete': 'cascade',
-  ...more,
-});
-const notes = (where: JsonObject): JsonObject => ({
-  type: 'object',
-  properties: { text, roomId: reference('rooms') },
-  'x-collection': { access: [{ can: 'read', where }, ALL] },
-});
+const notes = (where: JsonObject): JsonObject =>
+  withAccess({ text, roomId: reference('rooms') }, [{ can: 'read', where }, ADMIN]);
 
 const DECLARATIONS = {
-  'rooms.json': { type: 'object', properties: { confidential: { type: 'boolean', 'x-index': true } } },
+  'rooms.json': declared({ confidential: { type: 'boolean', 'x-index': true } }),
   'notes.json': notes({ not: { room: { confidential: true } } }),
-  'diaries.json': {
-    type: 'object',
-    properties: { text, roomId: reference('rooms', { 'x-on-delete': 'null' }) },
-    'x-collection': {
-      history: true,
-      access: [{ can: 'read', where: { not: { room: { confidential: true } } } }, ALL],
-    },
-  },
+  'diaries.json': withAccess(
+    { text, roomId: reference('rooms', 'null') },
+    [{ can: 'read', where: { not: { room: { confidential: true } } } }, ADMIN],
+    { history: true },
+  ),
   'letters.json': notes({ blocks: { none: { userName: '$caller' } } }),
-  'blocks.json': {
-    type: 'object',
-    properties: {
-      letterId: reference('letters'),
-      posterId: reference('posters'),
-      userName: text,
-      isLifted: { type: 'boolean', 'x-index': true },
-    },
-  },
+  'blocks.json': declared({
+    letterId: reference('letters'),
+    posterId: reference('posters'),
+    userName: text,
+    isLifted: { type: 'boolean', 'x-index': true },
+  }),
   'posters.json': notes({ or: [{ blocks: { every: { isLifted: true } } }, { text: 'free' }] }),
-  'boards.json': {
-    type: 'object',
-    properties: { text },
-    'x-collection': { access: [{ can: 'all', to: 'anyone' }] },
-  },
-  'branches.json': {
-    type: 'object',
-    properties: { text, pin: { type: 'string', default: '1234' }, parentId: reference('branches') },
-    'x-collection': {
-      access: [
-        { can: ['read', 'create'], where: { parent: { branches: { none: { text: 'last' } } } } },
-        { can: ['read', 'create'], fields: ['text', 'parentId'] },
-        ALL,
-      ],
-    },
-  },
+  'boards.json': withAccess({ text }, [{ can: 'all', to: 'anyone' }]),
+  'branches.json': withAccess(
+    { text, pin: { type: 'string', default: '1234' }, parentId: reference('branches') },
+    [
+      { can: ['read', 'create'], where: { parent: { branches: { none: { text: 'last' } } } } },
+      { can: ['read', 'create'], fields: ['text', 'parentId'] },
+      ADMIN,
+    ],
+  ),
   'orders.json': {
     type: 'object',
     properties: {
@@ -71,23 +48,17 @@ const DECLARATIONS = {
       access: [
         { can: 'read', fields: ['name', 'status'] },
         { can: 'update', fields: ['name', 'status', 'code'] },
-        ALL,
+        ADMIN,
       ],
     },
   },
 };
 
 async function open(t: Test) {
-  const service = await declaredService(t, DECLARATIONS, { AUTH: 'api-key' });
-  const caller = callersOf(service);
-  const reading = ['notes', 'diaries', 'letters', 'posters', 'orders', 'branches'].map(
-    (name) => `${name}:read`,
-  );
-  const operator = await caller('root', 'admin');
-  const ann = await caller('ann', ...reading, 'orders:write', 'branches:write', 'events:read', 'self');
-  const made = async (path: string, body: JsonObject): Promise<string> =>
-    (await operator('POST', path, body)).json.id;
-  return { service, caller, operator, ann, made };
+  const { service, as, admin: operator, made } = await openForCallers(t, DECLARATIONS);
+  const names = ['notes', 'diaries', 'letters', 'posters', 'orders', 'branches'];
+  const scopes = [...names.map((name) => `${name}:read`), 'orders:write', 'branches:write', 'events:read'];
+  return { service, caller: as, operator, ann: await as('ann', ...scopes, 'self'), made };
 }
 
 t.test('the deletion of a related record reveals no event of the records that it hid', async (t) => {
@@ -127,13 +98,9 @@ t.test('the deletion of a related record reveals no event of the records that it
     'letters.created of today',
     'posters.created free',
   ]);
-  for (const path of [
-    `/rooms/${hiding}`,
-    `/rooms/${showing}`,
-    ...letters.slice(0, 2).map((id) => `/letters/${id}`),
-  ])
-    t.equal((await operator('DELETE', path)).status, 204);
-  for (const id of posters) t.equal((await operator('DELETE', `/posters/${id}`)).status, 204);
+  const gone = [`rooms/${hiding}`, `rooms/${showing}`, `letters/${letters[0]}`, `letters/${letters[1]}`];
+  for (const path of [...gone, ...posters.map((id) => `posters/${id}`)])
+    t.equal((await operator('DELETE', `/${path}`)).status, 204);
   t.same(await seen(2), [
     'notes.created in no room',
     'letters.created of today',

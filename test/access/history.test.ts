@@ -1,44 +1,48 @@
 import { prune } from '../../src/db/maintenance.js';
 import type { JsonObject } from '../../src/json.js';
-import { callersOf, declaredService } from '../support/callers.js';
+import { type Call, openForCallers } from '../support/callers.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
-import { makeKey } from '../support/credentials.js';
+import { ADMIN, declared, text, withAccess } from '../support/declared.js';
 import { whenEventsAreFinal } from '../support/final-events.js';
-import { RETENTION } from '../support/service.js';
+import { RETENTION, type ServiceResponse } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 
-const text: JsonObject = { type: 'string', 'x-index': true };
 const properties: JsonObject = {
   title: text,
   status: { ...text, enum: ['draft', 'open', 'closed'] },
   secret: text,
 };
 const FILES = {
-  'notes.json': { type: 'object', properties, 'x-collection': { history: true } },
-  'plain.json': { type: 'object', properties },
-  'issues.json': {
-    type: 'object',
+  'notes.json': declared(properties, { history: true }),
+  'plain.json': declared(properties),
+  'issues.json': withAccess(
     properties,
-    'x-collection': {
-      history: true,
-      access: [
-        { can: 'read', where: { status: { in: ['open', 'closed'] } }, fields: ['title', 'status'] },
-        { can: 'all', scope: 'admin' },
-      ],
-    },
-  },
+    [{ can: 'read', where: { status: { in: ['open', 'closed'] } }, fields: ['title', 'status'] }, ADMIN],
+    { history: true },
+  ),
 };
 
 async function open(t: Test, more: Record<string, string> = {}) {
-  const service = await declaredService(t, FILES as never, { AUTH: 'api-key', ...more });
-  const as = callersOf(service);
-  return { service, as, operator: await as('root', 'admin') };
+  const { service, as, admin: operator, made } = await openForCallers(t, FILES, more);
+  return { service, as, operator, made };
+}
+
+/** The versions in the pages of a history. */
+async function versionsIn(call: Call, path: string, limit: number): Promise<number[]> {
+  const versions: number[] = [];
+  let next: string | null = `${path}/history?limit=${limit}`;
+  for (let pages = 0; next !== null && pages < 10; pages++) {
+    const { json }: ServiceResponse = await call('GET', next);
+    versions.push(...json.data.map(({ version }: { version: number }) => version));
+    next = json.links.next;
+  }
+  return versions;
 }
 
 t.test('the changes of a record are pages, the newest first', async (t) => {
-  const { service, as, operator } = await open(t);
-  const { id } = (await operator('POST', '/notes', { title: 'a' })).json;
+  const { service, as, operator, made } = await open(t);
+  const id = await made('/notes', { title: 'a' });
   const path = `/notes/${id}`;
   await operator('PATCH', path, { title: 'b', status: 'open' });
   await operator('PATCH', path, { status: null });
@@ -66,16 +70,7 @@ t.test('the changes of a record are pages, the newest first', async (t) => {
     meta: { limit: 20 },
     links: { self: `${path}/history?limit=20`, next: null },
   });
-  const versions: number[] = [];
-  let next: string | null = `${path}/history?limit=1`;
-  for (let pages = 0; next !== null && pages < 10; pages++) {
-    const page: { data: { version: number }[]; links: { next: string | null } } = (
-      await operator('GET', next)
-    ).json;
-    versions.push(...page.data.map(({ version }) => version));
-    next = page.links.next;
-  }
-  t.same([versions, next], [[3, 2, 1], null]);
+  t.same(await versionsIn(operator, path, 1), [3, 2, 1]);
   await service.db.run(
     "insert into events (type, record, version, data) select 'others.created', gen_random_uuid(), 1, '{}' from generate_series(1, 10001)",
     [],
@@ -88,10 +83,8 @@ t.test('the changes of a record are pages, the newest first', async (t) => {
   });
 
   t.equal((await operator('GET', `/plain/${id}/history`)).status, 404);
-  t.equal(
-    (await operator('GET', `/notes/${id.replace(/.$/, id.endsWith('0') ? '1' : '0')}/history`)).status,
-    404,
-  );
+  const absent = id.replace(/.$/, id.endsWith('0') ? '1' : '0');
+  t.equal((await operator('GET', `/notes/${absent}/history`)).status, 404);
   t.equal((await operator('GET', `${path}/history?colour=red`)).json.error.code, 'UNKNOWN_PARAMETER');
   t.equal((await operator('GET', `${path}/history?after=x`)).status, 400);
   t.equal((await operator('POST', `${path}/history`, {})).status, 405);
@@ -106,11 +99,9 @@ t.test('the changes of a record are pages, the newest first', async (t) => {
 });
 
 t.test('a reader of a part learns no hidden values, and who made a change unless hidden', async (t) => {
-  const { as, operator } = await open(t);
+  const { as, operator, made } = await open(t);
   const ann = await as('ann', 'self');
-  const { id } = (await operator('POST', '/issues', { title: 'internal', status: 'draft', secret: 'one' }))
-    .json;
-  const path = `/issues/${id}`;
+  const path = `/issues/${await made('/issues', { title: 'internal', status: 'draft', secret: 'one' })}`;
   t.equal((await ann('GET', `${path}/history`)).status, 404);
   for (const change of [
     { title: 'still internal' },
@@ -142,33 +133,26 @@ t.test('a reader of a part learns no hidden values, and who made a change unless
 });
 
 t.test('a collection may hide who made a change from readers of a part', async (t) => {
-  const issues = FILES['issues.json'];
-  const hidden = { ...issues, 'x-collection': { ...issues['x-collection'], actors: 'hidden' } };
-  const service = await declaredService(t, { 'issues.json': hidden } as never, { AUTH: 'api-key' });
-  const as = async (subject: string, scopes: string[]) => ({
-    'x-api-key': (await makeKey(service.db, { subject, scopes })).key,
-  });
-  const [root, ann] = [await as('root', ['admin']), await as('ann', ['self', 'events:read'])];
-  const { id } = (
-    await service.send('POST', '/issues', { headers: root, body: { title: 'a', status: 'open' } })
-  ).json;
+  const options = FILES['issues.json']['x-collection'] as JsonObject;
+  const hidden = declared(properties, { ...options, actors: 'hidden' });
+  const { service, as, admin, made } = await openForCallers(t, { 'issues.json': hidden });
+  const ann = await as('ann', 'self', 'events:read');
+  const id = await made('/issues', { title: 'a', status: 'open' });
   await whenEventsAreFinal(service);
-  for (const [headers, actor] of [
-    [root, 'root'],
+  for (const [call, actor] of [
+    [admin, 'root'],
     [ann, undefined],
   ] as const) {
-    const { json } = await service.send('GET', '/events?types=issues.*', { headers });
-    t.equal(json.data[0].actor, actor);
-    const changes = await service.send('GET', `/issues/${id}/history`, { headers });
-    t.equal(changes.json.data[0].actor ?? undefined, actor);
-    const page = await service.send('GET', `/issues/${id}`, { headers: { ...headers, accept: 'text/html' } });
+    t.equal((await call('GET', '/events?types=issues.*')).json.data[0].actor, actor);
+    t.equal((await call('GET', `/issues/${id}/history`)).json.data[0].actor ?? undefined, actor);
+    const page = await call('GET', `/issues/${id}`, undefined, { accept: 'text/html' });
     t.equal(page.text.includes('<li><b>You</b> '), actor !== undefined);
   }
 });
 
 t.test('without events there is no history, and its path is free', async (t) => {
-  const { operator } = await open(t, { EVENTS: 'off' });
-  const { id } = (await operator('POST', '/notes', { title: 'a' })).json;
+  const { operator, made } = await open(t, { EVENTS: 'off' });
+  const id = await made('/notes', { title: 'a' });
   t.equal((await operator('GET', `/notes/${id}/history`)).status, 404);
   const reference = { noteId: { type: 'string', 'x-references': 'notes' } };
   const history = { type: 'object', properties: reference, 'x-collection': { nested: true } };
@@ -184,23 +168,22 @@ t.test('a deleted record has no history, and with TOMBSTONES it is gone', async 
     ['on', 410],
     ['off', 404],
   ] as const) {
-    const { service } = await open(t, { AUTH: 'none', TOMBSTONES });
-    const { id } = (await service.send('POST', '/notes', { body: { title: 'a' } })).json;
+    const { service, made } = await open(t, { AUTH: 'none', TOMBSTONES });
+    const id = await made('/notes', { title: 'a' });
     t.equal((await service.send('DELETE', `/notes/${id}`)).status, 204);
     t.equal((await service.send('GET', `/notes/${id}/history`)).status, status);
   }
 });
 
 t.test('changes stay as long as their record exists, when their events have expired', async (t) => {
-  const { service, as, operator } = await open(t);
+  const { service, as, operator, made } = await open(t);
   const { run } = service.db;
   const expire = () => run('update events_floor set floor = (select max(seq) from events)', []);
   const stored = async () => Number((await run('select count(*) as rows from plinth_history', []))[0]!.rows);
   const ann = await as('ann', 'self');
   const paths: string[] = [];
   for (const collection of ['notes', 'issues', 'plain']) {
-    const { id } = (await operator('POST', `/${collection}`, { title: 'a', status: 'open', secret: 'x' }))
-      .json;
+    const id = await made(`/${collection}`, { title: 'a', status: 'open', secret: 'x' });
     paths.push(`/${collection}/${id}`);
     for (const title of ['b', 'c', 'd']) await operator('PATCH', `/${collection}/${id}`, { title });
   }
@@ -210,37 +193,21 @@ t.test('changes stay as long as their record exists, when their events have expi
     (await operator('GET', `${issues}/history`)).json,
     (await ann('GET', `${issues}/history`)).json,
   ];
-  const versionsIn = async () => {
-    const versions: number[] = [];
-    let next: string | null = `${notes}/history?limit=2`;
-    for (let pages = 0; next !== null && pages < 10; pages++) {
-      const page: { data: { version: number }[]; links: { next: string | null } } = (
-        await operator('GET', next)
-      ).json;
-      versions.push(...page.data.map(({ version }) => version));
-      next = page.links.next;
-    }
-    return versions;
-  };
+  const versions = () => versionsIn(operator, notes, 2);
   const before = await read();
-  t.same([await stored(), await versionsIn()], [0, [4, 3, 2, 1]]);
+  t.same([await stored(), await versions()], [0, [4, 3, 2, 1]]);
   await run('update events_floor set floor = (select max(seq) - 6 from events)', []);
   t.same(await read(), before, 'some events have expired');
   await expire();
   t.same(await read(), before, 'all have');
-  t.same(
-    [await stored(), await versionsIn()],
-    [8, [4, 3, 2, 1]],
-    'no changes of the collection without a history',
-  );
+  // The collection without a history has no changes.
+  t.same([await stored(), await versions()], [8, [4, 3, 2, 1]]);
   await operator('PATCH', notes, { title: 'e' });
-  t.same(await versionsIn(), [5, 4, 3, 2, 1]);
+  t.same(await versions(), [5, 4, 3, 2, 1]);
   await whenEventsAreFinal(service);
-  const key = (await makeKey(service.db, { subject: 'root', scopes: ['admin'] } as never)).key;
-  const page = await service.send('GET', notes, { headers: { 'x-api-key': key, accept: 'text/html' } });
-  const shown = [
-    ...page.text.matchAll(/(<a href="\/events[^>]*>)?(?:created|updated)(?:<\/a>)? [^\n]*version (\d)/g),
-  ];
+  const page = await operator('GET', notes, undefined, { accept: 'text/html' });
+  const lines = /(<a href="\/events[^>]*>)?(?:created|updated)(?:<\/a>)? [^\n]*version (\d)/g;
+  const shown = [...page.text.matchAll(lines)];
   t.same(
     shown.map(([, link, version]) => [version, link !== undefined]),
     [['5', true], ...['4', '3', '2', '1'].map((version) => [version, false])],
@@ -250,18 +217,15 @@ t.test('changes stay as long as their record exists, when their events have expi
 
   await run("update plinth_history set time = time - interval '1000 seconds' where version = 1", []);
   await prune(service.db, { ...RETENTION, historyRetentionSeconds: 500 });
-  t.same(await versionsIn(), [5, 4, 3, 2], 'HISTORY_RETENTION limits them');
+  t.same(await versions(), [5, 4, 3, 2], 'HISTORY_RETENTION limits them');
   await operator('DELETE', notes);
   t.equal((await operator('GET', `${notes}/history`)).status, 404);
   t.equal(await stored(), 6);
   await expire();
-  t.same(
-    await run('select distinct collection from plinth_history', []),
-    [{ collection: 'issues' }],
-    'nothing remains of a deleted record',
-  );
+  const collections = () => run('select distinct collection from plinth_history', []);
+  t.same(await collections(), [{ collection: 'issues' }], 'nothing remains of a deleted record');
   await run("select plinth_rename_collection('issues', 'tasks')", []);
-  t.same(await run('select distinct collection from plinth_history', []), [{ collection: 'tasks' }]);
+  t.same(await collections(), [{ collection: 'tasks' }]);
   await run("select plinth_forget_collection('tasks', null)", []);
   t.equal(await stored(), 0);
 });

@@ -1,5 +1,7 @@
 import type { JsonObject } from '../../src/json.js';
+import type { Call } from '../support/callers.js';
 import { makeKey } from '../support/credentials.js';
+import { declared, reference, text } from '../support/declared.js';
 import { type ServiceResponse, withoutRequestId } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
@@ -7,21 +9,12 @@ import { openTracker } from './open-tracker.js';
 
 const ABSENT = '01900000-0000-7000-8000-000000000000';
 const NDJSON = 'application/x-ndjson';
-const TEXT = { type: 'string', maxLength: 200, 'x-index': true };
 
 /** Texts of records that a former member may not read. */
 const SECRETS = /Leak|Flood|Roof|quagga/;
 
-const MORE: Readonly<Record<string, JsonObject>> = {
-  // Scopes alone decide about these.
-  'notes.json': {
-    type: 'object',
-    properties: {
-      text: TEXT,
-      issueId: { type: 'string', format: 'uuid', 'x-references': 'issues', 'x-on-delete': 'cascade' },
-    },
-  },
-};
+/** Scopes alone decide about notes. */
+const MORE = { 'notes.json': declared({ text, issueId: reference('issues') }) };
 
 /** A team with a member, and two issues. */
 async function open(t: Test) {
@@ -37,7 +30,6 @@ async function open(t: Test) {
   return { ...tracker, ann, bob, membership, project, issue };
 }
 
-type Call = Awaited<ReturnType<typeof open>>['operator'];
 type Headers = Record<string, string>;
 
 /** Preconditions with the validators that the caller got while it might read the record. */
@@ -56,23 +48,23 @@ const conditionsOf = (etag: string, modified: string): readonly Headers[] => [
 const PATCH: Headers = { 'content-type': 'application/json-patch+json' };
 
 /** Requests about a record, with preconditions. */
-const ABOUT: Readonly<
-  Record<string, (call: Call, id: string, headers: Headers) => Promise<ServiceResponse>>
-> = {
-  GET: (call, id, headers) => call('GET', `/issues/${id}`, undefined, headers),
-  'GET of fields': (call, id, headers) => call('GET', `/issues/${id}?fields=title`, undefined, headers),
-  'GET as HTML': (call, id, headers) =>
-    call('GET', `/issues/${id}`, undefined, { ...headers, accept: 'text/html' }),
-  'GET as CSV': (call, id, headers) =>
-    call('GET', `/issues/${id}`, undefined, { ...headers, accept: 'text/csv' }),
-  HEAD: (call, id, headers) => call('HEAD', `/issues/${id}`, undefined, headers),
-  PUT: (call, id, headers) => call('PUT', `/issues/${id}`, { title: 'new' }, headers),
-  PATCH: (call, id, headers) => call('PATCH', `/issues/${id}`, { title: 'new' }, headers),
-  'PATCH with a version': (call, id, headers) => call('PATCH', `/issues/${id}`, { _version: 1 }, headers),
-  'a JSON Patch': (call, id, headers) =>
-    call('PATCH', `/issues/${id}`, [{ op: 'test', path: '/title', value: 'Leak' }], { ...headers, ...PATCH }),
-  DELETE: (call, id, headers) => call('DELETE', `/issues/${id}`, undefined, headers),
-  'a list below': (call, id, headers) => call('GET', `/issues/${id}/comments?page=1`, undefined, headers),
+type About = (call: Call, id: string, headers: Headers) => Promise<ServiceResponse>;
+const sends =
+  (method: string, rest = '', body?: unknown, more: Headers = {}): About =>
+  (call, id, headers) =>
+    call(method, `/issues/${id}${rest}`, body, { ...headers, ...more });
+const ABOUT: Readonly<Record<string, About>> = {
+  GET: sends('GET'),
+  'GET of fields': sends('GET', '?fields=title'),
+  'GET as HTML': sends('GET', '', undefined, { accept: 'text/html' }),
+  'GET as CSV': sends('GET', '', undefined, { accept: 'text/csv' }),
+  HEAD: sends('HEAD'),
+  PUT: sends('PUT', '', { title: 'new' }),
+  PATCH: sends('PATCH', '', { title: 'new' }),
+  'PATCH with a version': sends('PATCH', '', { _version: 1 }),
+  'a JSON Patch': sends('PATCH', '', [{ op: 'test', path: '/title', value: 'Leak' }], PATCH),
+  DELETE: sends('DELETE'),
+  'a list below': sends('GET', '/comments?page=1'),
 };
 
 t.test('preconditions tell nothing of a record that its caller may read no longer', async (t) => {
@@ -124,51 +116,34 @@ t.test('a validator of fields that its caller may read no longer is not current'
 });
 
 /** Requests with a key of idempotence. */
-const KEYED: Readonly<
-  Record<
-    string,
-    (call: Call, target: { id: string; project: string }, key: Headers) => Promise<ServiceResponse>
-  >
-> = {
-  POST: (call, { project }, key) => call('POST', '/issues', { title: 'Flood', projectId: project }, key),
-  'POST below a parent': (call, { project }, key) =>
-    call('POST', `/projects/${project}/issues`, { title: 'Flood' }, key),
-  PATCH: (call, { id }, key) => call('PATCH', `/issues/${id}`, { title: 'Flood' }, key),
+type Keyed = (call: Call, target: { id: string; project: string }, key: Headers) => Promise<ServiceResponse>;
+const [FLOOD, LINES] = [{ title: 'Flood' }, { 'content-type': NDJSON }];
+const created =
+  (fields: JsonObject, more: Headers = {}): Keyed =>
+  (call, { project: projectId }, key) =>
+    call('POST', '/issues', JSON.stringify({ ...fields, projectId }), { ...key, ...LINES, ...more });
+const KEYED: Readonly<Record<string, Keyed>> = {
+  POST: (call, { project: projectId }, key) => call('POST', '/issues', { ...FLOOD, projectId }, key),
+  'POST below a parent': (call, { project }, key) => call('POST', `/projects/${project}/issues`, FLOOD, key),
+  PATCH: (call, { id }, key) => call('PATCH', `/issues/${id}`, FLOOD, key),
   'a large record': (call, { id }, key) =>
     call('PATCH', `/issues/${id}`, { text: 'quagga'.repeat(2000) }, key),
-  'PATCH of a list': (call, { id }, key) =>
-    call('PATCH', `/issues?filter[id]=${id}`, { title: 'Flood' }, key),
-  'many records': (call, { project }, key) =>
-    call('POST', '/issues', JSON.stringify({ title: 'Flood', projectId: project }), {
-      ...key,
-      'content-type': NDJSON,
-    }),
-  'a refused record': (call, { project }, key) =>
-    call('POST', '/issues', JSON.stringify({ title: 5, projectId: project }), {
-      ...key,
-      'content-type': NDJSON,
-      prefer: 'handling=lenient',
-    }),
-  'a batch': (call, { id, project }, key) =>
-    call(
-      'POST',
-      '/batch',
-      [
-        { method: 'PATCH', path: `/issues/${id}`, body: { title: 'Flood' } },
-        { method: 'POST', path: '/issues', body: { title: 'Flood', projectId: project } },
-        { method: 'GET', path: `/issues/${id}?include=project` },
-        { method: 'GET', path: '/issues?page=1' },
-        { method: 'QUERY', path: '/issues', body: { search: 'Floo', page: 1 } },
-        { method: 'GET', path: '/issues?group=title' },
-        { method: 'GET', path: `/projects/${project}?include=issues` },
-      ],
-      key,
-    ),
-  'a job': (call, { project }, key) =>
-    call('POST', '/issues', JSON.stringify({ title: 'Flood', projectId: project }), {
-      ...{ ...key, prefer: 'respond-async' },
-      'content-type': 'application/x-ndjson',
-    }),
+  'PATCH of a list': (call, { id }, key) => call('PATCH', `/issues?filter[id]=${id}`, FLOOD, key),
+  'many records': created(FLOOD),
+  'a refused record': created({ title: 5 }, { prefer: 'handling=lenient' }),
+  'a batch': (call, { id, project }, key) => {
+    const operations = [
+      { method: 'PATCH', path: `/issues/${id}`, body: FLOOD },
+      { method: 'POST', path: '/issues', body: { ...FLOOD, projectId: project } },
+      { method: 'GET', path: `/issues/${id}?include=project` },
+      { method: 'GET', path: '/issues?page=1' },
+      { method: 'QUERY', path: '/issues', body: { search: 'Floo', page: 1 } },
+      { method: 'GET', path: '/issues?group=title' },
+      { method: 'GET', path: `/projects/${project}?include=issues` },
+    ];
+    return call('POST', '/batch', operations, key);
+  },
+  'a job': created(FLOOD, { prefer: 'respond-async' }),
 };
 
 t.test('a repeat shows and writes nothing for a caller that has lost its rights', async (t) => {

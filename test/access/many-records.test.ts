@@ -1,32 +1,18 @@
 import type { JsonObject } from '../../src/json.js';
-import { declaredService } from '../support/callers.js';
-import { makeKey } from '../support/credentials.js';
+import { openForCallers } from '../support/callers.js';
+import { ADMIN, declared, reference, text, withAccess } from '../support/declared.js';
 import { whenEventsAreFinal } from '../support/final-events.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 
 const NDJSON = 'application/x-ndjson';
-const text: JsonObject = { type: 'string', maxLength: 100, 'x-index': true };
-const ADMIN: JsonObject = { can: 'all', scope: 'admin' };
-const reference = (to: string): JsonObject => ({
-  type: 'string',
-  'x-references': to,
-  'x-on-delete': 'cascade',
-});
 const isMember: JsonObject = { memberships: { some: { userName: '$caller' } } };
 
 const DECLARATIONS = {
-  'rooms.json': {
-    properties: { name: text },
-    'x-collection': { access: [{ can: 'read', where: isMember }, ADMIN] },
-  },
-  'memberships.json': {
-    properties: { roomId: reference('rooms'), userName: text },
-    'x-collection': { access: [ADMIN] },
-  },
-  'tickets.json': {
-    required: ['title'],
-    properties: {
+  'rooms.json': withAccess({ name: text }, [{ can: 'read', where: isMember }, ADMIN]),
+  'memberships.json': withAccess({ roomId: reference('rooms'), userName: text }, [ADMIN]),
+  'tickets.json': withAccess(
+    {
       title: { ...text, 'x-normalize': ['trim', 'lower'] },
       status: { ...text, default: 'open' },
       code: { ...text, 'x-unique': true },
@@ -36,51 +22,38 @@ const DECLARATIONS = {
       createdBy: { ...text, 'x-set': '$caller' },
       roomId: reference('rooms'),
     },
-    'x-collection': {
-      access: [
-        {
-          can: 'create',
-          where: { createdBy: '$caller', status: 'open', room: isMember, title: { ne: 'spam' } },
-          fields: ['title', 'status', 'code', 'roomId'],
-        },
-        { can: 'create', where: { status: 'draft' } },
-        { can: 'read', where: { createdBy: '$caller' }, fields: ['title'] },
-        ADMIN,
-      ],
-    },
-  },
+    [
+      {
+        can: 'create',
+        where: { createdBy: '$caller', status: 'open', room: isMember, title: { ne: 'spam' } },
+        fields: ['title', 'status', 'code', 'roomId'],
+      },
+      { can: 'create', where: { status: 'draft' } },
+      { can: 'read', where: { createdBy: '$caller' }, fields: ['title'] },
+      ADMIN,
+    ],
+    {},
+    { required: ['title'] },
+  ),
   // Without rules of its own.
-  'remarks.json': { properties: { text, roomId: reference('rooms') } },
+  'remarks.json': declared({ text, roomId: reference('rooms') }),
   // The first seat of a hall is free for everybody.
-  'halls.json': { properties: {}, 'x-collection': { access: [{ can: ['read', 'create'], to: 'anyone' }] } },
-  'seats.json': {
-    properties: { userName: text, hallId: reference('halls') },
-    'x-collection': {
-      access: [{ can: 'create', where: { hall: { seats: { none: true } } }, to: 'anyone' }, ADMIN],
-    },
-  },
-  'deals.json': {
-    properties: { tenant: text, roomId: reference('rooms') },
-    'x-collection': { access: [{ can: 'all', where: { tenant: '$claims.tenant' } }] },
-  },
+  'halls.json': withAccess({}, [{ can: ['read', 'create'], to: 'anyone' }]),
+  'seats.json': withAccess({ userName: text, hallId: reference('halls') }, [
+    { can: 'create', where: { hall: { seats: { none: true } } }, to: 'anyone' },
+    ADMIN,
+  ]),
+  'deals.json': withAccess({ tenant: text, roomId: reference('rooms') }, [
+    { can: 'all', where: { tenant: '$claims.tenant' } },
+  ]),
 };
 
 async function open(t: Test) {
-  const files = Object.entries(DECLARATIONS).map(([file, each]) => [file, { type: 'object', ...each }]);
-  const service = await declaredService(t, Object.fromEntries(files), { AUTH: 'api-key' });
-  const as = async (subject: string, ...scopes: string[]) => {
-    const { key } = await makeKey(service.db, scopes.length > 0 ? { subject, scopes } : { subject });
+  const { service, as: calls, admin: operator, made } = await openForCallers(t, DECLARATIONS);
+  const as = async (...caller: [string, ...string[]]) => {
+    const call = await calls(...caller);
     return (method: string, path: string, body?: unknown, headers = {}, type = 'application/json') =>
-      service.send(method, path, {
-        ...(body === undefined ? {} : { body: body as JsonObject, type }),
-        headers: { 'x-api-key': key, ...headers },
-      });
-  };
-  const operator = await as('root');
-  const made = async (path: string, body: object): Promise<string> => {
-    const { status, json, text } = await operator('POST', path, body);
-    t.equal(status, 201, text);
-    return json.id;
+      call(method, path, body, { ...headers, ...(body !== undefined && { 'content-type': type }) });
   };
   const [room, other] = [await made('/rooms', { name: 'One' }), await made('/rooms', { name: 'Two' })];
   await made('/memberships', { roomId: room, userName: 'ann' });

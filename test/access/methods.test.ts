@@ -1,44 +1,31 @@
 import type { JsonObject } from '../../src/json.js';
 import { PageVisitor } from '../features/pages/visitor.js';
-import { callsWith, declaredService } from '../support/callers.js';
+import { ask, callsWith, declaredService, making, valuesOf } from '../support/callers.js';
 import { makeKey } from '../support/credentials.js';
+import { ADMIN, declared, reference, text, withAccess } from '../support/declared.js';
 import t, { type Test } from '../support/test.js';
 
-const text: JsonObject = { type: 'string', maxLength: 100, 'x-index': true };
-const reference = (to: string): JsonObject => ({
-  type: 'string',
-  'x-references': to,
-  'x-on-delete': 'cascade',
-});
-
 const DECLARATIONS = {
-  'articles.json': {
-    properties: { title: text, state: text, createdBy: { ...text, 'x-set': '$caller' } },
-    'x-collection': {
-      list: 'page',
-      access: [
-        { can: 'read', to: 'anyone', where: { state: 'published' } },
-        { can: ['read', 'update', 'delete'], where: { createdBy: '$caller' } },
-        { can: ['create', 'update'], scope: 'staff' },
-        { can: 'all', scope: 'admin' },
-      ],
-    },
-  },
-  'remarks.json': {
-    properties: { text, articleId: reference('articles') },
-    'x-collection': { nested: 'articleId', access: [{ can: 'all', scope: 'staff' }] },
-  },
+  'articles.json': withAccess(
+    { title: text, state: text, createdBy: { ...text, 'x-set': '$caller' } },
+    [
+      { can: 'read', to: 'anyone', where: { state: 'published' } },
+      { can: ['read', 'update', 'delete'], where: { createdBy: '$caller' } },
+      { can: ['create', 'update'], scope: 'staff' },
+      ADMIN,
+    ],
+    { list: 'page' },
+  ),
+  'remarks.json': withAccess({ text, articleId: reference('articles') }, [{ can: 'all', scope: 'staff' }], {
+    nested: 'articleId',
+  }),
   // Nobody changes or deletes an entry.
-  'entries.json': {
-    properties: { text, secret: text },
-    'x-collection': { access: [{ can: 'create' }, { can: 'read', fields: ['text'] }] },
-  },
-  'labels.json': { properties: { name: text } },
+  'entries.json': withAccess({ text, secret: text }, [{ can: 'create' }, { can: 'read', fields: ['text'] }]),
+  'labels.json': declared({ name: text }),
 };
 
 async function open(t: Test) {
-  const files = Object.entries(DECLARATIONS).map(([file, each]) => [file, { type: 'object', ...each }]);
-  const service = await declaredService(t, Object.fromEntries(files), { AUTH: 'api-key', MCP: 'on' });
+  const service = await declaredService(t, DECLARATIONS, { AUTH: 'api-key', MCP: 'on' });
   const by = (headers: Readonly<Record<string, string>>) => ({
     headers,
     send: callsWith(service, headers),
@@ -53,11 +40,8 @@ async function open(t: Test) {
     staff: await as('stan', 'self', 'staff'),
     admin: await as('root', 'admin'),
   };
-  const made = async (path: string, body: object, { send } = callers.admin): Promise<string> => {
-    const { status, json, text } = await send('POST', path, body);
-    t.equal(status, 201, text);
-    return `${path}/${json.id}`;
-  };
+  const made = async (path: string, body: JsonObject, { send } = callers.admin) =>
+    `${path}/${await making(t, send)(path, body)}`;
   const published = await made('/articles', { title: 'News', state: 'published' });
   const author = await as('ann', 'self', 'staff');
   const own = await made('/articles', { title: 'Own', state: 'published' }, author);
@@ -134,25 +118,17 @@ t.test('documents, tools and forms follow the scopes, and a page the writes of i
   t.ok(admin!.includes('delete /entries/{id}') && admin!.includes('get /articles/{id}/remarks'));
 
   const toolsOf = async (caller: keyof Callers): Promise<JsonObject[]> => {
-    const request = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
-    const accept = { accept: 'application/json, text/event-stream' };
-    const { json } = await callers[caller].send('POST', '/mcp', request, accept);
+    const { json } = await ask(callers[caller].send, 'tools/list');
     return json.result.tools.filter(({ name }: JsonObject) =>
       /^(articles|remarks|entries)_/.test(String(name)),
     );
   };
   const tools = await toolsOf('ann');
   t.same(tools, await toolsOf('admin'));
-  t.match(
-    tools.find(({ name }) => name === 'entries_update'),
-    {
-      inputSchema: { properties: { patch: { properties: { secret: {} } } } },
-    },
-  );
-  t.same(
-    (await toolsOf('reader')).map(({ name }) => name),
-    ['articles_list', 'articles_group', 'articles_get'],
-  );
+  const update = tools.find(({ name }) => name === 'entries_update');
+  t.match(update, { inputSchema: { properties: { patch: { properties: { secret: {} } } } } });
+  const readers = valuesOf(await toolsOf('reader'), 'name');
+  t.same(readers, ['articles_list', 'articles_group', 'articles_get']);
 
   const pages: readonly (readonly [caller: keyof Callers, path: string, has: RegExp, lacks: RegExp])[] = [
     ['reader', '/articles', /News/, />New article</],

@@ -1,4 +1,5 @@
 import type { JsonObject } from '../../src/json.js';
+import { type Call, callsWith, making } from '../support/callers.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
@@ -19,25 +20,10 @@ export async function openTracker(
   };
   const service = await testService(t, env, constants);
   const { key: admin } = await makeKey(service.db);
-  type Call = (
-    method: string,
-    path: string,
-    json?: unknown,
-    headers?: Record<string, string>,
-  ) => ReturnType<typeof service.send>;
-  const as =
-    (key: string | undefined): Call =>
-    (method, path, json, headers = {}) =>
-      service.send(method, path, {
-        ...(json === undefined ? {} : { body: json }),
-        headers: { ...(key === undefined ? {} : { 'X-API-Key': key }), ...headers },
-      } as never);
+  const as = (key: string | undefined): Call =>
+    callsWith(service, key === undefined ? {} : { 'X-API-Key': key });
   const operator = as(admin);
-  const made = async (path: string, json: JsonObject, by = operator): Promise<string> => {
-    const reply = await by('POST', path, json);
-    t.equal(reply.status, 201, `${path} ${JSON.stringify(json)}: ${reply.text}`);
-    return reply.json.id;
-  };
+  const made = making(t, operator);
   const user = async (name: string) => {
     const id = await made('/users', { name, email: `${name}@example.com` });
     const { key } = await makeKey(service.db, { subject: id, scopes: ['self', 'events:read'] });

@@ -1,32 +1,19 @@
-import type { JsonObject } from '../../src/json.js';
-import { callersOf, callsWith, declaredService } from '../support/callers.js';
+import { callersOf, callsWith, declaredService, making } from '../support/callers.js';
+import { declared, reference, text, withAccess } from '../support/declared.js';
 import t, { type Test } from '../support/test.js';
-
-const text: JsonObject = { type: 'string', 'x-index': true };
-const reference = (to: string): JsonObject => ({
-  type: 'string',
-  'x-references': to,
-  'x-on-delete': 'cascade',
-});
-const declared = (properties: JsonObject, options: JsonObject): JsonObject => ({
-  type: 'object',
-  properties,
-  'x-collection': options,
-});
+import { words } from '../support/words.js';
 
 /** Shops lead over their goods to opinions, which have rules, and tags lead to notes, which need a scope; flags lead nowhere. */
 const DECLARATIONS = {
   'shops.json': declared({ title: text }, { public: 'read' }),
   'goods.json': declared({ title: text, shopId: reference('shops') }, { public: 'read', nested: 'shopId' }),
-  'opinions.json': declared(
+  'opinions.json': withAccess(
     { text, goodId: reference('goods'), authorId: text },
-    {
-      nested: 'goodId',
-      access: [
-        { can: 'read', where: { authorId: '$caller' } },
-        { can: 'all', scope: 'staff' },
-      ],
-    },
+    [
+      { can: 'read', where: { authorId: '$caller' } },
+      { can: 'all', scope: 'staff' },
+    ],
+    { nested: 'goodId' },
   ),
   'tags.json': declared({ title: text }, { public: 'read' }),
   'notes.json': declared({ text, tagId: reference('tags') }, {}),
@@ -45,11 +32,7 @@ async function open(t: Test) {
     reader: await as('rita', 'notes:read'),
     admin: await as('root', 'admin', 'staff'),
   };
-  const made = async (path: string, body: JsonObject): Promise<string> => {
-    const { status, json, text: problem } = await callers.admin('POST', path, body);
-    t.equal(status, 201, problem);
-    return json.id;
-  };
+  const made = making(t, callers.admin);
   const shopId = await made('/shops', { title: 'Corner' });
   const goodId = await made('/goods', { title: 'Lamp', shopId });
   await made('/goods', { title: 'Chair', shopId });
@@ -72,14 +55,8 @@ t.test('a credential shows more of what a public collection leads to', async (t)
     [`/api/v1/goods/${goodId}?include=opinions`, { stranger: 0, ann: 1, admin: 2 }],
     ['/goods?page=1&filter[opinions][some][text][ne]=x', { stranger: 403, ann: 1, admin: 1, invalid: 401 }],
     ['/goods?page=1&filter[opinions][some][text]=Dim', { stranger: 403, ann: 0, admin: 1 }],
-    [
-      `/shops/${shopId}/goods?page=1&filter[opinions][some][text]=Dim`,
-      { stranger: 403, ann: 0, admin: 1, invalid: 401 },
-    ],
-    [
-      '/shops?page=1&filter[goods][some][opinions][some][text]=Bright',
-      { stranger: 403, ann: 1, admin: 1, invalid: 401 },
-    ],
+    [`/shops/${shopId}/goods?page=1&filter[opinions][some][text]=Dim`, { stranger: 403, ann: 0, admin: 1 }],
+    ['/shops?page=1&filter[goods][some][opinions][some][text]=Bright', { stranger: 403, ann: 1, admin: 1 }],
     ['/goods', { stranger: 2, ann: 2, admin: 2, invalid: 401 }],
     [`/tags/${tagId}?include=notes`, { stranger: 403, ann: 403, reader: 1, admin: 1, invalid: 401 }],
     ['/tags?page=1&filter[notes][some][text]=secret', { stranger: 403, ann: 403, reader: 1, admin: 1 }],
@@ -109,29 +86,16 @@ t.test('lists of a public collection and writes by the same filter find the same
   ] as const) {
     const filter = `filter[opinions][some][text]=${opinion}`;
     t.equal((await callers.writer('GET', `/goods?page=1&${filter}`)).json.meta.total, number, opinion);
-    t.match(await callers.writer('PATCH', `/goods?${filter}`, { title: 'x' }), {
-      status: 200,
-      json: { meta: { matched: number } },
-    });
-    t.match(await callers.writer('DELETE', `/goods?${filter}`), {
-      status: 200,
-      json: { meta: { matched: number } },
-    });
+    const expected = { status: 200, json: { meta: { matched: number } } };
+    t.match(await callers.writer('PATCH', `/goods?${filter}`, { title: 'x' }), expected);
+    t.match(await callers.writer('DELETE', `/goods?${filter}`), expected);
   }
 });
 
 t.test('the documents say where a credential of a public collection matters', async (t) => {
   const { callers } = await open(t);
   const { paths } = (await callers.admin('GET', '/openapi.json')).json;
-  for (const path of [
-    '/shops',
-    '/shops/{id}',
-    '/shops/{id}/goods',
-    '/goods',
-    '/goods/{id}',
-    '/tags',
-    '/tags/{id}',
-  ]) {
+  for (const path of words('/shops /shops/{id} /shops/{id}/goods /goods /goods/{id} /tags /tags/{id}')) {
     const { responses, security } = paths[path].get;
     t.ok(responses[401] && responses[403], path);
     t.same(security, [{}, { 'api-key': [] }], path);

@@ -1,4 +1,5 @@
-import { declaredService } from '../support/callers.js';
+import type { JsonObject } from '../../src/json.js';
+import { type Call, callsWith, declaredService, making } from '../support/callers.js';
 import { makeKey } from '../support/credentials.js';
 import { whenEventsAreFinal } from '../support/final-events.js';
 import { declarationsUnder } from '../support/page-commands.js';
@@ -6,8 +7,6 @@ import type { ServiceResponse } from '../support/service.js';
 import type { Test } from '../support/test.js';
 
 const PAGE = 'docs/recipes.md';
-
-type Call = (method: string, path: string, body?: unknown, headers?: object) => Promise<ServiceResponse>;
 
 /** A caller, with the id of its user or another subject. */
 export interface Caller {
@@ -29,19 +28,13 @@ export type Row = readonly [request: string, ...results: number[]];
 export async function openRecipe(t: Test, heading: string, env: Record<string, string> = {}) {
   const files = declarationsUnder(PAGE, heading);
   t.ok(Object.keys(files).length > 0, `the page has declarations under ${heading}`);
-  const service = await declaredService(
-    t,
-    { ...declarationsUnder(PAGE, 'Begin'), ...files },
-    { AUTH: 'api-key', ...env },
-  );
+  const all = { ...declarationsUnder(PAGE, 'Begin'), ...files };
+  const service = await declaredService(t, all, { AUTH: 'api-key', ...env });
   const as =
     (headers: Record<string, string>): Call =>
-    async (method, path, body, more = {}) => {
+    async (method, path, ...more) => {
       if (path.startsWith('/events?')) await whenEventsAreFinal(service);
-      return service.send(method, path, {
-        ...(body === undefined ? {} : { body }),
-        headers: { ...headers, ...more },
-      });
+      return callsWith(service, headers)(method, path, ...more);
     };
   const keyed = async (subject: string, scopes: readonly string[]): Promise<Caller> => {
     const { key } = await makeKey(service.db, { subject, scopes: [...scopes] });
@@ -49,11 +42,7 @@ export async function openRecipe(t: Test, heading: string, env: Record<string, s
   };
   const stranger: Caller = { id: '', call: as({}) };
   const admin = await keyed('operator', ['admin']);
-  const made = async (path: string, body: object, { call }: Caller = admin): Promise<string> => {
-    const { status, json, text } = await call('POST', path, body);
-    t.equal(status, 201, `${path} ${JSON.stringify(body)}: ${text}`);
-    return json.id;
-  };
+  const made = (path: string, body: JsonObject, { call } = admin) => making(t, call)(path, body);
   let users = 0;
   const newUser = () => made('/users', { name: 'User', email: `user${++users}@example.org` });
   const user = async (...scopes: string[]) => keyed(await newUser(), ['self', ...scopes]);

@@ -196,20 +196,14 @@ t.test('to-do lists: what each caller may do', async (t) => {
 t.test('an organisation: what each caller may do', async (t) => {
   const { stranger, user, keyed, made } = await openRecipe(t, 'An organisation');
   const hr = await keyed('hr', ['hr', 'users:read', 'positions:write', 'reviews:write', 'events:read']);
-  const levels = [await user(), await user(), await user(), await user(), await user(), await user()];
+  const two = async () => [await user(), await user()] as const;
+  const levels = [...(await two()), ...(await two()), ...(await two())] as const;
   let [managerId, position] = ['', ''];
   for (const { id: userId } of levels) {
     managerId = position;
     position = await made('/positions', { title: 'P', userId, ...(managerId ? { managerId } : {}) }, hr);
   }
-  const [fifth, fourth, third, second, first, own] = levels as [
-    Caller,
-    Caller,
-    Caller,
-    Caller,
-    Caller,
-    Caller,
-  ];
+  const [fifth, fourth, third, second, first, own] = levels;
   const newReview = () => made('/reviews', { positionId: position, text: 'Steady' }, hr);
   const review = await made('/reviews', { positionId: position, text: 'Steady', salary: 5 }, first);
   await checkTable(

@@ -1,12 +1,9 @@
 import type { JsonObject } from '../../src/json.js';
+import { type Call, callsWith, making } from '../support/callers.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
-import {
-  freshService,
-  type SendOptions,
-  type ServiceResponse,
-  undeclaredDatabase,
-} from '../support/service.js';
+import { ADMIN } from '../support/declared.js';
+import { freshService, type ServiceResponse, undeclaredDatabase } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { times } from '../support/thorough.js';
 import { until } from '../support/until.js';
@@ -17,30 +14,18 @@ const READERS = times(16, 32);
 const READS_AFTER = times(5, 10);
 const TITLE = 'Quarterly robbery';
 
-type Call = (method: string, path: string, options?: SendOptions) => Promise<ServiceResponse>;
-
 async function open(t: Test, declarations = TEAM_TRACKER, databaseUrl?: string) {
-  const service = await freshService(t, {
-    COLLECTIONS: declare(t, declarations),
-    AUTH: 'api-key',
-    DATABASE_URL: databaseUrl ?? (await undeclaredDatabase(t)),
-  });
-  const as =
-    (key: string): Call =>
-    (method, path, { headers, ...more } = {}) =>
-      service.send(method, path, { ...more, headers: { 'X-API-Key': key, ...headers } });
-  return { service, as };
+  const DATABASE_URL = databaseUrl ?? (await undeclaredDatabase(t));
+  const env = { COLLECTIONS: declare(t, declarations), AUTH: 'api-key', DATABASE_URL };
+  const service = await freshService(t, env);
+  return { service, as: (key: string): Call => callsWith(service, { 'X-API-Key': key }) };
 }
 
 /** A team with an owner, a member and an issue, which the member reads in every form. */
 async function withTeam(t: Test) {
   const { service, as } = await open(t);
   const operator = as((await makeKey(service.db)).key);
-  const made = async (path: string, body: JsonObject): Promise<string> => {
-    const { status, json, text } = await operator('POST', path, { body });
-    t.equal(status, 201, text);
-    return json.id;
-  };
+  const made = making(t, operator);
   const user = async (name: string) => {
     const id = await made('/users', { name, email: `${name}@example.com` });
     const { key } = await makeKey(service.db, { subject: id, scopes: ['self'] });
@@ -53,18 +38,18 @@ async function withTeam(t: Test) {
   const projectId = await made('/projects', { title: 'Roof', teamId });
   const issue = await made('/issues', { title: TITLE, projectId, assigneeId: bob.id });
   await made('/comments', { text: TITLE, issueId: issue, authorId: bob.id });
-  const lines = { headers: { accept: 'application/x-ndjson' } };
+  const lines = { accept: 'application/x-ndjson' };
   const reads = (call: Call): readonly (() => Promise<ServiceResponse>)[] => [
     () => call('GET', `/issues/${issue}`),
     () => call('GET', '/issues?limit=50'),
     () => call('GET', `/projects/${projectId}/issues`),
     () => call('GET', `/teams/${teamId}/projects?include=issues`),
-    () => call('GET', '/issues', lines),
+    () => call('GET', '/issues', undefined, lines),
     () => call('GET', '/api/v2/issues?sort=title'),
     () => call('GET', '/comments?search=robbery&include=issue'),
-    () => call('QUERY', '/issues', { body: { group: ['title'] } }),
+    () => call('QUERY', '/issues', { group: ['title'] }),
     () => call('GET', `/users/${bob.id}?include=issues`),
-    () => call('POST', '/batch', { body: { operations: [{ method: 'GET', path: '/issues?limit=5' }] } }),
+    () => call('POST', '/batch', [{ method: 'GET', path: '/issues?limit=5' }]),
   ];
   return { service, as, ann, bob, teamId, membership, issue, reads };
 }
@@ -97,19 +82,14 @@ async function requireNothingAfter(
   t.same(leaked, []);
 }
 
-t.test('nothing is read after the response that ends a membership', async (t) => {
-  const { ann, bob, membership, reads } = await withTeam(t);
-  await requireNothingAfter(t, reads(bob.call), async () => {
-    t.equal((await ann.call('DELETE', `/memberships/${membership}`)).status, 204);
+for (const end of ['membership', 'team'] as const)
+  t.test(`nothing is read after the response that deletes the ${end}`, async (t) => {
+    const { ann, bob, teamId, membership, reads } = await withTeam(t);
+    const path = end === 'team' ? `/teams/${teamId}` : `/memberships/${membership}`;
+    await requireNothingAfter(t, reads(bob.call), async () => {
+      t.equal((await ann.call('DELETE', path)).status, 204);
+    });
   });
-});
-
-t.test('nothing is read after the response that deletes a team', async (t) => {
-  const { ann, bob, teamId, reads } = await withTeam(t);
-  await requireNothingAfter(t, reads(bob.call), async () => {
-    t.equal((await ann.call('DELETE', `/teams/${teamId}`)).status, 204);
-  });
-});
 
 t.test('nothing is read that a rule permits no longer, after the start with the new rule', async (t) => {
   const { service, bob, issue, reads } = await withTeam(t);
@@ -120,7 +100,7 @@ t.test('nothing is read that a rule permits no longer, after the start with the 
     'issues.json': { ...TEAM_TRACKER['issues.json'], 'x-collection': { ...options, access: owners } },
     'comments.json': {
       ...TEAM_TRACKER['comments.json'],
-      'x-collection': { nested: 'issueId', access: [{ can: 'all', scope: 'admin' }] },
+      'x-collection': { nested: 'issueId', access: [ADMIN] },
     },
   } as typeof TEAM_TRACKER;
   let call = bob.call;

@@ -2,7 +2,8 @@ import { context, SpanKind, trace } from '@opentelemetry/api';
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks';
 import { BasicTracerProvider } from '@opentelemetry/sdk-trace-base';
 import type { JsonObject } from '../../src/json.js';
-import { openForCallers } from '../support/callers.js';
+import { ask, type Call, callTool, openForCallers } from '../support/callers.js';
+import { ADMIN, reference, text, withAccess } from '../support/declared.js';
 import { SIGN_IN } from '../support/names.js';
 import { type ServiceResponse, withoutRequestId } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
@@ -34,12 +35,6 @@ function statements(): string[] {
   return found;
 }
 
-const text: JsonObject = { type: 'string', 'x-index': true };
-const reference = (to: string, onDelete = 'cascade'): JsonObject => ({
-  type: 'string',
-  'x-references': to,
-  'x-on-delete': onDelete,
-});
 const references = (to: string, onDelete = 'remove'): JsonObject => ({
   type: 'array',
   maxItems: 1000,
@@ -51,54 +46,30 @@ const DECLARATIONS = {
   'posts.json': {
     properties: { title: text, related: references('posts'), bound: references('posts', 'restrict') },
   },
-  'files.json': {
-    type: 'object',
-    properties: { title: { ...text, 'x-search': true }, owner: text, copies: references('files') },
-    'x-collection': {
-      history: true,
-      access: [
-        { can: ['read', 'create', 'update', 'delete'], where: { owner: '$caller' } },
-        { can: 'all', scope: 'admin' },
-      ],
-    },
-  },
-  'papers.json': {
-    type: 'object',
-    properties: { title: text, owner: text, fileId: reference('files'), note: text },
-    'x-collection': {
-      access: [
-        { can: 'read', fields: ['title', 'owner', 'fileId'] },
-        { can: ['create', 'update', 'delete'], where: { owner: '$caller' } },
-        { can: 'all', scope: 'admin' },
-      ],
-    },
-  },
+  'files.json': withAccess(
+    { title: { ...text, 'x-search': true }, owner: text, copies: references('files') },
+    [{ can: ['read', 'create', 'update', 'delete'], where: { owner: '$caller' } }, ADMIN],
+    { history: true },
+  ),
+  'papers.json': withAccess({ title: text, owner: text, fileId: reference('files'), note: text }, [
+    { can: 'read', fields: ['title', 'owner', 'fileId'] },
+    { can: ['create', 'update', 'delete'], where: { owner: '$caller' } },
+    ADMIN,
+  ]),
   'cards.json': {
     type: 'object',
     properties: { title: text, added: { ...text, readOnly: true } },
   },
   // Of users, which have no access rules, a caller may read itself alone.
-  'tasks.json': {
-    type: 'object',
-    properties: { title: text, owner: text, assigneeId: reference('users') },
-    'x-collection': {
-      access: [
-        { can: 'all', where: { owner: '$caller' } },
-        { can: 'all', scope: 'admin' },
-      ],
-    },
-  },
-  'notes.json': {
-    type: 'object',
-    properties: { text, fileId: reference('files'), owner: text },
-    'x-collection': {
-      nested: 'fileId',
-      access: [
-        { can: 'all', where: { file: { owner: '$caller' } } },
-        { can: 'all', scope: 'admin' },
-      ],
-    },
-  },
+  'tasks.json': withAccess({ title: text, owner: text, assigneeId: reference('users') }, [
+    { can: 'all', where: { owner: '$caller' } },
+    ADMIN,
+  ]),
+  'notes.json': withAccess(
+    { text, fileId: reference('files'), owner: text },
+    [{ can: 'all', where: { file: { owner: '$caller' } } }, ADMIN],
+    { nested: 'fileId' },
+  ),
 };
 
 async function open(t: Test) {
@@ -107,18 +78,11 @@ async function open(t: Test) {
   return { admin, made, user, ann: await as(user, 'self') };
 }
 
-type Call = Awaited<ReturnType<typeof open>>['ann'];
-
 t.test('a write looks up all ids of arrays of references by one statement', SIGN_IN, async (t) => {
   const { made, user, ann } = await open(t);
   const many = async (path: string, body: JsonObject) =>
     Promise.all(Array.from({ length: 30 }, () => made(path, body)));
-  const kinds: readonly (readonly [
-    path: string,
-    own: JsonObject,
-    fields: readonly string[],
-    ids: string[],
-  ])[] = [
+  const kinds: readonly [path: string, own: JsonObject, fields: readonly string[], ids: string[]][] = [
     ['/posts', { userId: user }, ['related', 'bound'], await many('/posts', { userId: user })],
     ['/files', { owner: user }, ['copies'], await many('/files', { owner: user })],
   ];
@@ -128,18 +92,13 @@ t.test('a write looks up all ids of arrays of references by one statement', SIGN
       ...Object.fromEntries(fields.map((field) => [field, ids.slice(0, count)])),
     });
     const target = `${path}/${await made(path, own)}`;
+    const lines = (count: number) => `${JSON.stringify(setting(count))}\n`.repeat(count);
     const rows: readonly (readonly [name: string, (count: number) => Promise<ServiceResponse>])[] = [
       ['POST', (count) => ann('POST', path, setting(count))],
       ['PUT', (count) => ann('PUT', target, setting(count))],
       ['PATCH', (count) => ann('PATCH', target, setting(count))],
-      ['a batch', (count) => ann('POST', '/batch', [{ method: 'POST', path, body: setting(count) }])],
-      [
-        'many records',
-        (count) => {
-          const lines = Array.from({ length: count }, () => JSON.stringify(setting(count)));
-          return ann('POST', path, lines.join('\n'), { 'content-type': 'application/x-ndjson' });
-        },
-      ],
+      ['a batch', (count) => batch(ann, { method: 'POST', path, body: setting(count) })],
+      ['many records', (count) => ann('POST', path, lines(count), AS_LINES)],
     ];
     for (const [name, send] of rows) {
       const counts: string[][] = [];
@@ -157,95 +116,53 @@ t.test('a write looks up all ids of arrays of references by one statement', SIGN
   }
 });
 
-/** Requests about a record of each kind, with the id of one that the caller may not read or of none. */
-const ABOUT: readonly (readonly [name: string, (call: Call, id: string) => Promise<ServiceResponse>])[] = [
+/** A request about a record that the caller may not read, or about none. */
+type About = (call: Call, id: string) => Promise<ServiceResponse>;
+const sends =
+  (method: string, path = '', body?: unknown, headers?: Readonly<Record<string, string>>): About =>
+  (call, id) =>
+    call(method, `/files/${id}${path}`, body, headers);
+const ANY = { 'if-match': '*' };
+const AS_PATCH = { 'content-type': 'application/json-patch+json' };
+const AS_LINES = { 'content-type': 'application/x-ndjson' };
+const batch = (call: Call, ...operations: JsonObject[]) => call('POST', '/batch', operations);
+
+const ABOUT: readonly (readonly [name: string, About])[] = [
   ...['application/json', 'text/html', 'text/csv'].flatMap((accept) =>
     ['GET', 'HEAD'].map(
-      (method) =>
-        [
-          `${method} ${accept}`,
-          (call: Call, id: string) => call(method, `/files/${id}`, undefined, { accept }),
-        ] as const,
+      (method) => [`${method} ${accept}`, sends(method, '', undefined, { accept })] as const,
     ),
   ),
-  ['GET with a validator', (call, id) => call('GET', `/files/${id}`, undefined, { 'if-none-match': '"1"' })],
-  ['GET with *', (call, id) => call('GET', `/files/${id}`, undefined, { 'if-none-match': '*' })],
-  ['GET with If-Match', (call, id) => call('GET', `/files/${id}`, undefined, { 'if-match': '*' })],
-  ['an include', (call, id) => call('GET', `/files/${id}?include=notes`)],
-  ['the history', (call, id) => call('GET', `/files/${id}/history`)],
-  ['a list below', (call, id) => call('GET', `/files/${id}/notes?page=1`)],
-  [
-    'lines below',
-    (call, id) => call('GET', `/files/${id}/notes`, undefined, { accept: 'application/x-ndjson' }),
-  ],
-  ['a creation below', (call, id) => call('POST', `/files/${id}/notes`, { text: 'a' })],
-  ['PUT', (call, id) => call('PUT', `/files/${id}`, { title: 'a' })],
-  ['PUT with If-Match', (call, id) => call('PUT', `/files/${id}`, { title: 'a' }, { 'if-match': '"1"' })],
-  ['PATCH', (call, id) => call('PATCH', `/files/${id}`, { title: 'a' })],
-  ['PATCH with If-Match', (call, id) => call('PATCH', `/files/${id}`, { title: 'a' }, { 'if-match': '*' })],
-  ['PATCH that is not valid', (call, id) => call('PATCH', `/files/${id}`, { title: 5 })],
-  [
-    'a JSON Patch',
-    (call, id) =>
-      call('PATCH', `/files/${id}`, [{ op: 'test', path: '/title', value: 'secret' }], {
-        'content-type': 'application/json-patch+json',
-      }),
-  ],
-  ['DELETE', (call, id) => call('DELETE', `/files/${id}`)],
-  ['DELETE with If-Match', (call, id) => call('DELETE', `/files/${id}`, undefined, { 'if-match': '*' })],
+  ['GET with a validator', sends('GET', '', undefined, { 'if-none-match': '"1"' })],
+  ['GET with *', sends('GET', '', undefined, { 'if-none-match': '*' })],
+  ['GET with If-Match', sends('GET', '', undefined, ANY)],
+  ['an include', sends('GET', '?include=notes')],
+  ['the history', sends('GET', '/history')],
+  ['a list below', sends('GET', '/notes?page=1')],
+  ['lines below', sends('GET', '/notes', undefined, { accept: 'application/x-ndjson' })],
+  ['a creation below', sends('POST', '/notes', { text: 'a' })],
+  ['PUT', sends('PUT', '', { title: 'a' })],
+  ['PUT with If-Match', sends('PUT', '', { title: 'a' }, { 'if-match': '"1"' })],
+  ['PATCH', sends('PATCH', '', { title: 'a' })],
+  ['PATCH with If-Match', sends('PATCH', '', { title: 'a' }, ANY)],
+  ['PATCH that is not valid', sends('PATCH', '', { title: 5 })],
+  ['a JSON Patch', sends('PATCH', '', [{ op: 'test', path: '/title', value: 'secret' }], AS_PATCH)],
+  ['DELETE', sends('DELETE')],
+  ['DELETE with If-Match', sends('DELETE', '', undefined, ANY)],
   ['a filter by id', (call, id) => call('GET', `/files?page=1&filter[id]=${id}`)],
   ['QUERY', (call, id) => call('QUERY', '/files', { filter: { id }, page: 1 })],
   ['PATCH of a list', (call, id) => call('PATCH', `/files?filter[id]=${id}`, { title: 'a' })],
   ['DELETE of a list', (call, id) => call('DELETE', `/files?filter[id]=${id}`)],
   ['a reference', (call, id) => call('POST', '/notes', { text: 'a', fileId: id })],
   ['an array of references', (call, id) => call('POST', '/files', { owner: 'ann', copies: [id] })],
-  [
-    'many records',
-    (call, id) =>
-      call('POST', '/notes', JSON.stringify({ fileId: id }), { 'content-type': 'application/x-ndjson' }),
-  ],
-  ['a batch', (call, id) => call('POST', '/batch', [{ method: 'GET', path: `/files/${id}` }])],
-  [
-    'a batch of writes',
-    (call, id) =>
-      call(
-        'POST',
-        '/batch',
-        ['PATCH', 'DELETE'].map((method) => ({
-          method,
-          path: `/files/${id}`,
-          ...(method === 'PATCH' && { body: {} }),
-        })),
-      ),
-  ],
-  ...['files_get', 'files_update', 'files_delete'].map(
-    (name) =>
-      [
-        `the tool ${name}`,
-        (call: Call, id: string) =>
-          call(
-            'POST',
-            '/mcp',
-            {
-              jsonrpc: '2.0',
-              id: 1,
-              method: 'tools/call',
-              params: { name, arguments: { id, ...(name === 'files_update' && { patch: { title: 'a' } }) } },
-            },
-            { accept: 'application/json, text/event-stream' },
-          ),
-      ] as const,
-  ),
-  [
-    'a resource of agents',
-    (call, id) =>
-      call(
-        'POST',
-        '/mcp',
-        { jsonrpc: '2.0', id: 1, method: 'resources/read', params: { uri: `plinth://files/${id}` } },
-        { accept: 'application/json, text/event-stream' },
-      ),
-  ],
+  ['many records', (call, id) => call('POST', '/notes', JSON.stringify({ fileId: id }), AS_LINES)],
+  ['a batch', (call, id) => batch(call, { method: 'GET', path: `/files/${id}` })],
+  ['a change in a batch', (call, id) => batch(call, { method: 'PATCH', path: `/files/${id}`, body: {} })],
+  ['a deletion in a batch', (call, id) => batch(call, { method: 'DELETE', path: `/files/${id}` })],
+  ['a tool that reads', (call, id) => callTool(call, 'files_get', { id })],
+  ['a tool that changes', (call, id) => callTool(call, 'files_update', { id, patch: { title: 'a' } })],
+  ['a tool that deletes', (call, id) => callTool(call, 'files_delete', { id })],
+  ['a resource of agents', (call, id) => ask(call, 'resources/read', { uri: `plinth://files/${id}` })],
 ];
 
 const ABSENT = ['01900000-0000-7000-8000-000000000000', '01900000-0000-7000-8000-000000000001'] as const;
@@ -276,14 +193,10 @@ t.test('writes take few statements, whether they are permitted or not', SIGN_IN,
   const [file, other] = [await made('/files', { owner: user }), await made('/files', { owner: 'bob' })];
   const own = (path: string) => () => made(path, { title: 'a', owner: user });
   const foreign = (path: string) => () => made(path, { title: 'a', owner: 'bob' });
-  const kinds: readonly (readonly [
-    name: string,
-    call: Call,
-    path: string,
-    make: () => Promise<string>,
-    statuses: readonly [patch: number, put: number, failed: number, remove: number],
-    most: number,
-  ])[] = [
+  /** The statuses of a patch, a replacement, failed preconditions and a deletion, and the most statements of each. */
+  type Kind = readonly [name: string, Call, path: string, make: () => Promise<string>, number[], number];
+  const post = () => made('/posts', { title: 'a', userId: user });
+  const kinds: readonly Kind[] = [
     ['the owner', ann, '/files', own('/files'), [200, 200, 412, 204], 2],
     ['the owner with hidden fields', ann, '/papers', own('/papers'), [200, 200, 412, 204], 2],
     ['the owner with a reference to users', ann, '/tasks', own('/tasks'), [200, 200, 412, 204], 2],
@@ -291,17 +204,11 @@ t.test('writes take few statements, whether they are permitted or not', SIGN_IN,
     ['a stranger', ann, '/files', foreign('/files'), [404, 404, 404, 204], 2],
     ['an administrator', admin, '/files', own('/files'), [200, 200, 412, 204], 2],
     ['an administrator with references', admin, '/papers', own('/papers'), [200, 200, 412, 204], 2],
-    [
-      'a shorthand',
-      ann,
-      '/posts',
-      () => made('/posts', { title: 'a', userId: user }),
-      [200, 200, 412, 204],
-      2,
-    ],
+    ['a shorthand', ann, '/posts', post, [200, 200, 412, 204], 2],
     ['no rules', admin, '/cards', () => made('/cards', { title: 'a' }), [200, 200, 412, 204], 2],
   ];
-  for (const [name, call, path, make, [patched, put, failed, removed], most] of kinds) {
+  for (const [name, call, path, make, statuses, most] of kinds) {
+    const [patched, put, failed, removed] = statuses as [number, number, number, number];
     const target = `${path}/${await make()}`;
     const body = {
       title: 'b',

@@ -1,14 +1,13 @@
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
+import { withAccess } from '../support/declared.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 
 const FILES = {
-  'notes.json': {
-    type: 'object',
-    properties: { text: { type: 'string', 'x-index': true, 'x-unique': true } },
-    'x-collection': { access: [{ can: 'all', to: 'anyone' }] },
-  },
+  'notes.json': withAccess({ text: { type: 'string', 'x-index': true, 'x-unique': true } }, [
+    { can: 'all', to: 'anyone' },
+  ]),
 };
 
 const NDJSON = 'application/x-ndjson';

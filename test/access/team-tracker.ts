@@ -1,13 +1,8 @@
 import { readFileSync } from 'node:fs';
-import type { Json, JsonObject } from '../../src/json.js';
+import type { JsonObject } from '../../src/json.js';
+import { ADMIN, reference, text, withAccess } from '../support/declared.js';
 
-const reference = (to: string, onDelete = 'cascade'): JsonObject => ({
-  type: 'string',
-  format: 'uuid',
-  'x-references': to,
-  'x-on-delete': onDelete,
-});
-const text: JsonObject = { type: 'string', maxLength: 200, 'x-index': true };
+const idOf = (to: string, onDelete?: string): JsonObject => ({ ...reference(to, onDelete), format: 'uuid' });
 
 /** Conditions that hold for members of a team; with `roles`, for those who have one of them. */
 const member = (roles?: readonly string[]): JsonObject => ({
@@ -16,15 +11,10 @@ const member = (roles?: readonly string[]): JsonObject => ({
 
 const collection = (
   properties: JsonObject,
-  access: readonly Json[],
+  access: readonly JsonObject[],
   more: JsonObject = {},
   required = Object.keys(properties).slice(0, 1),
-): JsonObject => ({
-  type: 'object',
-  required,
-  properties,
-  'x-collection': { list: 'page', access: [...access, { can: 'all', scope: 'admin' }], ...more },
-});
+): JsonObject => withAccess(properties, [...access, ADMIN], { list: 'page', ...more }, { required });
 
 const inTeam = (roles?: readonly string[]): JsonObject => ({ project: { team: member(roles) } });
 
@@ -40,19 +30,19 @@ export const TEAM_TRACKER: Readonly<Record<string, JsonObject>> = {
       access: [
         { can: 'read', fields: ['name'] },
         { can: ['read', 'update', 'delete'], where: { id: '$caller' } },
-        { can: 'all', scope: 'admin' },
+        ADMIN,
       ],
     },
   },
-  'teams.json': collection({ name: text, ownerId: reference('users', 'restrict') }, [
+  'teams.json': collection({ name: text, ownerId: idOf('users', 'restrict') }, [
     { can: 'read', where: { or: [{ ownerId: '$caller' }, member()] } },
     { can: ['create', 'update', 'delete'], where: { ownerId: '$caller' } },
   ]),
   'memberships.json': collection(
     {
       role: { ...text, enum: ['owner', 'member', 'guest'] },
-      teamId: reference('teams'),
-      userId: reference('users'),
+      teamId: idOf('teams'),
+      userId: idOf('users'),
     },
     [
       { can: 'read', where: { team: { or: [{ ownerId: '$caller' }, member()] } } },
@@ -65,7 +55,7 @@ export const TEAM_TRACKER: Readonly<Record<string, JsonObject>> = {
     ['role', 'teamId'],
   ),
   'projects.json': collection(
-    { title: { ...text, 'x-search': true }, teamId: reference('teams') },
+    { title: { ...text, 'x-search': true }, teamId: idOf('teams') },
     [
       { can: 'read', where: { team: member() } },
       { can: ['create', 'update', 'delete'], where: { team: member(['owner']) } },
@@ -75,11 +65,11 @@ export const TEAM_TRACKER: Readonly<Record<string, JsonObject>> = {
   'issues.json': collection(
     {
       title: { ...text, 'x-search': true },
-      projectId: reference('projects'),
+      projectId: idOf('projects'),
       status: { ...text, enum: ['open', 'closed'], default: 'open' },
       estimate: { type: 'number', 'x-index': true },
-      assigneeId: reference('users', 'null'),
-      blockedById: reference('issues', 'null'),
+      assigneeId: idOf('users', 'null'),
+      blockedById: idOf('issues', 'null'),
       secret: text,
       text: { type: 'string' },
     },
@@ -101,7 +91,7 @@ export const TEAM_TRACKER: Readonly<Record<string, JsonObject>> = {
     { nested: 'projectId' },
   ),
   'comments.json': collection(
-    { text: { ...text, 'x-search': true }, issueId: reference('issues'), authorId: reference('users') },
+    { text: { ...text, 'x-search': true }, issueId: idOf('issues'), authorId: idOf('users') },
     [
       { can: 'read', where: { issue: inTeam() } },
       { can: ['create', 'update', 'delete'], where: { authorId: '$caller', issue: inTeam() } },

@@ -1,27 +1,19 @@
 import type { JsonObject } from '../../src/json.js';
-import { openForCallers } from '../support/callers.js';
+import { callTool, making, openForCallers } from '../support/callers.js';
+import { text, withAccess } from '../support/declared.js';
 import t, { type Test } from '../support/test.js';
 
-const text: JsonObject = { type: 'string', maxLength: 100, 'x-index': true };
 const reference = (to: string): JsonObject => ({ type: 'string', 'x-references': to });
-const collection = (
-  properties: JsonObject,
-  fields: readonly string[],
-  more: JsonObject = {},
-): JsonObject => ({
-  type: 'object',
-  properties,
-  'x-collection': {
-    list: 'page',
-    index: ['updated_at'],
-    access: [
+const collection = (properties: JsonObject, fields: readonly string[], more: JsonObject = {}): JsonObject =>
+  withAccess(
+    properties,
+    [
       { can: 'read', where: { state: 'open' }, fields: [...fields] },
       { can: ['create', 'update', 'delete'] },
       { can: 'read', scope: 'staff', where: { state: 'closed' } },
     ],
-    ...more,
-  },
-});
+    { list: 'page', index: ['updated_at'], ...more },
+  );
 
 /** A reader reads the title of cards, and the state of boards; the staff reads all fields of closed ones. */
 const DECLARATIONS = {
@@ -88,21 +80,13 @@ t.test('a filter, order, group and search by a field that no grant shows are 403
     // A batch says in which operation.
     const named = Array.isArray(details) ? details : details.details;
     t.equal(code, 'FIELDS_DENIED', `${method} ${path}`);
-    t.same(
-      named,
-      fields.map((field) => ({ path: `/${field}` })),
-      `${method} ${path}`,
-    );
+    const expected = fields.map((field) => ({ path: `/${field}` }));
+    t.same(named, expected, `${method} ${path}`);
     const { status, text: problem } = await staff(method, path, body);
     // A grant with a condition does not show the boards of all cards.
     t.ok(status < 300 || /sort=board/.test(path), `staff: ${method} ${path} ${problem}`);
   }
-  const called = await reader('POST', '/mcp', {
-    jsonrpc: '2.0',
-    id: 1,
-    method: 'tools/call',
-    params: { name: 'cards_list', arguments: { filter: { price: 5 } } },
-  });
+  const called = await callTool(reader, 'cards_list', { filter: { price: 5 } });
   t.match(called.json.result.structuredContent, { error: { status: 403, code: 'FIELDS_DENIED' } });
   const exported = await reader('GET', '/cards?filter[price]=5', undefined, { prefer: 'respond-async' });
   t.match(exported, { status: 403, json: { error: { code: 'FIELDS_DENIED' } } });
@@ -111,10 +95,8 @@ t.test('a filter, order, group and search by a field that no grant shows are 403
 t.test('elsewhere the fields of records decide', async (t) => {
   const { reader, staff } = await open(t);
   for (const state of ['open', 'closed'])
-    t.equal(
-      (await staff('POST', '/cards', { title: `a ${state}`, code: state, price: 5, state })).status,
-      201,
-    );
+    await making(t, staff)('/cards', { title: `a ${state}`, code: state, price: 5, state });
+  const titlesIn = (json: JsonObject) => (json.data as JsonObject[]).map(({ title }) => title);
   for (const [path, ...titles] of [
     ['/cards?page=1&fields=title,price', 'a open'],
     ['/cards?page=1&include=board', 'a open'],
@@ -125,19 +107,11 @@ t.test('elsewhere the fields of records decide', async (t) => {
   ] as const) {
     const { status, json, text: body } = await reader('GET', path);
     t.equal(status, 200, `${path} ${body}`);
-    t.same(
-      json.data.map(({ title }: JsonObject) => title),
-      titles,
-      path,
-    );
+    t.same(titlesIn(json), titles, path);
     t.notMatch(body, /"price":5/, path);
   }
-  const filtered = await staff('GET', '/cards?page=1&filter[price]=5');
-  t.same(
-    filtered.json.data.map(({ title }: JsonObject) => title),
-    ['a closed'],
-    'a field that the caller may read of some records is absent from the others',
-  );
+  // A field that the caller may read of some records is absent from the others.
+  t.same(titlesIn((await staff('GET', '/cards?page=1&filter[price]=5')).json), ['a closed']);
 });
 
 t.test('columns of CSV and messages are those of the declaration', async (t) => {
@@ -154,30 +128,24 @@ t.test('columns of CSV and messages are those of the declaration', async (t) => 
 });
 
 t.test('records are sorted by a related one if a grant shows the field of all records', async (t) => {
-  const shown = (grants: readonly JsonObject[]): JsonObject => ({
-    type: 'object',
-    properties: { name: text, hidden: text },
-    'x-collection': { access: [...grants, { can: 'all', scope: 'staff' }] },
-  });
+  const shown = (grants: readonly JsonObject[]): JsonObject =>
+    withAccess({ name: text, hidden: text }, [...grants, { can: 'all', scope: 'staff' }]);
   const { as } = await openForCallers(t, {
     'teams.json': shown([
       { can: 'read', fields: ['name'] },
       { can: 'read', where: { hidden: 'no' } },
     ]),
     'secrets.json': shown([{ can: 'read', where: { name: 'a' } }]),
-    'players.json': {
-      type: 'object',
-      required: ['teamId'],
-      properties: { name: text, teamId: reference('teams'), secretId: reference('secrets') },
-      'x-collection': {
-        list: 'page',
-        access: [
-          { can: 'read', fields: ['name'] },
-          { can: 'read', where: { name: { ne: 'masked' } } },
-          { can: 'all', scope: 'staff' },
-        ],
-      },
-    },
+    'players.json': withAccess(
+      { name: text, teamId: reference('teams'), secretId: reference('secrets') },
+      [
+        { can: 'read', fields: ['name'] },
+        { can: 'read', where: { name: { ne: 'masked' } } },
+        { can: 'all', scope: 'staff' },
+      ],
+      { list: 'page' },
+      { required: ['teamId'] },
+    ),
   });
   const [reader, staff] = [await as('ann', 'self'), await as('bob', 'self', 'staff')];
   const ids = await Promise.all(
@@ -198,11 +166,8 @@ t.test('records are sorted by a related one if a grant shows the field of all re
     json.data.map(({ name }) => name).join(' ');
   for (const path of ['/players?page=1', '/api/v2/players?limit=20']) {
     t.equal(names(await staff('GET', `${path}&sort=team.name,name`)), 'masked one two three', path);
-    t.equal(
-      names(await reader('GET', `${path}&sort=team.name`)),
-      'one two three masked',
-      'a hidden reference is none',
-    );
+    // A hidden reference is none.
+    t.equal(names(await reader('GET', `${path}&sort=team.name`)), 'one two three masked', path);
     t.equal(names(await reader('GET', `${path}&sort=-team.name`)), 'three two one masked', path);
     t.equal((await reader('GET', `${path}&sort=team.created_at`)).status, 200, path);
     for (const key of ['team.hidden', 'secret.name', '-secret.name', 'nothing']) {

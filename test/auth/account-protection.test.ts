@@ -1,7 +1,9 @@
 import { setUserScopes } from '../../src/auth/user-scopes.js';
 import type { JsonObject } from '../../src/json.js';
+import { rpc } from '../support/callers.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
+import { ADMIN, withAccess } from '../support/declared.js';
 import {
   type SendOptions,
   type ServiceResponse,
@@ -37,101 +39,49 @@ async function setUp(t: Test, env: Record<string, string> = {}) {
   return { ...service, by, admin, user, passwords };
 }
 
-interface Way {
-  readonly name: string;
-  readonly method: string;
-  readonly path: string;
-  readonly options?: SendOptions;
-}
+type Way = readonly [name: string, method: string, path: string, options?: SendOptions];
 
 /** Each way to change how a user signs in, or to delete the user. */
 function ways(id: string, name: string): Way[] {
   const path = `/users/${id}`;
-  const email = `eve+${name}@example.org`;
-  const filter = `/users?filter[email]=${name}@example.org`;
-  const add = (name: string, value: string) => [{ op: 'add', path: `/${name}`, value }];
-  const tool = (name: string, args: object) => ({
-    body: { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } },
+  const [email, password] = [{ email: `eve+${name}@example.org` }, { password: PASSWORD }];
+  const old = { email: `${name}@example.org`, name };
+  const filter = `/users?filter[email]=${old.email}`;
+  const add = (name: string, value: string) => ({
+    body: [{ op: 'add', path: `/${name}`, value }],
+    type: JSON_PATCH,
+  });
+  const copy = [{ op: 'copy', from: '/id', path: '/password' }];
+  const headers = { 'idempotency-key': `key-${id}` };
+  const batch = (method: string, path: string, body?: object): SendOptions => ({
+    body: [{ method, path, body }],
+  });
+  const tool = (name: string, args: JsonObject) => ({
+    body: rpc('tools/call', { name, arguments: args }),
     headers: { accept: 'application/json, text/event-stream' },
   });
-  const batch = (...operations: object[]) => ({ body: operations });
   return [
-    { name: 'PUT with an email', method: 'PUT', path, options: { body: { email, name } } },
-    {
-      name: 'PUT with a password',
-      method: 'PUT',
-      path,
-      options: { body: { email: `${name}@example.org`, name, password: PASSWORD } },
-    },
-    { name: 'PATCH of the email', method: 'PATCH', path, options: { body: { email } } },
-    { name: 'PATCH of the password', method: 'PATCH', path, options: { body: { password: PASSWORD } } },
-    { name: 'merge patch', method: 'PATCH', path, options: { body: { email }, type: MERGE_PATCH } },
-    {
-      name: 'merge patch of the password',
-      method: 'PATCH',
-      path,
-      options: { body: { password: PASSWORD }, type: MERGE_PATCH },
-    },
-    { name: 'JSON Patch', method: 'PATCH', path, options: { body: add('email', email), type: JSON_PATCH } },
-    {
-      name: 'JSON Patch of the password',
-      method: 'PATCH',
-      path,
-      options: { body: add('password', PASSWORD), type: JSON_PATCH },
-    },
-    {
-      name: 'JSON Patch that copies into the password',
-      method: 'PATCH',
-      path,
-      options: { body: [{ op: 'copy', from: '/id', path: '/password' }], type: JSON_PATCH },
-    },
-    {
-      name: 'PATCH with a key',
-      method: 'PATCH',
-      path,
-      options: { body: { password: PASSWORD }, headers: { 'idempotency-key': `key-${id}` } },
-    },
-    { name: 'PATCH of a filter', method: 'PATCH', path: filter, options: { body: { email } } },
-    { name: 'upsert', method: 'PUT', path: filter, options: { body: { name, password: PASSWORD } } },
-    {
-      name: 'PATCH in a batch',
-      method: 'POST',
-      path: '/batch',
-      options: batch({ method: 'PATCH', path, body: { password: PASSWORD } }),
-    },
-    {
-      name: 'PUT in a batch',
-      method: 'POST',
-      path: '/batch',
-      options: batch({ method: 'PUT', path, body: { name, email } }),
-    },
-    {
-      name: 'PATCH of a filter in a batch',
-      method: 'POST',
-      path: '/batch',
-      options: batch({ method: 'PATCH', path: filter, body: { email } }),
-    },
-    {
-      name: 'upsert in a batch',
-      method: 'POST',
-      path: '/batch',
-      options: batch({ method: 'PUT', path: filter, body: { name, password: PASSWORD } }),
-    },
-    {
-      name: 'DELETE in a batch',
-      method: 'POST',
-      path: '/batch',
-      options: batch({ method: 'DELETE', path }),
-    },
-    {
-      name: 'a tool that changes',
-      method: 'POST',
-      path: '/mcp',
-      options: tool('users_update', { id, patch: { email } }),
-    },
-    { name: 'a tool that deletes', method: 'POST', path: '/mcp', options: tool('users_delete', { id }) },
-    { name: 'DELETE of a filter', method: 'DELETE', path: filter },
-    { name: 'DELETE', method: 'DELETE', path },
+    ['PUT with an email', 'PUT', path, { body: { ...email, name } }],
+    ['PUT with a password', 'PUT', path, { body: { ...old, ...password } }],
+    ['PATCH of the email', 'PATCH', path, { body: email }],
+    ['PATCH of the password', 'PATCH', path, { body: password }],
+    ['merge patch', 'PATCH', path, { body: email, type: MERGE_PATCH }],
+    ['merge patch of the password', 'PATCH', path, { body: password, type: MERGE_PATCH }],
+    ['JSON Patch', 'PATCH', path, add('email', email.email)],
+    ['JSON Patch of the password', 'PATCH', path, add('password', PASSWORD)],
+    ['JSON Patch that copies into the password', 'PATCH', path, { body: copy, type: JSON_PATCH }],
+    ['PATCH with a key', 'PATCH', path, { body: password, headers }],
+    ['PATCH of a filter', 'PATCH', filter, { body: email }],
+    ['upsert', 'PUT', filter, { body: { name, ...password } }],
+    ['PATCH in a batch', 'POST', '/batch', batch('PATCH', path, password)],
+    ['PUT in a batch', 'POST', '/batch', batch('PUT', path, { name, ...email })],
+    ['PATCH of a filter in a batch', 'POST', '/batch', batch('PATCH', filter, email)],
+    ['upsert in a batch', 'POST', '/batch', batch('PUT', filter, { name, ...password })],
+    ['DELETE in a batch', 'POST', '/batch', batch('DELETE', path)],
+    ['a tool that changes', 'POST', '/mcp', tool('users_update', { id, patch: email })],
+    ['a tool that deletes', 'POST', '/mcp', tool('users_delete', { id })],
+    ['DELETE of a filter', 'DELETE', filter],
+    ['DELETE', 'DELETE', path],
   ];
 }
 
@@ -147,14 +97,11 @@ t.test('users:write takes over and deletes no account with scopes that it lacks'
     const id = await user(name, ...scopes);
     const before = (await admin('GET', `/users/${id}`)).text;
     for (const caller of callers) {
-      for (const { name: says, method, path, options } of ways(id, name)) {
+      for (const [says, method, path, options] of ways(id, name)) {
         const { status, json, text } = await caller(method, path, options);
         const refused = path === '/mcp' ? [200, json.result?.isError] : [status, json.error?.code];
-        t.same(
-          refused,
-          path === '/mcp' ? [200, true] : [403, 'INSUFFICIENT_SCOPE'],
-          `${name}, ${says}: ${text}`,
-        );
+        const expected = path === '/mcp' ? [200, true] : [403, 'INSUFFICIENT_SCOPE'];
+        t.same(refused, expected, `${name}, ${says}: ${text}`);
         t.match(text, MORE, `${name}, ${says}`);
       }
     }
@@ -170,7 +117,7 @@ t.test('users:write changes and deletes other accounts in each way', async (t) =
   for (const [name, scopes] of Object.entries(owners)) {
     for (const index of ways('', '').keys()) {
       const id = await user(`${name}${index}`, ...scopes);
-      const { name: says, method, path, options } = ways(id, `${name}${index}`)[index]!;
+      const [says, method, path, options] = ways(id, `${name}${index}`)[index]!;
       const { status, json, text } = await writer(method, path, options);
       t.ok(status < 300, `${name}, ${says}: ${status} ${text}`);
       if (path === '/mcp') t.notOk(json.result.isError, text);
@@ -215,17 +162,11 @@ t.test('an administrator whose credential has fewer scopes is a user of its own 
 });
 
 /** Leaders change and delete the members of their teams, and have no other records. */
-const WITH_LEADERS: JsonObject = {
-  type: 'object',
-  properties: { leader: { type: 'string', maxLength: 100, 'x-index': true } },
-  'x-collection': {
-    owner: true,
-    access: [
-      { can: 'all', where: { leader: '$caller' } },
-      { can: 'all', scope: 'admin' },
-    ],
-  },
-};
+const WITH_LEADERS: JsonObject = withAccess(
+  { leader: { type: 'string', maxLength: 100, 'x-index': true } },
+  [{ can: 'all', where: { leader: '$caller' } }, ADMIN],
+  { owner: true },
+);
 
 async function withLeader(t: Test) {
   const declared = { COLLECTIONS: declare(t, { 'users.json': WITH_LEADERS }) };
@@ -248,7 +189,7 @@ t.test('access rules protect accounts with scopes that the caller lacks', async 
   const { admin, member, inPerson, passwords } = await withLeader(t);
   const id = await member('root', 'admin');
   const before = (await admin('GET', `/users/${id}`)).text;
-  for (const { name: says, method, path, options } of ways(id, 'root')) {
+  for (const [says, method, path, options] of ways(id, 'root')) {
     const { status, json, text } = await inPerson(method, path, options);
     const refused = path === '/mcp' ? json.result?.isError : status === 403;
     t.equal(refused, true, `${says}: ${status} ${text}`);

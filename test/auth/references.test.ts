@@ -1,14 +1,10 @@
-import { callersOf } from '../support/callers.js';
+import { callersOf, making } from '../support/callers.js';
 import { declare } from '../support/collections.js';
+import { declared, reference } from '../support/declared.js';
 import { SIGN_IN } from '../support/names.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 
-const reference = (to: string, onDelete: string) => ({
-  type: 'string',
-  'x-references': to,
-  'x-on-delete': onDelete,
-});
 const DECLARATIONS = {
   'posts.json': {
     properties: {
@@ -20,8 +16,8 @@ const DECLARATIONS = {
       secretId: reference('secrets', 'null'),
     },
   },
-  'topics.json': { type: 'object', properties: {}, 'x-collection': { public: 'read' } },
-  'secrets.json': { type: 'object', properties: {}, 'x-collection': { scopes: { read: 'vault' } } },
+  'topics.json': declared({}, { public: 'read' }),
+  'secrets.json': declared({}, { scopes: { read: 'vault' } }),
 };
 const NOBODY = '01900000-0000-7000-8000-000000000000';
 
@@ -35,14 +31,10 @@ const CODES: Readonly<Record<string, string>> = {
 
 /** Two users with a post each, a public topic, a secret, and the requests of the first user, of a key, and of an administrator. */
 async function blog(t: Test) {
-  const service = await testService(t, {
-    COLLECTIONS: declare(t, DECLARATIONS),
-    MIGRATE: 'auto',
-    AUTH: 'api-key',
-  });
-  const as = callersOf(service);
+  const env = { COLLECTIONS: declare(t, DECLARATIONS), MIGRATE: 'auto', AUTH: 'api-key' };
+  const as = callersOf(await testService(t, env));
   const admin = await as('root', 'admin');
-  const created = async (path: string, body: object) => (await admin('POST', path, body)).json.id as string;
+  const created = making(t, admin);
   const [ann, bob] = [
     await created('/users', { email: 'ann@example.org', name: 'Ann' }),
     await created('/users', { email: 'bob@example.org', name: 'Bob' }),

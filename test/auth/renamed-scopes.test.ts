@@ -1,39 +1,25 @@
-import { callersOf } from '../support/callers.js';
-import { declare } from '../support/collections.js';
-import { testService } from '../support/service.js';
+import { ask, openForCallers } from '../support/callers.js';
+import { declared } from '../support/declared.js';
 import t, { type Test } from '../support/test.js';
 
 const text = { type: 'string' };
 const DECLARATIONS = {
-  'works.json': {
-    type: 'object',
-    properties: { title: { ...text, 'x-index': true } },
-    'x-collection': { scopes: { read: 'catalogue.view', write: 'catalogue.manage' } },
-  },
-  'copies.json': {
-    type: 'object',
-    properties: { workId: { ...text, 'x-references': 'works', 'x-on-delete': 'cascade' } },
-    'x-collection': { nested: true, scopes: { read: 'catalogue.view', write: 'desk' } },
-  },
-  'notes.json': {
-    type: 'object',
-    properties: {},
-    'x-collection': { public: 'read', scopes: { write: 'pen' } },
-  },
+  'works.json': declared(
+    { title: { ...text, 'x-index': true } },
+    { scopes: { read: 'catalogue.view', write: 'catalogue.manage' } },
+  ),
+  'copies.json': declared(
+    { workId: { ...text, 'x-references': 'works', 'x-on-delete': 'cascade' } },
+    { nested: true, scopes: { read: 'catalogue.view', write: 'desk' } },
+  ),
+  'notes.json': declared({}, { public: 'read', scopes: { write: 'pen' } }),
 };
 
 async function library(t: Test) {
-  const service = await testService(t, {
-    COLLECTIONS: declare(t, DECLARATIONS),
-    MIGRATE: 'auto',
-    AUTH: 'api-key',
-    MCP: 'on',
-  });
-  const as = (...scopes: string[]) => callersOf(service)('a program', ...scopes);
-  const admin = await as('admin');
-  const work = (await admin('POST', '/works', { title: 'Dune' })).json.id as string;
-  const copy = (await admin('POST', '/copies', { workId: work })).json.id as string;
-  return { as, work, copy };
+  const { as, made } = await openForCallers(t, DECLARATIONS);
+  const work = await made('/works', { title: 'Dune' });
+  const copy = await made('/copies', { workId: work });
+  return { as: (...scopes: string[]) => as('a program', ...scopes), work, copy };
 }
 
 t.test('a renamed scope that permits writing permits reading, of its own collection alone', async (t) => {
@@ -77,7 +63,6 @@ t.test('a renamed scope that permits writing permits reading, of its own collect
 
 t.test('documents and tools show what such a caller may read', async (t) => {
   const { as } = await library(t);
-  const list = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: {} };
   for (const [scope, shown] of [
     ['catalogue.manage', true],
     ['desk', false],
@@ -85,7 +70,7 @@ t.test('documents and tools show what such a caller may read', async (t) => {
     const send = await as(scope);
     const { paths } = (await send('GET', '/openapi.json')).json;
     t.equal(paths['/works']?.get !== undefined, shown, scope);
-    const tools = await send('POST', '/mcp', list, { accept: 'application/json, text/event-stream' });
+    const tools = await ask(send, 'tools/list');
     t.equal(tools.text.includes('"name":"works_list"'), shown, scope);
   }
 });

@@ -4,6 +4,7 @@ import { migrationsOn, SCHEMA_NAMES, withSchemaNames } from '../../src/db/migrat
 import { listSql } from '../../src/db/sql-files.js';
 import { CITUS_STUBS } from '../support/citus.js';
 import { declare } from '../support/collections.js';
+import { declared } from '../support/declared.js';
 import { freshService, testDatabase } from '../support/service.js';
 import { openSql, SCHEMA, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
@@ -81,12 +82,11 @@ t.test('each function finds the tables of collections', async (t) => {
         label: { ...text, 'x-index': true, 'x-search': true },
       },
     },
-    'taken.json': {
-      type: 'object',
-      required: ['deliveryId'],
-      'x-collection': { nested: 'deliveryId' },
-      properties: { deliveryId: to('deliveries', 'cascade'), other: to('deliveries', 'null') },
-    },
+    'taken.json': declared(
+      { deliveryId: to('deliveries', 'cascade'), other: to('deliveries', 'null') },
+      { nested: 'deliveryId' },
+      { required: ['deliveryId'] },
+    ),
   });
   const env = { DATABASE_URL: url, DATABASE_ENGINE: 'citus', COLLECTIONS: folder, MIGRATE: 'auto' };
   const { send } = await freshService(t, { ...env, TOMBSTONES: 'on' });

@@ -1,18 +1,19 @@
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
+import { ADMIN, declared } from '../support/declared.js';
 import t from '../support/test.js';
 
 const text = { type: 'string', maxLength: 100, 'x-index': true };
-const books = (access: unknown, more: object = {}) => ({
-  type: 'object',
-  properties: {
-    title: text,
-    status: { ...text, enum: ['open', 'closed'] },
-    note: { type: 'string' },
-    authorId: { type: 'string', format: 'uuid', 'x-references': 'users' },
-  },
-  'x-collection': { access, ...more },
-});
+const books = (access: unknown, more: object = {}) =>
+  declared(
+    {
+      title: text,
+      status: { ...text, enum: ['open', 'closed'] },
+      note: { type: 'string' },
+      authorId: { type: 'string', format: 'uuid', 'x-references': 'users' },
+    },
+    { access, ...more },
+  );
 const READ = { can: 'read' };
 /** Fields of callers beside those of the service. */
 const USERS = {
@@ -88,7 +89,7 @@ t.test('rules with all kinds of values are valid', async (t) => {
       where: { or: [{ authorId: '$caller' }, { title: { in: '$claims.titles' } }] },
     },
     { can: 'create', where: { author: { email: '$claims.email' } } },
-    { can: 'all', scope: 'admin' },
+    ADMIN,
   ];
   const { code, err } = await plinth(t, ['collections', 'check'], {
     COLLECTIONS: declare(t, { 'books.json': books(access) }),
@@ -96,28 +97,26 @@ t.test('rules with all kinds of values are valid', async (t) => {
   t.equal(code, 0, err);
 });
 
-const ALL = { can: 'all', scope: 'admin' };
-
 /** Access rules that are valid, with the pointer below x-collection and a part of the warning about them; none: there is no warning. */
 const WARNINGS: readonly (readonly [
   access: readonly object[],
   pointer?: string | undefined,
   reason?: string,
 ])[] = [
-  [[READ, ALL], undefined],
+  [[READ, ADMIN], undefined],
   [
-    [{ ...READ, fields: ['titel'] }, ALL],
+    [{ ...READ, fields: ['titel'] }, ADMIN],
     'access/0/fields/0',
     'no field titel is declared; did you mean title?',
   ],
-  [[{ ...READ, fields: ['title', '_version', 'id'] }, ALL], undefined],
+  [[{ ...READ, fields: ['title', '_version', 'id'] }, ADMIN], undefined],
   [
-    [READ, { ...ALL, scope: 'boks:write' }],
+    [READ, { ...ADMIN, scope: 'boks:write' }],
     'access/1/scope',
     'no collection has the scope boks:write; did you mean books:write?',
   ],
-  [[READ, { ...ALL, scope: 'library:read' }], 'access/1/scope', 'no collection has the scope library:read'],
-  [[READ, { ...ALL, scope: 'staff' }], undefined],
+  [[READ, { ...ADMIN, scope: 'library:read' }], 'access/1/scope', 'no collection has the scope library:read'],
+  [[READ, { ...ADMIN, scope: 'staff' }], undefined],
 ];
 
 t.test('the check warns of names that nothing has', async (t) => {
@@ -149,11 +148,7 @@ t.test('the check warns of values on which rules depend and that callers write',
   const field = { type: 'string', 'x-index': true };
   const reference = { type: 'string', 'x-references': 'users' };
   const team = { type: 'string', 'x-references': 'teams' };
-  const collection = (properties: object, options: object = {}) => ({
-    type: 'object',
-    properties,
-    'x-collection': options,
-  });
+  const collection = (properties: object, options: object = {}) => declared(properties, options);
   const teams = collection(
     { name: field },
     {
@@ -184,11 +179,11 @@ t.test('the check warns of values on which rules depend and that callers write',
   );
   const own = { can: ['read', 'update'], where: { id: '$caller' } };
   const ruled = (fields?: string[]) => ({
-    'users.json': collection({ team: field }, { access: [{ ...own, ...(fields && { fields }) }, ALL] }),
+    'users.json': collection({ team: field }, { access: [{ ...own, ...(fields && { fields }) }, ADMIN] }),
     'teams.json': teams,
     'memberships.json': collection(
       { userId: reference, teamId: team },
-      { nested: 'userId', access: [{ can: 'read', where: { userId: '$caller' } }, ALL] },
+      { nested: 'userId', access: [{ can: 'read', where: { userId: '$caller' } }, ADMIN] },
     ),
   });
   t.match(await check(ruled()), /^warning: \S*users\.json#\/properties\/team: [^\n]*\n$/);

@@ -1,4 +1,5 @@
 import { declare } from '../support/collections.js';
+import { declared } from '../support/declared.js';
 import { testService } from '../support/service.js';
 import t from '../support/test.js';
 import { until } from '../support/until.js';
@@ -9,12 +10,8 @@ const AUTHORS = {
   required: ['name'],
   properties: { name: { type: 'string', minLength: 1, 'x-index': true } },
 };
-const BOOKS = {
-  $schema: 'https://json-schema.org/draft/2020-12/schema',
-  title: 'Book',
-  type: 'object',
-  required: ['title', 'isbn'],
-  properties: {
+const BOOKS = declared(
+  {
     title: {
       type: 'string',
       minLength: 1,
@@ -35,9 +32,14 @@ const BOOKS = {
     authorId: { type: 'string', format: 'uuid', 'x-references': 'authors', 'x-on-delete': 'cascade' },
     editorId: { type: 'string', 'x-references': 'authors', 'x-on-delete': 'null' },
   },
-  additionalProperties: true,
-  'x-collection': { list: 'page', sort: '-created_at', nested: true },
-};
+  { list: 'page', sort: '-created_at', nested: true },
+  {
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    title: 'Book',
+    required: ['title', 'isbn'],
+    additionalProperties: true,
+  },
+);
 const ISBN = (n: number) => String(9_780_000_000_000 + n);
 
 t.test('a file declares a collection', async (t) => {
@@ -143,7 +145,7 @@ t.test('passwords are write-only fields like others where nobody signs in', asyn
 t.test('a referenced record cannot be deleted with restrict', async (t) => {
   const restrict = {
     ...BOOKS,
-    properties: { ...BOOKS.properties, authorId: { type: 'string', 'x-references': 'authors' } },
+    properties: { ...(BOOKS.properties as object), authorId: { type: 'string', 'x-references': 'authors' } },
   };
   const folder = declare(t, { 'authors.json': AUTHORS, 'books.json': restrict });
   const { send } = await testService(t, { COLLECTIONS: folder, MIGRATE: 'auto' });
@@ -196,11 +198,7 @@ t.test('an invalid declaration stops the start with every fault', async (t) => {
   const faults = declare(t, {
     'events.json': AUTHORS,
     'pg_class.json': AUTHORS,
-    'a.json': {
-      type: 'object',
-      properties: { x: { type: 'strin' }, y: { 'x-indx': true, 'x-index': 1 } },
-      'x-collection': { lst: 1 },
-    },
+    'a.json': declared({ x: { type: 'strin' }, y: { 'x-indx': true, 'x-index': 1 } }, { lst: 1 }),
     'b.json': {
       title: 'B',
       type: 'object',

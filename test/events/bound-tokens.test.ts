@@ -1,21 +1,16 @@
 import { hash, randomUUID } from 'node:crypto';
 import { type CryptoKey, calculateJwkThumbprint, exportJWK, generateKeyPair, type JWK, SignJWT } from 'jose';
 import { declaredService } from '../support/callers.js';
+import { ADMIN, withAccess } from '../support/declared.js';
 import { AUDIENCE, claims, sign, signingKey, testIssuer } from '../support/issuer.js';
 import t, { type Test } from '../support/test.js';
 import { until } from '../support/until.js';
 import { follow } from './follow.js';
 
-const NOTES = {
-  type: 'object',
-  properties: { text: { type: 'string' }, owner: { type: 'string', 'x-index': true } },
-  'x-collection': {
-    access: [
-      { can: 'all', where: { owner: '$caller' } },
-      { can: 'all', scope: 'admin' },
-    ],
-  },
-};
+const NOTES = withAccess({ text: { type: 'string' }, owner: { type: 'string', 'x-index': true } }, [
+  { can: 'all', where: { owner: '$caller' } },
+  ADMIN,
+]);
 
 interface ProofKey {
   readonly privateKey: CryptoKey;

@@ -7,6 +7,7 @@ import { DECLARATIONS, type Draw, drawing, fill, RELATIONS, WORDS } from '../lis
 import { CITUS_URL } from '../support/citus.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
+import { ADMIN, withAccess } from '../support/declared.js';
 import { type TestService, testService } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
@@ -521,18 +522,12 @@ t.test('streams of a process have at most 256 different conditions', async (t) =
 
 t.test('streams share no evaluation over records that not all of their callers may read', async (t) => {
   const text = { type: 'string', maxLength: 100, 'x-index': true };
-  const boards = {
-    type: 'object',
-    required: ['title'],
-    properties: { title: text, keeper: text },
-    'x-collection': {
-      list: 'page',
-      access: [
-        { can: 'read', where: { keeper: '$caller' } },
-        { can: 'all', scope: 'admin' },
-      ],
-    },
-  };
+  const boards = withAccess(
+    { title: text, keeper: text },
+    [{ can: 'read', where: { keeper: '$caller' } }, ADMIN],
+    { list: 'page' },
+    { required: ['title'] },
+  );
   const boardId = { type: 'string', format: 'uuid', 'x-references': 'boards', 'x-on-delete': 'cascade' };
   const cards = { type: 'object', properties: { boardId }, 'x-collection': { list: 'page' } };
   const service = await testService(t, {

@@ -1,4 +1,5 @@
 import { declare } from '../support/collections.js';
+import { declared } from '../support/declared.js';
 import { pageStatement } from '../support/list-statement.js';
 import { testService } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
@@ -11,14 +12,13 @@ const INDEX = { type: 'string', maxLength: 100, 'x-index': true };
 
 const DECLARATIONS = {
   'readers.json': { type: 'object', properties: { name: INDEX }, 'x-collection': { list: 'page' } },
-  'books.json': {
-    type: 'object',
-    properties: {
+  'books.json': declared(
+    {
       title: INDEX,
       readerIds: { type: 'array', maxItems: 20, items: { type: 'string', 'x-references': 'readers' } },
     },
-    'x-collection': { list: 'page' },
-  },
+    { list: 'page' },
+  ),
 };
 
 interface Plan {

@@ -1,15 +1,13 @@
 import type { JsonObject } from '../../src/json.js';
 import { declare } from '../support/collections.js';
+import { declared } from '../support/declared.js';
 import { testService } from '../support/service.js';
 import t from '../support/test.js';
 
 const reference = (to: string) => ({ type: 'string', format: 'uuid', 'x-references': to });
 const text = { type: 'string', maxLength: 100, 'x-index': true };
-const collection = (properties: JsonObject, options: JsonObject = {}) => ({
-  type: 'object',
-  properties,
-  'x-collection': { list: 'page', ...options },
-});
+const collection = (properties: JsonObject, options: JsonObject = {}) =>
+  declared(properties, { list: 'page', ...options });
 const DECLARATIONS = {
   'shelves.json': collection({ room: text }),
   'books.json': collection(

@@ -1,6 +1,7 @@
 import type { Json, JsonObject } from '../../src/json.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
+import { declared } from '../support/declared.js';
 import { testService } from '../support/service.js';
 import t, { type Test } from '../support/test.js';
 import { notInDefault, times } from '../support/thorough.js';
@@ -9,15 +10,14 @@ import { fulfils } from './evaluator.js';
 import { filters, isIndexed, isOrdered } from './filters.js';
 import { DECLARATIONS, drawingOf, fill, type Schema, TRACKER, type World } from './tracker.js';
 
-const MARKS = {
-  type: 'object',
-  required: ['teamId'],
-  properties: {
+const MARKS = declared(
+  {
     teamId: { type: 'string', 'x-references': 'teams', 'x-on-delete': 'cascade' },
     name: { type: 'string', maxLength: 1100, 'x-index': true },
   },
-  'x-collection': { nested: true },
-};
+  { nested: true },
+  { required: ['teamId'] },
+);
 
 const PERIODS = ['hour', 'day', 'week', 'month', 'year'];
 

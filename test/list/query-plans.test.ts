@@ -1,6 +1,7 @@
 import { cursorAt } from '../../src/list/keyset.js';
 import { readList } from '../../src/list/read-list.js';
 import { declare } from '../support/collections.js';
+import { declared } from '../support/declared.js';
 import { pageStatement } from '../support/list-statement.js';
 import { testService } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
@@ -12,16 +13,9 @@ const ROWS = times(30_000, 60_000, 1_000_000);
 const AUTHORS = ROWS / 20;
 
 const DECLARATION = {
-  'authors.json': {
-    type: 'object',
-    properties: { name: { type: 'string', maxLength: 100, 'x-index': true } },
-    'x-collection': { list: 'page' },
-  },
-  'books.json': {
-    title: 'Book',
-    type: 'object',
-    required: ['title'],
-    properties: {
+  'authors.json': declared({ name: { type: 'string', maxLength: 100, 'x-index': true } }, { list: 'page' }),
+  'books.json': declared(
+    {
       title: { type: 'string', maxLength: 200, 'x-index': true, 'x-search': true },
       isbn: { type: 'string', 'x-unique': true },
       price: { type: 'number', 'x-index': true },
@@ -30,8 +24,9 @@ const DECLARATION = {
       authorId: { type: 'string', format: 'uuid', 'x-references': 'authors' },
       sequelOfId: { type: 'string', format: 'uuid', 'x-references': 'books', 'x-on-delete': 'null' },
     },
-    'x-collection': { list: 'page', index: ['updated_at'] },
-  },
+    { list: 'page', index: ['updated_at'] },
+    { title: 'Book', required: ['title'] },
+  ),
 };
 
 interface Plan {

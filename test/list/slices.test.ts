@@ -5,6 +5,7 @@ import type { Collection } from '../../src/list/open-collection.js';
 import { CITUS_URL } from '../support/citus.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
+import { withAccess } from '../support/declared.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
 import t from '../support/test.js';
 
@@ -44,16 +45,10 @@ const NOT_ON_CITUS = { skip: CITUS_URL !== '' && 'the feature with slices is ref
 
 t.test('a slice has the records that its places and its conditions select', NOT_ON_CITUS, async (t) => {
   const COLLECTIONS = declare(t, {
-    'notes.json': {
-      type: 'object',
-      properties: { owner: text },
-      'x-collection': {
-        access: [
-          { can: 'read', where: { owner: '$caller' } },
-          { can: 'all', scope: 'staff' },
-        ],
-      },
-    },
+    'notes.json': withAccess({ owner: text }, [
+      { can: 'read', where: { owner: '$caller' } },
+      { can: 'all', scope: 'staff' },
+    ]),
   });
   const DATABASE_URL = await undeclaredDatabase(t);
   const { db, collections, send } = await testService(t, { AUTH: 'api-key', COLLECTIONS, DATABASE_URL });

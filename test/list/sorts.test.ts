@@ -5,15 +5,13 @@ import { migrateCollections, planCollections } from '../../src/schema/migrate-co
 import { connect } from '../features/mcp/session.js';
 import { declare } from '../support/collections.js';
 import { makeKey } from '../support/credentials.js';
+import { declared } from '../support/declared.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
 import { SCHEMA, sqlOf } from '../support/sql.js';
 import t from '../support/test.js';
 
-const collection = (properties: JsonObject, options: JsonObject = {}) => ({
-  type: 'object',
-  properties,
-  'x-collection': { list: 'page', ...options },
-});
+const collection = (properties: JsonObject, options: JsonObject = {}) =>
+  declared(properties, { list: 'page', ...options });
 const name = { type: 'string', maxLength: 100, 'x-index': true };
 
 const DECLARATIONS = {
@@ -22,14 +20,14 @@ const DECLARATIONS = {
   'users.json': collection({}),
 };
 
-const declared = (t: Parameters<typeof declare>[0]) => ({
+const settings = (t: Parameters<typeof declare>[0]) => ({
   COLLECTIONS: declare(t, DECLARATIONS),
   MIGRATE: 'auto',
   MCP: 'on',
 });
 
 t.test('lists in every form are sorted by members of the record to which a field refers', async (t) => {
-  const service = await testService(t, declared(t));
+  const service = await testService(t, settings(t));
   const create = async (path: string, body: JsonObject) =>
     (await service.send('POST', path, { body })).json.id as string;
   const ids = new Map<string, string>();
@@ -100,7 +98,7 @@ t.test('lists in every form are sorted by members of the record to which a field
 });
 
 t.test('updated_at sorts lists whose declaration has its index; errors name it', async (t) => {
-  const service = await testService(t, declared(t));
+  const service = await testService(t, settings(t));
   const create = async (body: JsonObject) =>
     (await service.send('POST', '/teams', { body })).json.id as string;
   const [first, second] = [await create({ name: 'first' }), await create({ name: 'second' })];
@@ -145,7 +143,7 @@ t.test('updated_at sorts lists whose declaration has its index; errors name it',
 });
 
 t.test('an order by related records needs read access to them', async (t) => {
-  const service = await testService(t, { ...declared(t), AUTH: 'api-key' });
+  const service = await testService(t, { ...settings(t), AUTH: 'api-key' });
   const headersOf = async (...scopes: string[]) => ({
     'x-api-key': (await makeKey(service.db, { scopes })).key,
   });

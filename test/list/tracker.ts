@@ -1,5 +1,6 @@
 import type { Json, JsonObject } from '../../src/json.js';
 import { CITUS_URL } from '../support/citus.js';
+import { declared } from '../support/declared.js';
 import { randomOf } from '../support/runner/random.js';
 import type { TestService } from '../support/service.js';
 import type { Test } from '../support/test.js';
@@ -22,11 +23,8 @@ export const HAS_ARRAYS = CITUS_URL === '';
 const ofArrays = <T extends object>(members: T): Partial<T> => (HAS_ARRAYS ? members : {});
 const text = { type: 'string', maxLength: 100, 'x-index': true };
 const number = { type: 'number', 'x-index': true };
-const collection = (properties: JsonObject, options: JsonObject = {}) => ({
-  type: 'object',
-  properties,
-  'x-collection': { list: 'page', index: ['updated_at'], ...options },
-});
+const collection = (properties: JsonObject, options: JsonObject = {}) =>
+  declared(properties, { list: 'page', index: ['updated_at'], ...options });
 
 /** An issue tracker: collections with references of all kinds. */
 export const DECLARATIONS = {

@@ -1,4 +1,5 @@
 import { declare } from '../support/collections.js';
+import { declared } from '../support/declared.js';
 import { pageStatement } from '../support/list-statement.js';
 import { testService } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
@@ -8,15 +9,14 @@ import { times } from '../support/thorough.js';
 const ROWS = times(100_000, 100_000, 1_000_000);
 
 const DECLARATION = {
-  'notes.json': {
-    type: 'object',
-    properties: {
+  'notes.json': declared(
+    {
       text: { type: 'string', 'x-search': 'words' },
       code: { type: 'string', 'x-search': true },
       price: { type: 'number', 'x-index': true },
     },
-    'x-collection': { list: 'page', language: 'english' },
-  },
+    { list: 'page', language: 'english' },
+  ),
   'plains.json': { type: 'object', properties: { text: { type: 'string', 'x-search': 'words' } } },
 };
 

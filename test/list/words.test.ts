@@ -2,6 +2,7 @@ import Papa from 'papaparse';
 import type { Json, JsonObject } from '../../src/json.js';
 import { connect } from '../features/mcp/session.js';
 import { declare } from '../support/collections.js';
+import { declared } from '../support/declared.js';
 import { type TestService, testService } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
@@ -14,25 +15,23 @@ const DECLARATIONS = {
     type: 'object',
     properties: { name: { type: 'string', 'x-index': true } },
   },
-  'lamps.json': {
-    title: 'Lamp',
-    type: 'object',
-    properties: {
+  'lamps.json': declared(
+    {
       name: { type: 'string', 'x-search': 'words' },
       text: { type: 'string', 'x-search': 'words' },
       price: { type: 'number', 'x-index': true },
       shopId: { type: 'string', 'x-references': 'shops' },
     },
-    'x-collection': { nested: true },
-  },
-  'essays.json': {
-    title: 'Essay',
-    type: 'object',
-    properties: {
+    { nested: true },
+    { title: 'Lamp' },
+  ),
+  'essays.json': declared(
+    {
       text: { type: 'string', 'x-search': 'words', 'x-normalize': ['nfc'], maxLength: 1_000_000 },
     },
-    'x-collection': { language: 'english', list: 'page' },
-  },
+    { language: 'english', list: 'page' },
+    { title: 'Essay' },
+  ),
   'parts.json': {
     title: 'Part',
     type: 'object',

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { declare } from '../support/collections.js';
+import { declared } from '../support/declared.js';
 import { freshService, undeclaredDatabase } from '../support/service.js';
 import { SCHEMA, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
@@ -27,18 +28,17 @@ const FORMER = {
 };
 const works = (label: object) => ({
   'authors.json': authors,
-  'works.json': {
-    title: 'Book',
-    type: 'object',
-    properties: {
+  'works.json': declared(
+    {
       ...label,
       note: { ...text, 'x-normalize': ['lower'] },
       secret: { ...text, writeOnly: true },
       price: { ...text, 'x-index': true },
       readerIds,
     },
-    'x-collection': { was: 'books' },
-  },
+    { was: 'books' },
+    { title: 'Book' },
+  ),
 });
 const PRESENT = works({ label: { ...text, 'x-index': true, 'x-was': 'name' } });
 

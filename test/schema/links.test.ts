@@ -9,6 +9,7 @@ import {
 } from '../../src/schema/migrate-collections.js';
 import { planChanges } from '../../src/schema/plan.js';
 import { declare } from '../support/collections.js';
+import { declared } from '../support/declared.js';
 import { freshService, undeclaredDatabase } from '../support/service.js';
 import { SCHEMA, sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
@@ -20,11 +21,8 @@ const ids = (more: object = {}, items: object = {}) => ({
   items: { type: 'string', 'x-references': 'people', ...items },
   ...more,
 });
-const tasks = (properties: object, options: object = {}) => ({
-  type: 'object',
-  properties: { title: { type: 'string' }, ...properties },
-  'x-collection': options,
-});
+const tasks = (properties: object, options: object = {}) =>
+  declared({ title: { type: 'string' }, ...properties }, options);
 
 t.test('declarations of arrays of references', (t) => {
   const rows: [says: string, field: unknown, fault: RegExp | undefined][] = [

@@ -2,6 +2,7 @@ import { type Declarations, readDeclarations } from '../../src/declarations/read
 import { planText } from '../../src/schema/checked-plan.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { declare } from '../support/collections.js';
+import { declared } from '../support/declared.js';
 import { declarationsUnder } from '../support/page-commands.js';
 import { testService, undeclaredDatabase } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
@@ -98,12 +99,7 @@ t.test('a new database has nothing to complete', async (t) => {
 });
 
 t.test('options of events apply to users, items and posts of a new database', async (t) => {
-  const items = {
-    title: 'Item',
-    type: 'object',
-    properties: { name: { type: 'string' } },
-    'x-collection': { history: true },
-  };
+  const items = declared({ name: { type: 'string' } }, { history: true }, { title: 'Item' });
   const { send } = await testService(t, {
     COLLECTIONS: declare(t, { 'items.json': items }),
     MIGRATE: 'auto',

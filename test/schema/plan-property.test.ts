@@ -1,6 +1,7 @@
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { declare } from '../support/collections.js';
+import { declared } from '../support/declared.js';
 import { undeclaredDatabase } from '../support/service.js';
 import t from '../support/test.js';
 import { times } from '../support/thorough.js';
@@ -89,12 +90,9 @@ for (let seed = 1; seed <= times(3, 10, 100); seed++)
       state = next(pick, state);
       const files = Object.entries(state.collections).map(([name, properties]) => [
         `${name}.json`,
-        {
+        declared(properties, state.was[name] === undefined ? {} : { was: state.was[name] }, {
           title: 'Thing',
-          type: 'object',
-          properties,
-          'x-collection': state.was[name] === undefined ? {} : { was: state.was[name] },
-        },
+        }),
       ]);
       const declarations = readDeclarations(declare(t, Object.fromEntries(files)));
       const says = `round ${round}: ${JSON.stringify(files)}`;

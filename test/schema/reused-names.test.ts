@@ -4,6 +4,7 @@ import { LOOPBACK, testTarget } from '../features/webhooks/target.js';
 import { declare } from '../support/collections.js';
 import { plinth } from '../support/command.js';
 import { makeKey } from '../support/credentials.js';
+import { ADMIN, declared, text } from '../support/declared.js';
 import { type TestService, testService, undeclaredDatabase } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
@@ -13,12 +14,8 @@ const SECRET = 'hunter2';
 
 type Files = Record<string, object>;
 
-const text = { type: 'string', 'x-index': true };
-const collection = (properties: object, options: object): object => ({
-  type: 'object',
-  properties,
-  'x-collection': { history: true, ...options },
-});
+const collection = (properties: object, options: object): object =>
+  declared(properties, { history: true, ...options });
 
 /** A database, and services with one declaration after the other. */
 async function deployments(t: Test, more: Record<string, string> = {}) {
@@ -187,10 +184,7 @@ const notes = (a: object, shown: string[], where?: object): Files => ({
     ...collection(
       { title: text, ...a },
       {
-        access: [
-          { can: 'read', to: 'anyone', fields: ['title', ...shown], ...(where && { where }) },
-          { can: 'all', scope: 'admin' },
-        ],
+        access: [{ can: 'read', to: 'anyone', fields: ['title', ...shown], ...(where && { where }) }, ADMIN],
       },
     ),
     additionalProperties: false,

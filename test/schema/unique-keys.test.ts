@@ -6,22 +6,22 @@ import { planText } from '../../src/schema/checked-plan.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';
 import { planChanges } from '../../src/schema/plan.js';
 import { declare } from '../support/collections.js';
+import { declared, text } from '../support/declared.js';
 import { freshService, undeclaredDatabase } from '../support/service.js';
 import { sqlOf } from '../support/sql.js';
 import t, { type Test } from '../support/test.js';
 
-const text = { type: 'string', 'x-index': true };
-const books = (unique: unknown, properties: object = {}) => ({
-  title: 'Book',
-  type: 'object',
-  properties: {
-    series: text,
-    number: { type: 'integer', 'x-index': true },
-    shelf: { type: 'string' },
-    ...properties,
-  },
-  'x-collection': { unique },
-});
+const books = (unique: unknown, properties: object = {}) =>
+  declared(
+    {
+      series: text,
+      number: { type: 'integer', 'x-index': true },
+      shelf: { type: 'string' },
+      ...properties,
+    },
+    { unique },
+    { title: 'Book' },
+  );
 const folder = (t: Test, unique: unknown, properties?: object) =>
   declare(t, { 'books.json': books(unique, properties) });
 
@@ -88,11 +88,10 @@ t.test('stored records that violate a new key stop the migration before it chang
 t.test('keys and columns that would have one name are distinct', async (t) => {
   const url = await undeclaredDatabase(t);
   const path = declare(t, {
-    'books.json': {
-      type: 'object',
-      properties: { a: text, b: text, aB: { type: 'string', 'x-unique': true } },
-      'x-collection': { unique: [['a', 'b'], { fields: ['b', 'a', 'aB'], code: 'ALL_TAKEN' }] },
-    },
+    'books.json': declared(
+      { a: text, b: text, aB: { type: 'string', 'x-unique': true } },
+      { unique: [['a', 'b'], { fields: ['b', 'a', 'aB'], code: 'ALL_TAKEN' }] },
+    ),
   });
   await migrateCollections(url, readDeclarations(path));
   t.match(planText(await planCollections(url, readDeclarations(path))), 'matches the declarations');

@@ -38,15 +38,42 @@ export const callersOf =
     return callsWith(service, { 'x-api-key': key });
   };
 
-/** A service with these declarations, whose callers have API keys. `made` creates a record as an administrator, and has its id. */
-export async function openForCallers(t: Test, declarations: Readonly<Record<string, JsonObject>>) {
-  const service = await declaredService(t, declarations, { AUTH: 'api-key', MCP: 'on' });
-  const as = callersOf(service);
-  const admin = await as('root', 'admin');
-  const made = async (path: string, body: JsonObject): Promise<string> => {
-    const { status, json, text } = await admin('POST', path, body);
-    t.equal(status, 201, text);
+/** Creates a record as some caller, and has its id. */
+export const making =
+  (t: Pick<Test, 'equal'>, admin: Call) =>
+  async (path: string, body: JsonObject, by: Call = admin): Promise<string> => {
+    const { status, json, text } = await by('POST', path, body);
+    t.equal(status, 201, `${path} ${JSON.stringify(body)}: ${text}`);
     return json.id;
   };
-  return { service, as, admin, made };
+
+/** A service with these declarations, whose callers have API keys. `made` creates records, by default as an administrator. */
+export async function openForCallers(
+  t: Test,
+  declarations: Readonly<Record<string, JsonObject>>,
+  env: Readonly<Record<string, string>> = {},
+) {
+  const service = await declaredService(t, declarations, { AUTH: 'api-key', MCP: 'on', ...env });
+  const as = callersOf(service);
+  const admin = await as('root', 'admin');
+  return { service, as, admin, made: making(t, admin) };
 }
+
+/** The body of a request of an agent. */
+export const rpc = (method: string, params: JsonObject = {}): JsonObject => ({
+  ...{ jsonrpc: '2.0', id: 1 },
+  method,
+  params,
+});
+
+/** A request of an agent. */
+export const ask = (call: Call, method: string, params?: JsonObject): Promise<ServiceResponse> =>
+  call('POST', '/mcp', rpc(method, params), { accept: 'application/json, text/event-stream' });
+
+/** A call of a tool. */
+export const callTool = (call: Call, name: string, args: JsonObject): Promise<ServiceResponse> =>
+  ask(call, 'tools/call', { name, arguments: args });
+
+/** The values of one field of records. */
+export const valuesOf = (records: readonly object[], field: string): unknown[] =>
+  records.map((record) => (record as JsonObject)[field]);

@@ -3,7 +3,13 @@ import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type CryptoKey, exportJWK, generateKeyPair, type JWK, type JWTPayload, SignJWT } from 'jose';
+import { CredentialRejected } from '../../src/auth/principal.js';
+import type { AuthRequest } from '../../src/auth/scheme.js';
+import { Bearer } from '../../src/auth/schemes/bearer.js';
+import { readConfig } from '../../src/config/config.js';
+import { Problem } from '../../src/errors/problem.js';
 import { claimPort } from './claimed-port.js';
+import { shownLog } from './shown-log.js';
 import type { Test } from './test.js';
 
 export const AUDIENCE = 'https://api.example.org';
@@ -93,6 +99,28 @@ export function sign(key: SigningKey, payload: JWTPayload, header: object = {}):
   return new SignJWT(payload)
     .setProtectedHeader({ alg: key.alg, kid: key.kid, typ: 'at+jwt', ...header })
     .sign(key.privateKey);
+}
+
+/** 'valid', the description of a rejected credential, or the status of a problem. */
+export const outcomeOf = (work: Promise<unknown>): Promise<string | number> =>
+  work.then(
+    () => 'valid',
+    (error: unknown) => {
+      if (error instanceof CredentialRejected) return error.description;
+      return error instanceof Problem ? error.status : String(error);
+    },
+  );
+
+/** The scheme of tokens alone, with a clock that a test moves and no database. */
+export function bearerOf(t: Test, clock: { ms: number }, env: Record<string, string>, timeoutMs = 5000) {
+  const config = readConfig({ LOG_LEVEL: 'silent', ...env });
+  const scheme = new Bearer(config, () => Promise.resolve('first'), shownLog(t), timeoutMs);
+  t.teardown(() => scheme.close?.());
+  const use = async (token: string) => {
+    const headers = { authorization: `Bearer ${token}`, host: 'localhost' };
+    return scheme.authenticate({ headers } as AuthRequest);
+  };
+  return { clock, use };
 }
 
 /** A token of the given parts. */

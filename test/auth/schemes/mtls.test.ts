@@ -133,27 +133,6 @@ t.test('certificates are registered over HTTP, and refused at once when revoked'
   t.equal(await statusOf(), 401, 'on the same connection');
 });
 
-t.test('a credential in the request goes before the certificate', options, async (t) => {
-  const { ca, env } = settingsOf('api-key,mtls');
-  const { db, send } = await testService(t, env);
-  const alice = ca.sign('alice');
-  await makeKey(db, { subject: 'alice', certificate: alice.cert });
-  const { key } = await makeKey(db, { subject: 'bob' });
-  const whoami = (headers: Record<string, string>) => send('GET', '/whoami', { ...as(ca, alice), headers });
-  t.match((await whoami({})).json, { subject: 'alice', scheme: 'mtls' });
-  t.match((await whoami({ 'x-api-key': key })).json, { subject: 'bob', scheme: 'api-key' });
-  for (const headers of [
-    { 'x-api-key': 'plinth_x' },
-    { authorization: 'Basic YTpi' },
-    { authorization: 'Bearer x' },
-    { 'x-signature': 'x' },
-  ]) {
-    const response = await whoami(headers as Record<string, string>);
-    t.equal(response.status, 401, JSON.stringify(headers));
-    t.match(response.headers['www-authenticate'], /ApiKey .*ClientCertificate /);
-  }
-});
-
 t.test('a certificate that ends while its connection lasts is none any more', async (t) => {
   const at = (validTo: string) => ({
     encrypted: true,

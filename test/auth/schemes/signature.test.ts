@@ -46,17 +46,14 @@ t.test('a signed request is its signer', async (t) => {
   t.equal(created.status, 201);
   t.equal((await send('POST', path, { ...options, headers: sign({ method: 'POST', path }) })).status, 401);
   const gone = `/items/${created.json.id}`;
-  const withBody = { body: 'unread', type: 'text/plain' };
-  t.equal(
-    (await send('DELETE', gone, { ...withBody, headers: sign({ method: 'DELETE', path: gone }) })).status,
-    401,
-  );
-  const signed = sign({ method: 'DELETE', path: gone, body: 'unread' });
-  t.equal(
-    (await send('DELETE', gone, { ...withBody, headers: signed })).status,
-    204,
-    'an ignored body is signed too',
-  );
+  for (const [signed, status] of [
+    ['', 401],
+    ['unread', 204],
+  ] as const) {
+    const headers = sign({ method: 'DELETE', path: gone, body: signed });
+    const deleted = await send('DELETE', gone, { body: 'unread', type: 'text/plain', headers });
+    t.equal(deleted.status, status, 'an ignored body is signed too');
+  }
 });
 
 t.test('secrets can be rotated: by name, or any of them', async (t) => {
@@ -100,11 +97,8 @@ t.test('an invalid signature is 401 with a challenge, and reveals nothing of the
   }
   const two = await send('GET', '/whoami', { headers: { ...valid, authorization: 'Bearer abc' } });
   t.equal(two.status, 400, 'two credentials');
-  t.equal(
-    (await send('GET', '/whoami', { headers: valid })).status,
-    200,
-    'the valid signature has not been used yet',
-  );
+  // The valid signature has not been used yet.
+  t.equal((await send('GET', '/whoami', { headers: valid })).status, 200);
 });
 
 t.test('a signature is accepted once, by all processes together', async (t) => {

@@ -1,10 +1,8 @@
 import type http from 'node:http';
 import { text } from 'node:stream/consumers';
-import { CredentialRejected } from '../../../src/auth/principal.js';
 import { Introspection } from '../../../src/auth/tokens/introspection.js';
 import { readConfig } from '../../../src/config/config.js';
-import { Problem } from '../../../src/errors/problem.js';
-import { AUDIENCE, claims, json, sign, signingKey, testIssuer } from '../../support/issuer.js';
+import { AUDIENCE, claims, json, outcomeOf, sign, signingKey, testIssuer } from '../../support/issuer.js';
 import { mockClock } from '../../support/pause.js';
 import { testService } from '../../support/service.js';
 import { shownLog } from '../../support/shown-log.js';
@@ -18,7 +16,7 @@ const ADA = { active: true, sub: 'ada', aud: AUDIENCE };
 async function ask(t: Test, response: object | Parameters<typeof respondWith>[1], timeoutMs = 5000) {
   const issuer = await testIssuer(t);
   const clock = mockClock(t);
-  const seen: { body: string; authorization: string | undefined; type: string | undefined }[] = [];
+  const seen: Seen[] = [];
   respondWith(issuer.paths, typeof response === 'function' ? (response as never) : json(response), seen);
   const config = readConfig({
     AUTH: 'bearer',
@@ -31,13 +29,14 @@ async function ask(t: Test, response: object | Parameters<typeof respondWith>[1]
   return { issuer, clock, seen, verify };
 }
 
+interface Seen {
+  readonly body: string;
+  readonly authorization: string | undefined;
+  readonly type: string | undefined;
+}
 type Handler = (req: http.IncomingMessage, res: http.ServerResponse) => void;
 
-function respondWith(
-  paths: Map<string, Handler>,
-  handler: Handler,
-  seen: { body: string; authorization: string | undefined; type: string | undefined }[],
-): void {
+function respondWith(paths: Map<string, Handler>, handler: Handler, seen: Seen[]): void {
   paths.set('/introspect', async (req, res) => {
     const { authorization, 'content-type': type } = req.headers;
     seen.push({ body: await text(req), authorization, type });
@@ -45,28 +44,15 @@ function respondWith(
   });
 }
 
-const outcome = (promise: Promise<unknown>) =>
-  promise.then(
-    () => 'valid',
-    (error: unknown) =>
-      error instanceof CredentialRejected
-        ? error.description
-        : error instanceof Problem
-          ? error.status
-          : error,
-  );
-
 t.test('the request (RFC 7662 section 2.1, RFC 6749 section 2.3.1)', async (t) => {
   const { seen, verify } = await ask(t, { ...ADA, scope: 'items:read self' });
   const { principal } = await verify('a+b/c=');
-  t.same(principal, {
-    subject: 'ada',
+  const { claims, ...rest } = principal;
+  t.same(rest, {
+    ...{ subject: 'ada', scheme: 'bearer', expiresAt: undefined },
     scopes: new Set(['items:read', 'self']),
-    scheme: 'bearer',
-    claims: principal.claims,
-    expiresAt: undefined,
   });
-  t.match(principal.claims, { sub: 'ada', scope: 'items:read self' });
+  t.match(claims, { sub: 'ada', scope: 'items:read self' });
   t.same(Object.fromEntries(new URLSearchParams(seen[0]!.body)), {
     token: 'a+b/c=',
     token_type_hint: 'access_token',
@@ -82,10 +68,7 @@ t.test('responses and their outcomes', async (t) => {
     [ADA, 'valid'],
     [{ active: true, client_id: 'robot', aud: AUDIENCE }, 'valid'],
     [{ active: true, sub: 'ada' }, /another audience/],
-    [
-      { active: true, sub: 'ada', aud: ['x', AUDIENCE], exp: now + 60, nbf: now, token_type: 'Bearer' },
-      'valid',
-    ],
+    [{ ...ADA, aud: ['x', AUDIENCE], exp: now + 60, nbf: now, token_type: 'Bearer' }, 'valid'],
     [{ ...ADA, exp: now - 2 }, 'valid'],
     [{ active: false, sub: 'ada' }, /not active/],
     [{ active: true, aud: AUDIENCE }, /subject/],
@@ -113,7 +96,7 @@ t.test('responses and their outcomes', async (t) => {
   ];
   for (const [response, expected] of rows) {
     const { verify } = await ask(t, response);
-    t.match(await outcome(verify('opaque')), expected, JSON.stringify(response));
+    t.match(await outcomeOf(verify('opaque')), expected, JSON.stringify(response));
   }
 });
 
@@ -131,11 +114,11 @@ t.test('an authorization server without a valid response is a 503', async (t) =>
   ];
   for (const [says, handler] of rows) {
     const { verify } = await ask(t, handler, says === 'silence' ? 200 : 5000);
-    t.equal(await outcome(verify('opaque')), 503, says);
+    t.equal(await outcomeOf(verify('opaque')), 503, says);
   }
   const { issuer, verify } = await ask(t, {});
   await issuer.leave();
-  t.equal(await outcome(verify('opaque')), 503, 'gone');
+  t.equal(await outcomeOf(verify('opaque')), 503, 'gone');
 });
 
 t.test('a connection that the authorization server closes instead of a response', async (t) => {
@@ -150,31 +133,34 @@ t.test('a connection that the authorization server closes instead of a response'
       if (count > 1 && count <= 1 + closed) res.destroy();
       else json(ADA)(req, res);
     });
-    t.equal(await outcome(verify('first')), 'valid');
-    t.equal(await outcome(verify('second')), expected, `${closed} times`);
+    t.equal(await outcomeOf(verify('first')), 'valid');
+    t.equal(await outcomeOf(verify('second')), expected, `${closed} times`);
     t.equal(seen.length, requests);
   }
 });
 
 t.test('responses are cached', async (t) => {
   const { issuer, clock, seen, verify } = await ask(t, ADA);
-  t.same(await Promise.all(Array.from({ length: 20 }, () => outcome(verify('a')))), Array(20).fill('valid'));
+  t.same(
+    await Promise.all(Array.from({ length: 20 }, () => outcomeOf(verify('a')))),
+    Array(20).fill('valid'),
+  );
   t.equal(seen.length, 1, 'concurrent requests share an introspection');
   respondWith(issuer.paths, json({ active: false }), seen);
   clock.ms += 29_000;
-  t.equal(await outcome(verify('a')), 'valid');
+  t.equal(await outcomeOf(verify('a')), 'valid');
   t.equal(seen.length, 1);
   clock.ms += 2000;
-  t.match(await outcome(verify('a')), /not active/, 'revoked');
+  t.match(await outcomeOf(verify('a')), /not active/, 'revoked');
   t.equal(seen.length, 2);
   respondWith(issuer.paths, json({ ...ADA, exp: clock.ms / 1000 + 10 }), seen);
   clock.ms += 4000;
-  t.match(await outcome(verify('a')), /not active/);
+  t.match(await outcomeOf(verify('a')), /not active/);
   t.equal(seen.length, 2);
   clock.ms += 2000;
-  t.equal(await outcome(verify('a')), 'valid');
+  t.equal(await outcomeOf(verify('a')), 'valid');
   clock.ms += 5000;
-  t.equal(await outcome(verify('a')), 'valid');
+  t.equal(await outcomeOf(verify('a')), 'valid');
   t.equal(seen.length, 4, 'not cached after its expiry, even within the skew');
 });
 
@@ -187,27 +173,25 @@ t.test('tokens with the same end are different tokens', async (t) => {
   respondWith(issuer.paths, json({ active: false }), seen);
   t.match(await verify(`b${end}`), { principal: { subject: 'bob' } });
   t.equal(seen.length, 2);
-  t.match(await outcome(verify(end)), /not active/);
+  t.match(await outcomeOf(verify(end)), /not active/);
 });
 
 t.test('64 introspections at a time', async (t) => {
   const waiting: http.ServerResponse[] = [];
-  const { issuer, verify } = await ask(
-    t,
-    (_req: unknown, res: http.ServerResponse) => void waiting.push(res),
-  );
-  const outcomes = Array.from({ length: 65 }, (_, index) => outcome(verify(`token-${index}`)));
+  const hold = (_req: unknown, res: http.ServerResponse) => void waiting.push(res);
+  const { issuer, verify } = await ask(t, hold);
+  const outcomes = Array.from({ length: 65 }, (_, index) => outcomeOf(verify(`token-${index}`)));
   t.equal(await outcomes[64], 503, 'one too many');
   await until('all others are in flight', () => waiting.length, 64);
   respondWith(issuer.paths, json(ADA), []);
   for (const res of waiting) json(ADA)({} as never, res);
   t.same(await Promise.all(outcomes.slice(0, 64)), Array(64).fill('valid'));
-  t.equal(await outcome(verify('token-64')), 'valid', 'accepted again');
+  t.equal(await outcomeOf(verify('token-64')), 'valid', 'accepted again');
 });
 
 t.test('through the service', async (t) => {
   const issuer = await testIssuer(t, es);
-  const seen: { body: string; authorization: string | undefined; type: string | undefined }[] = [];
+  const seen: Seen[] = [];
   respondWith(issuer.paths, json({ active: true, sub: 'ada', scope: 'items:read', aud: AUDIENCE }), seen);
   const env = { AUTH: 'bearer', AUTH_FAILURES: '0', INTROSPECTION: `${issuer.url}/introspect` };
   const jwt = await sign(es, claims(issuer.url, { sub: 'bob' }));
@@ -228,7 +212,7 @@ t.test('through the service', async (t) => {
 
 t.test('API keys and tokens for other audiences are refused', async (t) => {
   const issuer = await testIssuer(t, es);
-  const seen: Parameters<typeof respondWith>[2] = [];
+  const seen: Seen[] = [];
   const user = '11111111-2222-4333-8444-555555555555';
   const env = { AUTH: 'bearer', AUTH_FAILURES: '0', INTROSPECTION: `${issuer.url}/introspect`, AUDIENCE };
   const service = await testService(t, env);
@@ -250,10 +234,6 @@ t.test('API keys and tokens for other audiences are refused', async (t) => {
     t.match((await get('/whoami', token)).json, { subject: `client:${user}` });
     t.equal((await get(`/users/${user}`, token)).status, 403, 'a client is no user');
   }
-  respondWith(
-    issuer.paths,
-    json({ active: true, scope: 'self', aud: AUDIENCE, sub: user, client_id: 'app' }),
-    seen,
-  );
+  respondWith(issuer.paths, json({ ...ADA, scope: 'self', sub: user, client_id: 'app' }), seen);
   t.equal((await get(`/users/${user}`, 'user')).status, 404, 'the user itself may look');
 });

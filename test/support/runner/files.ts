@@ -48,7 +48,6 @@ const OF_NODE = 'faults/programs';
 const SOAK = 'soak';
 const SOAKED = [
   'access/generated',
-  'access/row-level-security',
   'api/concurrent-creates',
   'api/linearizability',
   'api/memory',

@@ -25,7 +25,6 @@ export const SETS: Readonly<Record<string, readonly string[]>> = {
     'access/lost-rights',
     'access/recipes',
     'access/revoked',
-    'access/row-level-security',
     'access/shorthands',
     'access/statement-counts',
     'access/team-tracker',
