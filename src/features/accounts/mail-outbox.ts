@@ -19,24 +19,6 @@ import type { AccountsConfig } from './settings.js';
 /** Messages that are sent at a time. */
 const AT_ONCE = 10;
 
-/**
- * The message of a request; undefined: none. Whether an address is known is read when the message is sent, where nothing shows it to the
- * requester. `isOpen`: the address may sign up, or the invitation has not ended.
- */
-function messageFor(request: Purpose, user: Row | undefined, isOpen: boolean): Purpose | undefined {
-  switch (request) {
-    case 'reset':
-      return user?.can_reset ? request : undefined;
-    case 'sign-up':
-      if (user) return user.is_disabled ? undefined : 'known';
-      return isOpen ? request : undefined;
-    case 'invitation':
-      return isOpen && !user?.is_disabled ? request : undefined;
-    default:
-      return request;
-  }
-}
-
 /** The pages to which messages lead, by their purposes. */
 const PAGES: Readonly<Record<Purpose, string>> = {
   reset: '/reset-password',
@@ -49,6 +31,18 @@ const PAGES: Readonly<Record<Purpose, string>> = {
   removal: '/confirm-removal',
   moved: '/forgotten-password',
 };
+
+/**
+ * The message of a request; undefined: none. Whether an address is known is read when the message is sent, where nothing shows it to the
+ * requester. `isOpen`: the address may sign up, or the invitation has not ended.
+ */
+function messageFor(request: Purpose, user: Row | undefined, isOpen: boolean): Purpose | undefined {
+  if (request === 'reset') return user?.can_reset ? request : undefined;
+  if (request !== 'sign-up' && request !== 'invitation') return request;
+  if (user?.is_disabled) return undefined;
+  if (user && request === 'sign-up') return 'known';
+  return isOpen ? request : undefined;
+}
 
 const createMailMetrics = () => ({
   mail: counter('plinth_mail_total', 'Attempts to send a message, by how they ended.', ['outcome']),

@@ -216,12 +216,9 @@ class InteractionPage {
     const user = await findUser(this.parts.db, session?.accountId ?? '');
     const client = await this.provider.Client.find(String(params.client_id));
     const mayRefresh = client?.grantTypeAllowed('refresh_token') === true;
-    const requested = String(params.scope ?? '').split(' ');
-    const allowed = requested.filter((scope) =>
-      scope === 'offline_access'
-        ? mayRefresh
-        : scope !== '' && user !== undefined && mayAllow(user.scopes, scope),
+    const allowed = [...scopesOf(params.scope)].filter((scope) =>
+      scope === 'offline_access' ? mayRefresh : user !== undefined && mayAllow(user.scopes, scope),
     );
-    return { account: String(user?.record.email ?? ''), scopes: [...new Set(allowed)] };
+    return { account: String(user?.record.email ?? ''), scopes: allowed };
   }
 }

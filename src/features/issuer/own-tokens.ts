@@ -22,7 +22,7 @@ import { sharing } from '../../telemetry/instruments.js';
 import type { Log } from '../../telemetry/log.js';
 import { allowedScopes, isClaimScope, permittedScopes, withImplied } from './client-scopes.js';
 import { ISSUER_SQL } from './issuer-statements.js';
-import { OWN_ALGORITHM, OwnKeys } from './own-keys.js';
+import { OWN_ALGORITHM, ownKeys } from './own-keys.js';
 import { ISSUER_SETTINGS } from './settings.js';
 import { hasTwoFactors, passwordVersionOf } from './sign-in-methods.js';
 
@@ -60,7 +60,7 @@ export const GRANT_CLAIM = 'grant_id';
  */
 export class OwnTokens implements TokenSource {
   readonly #cache = new TokenCache();
-  readonly #keys: OwnKeys;
+  #keys: ReturnType<typeof ownKeys>;
   readonly #sourceOf: (id: string) => Promise<Source | undefined>;
   #isListening = false;
   /** Called when keys were added. */
@@ -72,7 +72,7 @@ export class OwnTokens implements TokenSource {
     readonly db: Db,
     log: Log,
   ) {
-    this.#keys = new OwnKeys(db);
+    this.#keys = ownKeys(db);
     this.#sourceOf = createBatcher<string, Source | undefined>(
       { ...READS, sharing: sharing(db.metrics, 'read', 'grants') },
       (ids) => this.#readSources(ids),
@@ -81,7 +81,7 @@ export class OwnTokens implements TokenSource {
       onMessage: (subject) => {
         this.#cache.clear();
         if (subject !== 'keys') return;
-        this.#keys.forget();
+        this.#keys = ownKeys(db);
         this.onNewKeys();
       },
       onOpen: () => {
@@ -128,7 +128,7 @@ export class OwnTokens implements TokenSource {
 
   async #signedClaims(text: string, config: Config): Promise<JWTPayload> {
     try {
-      const { payload, protectedHeader } = await jwtVerify(text, this.#keys.find, {
+      const { payload, protectedHeader } = await jwtVerify(text, this.#keys, {
         algorithms: [OWN_ALGORITHM],
         issuer: config.issuer!,
         audience: config.audience!,
