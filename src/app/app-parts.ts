@@ -6,9 +6,7 @@ import type { Config } from '../config/config.js';
 import { hostsOfMetrics } from '../config/server-settings.js';
 import type { Db } from '../db/db.js';
 import { type Database, openDatabase } from '../db/open-database.js';
-import { reportFaults } from '../db/start-faults.js';
 import { loadDeclarations } from '../declarations/load-declarations.js';
-import type { Declarations } from '../declarations/read-declarations.js';
 import { Feed } from '../events/feed.js';
 import { BODIES } from '../limits/byte-budget.js';
 import { clientKey, rateLimiter } from '../limits/rate-limit.js';
@@ -71,10 +69,7 @@ export async function openParts(
   const { db } = database;
   closers.push(() => database.close());
   const declarations = await loadDeclarations(config);
-  if (!primary) {
-    await ensureCollections(database, declarations, config.migrate, log);
-    await reportFaults(db.run, namesIn(declarations), config, log);
-  }
+  if (!primary) await ensureCollections(database, declarations, config.migrate, log);
   const resources = collectionsFor(
     config,
     await storedResources(database, declarations, config.publicPrefix),
@@ -132,8 +127,6 @@ const limitingAddresses =
     const limit = rateLimiter(quota, counters?.(name, quota.seconds));
     return async (address) => (await limit(clientKey('site', address))).refusedFor;
   };
-
-const namesIn = ({ collections }: Declarations): string[] => collections.map(({ name }) => name);
 
 async function startMetricsServer(
   config: Config,

@@ -23,7 +23,6 @@ export const EVENTS_SQL = statements('events.sql', [
 export const IDEMPOTENCY_SQL = statements('idempotency.sql', [
   'lock', 'find', 'keep', 'forget_bodies', 'prune_keys', 'prune_key_bytes', 'prune_tombstones',
 ]);
-export const INSPECTION_SQL = statements('inspection.sql', ['inspect']);
 export const LIMITS_SQL = statements('limits.sql', ['count', 'set_count']);
 export const PASSWORDS_SQL = statements('passwords.sql', ['set_password', 'lock_version']);
 // biome-ignore format: one name a line says no more

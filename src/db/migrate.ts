@@ -1,5 +1,5 @@
 import type postgres from 'postgres';
-import { type Engine, POSTGRESQL } from '../database-url/engine.js';
+import { CITUS, type Engine, POSTGRESQL } from '../database-url/engine.js';
 import { ExitError } from '../errors/exit-error.js';
 import { versionOf } from '../version.js';
 import type { Row, Run } from './db.js';
@@ -12,7 +12,7 @@ import {
   withSchemaNames,
 } from './migrations.js';
 import { collectionsSchemaOf } from './object-names.js';
-import { takeTurn, withSchemaConnection } from './schema-connection.js';
+import { takeTurn } from './schema-connection.js';
 import { inTransaction, withSession } from './session.js';
 import { TASK_SETTINGS } from './session-settings.js';
 
@@ -146,7 +146,7 @@ async function requireCluster(sql: postgres.Sql, { name }: Engine): Promise<void
  * The work before this version runs: migrations to apply, and applied ones whose files are others. `refusal`: why this version
  * does not run.
  */
-async function pendingMigrations(
+export async function pendingMigrations(
   run: Run,
   engine: Engine = POSTGRESQL,
 ): Promise<{ missing: string[]; changed: string[]; refusal: string | undefined }> {
@@ -161,10 +161,6 @@ async function pendingMigrations(
     refusal: refusalOf(applied, engine),
   };
 }
-
-/** The pending migrations of a database, read by a connection that is closed afterwards. */
-export const pendingMigrationsAt = (url: string, engine: Engine) =>
-  withSchemaConnection(url, ({ run }) => pendingMigrations(run, engine));
 
 /** The row of `migrations` with the oldest version that a database can serve. */
 const OLDEST = '0000_oldest_program';
@@ -201,4 +197,11 @@ async function applyMissing(sql: postgres.Sql, run: Run, engine: Engine, names: 
         await sql`insert into migrations (name, checksum) values (${name}, ${checksum})`;
       },
     );
+}
+
+/** The tables of the service, besides those of collections, whose names have the placeholder of their schema. */
+export function serviceTables(): readonly string[] {
+  const texts = migrationsOn(CITUS).map(({ text }) => text.replace(/^ *--.*$/gm, ''));
+  const tables = texts.flatMap((text) => [...text.matchAll(/\bcreate (?:unlogged )?table (\w+)/g)]);
+  return ['migrations', ...new Set(tables.map(([, name]) => name!))];
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { CITUS, type Engine, POSTGRESQL } from '../database-url/engine.js';
+import { type Engine, POSTGRESQL } from '../database-url/engine.js';
 import { listSql, readSql } from './sql-files.js';
 
 /** A file of sql/migrations, of sql/citus/migrations, or of the folder `migrations` of a feature. */
@@ -63,13 +63,6 @@ export function inOrder(files: readonly string[], engine: Engine): Place[] {
 /** The name of the last migration of this version. */
 export function newestMigration(): string {
   return migrationsOn(POSTGRESQL).at(-1)!.name;
-}
-
-/** The tables of the service, besides those of collections, whose names have the placeholder of their schema. */
-export function serviceTables(): readonly string[] {
-  const texts = migrationsOn(CITUS).map(({ text }) => text.replace(/^ *--.*$/gm, ''));
-  const tables = texts.flatMap((text) => [...text.matchAll(/\bcreate (?:unlogged )?table (\w+)/g)]);
-  return ['migrations', ...new Set(tables.map(([, name]) => name!))];
 }
 
 /** The name of the schema of the tables of collections, as migrations need it. */

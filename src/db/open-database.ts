@@ -3,8 +3,7 @@ import { serversOf, withParameters } from '../database-url/servers.js';
 import type { Log } from '../telemetry/log.js';
 import type { DbMetrics } from '../telemetry/metrics.js';
 import { connect, type Db, type Run } from './db.js';
-import { requireSession } from './inspect.js';
-import { isMigrated, migrate } from './migrate.js';
+import { DatabaseUnavailableError, isMigrated, migrate } from './migrate.js';
 
 /** A running database server: the configured one, or the embedded one. */
 export interface Server {
@@ -101,4 +100,36 @@ export function eachServer(url: string): { readonly name: string; readonly url: 
     name,
     url: withParameters(url, [`host=${encodeURIComponent(host)}`, `port=${port}`]),
   }));
+}
+
+/** A feature that a pooler prevents, and the remedy. */
+export const POOLER = {
+  problem:
+    'DATABASE_URL leads to a pooler that does not pass on the settings of a session (time limits, events, tombstones); in transaction mode, prepared statements and LISTEN fail, too',
+  advice: 'connect to PostgreSQL itself. Each process has few connections (DB_CONNECTIONS)',
+};
+
+/** The server has no prepared statement of this name: it was prepared in another session. */
+const NO_SUCH_STATEMENT = '26000';
+
+/** Whether an error is a pooler's. */
+export function isPoolerError(error: unknown): boolean {
+  const { code, message = '' } = error as { code?: unknown; message?: string };
+  return code === NO_SUCH_STATEMENT || message.includes('unsupported startup parameter');
+}
+
+/**
+ * Checks that the settings of a session reach PostgreSQL. A pooler such as PgBouncer refuses or ignores them; then time
+ * limits and events would be missing, and in its transaction mode prepared statements and notifications as well. Throws
+ * DatabaseUnavailableError. Other errors are left to the migration, which explains them.
+ */
+async function requireSession(run: Run): Promise<void> {
+  let isSet: boolean;
+  try {
+    const [row] = await run(`select current_setting('plinth.events', true) as events`, []);
+    isSet = typeof row!.events === 'string';
+  } catch (error) {
+    isSet = !isPoolerError(error);
+  }
+  if (!isSet) throw new DatabaseUnavailableError(`${POOLER.problem}: ${POOLER.advice}`);
 }

@@ -28,7 +28,6 @@ export const TASK_SETTINGS = {
   /** Changes of the tables of collections record no events. */
   schema: { application_name: 'plinth migrate', 'plinth.events': 'off' },
   listen: { application_name: 'plinth listen' },
-  inspect: { application_name: 'plinth doctor' },
   /** An attempt whether the database opens a session. */
   attempt: {},
 } as const satisfies Record<string, SessionSettings>;

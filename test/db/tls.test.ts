@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import net from 'node:net';
 import { serversOf } from '../../src/database-url/servers.js';
 import { withSession } from '../../src/db/session.js';
-import { plainTextFault } from '../../src/db/start-faults.js';
+import { plainTextFault } from '../../src/features/doctor/role-faults.js';
 import { fill } from '../faults/large-list.js';
 import { testPostgres, type Victim, WITHOUT_CERTIFICATE, WITHOUT_TLS } from '../faults/postgres.js';
 import { authority, withoutOpenssl } from '../support/certificates.js';

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { ownPathsOf } from '../../src/config/config.js';
-import { serviceTables } from '../../src/db/migrations.js';
+import { serviceTables } from '../../src/db/migrate.js';
 import { checkDeclarations, isNameAvailable } from '../../src/declarations/check-declarations.js';
 import { readDeclarations } from '../../src/declarations/read-declarations.js';
 import { migrateCollections, planCollections } from '../../src/schema/migrate-collections.js';

@@ -162,14 +162,15 @@ t.test('what only one place does is done in that place', async (t) => {
     /\.unsafe[<(]/,
     words(`
     db/bulk-connection.ts db/db.ts db/migrate.ts db/schema-connection.ts db/session.ts db/pool/copy.ts
-    db/pool/postgres-patches.ts db/pool/prepared.ts
+    db/pool/postgres-patches.ts db/pool/prepared.ts features/doctor/inspection.ts
   `),
   );
   only(/new Connection\(/, ['db/pool/host-dialler.ts']);
   only(/'plinth\.(events|tombstones)'|application_name: '/, [
     'db/pool/connection.ts',
-    'db/inspect.ts',
+    'db/open-database.ts',
     'db/session-settings.ts',
+    'features/doctor/inspection.ts',
     'features/embedded/backup.ts',
   ]);
   // All else names statements by properties, which the compiler knows.

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { serviceTables } from '../../src/db/migrations.js';
+import { serviceTables } from '../../src/db/migrate.js';
 import { FEATURES } from '../../src/features.js';
 import { settings } from '../support/settings.js';
 import t from '../support/test.js';

@@ -1,16 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Config } from '../../config/config.js';
-import {
-  type Inspection,
-  inspectDatabase,
-  isPoolerError,
-  POOLER,
-  receivesNotifications,
-} from '../../db/inspect.js';
-import { MIN_VERSION, pendingMigrationsAt, unreachable } from '../../db/migrate.js';
-import { eachServer, type OpenEmbedded, openServer } from '../../db/open-database.js';
-import { connectionsOf, plainTextFault, roleFaults } from '../../db/start-faults.js';
+import { MIN_VERSION, pendingMigrations, unreachable } from '../../db/migrate.js';
+import { eachServer, isPoolerError, type OpenEmbedded, openServer, POOLER } from '../../db/open-database.js';
 import { quotedName } from '../../db/statements.js';
 import type { Declarations } from '../../declarations/read-declarations.js';
 import { planCollections } from '../../schema/migrate-collections.js';
@@ -20,6 +12,8 @@ import { EMBEDDED_SETTINGS } from '../embedded/settings.js';
 import { REPLICA_SETTINGS } from '../replicas/settings.js';
 import { type Check, type Fault, messageOf, resultsOf } from './check.js';
 import { checkDatabaseClock } from './check-clock.js';
+import { type Inspection, inSession, inspectDatabase, receivesNotifications } from './inspection.js';
+import { connectionsOf, plainTextFault, roleFaults } from './role-faults.js';
 
 const database = resultsOf('database');
 const permissions = resultsOf('permissions');
@@ -185,13 +179,15 @@ async function checkReplica(host: string, url: string, timeoutMs: number): Promi
 /** The changes that the next start or `plinth migrate` makes. */
 async function checkPlan(
   url: string,
-  { migrate, databaseEngine }: Config,
+  { migrate, databaseEngine, dbTimeoutMs }: Config,
   declarations: Declarations,
   { hasMigrations, role }: Inspection,
 ): Promise<Check[]> {
   try {
     if (!hasMigrations) return [plan.ok('the first start creates all tables')];
-    const { refusal, changed, missing } = await pendingMigrationsAt(url, databaseEngine);
+    const { refusal, changed, missing } = await inSession(url, dbTimeoutMs, (run) =>
+      pendingMigrations(run, databaseEngine),
+    );
     const others = `applied migrations are others than those of this version: ${changed.join(', ')}`;
     if (refusal !== undefined) return [plan.problem(refusal, 'start the version that the database needs')];
     if (changed.length > 0)

@@ -1,8 +1,8 @@
 import type { Config } from '../../config/config.js';
-import { readOnce } from '../../db/inspect.js';
 import { ACCOUNTS_SQL } from '../accounts/accounts-statements.js';
 import { ACCOUNTS_SETTINGS, mailWays } from '../accounts/settings.js';
 import { type Check, resultsOf } from './check.js';
+import { inSession } from './inspection.js';
 
 const mail = resultsOf('mail');
 
@@ -27,7 +27,7 @@ export async function checkMail(config: Config): Promise<Check[]> {
 
 async function stateIn(url: string, timeoutMs: number): Promise<{ waiting: number; failed: number }> {
   try {
-    const [row] = await readOnce(url, ACCOUNTS_SQL.mail_state, timeoutMs);
+    const [row] = await inSession(url, timeoutMs, (run) => run(ACCOUNTS_SQL.mail_state, []));
     return row as { waiting: number; failed: number };
   } catch (error) {
     // Before the first start.

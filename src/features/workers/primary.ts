@@ -4,7 +4,6 @@ import type { Config } from '../../config/config.js';
 import { withBulkConnection } from '../../db/bulk-connection.js';
 import type { Run } from '../../db/db.js';
 import { openDatabase, prepareDatabase, type Server } from '../../db/open-database.js';
-import { reportFaults } from '../../db/start-faults.js';
 import { loadDeclarations } from '../../declarations/load-declarations.js';
 import type { Program, Started } from '../../feature.js';
 import { freePort } from '../../process/listen.js';
@@ -71,8 +70,6 @@ async function prepareCollections(config: Config, server: Server, log: Log): Pro
   try {
     const declarations = await loadDeclarations(config);
     await ensureCollections(database, declarations, config.migrate, log);
-    const names = declarations.collections.map(({ name }) => name);
-    await reportFaults(database.db.run, names, config, log);
   } catch (error) {
     await server.close();
     throw error;

@@ -2,7 +2,6 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { plinth } from '../../support/command.js';
 import { doctor, faultsOf, namesOf } from '../../support/doctor.js';
-import { startProcess } from '../../support/process.js';
 import { SERVER_URL, testDatabase, testService } from '../../support/service.js';
 import { openSql, SCHEMA, sqlOf } from '../../support/sql.js';
 import t from '../../support/test.js';
@@ -125,9 +124,6 @@ t.test('a role without tables, too few connections, an extension that is not fou
   const faults = faultsOf(checks).filter((line) => line.startsWith('permissions problem'));
   t.equal(faults.length, expected.length);
   for (const [at, each] of expected.entries()) t.match(faults[at], each);
-  const service = startProcess(t, { DATABASE_URL: String(limited) });
-  await service.ready();
-  for (const each of expected) t.match(service.stdout(), each, 'the start reports it as well');
 });
 
 t.test('a database that is read-only', async (t) => {

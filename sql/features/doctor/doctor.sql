@@ -1,4 +1,4 @@
--- The rights of a role in a database, for the start and `plinth doctor`.
+-- The rights of a role in a database, for `plinth doctor`.
 
 -- name: inspect ($1 names of tables of the service, $2 of collections, as JSON arrays, $3 the schema of collections)
 select
